@@ -213,7 +213,10 @@ def _answer(head: str, error: ParseError) -> Response | None:
     where it is malformed. Only the top Via must be sound, since it says where
     the response goes.
     """
-    lines = _FOLD.sub(" ", head.replace("\r\n", "\n")).replace("\r", " ").split("\n")
+    head = head.replace("\r\n", "\n")
+    if "\r" in head:
+        return None  # A field that holds one could not be repeated as it came.
+    lines = _FOLD.sub(" ", head).split("\n")
     method = lines[0].partition(" ")[0]
     if method == "ACK" or not is_token(method):
         return None  # A status line fails here too: its version holds a slash.

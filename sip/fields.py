@@ -145,23 +145,7 @@ class Via:
             ParseError: It is malformed, of another protocol version, or
                 carries a parameter twice that decides where responses go.
         """
-        match = _VIA.fullmatch(text.strip(WHITE_SPACE))
-        if match is None:
-            raise ParseError("Malformed Via")
-        transport, host, port, rest = match.groups()
-        own, others = _split_via_params(parse_params(rest or ""))
-        try:
-            return cls(
-                transport.upper(),
-                host.strip("[]").lower(),
-                None if port is None else int(port),
-                own.get("branch"),
-                (own["received"] or "").strip("[]") if "received" in own else None,
-                _rport(own),
-                others,
-            )
-        except InvalidValue as error:
-            raise ParseError(str(error)) from None
+        return _parse_via_cached(text) if len(text) <= CACHED_CHARS else _parse_via(text)
 
     def with_source(self, host: str, port: int) -> Via:
         """
@@ -265,20 +249,41 @@ def _address_params(text: str) -> Params:
 _parse_name_addr_cached = lru_cache(maxsize=4096)(_parse_name_addr)
 
 
-def _split_via_params(params: Params) -> tuple[dict[str, str | None], Params]:
-    own: dict[str, str | None] = {}
+def _parse_via(text: str) -> Via:
+    match = _VIA.fullmatch(text.strip(WHITE_SPACE))
+    if match is None:
+        raise ParseError("Malformed Via")
+    transport, host, port, rest = match.groups()
+    own, others = _split_via_params(parse_params(rest or ""))
+    received = own.get("received")
+    try:
+        return Via(
+            transport.upper(),
+            host.strip("[]").lower(),
+            None if port is None else int(port),
+            own.get("branch"),
+            None if received is None else received.strip("[]"),
+            _rport(own),
+            others,
+        )
+    except InvalidValue as error:
+        raise ParseError(str(error)) from None
+
+
+def _split_via_params(params: Params) -> tuple[dict[str, str], Params]:
+    own: dict[str, str] = {}
     others: list[tuple[str, str | None]] = []
     for name, value in params:
         if name not in ("branch", "received", "rport"):
             others.append((name, value))
-        elif name in own:
-            raise ParseError("A Via carries a routing parameter twice")
+        elif name in own or (value is None and name != "rport"):
+            raise ParseError("A Via carries a routing parameter twice or without a value")
         else:
-            own[name] = value
+            own[name] = value or ""
     return own, tuple(others)
 
 
-def _rport(own: dict[str, str | None]) -> Literal[""] | int | None:
+def _rport(own: dict[str, str]) -> Literal[""] | int | None:
     if "rport" not in own:
         return None
     value = own["rport"]
@@ -287,3 +292,7 @@ def _rport(own: dict[str, str | None]) -> Literal[""] | int | None:
     if not (value.isascii() and value.isdecimal() and len(value) <= 5 and 0 < int(value) <= 65535):
         raise ParseError("The rport parameter of a Via is out of range")
     return int(value)
+
+
+_parse_via_cached = lru_cache(maxsize=4096)(_parse_via)
+_parse_name_addr_cached = lru_cache(maxsize=4096)(_parse_name_addr)

@@ -36,6 +36,8 @@ WHITE_SPACE = " \t"
 _TOKEN = re.compile(r"[A-Za-z0-9\-.!%*_+`'~]+")
 _HOST_NAME = re.compile(r"[A-Za-z0-9._-]{1,255}")
 _VALUE = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"|[^\x00-\x20\x7f;,"<>]*')
+# Parameters as nearly all peers write them, checked in one go.
+_PLAIN_PARAMS = re.compile(r"(?:;[A-Za-z0-9\-.!%*_+`'~]+(?:=[^\x00-\x20\x7f;,\"<>]*)?)+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # Pieces of a list: a quoted string, an address in brackets, a separator, or anything else.
 _PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|<[^>]*>|[,;]|[^,;"<]+|["<]', re.DOTALL)
@@ -111,6 +113,9 @@ def parse_params(text: str) -> Params:
     """
     if not text:
         return ()
+    if _PLAIN_PARAMS.fullmatch(text):
+        pairs = [part.partition("=") for part in text[1:].split(";")]
+        return tuple([(name.lower(), value if equals else None) for name, equals, value in pairs])
     if text[0] != ";":
         raise ParseError("Unexpected text before the parameters")
     parts = text.split(";") if '"' not in text else split_list(text, ";")

@@ -118,11 +118,8 @@ class Headers:
 
     def get(self, name: str, default: str | None = None) -> str | None:
         """The value of the first field of that name, as it stands."""
-        key = identify(name)[0]
-        for entry in self._entries:
-            if entry[0] == key:
-                return entry[2]
-        return default
+        value = self.first(identify(name)[0])
+        return default if value is None else value
 
     def get_all(self, name: str) -> list[str]:
         """All values of that name in order, comma-separated lists taken apart."""
@@ -132,18 +129,24 @@ class Headers:
             return values
         return [element for value in values for element in split_list(value)]
 
-    def typed(self, name: str, parse: Callable[[list[str]], T]) -> T:
+    def typed(self, key: str, parse: Callable[[Headers, str], T]) -> T:
         """
-        What ``parse`` makes of ``get_all(name)``, remembered until the field changes.
+        What ``parse(self, key)`` makes of a field, remembered until the field changes.
 
-        A field has one typed view: always pass the same ``parse`` for a name.
+        ``key`` is the field's lower-case long name, not looked up further.
+        A field has one typed view: always pass the same ``parse`` for a key.
         """
-        key = identify(name)[0]
-        try:
-            return cast(T, self._typed[key])
-        except KeyError:
-            value = self._typed[key] = parse(self.get_all(name))
-            return value
+        value = self._typed.get(key)
+        if value is None:
+            value = self._typed[key] = parse(self, key)
+        return cast(T, value)
+
+    def first(self, key: str) -> str | None:
+        """As `get`, for a key in lower-case long form: the quick way for the typed views."""
+        for entry in self._entries:
+            if entry[0] == key:
+                return entry[2]
+        return None
 
     def items(self) -> Iterator[tuple[str, str]]:
         """Names as written and values, in order, one pair for each header line."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from sip.errors import InvalidValue, ParseError
 from sip.fields import CSeq, NameAddr, Via
-from sip.grammar import is_token
-from sip.headers import Headers, check_encodable
+from sip.grammar import is_token, split_list
+from sip.headers import Headers, check_encodable, identify
 from sip.reasons import reason_phrase
 from sip.uri import SipUri
 
@@ -36,37 +36,37 @@ class _TypedFields:
     @property
     def via(self) -> Via:
         """The top Via."""
-        return self.headers.typed("Via", _first_via)
+        return self.headers.typed("via", _top_via)
 
     @property
     def from_(self) -> NameAddr:
         """The From address."""
-        return self.headers.typed("From", _address)
+        return self.headers.typed("from", _address)
 
     @property
     def to(self) -> NameAddr:
         """The To address."""
-        return self.headers.typed("To", _address)
+        return self.headers.typed("to", _address)
 
     @property
     def call_id(self) -> str:
         """The Call-ID."""
-        return self.headers.typed("Call-ID", _call_id)
+        return self.headers.typed("call-id", _call_id)
 
     @property
     def cseq(self) -> CSeq:
         """The CSeq."""
-        return self.headers.typed("CSeq", _cseq)
+        return self.headers.typed("cseq", _cseq)
 
     @property
     def max_forwards(self) -> int | None:
         """Hops left, None when the peer (of before RFC 3261) does not count them."""
-        return self.headers.typed("Max-Forwards", _max_forwards)
+        return self.headers.typed("max-forwards", _max_forwards)
 
     @property
     def contacts(self) -> list[NameAddr]:
         """All Contact addresses. The lone ``*`` of a REGISTER is no address and raises."""
-        return self.headers.typed("Contact", _addresses)
+        return self.headers.typed("contact", _addresses)
 
     @property
     def contact(self) -> NameAddr | None:
@@ -77,12 +77,12 @@ class _TypedFields:
     @property
     def routes(self) -> list[NameAddr]:
         """The Route set, topmost first."""
-        return self.headers.typed("Route", _addresses)
+        return self.headers.typed("route", _addresses)
 
     @property
     def record_routes(self) -> list[NameAddr]:
         """The Record-Route entries, topmost first."""
-        return self.headers.typed("Record-Route", _addresses)
+        return self.headers.typed("record-route", _addresses)
 
     @property
     def content_type(self) -> str | None:
@@ -176,39 +176,41 @@ def _status_line(response: Response) -> str:
     return f"SIP/2.0 {response.status} {reason}"
 
 
-def _single(values: list[str], name: str) -> str:
-    if not values:
-        raise ParseError(f"Missing {name} header field")
-    return values[0]
+def _mandatory(headers: Headers, key: str) -> str:
+    value = headers.first(key)
+    if value is None:
+        raise ParseError(f"Missing {identify(key)[1]} header field")
+    return value
 
 
-def _first_via(values: list[str]) -> Via:
-    return Via.parse(_single(values, "Via"))
+def _top_via(headers: Headers, key: str) -> Via:
+    value = _mandatory(headers, key)
+    return Via.parse(value if "," not in value else split_list(value)[0])
 
 
-def _address(values: list[str]) -> NameAddr:
-    return NameAddr.parse(_single(values, "From or To"))
+def _address(headers: Headers, key: str) -> NameAddr:
+    return NameAddr.parse(_mandatory(headers, key))
 
 
-def _addresses(values: list[str]) -> list[NameAddr]:
-    return [NameAddr.parse(value) for value in values]
+def _addresses(headers: Headers, key: str) -> list[NameAddr]:
+    return [NameAddr.parse(value) for value in headers.get_all(key)]
 
 
-def _call_id(values: list[str]) -> str:
-    value = _single(values, "Call-ID")
+def _call_id(headers: Headers, key: str) -> str:
+    value = _mandatory(headers, key)
     if not value or not value.isprintable() or " " in value:
         raise ParseError("Malformed Call-ID")
     return value
 
 
-def _cseq(values: list[str]) -> CSeq:
-    return CSeq.parse(_single(values, "CSeq"))
+def _cseq(headers: Headers, key: str) -> CSeq:
+    return CSeq.parse(_mandatory(headers, key))
 
 
-def _max_forwards(values: list[str]) -> int | None:
-    if not values:
+def _max_forwards(headers: Headers, key: str) -> int | None:
+    value = headers.first(key)
+    if value is None:
         return None
-    value = values[0]
     if not (value.isascii() and value.isdecimal() and len(value) <= 3 and int(value) <= MAX_MAX_FORWARDS):
         raise ParseError("Malformed Max-Forwards")
     return int(value)

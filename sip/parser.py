@@ -32,7 +32,7 @@ class Limits:
     What one message may hold; beyond it the message is refused.
 
     ``line_chars`` bounds a line as it is sent, ``value_chars`` a header field
-    value after its folded lines are joined.
+    after its folded lines are joined.
     """
 
     message_bytes: int = 65536
@@ -76,7 +76,7 @@ def parse_message(data: bytes, limits: Limits = DEFAULT_LIMITS) -> Message:
         if body is None:
             raise ParseError("No empty line after the header fields", len(data))
         lines = _split_lines(head, limits)
-        headers = _parse_headers(lines, limits)
+        headers = _parse_headers(lines)
         message = _parse_start_line(lines[0], headers)
         _check_mandatory(message)
         message.body = _cut_body(data, body, headers)
@@ -105,7 +105,7 @@ def _decode(head: bytes | bytearray) -> str:
 
 
 def _split_lines(head: str, limits: Limits) -> list[str]:
-    """The start line and the unfolded header lines."""
+    """The start line and the unfolded header lines, none too long."""
     head = head.replace("\r\n", "\n")
     if "\r" in head:
         raise ParseError("Bare CR in the header fields", head.index("\r"))
@@ -116,20 +116,21 @@ def _split_lines(head: str, limits: Limits) -> list[str]:
     lines = head.rstrip("\n").split("\n")
     if len(lines) > limits.header_count + 1:
         raise ParseError("Too many header fields")
+    if len(head) > limits.value_chars and max(map(len, lines)) > limits.value_chars:
+        raise ParseError("Header field too long", limits.value_chars)
     return lines
 
 
-def _parse_headers(lines: list[str], limits: Limits) -> Headers:
+def _parse_headers(lines: list[str]) -> Headers:
     entries: list[Entry] = []
     seen: set[str] = set()
     for line in lines[1:]:
         name, colon, value = line.partition(":")
-        known = KNOWN_NAMES.get(name)
-        key, written = known or _unusual_name(name)
-        if not colon or len(value) > limits.value_chars:
-            raise ParseError("Header line without a colon" if not colon else "Header field too long")
+        key, written = KNOWN_NAMES.get(name) or _unusual_name(name)
+        if not colon:
+            raise ParseError("Header line without a colon")
         value = value.strip(WHITE_SPACE)
-        if key in _SPLIT and "," in value:
+        if "," in value and key in _SPLIT:
             entries += [(key, written, element) for element in split_list(value)]
             continue
         if key in _SINGLE:
@@ -212,7 +213,10 @@ def _answer(head: str, error: ParseError) -> Response | None:
     where it is malformed. Only the top Via must be sound, since it says where
     the response goes.
     """
-    lines = _FOLD.sub(" ", head.replace("\r\n", "\n")).replace("\r", " ").split("\n")
+    head = head.replace("\r\n", "\n")
+    if "\r" in head:
+        return None  # A field that holds one could not be repeated as it came.
+    lines = _FOLD.sub(" ", head).split("\n")
     method = lines[0].partition(" ")[0]
     if method == "ACK" or not is_token(method):
         return None  # A status line fails here too: its version holds a slash.

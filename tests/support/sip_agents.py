@@ -1,5 +1,6 @@
 """User agents and raw peers on an in-memory network, and what tests assert about them."""
 
+import contextlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -7,6 +8,7 @@ from sip import (
     Destination,
     NameAddr,
     OutboundInvite,
+    ParseError,
     Request,
     Response,
     SessionEvent,
@@ -15,7 +17,7 @@ from sip import (
     parse_message,
     serialise,
 )
-from sip.aio import InboundSession, Listen, OutboundSession, Session, UserAgent, UserAgentSettings
+from sip.aio import InboundSession, Listen, Session, UserAgent, UserAgentSettings
 from sip.aio.transport import Address
 from tests.support.sip_network import Network
 from tests.support.virtual_clock import VirtualClock
@@ -118,7 +120,8 @@ class RawPeer:
         network.bind("udp", address, self._take)
 
     def _take(self, data: bytes, source: Address) -> None:
-        self.received.append(parse_message(data))
+        with contextlib.suppress(ParseError):  # Answers to nonsense repeat it.
+            self.received.append(parse_message(data))
 
     def send(self, message: Request | Response | bytes) -> None:
         data = message if isinstance(message, bytes) else serialise(message)
@@ -152,7 +155,9 @@ class RawPeer:
             request.headers.add(name, text)
         return request
 
-    def respond(self, request: Request, status: int, tag: str = "peer", body: bytes = b"", **fields: str) -> None:
+    def respond(
+        self, request: Request, status: int, tag: str = "peer", body: bytes = b"", **fields: str
+    ) -> None:
         response = make_response(request, status, to_tag=tag)
         host, port = self.address
         if 101 <= status < 300:

@@ -35,7 +35,9 @@ class Network:
         self._nodes: dict[tuple[str, Address], MemoryTransport | Callable[[bytes, Address], None]] = {}
         self._next_port = 10000
 
-    def bind(self, kind: str, address: Address, node: "MemoryTransport | Callable[[bytes, Address], None]") -> None:
+    def bind(
+        self, kind: str, address: Address, node: "MemoryTransport | Callable[[bytes, Address], None]"
+    ) -> None:
         self._nodes[(kind, address)] = node
 
     def unbind(self, kind: str, address: Address) -> None:
@@ -45,7 +47,9 @@ class Network:
         self._next_port += 1
         return self._next_port
 
-    def node(self, kind: str, address: Address) -> "MemoryTransport | Callable[[bytes, Address], None] | None":
+    def node(
+        self, kind: str, address: Address
+    ) -> "MemoryTransport | Callable[[bytes, Address], None] | None":
         return self._nodes.get((kind, address))
 
     def carry(self, data: bytes, source: Address, target: Address) -> None:
@@ -112,7 +116,12 @@ class _MemoryConnection(Flow):
         if self.broken or self.peer is None:
             return False
         transport.network.wire.append(
-            (transport.network.clock.time(), (transport.address.host, transport.address.port), self.remote, data)
+            (
+                transport.network.clock.time(),
+                (transport.address.host, transport.address.port),
+                self.remote,
+                data,
+            )
         )
         transport.network.clock.call_later(transport.network.faults.delay_s, self.peer.arrive, data)
         return True

@@ -2,7 +2,18 @@
 
 import pytest
 
-from sip import Answered, Cancelled, Confirmed, Ended, Failed, InfoReceived, Progress, Request, State, parse_message
+from sip import (
+    Answered,
+    Cancelled,
+    Confirmed,
+    Ended,
+    Failed,
+    InfoReceived,
+    Progress,
+    Request,
+    State,
+    parse_message,
+)
 from tests.support.sip_agents import OTHER_SDP, SDP
 from tests.unit.sip.conftest import ALICE, BOB, Stage
 
@@ -48,7 +59,12 @@ async def test_a_call_is_refused(stage: Stage, transport: str) -> None:
     alice = stage.alice.call(BOB, transport)
     stage.advance()
     failed = alice.last(Failed)
-    assert (failed.status, failed.reason, failed.cause, failed.retry_after_s) == (486, "Busy Here", "response", 12)
+    assert (failed.status, failed.reason, failed.cause, failed.retry_after_s) == (
+        486,
+        "Busy Here",
+        "response",
+        12,
+    )
     assert stage.bob.inbound[0].events == [Ended("local", "rejected")]
     stage.finish()
 

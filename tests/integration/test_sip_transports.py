@@ -29,7 +29,7 @@ DEADLINE_S = 20.0
 async def until(condition: Callable[[], object]) -> None:
     """Wait for a condition, with a deadline that only a broken program meets."""
     async with asyncio.timeout(DEADLINE_S):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - what is waited for may be any state.
             await asyncio.sleep(0.005)
 
 

@@ -61,6 +61,13 @@ def test_first_value_of_a_list_is_taken_off_and_replaced_alone() -> None:
     assert list(headers.items())[-1] == ("Via", "SIP/2.0/UDP z")
 
 
+def test_the_only_via_is_replaced_in_its_place() -> None:
+    headers = Headers([("Max-Forwards", "70"), ("Via", "SIP/2.0/UDP a"), ("CSeq", "1 BYE")])
+    headers.replace_first("Via", "SIP/2.0/UDP b")
+    assert [name for name, _ in headers.items()] == ["Max-Forwards", "Via", "CSeq"]
+    assert headers.get_all("Via") == ["SIP/2.0/UDP b"]
+
+
 def test_a_value_that_is_no_list_is_replaced_whole() -> None:
     headers = Headers(EXAMPLE)
     headers.replace_first("Subject", "three")

@@ -15,7 +15,7 @@ from sip import (
     parse_message,
 )
 from tests.support.sip_agents import OTHER_SDP, SDP
-from tests.unit.sip.conftest import ALICE, BOB, Stage
+from tests.support.sip_stage import ALICE, BOB, Stage, make_stage
 
 TRANSPORTS = pytest.mark.parametrize("transport", ["udp", "tcp"])
 
@@ -223,8 +223,6 @@ async def test_an_error_in_the_owners_callback_harms_nobody(stage: Stage) -> Non
 
 
 async def test_every_message_is_traced_in_order() -> None:
-    from tests.unit.sip.conftest import make_stage
-
     records: list[tuple[str, str]] = []
     stage = await make_stage(
         on_message=lambda r: records.append((r.direction, r.message.split(b"\r\n")[0].decode()))

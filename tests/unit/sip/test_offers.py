@@ -2,7 +2,7 @@
 
 from sip import Confirmed, OfferAnswered, OfferFailed, OfferReceived, Request
 from tests.support.sip_agents import OTHER_SDP, SDP, RawPeer, Side
-from tests.unit.sip.conftest import BOB, RAW, Stage
+from tests.support.sip_stage import BOB, RAW, Stage
 
 HOLD = SDP + b"a=sendonly\r\n"
 

@@ -5,7 +5,7 @@ import pytest
 from sip import Request, Response, Timers
 from sip.aio import ScreenVerdict, UserAgentSettings
 from tests.support.sip_agents import SDP, RawPeer
-from tests.unit.sip.conftest import RAW, Stage, make_stage
+from tests.support.sip_stage import RAW, Stage, make_stage
 
 
 def only_response(stage: Stage, raw: RawPeer) -> Response:

@@ -365,7 +365,7 @@ class CallMachine:
                 return Bridge(self, step.party)
             case Stream():
                 self._stream_count += 1
-                return AgentStep(self, step.target, stream_sid(self.record.call_sid, self._stream_count))
+                return AgentStep(self, step.choice, stream_sid(self.record.call_sid, self._stream_count))
             case _:
                 assert isinstance(step, Answer)
                 return AnswerStep(self)

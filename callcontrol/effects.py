@@ -12,8 +12,9 @@ from typing import Any
 from callcontrol.events import Timer
 from callcontrol.hangup import HangupCause
 from callcontrol.ids import LegId
-from callcontrol.plan import Party, StreamTarget
+from callcontrol.plan import Party
 from callcontrol.routing import Attempt
+from media.streams import StreamChoice
 
 # --- signalling ---------------------------------------------------------------------------------------------
 
@@ -156,7 +157,7 @@ class StartRecording:
 class OpenAgent:
     """Connect to the agent; ``AgentOpened`` or ``AgentRefused`` follows."""
 
-    target: StreamTarget
+    choice: StreamChoice
     stream_sid: str
 
 

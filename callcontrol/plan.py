@@ -5,12 +5,12 @@ A plan is made from what the API was asked for, or from the binding of the numbe
 only data; ``callcontrol.call`` runs it.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from callcontrol.models import Binding
 from callcontrol.routing import Target
+from media.streams import StreamChoice, choose_stream
 
 DEFAULT_RING_TIMEOUT_S: Final = 60.0
 DEFAULT_TIME_LIMIT_S: Final = 14_400.0
@@ -33,18 +33,6 @@ class Party:
     ring_timeout_s: float = DEFAULT_RING_TIMEOUT_S
     carrier_sid: str | None = None
     headers: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class StreamTarget:
-    """A voice agent to stream to: its WebSocket and how it wants to be spoken to."""
-
-    url: str
-    sample_rate: int = 8000
-    protocol: str = "exotel"
-    encoding: str = "l16"
-    custom_parameters: Mapping[str, str] = field(default_factory=dict)
-    auth: Mapping[str, str] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +66,7 @@ class SendDtmf:
 class Stream:
     """Connect the call to a voice agent until one of the two leaves."""
 
-    target: StreamTarget
+    choice: StreamChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,16 +113,23 @@ class Plan:
 
 
 def stream_plan(binding: Binding, time_limit_s: float) -> Plan:
-    """The plan of an inbound call to a number bound to ``media_stream``."""
-    target = StreamTarget(
-        url=binding.stream_url or "",
-        sample_rate=binding.sample_rate or 8000,
-        protocol=binding.stream_protocol or "exotel",
-        encoding=binding.encoding or "l16",
-        custom_parameters=dict(binding.custom_parameters or {}),
-        auth=binding.stream_auth,
-    )
-    return Plan((Stream(target),), record=bool(binding.record), time_limit_s=time_limit_s)
+    """
+    The plan of an inbound call to a number bound to ``media_stream``.
+
+    Raises:
+        StreamSetupError: The binding no longer describes a stream that is possible.
+    """
+    fields = {
+        "stream_protocol": binding.stream_protocol,
+        "encoding": binding.encoding,
+        "sample_rate": binding.sample_rate,
+        "custom_parameters": binding.custom_parameters,
+        "stream_auth": binding.stream_auth,
+        "stream_track": binding.stream_track,
+        "stream_max_retries": binding.stream_max_retries,
+    }
+    choice = choose_stream(binding.stream_url, fields)
+    return Plan((Stream(choice),), record=bool(binding.record), time_limit_s=time_limit_s)
 
 
 def forward_plan(binding: Binding, target: Target, caller: str, time_limit_s: float) -> Plan:

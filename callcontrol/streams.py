@@ -54,9 +54,10 @@ from callcontrol.hangup import (
 )
 from callcontrol.hunt import Ending
 from callcontrol.models import CallStatus, StreamInfo
-from callcontrol.plan import Party, StreamTarget
+from callcontrol.plan import Party
 from callcontrol.routing import PhoneTarget, normalise_number, parse_sip_target
 from callcontrol.steps import CallParts, RunningStep
+from media.streams import StreamChoice
 
 _DROPPED: Final = {"reason": "dropped", "http_status": None, "attempts": 1}
 
@@ -108,10 +109,10 @@ class AgentStep(RunningStep):
 
     needs_answer = False
 
-    def __init__(self, call: CallParts, target: StreamTarget, stream_sid: str) -> None:
+    def __init__(self, call: CallParts, choice: StreamChoice, stream_sid: str) -> None:
         super().__init__(call)
         self.state = StreamState.NEW
-        self._target = target
+        self._choice = choice
         self._sid = stream_sid
         self._transfer: Bridge | None = None
         self._detail = "stream_hangup"
@@ -152,11 +153,11 @@ class AgentStep(RunningStep):
     # --- connecting ---------------------------------------------------------------------------------------
 
     def _connect(self, _: Event | None) -> Iterator[Effect]:
-        target = self._target
+        choice = self._choice
         self.call.record.stream = StreamInfo(
-            self._sid, target.url, target.protocol, target.encoding, target.sample_rate, "connecting"
+            self._sid, choice.url, choice.protocol, choice.encoding, choice.sample_rate, "connecting"
         )
-        yield OpenAgent(target, self._sid)
+        yield OpenAgent(choice, self._sid)
 
     def _opened(self, _: Event | None) -> Iterator[Effect]:
         """Answer a caller who waits; a party we dial answers by itself, now or later."""

@@ -371,14 +371,19 @@ class Reserve:
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """One entry of an account's ledger; entries are only ever added. A charge has a negative amount."""
+    """
+    One entry of an account's ledger; entries are only ever added.
 
-    entry_id: str
+    A charge has a negative amount. ``reference`` names a top-up, so that repeating it adds nothing.
+    """
+
+    entry_id: int
     account_sid: str
     kind: str
     amount_paise: int
     created_at: datetime
     call_sid: str | None = None
+    reference: str | None = None
     note: str | None = None
 
 
@@ -387,8 +392,9 @@ class WebhookEvent:
     """
     An event on its way to a customer's URL, complete but for its signature.
 
-    ``event_id`` stays the same through all attempts and is the receiver's key for recognising doubles.
-    Events of one ``call_sid`` to one URL are delivered in the order they were published.
+    ``delivery_id`` stays the same through all attempts and is the receiver's key for recognising doubles;
+    it is the ``event_id`` where an event goes to one URL only. Events of one ``call_sid`` to one URL are
+    delivered in the order they were published.
     """
 
     event_id: str
@@ -399,3 +405,29 @@ class WebhookEvent:
     created_at: datetime
     call_sid: str | None = None
     method: Literal["POST", "GET"] = "POST"
+    delivery_id: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.delivery_id:
+            object.__setattr__(self, "delivery_id", self.event_id)
+
+
+@dataclass(slots=True)
+class Delivery:
+    """One event's way to one URL: ``pending``, ``delivered`` or ``failed``, and after how many attempts."""
+
+    event: WebhookEvent
+    next_attempt_at: datetime
+    status: Literal["pending", "delivered", "failed"] = "pending"
+    attempts: int = 0
+    response_code: int = 0
+    last_error: str | None = None
+    delivered_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredReply:
+    """The answer to a request with an idempotency key, kept for its repetitions."""
+
+    status: int
+    body: bytes

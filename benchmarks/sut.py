@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from benchmarks.machine import SUT_PREFIX, TOOL_PREFIX
 from fixtures.server_process import Account, ServerFailed, ServerProcess, free_port, wait_until
-from fixtures.sipp_run import SIPP, Sipp, start_sipp
+from fixtures.sipp_run import SIPP, Load, Sipp, start_sipp
 
 __all__ = ["LOAD", "NUMBER", "SystemUnderTest", "media_calls", "run_rtpload", "tools_missing"]
 
@@ -142,12 +142,10 @@ def media_calls(
     uac = start_sipp(
         str(LOAD / "uac_media.xml"),
         sut.directory,
-        port=sut.uac_port,
+        sut.uac_port,
+        Load(calls, rate, hold_ms),
         target=sut.target,
         number=number,
-        calls=calls,
-        rate=rate,
-        pause_ms=hold_ms,
         extra=["-key", "load_port", str(load_port)],
         prefix=TOOL_PREFIX,
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import statistics
+from dataclasses import replace
 from typing import Any
 
 from benchmarks.machine import TOOL_PREFIX, sample
 from benchmarks.sut import NUMBER, SystemUnderTest
-from fixtures.server_process import wait_until
-from fixtures.sipp_run import start_sipp
+from fixtures.server_process import free_port, wait_until
+from fixtures.sipp_run import Load, start_sipp
 
 CLAIM = "CPU per bridged call's signalling, INVITE to BYE on both legs, held 1 s, call records written"
 COLUMNS = {
@@ -33,22 +34,21 @@ def run(sut: SystemUnderTest, arguments: argparse.Namespace) -> list[dict[str, A
 
 
 def _step(sut: SystemUnderTest, rate: float, calls: int) -> dict[str, Any]:
+    load = Load(calls, rate, 0)
     uas = start_sipp(
-        "uas.xml", sut.directory, port=sut.uas_port, calls=calls, prefix=TOOL_PREFIX, extra=["-mp", "19100"]
+        "uas.xml", sut.directory, sut.uas_port, load, prefix=TOOL_PREFIX, extra=["-mp", str(free_port())]
     )
     wait_until(lambda: False, 0.5)
     before = sample(sut.server.pid)
     uac = start_sipp(
         "uac.xml",
         sut.directory,
-        port=sut.uac_port,
+        sut.uac_port,
+        replace(load, pause_ms=1000),
         target=sut.target,
         number=NUMBER,
-        calls=calls,
-        rate=rate,
-        pause_ms=1000,
         prefix=TOOL_PREFIX,
-        extra=["-mp", "19000"],
+        extra=["-mp", str(free_port())],
     )
     caller = uac.wait(calls / rate + 60)
     used = sample(sut.server.pid).since(before)

@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.machine import SUT_PREFIX, TOOL_PREFIX, Usage, sample
 from benchmarks.sut import LOAD, NUMBER, SystemUnderTest, background, media_calls, rtpload_binary, run_rtpload
 from fixtures.server_process import free_port, wait_until
-from fixtures.sipp_run import start_sipp
+from fixtures.sipp_run import Load, start_sipp
 
 CLAIM = (
     "CPU per relayed packet of bridged G.711 calls and round trip, beside the bare relay of the same minutes"
@@ -65,8 +65,8 @@ def _relay(sut: SystemUnderTest, calls: int, seconds: float) -> dict[str, Any]:
         uas = start_sipp(
             str(LOAD / "uas_media.xml"),
             sut.directory,
-            port=sut.uas_port,
-            calls=calls,
+            sut.uas_port,
+            Load(calls),
             extra=["-key", "echo_port", str(echo_port)],
             prefix=TOOL_PREFIX,
         )

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from fixtures.server_process import Account, ServerProcess, free_port, wait_until
-from fixtures.sipp_run import Sipp, SippResult, start_sipp
+from fixtures.sipp_run import Load, Sipp, SippResult, start_sipp
 
 __all__ = ["FORWARDED", "UNKNOWN", "Exchange"]
 
@@ -16,14 +16,15 @@ FORWARDED = "+918047000001"
 UNKNOWN = "+918047009999"
 # On a machine with more to do than it can, everything takes its time; nothing here asserts speed.
 _PATIENCE_S = 60.0
+_ONE_CALL = Load()
 
 
 class Exchange:
     """
     A running server that knows SIPp as two trunks.
 
-    Calls to `FORWARDED` are bridged to the first callee's trunk. A second callee's trunk stands behind the first
-    for calls that are routed by number.
+    Calls to `FORWARDED` are bridged to the first callee's trunk. A second stands behind the first for calls that
+    are routed by number.
     """
 
     def __init__(self, directory: Path, environment: Mapping[str, str] | None = None) -> None:
@@ -37,6 +38,7 @@ class Exchange:
             },
         )
         self.caller_port = free_port()
+        self.second_caller_port = free_port()
         self.callee_port = free_port()
         self.second_callee_port = free_port()
         self.account = Account("", "")
@@ -60,7 +62,9 @@ class Exchange:
 
     def _set_up(self) -> None:
         gateway = "udp:127.0.0.1:{}".format
-        self.server.add_carrier("sipp-caller", gateway(self.caller_port), inbound=True)
+        self.server.add_carrier(
+            "sipp-callers", gateway(self.caller_port), gateway(self.second_caller_port), inbound=True
+        )
         self.server.add_carrier(
             "sipp-callees", gateway(self.callee_port), gateway(self.second_callee_port), outbound=True
         )
@@ -81,19 +85,31 @@ class Exchange:
 
     # SIPp on either side
 
-    def caller(self, scenario: str, number: str = FORWARDED, *, calls: int = 1, **options: Any) -> Sipp:
-        """Start a SIPp that calls the server, from the port it knows unless told otherwise."""
-        options.setdefault("port", self.caller_port)
-        options.setdefault("extra", ["-mp", "26000"])
-        target = f"127.0.0.1:{self.server.sip_port}"
-        return start_sipp(scenario, self.directory, target=target, number=number, calls=calls, **options)
+    def caller(
+        self,
+        scenario: str,
+        number: str = FORWARDED,
+        load: Load = _ONE_CALL,
+        *,
+        port: int = 0,
+        extra: str = "",
+    ) -> Sipp:
+        """Start a SIPp that calls the server, from the first caller's trunk unless told otherwise."""
+        return start_sipp(
+            scenario,
+            self.directory,
+            port or self.caller_port,
+            load,
+            target=f"127.0.0.1:{self.server.sip_port}",
+            number=number,
+            extra=["-mp", str(free_port()), *extra.split()],
+        )
 
-    def callee(self, scenario: str = "uas.xml", *, calls: int = 1, **options: Any) -> Sipp:
+    def callee(self, scenario: str = "uas.xml", load: Load = _ONE_CALL, *, port: int = 0) -> Sipp:
         """Start a SIPp that is called, on the first callee's trunk unless told otherwise."""
-        options.setdefault("port", self.callee_port)
-        options.setdefault("extra", ["-mp", "27000"])
-        sipp = start_sipp(scenario, self.directory, calls=calls, **options)
-        assert wait_until(lambda: _bound(options["port"]) or not sipp.running), "SIPp does not listen"
+        port = port or self.callee_port
+        sipp = start_sipp(scenario, self.directory, port, load, extra=["-mp", str(free_port())])
+        assert wait_until(lambda: _bound(port) or not sipp.running), "SIPp does not listen"
         return sipp
 
     def finish(self, *running: Sipp) -> list[SippResult]:

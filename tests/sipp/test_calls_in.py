@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.server_process import free_port
+from fixtures.sipp_run import Load
 from tests.sipp.conftest import load_calls
 from tests.sipp.exchange import FORWARDED, UNKNOWN, Exchange
 
@@ -13,8 +14,8 @@ from tests.sipp.exchange import FORWARDED, UNKNOWN, Exchange
 def test_forwarded_calls_at_twenty_a_second(clean: Exchange) -> None:
     count = load_calls()
     _, before = clean.calls()
-    callee = clean.callee(calls=count)
-    caller = clean.caller("uac.xml", calls=count, rate=20, pause_ms=1000)
+    callee = clean.callee(load=Load(count))
+    caller = clean.caller("uac.xml", load=Load(count, 20, 1000))
     assert caller.wait(count / 20 + 60).successful == count
     for result in clean.finish(caller, callee):
         assert (result.successful, result.failed) == (count, 0)
@@ -28,12 +29,12 @@ def test_forwarded_calls_at_twenty_a_second(clean: Exchange) -> None:
 
 def test_hold_and_resume(clean: Exchange) -> None:
     callee = clean.callee()
-    clean.finish(clean.caller("uac_reinvite.xml", pause_ms=300), callee)
+    clean.finish(clean.caller("uac_reinvite.xml", load=Load(pause_ms=300)), callee)
 
 
 def test_caller_gives_up_while_it_rings(clean: Exchange) -> None:
     callee = clean.callee("uas_noanswer.xml")
-    clean.finish(clean.caller("uac_cancel.xml", pause_ms=500), callee)
+    clean.finish(clean.caller("uac_cancel.xml", load=Load(pause_ms=500)), callee)
     [call], _ = clean.calls(per_page=1)
     assert call["status"] == "canceled"
     assert call["hangup_source"] == "caller"
@@ -79,14 +80,14 @@ def test_unknown_source_is_forbidden(clean: Exchange) -> None:
 
 @pytest.mark.parametrize("scenario", ["uac_options.xml", "uac_unknown_method.xml"])
 def test_requests_outside_a_call(clean: Exchange, scenario: str) -> None:
-    clean.finish(clean.caller(scenario, calls=3))
+    clean.finish(clean.caller(scenario, load=Load(3)))
 
 
 def test_bad_input_has_defined_answers(clean: Exchange) -> None:
-    clean.finish(clean.caller("uac_bad.xml", FORWARDED, calls=3))
+    clean.finish(clean.caller("uac_bad.xml", FORWARDED, Load(3)))
 
 
 def test_a_call_over_tcp(clean: Exchange) -> None:
     """The trunk is known by its address; over TCP its source port is any."""
     callee = clean.callee()
-    clean.finish(clean.caller("uac.xml", pause_ms=300, extra=["-t", "t1", "-mp", "26000"]), callee)
+    clean.finish(clean.caller("uac.xml", load=Load(pause_ms=300), extra="-t t1"), callee)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fixtures.server_process import wait_until
+from fixtures.sipp_run import Load
 from tests.sipp.exchange import FORWARDED, Exchange
 
 
@@ -56,7 +57,7 @@ def test_not_answered_within_the_timeout(clean: Exchange) -> None:
 
 def test_busy_is_final(clean: Exchange) -> None:
     """After 486 no other gateway is tried, so the second trunk must see no INVITE."""
-    second = clean.callee(port=clean.second_callee_port, extra=["-mp", "27100"])
+    second = clean.callee(port=clean.second_callee_port)
     callee = clean.callee("uas_busy.xml")
     call = clean.wait_for_status(place(clean), "busy")
     clean.finish(callee)
@@ -65,7 +66,7 @@ def test_busy_is_final(clean: Exchange) -> None:
 
 
 def test_503_fails_over_and_rests_the_gateway(clean: Exchange) -> None:
-    second = clean.callee(calls=2, port=clean.second_callee_port, extra=["-mp", "27100"])
+    second = clean.callee(load=Load(2), port=clean.second_callee_port)
     first = clean.callee("uas_reject_503.xml")
     clean.wait_for_status(place(clean), "completed")
     # Within its Retry-After the first gateway is left in peace: SIPp has ended there, and would not answer.
@@ -76,7 +77,7 @@ def test_503_fails_over_and_rests_the_gateway(clean: Exchange) -> None:
 @pytest.mark.parametrize("count", [20])
 def test_many_calls_at_once(clean: Exchange, count: int) -> None:
     wait_until(lambda: False, 2.5)  # The rest that the test above put the first gateway to is over.
-    callee = clean.callee(calls=count)
+    callee = clean.callee(load=Load(count))
     sids = [place(clean) for _ in range(count)]
     for sid in sids:
         clean.wait_for_status(sid, "completed")

@@ -34,9 +34,10 @@ from media.audio import PromptLibrary, tone
 __all__ = ["add_arguments", "run"]
 
 ECHO_NUMBER, TONE_NUMBER = "+919800000001", "+919800000007"
-PROMPT = "sandbox_speech"
+PROMPT = "en/speech-sample"
 # The agent's greeting: a tone whose frequency can be told, then speech whose shape can be found again.
 GREETING_TONE_HZ, GREETING_TONE_MS, GREETING_LEVEL_DBFS = 880.0, 700, -12.0
+GREETING_SPEECH_MS = 2000
 CARRIER_TONE_HZ = 1000.0
 # G.711 costs a little of everything; half of it gone would be another sound.
 LEAST_CORRELATION = 0.9
@@ -134,7 +135,9 @@ def _log_to(path: Path) -> None:
 
 async def _demonstrate(settings: Settings, directory: Path, verdicts: Verdicts) -> None:
     prompt = PromptLibrary(PROMPTS_DIRECTORY).get(PROMPT)
-    greeting = tone(GREETING_TONE_HZ, GREETING_TONE_MS, GREETING_LEVEL_DBFS) + prompt
+    greeting = (
+        tone(GREETING_TONE_HZ, GREETING_TONE_MS, GREETING_LEVEL_DBFS) + prompt[: GREETING_SPEECH_MS * 16]
+    )
     agent = DemoAgent(greeting)
     server = Server(settings)
     await server.start()

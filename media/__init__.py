@@ -12,7 +12,6 @@ from media.errors import (
     StreamClosed,
 )
 from media.types import (
-    Direction,
     DtmfReceived,
     DtmfSent,
     EngineSettings,
@@ -27,7 +26,6 @@ from media.types import (
     RecordingFinished,
     RemoteMedia,
     StreamStats,
-    TapEncoding,
 )
 
 __all__ = [
@@ -40,7 +38,6 @@ __all__ = [
     "RecordingFailed",
     "StreamClosed",
     # media.types
-    "Direction",
     "DtmfReceived",
     "DtmfSent",
     "EngineSettings",
@@ -55,5 +52,4 @@ __all__ = [
     "RecordingFinished",
     "RemoteMedia",
     "StreamStats",
-    "TapEncoding",
 ]

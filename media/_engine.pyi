@@ -1,8 +1,8 @@
 """
 The native media engine.
 
-All methods must be called from one thread at a time; none waits for an engine thread but `Engine.close`. Orders
-are queued and run in the order given. Events and frames are fetched with `Engine.drain`.
+All methods must be called from one thread at a time; none waits for an engine thread but `Engine.close`.
+Orders are queued and run in the order given. Events and frames are fetched with `Engine.drain`.
 """
 
 from typing import TypedDict

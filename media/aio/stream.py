@@ -39,8 +39,8 @@ class RtpStream:
     """
     One RTP stream: a port, a far end, and what is done with the audio.
 
-    What is sent is, in this order: digits, the tap's audio, playback, what the linked stream receives, silence
-    while a tap is open. Made by `MediaEngine.open_stream`.
+    What is sent is, in this order: digits, the tap's audio, playback, what the linked stream receives,
+    silence while a tap is open. Made by `MediaEngine.open_stream`.
     """
 
     def __init__(
@@ -119,6 +119,7 @@ class RtpStream:
 
         Args:
             pcm: Linear 16-bit mono samples at 8 kHz, little-endian. Kept, not copied.
+            loop: Play again and again, until `stop_playback` or a later `play`.
 
         Raises:
             InvalidMedia: An odd number of bytes.
@@ -306,8 +307,8 @@ class AgentTap:
     """
     The agent's end of a stream: frames of received audio out, a queue of audio to play in.
 
-    Playback of the queue starts once 60 ms wait (100 ms after it ran dry), and replaces what else is sent. All
-    methods are harmless after `close`. Made by `RtpStream.open_tap`.
+    Playback of the queue starts once 60 ms wait (100 ms after it ran dry), and replaces what else is sent.
+    All methods are harmless after `close`. Made by `RtpStream.open_tap`.
     """
 
     def __init__(self, stream: RtpStream, native: _engine.Tap, bytes_per_ms: int) -> None:

@@ -188,7 +188,10 @@ class AgentStep(RunningStep):
 
     def _digits_sent(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, DigitsSent)
-        yield TellAgentDigitsSent(event.digits)
+        if event.problem is None:
+            yield TellAgentDigitsSent(event.digits)
+        else:
+            yield TellAgentError("dtmf_unavailable", event.problem, "dtmf")
 
     # --- leaving ------------------------------------------------------------------------------------------
 

@@ -135,9 +135,13 @@ class AgentLink:
         if self._stream is not None:
             self._stream.transfer_status(status, sip_status, cause)
 
-    def tell_error(self, code: str, message: str) -> None:
-        """Say that the transfer asked for last will not be."""
-        if self._stream is not None and self._transfer is not None:
+    def tell_error(self, code: str, message: str, ref: str) -> None:
+        """Say that a command, ``ref``, was not carried out."""
+        if self._stream is None:
+            return
+        if ref == "dtmf":
+            self._stream.refuse(AgentDtmf(""), message, code)
+        elif self._transfer is not None:
             self._stream.refuse(self._transfer, message, code)
 
     def _on_event(self, event: AgentEvent) -> None:

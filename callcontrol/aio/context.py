@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from callcontrol.aio.audio_source import AudioSource
-from callcontrol.aio.media_engine import Engine
 from callcontrol.aio.trace import TraceBook
 from callcontrol.capacity import Capacity
 from callcontrol.interfaces import CallRecords, Destinations, Wallets
 from callcontrol.meter import Rates
 from callcontrol.router import Router
+from media.aio import MediaEngine
 from sip.aio import UserAgent
 
 
@@ -18,7 +18,7 @@ class CallContext:
     """The layers below, the services beside, and the settings that every call needs."""
 
     user_agent: UserAgent
-    engine: Engine
+    engine: MediaEngine
     records: CallRecords
     wallets: Wallets
     destinations: Destinations
@@ -29,4 +29,3 @@ class CallContext:
     rates: Rates
     recordings_dir: Path
     media_timeout_s: float
-    rtp_advertise: str | None = None

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from callcontrol.aio.media_engine import Engine, Stream, Tap
 from callcontrol.events import (
     DigitReceived,
     DigitsSent,
@@ -21,8 +20,9 @@ from callcontrol.events import (
 from callcontrol.ids import LegId
 from callcontrol.models import Quality
 from callcontrol.quality import mos
+from media.aio import AgentTap, MediaEngine, RtpStream
 from media.audio import RINGBACK_INDIA, tones
-from media.errors import PortsExhausted
+from media.errors import InvalidMedia, MediaError, PortsExhausted, RecordingFailed
 from media.sdp import (
     LocalMedia,
     NegotiationError,
@@ -70,14 +70,13 @@ class MediaRefusal(Exception):
 class _LegMedia:
     """One leg's stream, what both sides last said about it, and our offer that waits for an answer."""
 
-    stream: Stream
+    stream: RtpStream
     local: LocalMedia
     ours: SessionDescription | None = None
     theirs: SessionDescription | None = None
     offer: SessionDescription | None = None
     remote: RemoteMedia | None = None
-    tap: Tap | None = None
-    recording: bool = False
+    tap: AgentTap | None = None
 
 
 class MediaLegs:
@@ -90,17 +89,15 @@ class MediaLegs:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: MediaEngine,
         post: Callable[[Event], None],
         *,
-        advertise: str | None,
         media_timeout_s: float,
         on_mark: Callable[[str, bool], None],
         on_overflow: Callable[[int], None],
     ) -> None:
         self._engine = engine
         self._post = post
-        self._advertise = advertise
         self._media_timeout_s = media_timeout_s
         self._on_mark = on_mark
         self._on_overflow = on_overflow
@@ -169,8 +166,7 @@ class MediaLegs:
             negotiated = accept_answer(offer, answer)
         except NegotiationError as error:
             raise MediaRefusal("codec", warning=error.warning_header("trunkline")) from None
-        media.theirs, media.remote = answer, negotiated.remote
-        media.stream.connect(negotiated.remote)
+        self._connect(media, answer, negotiated.remote)
 
     def answer_offer(self, leg: LegId, body: bytes) -> bytes:
         """
@@ -194,11 +190,19 @@ class MediaLegs:
         try:
             negotiated = answer_offer(offer, media.local)
         except NegotiationError as error:
-            raise MediaRefusal("codec", status=error.status, warning=error.warning_header("trunkline")) from None
+            raise MediaRefusal(
+                "codec", status=error.status, warning=error.warning_header("trunkline")
+            ) from None
         assert negotiated.answer is not None
+        self._connect(media, offer, negotiated.remote)
         media.ours = revise(media.ours, negotiated.answer) if media.ours else negotiated.answer
-        media.theirs, media.remote = offer, negotiated.remote
-        media.stream.connect(negotiated.remote)
+
+    def _connect(self, media: _LegMedia, theirs: SessionDescription, remote: RemoteMedia) -> None:
+        try:
+            media.stream.connect(remote)
+        except InvalidMedia as error:
+            raise MediaRefusal("codec", warning=f'399 trunkline "{error}"') from None
+        media.theirs, media.remote = theirs, remote
 
     def _open(self, leg: LegId, codecs: tuple[str, ...], near: _LegMedia | None) -> _LegMedia:
         try:
@@ -208,7 +212,7 @@ class MediaLegs:
         except PortsExhausted:
             raise MediaRefusal("ports", status=503) from None
         address, port = stream.local
-        local = LocalMedia(self._advertise or address, port, codecs, session_id=secrets.randbits(31))
+        local = LocalMedia(address, port, codecs, session_id=secrets.randbits(31))
         media = self._legs[leg] = _LegMedia(stream, local)
         return media
 
@@ -232,7 +236,10 @@ class MediaLegs:
         if media is None or not pcm:
             self._post(PlaybackEnded(leg))
             return
-        self._plays[media.stream.play(pcm * max(loops, 1))] = leg
+        try:
+            self._plays[media.stream.play(pcm * max(loops, 1))] = leg
+        except MediaError as error:
+            self._post(PlaybackEnded(leg, str(error)))
 
     def play_ringback(self, leg: LegId) -> None:
         """Play the ringing tone until ``stop_audio``."""
@@ -249,8 +256,12 @@ class MediaLegs:
     def send_digits(self, leg: LegId, digits: str, duration_ms: int, gap_ms: int) -> None:
         """Send telephone digits; ``DigitsSent`` follows."""
         media = self._legs.get(leg)
-        if media is not None:
+        if media is None:
+            return
+        try:
             media.stream.send_dtmf(digits, duration_ms, gap_ms)
+        except MediaError as error:
+            self._post(DigitsSent(leg, digits, str(error)))
 
     def record(self, leg: LegId, path: str, channels: int) -> None:
         """Record the leg into a file; ``RecordingEnded`` follows when its media is closed, or it fails."""
@@ -258,16 +269,22 @@ class MediaLegs:
         if media is None:
             self._post(RecordingEnded(leg, path, 0, "the leg has no media"))
             return
-        media.recording = True
-        media.stream.start_recording(path, channels=channels)
+        try:
+            media.stream.start_recording(path, channels=1 if channels == 1 else 2)
+        except RecordingFailed as error:
+            self._post(RecordingEnded(leg, path, 0, str(error)))
 
-    def open_tap(self, leg: LegId, choice: StreamChoice, on_frames: Callable[[bytes], None]) -> Tap | None:
+    def open_tap(
+        self, leg: LegId, choice: StreamChoice, on_frames: Callable[[bytes], None]
+    ) -> AgentTap | None:
         """Connect the leg's audio to an agent; None when the leg is gone."""
         media = self._legs.get(leg)
         if media is None:
             return None
         media.tap = media.stream.open_tap(
-            sample_rate=choice.sample_rate, encoding=choice.encoding, on_frames=on_frames
+            sample_rate=16000 if choice.sample_rate == 16000 else 8000,
+            encoding=choice.encoding,
+            on_frames=on_frames,
         )
         return media.tap
 

@@ -86,7 +86,6 @@ class Performer:
         self.media = MediaLegs(
             context.engine,
             owner.post,
-            advertise=context.rtp_advertise,
             media_timeout_s=context.media_timeout_s,
             on_mark=self.agent.tell_mark,
             on_overflow=self.agent.tell_overflow,
@@ -258,7 +257,7 @@ class Performer:
         self.agent.tell_transfer(effect.status, effect.sip_status, effect.cause)
 
     def _tell_error(self, effect: do.TellAgentError) -> None:
-        self.agent.tell_error(effect.code, effect.message)
+        self.agent.tell_error(effect.code, effect.message, effect.ref)
 
     # --- routing, time, money, records ----------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ functions given to `Metrics.watch`; only requests are counted here.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -67,6 +68,7 @@ class Metrics:
         return generate_latest(self._registry)
 
 
+_log = logging.getLogger("api.metrics")
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _Family = type[GaugeMetricFamily] | type[CounterMetricFamily]
 
@@ -85,7 +87,12 @@ class _Watched(Collector):
     def collect(self) -> Iterable[Metric]:
         for family, name, help_text, read, labels in self._sources:
             metric = family(name, help_text, labels=labels)
-            reading = read()
+            try:
+                reading = read()
+            except Exception:
+                # One part that is closed or broken must not hide what the others say.
+                _log.warning("the metric %s cannot be read", name, exc_info=True)
+                continue
             values = reading if isinstance(reading, Mapping) else {(): reading}
             for label_values, value in values.items():
                 metric.add_metric(label_values, value)

@@ -47,18 +47,18 @@ async def test_metrics_count_requests_by_declared_path(client: Client) -> None:
     assert "secret" not in text
 
 
-def test_watched_values_are_read_at_the_scrape() -> None:
+async def test_watched_values_are_read_at_the_scrape() -> None:
     metrics = Metrics()
-    calls = {("outbound", "completed"): 1}
+    calls: dict[tuple[str, ...], float] = {("outbound", "completed"): 1}
     metrics.watch_gauge("trunkline_calls_active", "Calls.", lambda: 3)
     metrics.watch_counter("trunkline_calls_ended", "Ended.", lambda: calls, ("direction", "status"))
     calls["outbound", "completed"] = 2
-    text = metrics.render().decode()
+    text = (await metrics.scrape()).decode()
     assert "trunkline_calls_active 3.0" in text
     assert 'trunkline_calls_ended_total{direction="outbound",status="completed"} 2.0' in text
 
 
-def test_a_reading_that_fails_does_not_hide_the_others() -> None:
+async def test_a_reading_that_fails_does_not_hide_the_others() -> None:
     metrics = Metrics()
 
     def broken() -> float:
@@ -66,7 +66,7 @@ def test_a_reading_that_fails_does_not_hide_the_others() -> None:
 
     metrics.watch_gauge("trunkline_broken", "Broken.", broken)
     metrics.watch_gauge("trunkline_whole", "Whole.", lambda: 1)
-    text = metrics.render().decode()
+    text = (await metrics.scrape()).decode()
     assert "trunkline_whole 1.0" in text
     assert "trunkline_broken " not in text.replace("# HELP trunkline_broken ", "").replace(
         "# TYPE trunkline_broken ", ""
@@ -163,3 +163,19 @@ async def test_codes_of_the_document(
     for status, listed in codes.items():
         schema = responses[status]["content"]["application/json"]["schema"]
         assert schema["allOf"][1]["properties"]["error"]["properties"]["code"]["enum"] == listed
+
+
+async def test_values_are_refreshed_before_the_scrape(fakes: Fakes) -> None:
+    metrics = Metrics()
+    reserved = [0.0]
+
+    async def refresh() -> None:
+        reserved[0] += 60
+
+    async def broken() -> None:
+        raise RuntimeError("the database is away")
+
+    metrics.refresh_with(broken)
+    metrics.refresh_with(refresh)
+    metrics.watch_gauge("trunkline_wallet_reserved_paise", "Reserved.", lambda: reserved[0])
+    assert "trunkline_wallet_reserved_paise 60.0" in (await metrics.scrape()).decode()

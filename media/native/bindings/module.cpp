@@ -80,6 +80,8 @@ nb::dict engine_stats(const Engine& engine) {
     stats["streams"] = figures.streams;
     stats["ports_in_use"] = figures.ports_in_use;
     stats["ports_total"] = figures.ports_total;
+    stats["packets_in"] = figures.packets_in;
+    stats["packets_out"] = figures.packets_out;
     stats["events_dropped"] = figures.events_dropped;
     stats["frames_dropped"] = figures.frames_dropped;
     return stats;

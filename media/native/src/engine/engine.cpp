@@ -132,6 +132,12 @@ EngineFigures Engine::figures() const {
     figures.streams = handles_.size();
     figures.ports_in_use = ports_.in_use();
     figures.ports_total = ports_.capacity();
+    figures.packets_in = closed_packets_in_;
+    figures.packets_out = closed_packets_out_;
+    for (const StreamHandle* handle : handles_) {
+        figures.packets_in += handle->stream_->figures().packets_in.get();
+        figures.packets_out += handle->stream_->figures().packets_out.get();
+    }
     for (const ShardSlot& slot : shards_) {
         figures.events_dropped += slot.shard->outlet().events_dropped();
         figures.frames_dropped += slot.shard->outlet().frames_dropped();
@@ -169,6 +175,8 @@ void Engine::closed(StreamHandle& handle) {
     ports_.give_back(handle.udp_port(), monotonic_ns());
     --slot_of(*handle.shard_).streams;
     handles_.erase(&handle);
+    closed_packets_in_ += handle.last_.packets_in;
+    closed_packets_out_ += handle.last_.packets_out;
     destroy_spent();
 }
 

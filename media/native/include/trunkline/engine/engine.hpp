@@ -34,6 +34,8 @@ struct EngineFigures {
     std::size_t streams = 0;
     std::size_t ports_in_use = 0;
     std::size_t ports_total = 0;
+    std::uint64_t packets_in = 0;
+    std::uint64_t packets_out = 0;
     std::uint64_t events_dropped = 0;
     std::uint64_t frames_dropped = 0;
 };
@@ -194,6 +196,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
     std::unordered_set<StreamHandle*> handles_;  ///< Of open streams.
     std::size_t frame_shard_ = 0;                ///< Whose frames are being read.
     std::uint64_t last_id_ = 0;
+    std::uint64_t closed_packets_in_ = 0;  ///< Of streams that are gone.
+    std::uint64_t closed_packets_out_ = 0;
     bool closed_ = false;
 };
 

@@ -1,9 +1,9 @@
 """
 `trunkline demo`: two calls over real sockets, shown and checked.
 
-The first leaves over SIP to the sandbox carrier's echo number and is streamed to a WebSocket agent; the other
-plays a prompt and is bridged to a second leg. The server is the one of `trunkline serve`, on free ports and with
-a data directory of its own; all is asked of it over its REST API.
+The first leaves over SIP to the sandbox carrier's echo number and is streamed to a WebSocket agent; the
+other plays a prompt and is bridged to a second leg. The server is the one of `trunkline serve`, on free
+ports and with a data directory of its own; all is asked of it over its REST API.
 """
 
 from __future__ import annotations

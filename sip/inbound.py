@@ -90,7 +90,7 @@ class InboundInviteSession(InviteSession):
         entries.append(("server", "Server", self.settings.product))
         add_fields(headers, answer.headers)
         if answer.body:
-            if "Content-Type" not in headers:
+            if headers.first("content-type") is None:
                 entries.append(("content-type", "Content-Type", ACCEPT))
             response.body = answer.body
         return response

@@ -321,9 +321,10 @@ class InviteSession(Machine[State]):
         if self.offers.turn is not Turn.OURS:
             return NOTHING
         self.offers.turn = Turn.NOBODY
-        if status == 491:
-            return (Arm(Event.TIMER_OFFER, self.offers.glare_delay_s()),)
-        self.offers.wanted = None
+        delay_s = self.offers.glare_delay_s() if status == 491 else None
+        if delay_s is not None:
+            return (Arm(Event.TIMER_OFFER, delay_s),)
+        self.offers.settle()
         failed = Notify(OfferFailed(status, response.reason))
         if status in (408, 481):
             return self.handle(Event.DIALOG_GONE)
@@ -339,16 +340,14 @@ class InviteSession(Machine[State]):
         ack = SendAck(dialog.request("ACK", cseq=number), dialog.next_hop())
         self._ack = (number, ack)
         if self.offers.turn is Turn.OURS:
-            self.offers.turn = Turn.NOBODY
-            self.offers.wanted = None
+            self.offers.settle()
         # Even if we had given the offer up: the peer uses the new session from here on.
         return (ack, Disarm(Event.TIMER_OFFER), Notify(OfferAnswered(response.body)))
 
     def _offer_timer(self, _: None) -> Sequence[Effect]:
         if self.offers.turn is not Turn.OURS:
             return self._offer_if_free()
-        self.offers.turn = Turn.NOBODY
-        self.offers.wanted = None
+        self.offers.settle()
         give_up = CancelInvite(CancelStep.CANCEL, Purpose.REINVITE)
         return (give_up, Notify(OfferFailed(408, "Request Timeout")))
 

@@ -130,11 +130,12 @@ class ServerRun(_Run):
     """
     A request of a peer at work.
 
-    `user` is whoever answers it, `on_end` is called when it is forgotten. `sent_by` is where a response
-    goes when the connection the request came by is gone (RFC 3261 18.2.2).
+    `user` is whoever answers an INVITE and is told of its CANCEL, `tag` our tag in its responses; `on_end`
+    is called when it is forgotten. `sent_by` is where a response goes when the connection the request came
+    by is gone (RFC 3261 18.2.2).
     """
 
-    __slots__ = ("machine", "on_end", "sent_by", "user")
+    __slots__ = ("machine", "on_end", "sent_by", "tag", "user")
 
     def __init__(
         self,
@@ -148,6 +149,7 @@ class ServerRun(_Run):
         super().__init__(endpoint, flow, key, call_id)
         self.machine = machine
         self.sent_by = sent_by
+        self.tag: str | None = None
         self.user: object = None
         self.on_end: Callable[[], None] | None = None
 
@@ -208,6 +210,7 @@ class Endpoint:
         self._queue = TimerQueue()
         self._alarm: Handle | None = None
         self._alarm_at = 0.0
+        self._closed = False
 
     @property
     def transaction_count(self) -> int:
@@ -222,10 +225,12 @@ class Endpoint:
     # Timers.
 
     def arm(self, delay_s: float, owner: TimerOwner, event: int) -> Timer:
-        """Arm a timer."""
+        """Arm a timer; once the endpoint is closed it never fires."""
         now = self.clock.time()
         timer = self._queue.arm(now, delay_s, owner, event)
-        if self._alarm is None or timer.due_s < self._alarm_at:
+        if self._closed:
+            self._queue.disarm(timer)
+        elif self._alarm is None or timer.due_s < self._alarm_at:
             self._set_alarm(timer.due_s)
         return timer
 
@@ -248,6 +253,7 @@ class Endpoint:
 
     def close(self) -> None:
         """Forget everything and free the addresses."""
+        self._closed = True
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
@@ -275,7 +281,7 @@ class Endpoint:
             self._receive_request(message, flow)
 
     def _receive_response(self, response: Response, flow: Flow) -> None:
-        if len(response.headers.get_all("Via")) != 1:
+        if [entry[0] for entry in response.headers.entries()].count("via") != 1:
             return  # Meant for another hop (RFC 3261 8.1.3.3).
         run = self._table.client(response)
         if run is not None:
@@ -332,7 +338,7 @@ class Endpoint:
 
     def send_ack(self, request: Request, flow: Flow) -> None:
         """Send the ACK of a 2xx; one that is sent again keeps its Via."""
-        if "Via" not in request.headers:
+        if request.headers.first("via") is None:
             self._add_via(request, flow)
         self.send(serialise(request), flow, request.call_id)
 

@@ -277,7 +277,7 @@ Session._PERFORM = {
     SendAck: Session._send_ack,
     StartRequest: Session._send_request,
     CancelInvite: Session._cancel,
-    Done: Session._end,
+    Done: lambda session, effect: session._end(effect),
 }
 
 
@@ -299,13 +299,14 @@ _Deaf.user = _Deaf()
 class InboundSession(Session):
     """A session a peer asked for; answer it with `progress`, `answer` or `reject`."""
 
-    __slots__ = ("request", "source", "transport")
+    __slots__ = ("_run", "request", "source", "transport")
 
     _machine: InboundInviteSession
 
     def __init__(self, host: SessionHost, machine: InboundInviteSession, flow: Flow) -> None:
         super().__init__(host, machine, flow)
         request = machine.request
+        self._run: ServerRun | None = None
         self.request = request
         self.source: Address = flow.remote
         self.transport = flow.transport.name
@@ -346,7 +347,15 @@ class InboundSession(Session):
 
     def start(self, run: ServerRun) -> None:
         """Begin; for the user agent."""
+        self._run = run
         self._perform(self._machine.start(run))
+
+    def _end(self, effect: Done) -> None:
+        super()._end(effect)
+        if self._run is not None:
+            # The transaction outlives the session by half a minute, and need not keep it in memory.
+            self._run.user = None
+            self._run = None
 
 
 def _check_range(status: int, low: int, high: int) -> None:

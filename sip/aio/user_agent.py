@@ -359,9 +359,13 @@ class UserAgent:
         if session is None:
             self._say(reply(request, 481), request, flow)
             return
-        # No overload check: sessions are bounded, and calls that are up must be able to end.
+        # Calls that are up must be able to end, however full it is.
+        if request.method != "BYE" and self.transactions >= self.settings.max_transactions:
+            self._say(self._overloaded(request), request, flow)
+            return
         run = self.endpoint.start_server(request, flow, key)
-        run.user = session
+        if request.method == "INVITE":
+            run.user = session  # A CANCEL finds it by this.
         session.on_request(request, run, flow)
 
     def _receive_cancel(self, request: Request, flow: Flow) -> None:
@@ -375,8 +379,7 @@ class UserAgent:
             self._say(reply(request, 481), request, flow)
             return
         session = run.user
-        tag = session.key[1] if isinstance(session, Session) else None
-        self._say(reply(request, 200, to_tag=tag), request, flow)
+        self._say(reply(request, 200, to_tag=run.tag), request, flow)
         if isinstance(session, Session):
             session.on_cancel(request, run)
 
@@ -402,7 +405,7 @@ class UserAgent:
             return
         run = self.endpoint.start_server(request, flow, key)
         session = InboundSession(self, machine, flow)
-        run.user = session
+        run.user, run.tag = session, tag
         self._invites[merged] = key
         run.on_end = lambda: self._forget_invite(merged)
         self._sessions[session.key] = session

@@ -5,7 +5,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Protocol
 
-from sip.aio.endpoint import ClientRun, Endpoint, ServerRun
+from sip.aio.endpoint import Endpoint
+from sip.aio.runs import ClientRun, ServerRun
 from sip.aio.transport import Address, Flow
 from sip.effects import (
     Arm,
@@ -25,9 +26,11 @@ from sip.errors import InvalidValue
 from sip.events import SessionEvent
 from sip.fields import NameAddr
 from sip.inbound import InboundInviteSession, Reply
-from sip.invite_session import InviteSession, State
+from sip.invite import OutboundInvite
+from sip.invite_session import InviteSession
 from sip.message import Request, Response
-from sip.outbound import OutboundInvite, OutboundInviteSession
+from sip.outbound import OutboundInviteSession
+from sip.session_model import State
 from sip.timers import Timer
 
 __all__ = ["InboundSession", "OutboundSession", "Session", "SessionHost"]

@@ -161,7 +161,8 @@ async def test_a_called_side_and_an_erratic_peer(data: st.DataObject) -> None:
 def erratic_caller(data: st.DataObject, stage: Stage, raw: RawPeer) -> None:
     """One random message from a calling peer, within the dialog or not."""
     asked = [message for message in raw.received if isinstance(message, Request)]
-    if asked and data.draw(st.booleans()):
+    responds = bool(asked) and data.draw(COIN)
+    if responds:
         raw.respond(data.draw(st.sampled_from(asked)), data.draw(STATUSES), tag="raw", body=SDP)
         return
     method = data.draw(METHODS)

@@ -144,26 +144,30 @@ class SipUri:
 def _parse(text: str) -> SipUri:
     scheme, _, rest = text.partition(":")
     scheme = scheme.lower()
-    if scheme == "tel":
-        return _parse_tel(rest)
-    if scheme not in ("sip", "sips"):
-        raise ParseError("Unsupported URI scheme", 0, status=416)
-    match = _SIP.fullmatch(rest)
+    try:
+        if scheme == "tel":
+            return _parse_tel(rest)
+        if scheme in ("sip", "sips"):
+            return _parse_sip(scheme, rest)
+    except InvalidValue as error:
+        raise ParseError(str(error), len(scheme) + 1) from None
+    raise ParseError("Unsupported URI scheme", 0, status=416)
+
+
+def _parse_sip(scheme: str, text: str) -> SipUri:
+    match = _SIP.fullmatch(text)
     if match is None:
         raise ParseError("Malformed URI", len(scheme) + 1)
     user, password, host, port, params, headers = match.groups()
-    try:
-        return SipUri(
-            scheme,
-            None if user is None else _canonical_user(user),
-            password,
-            host.strip("[]").lower(),
-            None if port is None else int(port),
-            parse_params(params or ""),
-            headers,
-        )
-    except InvalidValue as error:
-        raise ParseError(str(error), len(scheme) + 1) from None
+    return SipUri(
+        scheme,
+        None if user is None else _canonical_user(user),
+        password,
+        host.strip("[]").lower(),
+        None if port is None else int(port),
+        parse_params(params or ""),
+        headers,
+    )
 
 
 def _parse_tel(text: str) -> SipUri:

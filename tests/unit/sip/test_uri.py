@@ -114,6 +114,7 @@ def test_number(text: str, number: str | None) -> None:
         "sip:a@h\r\n",
         "tel:",
         "tel:alice",
+        "tel:123;ext=1@h",
         "sip:" + "h" * 300,
     ],
 )

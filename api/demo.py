@@ -1,9 +1,9 @@
 """
 `trunkline demo`: two calls over real sockets, shown and checked.
 
-The first leaves over SIP to the sandbox carrier's echo number and is streamed to a WebSocket agent; the second plays
-a prompt and is bridged to a second leg. The server is the one `trunkline serve` runs, on free ports and with a
-data directory of its own; everything is asked of it over its REST API.
+The first leaves over SIP to the sandbox carrier's echo number and is streamed to a WebSocket agent; the
+other plays a prompt and is bridged to a second leg. The server is the one of `trunkline serve`, on free
+ports and with a data directory of its own; all is asked of it over its REST API.
 """
 
 from __future__ import annotations
@@ -375,7 +375,7 @@ class _Demo:
             async with self.http.get(where, headers=headers) as response:
                 if response.status != 200:
                     raise DemoFailed(f"the recording could be fetched: {response.status}")
-                path.write_bytes(await response.read())
+                await asyncio.to_thread(path.write_bytes, await response.read())
         else:
             shutil.copyfile(where.removeprefix("file://"), path)
 

@@ -24,6 +24,7 @@ _SECRETS = (
     (re.compile(r"(://[^/\s:@]+):[^/\s@]+@"), r"\1:***@"),
     (re.compile(r"(?i)\b(token|password|secret|api_key|response)=\"?[^&\s\",]+"), r"\1=***"),
 )
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def redact(text: str) -> str:
@@ -37,7 +38,8 @@ class _Text(logging.Formatter):
     """``time level logger: message  call_sid=...``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        line = f"{_moment(record)} {record.levelname:<7} {record.name}: {record.getMessage()}"
+        message = _one_line(record.getMessage())
+        line = f"{_moment(record)} {record.levelname:<7} {record.name}: {message}"
         for name, value in _context(record).items():
             line += f"  {name}={value}"
         if record.exc_info:
@@ -71,6 +73,11 @@ def configure_logging(log_format: str, level: str, stream: TextIO | None = None)
     # These speak of every statement and every connection at levels that are ours elsewhere.
     for chatty in ("sqlalchemy", "aiosqlite", "alembic", "asyncio"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+
+
+def _one_line(text: str) -> str:
+    """Escape control characters, so that what a peer sent can neither forge lines nor colour a terminal."""
+    return _CONTROLS.sub(lambda match: repr(match[0])[1:-1], text)
 
 
 def _context(record: logging.LogRecord) -> dict[str, str]:

@@ -7,7 +7,8 @@ functions given to `Metrics.watch`; only requests are counted here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -29,6 +30,7 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         self._watched = _Watched()
+        self._refreshers: list[Callable[[], Awaitable[None]]] = []
         self._registry.register(self._watched)
         self._requests = Histogram(
             "trunkline_http_request_seconds",
@@ -62,11 +64,22 @@ class Metrics:
         """Read a value that only grows whenever /metrics is asked for."""
         self._watched.add(CounterMetricFamily, name, help_text, read, labels)
 
-    def render(self) -> bytes:
-        """The text that Prometheus scrapes."""
+    def refresh_with(self, refresh: Callable[[], Awaitable[None]]) -> None:
+        """Await `refresh` before each scrape: for values that cannot be read at once."""
+        self._refreshers.append(refresh)
+
+    async def scrape(self) -> bytes:
+        """The text that Prometheus reads."""
+        for refresh in self._refreshers:
+            try:
+                await refresh()
+            except Exception:
+                # The value of the last scrape is shown again; the others are none the worse for it.
+                _log.warning("a metric cannot be refreshed", exc_info=True)
         return generate_latest(self._registry)
 
 
+_log = logging.getLogger("api.metrics")
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _Family = type[GaugeMetricFamily] | type[CounterMetricFamily]
 
@@ -85,7 +98,12 @@ class _Watched(Collector):
     def collect(self) -> Iterable[Metric]:
         for family, name, help_text, read, labels in self._sources:
             metric = family(name, help_text, labels=labels)
-            reading = read()
+            try:
+                reading = read()
+            except Exception:
+                # One part that is closed or broken must not hide what the others say.
+                _log.warning("the metric %s cannot be read", name, exc_info=True)
+                continue
             values = reading if isinstance(reading, Mapping) else {(): reading}
             for label_values, value in values.items():
                 metric.add_metric(label_values, value)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar, cast
 
 from sip.errors import InvalidValue
+from sip.fields import Via
 from sip.grammar import is_token, split_list
 
 __all__ = ["KNOWN_NAMES", "Entry", "Headers", "check_encodable", "identify"]
@@ -205,7 +206,7 @@ class Headers:
         """
         Replace only the first value of a list, in its place, or add it when there is none.
 
-        This is how the top Via gets its ``received`` and ``rport``. Raises as `add`.
+        Raises as `add`.
         """
         entry = self._entry(name, value)
         place = self._find(entry[0])
@@ -213,6 +214,11 @@ class Headers:
             self._entries.append(entry)
         else:
             self._entries[place : place + 1] = [entry, *self._rest(place)]
+
+    def replace_via(self, via: Via) -> None:
+        """Replace the top Via and keep its typed view, which is asked for again at once."""
+        self.replace_first("Via", str(via))
+        self._typed["via"] = via
 
     def remove(self, name: str) -> None:
         """Remove all fields of that name; there may be none."""

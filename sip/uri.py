@@ -31,6 +31,7 @@ _TEL = re.compile(r"([0-9A-Fa-f*#+().-]+)(;.*)?")
 _USER = re.compile(r"(?:[A-Za-z0-9_.!~*'()&=+$,;?/-]|%[0-9A-F]{2})+")
 _PASSWORD = re.compile(r"(?:[A-Za-z0-9_.!~*'()&=+$,-]|%[0-9A-Fa-f]{2})*")
 _HEADERS = re.compile(r"(?:[A-Za-z0-9_.!~*'()\[\]/?:+$=&-]|%[0-9A-Fa-f]{2})*")
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 # What phone systems put into a user part although it should be escaped there, '#' above all.
 _UNESCAPED = re.compile(r"[#\\\[\]^`{|}]|[^\x00-\x7f]")
@@ -175,6 +176,9 @@ _parse_cached = lru_cache(maxsize=4096)(_parse)
 def _canonical_user(user: str) -> str:
     if "%" not in user and _USER.fullmatch(user):
         return user
+    if _BAD_ESCAPE.search(user):
+        # Left in place, "%4" before an undone "%41" would become the escape "%4A".
+        raise InvalidValue("Malformed escape in a URI")
     user = _ESCAPE.sub(_undo_escape, user)
     return _UNESCAPED.sub(_escape, user)
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
-from importlib import metadata
+from importlib import import_module, metadata
 
-from api import demo
-from api.cli import admin, serve
-from api.config import PREFIX, VARIABLES
+from api.config import PREFIX, VARIABLES, Settings
 from api.values import ListenAddress, parse_int, parse_listen
 
 __all__ = ["build_parser"]
@@ -20,8 +18,13 @@ MAX_BALANCE_INR = Decimal(100_000_000)
 _Subparsers = argparse._SubParsersAction
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Make the parser of the whole command."""
+def build_parser(command: str | None = None) -> argparse.ArgumentParser:
+    """
+    Make the parser of the whole command.
+
+    What `command` alone needs is imported for it alone: the administrative commands are quick, and work where
+    the media engine is not built.
+    """
     parser = argparse.ArgumentParser(
         prog="trunkline",
         description="A telephony-edge call control and media server: SIP trunks, RTP media, voice agents.",
@@ -32,7 +35,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.set_defaults(parser=parser, config=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     _serve(commands)
-    _demo(commands)
+    _demo(commands, command)
     _accounts(commands)
     _keys(commands)
     _numbers(commands)
@@ -79,13 +82,16 @@ def _serve(commands: _Subparsers[argparse.ArgumentParser]) -> None:
         lines.append(f"  {PREFIX + variable.name}{default}\n      {variable.help}")
     lines.append("\nSIGTERM and SIGINT drain: no new calls, then an end after TRUNKLINE_DRAIN_S seconds.")
     parser = _command(commands, "serve", "run the server in the foreground", "\n".join(lines))
-    parser.set_defaults(run=serve.run)
+    parser.set_defaults(run=_later("serve", "run"))
 
 
-def _demo(commands: _Subparsers[argparse.ArgumentParser]) -> None:
+def _demo(commands: _Subparsers[argparse.ArgumentParser], command: str | None) -> None:
     parser = _command(commands, "demo", "place one call to the sandbox carrier and show everything it did")
-    demo.add_arguments(parser)
-    parser.set_defaults(run=demo.run)
+    if command == "demo":
+        from api import demo
+
+        demo.add_arguments(parser)
+        parser.set_defaults(run=demo.run)
 
 
 def _accounts(commands: _Subparsers[argparse.ArgumentParser]) -> None:
@@ -108,7 +114,7 @@ def _accounts(commands: _Subparsers[argparse.ArgumentParser]) -> None:
         metavar="N",
         help="calls at the same time (100)",
     )
-    parser.set_defaults(run=admin.create_account)
+    parser.set_defaults(run=_later("admin", "create_account"))
 
 
 def _keys(commands: _Subparsers[argparse.ArgumentParser]) -> None:
@@ -119,7 +125,7 @@ def _keys(commands: _Subparsers[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--scopes", metavar="A,B", help="scopes of the key, separated by commas (default: see docs)"
     )
-    parser.set_defaults(run=admin.create_key)
+    parser.set_defaults(run=_later("admin", "create_key"))
 
 
 def _numbers(commands: _Subparsers[argparse.ArgumentParser]) -> None:
@@ -130,7 +136,7 @@ def _numbers(commands: _Subparsers[argparse.ArgumentParser]) -> None:
     parser.add_argument("--account", required=True, metavar="SID", help="account that gets the number")
     parser.add_argument("--number", required=True, metavar="+91...", help="the number in E.164")
     parser.add_argument("--friendly-name", metavar="NAME", help="label")
-    parser.set_defaults(run=admin.add_number)
+    parser.set_defaults(run=_later("admin", "add_number"))
 
 
 def _carriers(commands: _Subparsers[argparse.ArgumentParser]) -> None:
@@ -155,7 +161,19 @@ def _carriers(commands: _Subparsers[argparse.ArgumentParser]) -> None:
     parser.add_argument("--outbound", action="store_true", help="calls go out through its gateways")
     parser.add_argument("--username", metavar="U", help="user name of digest authentication")
     parser.add_argument("--password", metavar="P", help="password of digest authentication")
-    parser.set_defaults(run=admin.add_carrier)
+    parser.set_defaults(run=_later("admin", "add_carrier"))
+
+
+def _later(module: str, name: str) -> Callable[[Settings, argparse.Namespace], int]:
+    """A command of a module of this package that is imported when the command runs."""
+
+    def run(settings: Settings, arguments: argparse.Namespace) -> int:
+        command: Callable[[Settings, argparse.Namespace], int] = getattr(
+            import_module(f"api.cli.{module}"), name
+        )
+        return command(settings, arguments)
+
+    return run
 
 
 def _gateway(text: str) -> ListenAddress:

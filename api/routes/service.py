@@ -72,7 +72,7 @@ class ServiceRoutes:
 
     async def metrics(self, _: web.Request) -> web.Response:
         """Answer GET /metrics."""
-        return web.Response(body=self._metrics.render(), headers={"Content-Type": METRICS_CONTENT_TYPE})
+        return web.Response(body=await self._metrics.scrape(), headers={"Content-Type": METRICS_CONTENT_TYPE})
 
     async def openapi(self, _: web.Request) -> web.Response:
         """Answer GET /openapi.json."""

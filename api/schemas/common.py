@@ -11,7 +11,7 @@ __all__ = ["MAX_PAGE", "Digits", "Name", "Page", "PerPage", "Timestamp"]
 
 MAX_PAGE = 1_000_000
 
-_DIGITS = re.compile(r"[0-9A-Da-d*#wW]{1,64}")
+_DIGITS = re.compile(r"[0-9A-D*#wW]{1,64}")
 
 
 def _digits(digits: str) -> str:
@@ -20,9 +20,7 @@ def _digits(digits: str) -> str:
     return digits
 
 
-Digits = Annotated[
-    str, AfterValidator(_digits), Field(json_schema_extra={"pattern": "^[0-9A-Da-d*#wW]{1,64}$"})
-]
+Digits = Annotated[str, AfterValidator(_digits), Field(json_schema_extra={"pattern": "^[0-9A-D*#wW]{1,64}$"})]
 Name = Annotated[str, Field(min_length=1, max_length=128)]
 Page = Annotated[int, Field(ge=1, le=MAX_PAGE)]
 PerPage = Annotated[int, Field(ge=1, le=100)]

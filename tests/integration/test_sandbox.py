@@ -91,8 +91,7 @@ async def test_a_caller_can_give_up_on_the_silent_number(
     caller, callee = carriers
     call = caller.call(SILENT, "listen")
     async with asyncio.timeout(PATIENCE_S):
-        while 180 not in call.heard.statuses:
-            await asyncio.sleep(0.01)
+        await call.sees(180)
         call.hangup()
         await call.finished()
         [far] = callee.calls
@@ -118,8 +117,7 @@ async def test_stopping_ends_the_calls_that_are_up(tmp_path: Path) -> None:
     caller.target = Destination("udp", *callee.address)
     call = caller.call(ECHO, "listen")
     async with asyncio.timeout(PATIENCE_S):
-        while call.heard.statuses[-1:] != [200]:
-            await asyncio.sleep(0.01)
+        await call.sees(200)
         await callee.stop()
         await call.finished()
         await caller.stop()

@@ -23,8 +23,8 @@ class Exchange:
     """
     A running server that knows SIPp as two trunks.
 
-    Calls to `FORWARDED` are bridged to the first callee's trunk. A second stands behind the first for calls that
-    are routed by number.
+    Calls to `FORWARDED` are bridged to the first callee's trunk. A second stands behind it for calls that are
+    routed by number.
     """
 
     def __init__(self, directory: Path, environment: Mapping[str, str] | None = None) -> None:

@@ -84,7 +84,7 @@ class MemoryTransport(asyncio.Transport):
 class Client:
     """One request per connection."""
 
-    def __init__(self, server: web.Server[web.Request]) -> None:
+    def __init__(self, server: web.Server) -> None:
         self._server = server
 
     async def raw(self, request: bytes, peer: str = "192.0.2.7") -> Answer:
@@ -161,7 +161,10 @@ def _parse(data: bytes) -> Answer | None:
     if not end:
         return None
     first, *lines = head.decode("latin-1").split("\r\n")
-    headers = CIMultiDict(tuple(line.split(": ", 1)) for line in lines)  # type: ignore[misc]
+    headers: CIMultiDict[str] = CIMultiDict()
+    for line in lines:
+        name, _, value = line.partition(": ")
+        headers.add(name, value)
     length = int(headers.get("Content-Length", "0"))
     if len(body) < length:
         return None

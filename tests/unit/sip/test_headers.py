@@ -68,6 +68,17 @@ def test_the_only_via_is_replaced_in_its_place() -> None:
     assert headers.get_all("Via") == ["SIP/2.0/UDP b"]
 
 
+def test_the_stamped_via_is_not_parsed_again() -> None:
+    request = Request("OPTIONS", SipUri.parse("sip:h"), Headers(EXAMPLE))
+    stamped = request.via.with_source("192.0.2.1", 5060)
+    request.headers.replace_via(stamped)
+    assert request.via is stamped
+    assert request.headers.get_all("Via")[:2] == [
+        "SIP/2.0/UDP a;branch=1;received=192.0.2.1",
+        "SIP/2.0/UDP b;branch=2",
+    ]
+
+
 def test_a_value_that_is_no_list_is_replaced_whole() -> None:
     headers = Headers(EXAMPLE)
     headers.replace_first("Subject", "three")

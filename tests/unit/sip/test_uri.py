@@ -96,6 +96,7 @@ def test_number(text: str, number: str | None) -> None:
         "sip:a@b@h",
         "sip:a%@h",
         "sip:a%zz@h",
+        "sip:a%4%41b@h",
         "sip:a b@h",
         "sip:a<b@h",
         "sip:a@h:0",

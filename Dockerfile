@@ -1,0 +1,26 @@
+# syntax=docker/dockerfile:1
+
+FROM debian:12-slim AS build
+RUN apt-get update && apt-get install -y --no-install-recommends g++ cmake ninja-build python3-dev python3-venv \
+    && rm -rf /var/lib/apt/lists/*
+RUN python3 -m venv /opt/trunkline
+WORKDIR /src
+COPY . .
+RUN /opt/trunkline/bin/pip install --no-cache-dir ".[postgres]"
+
+FROM debian:12-slim
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates python3 \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --system --home-dir /var/lib/trunkline --create-home trunkline
+COPY --from=build /opt/trunkline /opt/trunkline
+ENV PATH=/opt/trunkline/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
+    TRUNKLINE_DATA_DIR=/var/lib/trunkline
+USER trunkline
+WORKDIR /var/lib/trunkline
+VOLUME /var/lib/trunkline
+EXPOSE 8080/tcp 5060/udp 5060/tcp 20000-29999/udp
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
+    CMD ["python3", "-c", "import os, urllib.request as u; a = os.environ.get('TRUNKLINE_HTTP_LISTEN', '127.0.0.1:8080').rpartition(':'); u.urlopen(f'http://{a[0] if a[0] not in (\"0.0.0.0\", \"[::]\") else \"127.0.0.1\"}:{a[2]}/health', timeout=2)"]
+CMD ["trunkline", "serve"]

@@ -1,0 +1,86 @@
+# Every target explains itself in `make help`. A target that needs the environment depends on `setup`,
+# which does nothing when nothing is missing.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+TIME ?= 60
+SANITIZED := build/sanitized
+
+PYTHON_SOURCES := sip media callcontrol api fixtures tests benchmarks fuzz
+NATIVE_SOURCES = $(shell find media/native -name '*.cpp' -o -name '*.hpp' -o -name '*.h')
+# What the native module is built from, and nothing else: a change here, and only here, builds it again.
+BUILD_INPUTS := pyproject.toml $(shell find media/native -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' -o -name CMakeLists.txt \) -not -path '*/tests/*' 2>/dev/null)
+
+.PHONY: help setup run demo test check format bench fuzz clean native-test
+
+help: ## Show this help.
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+
+setup: $(VENV)/.ready ## Install what a fresh machine needs: system packages, .venv, the native build.
+
+$(VENV)/.system:
+	@scripts/system-packages build
+	@mkdir -p $(VENV) && touch $@
+
+$(VENV)/.test-system: $(VENV)/.system
+	@scripts/system-packages test
+	@touch $@
+
+$(BIN)/pip: $(VENV)/.system
+	@echo "setup: creating $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --upgrade pip
+	@touch $(BIN)/pip
+
+$(VENV)/.tools: $(BIN)/pip
+	@echo "setup: installing the build tools"
+	@$(BIN)/pip install --quiet "scikit-build-core>=0.11" "nanobind>=2.4" ninja
+	@touch $@
+
+$(VENV)/.ready: $(VENV)/.tools $(BUILD_INPUTS)
+	@echo "setup: building and installing trunkline (the first time takes a minute or two)"
+	@$(BIN)/pip install --quiet --no-build-isolation --editable ".[postgres,test]"
+	@touch $@
+
+run: setup ## Start the server with embedded defaults; prints an API key and a curl line that places a call.
+	@$(BIN)/trunkline serve
+
+demo: setup ## Place one call end to end (SIP, RTP, WebSocket agent), show it and check its audio.
+	@$(BIN)/trunkline demo
+
+test: setup $(VENV)/.test-system native-test ## Run the whole test suite: native tests under sanitizers, then pytest.
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+native-test: setup $(VENV)/.test-system
+	@echo "native tests: AddressSanitizer and UndefinedBehaviorSanitizer"
+	@cmake -S media/native -B $(SANITIZED) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+		-DTRUNKLINE_TESTS=ON -DTRUNKLINE_SANITIZE=address,undefined > $(VENV)/native-test.log 2>&1 \
+		|| { cat $(VENV)/native-test.log; exit 1; }
+	@cmake --build $(SANITIZED) >> $(VENV)/native-test.log 2>&1 || { cat $(VENV)/native-test.log; exit 1; }
+	@$(SANITIZED)/engine_tests
+
+check: setup ## Check format, lint, types and layering.
+	@$(BIN)/ruff format --check $(PYTHON_SOURCES)
+	@$(BIN)/ruff check $(PYTHON_SOURCES)
+	@$(BIN)/clang-format --dry-run --Werror $(NATIVE_SOURCES)
+	@$(BIN)/mypy
+	@$(BIN)/python -m pytest -q tests/test_layering.py tests/test_exports.py tests/test_state_tables.py
+
+format: setup ## Rewrite the sources in the project's format.
+	@$(BIN)/ruff format $(PYTHON_SOURCES)
+	@$(BIN)/ruff check --fix-only --quiet $(PYTHON_SOURCES)
+	@$(BIN)/clang-format -i $(NATIVE_SOURCES)
+
+bench: setup $(VENV)/.test-system ## Measure: CPU per call, per relayed packet and per agent stream; prints a table.
+	@$(BIN)/python -m benchmarks.bench $(BENCH_ARGS)
+
+fuzz: setup ## Fuzz the parsers for TIME seconds (default 60).
+	@$(BIN)/python -m fuzz.run --time $(TIME) $(FUZZ_ARGS)
+
+clean: ## Remove the virtual environment, builds and caches (var/, the data, stays).
+	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from callcontrol.aio.audio_source import AudioSource
+from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.call_runner import CallRunner
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.tokens import new_id, utc_now
@@ -363,7 +364,7 @@ class CallControl:
             request_user=request.uri.user or "",
             to_user=request.to.uri.user or "",
             from_user=request.from_.uri.user or "",
-            headers=request.headers.items() if self.settings.forwarded_headers else (),
+            headers=tuple(request.headers.items()) if self.settings.forwarded_headers else (),
         )
         return receive(
             invitation,

@@ -197,9 +197,7 @@ class CallControl:
             self._services.calls.finish(
                 record, charge_paise=charge_paise, events=[event] if event is not None else []
             )
-            log.warning(
-                "call %s was cut off by a restart", record.call_sid, extra={"call_sid": record.call_sid}
-            )
+            CallLog(record.call_sid).warning("was cut off by a restart")
         await self._services.calls.flush()
 
     # --- figures --------------------------------------------------------------------------------------------

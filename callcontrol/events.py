@@ -152,10 +152,11 @@ class PlaybackEnded:
 
 @dataclass(frozen=True, slots=True)
 class DigitsSent:
-    """All digits of a ``SendDigits`` are out."""
+    """All digits of a ``SendDigits`` are out, or cannot be sent."""
 
     leg: LegId
     digits: str
+    problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ A plan is made from what the API was asked for, or from the binding of the numbe
 only data; ``callcontrol.call`` runs it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from callcontrol.models import Binding
@@ -110,6 +110,16 @@ class Plan:
     def dials(self) -> bool:
         """Whether a second party may be dialled."""
         return any(isinstance(step, Dial) for step in self.steps)
+
+    def with_headers(self, headers: tuple[tuple[str, str], ...]) -> "Plan":
+        """The same plan with headers for every second party."""
+        steps = tuple(
+            replace(step, party=replace(step.party, headers=step.party.headers + headers))
+            if isinstance(step, Dial)
+            else step
+            for step in self.steps
+        )
+        return replace(self, steps=steps)
 
 
 def stream_plan(binding: Binding, time_limit_s: float) -> Plan:

@@ -39,7 +39,7 @@ _DIGITS: Final = frozenset("0123456789*#ABCDwW")
 
 @dataclass(frozen=True, slots=True)
 class StreamRequest:
-    """A voice agent to stream to; ``fields`` are the request's own, as ``media.streams.choose_stream`` takes."""
+    """A voice agent to stream to; ``fields`` are as ``media.streams.choose_stream`` takes them."""
 
     url: str
     fields: Mapping[str, object] = field(default_factory=dict)
@@ -74,7 +74,9 @@ class CreateCall:
 class _Reader:
     """Reads the values of one request and keeps what is wrong with them."""
 
-    def __init__(self, request: CreateCall, allowed_countries: Collection[str], prompts: Collection[str]) -> None:
+    def __init__(
+        self, request: CreateCall, allowed_countries: Collection[str], prompts: Collection[str]
+    ) -> None:
         self.errors: list[FieldError] = []
         self._request = request
         self._allowed = allowed_countries
@@ -217,5 +219,3 @@ def plan_of(request: CreateCall, allowed_countries: Collection[str], prompts: Co
     if plan is None:
         raise ValidationFailed(reader.errors)
     return plan
-
-

@@ -188,7 +188,10 @@ class AgentStep(RunningStep):
 
     def _digits_sent(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, DigitsSent)
-        yield TellAgentDigitsSent(event.digits)
+        if event.problem is None:
+            yield TellAgentDigitsSent(event.digits)
+        else:
+            yield TellAgentError("dtmf_unavailable", event.problem, "dtmf")
 
     # --- leaving ------------------------------------------------------------------------------------------
 
@@ -267,16 +270,19 @@ class AgentStep(RunningStep):
 
     def _transferring(self, bridge: Bridge, event: Event) -> Iterator[Effect]:
         """Let the bridge take the event, and tell the agent what became of it."""
-        yield from bridge.handle(event)
+        effects = list(bridge.handle(event))
         if bridge.joined:
-            yield from self._take(StreamInput.TRANSFERRED)
-        elif bridge.over:
+            yield from self._take(
+                StreamInput.TRANSFERRED
+            )  # the agent's audio stops before the other's starts
+        yield from effects
+        if bridge.over:
             self._transfer = None
             ending = bridge.ending
             yield TellAgentTransfer(
                 "failed", ending.sip_status if ending else None, ending.cause.name if ending else None
             )
-        elif isinstance(event, LegProgress) and event.leg == bridge.b_leg:
+        elif not bridge.joined and isinstance(event, LegProgress) and event.leg == bridge.b_leg:
             yield TellAgentTransfer("ringing", event.status)
 
     def _transferred(self, _: Event | None) -> Iterator[Effect]:

@@ -5,16 +5,18 @@ Effects are plain values. The machines never send, sleep or read a clock; the en
 they return, in order.
 """
 
-from enum import Enum
+from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sip.events import SessionEvent
     from sip.message import Message, Request, Response
+    from sip.uri import SipUri
 
 __all__ = [
     "Arm",
     "CancelInvite",
+    "CancelStep",
     "Deliver",
     "Disarm",
     "Done",
@@ -22,6 +24,7 @@ __all__ = [
     "Fail",
     "Failure",
     "Notify",
+    "Purpose",
     "Respond",
     "Send",
     "SendAck",
@@ -35,6 +38,27 @@ class Failure(Enum):
     TIMEOUT = "timeout"
     TRANSPORT = "transport"
     RESOLVE = "resolve"
+
+
+class Purpose(IntEnum):
+    """What a session sent a request for."""
+
+    INVITE = 0
+    REINVITE = 1
+    BYE = 2
+    INFO = 3
+    FORK_BYE = 4
+    """Hangs up a fork that answered too late."""
+
+
+class CancelStep(Enum):
+    """How far an INVITE of ours is to be taken back."""
+
+    ABANDON = "abandon"
+    """Nothing came back yet: repeat it no more, and wait (RFC 3261 9.1 forbids a CANCEL here)."""
+    CANCEL = "cancel"
+    GIVE_UP = "give_up"
+    """No final response followed the CANCEL: forget the transaction."""
 
 
 class Effect:
@@ -53,7 +77,7 @@ class Send(Effect):
 
 
 class Arm(Effect):
-    """Feed `event` back once `delay_s` has passed."""
+    """Feed `event` back once `delay_s` has passed; a running timer of that event is replaced."""
 
     __slots__ = ("delay_s", "event")
 
@@ -96,35 +120,42 @@ class Done(Effect):
 
 
 class StartRequest(Effect):
-    """Send a request in a client transaction of its own; its outcome is fed back under `purpose`."""
+    """
+    Send a request in a client transaction of its own; its outcome is fed back under `purpose`.
 
-    __slots__ = ("purpose", "request")
+    It goes to `next_hop`, or to the destination the session was made with when that is None.
+    """
 
-    def __init__(self, request: "Request", purpose: int) -> None:
+    __slots__ = ("next_hop", "purpose", "request")
+
+    def __init__(self, request: "Request", purpose: Purpose, next_hop: "SipUri | None") -> None:
         self.request = request
         self.purpose = purpose
+        self.next_hop = next_hop
 
 
 class SendAck(Effect):
     """Send the ACK of a 2xx, which belongs to no transaction (RFC 3261 13.2.2.4)."""
 
-    __slots__ = ("request",)
+    __slots__ = ("next_hop", "request")
 
-    def __init__(self, request: "Request") -> None:
+    def __init__(self, request: "Request", next_hop: "SipUri") -> None:
         self.request = request
+        self.next_hop = next_hop
 
 
 class CancelInvite(Effect):
-    """Send a CANCEL for the session's INVITE transaction (`cancel`), stop repeating it, or give it up."""
+    """Take back the INVITE or re-INVITE that was sent last under `purpose`."""
 
-    __slots__ = ("how",)
+    __slots__ = ("purpose", "step")
 
-    def __init__(self, how: str) -> None:
-        self.how = how
+    def __init__(self, step: CancelStep, purpose: Purpose = Purpose.INVITE) -> None:
+        self.step = step
+        self.purpose = purpose
 
 
 class Respond(Effect):
-    """Send a response in a server transaction."""
+    """Send a response in a server transaction, which is the shell's affair and opaque here."""
 
     __slots__ = ("response", "transaction")
 

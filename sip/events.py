@@ -128,12 +128,13 @@ class InfoReceived(SessionEvent):
 @dataclass(frozen=True, slots=True)
 class Ended(SessionEvent):
     """
-    An answered session is over. Terminal.
+    A session that was answered, or one that we refused, is over. Terminal.
 
-    `bye`: one side hung up. `ack_timeout`: our answer was never acknowledged. `timeout` and `transport`:
-    a request of ours within the dialog could not be delivered, or the peer no longer knew the dialog.
+    `bye`: one side hung up. `ack_timeout`: our answer was never acknowledged. `timeout` by the remote
+    side: it did not answer a request within the dialog, or knew the dialog no more; by the local side: the
+    owner never answered the INVITE. `rejected`: the owner refused the INVITE.
     """
 
     by: Literal["local", "remote"]
-    cause: Literal["bye", "ack_timeout", "timeout", "transport"]
+    cause: Literal["bye", "ack_timeout", "timeout", "transport", "rejected"]
     reason_header: str | None = None

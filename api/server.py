@@ -85,7 +85,9 @@ class Server:
         if self.lifecycle.phase is not Phase.READY:
             return
         self.lifecycle.phase = Phase.DRAINING
-        _log.info("draining: %d calls are up, they have %g s", self.control.active_calls, self.settings.drain_s)
+        _log.info(
+            "draining: %d calls are up, they have %g s", self.control.active_calls, self.settings.drain_s
+        )
         await self.control.drain(self.settings.drain_s)
 
     async def stop(self) -> None:
@@ -255,7 +257,9 @@ def _control_settings(settings: Settings) -> CallControlSettings:
 
 
 def _sip_addresses(server: Server) -> list[str]:
-    return [f"{listen.transport}:{HostPort(listen.host, listen.port)}" for listen in server.control.sip_addresses]
+    return [
+        f"{listen.transport}:{HostPort(listen.host, listen.port)}" for listen in server.control.sip_addresses
+    ]
 
 
 def _bind(listen: HostPort) -> socket.socket:

@@ -25,7 +25,10 @@ _MEDIA_COUNTERS: Mapping[str, tuple[str, str]] = {
 }
 _SIP_GAUGES: Mapping[str, tuple[str, str]] = {
     "trunkline_sip_sessions": ("sessions", "SIP sessions, those included that wait for the end of a BYE."),
-    "trunkline_sip_transactions": ("transactions", "SIP transactions, those included that absorb repetitions."),
+    "trunkline_sip_transactions": (
+        "transactions",
+        "SIP transactions, those included that absorb repetitions.",
+    ),
     "trunkline_sip_timers": ("timers", "SIP timers that run."),
 }
 
@@ -36,7 +39,7 @@ def watch(metrics: Metrics, control: CallControl, storage: Storage) -> None:
     metrics.watch_counter(
         "trunkline_calls_ended",
         "Calls that ended, by direction and final status.",
-        lambda: dict(control.outcomes),
+        lambda: _outcomes(control),
         ("direction", "status"),
     )
     for name, (attribute, text) in _MEDIA_GAUGES.items():
@@ -53,6 +56,10 @@ def watch(metrics: Metrics, control: CallControl, storage: Storage) -> None:
 
     metrics.refresh_with(sum_reserves)
     metrics.watch_gauge("trunkline_wallet_reserved_paise", "Money held for calls.", lambda: reserved_paise)
+
+
+def _outcomes(control: CallControl) -> dict[tuple[str, ...], float]:
+    return {labels: float(count) for labels, count in control.outcomes.items()}
 
 
 def _reader(source: Any, attribute: str) -> Any:

@@ -1,0 +1,9 @@
+"""The parts of `media` that touch sockets, threads and the event loop."""
+
+from __future__ import annotations
+
+from media.aio.engine import MediaEngine
+from media.aio.stream import AgentTap, RtpStream
+from media.types import EngineSettings, EngineStats, StreamStats
+
+__all__ = ["AgentTap", "EngineSettings", "EngineStats", "MediaEngine", "RtpStream", "StreamStats"]

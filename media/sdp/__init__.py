@@ -1,0 +1,44 @@
+"""Session descriptions and the offer/answer model (RFC 8866, RFC 3264)."""
+
+from media.sdp.errors import NegotiationError, SdpError
+from media.sdp.model import (
+    Attribute,
+    Connection,
+    MediaDescription,
+    Origin,
+    RtpMap,
+    SessionDescription,
+)
+from media.sdp.offer_answer import (
+    LocalMedia,
+    Negotiated,
+    accept_answer,
+    answer_offer,
+    is_unchanged,
+    make_offer,
+    revise,
+)
+from media.sdp.parser import DEFAULT_LIMITS, SdpLimits, parse_session_description
+from media.sdp.writer import write_session_description
+
+__all__ = [
+    "DEFAULT_LIMITS",
+    "Attribute",
+    "Connection",
+    "LocalMedia",
+    "MediaDescription",
+    "Negotiated",
+    "NegotiationError",
+    "Origin",
+    "RtpMap",
+    "SdpError",
+    "SdpLimits",
+    "SessionDescription",
+    "accept_answer",
+    "answer_offer",
+    "is_unchanged",
+    "make_offer",
+    "parse_session_description",
+    "revise",
+    "write_session_description",
+]

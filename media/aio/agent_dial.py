@@ -1,0 +1,226 @@
+"""
+Opening the socket to a voice agent.
+
+Names are resolved and addresses judged by a hook of the caller, and the socket is connected to one of the
+addresses that it returned: what was checked is what is used, whatever the name resolves to a moment later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import ssl
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NoReturn
+from urllib.parse import urlsplit
+
+import picows
+
+from media.streams import StreamConnectError, StreamSetup, upgrade_headers
+
+__all__ = ["DialSettings", "Resolve", "SocketAddress", "dial"]
+
+SocketAddress = tuple[str, int] | tuple[str, int, int, int]
+Resolve = Callable[[str, int, bool], Awaitable[Sequence[SocketAddress]]]
+
+# The library tells of every connection and of every fault of the peer; those are events here, not log lines.
+_WIRE_LOGGER = logging.getLogger(f"{__name__}.wire")
+_WIRE_LOGGER.setLevel(logging.CRITICAL)
+
+# An address that does not answer must not use up the time of those after it.
+_ADDRESS_TIMEOUT_S = 1.5
+
+# Enough for 200 ms of audio on a slow path; more would only grow old in the kernel when an agent stalls.
+_SEND_BUFFER_BYTES = 32 * 1024
+
+_READ_BUFFER_BYTES = 8 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class DialSettings:
+    """
+    How long and how often to try.
+
+    Attributes:
+        budget_s: Time for all attempts together.
+        offsets_s: When each attempt may begin, from the first.
+        max_message_bytes: Longest frame that is accepted later.
+        ssl_context: For wss; None verifies against the system's authorities.
+    """
+
+    budget_s: float = 5.0
+    offsets_s: tuple[float, ...] = (0.0, 0.25, 1.0)
+    max_message_bytes: int = 1 << 20
+    ssl_context: ssl.SSLContext | None = None
+
+
+async def dial(
+    setup: StreamSetup,
+    make_listener: Callable[[], picows.WSListener],
+    resolve: Resolve,
+    settings: DialSettings,
+) -> picows.WSTransport:
+    """
+    Open the socket of a stream, trying again where that may help.
+
+    Failures of names, connections, TLS and 5xx answers are tried again; an answer of any other status is
+    final. `make_listener` is called once per socket that completes the handshake.
+
+    Raises:
+        StreamConnectError: No attempt succeeded within the budget.
+    """
+    return await _Dialler(setup, make_listener, resolve, settings).run()
+
+
+class _Dialler:
+    def __init__(
+        self,
+        setup: StreamSetup,
+        make_listener: Callable[[], picows.WSListener],
+        resolve: Resolve,
+        settings: DialSettings,
+    ) -> None:
+        parts = urlsplit(setup.url)
+        self._setup = setup
+        self._make_listener = make_listener
+        self._resolve = resolve
+        self._settings = settings
+        self._tls = parts.scheme.lower() == "wss"
+        self._host = parts.hostname or ""
+        self._port = parts.port or (443 if self._tls else 80)
+        self._addresses: Sequence[SocketAddress] = ()
+
+    async def run(self) -> picows.WSTransport:
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        deadline = started + self._settings.budget_s
+        failure = StreamConnectError("timeout")
+        attempts = 0
+        for offset_s in self._settings.offsets_s:
+            await asyncio.sleep(min(started + offset_s, deadline) - loop.time())
+            attempts += 1
+            try:
+                async with asyncio.timeout_at(deadline):
+                    return await self._attempt(deadline)
+            except StreamConnectError as error:
+                failure = error
+            except TimeoutError:
+                failure = StreamConnectError("timeout", detail="no answer within the budget")
+            failure.attempts = attempts
+            if not _may_try_again(failure) or loop.time() >= deadline:
+                break
+        raise failure
+
+    async def _attempt(self, deadline: float) -> picows.WSTransport:
+        if not self._addresses:
+            self._addresses = await self._resolved()
+        sock = await self._connected(deadline)
+        try:
+            return await self._upgrade(sock)
+        except BaseException:
+            # The transport owns the socket by now; ending both directions makes it close itself at once,
+            # also when we were cancelled while the agent says nothing.
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+            raise
+
+    async def _resolved(self) -> Sequence[SocketAddress]:
+        try:
+            addresses = await self._resolve(self._host, self._port, self._tls)
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise StreamConnectError("dns", detail=_words(error)) from None
+        if not addresses:
+            raise StreamConnectError("dns", detail="the name has no address")
+        return addresses
+
+    async def _connected(self, deadline: float) -> socket.socket:
+        """Connect to the first address that takes it."""
+        loop = asyncio.get_running_loop()
+        failure = StreamConnectError("connect")
+        for position, address in enumerate(self._addresses):
+            last = position == len(self._addresses) - 1
+            limit = deadline if last else min(deadline, loop.time() + _ADDRESS_TIMEOUT_S)
+            try:
+                async with asyncio.timeout_at(limit):
+                    return await _connect(address)
+            except TimeoutError:
+                failure = StreamConnectError("timeout", detail="the address does not answer")
+            except OSError as error:
+                failure = StreamConnectError("connect", detail=_words(error))
+        raise failure
+
+    async def _upgrade(self, sock: socket.socket) -> picows.WSTransport:
+        context = (self._settings.ssl_context or _verifying_context()) if self._tls else None
+        try:
+            transport, listener = await picows.ws_connect(
+                self._make_listener,
+                self._setup.url,
+                ssl_context=context,
+                websocket_handshake_timeout=None,
+                logger_name=_WIRE_LOGGER,
+                enable_auto_pong=False,
+                max_frame_size=self._settings.max_message_bytes,
+                extra_headers=upgrade_headers(self._setup, int(time.time())),
+                max_redirects=0,
+                read_buffer_init_size=_READ_BUFFER_BYTES,
+                socket_factory=lambda _: sock,
+            )
+        except Exception as error:
+            _translate(error)
+        # The library returns without a listener when the peer hangs up before its answer is complete.
+        if listener is None:
+            raise StreamConnectError("connect", detail="the agent hung up during the handshake")
+        return transport
+
+
+async def _connect(address: SocketAddress) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
+        await asyncio.get_running_loop().sock_connect(sock, address)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def _translate(error: Exception) -> NoReturn:
+    """Turn what the library raises into our own error."""
+    if isinstance(error, TimeoutError | StreamConnectError):
+        raise error
+    if isinstance(error, picows.WSInvalidStatusError):
+        status = int(error.response.status) if error.response is not None else None
+        raise StreamConnectError("http_status", status) from None
+    if isinstance(error, ssl.SSLError):
+        raise StreamConnectError("tls", detail=_words(error)) from None
+    if isinstance(error, OSError):
+        raise StreamConnectError("connect", detail=_words(error)) from None
+    # Whatever else comes out of the handshake was provoked by the answer.
+    raise StreamConnectError("protocol", detail="the answer is not an upgrade to WebSocket") from None
+
+
+def _may_try_again(failure: StreamConnectError) -> bool:
+    if failure.reason == "http_status":
+        return failure.http_status is not None and failure.http_status >= 500
+    return failure.reason in ("dns", "connect", "tls", "timeout")
+
+
+def _words(error: OSError) -> str:
+    """Describe an error of the system for a log, without addresses."""
+    return error.strerror or type(error).__name__
+
+
+@lru_cache(maxsize=1)
+def _verifying_context() -> ssl.SSLContext:
+    """Context for all agents; loading the authorities takes too long to do it per call."""
+    return ssl.create_default_context()

@@ -1,0 +1,119 @@
+"""
+What waits to be sent to an agent.
+
+While the socket takes what it is given, nothing waits. When it does not, audio is kept for a moment and the
+oldest is dropped: an agent that comes back wants to hear now, not then. Answers are kept, up to a limit.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import picows
+from picows import WSMsgType
+
+from media.streams import Dialect
+
+__all__ = ["AgentOutbox"]
+
+_TEXT = WSMsgType.TEXT
+
+# An agent that neither reads nor stops sending commands has to be cut off at some point.
+_MAX_HELD_BYTES = 256 * 1024
+
+# Beyond this, the transport says that the socket is full; about four frames of audio.
+_HIGH_WATER_BYTES = 4 * 1024
+_LOW_WATER_BYTES = 1024
+
+
+class AgentOutbox:
+    """
+    Sends frames in order, or holds them while the socket is full.
+
+    Attributes:
+        frames_sent: Frames of audio given to the socket.
+        frames_dropped: Frames of audio that grew too old.
+    """
+
+    def __init__(self, dialect: Dialect, max_audio_frames: int) -> None:
+        self.frames_sent = 0
+        self.frames_dropped = 0
+        self._dialect = dialect
+        self._transport: picows.WSTransport | None = None
+        self._full = False
+        self._audio: deque[tuple[bytes, int]] = deque(maxlen=max_audio_frames)
+        self._held: list[bytes] = []
+        self._held_bytes = 0
+        self._pong: bytes | None = None
+
+    def open(self, transport: picows.WSTransport) -> None:
+        """Send through this socket from now on."""
+        self._transport = transport
+        transport.underlying_transport.set_write_buffer_limits(_HIGH_WATER_BYTES, _LOW_WATER_BYTES)
+
+    def audio(self, frame: bytes, timestamp_ms: int) -> None:
+        """Send a frame of audio."""
+        if self._full:
+            if len(self._audio) == self._audio.maxlen:
+                self.frames_dropped += 1
+            # Not numbered yet: only what is sent counts.
+            self._audio.append((frame, timestamp_ms))
+            return
+        self.frames_sent += 1
+        assert self._transport is not None
+        self._transport.send(_TEXT, self._dialect.media(frame, timestamp_ms))
+
+    def control(self, frame: bytes) -> bool:
+        """Send any other frame, already numbered; False when too much is waiting."""
+        assert self._transport is not None
+        if not self._full:
+            self._transport.send(_TEXT, frame)
+            return True
+        self._held.append(frame)
+        self._held_bytes += len(frame)
+        return self._held_bytes <= _MAX_HELD_BYTES
+
+    def ping(self) -> None:
+        """Ask for a sign of life; it waits in the socket like anything else."""
+        assert self._transport is not None
+        self._transport.send_ping()
+
+    def pong(self, payload: bytes) -> None:
+        """Answer a ping; of several while the socket is full, the last (RFC 6455 5.5.3)."""
+        if self._full:
+            self._pong = payload
+        elif self._transport is not None:
+            self._transport.send_pong(payload)
+
+    def writable(self, writable: bool) -> None:
+        """Hold back from now on, or send what was held."""
+        self._full = not writable
+        if writable:
+            self._flush()
+
+    def finish(self, last: bytes | None) -> None:
+        """Hand everything but audio to the socket, and a last frame after it."""
+        assert self._transport is not None
+        self.frames_dropped += len(self._audio)
+        self._audio.clear()
+        for frame in self._held:
+            self._transport.send(_TEXT, frame)
+        self._held.clear()
+        if last is not None:
+            self._transport.send(_TEXT, last)
+
+    def _flush(self) -> None:
+        assert self._transport is not None
+        if self._pong is not None:
+            self._transport.send_pong(self._pong)
+            self._pong = None
+        held, self._held, self._held_bytes = self._held, [], 0
+        # Answers first: they were numbered before the audio that waits.
+        while held and not self._full:
+            self._transport.send(_TEXT, held.pop(0))
+        self._held = held + self._held
+        self._held_bytes = sum(map(len, self._held))
+        while self._audio and not self._full:
+            frame, timestamp_ms = self._audio.popleft()
+            self.frames_sent += 1
+            self._transport.send(_TEXT, self._dialect.media(frame, timestamp_ms))

@@ -1,0 +1,429 @@
+"""
+One WebSocket to a voice agent.
+
+The call control opens it, gives it the tap of a media stream, forwards what the engine reports, and is told
+of the agent's commands by callback. Audio, marks and clears go to the tap from here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+
+import picows
+
+from media.aio.agent_dial import Resolve, dial
+from media.aio.agent_early import EarlyPlayout
+from media.aio.agent_outbox import AgentOutbox
+from media.aio.agent_types import AgentStreamSettings, AgentStreamStats, PlayoutTap
+from media.aio.agent_wire import AgentWire
+from media.streams import (
+    DIALECTS,
+    FRAME_MS,
+    AgentClear,
+    AgentClosed,
+    AgentCommand,
+    AgentDtmf,
+    AgentEvent,
+    AgentHold,
+    AgentMark,
+    AgentMute,
+    AgentRecord,
+    AgentTransfer,
+    CommandError,
+    RateGuard,
+    StreamConnectError,
+    StreamSetup,
+    frame_bytes,
+)
+from media.streams.closing import BROKEN, closed_by_agent
+
+__all__ = ["AgentStream", "AgentStreamSettings", "AgentStreamStats", "PlayoutTap"]
+
+_LOGGER = logging.getLogger(__name__)
+
+_MAX_PENDING_MARKS = 1000
+# What an agent may send before the call is answered; as much as the playout queue holds.
+_MAX_EARLY_MS = 120_000
+_CLOSE_NO_PONG = 4408
+_CLOSE_ABUSE = 1008
+_CLOSE_INTERNAL = 1011
+
+
+class AgentStream:
+    """
+    A stream to a voice agent, from the socket's opening to its end.
+
+    All methods belong to the loop that opened it. Events come by callback, in order, never after `stop` was
+    called; exactly one AgentClosed, as the last, unless `stop` was called first.
+    """
+
+    def __init__(
+        self, setup: StreamSetup, on_event: Callable[[AgentEvent], None], settings: AgentStreamSettings
+    ) -> None:
+        self.setup = setup
+        self.stats = AgentStreamStats()
+        self._settings = settings
+        self._on_event = on_event
+        self._loop = asyncio.get_running_loop()
+        self._dialect = DIALECTS[setup.dialect](setup)
+        self._frame_bytes = frame_bytes(setup.encoding, setup.sample_rate)
+        self._outbox = AgentOutbox(self._dialect, settings.queue_ms // FRAME_MS)
+        self._transport: picows.WSTransport | None = None
+        self._tap: PlayoutTap | None = None
+        self._announced = False
+        self._closed = False
+        self._clock_ms = 0
+        self._pending_marks = 0
+        self._early = EarlyPlayout(self._frame_bytes * _MAX_EARLY_MS // FRAME_MS)
+        self._early_full = False
+        # Until connect() has returned, nobody could make sense of an event.
+        self._withheld: list[AgentEvent] | None = []
+        self._malformed = RateGuard(settings.malformed_limit, settings.malformed_window_s)
+        self._errors = RateGuard(20, 10.0)
+        self._timer: asyncio.TimerHandle | None = None
+        self._ended: asyncio.Task[None] | None = None
+        self._announce_on_open = True
+
+    @classmethod
+    async def connect(
+        cls,
+        setup: StreamSetup,
+        *,
+        resolve: Resolve,
+        on_event: Callable[[AgentEvent], None],
+        settings: AgentStreamSettings | None = None,
+        announce: bool = True,
+    ) -> AgentStream:
+        """
+        Open the socket and say `connected`, and `start` too if `announce`.
+
+        An outbound call passes `announce=False`: its `start` is sent by `start`, when it is answered.
+        Cancelling gives the socket up.
+
+        Args:
+            setup: What the stream is.
+            resolve: Turns host, port and whether TLS is used into the addresses that may be dialled. Raises
+                OSError when there are none, StreamConnectError("forbidden") when they must not be dialled.
+            on_event: Called with each event, on the loop.
+            settings: Limits and periods.
+            announce: Whether the call is certain enough to be described at once.
+
+        Raises:
+            StreamConnectError: The socket could not be opened, or was closed at once.
+        """
+        stream = cls(setup, on_event, settings or AgentStreamSettings())
+        stream._announce_on_open = announce
+        dial_settings = stream._settings.dial
+        try:
+            await dial(
+                setup,
+                lambda: AgentWire(stream, dial_settings.max_message_bytes),
+                resolve,
+                dial_settings,
+            )
+        except BaseException:
+            stream._give_up()
+            raise
+        if stream._closed:
+            raise StreamConnectError("protocol", attempts=1, detail="the agent closed the socket at once")
+        stream._loop.call_soon(stream._release)
+        return stream
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing can be sent any more."""
+        return self._closed
+
+    def start(self, tap: PlayoutTap) -> None:
+        """Let audio flow both ways; what the agent said before is played first."""
+        if self._closed:
+            return
+        self._announce()
+        self._tap = tap
+        self._early.play(tap)
+
+    def send_audio(self, frames: bytes) -> None:
+        """Send received audio: one or more whole frames, in the encoding of the stream."""
+        size = self._frame_bytes
+        assert len(frames) % size == 0
+        if self._closed or self._tap is None:
+            return
+        if len(frames) == size:
+            self._clock_ms += FRAME_MS
+            self._outbox.audio(frames, self._clock_ms)
+            return
+        view = memoryview(frames)
+        for offset in range(0, len(frames), size):
+            self._clock_ms += FRAME_MS
+            self._outbox.audio(bytes(view[offset : offset + size]), self._clock_ms)
+
+    def send_dtmf(self, digit: str, duration_ms: int) -> None:
+        """Tell the agent that the caller pressed a key."""
+        self._send(lambda: self._dialect.dtmf(digit, duration_ms))
+
+    def mark_reached(self, name: str, cleared: bool = False) -> None:
+        """Tell the agent that the audio before a mark was heard, or taken back."""
+        self._pending_marks = max(0, self._pending_marks - 1)
+        self._send(lambda: self._dialect.mark(name, cleared=cleared))
+
+    def playout_overflow(self, dropped_ms: int) -> None:
+        """Tell the agent that it sent more than the playout queue holds."""
+        self._error(
+            "playout_overflow", f"The playout queue is full; {dropped_ms} ms of audio dropped", "media"
+        )
+
+    def accept(self, command: AgentDtmf | AgentHold | AgentMute | AgentRecord) -> None:
+        """Tell the agent that a command was carried out."""
+        self._send(lambda: self._dialect.accepted(command))
+
+    def refuse(self, command: AgentCommand, message: str, code: str = "refused") -> None:
+        """Tell the agent that a command will not be carried out, and why."""
+        self._error(code, message, _EVENT_NAMES.get(type(command)))
+
+    def transfer_status(
+        self, status: str, sip_status: int | None = None, hangup_cause: str | None = None
+    ) -> None:
+        """Tell the agent how its transfer gets on: ringing, answered or failed."""
+        self._send(lambda: self._dialect.transfer(status, sip_status, hangup_cause))
+
+    async def stop(self, reason: str = "stopped", detail: str = "api_hangup", *, code: int = 1000) -> None:
+        """
+        Say `stop`, close the socket and wait for its end, no longer than the close timeout.
+
+        Idempotent. Cancelling closes the socket without waiting.
+        """
+        transport = self._transport
+        if transport is None:
+            return
+        if not self._closed:
+            self._outbox.finish(self._dialect.stop(reason, detail) if self._announced else None)
+            self._shut()
+            transport.send_close(code)  # type: ignore[arg-type]  # Any code fits; the stub knows only the names.
+        try:
+            await self._wait_disconnected(self._settings.close_timeout_s)
+        finally:
+            transport.disconnect(False)
+        await self._wait_disconnected(self._settings.close_timeout_s)
+
+    # What the wire reports.
+
+    def on_open(self, transport: picows.WSTransport) -> None:
+        """Begin to speak; called by the wire."""
+        self._transport = transport
+        if self._closed:
+            transport.disconnect(False)
+            return
+        self._outbox.open(transport)
+        self._outbox.control(self._dialect.connected())
+        if self._announce_on_open:
+            self._announce()
+        self._timer = self._loop.call_later(self._settings.ping_interval_s, self._ping)
+
+    def on_text(self, data: bytes) -> None:
+        """Obey a message; called by the wire."""
+        if self._closed:
+            return
+        try:
+            command = self._dialect.decode(data)
+        except CommandError as error:
+            self._malformed_frame(error)
+            return
+        if isinstance(command, bytes):
+            self._play(command)
+        else:
+            self.stats.commands += 1
+            self._obey(command)
+
+    def on_binary(self) -> None:
+        """Refuse a binary message; called by the wire."""
+        if not self._closed:
+            message = f"The {self._dialect.name} protocol has no binary frames"
+            self._malformed_frame(CommandError(message, code="binary_frame"))
+
+    def on_ping(self, payload: bytes) -> None:
+        """Answer a ping; called by the wire."""
+        if not self._closed:
+            self._outbox.pong(payload)
+
+    def on_pong(self) -> None:
+        """Note that the agent is alive; called by the wire."""
+        if self._timer is not None and not self._closed:
+            self._timer.cancel()
+            self._timer = self._loop.call_later(self._settings.ping_interval_s, self._ping)
+
+    def on_close(self, code: int, reason: str) -> None:
+        """Answer the agent's close frame and judge it; called by the wire."""
+        transport = self._transport
+        assert transport is not None
+        if self._closed:
+            # The answer to our own close frame.
+            transport.disconnect()
+            return
+        self._shut()
+        transport.send_close(code or 1000)  # type: ignore[arg-type]  # As above.
+        self._disconnect_soon()
+        self._emit(closed_by_agent(code, reason))
+
+    def on_violation(self, code: int, reason: str) -> None:
+        """Close because of what the agent did; called by the wire."""
+        self._fail(int(code), reason)
+
+    def on_lost(self, code: int | None) -> None:
+        """Note the end of the connection; called by the wire."""
+        if self._transport is not None:
+            self._ended = self._loop.create_task(self._collect())
+        if self._closed:
+            return
+        self._shut()
+        # The library closes by itself on frames that break RFC 6455 and on those that are too long.
+        reason = "connection lost" if code is None else "the agent broke the protocol"
+        self._emit(AgentClosed(code or BROKEN, abnormal=True, reason=reason))
+
+    def on_writable(self, writable: bool) -> None:
+        """Hold frames back while the socket takes none; called by the wire."""
+        self._outbox.writable(writable)
+
+    # What follows from it.
+
+    def _announce(self) -> None:
+        if not self._announced:
+            self._announced = True
+            self._outbox.control(self._dialect.start())
+
+    def _play(self, audio: bytes) -> None:
+        self.stats.audio_bytes_received += len(audio)
+        if self._tap is not None:
+            self._tap.write(audio)
+        elif not self._early.audio(audio):
+            self.stats.early_bytes_dropped += len(audio)
+            if not self._early_full:
+                self._early_full = True
+                self._error("playout_overflow", "The playout queue is full; audio is dropped", "media")
+
+    def _obey(self, command: AgentCommand) -> None:
+        if isinstance(command, AgentMark):
+            self._mark(command)
+        else:
+            if isinstance(command, AgentClear):
+                self._clear()
+            self._emit(command)
+
+    def _mark(self, mark: AgentMark) -> None:
+        if self._pending_marks >= _MAX_PENDING_MARKS:
+            self._error("too_many_marks", f"More than {_MAX_PENDING_MARKS} marks are pending", "mark")
+            return
+        self._pending_marks += 1
+        if self._tap is not None:
+            self._tap.mark(mark.name)
+        else:
+            self._early.mark(mark)
+
+    def _clear(self) -> None:
+        if self._tap is not None:
+            self._tap.clear()
+            return
+        self._early_full = False
+        for mark in self._early.clear():
+            self.mark_reached(mark.name, cleared=True)
+
+    def _malformed_frame(self, error: CommandError) -> None:
+        self.stats.malformed += 1
+        if error.counts and self._malformed.exceeded(self._loop.time()):
+            self._fail(_CLOSE_ABUSE, "too many malformed frames")
+        else:
+            self._error(error.code, error.message, error.ref)
+
+    def _error(self, code: str, message: str, ref: str | None) -> None:
+        """Send an `error` event; a flood of them would only help whoever provokes it."""
+        if self._errors.exceeded(self._loop.time()):
+            self.stats.errors_withheld += 1
+            return
+        self._send(lambda: self._dialect.error(code, message, ref))
+
+    def _send(self, write: Callable[[], bytes]) -> None:
+        """Send a frame; it is written only if it will be sent, since frames are numbered."""
+        if self._closed or self._transport is None:
+            return
+        if not self._outbox.control(write()):
+            self._fail(_CLOSE_ABUSE, "the agent does not read")
+
+    def _ping(self) -> None:
+        if self._transport is not None and not self._closed:
+            self._outbox.ping()
+            self._timer = self._loop.call_later(self._settings.pong_timeout_s, self._no_pong)
+
+    def _no_pong(self) -> None:
+        self._fail(_CLOSE_NO_PONG, "no pong")
+
+    def _fail(self, code: int, reason: str) -> None:
+        """Close the socket because the agent cannot be worked with."""
+        if self._closed or self._transport is None:
+            return
+        self._shut()
+        self._transport.send_close(code, reason)  # type: ignore[arg-type]  # As above.
+        self._disconnect_soon()
+        self._emit(AgentClosed(code, abnormal=True, reason=reason))
+
+    def _shut(self) -> None:
+        """Send and obey nothing more."""
+        self._closed = True
+        self.stats.frames_sent = self._outbox.frames_sent
+        self.stats.frames_dropped = self._outbox.frames_dropped
+        self._early.clear()
+        self._tap = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _disconnect_soon(self) -> None:
+        """Close in order, but do not wait long for a peer that does not take what was sent."""
+        transport = self._transport
+        assert transport is not None
+        transport.disconnect()
+        self._timer = self._loop.call_later(self._settings.close_timeout_s, transport.disconnect, False)
+
+    async def _wait_disconnected(self, timeout_s: float) -> None:
+        assert self._transport is not None
+        with suppress(TimeoutError, picows.WSError):
+            async with asyncio.timeout(timeout_s):
+                await self._transport.wait_disconnected()
+
+    async def _collect(self) -> None:
+        """Take the outcome of the connection, which the library would otherwise report as forgotten."""
+        if self._timer is not None:
+            self._timer.cancel()
+        await self._wait_disconnected(self._settings.close_timeout_s)
+
+    def _give_up(self) -> None:
+        self._shut()
+        if self._transport is not None:
+            self._transport.disconnect(False)
+
+    def _release(self) -> None:
+        events, self._withheld = self._withheld or [], None
+        for event in events:
+            self._emit(event)
+
+    def _emit(self, event: AgentEvent) -> None:
+        if self._withheld is not None:
+            self._withheld.append(event)
+            return
+        try:
+            self._on_event(event)
+        except Exception:
+            _LOGGER.exception("agent event could not be handled")
+            self._fail(_CLOSE_INTERNAL, "internal error")
+
+
+_EVENT_NAMES: dict[type[object], str] = {
+    AgentMark: "mark",
+    AgentClear: "clear",
+    AgentDtmf: "dtmf",
+    AgentTransfer: "transfer",
+    AgentHold: "hold",
+    AgentMute: "mute",
+    AgentRecord: "record",
+}

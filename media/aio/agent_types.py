@@ -1,0 +1,56 @@
+"""What an agent stream is given and what it counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from media.aio.agent_dial import DialSettings
+
+__all__ = ["AgentStreamSettings", "AgentStreamStats", "PlayoutTap"]
+
+
+class PlayoutTap(Protocol):
+    """The part of an engine's tap that a stream needs."""
+
+    def write(self, audio: bytes) -> None:
+        """Append audio to the playout queue."""
+
+    def mark(self, name: str) -> None:
+        """Report when the audio written so far was played."""
+
+    def clear(self) -> None:
+        """Drop the playout queue; pending marks are reported as cleared."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStreamSettings:
+    """
+    Limits and periods of a stream.
+
+    Attributes:
+        queue_ms: Audio kept for an agent that does not read; older audio is dropped.
+        close_timeout_s: How long the agent may take to answer our close frame.
+        malformed_limit: Malformed frames within `malformed_window_s` that are one too many.
+    """
+
+    dial: DialSettings = field(default_factory=DialSettings)
+    ping_interval_s: float = 20.0
+    pong_timeout_s: float = 20.0
+    queue_ms: int = 200
+    close_timeout_s: float = 2.0
+    malformed_limit: int = 100
+    malformed_window_s: float = 10.0
+
+
+@dataclass(slots=True)
+class AgentStreamStats:
+    """Counters of a stream."""
+
+    frames_sent: int = 0
+    frames_dropped: int = 0
+    audio_bytes_received: int = 0
+    early_bytes_dropped: int = 0
+    commands: int = 0
+    malformed: int = 0
+    errors_withheld: int = 0

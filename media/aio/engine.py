@@ -1,0 +1,179 @@
+"""The media engine as the event loop sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import os
+from collections.abc import Callable
+
+from media import _engine
+from media.aio.stream import RtpStream
+from media.errors import EngineClosed, InvalidMedia, PortsExhausted
+from media.types import EngineSettings, EngineStats, MediaEvent, RecordingFinished
+
+__all__ = ["MediaEngine"]
+
+logger = logging.getLogger(__name__)
+
+_RECORDING_FINISHED = 8
+_NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+
+
+class MediaEngine:
+    """
+    Threads that carry RTP without the interpreter.
+
+    Commands return at once and take effect in the order given. Whatever the threads have to tell, events and
+    the frames of all taps, comes in one wake-up of the loop; callbacks run on the loop.
+    """
+
+    def __init__(self, settings: EngineSettings | None = None) -> None:
+        self.settings = settings or EngineSettings()
+        self._native: _engine.Engine | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._streams: dict[int, RtpStream] = {}
+        self._frame_callbacks: dict[int, Callable[[bytes], None]] = {}
+        self._recordings: dict[int, tuple[Callable[[MediaEvent], None], str]] = {}
+
+    async def start(self) -> None:
+        """
+        Start the threads; harmless when done before.
+
+        Raises:
+            InvalidMedia: The settings cannot work.
+            OSError: The system refused a thread or a descriptor.
+        """
+        if self._native is not None:
+            return
+        settings = self.settings
+        try:
+            self._native = _engine.Engine(
+                settings.listen,
+                settings.port_min,
+                settings.port_max,
+                settings.threads,
+                round(settings.quarantine_s * 1000),
+            )
+        except (ValueError, TypeError) as error:
+            raise InvalidMedia(f"the media settings cannot work: {error}") from error
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._native.fileno(), self._drain)
+
+    async def close(self) -> None:
+        """Close all streams, complete all recordings and end the threads. Idempotent."""
+        native, self._native = self._native, None
+        if native is None or self._loop is None:
+            return
+        self._loop.remove_reader(native.fileno())
+        for stream in list(self._streams.values()):
+            stream.close()
+        # Waits for threads and, when recordings are open, for the disk.
+        await asyncio.to_thread(native.close)
+        self._dispatch(native)
+
+    def open_stream(self, on_event: Callable[[MediaEvent], None], near: RtpStream | None = None) -> RtpStream:
+        """
+        Open a stream on a free port. Streams that will be linked must be opened `near` one another.
+
+        Raises:
+            PortsExhausted: No port is left.
+            EngineClosed: The engine is not running.
+        """
+        if self._native is None:
+            raise EngineClosed("the media engine is not running")
+        try:
+            native = self._native.open_stream(None if near is None else near.native)
+        except OSError as error:
+            if error.errno in _NO_DESCRIPTORS:
+                raise PortsExhausted(f"the system has no socket left: {error.strerror}") from error
+            raise
+        if native is None:
+            settings = self.settings
+            raise PortsExhausted(f"no RTP port is left in {settings.port_min}-{settings.port_max}")
+        stream = RtpStream(self, native, on_event)
+        self._streams[native.id] = stream
+        return stream
+
+    def stats(self) -> EngineStats:
+        """Figures of the whole engine; zeros when it is not running."""
+        if self._native is None:
+            return EngineStats(0, 0, 0, 0, 0, 0, 0)
+        return EngineStats(**self._native.stats())
+
+    # For the streams.
+
+    @property
+    def advertised(self) -> str:
+        """Address told to far ends."""
+        return self.settings.advertise or self.settings.listen
+
+    def next_id(self) -> int:
+        """A number that was not used before in this engine."""
+        if self._native is None:
+            raise EngineClosed("the media engine is not running")
+        return self._native.next_id()
+
+    def call_soon(self, callback: Callable[[MediaEvent], None], event: MediaEvent) -> None:
+        """Deliver an event that was found on the loop's own side, never from within a command."""
+        if self._loop is not None:
+            self._loop.call_soon(_call, callback, event)
+
+    def expect_recording(self, recording_id: int, on_event: Callable[[MediaEvent], None], path: str) -> None:
+        """Deliver the end of a recording to `on_event`, even when its stream is gone by then."""
+        self._recordings[recording_id] = (on_event, path)
+
+    def forget_recording(self, recording_id: int) -> None:
+        """Undo `expect_recording` for a recording that did not start."""
+        self._recordings.pop(recording_id, None)
+
+    def watch_tap(self, tap_id: int, on_frames: Callable[[bytes], None]) -> None:
+        """Deliver the frames of a tap."""
+        self._frame_callbacks[tap_id] = on_frames
+
+    def forget_tap(self, tap_id: int) -> None:
+        """Drop frames of a tap that are still on their way."""
+        self._frame_callbacks.pop(tap_id, None)
+
+    def forget_stream(self, stream_id: int) -> None:
+        """Drop events of a stream that are still on their way."""
+        self._streams.pop(stream_id, None)
+
+    def _drain(self) -> None:
+        if self._native is not None:
+            self._dispatch(self._native)
+
+    def _dispatch(self, native: _engine.Engine) -> None:
+        events, frames = native.drain()
+        callbacks = self._frame_callbacks
+        for tap_id, audio in frames:
+            on_frames = callbacks.get(tap_id)
+            if on_frames is not None:
+                try:
+                    on_frames(audio)
+                except Exception:
+                    # One consumer's fault must not silence the others.
+                    logger.exception("a tap's frame callback failed")
+        for stream_id, kind, a, b, c in events:
+            if kind == _RECORDING_FINISHED:
+                self._finish_recording(stream_id, a, b, c)
+            elif (stream := self._streams.get(stream_id)) is not None:
+                event = stream.decode(kind, a, b)
+                if event is not None:
+                    _call(stream.on_event, event)
+
+    def _finish_recording(self, recording_id: int, error: int, duration_ms: int, size_bytes: int) -> None:
+        expected = self._recordings.pop(recording_id, None)
+        if expected is None:
+            return
+        on_event, path = expected
+        reason = os.strerror(error) if error else None
+        _call(on_event, RecordingFinished(path, duration_ms, size_bytes, reason))
+
+
+def _call(callback: Callable[[MediaEvent], None], event: MediaEvent) -> None:
+    try:
+        callback(event)
+    except Exception:
+        logger.exception("a media event callback failed on %r", event)

@@ -1,0 +1,372 @@
+"""RTP streams and agent taps as the event loop sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
+
+from media import _engine
+from media.errors import DtmfUnavailable, InvalidMedia, MediaError, RecordingFailed, StreamClosed
+from media.types import (
+    DtmfReceived,
+    DtmfSent,
+    FirstPacket,
+    MarkReached,
+    MediaEvent,
+    MediaTimeout,
+    PlaybackFinished,
+    PlayoutDrained,
+    PlayoutOverflow,
+    RemoteMedia,
+    StreamStats,
+    TapEncoding,
+)
+
+if TYPE_CHECKING:
+    from media.aio.engine import MediaEngine
+
+__all__ = ["AgentTap", "RtpStream"]
+
+_DTMF_KEYS = frozenset("0123456789*#ABCDabcdwW")
+_MAX_DIGITS = 256
+_MAX_WAITING = 256
+_MAX_MARKS = 1000
+# What an overflowing queue must fall to before the next overflow is told.
+_OVERFLOW_OVER_MS = 110_000
+
+
+class RtpStream:
+    """
+    One RTP stream: a port, a far end, and what is done with the audio.
+
+    What is sent is, in this order: digits, the tap's audio, playback, what the linked stream receives,
+    silence while a tap is open. Made by `MediaEngine.open_stream`.
+    """
+
+    def __init__(
+        self, engine: MediaEngine, native: _engine.Stream, on_event: Callable[[MediaEvent], None]
+    ) -> None:
+        self.native = native
+        self.on_event = on_event
+        self.local: tuple[str, int] = (engine.advertised, native.udp_port)
+        self.remote: RemoteMedia | None = None
+        self._engine = engine
+        self._closed = False
+        self._tap: AgentTap | None = None
+        self._playbacks: set[int] = set()
+        self._texts: dict[int, str] = {}
+        self._marks: dict[int, AgentTap] = {}
+
+    @property
+    def closed(self) -> bool:
+        """Whether the stream was closed."""
+        return self._closed
+
+    def connect(self, remote: RemoteMedia) -> None:
+        """
+        Set what SDP agreed; may be called again.
+
+        Audio is sent to where the far end's first valid packet comes from (RFC 4961), until then to the
+        signalled address. A later call opens that choice again when it signals another address.
+
+        Raises:
+            InvalidMedia: The address is no IP literal, or a value is out of range.
+            StreamClosed: The stream was closed.
+        """
+        self._check_open()
+        send_type = remote.dtmf_payload_type
+        receive_type = remote.dtmf_receive_payload_type
+        if receive_type is None:
+            receive_type = send_type
+        try:
+            self.native.connect(
+                remote.address,
+                remote.port,
+                remote.codec,
+                remote.payload_type,
+                remote.ptime_ms,
+                -1 if send_type is None else send_type,
+                -1 if receive_type is None else receive_type,
+                remote.direction in ("sendrecv", "sendonly"),
+                remote.direction in ("sendrecv", "recvonly"),
+            )
+        except (ValueError, TypeError) as error:
+            raise InvalidMedia(f"cannot connect to {remote}: {error}") from error
+        self.remote = remote
+
+    def link(self, other: RtpStream) -> None:
+        """
+        Relay audio and digits both ways; a stream linked to itself echoes. Undoes earlier links of both.
+
+        Raises:
+            MediaError: The streams were not opened near one another.
+            StreamClosed: One of the streams was closed.
+        """
+        self._check_open()
+        other._check_open()
+        if not self.native.link(other.native):
+            raise MediaError("streams that are linked must be opened near one another")
+
+    def unlink(self) -> None:
+        """Stop relaying; harmless when not linked."""
+        self.native.unlink()
+
+    def play(self, pcm: bytes, *, loop: bool = False) -> int:
+        """
+        Queue audio behind what plays now; returns the playback's id.
+
+        Playback starts once the stream is connected. A loop goes on until something waits behind it.
+
+        Args:
+            pcm: Linear 16-bit mono samples at 8 kHz, little-endian. Kept, not copied.
+            loop: Play again and again, until `stop_playback` or a later `play`.
+
+        Raises:
+            InvalidMedia: An odd number of bytes.
+            MediaError: Too many playbacks wait already.
+            StreamClosed: The stream was closed.
+        """
+        self._check_open()
+        if len(pcm) % 2:
+            raise InvalidMedia("16-bit samples come in pairs of bytes")
+        if len(self._playbacks) >= _MAX_WAITING:
+            raise MediaError(f"{_MAX_WAITING} playbacks wait already")
+        playback_id = self._engine.next_id()
+        self._playbacks.add(playback_id)
+        self.native.play(playback_id, bytes(pcm), loop)
+        return playback_id
+
+    def stop_playback(self) -> None:
+        """Drop what plays and what waits; each ends with `PlaybackFinished`."""
+        self.native.stop_playback()
+
+    def send_dtmf(self, digits: str, duration_ms: int = 160, gap_ms: int = 80) -> None:
+        """
+        Send digits as telephone events (RFC 4733), after those that wait; `w` pauses 500 ms, `W` 1 s.
+
+        Raises:
+            InvalidMedia: A character is no key, or a time is out of range.
+            DtmfUnavailable: The far end takes no telephone events, or too many digits wait already.
+            StreamClosed: The stream was closed.
+        """
+        self._check_open()
+        if not digits or len(digits) > _MAX_DIGITS or not _DTMF_KEYS.issuperset(digits):
+            raise InvalidMedia(f"1 to {_MAX_DIGITS} of 0-9 * # A-D w W can be sent, not {digits[:32]!r}")
+        if not 40 <= duration_ms <= 8000 or not 20 <= gap_ms <= 8000:
+            raise InvalidMedia("digits last 40 to 8000 ms with gaps of 20 to 8000 ms")
+        if self.remote is None or self.remote.dtmf_payload_type is None:
+            raise DtmfUnavailable("the far end takes no telephone events")
+        if len(self._texts) >= _MAX_WAITING:
+            raise DtmfUnavailable(f"{_MAX_WAITING} texts of digits wait already")
+        token = self._engine.next_id() & 0xFFFFFFFF
+        self._texts[token] = digits
+        self.native.send_dtmf(token, digits, duration_ms, gap_ms)
+
+    def set_media_timeout(self, timeout_s: float) -> None:
+        """Tell with `MediaTimeout` when the far end sends nothing for so long though it may; 0 never does."""
+        self.native.set_media_timeout(round(timeout_s * 1000))
+
+    def start_recording(self, path: str, *, channels: Literal[1, 2] = 2) -> None:
+        """
+        Record to a WAV file, 16 bits at 8 kHz; ends a recording in progress.
+
+        Two channels hold what is received left and what is sent right, one holds their sum. The end, also by
+        a full disk, is told with `RecordingFinished`, even after the stream was closed.
+
+        Raises:
+            RecordingFailed: The file cannot be created.
+            StreamClosed: The stream was closed.
+        """
+        self._check_open()
+        recording_id = self._engine.next_id()
+        self._engine.expect_recording(recording_id, self.on_event, path)
+        error = self.native.start_recording(recording_id, path, channels)
+        if error:
+            self._engine.forget_recording(recording_id)
+            raise RecordingFailed(path, OSError(error, "").strerror or f"error {error}")
+
+    def stop_recording(self) -> None:
+        """End the recording; harmless when there is none."""
+        self.native.stop_recording()
+
+    def open_tap(
+        self,
+        *,
+        sample_rate: Literal[8000, 16000] = 8000,
+        encoding: TapEncoding = "l16",
+        on_frames: Callable[[bytes], None],
+    ) -> AgentTap:
+        """
+        Open the agent's end of the stream; closes one that is open.
+
+        `on_frames` gets 20 ms of received audio at a time on an unbroken clock, silence while nothing comes.
+
+        Raises:
+            InvalidMedia: Unknown rate or encoding.
+            StreamClosed: The stream was closed.
+        """
+        self._check_open()
+        if self._tap is not None:
+            self._tap.close()
+        try:
+            native = self.native.open_tap(encoding, sample_rate)
+        except ValueError as error:
+            raise InvalidMedia(str(error)) from error
+        if native is None:
+            raise StreamClosed("the stream was closed")
+        bytes_per_ms = sample_rate // 1000 * (2 if encoding == "l16" else 1)
+        tap = AgentTap(self, native, bytes_per_ms)
+        self._engine.watch_tap(native.id, on_frames)
+        self._tap = tap
+        return tap
+
+    def stats(self) -> StreamStats:
+        """Figures so far; those at its end once the stream was closed."""
+        return StreamStats(**self.native.stats())
+
+    def close(self) -> None:
+        """Stop everything and give the port back. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._tap is not None:
+            self._tap.close()
+        self._engine.forget_stream(self.native.id)
+        self.native.close()
+
+    # For the engine and the tap.
+
+    def decode(self, kind: int, a: int, b: int) -> MediaEvent | None:
+        """Turn an event record of the engine into an event; None for one that means nothing any more."""
+        decoder = _DECODERS.get(kind)
+        return None if decoder is None else decoder(self, a, b)
+
+    def add_mark(self, tap: AgentTap, name: str) -> int | None:
+        """A number for a mark, or None when too many wait."""
+        if len(self._marks) >= _MAX_MARKS:
+            self.tell(MarkReached(name, cleared=True))
+            return None
+        mark = self._engine.next_id() & 0xFFFFFFFF
+        self._marks[mark] = tap
+        tap.names[mark] = name
+        return mark
+
+    def tell(self, event: MediaEvent) -> None:
+        """Deliver an event that was found on this side, with the loop's next turn."""
+        self._engine.call_soon(self.on_event, event)
+
+    def forget_tap(self, tap: AgentTap) -> None:
+        """Let go of a tap that was closed."""
+        self._engine.forget_tap(tap.native.id)
+        if self._tap is tap:
+            self._tap = None
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StreamClosed("the stream was closed")
+
+    def _decode_first_packet(self, a: int, b: int) -> MediaEvent:
+        return FirstPacket()
+
+    def _decode_dtmf_received(self, a: int, b: int) -> MediaEvent:
+        return DtmfReceived(chr(a), b)
+
+    def _decode_dtmf_sent(self, a: int, b: int) -> MediaEvent | None:
+        digits = self._texts.pop(a, None)
+        return None if digits is None else DtmfSent(digits)
+
+    def _decode_playback_finished(self, a: int, b: int) -> MediaEvent:
+        self._playbacks.discard(b)
+        return PlaybackFinished(b, interrupted=bool(a))
+
+    def _decode_mark_reached(self, a: int, b: int) -> MediaEvent | None:
+        tap = self._marks.pop(b, None)
+        name = None if tap is None else tap.names.pop(b, None)
+        return None if name is None else MarkReached(name, cleared=bool(a))
+
+    def _decode_playout_drained(self, a: int, b: int) -> MediaEvent:
+        return PlayoutDrained()
+
+    def _decode_media_timeout(self, a: int, b: int) -> MediaEvent:
+        return MediaTimeout(b / 1000)
+
+
+# By the numbers of `EventKind` in outlet.hpp.
+_DECODERS: dict[int, Callable[[RtpStream, int, int], MediaEvent | None]] = {
+    1: RtpStream._decode_first_packet,
+    2: RtpStream._decode_dtmf_received,
+    3: RtpStream._decode_dtmf_sent,
+    4: RtpStream._decode_playback_finished,
+    5: RtpStream._decode_mark_reached,
+    6: RtpStream._decode_playout_drained,
+    7: RtpStream._decode_media_timeout,
+}
+
+
+class AgentTap:
+    """
+    The agent's end of a stream: frames of received audio out, a queue of audio to play in.
+
+    Playback of the queue starts once 60 ms wait (100 ms after it ran dry), and replaces what else is sent.
+    All methods are harmless after `close`. Made by `RtpStream.open_tap`.
+    """
+
+    def __init__(self, stream: RtpStream, native: _engine.Tap, bytes_per_ms: int) -> None:
+        self.native = native
+        self.names: dict[int, str] = {}
+        self.dropped_ms = 0.0
+        self._stream = stream
+        self._bytes_per_ms = bytes_per_ms
+        self._overflowing = False
+        self._closed = False
+
+    @property
+    def queued_ms(self) -> int:
+        """Audio that waits to be played, in milliseconds."""
+        return self.native.queued_ms()
+
+    def write(self, audio: bytes) -> None:
+        """
+        Append audio to the playout queue, in the tap's encoding, any number of bytes.
+
+        The queue holds 120 s. What does not fit is dropped and told once with `PlayoutOverflow`.
+        """
+        if self._closed:
+            return
+        refused_bytes = self.native.write(audio)
+        if refused_bytes:
+            self._overflow(refused_bytes)
+        elif self._overflowing and self.queued_ms < _OVERFLOW_OVER_MS:
+            self._overflowing = False
+
+    def mark(self, name: str) -> None:
+        """Tell with `MarkReached` when the audio written so far was played; at once when none waits.
+
+        Of more than 1000 marks that wait, the newest is told as cleared.
+        """
+        if self._closed:
+            return
+        mark = self._stream.add_mark(self, name)
+        if mark is not None:
+            self.native.mark(mark)
+
+    def clear(self) -> None:
+        """Drop the queue; silence follows within 20 ms. Marks that wait are told as cleared."""
+        if not self._closed:
+            self._overflowing = False
+            self.native.clear()
+
+    def close(self) -> None:
+        """Detach from the stream; marks that wait are told as cleared. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        self._stream.forget_tap(self)
+        self.native.close()
+
+    def _overflow(self, refused_bytes: int) -> None:
+        dropped_ms = refused_bytes / self._bytes_per_ms
+        self.dropped_ms += dropped_ms
+        if not self._overflowing:
+            self._overflowing = True
+            self._stream.tell(PlayoutOverflow(max(1, round(dropped_ms))))

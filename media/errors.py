@@ -1,0 +1,46 @@
+"""What can go wrong in `media`, all of it below `MediaError`."""
+
+from __future__ import annotations
+
+__all__ = [
+    "DtmfUnavailable",
+    "EngineClosed",
+    "InvalidMedia",
+    "MediaError",
+    "PortsExhausted",
+    "RecordingFailed",
+    "StreamClosed",
+]
+
+
+class MediaError(Exception):
+    """A request the media engine could not meet."""
+
+
+class PortsExhausted(MediaError):
+    """No RTP port is left: all are in use or resting after use, or the process has no descriptors left."""
+
+
+class StreamClosed(MediaError):
+    """The stream was closed before."""
+
+
+class EngineClosed(MediaError):
+    """The engine was not started, or was closed before."""
+
+
+class InvalidMedia(MediaError, ValueError):
+    """A value that cannot be audio, an address, a codec or a digit."""
+
+
+class DtmfUnavailable(MediaError):
+    """Digits cannot be sent: the far end takes no telephone events, or too many wait already."""
+
+
+class RecordingFailed(MediaError):
+    """The file of a recording cannot be written."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"cannot record to {path}: {reason}")
+        self.path = path
+        self.reason = reason

@@ -1,0 +1,206 @@
+// The Python module media._engine: thin, every method one call into the engine. The contract with the Python
+// side is media/_engine.pyi.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+
+#include <cerrno>
+#include <memory>
+#include <stdexcept>
+#include <system_error>
+
+#include "trunkline/engine/engine.hpp"
+
+namespace nb = nanobind;
+using namespace trunkline;
+using engine::Engine;
+using engine::StreamHandle;
+using engine::TapHandle;
+
+namespace {
+
+/// Keeps a bytes object alive as long as a clip is played from it; let go with the interpreter lock held.
+std::shared_ptr<const void> keep(const nb::bytes& bytes) {
+    return {new nb::bytes(bytes), [](const void* object) {
+                const nb::gil_scoped_acquire lock;
+                delete static_cast<const nb::bytes*>(object);
+            }};
+}
+
+dsp::Law law_of(const std::string& codec) {
+    if (codec == "PCMU") return dsp::Law::mu;
+    if (codec == "PCMA") return dsp::Law::a;
+    throw std::invalid_argument("unknown codec: " + codec);
+}
+
+graph::AudioFormat format_of(const std::string& encoding, std::uint32_t rate_hz) {
+    if (rate_hz != 8000 && rate_hz != 16000) throw std::invalid_argument("the rate must be 8000 or 16000");
+    if (encoding == "l16") return {graph::Encoding::l16, rate_hz};
+    if (encoding == "mulaw") return {graph::Encoding::mulaw, rate_hz};
+    if (encoding == "alaw") return {graph::Encoding::alaw, rate_hz};
+    throw std::invalid_argument("unknown encoding: " + encoding);
+}
+
+std::uint8_t payload_type_of(int payload_type) {
+    if (payload_type < 0 || payload_type > 127) throw std::invalid_argument("payload types are 0 to 127");
+    return static_cast<std::uint8_t>(payload_type);
+}
+
+/// A negative payload type stands for none.
+std::optional<std::uint8_t> optional_type(int payload_type) {
+    if (payload_type < 0) return std::nullopt;
+    return payload_type_of(payload_type);
+}
+
+std::shared_ptr<Engine> make_engine(const std::string& listen, std::uint16_t port_min, std::uint16_t port_max,
+                                    std::size_t threads, std::uint32_t quarantine_ms) {
+    return Engine::create({listen, port_min, port_max, threads, std::int64_t{quarantine_ms} * 1'000'000});
+}
+
+/// All events, then all frames, that are there now.
+nb::tuple drain_engine(Engine& engine) {
+    engine.acknowledge();
+    nb::list events;
+    for (engine::Event event; engine.next_event(event);) {
+        events.append(
+            nb::make_tuple(event.stream, static_cast<std::uint32_t>(event.kind), event.a, event.b, event.c));
+    }
+    nb::list frames;
+    while (const auto frame = engine.front_frame()) {
+        frames.append(nb::make_tuple(frame->tag, nb::bytes(frame->bytes.data(), frame->bytes.size())));
+        engine.release_frame();
+    }
+    return nb::make_tuple(events, frames);
+}
+
+nb::dict engine_stats(const Engine& engine) {
+    const engine::EngineFigures figures = engine.figures();
+    nb::dict stats;
+    stats["streams"] = figures.streams;
+    stats["ports_in_use"] = figures.ports_in_use;
+    stats["ports_total"] = figures.ports_total;
+    stats["packets_in"] = figures.packets_in;
+    stats["packets_out"] = figures.packets_out;
+    stats["events_dropped"] = figures.events_dropped;
+    stats["frames_dropped"] = figures.frames_dropped;
+    return stats;
+}
+
+void connect_stream(StreamHandle& stream, const std::string& host, std::uint16_t udp_port,
+                    const std::string& codec, int payload_type, std::uint32_t ptime_ms, int dtmf_send_type,
+                    int dtmf_receive_type, bool send, bool receive) {
+    const auto remote = io::Address::parse(host, udp_port);
+    if (!remote) throw std::invalid_argument("the remote address must be an IP literal");
+    if (ptime_ms < 10 || ptime_ms > engine::max_packet_ms || ptime_ms % 5 != 0) {
+        throw std::invalid_argument("ptime must be 10 to 60 ms in steps of 5");
+    }
+    engine::MediaSettings settings;
+    settings.remote = *remote;
+    settings.law = law_of(codec);
+    settings.payload_type = payload_type_of(payload_type);
+    settings.ptime_ms = ptime_ms;
+    settings.dtmf_send_type = optional_type(dtmf_send_type);
+    settings.dtmf_receive_type = optional_type(dtmf_receive_type);
+    settings.send = send;
+    settings.receive = receive;
+    stream.connect(settings);
+}
+
+void play_clip(StreamHandle& stream, std::uint64_t id, const nb::bytes& pcm, bool loop) {
+    auto clip = std::make_unique<graph::Clip>();
+    clip->id = id;
+    clip->loop = loop;
+    clip->bytes = {reinterpret_cast<const std::uint8_t*>(pcm.c_str()), pcm.size()};
+    clip->owner = keep(pcm);
+    stream.play(std::move(clip));
+}
+
+void send_digits(StreamHandle& stream, std::uint32_t token, const std::string& digits,
+                 std::uint32_t duration_ms, std::uint32_t gap_ms) {
+    auto text = std::make_unique<engine::DtmfText>();
+    text->token = token;
+    text->digits = digits;
+    text->duration_ms = duration_ms;
+    text->gap_ms = gap_ms;
+    stream.send_dtmf(std::move(text));
+}
+
+nb::dict stream_stats(const StreamHandle& stream) {
+    const engine::StreamSnapshot snapshot = stream.snapshot();
+    nb::dict stats;
+    stats["packets_in"] = snapshot.packets_in;
+    stats["bytes_in"] = snapshot.bytes_in;
+    stats["packets_out"] = snapshot.packets_out;
+    stats["bytes_out"] = snapshot.bytes_out;
+    stats["lost"] = snapshot.lost;
+    stats["duplicates"] = snapshot.duplicates;
+    stats["late"] = snapshot.late;
+    stats["dropped_foreign"] = snapshot.dropped_foreign;
+    stats["dropped_invalid"] = snapshot.dropped_invalid;
+    stats["dropped_unwanted"] = snapshot.dropped_unwanted;
+    stats["send_errors"] = snapshot.send_errors;
+    stats["rtcp_in"] = snapshot.rtcp_in;
+    stats["jitter_ms"] = snapshot.jitter_us / 1000.0;
+    stats["ssrc_in"] = snapshot.ssrc_in;
+    stats["ssrc_out"] = snapshot.ssrc_out;
+    return stats;
+}
+
+std::size_t write_audio(TapHandle& tap, const nb::bytes& audio) {
+    return tap.write(reinterpret_cast<const std::uint8_t*>(audio.c_str()), audio.size());
+}
+
+void raise_os_error(const std::exception_ptr& pointer, void*) {
+    try {
+        std::rethrow_exception(pointer);
+    } catch (const std::system_error& error) {
+        PyErr_SetObject(PyExc_OSError, nb::make_tuple(error.code().value(), error.what()).ptr());
+    }
+}
+
+}  // namespace
+
+NB_MODULE(_engine, module) {
+    module.doc() = "The native media engine; see media.aio for its Python face.";
+    nb::register_exception_translator(raise_os_error);
+
+    nb::class_<TapHandle>(module, "Tap")
+        .def_prop_ro("id", &TapHandle::id)
+        .def("write", &write_audio)
+        .def("mark", &TapHandle::mark)
+        .def("clear", &TapHandle::clear)
+        .def("queued_ms", &TapHandle::queued_ms)
+        .def("close", &TapHandle::close);
+
+    nb::class_<StreamHandle>(module, "Stream")
+        .def_prop_ro("id", &StreamHandle::id)
+        .def_prop_ro("udp_port", &StreamHandle::udp_port)
+        .def("connect", &connect_stream)
+        .def("link", &StreamHandle::link)
+        .def("unlink", &StreamHandle::unlink)
+        .def("play", &play_clip)
+        .def("stop_playback", &StreamHandle::stop_playback)
+        .def("send_dtmf", &send_digits)
+        .def("set_media_timeout",
+             [](StreamHandle& stream, std::uint32_t ms) {
+                 stream.set_media_timeout(std::int64_t{ms} * 1'000'000);
+             })
+        .def("start_recording", &StreamHandle::start_recording)
+        .def("stop_recording", &StreamHandle::stop_recording)
+        .def("open_tap", [](StreamHandle& stream, const std::string& encoding,
+                            std::uint32_t rate_hz) { return stream.open_tap(format_of(encoding, rate_hz)); })
+        .def("stats", &stream_stats)
+        .def("close", &StreamHandle::close);
+
+    nb::class_<Engine>(module, "Engine")
+        .def(nb::new_(&make_engine))
+        .def(
+            "open_stream", [](Engine& engine, const StreamHandle* near) { return engine.open_stream(near); },
+            nb::arg("near").none())
+        .def("fileno", &Engine::descriptor)
+        .def("next_id", &Engine::next_id)
+        .def("drain", &drain_engine)
+        .def("stats", &engine_stats)
+        .def("close", &Engine::close, nb::call_guard<nb::gil_scoped_release>());
+}

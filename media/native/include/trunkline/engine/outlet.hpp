@@ -1,0 +1,102 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "trunkline/util/byte_ring.hpp"
+#include "trunkline/util/counter.hpp"
+#include "trunkline/util/node.hpp"
+#include "trunkline/util/spsc_ring.hpp"
+
+namespace trunkline::engine {
+
+/// What an event says; the meaning of `a`, `b` and `c` stands beside each.
+enum class EventKind : std::uint32_t {
+    first_packet = 1,        ///< Nothing.
+    dtmf_received = 2,       ///< a: key as a character, b: duration in ms.
+    dtmf_sent = 3,           ///< a: token of the text sent.
+    playback_finished = 4,   ///< a: 1 when interrupted, b: playback id.
+    mark_reached = 5,        ///< a: 1 when cleared, b: mark.
+    playout_drained = 6,     ///< Nothing.
+    media_timeout = 7,       ///< b: silence in ms.
+    recording_finished = 8,  ///< a: error number or 0, b: duration in ms, c: bytes of the file.
+};
+
+/// One thing that happened on a stream.
+struct Event {
+    std::uint64_t stream = 0;
+    EventKind kind{};
+    std::uint32_t a = 0;
+    std::uint64_t b = 0;
+    std::uint64_t c = 0;
+};
+
+/// The one eventfd that wakes the control thread.
+class Notifier {
+  public:
+    Notifier();
+    Notifier(const Notifier&) = delete;
+    Notifier& operator=(const Notifier&) = delete;
+    ~Notifier();
+
+    int descriptor() const { return descriptor_; }
+
+    /// Make the descriptor readable, unless it already is.
+    void signal();
+
+    /// Make it unreadable again; call before looking at the queues.
+    void acknowledge();
+
+  private:
+    int descriptor_;
+    std::atomic<bool> signalled_ = false;
+};
+
+/// Everything one engine thread hands to the control thread: events, frames of taps, nodes to destroy.
+/// All bounded; what does not fit is counted and dropped.
+class Outlet {
+  public:
+    static constexpr std::size_t event_capacity = 8192;
+    static constexpr std::size_t frame_capacity_bytes = 4 << 20;
+    /// Frames wait for others this long at most before the control thread is woken.
+    static constexpr std::int64_t flush_interval_ns = 5'000'000;
+
+    explicit Outlet(Notifier& notifier);
+
+    /// Queue an event; the control thread is woken with the next `flush`.
+    void emit(const Event& event);
+
+    /// Room for a frame of a tap, or nothing when the control thread has fallen behind.
+    std::uint8_t* reserve_frame(std::size_t size_bytes);
+    void commit_frame(std::uint64_t tap, std::size_t size_bytes, std::int64_t now_ns);
+
+    /// Give a node back to the control thread, which destroys it.
+    void discard(util::Node* node) { spent_.push(node); }
+
+    /// When `flush` must be called at the latest.
+    std::int64_t flush_due_ns() const { return flush_due_ns_; }
+
+    /// Wake the control thread if there is something for it that must not wait.
+    void flush(std::int64_t now_ns);
+
+    util::SpscRing<Event>& events() { return events_; }
+    util::ByteRing& frames() { return frames_; }
+    util::NodeStack& spent() { return spent_; }
+    std::uint64_t events_dropped() const { return events_dropped_.get(); }
+    std::uint64_t frames_dropped() const { return frames_dropped_.get(); }
+
+  private:
+    static constexpr std::int64_t nothing_due_ns = std::numeric_limits<std::int64_t>::max();
+
+    Notifier& notifier_;
+    util::SpscRing<Event> events_;
+    util::ByteRing frames_;
+    util::NodeStack spent_;
+    util::Counter events_dropped_;
+    util::Counter frames_dropped_;
+    std::int64_t flush_due_ns_ = nothing_due_ns;
+};
+
+}  // namespace trunkline::engine

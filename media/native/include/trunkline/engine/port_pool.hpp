@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+namespace trunkline::engine {
+
+/// The even UDP ports of a range, each with the odd one above it left free for RTCP (RFC 3550 11).
+///
+/// A port that was given back rests before it is used again, so that late packets of one call do not reach
+/// the next. The port that rested longest comes first.
+class PortPool {
+  public:
+    /// Use the even ports of `[first, last]` whose odd neighbour lies in the range too.
+    PortPool(std::uint16_t first, std::uint16_t last, std::int64_t quarantine_ns);
+
+    /// Take a port; nothing when all are in use or resting.
+    std::optional<std::uint16_t> take(std::int64_t now_ns);
+
+    /// Give a port back.
+    void give_back(std::uint16_t port, std::int64_t now_ns);
+
+    std::size_t in_use() const { return in_use_; }
+    std::size_t capacity() const { return capacity_; }
+
+  private:
+    struct Resting {
+        std::uint16_t port;
+        std::int64_t until_ns;
+    };
+
+    std::int64_t quarantine_ns_;
+    std::size_t capacity_;
+    std::size_t in_use_ = 0;
+    std::deque<Resting> free_;  ///< In the order they become usable.
+};
+
+}  // namespace trunkline::engine

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "trunkline/engine/command.hpp"
+#include "trunkline/engine/outlet.hpp"
+#include "trunkline/engine/stream.hpp"
+#include "trunkline/engine/tick_wheel.hpp"
+#include "trunkline/io/udp_socket.hpp"
+#include "trunkline/util/node.hpp"
+
+namespace trunkline::engine {
+
+/// One engine thread with the streams it owns: waits for packets and beats, and runs orders between them.
+class Shard {
+  public:
+    Shard(std::size_t number, Notifier& notifier);
+    Shard(const Shard&) = delete;
+    Shard& operator=(const Shard&) = delete;
+    ~Shard();
+
+    /// Control thread: have a command run, in the order of submission. With `wake` false it runs with the
+    /// next packet or beat, which is soon enough where a clock is running anyway.
+    void submit(Command* command, bool wake = true);
+
+    /// Control thread: wake up for a stream's packets. Returns 0 or the error number; `add` must follow.
+    int watch(Stream& stream);
+
+    /// Control thread: end the thread; all streams are shut first.
+    void stop();
+
+    /// Commands: take over a stream, or let it go. `remove` gives it back to the control thread.
+    void add(Stream* stream);
+    void remove(Stream* stream, std::int64_t now_ns);
+
+    Outlet& outlet() { return outlet_; }
+    TickWheel& wheel() { return wheel_; }
+
+  private:
+    static constexpr std::size_t max_events = 256;
+    /// Reads of one socket in a row before the others get their turn.
+    static constexpr int max_reads = 4;
+
+    void run();
+    int patience_ms(std::int64_t now_ns);
+    void receive(Stream& stream, std::int64_t now_ns);
+    void receive_unfinished(std::int64_t now_ns);
+    void run_commands(std::int64_t now_ns);
+    void check_silence(std::int64_t now_ns);
+    void shut_all();
+
+    Outlet outlet_;
+    TickWheel wheel_;
+    util::NodeStack commands_;
+    std::atomic<bool> wake_pending_ = false;
+    std::vector<Stream*> streams_;
+    std::vector<Stream*> unfinished_;  ///< Sockets that had more than `max_reads` batches.
+    std::int64_t next_check_ns_ = 0;
+    bool stopping_ = false;
+    int epoll_ = -1;
+    int wake_ = -1;
+    io::ReceiveBatch received_;
+    io::SendBatch relayed_;
+    std::thread thread_;
+};
+
+}  // namespace trunkline::engine

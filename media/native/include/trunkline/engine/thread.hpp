@@ -1,0 +1,33 @@
+#pragma once
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#include <cstdint>
+#include <thread>
+#include <utility>
+
+namespace trunkline::engine {
+
+/// Time that never goes back, in nanoseconds; the clock of every `now_ns`.
+inline std::int64_t monotonic_ns() {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+/// Start a named thread that takes no signals; those belong to the interpreter's main thread.
+template <typename Body>
+std::thread start_thread(const char* name, Body body) {
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    std::thread thread(std::move(body));
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    pthread_setname_np(thread.native_handle(), name);
+    return thread;
+}
+
+}  // namespace trunkline::engine

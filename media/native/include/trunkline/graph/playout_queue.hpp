@@ -1,0 +1,118 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "trunkline/dsp/halfband.hpp"
+#include "trunkline/util/node.hpp"
+
+namespace trunkline::graph {
+
+/// How an agent's audio is written.
+enum class Encoding : std::uint8_t { l16, mulaw, alaw };
+
+/// Encoding and rate of an agent's audio.
+struct AudioFormat {
+    Encoding encoding = Encoding::l16;
+    std::uint32_t rate_hz = 8000;  ///< 8000 or 16000.
+
+    std::uint32_t sample_bytes() const { return encoding == Encoding::l16 ? 2 : 1; }
+    std::uint32_t bytes_per_ms() const { return rate_hz / 1000 * sample_bytes(); }
+};
+
+/// An entry of a playout queue: audio as it was received, or a mark between two pieces of audio.
+struct PlayoutItem final : util::Node {
+    bool is_mark = false;
+    std::uint32_t mark = 0;
+    std::uint32_t size_bytes = 0;
+    std::unique_ptr<std::uint8_t[]> bytes;
+};
+
+/// What a playout queue tells.
+class PlayoutListener {
+  public:
+    /// The last sample before a mark was handed out, or (`cleared`) dropped.
+    virtual void mark_reached(std::uint32_t mark, bool cleared) = 0;
+
+    /// The last queued sample was handed out or dropped.
+    virtual void playout_drained() = 0;
+
+    /// A node is no longer needed and goes back to the control thread.
+    virtual void spent(util::Node* node) = 0;
+
+  protected:
+    ~PlayoutListener() = default;
+};
+
+/// Audio an agent has sent and the caller has not heard yet.
+///
+/// After a pause it plays once 60 ms are queued, 100 ms if it ran dry just before; less is played when no
+/// more comes for as long. Audio is decoded as it is played, so a minute may arrive at once.
+class PlayoutQueue {
+  public:
+    static constexpr std::uint32_t prebuffer_ms = 60;
+    static constexpr std::uint32_t grown_prebuffer_ms = 100;
+    /// Audio that follows within this of running dry was meant to be one piece with it.
+    static constexpr std::int64_t underrun_ns = 500'000'000;
+    static constexpr std::uint32_t fade_samples = 40;  ///< 5 ms at 8 kHz.
+
+    PlayoutQueue(AudioFormat format, PlayoutListener& listener) : format_(format), listener_(listener) {}
+    PlayoutQueue(const PlayoutQueue&) = delete;
+    PlayoutQueue& operator=(const PlayoutQueue&) = delete;
+    ~PlayoutQueue() { util::NodeStack::destroy(first_); }
+
+    /// Queue audio or a mark; takes ownership. A mark with nothing before it is reached at once.
+    void append(PlayoutItem* item, std::int64_t now_ns);
+
+    /// Drop everything queued; what plays fades out within 5 ms.
+    void clear();
+
+    /// Fill `out`, samples at 8 kHz, with what plays now. Returns false, and leaves `out` alone, when nothing
+    /// does.
+    bool pull(std::span<std::int16_t> out, std::int64_t now_ns);
+
+    /// Whether the next pull will return audio, without having to look at the clock.
+    bool playing() const { return state_ == State::playing || fade_left_ != 0; }
+
+    /// Bytes of audio played or dropped so far. May be read from any thread.
+    std::uint64_t consumed_bytes() const { return consumed_bytes_.load(std::memory_order_relaxed); }
+
+    /// How often playing audio ran dry and went on soon after.
+    std::uint64_t underruns() const { return underruns_; }
+
+  private:
+    enum class State : std::uint8_t { idle, filling, playing };
+
+    bool ready(std::int64_t now_ns) const;
+    std::size_t take(std::span<std::int16_t> out);
+    std::size_t take_raw(std::span<std::int16_t> out);
+    void decode(const std::uint8_t* from, std::span<std::int16_t> out) const;
+    void drop_spent();
+    void pop_first();
+    void consume(std::uint64_t bytes);
+    void run_dry(std::int64_t now_ns);
+    std::size_t play_fade(std::span<std::int16_t> out);
+
+    AudioFormat format_;
+    PlayoutListener& listener_;
+    dsp::Downsampler downsampler_;
+    PlayoutItem* first_ = nullptr;
+    PlayoutItem* last_ = nullptr;
+    std::uint32_t offset_bytes_ = 0;  ///< Consumed of the first item.
+    std::uint64_t queued_bytes_ = 0;
+    std::atomic<std::uint64_t> consumed_bytes_ = 0;
+    State state_ = State::idle;
+    std::uint32_t wanted_ms_ = prebuffer_ms;
+    std::int64_t filling_since_ns_ = 0;
+    std::int64_t dry_ns_ = 0;
+    bool has_played_ = false;
+    std::uint64_t underruns_ = 0;
+    std::array<std::int16_t, fade_samples> fade_{};
+    std::uint32_t fade_left_ = 0;
+};
+
+}  // namespace trunkline::graph

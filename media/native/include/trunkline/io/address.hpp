@@ -1,0 +1,44 @@
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace trunkline::io {
+
+/// An IPv4 or IPv6 address with a UDP port.
+class Address {
+  public:
+    Address() { any_.v4 = {}; }
+
+    /// Parse an IP literal; nothing when it is none.
+    static std::optional<Address> parse(const std::string& host, std::uint16_t udp_port);
+
+    bool operator==(const Address& other) const;
+
+    /// Whether both are in one /24 (IPv4) or /64 (IPv6): the same network behind a NAT that changed its mind.
+    bool same_network(const Address& other) const;
+
+    /// The IP literal.
+    std::string host() const;
+    std::uint16_t udp_port() const { return ntohs(any_.v4.sin_port); }
+    bool empty() const { return any_.v4.sin_family == AF_UNSPEC; }
+    int family() const { return any_.v4.sin_family; }
+
+    /// For system calls that read an address, and for those that write one.
+    sockaddr* raw() { return reinterpret_cast<sockaddr*>(&any_); }
+    const sockaddr* raw() const { return reinterpret_cast<const sockaddr*>(&any_); }
+    socklen_t raw_size() const { return family() == AF_INET6 ? sizeof any_.v6 : sizeof any_.v4; }
+    static constexpr socklen_t raw_capacity = sizeof(sockaddr_in6);
+
+  private:
+    union {
+        sockaddr_in v4;
+        sockaddr_in6 v6;
+    } any_;
+};
+
+}  // namespace trunkline::io

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace trunkline::rtp {
+
+/// A key the far end pressed.
+struct Digit {
+    char key = 0;
+    std::uint32_t duration_ms = 0;
+};
+
+/// Turns telephone-event packets into one digit per key press (RFC 4733 2.5).
+///
+/// A press is known by its timestamp, so repeats and late packets add nothing. It is over with its end bit,
+/// with the start of the next press, or when no packet of it came for `lost_end_ns`.
+class DtmfReceiver {
+  public:
+    static constexpr std::int64_t lost_end_ns = 160'000'000;
+
+    /// Take in the payload of a telephone-event packet; a digit when a press is over by it.
+    std::optional<Digit> packet(std::uint32_t timestamp, std::span<const std::uint8_t> payload,
+                                std::int64_t now_ns);
+
+    /// The press whose end bits were all lost, once that is certain.
+    std::optional<Digit> expire(std::int64_t now_ns);
+
+    /// Whether a press is going on, so that `expire` must be asked.
+    bool pressed() const { return pressed_; }
+
+  private:
+    std::optional<Digit> begin(std::uint32_t timestamp, std::uint8_t event, std::uint16_t duration,
+                               bool ended);
+    Digit finish();
+
+    bool pressed_ = false;
+    bool started_ = false;
+    std::uint32_t timestamp_ = 0;  ///< Of the press last seen, over or not.
+    std::uint8_t event_ = 0;
+    std::uint32_t before_ = 0;  ///< Duration of earlier segments of a very long press.
+    std::uint16_t duration_ = 0;
+    std::int64_t last_ns_ = 0;
+};
+
+/// The key of an event code, or 0 when the code is no DTMF key (RFC 4733 3.2).
+char key_of_event(std::uint8_t event);
+
+/// The event code of a key; nothing when the character is no DTMF key.
+std::optional<std::uint8_t> event_of_key(char key);
+
+}  // namespace trunkline::rtp

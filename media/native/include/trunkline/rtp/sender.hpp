@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "trunkline/rtp/packet.hpp"
+
+namespace trunkline::rtp {
+
+/// Numbers the packets of one outgoing stream: one SSRC, unbroken sequence numbers and timestamps, whatever
+/// the source of the audio is and however often it changes.
+///
+/// Local audio (`local`, `advance`) counts on from the last packet. Relayed packets keep the distances of the
+/// stream they come from, so that gaps and reordering stay visible to the far end.
+class Sender {
+  public:
+    Sender(std::uint32_t ssrc, std::uint16_t first_sequence, std::uint32_t first_timestamp,
+           std::uint32_t clock_hz)
+        : ssrc_(ssrc),
+          clock_hz_(clock_hz),
+          next_sequence_(first_sequence),
+          next_timestamp_(first_timestamp) {}
+
+    /// Number a packet of local audio; the marker is set on the first after another source or a pause.
+    Header local(std::uint8_t payload_type, std::int64_t now_ns);
+
+    /// Let `samples` of local audio pass, sent or not.
+    void advance(std::uint32_t samples, std::int64_t now_ns);
+
+    /// Renumber a packet of another stream, `samples` long. Nothing for one that is older than the
+    /// first relayed since the source changed: its number is taken.
+    std::optional<Header> relayed(const Header& in, std::uint32_t samples, std::int64_t now_ns);
+
+    /// Timestamp of the next local packet.
+    std::uint32_t timestamp() const { return next_timestamp_; }
+
+    std::uint32_t ssrc() const { return ssrc_; }
+
+  private:
+    enum class Source : std::uint8_t { none, local, relay };
+
+    void turn_to(Source source, std::int64_t now_ns);
+    void begin_relay(const Header& in, std::int64_t now_ns);
+
+    std::uint32_t ssrc_;
+    std::uint32_t clock_hz_;
+    std::uint16_t next_sequence_;
+    std::uint32_t next_timestamp_;
+    std::int64_t due_ns_ = 0;  ///< When the audio of the last packet ends.
+    Source source_ = Source::none;
+    bool mark_next_ = false;
+    std::uint32_t relayed_ssrc_ = 0;
+    std::uint16_t relay_begin_ = 0;  ///< Sequence number of the first packet relayed, as received.
+    std::uint16_t sequence_offset_ = 0;
+    std::uint32_t timestamp_offset_ = 0;
+    std::uint32_t newest_timestamp_ = 0;  ///< Of the relayed stream, as received.
+};
+
+}  // namespace trunkline::rtp

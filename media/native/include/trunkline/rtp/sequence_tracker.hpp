@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+
+namespace trunkline::rtp {
+
+/// What a sequence number says about the packet that carries it.
+enum class Arrival : std::uint8_t {
+    in_order,   ///< Newer than all before it; there may be a gap in front of it.
+    reordered,  ///< Older than the newest, seen for the first time.
+    duplicate,  ///< Seen before.
+    suspect,    ///< Far from the others; counts only when the next one follows it.
+    restarted,  ///< The second of a new run of numbers: the sender started again.
+};
+
+/// Follows the sequence numbers of one source: loss, order, duplicates, restarts (RFC 3550 A.1, A.3).
+class SequenceTracker {
+  public:
+    /// Judge the next sequence number received.
+    Arrival note(std::uint16_t sequence);
+
+    /// Expect a new run of numbers (another SSRC); the totals go on.
+    void restart();
+
+    /// Packets received, without duplicates.
+    std::uint64_t received() const { return received_; }
+
+    /// Packets that never came, over all runs; those still on their way count as lost until they arrive.
+    std::uint64_t lost() const;
+
+  private:
+    void begin(std::uint16_t sequence);
+    Arrival advance(std::uint16_t step);
+    Arrival look_back(std::uint16_t distance);
+    Arrival jump(std::uint16_t sequence);
+    std::uint64_t expected() const { return started_ ? highest_ - base_ + 1 : 0; }
+
+    bool started_ = false;
+    bool jumped_ = false;
+    std::uint16_t after_jump_ = 0;
+    std::uint64_t base_ = 0;
+    std::uint64_t highest_ = 0;  ///< Extended by the number of wraps.
+    std::uint64_t window_ = 0;   ///< Bit n: the packet n before the highest has come.
+    std::uint64_t received_ = 0;
+    std::uint64_t expected_before_ = 0;  ///< By earlier runs.
+};
+
+}  // namespace trunkline::rtp

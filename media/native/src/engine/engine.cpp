@@ -1,0 +1,190 @@
+#include "trunkline/engine/engine.hpp"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <stdexcept>
+#include <system_error>
+
+#include "trunkline/engine/thread.hpp"
+
+namespace trunkline::engine {
+
+namespace {
+
+/// Ports another process may hold in our range before we give up looking.
+constexpr int max_taken_ports = 64;
+
+template <typename Value>
+Value random_value() {
+    Value value{};
+    if (getrandom(&value, sizeof value, 0) != static_cast<ssize_t>(sizeof value)) {
+        throw std::system_error(errno, std::generic_category(), "getrandom");
+    }
+    return value;
+}
+
+/// A sender with random numbers to begin with (RFC 3550 5.1).
+rtp::Sender make_sender() {
+    return {random_value<std::uint32_t>(), random_value<std::uint16_t>(), random_value<std::uint32_t>(),
+            clock_hz};
+}
+
+}  // namespace
+
+std::shared_ptr<Engine> Engine::create(const EngineOptions& options) {
+    if (!io::Address::parse(options.listen, 0)) {
+        throw std::invalid_argument("the listen address must be an IP literal");
+    }
+    if (options.threads < 1 || options.threads > 256) {
+        throw std::invalid_argument("the number of threads must be 1 to 256");
+    }
+    if (options.port_min < 1024 || options.port_max <= options.port_min) {
+        throw std::invalid_argument("the port range must lie above 1023 and hold two ports");
+    }
+    return std::shared_ptr<Engine>(new Engine(options));
+}
+
+Engine::Engine(const EngineOptions& options)
+    : options_(options), ports_(options.port_min, options.port_max, options.quarantine_ns) {
+    writer_ = std::make_unique<RecordingWriter>(notifier_);
+    for (std::size_t n = 0; n < options.threads; ++n) {
+        shards_.push_back({std::make_unique<Shard>(n, notifier_), 0});
+    }
+}
+
+Engine::~Engine() {
+    close();
+}
+
+std::shared_ptr<StreamHandle> Engine::open_stream(const StreamHandle* near) {
+    if (closed_) throw std::logic_error("the engine is closed");
+    destroy_spent();
+    io::UdpSocket socket;
+    std::uint16_t udp_port = 0;
+    if (const int error = open_socket(socket, udp_port); error != 0) {
+        if (error == EADDRNOTAVAIL && udp_port == 0) return nullptr;
+        throw std::system_error(error, std::generic_category(), "cannot open an RTP socket");
+    }
+    ShardSlot& slot = near != nullptr && near->open() ? slot_of(*near->shard_) : emptiest();
+    Shard& shard = *slot.shard;
+    auto made =
+        std::make_unique<Stream>(next_id(), std::move(socket), make_sender(), shard.outlet(), shard.wheel());
+    if (const int error = shard.watch(*made); error != 0) {
+        ports_.give_back(udp_port, monotonic_ns());
+        throw std::system_error(error, std::generic_category(), "cannot watch an RTP socket");
+    }
+    Stream* stream = made.release();
+    shard.submit(make_command([&shard, stream](std::int64_t) { shard.add(stream); }));
+    auto handle = std::make_shared<StreamHandle>(shared_from_this(), shard, stream, udp_port);
+    handles_.insert(handle.get());
+    ++slot.streams;
+    return handle;
+}
+
+/// Bind the next free port. Returns 0 or an error number; EADDRNOTAVAIL with port 0 when none is left.
+int Engine::open_socket(io::UdpSocket& socket, std::uint16_t& udp_port) {
+    for (int taken = 0; taken < max_taken_ports; ++taken) {
+        const std::int64_t now_ns = monotonic_ns();
+        const auto port = ports_.take(now_ns);
+        if (!port) break;
+        const int error = socket.open(*io::Address::parse(options_.listen, *port));
+        if (error == 0) {
+            udp_port = *port;
+            return 0;
+        }
+        ports_.give_back(*port, now_ns);
+        if (error != EADDRINUSE) {
+            udp_port = *port;
+            return error;
+        }
+    }
+    udp_port = 0;
+    return EADDRNOTAVAIL;
+}
+
+void Engine::acknowledge() {
+    notifier_.acknowledge();
+    destroy_spent();
+}
+
+bool Engine::next_event(Event& event) {
+    for (ShardSlot& slot : shards_) {
+        if (slot.shard->outlet().events().pop(event)) return true;
+    }
+    return writer_->outlet().events().pop(event);
+}
+
+std::optional<util::ByteRing::Record> Engine::front_frame() {
+    for (frame_shard_ = 0; frame_shard_ < shards_.size(); ++frame_shard_) {
+        if (auto record = shards_[frame_shard_].shard->outlet().frames().front()) return record;
+    }
+    return std::nullopt;
+}
+
+void Engine::release_frame() {
+    shards_[frame_shard_].shard->outlet().frames().release();
+}
+
+EngineFigures Engine::figures() const {
+    EngineFigures figures;
+    figures.streams = handles_.size();
+    figures.ports_in_use = ports_.in_use();
+    figures.ports_total = ports_.capacity();
+    figures.packets_in = closed_packets_in_;
+    figures.packets_out = closed_packets_out_;
+    for (const StreamHandle* handle : handles_) {
+        figures.packets_in += handle->stream_->figures().packets_in.get();
+        figures.packets_out += handle->stream_->figures().packets_out.get();
+    }
+    for (const ShardSlot& slot : shards_) {
+        figures.events_dropped += slot.shard->outlet().events_dropped();
+        figures.frames_dropped += slot.shard->outlet().frames_dropped();
+    }
+    figures.events_dropped += writer_->outlet().events_dropped();
+    return figures;
+}
+
+void Engine::close() {
+    if (closed_) return;
+    closed_ = true;
+    while (!handles_.empty()) {
+        (*handles_.begin())->close();
+    }
+    for (ShardSlot& slot : shards_) {
+        slot.shard->stop();
+    }
+    // Every recording was ended by its shard; now the files are completed.
+    writer_->close();
+    destroy_spent();
+}
+
+Engine::ShardSlot& Engine::slot_of(const Shard& shard) {
+    return *std::find_if(shards_.begin(), shards_.end(),
+                         [&](const ShardSlot& slot) { return slot.shard.get() == &shard; });
+}
+
+Engine::ShardSlot& Engine::emptiest() {
+    return *std::min_element(
+        shards_.begin(), shards_.end(),
+        [](const ShardSlot& one, const ShardSlot& other) { return one.streams < other.streams; });
+}
+
+void Engine::closed(StreamHandle& handle) {
+    ports_.give_back(handle.udp_port(), monotonic_ns());
+    --slot_of(*handle.shard_).streams;
+    handles_.erase(&handle);
+    closed_packets_in_ += handle.last_.packets_in;
+    closed_packets_out_ += handle.last_.packets_out;
+    destroy_spent();
+}
+
+/// Destroy what the engine threads are done with.
+void Engine::destroy_spent() {
+    for (ShardSlot& slot : shards_) {
+        util::NodeStack::destroy(slot.shard->outlet().spent().take_newest_first());
+    }
+}
+
+}  // namespace trunkline::engine

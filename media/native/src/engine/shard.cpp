@@ -1,0 +1,158 @@
+#include "trunkline/engine/shard.hpp"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+#include "trunkline/engine/thread.hpp"
+
+namespace trunkline::engine {
+
+namespace {
+
+constexpr std::int64_t silence_check_ns = 250'000'000;
+/// Streams one shard has room for before its table must grow; far above what one core can carry.
+constexpr std::size_t reserved_streams = 8192;
+
+/// Edge-triggered: each wake-up reads a socket empty, and the kernel need not look at it again.
+int watch_edges(int epoll, int descriptor, void* owner) {
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLET;
+    event.data.ptr = owner;
+    return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+Shard::Shard(std::size_t number, Notifier& notifier) : outlet_(notifier) {
+    streams_.reserve(reserved_streams);
+    unfinished_.reserve(max_events);
+    epoll_ = epoll_create1(EPOLL_CLOEXEC);
+    wake_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (epoll_ < 0 || wake_ < 0 || watch_edges(epoll_, wake_, nullptr) != 0) {
+        throw std::system_error(errno, std::generic_category(), "epoll");
+    }
+    thread_ = start_thread(("tl-media-" + std::to_string(number)).c_str(), [this] { run(); });
+}
+
+Shard::~Shard() {
+    stop();
+    ::close(wake_);
+    ::close(epoll_);
+}
+
+void Shard::submit(Command* command, bool wake) {
+    commands_.push(command);
+    if (!wake || wake_pending_.exchange(true, std::memory_order_acq_rel)) return;
+    const std::uint64_t one = 1;
+    (void)!write(wake_, &one, sizeof one);
+}
+
+void Shard::stop() {
+    if (!thread_.joinable()) return;
+    submit(make_command([this](std::int64_t) { stopping_ = true; }));
+    thread_.join();
+}
+
+int Shard::watch(Stream& stream) {
+    return watch_edges(epoll_, stream.descriptor(), &stream);
+}
+
+void Shard::add(Stream* stream) {
+    stream->index = streams_.size();
+    streams_.push_back(stream);
+}
+
+void Shard::remove(Stream* stream, std::int64_t now_ns) {
+    streams_[stream->index] = streams_.back();
+    streams_[stream->index]->index = stream->index;
+    streams_.pop_back();
+    std::erase(unfinished_, stream);
+    stream->shut(now_ns);
+    outlet_.discard(stream);
+}
+
+void Shard::run() {
+    std::array<epoll_event, max_events> events;
+    while (!stopping_) {
+        const int count = epoll_wait(epoll_, events.data(), max_events, patience_ms(monotonic_ns()));
+        const std::int64_t now_ns = monotonic_ns();
+        for (int n = 0; n < count; ++n) {
+            // The wake-up descriptor is never read: edge-triggered, each write to it is an event.
+            auto* stream = static_cast<Stream*>(events[static_cast<std::size_t>(n)].data.ptr);
+            if (stream != nullptr) receive(*stream, now_ns);
+        }
+        receive_unfinished(now_ns);
+        // After the packets: a command may destroy a stream that one of the events names.
+        run_commands(now_ns);
+        wheel_.advance(now_ns);
+        check_silence(now_ns);
+        outlet_.flush(now_ns);
+    }
+    shut_all();
+}
+
+/// How long to sleep at most, in milliseconds as epoll counts them; -1 for ever.
+int Shard::patience_ms(std::int64_t now_ns) {
+    if (!unfinished_.empty()) return 0;
+    std::int64_t due_ns = std::min(wheel_.next_due_ns(), outlet_.flush_due_ns());
+    if (!streams_.empty()) due_ns = std::min(due_ns, next_check_ns_);
+    if (due_ns == TickWheel::never_ns) return -1;
+    const std::int64_t left_ns = std::max<std::int64_t>(due_ns - now_ns, 0);
+    return static_cast<int>((left_ns + 999'999) / 1'000'000);
+}
+
+void Shard::receive(Stream& stream, std::int64_t now_ns) {
+    for (int reads = 0; reads < max_reads; ++reads) {
+        if (!stream.receive(received_, relayed_, now_ns)) return;
+    }
+    if (std::find(unfinished_.begin(), unfinished_.end(), &stream) == unfinished_.end()) {
+        unfinished_.push_back(&stream);
+    }
+}
+
+/// Another turn for the sockets that had more to read than their share.
+void Shard::receive_unfinished(std::int64_t now_ns) {
+    if (unfinished_.empty()) return;
+    std::size_t kept = 0;
+    for (Stream* stream : unfinished_) {
+        if (stream->receive(received_, relayed_, now_ns)) unfinished_[kept++] = stream;
+    }
+    unfinished_.resize(kept);
+}
+
+void Shard::run_commands(std::int64_t now_ns) {
+    if (commands_.empty()) return;
+    wake_pending_.store(false, std::memory_order_release);
+    for (util::Node* node = commands_.take_oldest_first(); node != nullptr;) {
+        util::Node* following = node->next_node;
+        static_cast<Command*>(node)->run(now_ns);
+        outlet_.discard(node);
+        node = following;
+    }
+}
+
+void Shard::check_silence(std::int64_t now_ns) {
+    if (now_ns < next_check_ns_) return;
+    next_check_ns_ = now_ns + silence_check_ns;
+    for (Stream* stream : streams_) {
+        stream->check_silence(now_ns);
+    }
+}
+
+void Shard::shut_all() {
+    const std::int64_t now_ns = monotonic_ns();
+    run_commands(now_ns);
+    while (!streams_.empty()) {
+        remove(streams_.back(), now_ns);
+    }
+    outlet_.flush(now_ns);
+}
+
+}  // namespace trunkline::engine

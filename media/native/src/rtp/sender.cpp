@@ -1,0 +1,78 @@
+#include "trunkline/rtp/sender.hpp"
+
+namespace trunkline::rtp {
+
+namespace {
+
+constexpr std::int64_t second_ns = 1'000'000'000;
+/// A jump of the relayed timestamps by more than this is a new run, not a pause.
+constexpr std::uint32_t max_jump_s = 60;
+
+bool is_before(std::uint16_t sequence, std::uint16_t other) {
+    return static_cast<std::int16_t>(sequence - other) < 0;
+}
+
+}  // namespace
+
+Header Sender::local(std::uint8_t payload_type, std::int64_t now_ns) {
+    if (source_ != Source::local) turn_to(Source::local, now_ns);
+    Header header{payload_type, mark_next_, next_sequence_, next_timestamp_, ssrc_};
+    mark_next_ = false;
+    ++next_sequence_;
+    return header;
+}
+
+void Sender::advance(std::uint32_t samples, std::int64_t now_ns) {
+    if (source_ != Source::local) turn_to(Source::local, now_ns);
+    next_timestamp_ += samples;
+    due_ns_ = now_ns + samples * second_ns / clock_hz_;
+}
+
+std::optional<Header> Sender::relayed(const Header& in, std::uint32_t samples, std::int64_t now_ns) {
+    const auto jump = static_cast<std::int32_t>(in.timestamp - newest_timestamp_);
+    const auto limit = static_cast<std::int32_t>(max_jump_s * clock_hz_);
+    if (source_ != Source::relay || in.ssrc != relayed_ssrc_ || jump > limit || jump < -limit) {
+        begin_relay(in, now_ns);
+    } else if (is_before(in.sequence, relay_begin_)) {
+        return std::nullopt;
+    }
+    Header out = in;
+    out.ssrc = ssrc_;
+    out.sequence = static_cast<std::uint16_t>(in.sequence + sequence_offset_);
+    out.timestamp = in.timestamp + timestamp_offset_;
+    out.marker = in.marker || mark_next_;
+    mark_next_ = false;
+    if (!is_before(out.sequence, next_sequence_)) {
+        next_sequence_ = static_cast<std::uint16_t>(out.sequence + 1);
+        // Keeps the begin within half the number space of the newest packet.
+        const auto distance = static_cast<std::uint16_t>(in.sequence - relay_begin_);
+        if (distance > 0x4000) relay_begin_ = static_cast<std::uint16_t>(in.sequence - 0x2000);
+        newest_timestamp_ = in.timestamp;
+    }
+    const std::uint32_t end = out.timestamp + samples;
+    if (static_cast<std::int32_t>(end - next_timestamp_) > 0) {
+        next_timestamp_ = end;
+        due_ns_ = now_ns + samples * second_ns / clock_hz_;
+    }
+    return out;
+}
+
+void Sender::turn_to(Source source, std::int64_t now_ns) {
+    // The time nothing was sent shows in the timestamp, so that the far end keeps its clock (RFC 3550 5.1).
+    if (source_ != Source::none && now_ns > due_ns_) {
+        next_timestamp_ += static_cast<std::uint32_t>((now_ns - due_ns_) / 1000 * clock_hz_ / 1'000'000);
+    }
+    source_ = source;
+    mark_next_ = true;
+}
+
+void Sender::begin_relay(const Header& in, std::int64_t now_ns) {
+    turn_to(Source::relay, now_ns);
+    relayed_ssrc_ = in.ssrc;
+    relay_begin_ = in.sequence;
+    sequence_offset_ = static_cast<std::uint16_t>(next_sequence_ - in.sequence);
+    timestamp_offset_ = next_timestamp_ - in.timestamp;
+    newest_timestamp_ = in.timestamp;
+}
+
+}  // namespace trunkline::rtp

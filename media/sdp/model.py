@@ -1,0 +1,255 @@
+"""Session descriptions as values (RFC 8866)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from media.types import Direction
+
+__all__ = [
+    "DIRECTIONS",
+    "STATIC_PAYLOADS",
+    "Attribute",
+    "Connection",
+    "MediaDescription",
+    "Origin",
+    "RtpMap",
+    "SessionDescription",
+]
+
+DIRECTIONS: dict[str, Direction] = {
+    "sendrecv": "sendrecv",
+    "sendonly": "sendonly",
+    "recvonly": "recvonly",
+    "inactive": "inactive",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RtpMap:
+    """What a payload type stands for (RFC 8866 6.6)."""
+
+    payload_type: int
+    encoding: str
+    clock_rate: int
+    channels: int = 1
+
+    def __str__(self) -> str:
+        channels = f"/{self.channels}" if self.channels != 1 else ""
+        return f"{self.payload_type} {self.encoding}/{self.clock_rate}{channels}"
+
+
+# RFC 3551 6, table 4: what a payload type means when no rtpmap says so.
+STATIC_PAYLOADS: dict[int, RtpMap] = {
+    number: RtpMap(number, encoding, clock_rate)
+    for number, encoding, clock_rate in (
+        (0, "PCMU", 8000),
+        (3, "GSM", 8000),
+        (4, "G723", 8000),
+        (8, "PCMA", 8000),
+        (9, "G722", 8000),
+        (13, "CN", 8000),
+        (15, "G728", 8000),
+        (18, "G729", 8000),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """An `a=` line; a property attribute has no value (RFC 8866 5.13)."""
+
+    name: str
+    value: str | None = None
+
+    def __str__(self) -> str:
+        return self.name if self.value is None else f"{self.name}:{self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A `c=` line; `suffix` holds the time to live and count of a multicast address (RFC 8866 5.7)."""
+
+    address: str
+    address_type: str = "IP4"
+    suffix: str = ""
+
+    @classmethod
+    def to(cls, address: str) -> Connection:
+        """Make the connection line of an IP address literal."""
+        return cls(address, "IP6" if ":" in address else "IP4")
+
+    def __str__(self) -> str:
+        return f"IN {self.address_type} {self.address}{self.suffix}"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The `o=` line: who made the session, and which revision of it this is (RFC 8866 5.2)."""
+
+    session_id: int
+    version: int
+    address: str
+    address_type: str = "IP4"
+    username: str = "-"
+
+    def __str__(self) -> str:
+        return f"{self.username} {self.session_id} {self.version} IN {self.address_type} {self.address}"
+
+
+@dataclass(frozen=True, slots=True)
+class MediaDescription:
+    """
+    An `m=` section.
+
+    `formats` keeps the order of preference; in the RTP profiles its items are payload type numbers.
+    """
+
+    kind: str
+    port: int
+    protocol: str
+    formats: tuple[str, ...]
+    connection: Connection | None = None
+    bandwidths: tuple[tuple[str, int], ...] = ()
+    attributes: tuple[Attribute, ...] = ()
+    port_count: int = 1
+
+    @property
+    def is_rtp(self) -> bool:
+        """Whether the formats are RTP payload types."""
+        return "RTP/" in self.protocol
+
+    def attribute(self, name: str) -> str | None:
+        """Value of the first attribute of that name; empty for a property attribute, None without any."""
+        for attribute in self.attributes:
+            if attribute.name == name:
+                return attribute.value or ""
+        return None
+
+    def values(self, name: str) -> Iterator[str]:
+        """Yield the values of all attributes of that name."""
+        for attribute in self.attributes:
+            if attribute.name == name and attribute.value is not None:
+                yield attribute.value
+
+    @property
+    def direction(self) -> Direction | None:
+        """Direction that this section names itself; None leaves it to the session (RFC 8866 6.7)."""
+        return _direction(self.attributes)
+
+    @property
+    def ptime_ms(self) -> int | None:
+        """Packet length that the writer wants to receive (RFC 8866 6.4); None if absent or unreadable."""
+        return _milliseconds(self.attribute("ptime"))
+
+    @property
+    def maxptime_ms(self) -> int | None:
+        """Longest packet that the writer takes (RFC 8866 6.5); None if absent or unreadable."""
+        return _milliseconds(self.attribute("maxptime"))
+
+    def codecs(self) -> list[RtpMap]:
+        """
+        Codecs of the formats in order of preference.
+
+        Static payload types need no rtpmap. A format that nothing explains, and an rtpmap that cannot be
+        read, are left out: the rest of the offer may still serve.
+        """
+        if not self.is_rtp:
+            return []
+        mapped = {entry.payload_type: entry for entry in map(_rtpmap, self.values("rtpmap")) if entry}
+        found = []
+        for text in self.formats:
+            number = _number(text, 127)
+            entry = None if number is None else mapped.get(number) or STATIC_PAYLOADS.get(number)
+            if entry is not None:
+                found.append(entry)
+        return found
+
+    def fmtp(self, payload_type: int) -> str | None:
+        """Format parameters of a payload type (RFC 8866 6.15); None without any."""
+        for value in self.values("fmtp"):
+            number, _, parameters = value.partition(" ")
+            if _number(number, 127) == payload_type:
+                return parameters.strip()
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionDescription:
+    """
+    A session description.
+
+    The `i`, `u`, `e`, `p`, `r`, `z` and `k` lines are checked for their place when read and not kept: they
+    say nothing to a telephony server.
+    """
+
+    origin: Origin
+    session_name: str = "-"
+    connection: Connection | None = None
+    bandwidths: tuple[tuple[str, int], ...] = ()
+    times: tuple[tuple[int, int], ...] = ((0, 0),)
+    attributes: tuple[Attribute, ...] = ()
+    media: tuple[MediaDescription, ...] = field(default=())
+
+    @classmethod
+    def parse(cls, data: bytes) -> SessionDescription:
+        """
+        Read a session description.
+
+        Raises:
+            SdpError: It is malformed, or larger than the default limits.
+        """
+        from media.sdp.parser import parse_session_description
+
+        return parse_session_description(data)
+
+    def to_bytes(self) -> bytes:
+        """Write the description in the order of RFC 8866 5, lines ended by CRLF."""
+        from media.sdp.writer import write_session_description
+
+        return write_session_description(self)
+
+    def connection_of(self, media: MediaDescription) -> Connection | None:
+        """Connection that holds for a section: its own, else the session's."""
+        return media.connection or self.connection
+
+    def direction_of(self, media: MediaDescription) -> Direction:
+        """Direction that holds for a section: its own, else the session's, else sendrecv."""
+        return media.direction or _direction(self.attributes) or "sendrecv"
+
+
+def _direction(attributes: tuple[Attribute, ...]) -> Direction | None:
+    for attribute in attributes:
+        if attribute.value is None and attribute.name in DIRECTIONS:
+            return DIRECTIONS[attribute.name]
+    return None
+
+
+def _number(text: str, maximum: int) -> int | None:
+    """Read a decimal of ASCII digits; None if it is anything else or too large."""
+    if not (text.isascii() and text.isdecimal()) or len(text) > 10:
+        return None
+    value = int(text)
+    return value if value <= maximum else None
+
+
+def _milliseconds(text: str | None) -> int | None:
+    """Read a duration; some peers write `20.0`, which RFC 8866 6.4 permits as non-zero-int-or-real."""
+    if text is None:
+        return None
+    value = _number(text.strip().partition(".")[0], 10_000)
+    return value or None
+
+
+def _rtpmap(value: str) -> RtpMap | None:
+    number_text, _, rest = value.partition(" ")
+    number = _number(number_text, 127)
+    parts = rest.strip().split("/")
+    if number is None or not 2 <= len(parts) <= 3 or not parts[0]:
+        return None
+    clock_rate = _number(parts[1], 1_000_000)
+    channels = _number(parts[2], 255) if len(parts) == 3 else 1
+    if not clock_rate or not channels:
+        return None
+    return RtpMap(number, parts[0], clock_rate, channels)

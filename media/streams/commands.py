@@ -1,0 +1,184 @@
+"""
+Reading the commands of an agent; the same in every JSON dialect.
+
+Every value is bounded here, so that nothing further in has to doubt it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from media.streams.errors import CommandError
+from media.streams.model import (
+    AgentClear,
+    AgentCommand,
+    AgentDtmf,
+    AgentHangup,
+    AgentHold,
+    AgentMark,
+    AgentMute,
+    AgentRecord,
+    AgentTransfer,
+    RecordAction,
+    TransferMode,
+)
+
+__all__ = ["MAX_MARK_NAME_CHARS", "decode_command"]
+
+MAX_MARK_NAME_CHARS = 256
+_MAX_HEADERS = 16
+
+_DIGITS = re.compile(r"[0-9*#A-DwW]{1,64}")
+_ADDRESS = re.compile(r"\+[1-9][0-9]{5,14}|[0-9]{3,15}|(?:sips?|tel):[!-~]{1,250}")
+_HEADER_NAME = re.compile(r"X-[A-Za-z0-9-]{1,60}")
+_HEADER_VALUE = re.compile(r"[ -~]{0,256}")
+_REASON = re.compile(r"[A-Za-z0-9_. -]{1,64}")
+
+_MODES: dict[str, TransferMode] = {"bridge": "bridge", "refer": "refer"}
+_ACTIONS: dict[str, RecordAction] = {"start": "start", "stop": "stop", "pause": "pause", "resume": "resume"}
+
+
+def decode_command(message: Mapping[str, Any]) -> AgentCommand:
+    """
+    Read a command from its JSON object.
+
+    Raises:
+        CommandError: There is no such command, or its body is wrong.
+    """
+    event = message.get("event")
+    reader = _READERS.get(event) if isinstance(event, str) else None
+    if reader is None:
+        # Frameworks send messages of their own through the same socket; they are no sign of abuse.
+        ref = event if isinstance(event, str) and len(event) <= 64 else None
+        raise CommandError("There is no such command", code="unknown_event", ref=ref, counts=False)
+    try:
+        return reader(message)
+    except CommandError as error:
+        error.ref = event
+        raise
+
+
+def _mark(message: Mapping[str, Any]) -> AgentMark:
+    name = _body(message, "mark").get("name")
+    if not isinstance(name, str) or not 0 < len(name) <= MAX_MARK_NAME_CHARS:
+        raise CommandError(f"mark.name must be a string of 1 to {MAX_MARK_NAME_CHARS} characters")
+    # A lone surrogate is valid in JSON, but nothing can be encoded from it again.
+    if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
+        raise CommandError("mark.name holds a lone surrogate")
+    return AgentMark(name)
+
+
+def _clear(message: Mapping[str, Any]) -> AgentClear:
+    return AgentClear()
+
+
+def _dtmf(message: Mapping[str, Any]) -> AgentDtmf:
+    body = _body(message, "dtmf")
+    return AgentDtmf(
+        _digits(body.get("digits", body.get("digit"))),
+        _integer(body, "duration_ms", default=160, minimum=40, maximum=5_000),
+        _integer(body, "gap_ms", default=80, minimum=20, maximum=5_000),
+    )
+
+
+def _send_dtmf(message: Mapping[str, Any]) -> AgentDtmf:
+    return AgentDtmf(_digits(message.get("dtmf")))
+
+
+def _hangup(message: Mapping[str, Any]) -> AgentHangup:
+    body = _body(message, "hangup", optional=True)
+    reason = body.get("reason", "completed")
+    if not isinstance(reason, str) or not _REASON.fullmatch(reason):
+        raise CommandError("hangup.reason must be 1 to 64 letters, digits, spaces or . _ -")
+    return AgentHangup(_boolean(body, "drain", default=True), reason)
+
+
+def _stop(message: Mapping[str, Any]) -> AgentHangup:
+    return AgentHangup(drain=True, reason="completed")
+
+
+def _transfer(message: Mapping[str, Any]) -> AgentTransfer:
+    body = _body(message, "transfer")
+    to = body.get("to")
+    if not isinstance(to, str) or not _ADDRESS.fullmatch(to):
+        raise CommandError("transfer.to must be a number such as +919812345678, or a sip: or tel: address")
+    mode = body.get("mode", "bridge")
+    if not isinstance(mode, str) or mode not in _MODES:
+        raise CommandError("transfer.mode must be bridge or refer")
+    caller_id = body.get("caller_id")
+    if caller_id is not None and (not isinstance(caller_id, str) or not _ADDRESS.fullmatch(caller_id)):
+        raise CommandError("transfer.caller_id must be a number such as +918047000000")
+    timeout_s = _integer(body, "timeout", default=30, minimum=5, maximum=120)
+    return AgentTransfer(to, _MODES[mode], caller_id, timeout_s, _headers(body.get("headers")))
+
+
+def _hold(message: Mapping[str, Any]) -> AgentHold:
+    return AgentHold(_boolean(_body(message, "hold"), "active"))
+
+
+def _mute(message: Mapping[str, Any]) -> AgentMute:
+    return AgentMute(_boolean(_body(message, "mute"), "active"))
+
+
+def _record(message: Mapping[str, Any]) -> AgentRecord:
+    action = _body(message, "record").get("action")
+    if not isinstance(action, str) or action not in _ACTIONS:
+        raise CommandError("record.action must be start, stop, pause or resume")
+    return AgentRecord(_ACTIONS[action])
+
+
+_READERS: dict[str, Callable[[Mapping[str, Any]], AgentCommand]] = {
+    "mark": _mark,
+    "clear": _clear,
+    "dtmf": _dtmf,
+    "sendDTMF": _send_dtmf,
+    "hangup": _hangup,
+    "stop": _stop,
+    "transfer": _transfer,
+    "hold": _hold,
+    "mute": _mute,
+    "record": _record,
+}
+
+
+def _body(message: Mapping[str, Any], name: str, *, optional: bool = False) -> Mapping[str, Any]:
+    body = message.get(name, {} if optional else None)
+    if not isinstance(body, dict):
+        raise CommandError(f"{name} must be an object")
+    return body
+
+
+def _digits(value: object) -> str:
+    if not isinstance(value, str) or not _DIGITS.fullmatch(value):
+        raise CommandError("dtmf digits must be 1 to 64 of 0-9 * # A-D w W")
+    return value
+
+
+def _integer(body: Mapping[str, Any], name: str, *, default: int, minimum: int, maximum: int) -> int:
+    value = body.get(name, default)
+    # True is an int to Python, not to the writer of JSON.
+    if not isinstance(value, int) or isinstance(value, bool) or not minimum <= value <= maximum:
+        raise CommandError(f"{name} must be a whole number from {minimum} to {maximum}")
+    return value
+
+
+def _boolean(body: Mapping[str, Any], name: str, *, default: bool | None = None) -> bool:
+    value = body.get(name, default)
+    if not isinstance(value, bool):
+        raise CommandError(f"{name} must be true or false")
+    return value
+
+
+def _headers(value: object) -> tuple[tuple[str, str], ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, dict) or len(value) > _MAX_HEADERS:
+        raise CommandError(f"transfer.headers must be an object of at most {_MAX_HEADERS} entries")
+    for name, text in value.items():
+        if not _HEADER_NAME.fullmatch(name):
+            raise CommandError("transfer.headers takes names that begin with X-")
+        if not isinstance(text, str) or not _HEADER_VALUE.fullmatch(text):
+            raise CommandError("transfer.headers takes values of at most 256 printable characters")
+    return tuple(value.items())

@@ -1,0 +1,62 @@
+"""A short cut through JSON for frames of audio."""
+
+from __future__ import annotations
+
+import json
+from binascii import a2b_base64
+
+__all__ = ["MediaEnvelope"]
+
+# A sender that numbers its frames never repeats an envelope; after so many tries we stop looking for one.
+_MAX_LESSONS = 4
+_PROBE = "UFJPQkU="
+
+
+class MediaEnvelope:
+    """
+    Recognises frames of audio that differ from an earlier one in nothing but the payload.
+
+    A sender writes the text around the payload the same way each time. Once a frame has been read as JSON,
+    its beginning and end are remembered; a later frame with both, and pure base64 between them, can only
+    mean the same message with another payload, and needs no JSON reader.
+    """
+
+    __slots__ = ("_lessons", "_prefix", "_prefix_bytes", "_suffix", "_suffix_bytes")
+
+    def __init__(self) -> None:
+        self._lessons = 0
+        self._prefix = self._suffix = b""
+        self._prefix_bytes = self._suffix_bytes = 0
+
+    def open(self, data: bytes) -> bytes | None:
+        """Audio of a frame that fits; None if the frame has to be read as JSON."""
+        start = self._prefix_bytes
+        if not start or not data.startswith(self._prefix) or not data.endswith(self._suffix):
+            return None
+        end = len(data) - self._suffix_bytes
+        if end < start:
+            return None
+        try:
+            # Strictly, so that no quote or backslash can hide between beginning and end.
+            return a2b_base64(memoryview(data)[start:end], strict_mode=True)
+        except ValueError:
+            return None
+
+    def learn(self, data: bytes, payload: str) -> None:
+        """Remember what surrounds the payload of a frame that was read as JSON."""
+        if self._lessons >= _MAX_LESSONS or not payload:
+            return
+        self._lessons += 1
+        prefix, found, suffix = data.partition(payload.encode())
+        # The payload may stand in the frame escaped, or first as the value of something else.
+        if found and _payload_of(prefix + _PROBE.encode() + suffix) == _PROBE:
+            self._prefix, self._suffix = prefix, suffix
+            self._prefix_bytes, self._suffix_bytes = len(prefix), len(suffix)
+
+
+def _payload_of(data: bytes) -> object:
+    try:
+        message = json.loads(data)
+        return message["media"]["payload"] if message["event"] == "media" else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None

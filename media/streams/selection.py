@@ -1,0 +1,259 @@
+"""
+Choosing how to speak to an agent, from what the customer wrote.
+
+The body of the request comes before the query of the URL, and that before the defaults. Where body and URL
+both speak and disagree, neither wins: it is refused, with the field named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+
+from media.streams.dialects import DIALECTS, KNOWN_DIALECTS
+from media.streams.errors import StreamSetupError
+from media.streams.model import BasicAuth, BearerAuth, Encoding, StreamAuth
+
+__all__ = ["MAX_URL_CHARS", "StreamChoice", "choose_stream"]
+
+MAX_URL_CHARS = 2048
+_MAX_PARAMETERS = 64
+_MAX_PARAMETER_NAME_CHARS = 128
+_MAX_PARAMETER_VALUE_CHARS = 1024
+_MAX_RETRIES = 10
+
+_ENCODINGS: dict[str, Encoding] = {"l16": "l16", "mulaw": "mulaw", "alaw": "alaw"}
+_RESERVED = ("stream_protocol", "stream_encoding", "sample-rate", "stream_events")
+_VISIBLE = re.compile(r"[!-~]+")
+_PRINTABLE = re.compile(r"[ -~]{1,512}")
+_TOKEN = re.compile(r"[!-~]{1,4096}")
+
+
+@dataclass(frozen=True, slots=True)
+class StreamChoice:
+    """
+    How an agent is to be reached.
+
+    Attributes:
+        url: To be dialled as it is; user information has moved to `auth`.
+        tls: Whether it is dialled with TLS.
+        max_retries: How often a socket that breaks during the call may be opened anew.
+    """
+
+    url: str
+    protocol: str
+    encoding: Encoding
+    sample_rate: int
+    custom_parameters: tuple[tuple[str, str], ...] = ()
+    auth: StreamAuth | None = None
+    track: Literal["inbound"] = "inbound"
+    max_retries: int = 0
+    tls: bool = False
+
+
+def choose_stream(
+    stream_url: object, fields: Mapping[str, object] | None = None, *, default_protocol: str = "exotel"
+) -> StreamChoice:
+    """
+    Decide how to reach an agent.
+
+    `fields` are those of the request, unchecked, by their names in the interface: `stream_protocol`,
+    `encoding`, `sample_rate`, `custom_parameters`, `stream_auth`, `stream_track`, `stream_max_retries`;
+    None counts as absent. `default_protocol` is the account's, or the server's.
+
+    Raises:
+        StreamSetupError: A field is wrong, contradicts the URL, or asks for what is not available.
+    """
+    body = fields or {}
+    parts = _split_url(stream_url)
+    query = _query(parts)
+    if "stream_events" in query:
+        raise StreamSetupError("stream_url", "stream_events is not available yet; leave it out")
+    protocol = _protocol(body.get("stream_protocol"), query, default_protocol)
+    rate = _sample_rate(body.get("sample_rate"), query)
+    coding = _encoding(body.get("encoding"), query, protocol)
+    _check_format(protocol, coding, rate)
+    url, url_auth = _without_userinfo(parts, str(stream_url))
+    return StreamChoice(
+        url=url,
+        protocol=protocol,
+        encoding=coding,
+        sample_rate=rate,
+        custom_parameters=_parameters(body.get("custom_parameters"), query),
+        auth=_auth(body.get("stream_auth"), url_auth),
+        track=_track(body.get("stream_track")),
+        max_retries=_max_retries(body.get("stream_max_retries")),
+        tls=parts.scheme.lower() == "wss",
+    )
+
+
+def _split_url(value: object) -> SplitResult:
+    if not isinstance(value, str) or not value:
+        raise StreamSetupError("stream_url", "must be a ws:// or wss:// URL")
+    if len(value) > MAX_URL_CHARS:
+        raise StreamSetupError("stream_url", f"must not be longer than {MAX_URL_CHARS} characters")
+    if not _VISIBLE.fullmatch(value):
+        raise StreamSetupError("stream_url", "must be ASCII without spaces; encode the rest with %")
+    try:
+        parts = urlsplit(value)
+        port = parts.port
+    except ValueError:
+        raise StreamSetupError("stream_url", "has an unreadable host or port") from None
+    if parts.scheme.lower() not in ("ws", "wss"):
+        raise StreamSetupError("stream_url", "must begin with ws:// or wss://")
+    if not parts.hostname or port == 0:
+        raise StreamSetupError("stream_url", "must name a host, and a port other than 0 if any")
+    # RFC 6455 3 has no fragments in these URLs.
+    if "#" in value:
+        raise StreamSetupError("stream_url", "must not have a fragment (#)")
+    return parts
+
+
+def _query(parts: SplitResult) -> dict[str, str]:
+    try:
+        pairs = parse_qsl(parts.query, keep_blank_values=True, max_num_fields=_MAX_PARAMETERS)
+    except ValueError:
+        raise StreamSetupError("stream_url", f"has more than {_MAX_PARAMETERS} query parameters") from None
+    return dict(pairs)
+
+
+def _agreed(field_name: str, body: object, query: Mapping[str, str], name: str) -> str | None:
+    """Value from the body, else from the query; both must agree where both are there."""
+    in_url = query.get(name)
+    if body is None:
+        return in_url
+    if not isinstance(body, str):
+        raise StreamSetupError(field_name, "must be a string")
+    if in_url is not None and in_url != body:
+        raise StreamSetupError(field_name, f"disagrees with {name} in stream_url")
+    return body
+
+
+def _protocol(body: object, query: Mapping[str, str], default: str) -> str:
+    protocol = _agreed("stream_protocol", body, query, "stream_protocol") or default
+    if protocol not in KNOWN_DIALECTS:
+        raise StreamSetupError("stream_protocol", f"must be one of {', '.join(sorted(DIALECTS))}")
+    if protocol not in DIALECTS:
+        spoken = ", ".join(sorted(DIALECTS))
+        raise StreamSetupError("stream_protocol", f"{protocol} is not available yet; use {spoken}")
+    return protocol
+
+
+def _sample_rate(body: object, query: Mapping[str, str]) -> int:
+    text = query.get("sample-rate")
+    if text is not None and text not in ("8000", "16000"):
+        raise StreamSetupError("sample_rate", "sample-rate in stream_url must be 8000 or 16000")
+    in_url = int(text) if text is not None else None
+    if body is None:
+        return in_url or 8000
+    if not isinstance(body, int) or isinstance(body, bool) or body not in (8000, 16000):
+        raise StreamSetupError("sample_rate", "must be 8000 or 16000")
+    if in_url is not None and in_url != body:
+        raise StreamSetupError("sample_rate", "disagrees with sample-rate in stream_url")
+    return body
+
+
+def _encoding(body: object, query: Mapping[str, str], protocol: str) -> Encoding:
+    name = _agreed("encoding", body, query, "stream_encoding")
+    if name is None:
+        offered = sorted(coding for coding, _ in DIALECTS[protocol].formats)
+        return "l16" if "l16" in offered else offered[0]
+    if name not in _ENCODINGS:
+        raise StreamSetupError("encoding", f"must be one of {', '.join(_ENCODINGS)}")
+    return _ENCODINGS[name]
+
+
+def _check_format(protocol: str, encoding: Encoding, sample_rate: int) -> None:
+    formats = DIALECTS[protocol].formats
+    if (encoding, sample_rate) in formats:
+        return
+    offered = ", ".join(f"{coding} at {rate}" for coding, rate in sorted(formats))
+    known = encoding in {coding for coding, _ in formats}
+    raise StreamSetupError("sample_rate" if known else "encoding", f"{protocol} carries {offered}")
+
+
+def _parameters(body: object, query: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    merged = {name: value for name, value in query.items() if name not in _RESERVED}
+    if body is not None:
+        if not isinstance(body, Mapping):
+            raise StreamSetupError("custom_parameters", "must be an object of strings")
+        merged.update(body)
+    if len(merged) > _MAX_PARAMETERS:
+        raise StreamSetupError("custom_parameters", f"must not have more than {_MAX_PARAMETERS} entries")
+    for name, value in merged.items():
+        _check_parameter(name, value)
+    return tuple(merged.items())
+
+
+def _check_parameter(name: object, value: object) -> None:
+    if not isinstance(name, str) or not isinstance(value, str):
+        raise StreamSetupError("custom_parameters", "must be an object of strings")
+    if len(name) > _MAX_PARAMETER_NAME_CHARS or len(value) > _MAX_PARAMETER_VALUE_CHARS:
+        raise StreamSetupError(
+            "custom_parameters",
+            f"takes names of at most {_MAX_PARAMETER_NAME_CHARS} characters"
+            f" and values of at most {_MAX_PARAMETER_VALUE_CHARS}",
+        )
+
+
+def _without_userinfo(parts: SplitResult, url: str) -> tuple[str, BasicAuth | None]:
+    """Cut user information out of a URL; the rest stays as written (RFC 6455 3 has no place for it)."""
+    userinfo, at, _ = parts.netloc.rpartition("@")
+    if not at:
+        return url, None
+    username, _, password = userinfo.partition(":")
+    auth = _basic("stream_url", unquote(username), unquote(password))
+    return url.replace(f"//{userinfo}@", "//", 1), auth
+
+
+def _auth(body: object, url_auth: BasicAuth | None) -> StreamAuth | None:
+    if body is None:
+        return url_auth
+    auth = _read_auth(body)
+    if url_auth is not None and url_auth != auth:
+        raise StreamSetupError("stream_auth", "disagrees with the user and password in stream_url")
+    return auth
+
+
+def _read_auth(body: object) -> StreamAuth:
+    fields: Mapping[str, Any] = body if isinstance(body, Mapping) else {}
+    kind = fields.get("type")
+    if kind == "basic" and set(fields) == {"type", "username", "password"}:
+        return _basic("stream_auth", fields["username"], fields["password"])
+    if kind == "bearer" and set(fields) == {"type", "token"}:
+        token = fields["token"]
+        if isinstance(token, str) and _TOKEN.fullmatch(token):
+            return BearerAuth(token)
+        raise StreamSetupError("stream_auth", "token must be visible ASCII characters")
+    raise StreamSetupError(
+        "stream_auth", "must be {type: basic, username, password} or {type: bearer, token}, and nothing else"
+    )
+
+
+def _basic(field_name: str, username: object, password: object) -> BasicAuth:
+    for value in (username, password):
+        if not isinstance(value, str) or (value and not _PRINTABLE.fullmatch(value)):
+            raise StreamSetupError(field_name, "user and password must be printable ASCII characters")
+    # RFC 7617 2: the first colon ends the user name.
+    if not username or ":" in str(username):
+        raise StreamSetupError(field_name, "the user name must not be empty nor hold a colon")
+    return BasicAuth(str(username), str(password))
+
+
+def _track(value: object) -> Literal["inbound"]:
+    if value == "both":
+        raise StreamSetupError("stream_track", "both is not available yet; use inbound")
+    if value not in (None, "inbound"):
+        raise StreamSetupError("stream_track", "must be inbound")
+    return "inbound"
+
+
+def _max_retries(value: object) -> int:
+    if value is None:
+        return 0
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MAX_RETRIES:
+        raise StreamSetupError("stream_max_retries", f"must be a whole number from 0 to {_MAX_RETRIES}")
+    return value

@@ -1,0 +1,43 @@
+"""The headers of the request that opens a stream's WebSocket."""
+
+from __future__ import annotations
+
+import hmac
+from base64 import b64encode
+
+from media.streams.model import BasicAuth, StreamAuth, StreamSetup
+
+__all__ = ["authorization", "sign", "upgrade_headers"]
+
+
+def upgrade_headers(setup: StreamSetup, timestamp_s: int) -> list[tuple[str, str]]:
+    """Headers beside those that RFC 6455 4.1 itself demands; `timestamp_s` is in Unix time."""
+    headers = [("User-Agent", setup.user_agent)]
+    if setup.auth is not None:
+        headers.append(("Authorization", authorization(setup.auth)))
+    headers += [
+        ("X-Account-Sid", setup.account_sid),
+        ("X-Call-Sid", setup.call_sid),
+        ("X-Stream-Sid", setup.stream_sid),
+        ("X-Service-Timestamp", str(timestamp_s)),
+    ]
+    secrets = [secret for secret in (setup.secret, setup.previous_secret) if secret]
+    if secrets:
+        # Two signatures while the secret changes, so that an agent with either can check.
+        signatures = " ".join(sign(secret, timestamp_s, setup.url) for secret in secrets)
+        headers.append(("X-Service-Signature", signatures))
+    headers.extend(setup.extra_headers)
+    return headers
+
+
+def sign(secret: str, timestamp_s: int, url: str) -> str:
+    """Signature over the time and the URL as dialled, joined by a full stop."""
+    digest = hmac.new(secret.encode(), f"{timestamp_s}.{url}".encode(), "sha256")
+    return f"sha256={digest.hexdigest()}"
+
+
+def authorization(auth: StreamAuth) -> str:
+    """Value of the Authorization header (RFC 7617 2, RFC 6750 2.1)."""
+    if isinstance(auth, BasicAuth):
+        return f"Basic {b64encode(f'{auth.username}:{auth.password}'.encode()).decode()}"
+    return f"Bearer {auth.token}"

@@ -1,0 +1,200 @@
+"""Values shared by the parts of `media`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = [
+    "Direction",
+    "DtmfReceived",
+    "DtmfSent",
+    "EngineSettings",
+    "EngineStats",
+    "FirstPacket",
+    "MarkReached",
+    "MediaEvent",
+    "MediaTimeout",
+    "PlaybackFinished",
+    "PlayoutDrained",
+    "PlayoutOverflow",
+    "RecordingFinished",
+    "RemoteMedia",
+    "StreamStats",
+    "TapEncoding",
+]
+
+Direction = Literal["sendrecv", "sendonly", "recvonly", "inactive"]
+TapEncoding = Literal["l16", "mulaw", "alaw"]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteMedia:
+    """
+    Where and how to send; `direction` is what this side does.
+
+    Attributes:
+        address: IP literal the far end receives on.
+        codec: "PCMU" or "PCMA".
+        dtmf_payload_type: Payload type of telephone events, None when the far end takes none.
+        dtmf_receive_payload_type: That of the events it sends, when it differs.
+    """
+
+    address: str
+    port: int
+    codec: str
+    payload_type: int
+    ptime_ms: int = 20
+    dtmf_payload_type: int | None = None
+    direction: Direction = "sendrecv"
+    dtmf_receive_payload_type: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """
+    How a media engine is set up.
+
+    Attributes:
+        listen: IP literal the RTP sockets are bound to.
+        advertise: Address told to far ends; that listened on when None.
+        port_min, port_max: UDP ports to use; the even ones carry RTP.
+        threads: Engine threads. The streams of one call share one.
+        quarantine_s: How long a port rests before another call may have it.
+    """
+
+    listen: str = "127.0.0.1"
+    advertise: str | None = None
+    port_min: int = 20000
+    port_max: int = 29999
+    threads: int = 1
+    quarantine_s: float = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStats:
+    """
+    Figures of an engine at one moment.
+
+    Attributes:
+        ports_in_use: Ports of open streams; those at rest are not counted.
+        events_dropped: Events lost because nobody fetched them in time.
+        frames_dropped: Frames of taps lost for the same reason.
+    """
+
+    streams: int
+    ports_in_use: int
+    ports_total: int
+    packets_in: int
+    packets_out: int
+    events_dropped: int
+    frames_dropped: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStats:
+    """
+    Figures of a stream since it was opened.
+
+    Attributes:
+        lost: Packets of the far end that never came (RFC 3550 A.3).
+        late: Packets that came too late for the tap.
+        jitter_ms: Interarrival jitter (RFC 3550 A.8).
+        dropped_foreign: Packets from another source than the far end's.
+        dropped_invalid: Datagrams that were no RTP, or of a payload type nobody agreed on.
+        dropped_unwanted: Packets before `connect`, or against the agreed direction.
+    """
+
+    packets_in: int
+    bytes_in: int
+    packets_out: int
+    bytes_out: int
+    lost: int
+    duplicates: int
+    late: int
+    dropped_foreign: int
+    dropped_invalid: int
+    dropped_unwanted: int
+    send_errors: int
+    rtcp_in: int
+    jitter_ms: float
+    ssrc_in: int
+    ssrc_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class FirstPacket:
+    """The first valid packet of the far end came."""
+
+
+@dataclass(frozen=True, slots=True)
+class DtmfReceived:
+    """The far end pressed a key (RFC 4733); told once, when the key is up again."""
+
+    digit: str
+    duration_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class DtmfSent:
+    """All digits of one `send_dtmf` were sent, or dropped with the stream."""
+
+    digits: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybackFinished:
+    """A playback came to its end, or was stopped."""
+
+    playback_id: int
+    interrupted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MarkReached:
+    """The audio before a mark was played, or dropped (`cleared`)."""
+
+    name: str
+    cleared: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlayoutOverflow:
+    """Audio written to a tap was dropped because its queue is full; told once until there is room again."""
+
+    dropped_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlayoutDrained:
+    """The last audio in a tap's playout queue was played or dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingFinished:
+    """A recording is complete on disk; with `error`, up to what could be written."""
+
+    path: str
+    duration_ms: int
+    bytes: int
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MediaTimeout:
+    """The far end has sent nothing for `silent_s`, though it may; told once until it sends again."""
+
+    silent_s: float
+
+
+MediaEvent = (
+    DtmfReceived
+    | DtmfSent
+    | FirstPacket
+    | MarkReached
+    | MediaTimeout
+    | PlaybackFinished
+    | PlayoutDrained
+    | PlayoutOverflow
+    | RecordingFinished
+)

@@ -22,6 +22,7 @@ from typing import Any
 import aiohttp
 
 from api.config import Settings
+from api.failures import StartFailed
 from api.server import Server, run_loop
 from api.values import parse_host_port, parse_listens
 from fixtures.agent import AgentSession, DemoAgent
@@ -82,7 +83,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     verdicts = Verdicts()
     try:
         run_loop(_demonstrate(_demo_settings(settings, directory), directory, verdicts))
-    except (DemoFailed, OSError, aiohttp.ClientError) as error:
+    except (DemoFailed, StartFailed, OSError, ValueError, aiohttp.ClientError) as error:
         verdicts.failed.append(str(error) or type(error).__name__)
     if verdicts.failed:
         print(f"\nThe demo failed; see {directory / 'server.log'}. This did not happen:")

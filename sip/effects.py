@@ -145,13 +145,16 @@ class SendAck(Effect):
 
 
 class CancelInvite(Effect):
-    """Take back the INVITE or re-INVITE that was sent last under `purpose`."""
+    """Take back the INVITE or re-INVITE sent last under `purpose`; `reason` is for the CANCEL to give."""
 
-    __slots__ = ("purpose", "step")
+    __slots__ = ("purpose", "reason", "step")
 
-    def __init__(self, step: CancelStep, purpose: Purpose = Purpose.INVITE) -> None:
+    def __init__(
+        self, step: CancelStep, purpose: Purpose = Purpose.INVITE, reason: str | None = None
+    ) -> None:
         self.step = step
         self.purpose = purpose
+        self.reason = reason
 
 
 class Respond(Effect):

@@ -11,7 +11,7 @@ from sip.invite_session import Event, InviteSession, SessionSettings, State
 from sip.machine import Rules, compile_rules
 from sip.message import Request, Response
 from sip.reasons import reason_phrase
-from sip.responses import ACCEPT, ALLOW, reply
+from sip.responses import ACCEPT, ALLOW, add_fields, reply
 
 __all__ = ["IGNORED", "RULES", "InboundInviteSession", "Reply"]
 
@@ -88,8 +88,7 @@ class InboundInviteSession(InviteSession):
             entries.append(("contact", "Contact", self.dialog.local_contact))
             entries.append(("allow", "Allow", ALLOW))
         entries.append(("server", "Server", self.settings.product))
-        for name, value in answer.headers:
-            headers.add(name, value)
+        add_fields(headers, answer.headers)
         if answer.body:
             if "Content-Type" not in headers:
                 entries.append(("content-type", "Content-Type", ACCEPT))

@@ -103,7 +103,9 @@ class SessionSettings:
     token: Callable[[], str]
     """Gives an unguessable text, unlike all given before."""
     max_ringing_s: float = 300.0
-    """How long an inbound INVITE may wait for the application."""
+    """How long an inbound INVITE may wait for the application, and an outbound one for an answer."""
+    first_response_timeout_s: float = 4.0
+    """How long nothing at all may come back to an outbound INVITE."""
 
 
 class InviteSession(Machine[State]):
@@ -140,8 +142,8 @@ class InviteSession(Machine[State]):
         return self.handle(Event.HANGUP, (reason, status))
 
     def reinvite(self, body: bytes) -> Sequence[Effect]:
-        """Offer a change of the session, at once or as soon as it is our turn."""
-        if self.state is not State.CONFIRMED:
+        """Offer a change of the session, at once or as soon as it is up and our turn."""
+        if self.state >= State.LEAVING or self.state is State.CANCELLING:
             return NOTHING
         self.offers.wanted = body
         return self._offer_if_free()
@@ -264,7 +266,8 @@ class InviteSession(Machine[State]):
         return (Disarm(Event.TIMER_REPEAT), Disarm(Event.TIMER_ACK))
 
     def _confirm(self, about: "tuple[Request, _UnackedAnswer]") -> Sequence[Effect]:
-        return (*self._stop_waiting(), Notify(Confirmed(about[0].body)))
+        self.state = State.CONFIRMED
+        return (*self._stop_waiting(), Notify(Confirmed(about[0].body)), *self._offer_if_free())
 
     def _confirm_again(self, about: "tuple[Request, _UnackedAnswer]") -> Sequence[Effect]:
         """The ACK of a re-INVITE; it brings the answer when the 2xx brought the offer."""

@@ -26,7 +26,7 @@ from sip.invite_session import Event, InviteSession, SessionSettings, State
 from sip.machine import NOTHING, Rules, compile_rules
 from sip.message import Request, Response
 from sip.offers import Turn
-from sip.responses import ACCEPT, ALLOW
+from sip.responses import ACCEPT, ALLOW, add_fields
 from sip.uri import SipUri
 
 __all__ = ["IGNORED", "RULES", "Destination", "OutboundInvite", "OutboundInviteSession"]
@@ -51,7 +51,8 @@ class OutboundInvite:
 
     `from_` is without a tag. Without a `body` the answer brings the offer. `first_response_timeout_s`
     is how long nothing at all may come back, `no_answer_timeout_s` how long it may take to be answered.
-    `call_id` is made up when None.
+    `call_id` is made up when None. `max_forwards` is one less than that of the call this one goes on with,
+    so that a number that leads back to us ends the loop.
     """
 
     uri: SipUri
@@ -63,6 +64,7 @@ class OutboundInvite:
     content_type: str = ACCEPT
     credentials: Credentials | None = None
     call_id: str | None = None
+    max_forwards: int = 70
     no_answer_timeout_s: float | None = None
     first_response_timeout_s: float | None = None
 
@@ -84,12 +86,13 @@ class OutboundInviteSession(InviteSession):
 
     def start(self) -> Sequence[Effect]:
         """Return the first effects: send the INVITE, and limit the silence and the ringing."""
-        effects: list[Effect] = [StartRequest(self._request, Purpose.INVITE, None)]
-        if self._invite.first_response_timeout_s is not None:
-            effects.append(Arm(Event.TIMER_SILENCE, self._invite.first_response_timeout_s))
-        if self._invite.no_answer_timeout_s is not None:
-            effects.append(Arm(Event.TIMER_RINGING, self._invite.no_answer_timeout_s))
-        return effects
+        invite, settings = self._invite, self.settings
+        silence_s, ringing_s = invite.first_response_timeout_s, invite.no_answer_timeout_s
+        return (
+            StartRequest(self._request, Purpose.INVITE, None),
+            Arm(Event.TIMER_SILENCE, settings.first_response_timeout_s if silence_s is None else silence_s),
+            Arm(Event.TIMER_RINGING, settings.max_ringing_s if ringing_s is None else ringing_s),
+        )
 
     def receive_response(self, purpose: Purpose, response: Response) -> Sequence[Effect]:
         """Take a response to a request of this session."""
@@ -117,7 +120,7 @@ class OutboundInviteSession(InviteSession):
         invite = self._invite
         headers = Headers.from_entries(
             [
-                ("max-forwards", "Max-Forwards", "70"),
+                ("max-forwards", "Max-Forwards", str(invite.max_forwards)),
                 ("from", "From", str(invite.from_.with_tag(self.local_tag))),
                 ("to", "To", str(invite.to)),
                 ("call-id", "Call-ID", self.call_id),
@@ -127,10 +130,9 @@ class OutboundInviteSession(InviteSession):
                 ("user-agent", "User-Agent", self.settings.product),
             ]
         )
-        for name, value in invite.headers:
-            headers.add(name, value)
         if invite.body:
             headers.add("Content-Type", invite.content_type)
+        add_fields(headers, invite.headers)
         return Request("INVITE", invite.uri, headers, invite.body)
 
     def _learn(self, response: Response) -> bool:
@@ -188,14 +190,18 @@ class OutboundInviteSession(InviteSession):
 
     def _answered(self, response: Response) -> Sequence[Effect]:
         ack = self._acknowledge(response, b"")
-        return (ack, *self._quiet(), Notify(Answered(response.body, response.headers)))
+        self.state = State.CONFIRMED
+        answered = Notify(Answered(response.body, response.headers))
+        return (ack, *self._quiet(), answered, *self._offer_if_free())
 
     def _offered(self, response: Response) -> Sequence[Effect]:
         self._establish(response)
         return (*self._quiet(), Notify(Answered(response.body, response.headers, needs_answer=True)))
 
     def _answer_offer(self, body: bytes) -> Sequence[Effect]:
-        return (self._make_ack(body),)
+        ack = self._make_ack(body)
+        self.state = State.CONFIRMED
+        return (ack, *self._offer_if_free())
 
     def _quiet(self) -> Sequence[Effect]:
         return (Disarm(Event.TIMER_SILENCE), Disarm(Event.TIMER_RINGING))
@@ -253,7 +259,7 @@ class OutboundInviteSession(InviteSession):
     # Taking it back.
 
     def _hangup_early(self, about: tuple[str | None, int]) -> Sequence[Effect]:
-        return self._take_back(Failed(487, "Request Terminated", None, "cancelled"))
+        return self._take_back(Failed(487, "Request Terminated", None, "cancelled"), about[0])
 
     def _hangup_silent(self, _: None) -> Sequence[Effect]:
         return self._take_back(Failed(408, "Request Timeout", None, "timeout"))
@@ -261,7 +267,8 @@ class OutboundInviteSession(InviteSession):
     def _hangup_ringing(self, _: None) -> Sequence[Effect]:
         return self._take_back(Failed(487, "Request Terminated", None, "timeout"))
 
-    def _take_back(self, failed: Failed) -> Sequence[Effect]:
+    def _take_back(self, failed: Failed, reason: str | None = None) -> Sequence[Effect]:
+        self._bye_reason = reason
         if self._heard:
             return (*self._cancel(), *self._quiet(), Notify(failed))
         # Without a provisional response a CANCEL might overtake its INVITE (RFC 3261 9.1).
@@ -270,7 +277,8 @@ class OutboundInviteSession(InviteSession):
     def _cancel(self) -> Sequence[Effect]:
         self._taken_back = True
         timeout_s = self.settings.timers.timeout_s
-        return (CancelInvite(CancelStep.CANCEL), Arm(Event.TIMER_CANCEL, timeout_s))
+        cancel = CancelInvite(CancelStep.CANCEL, reason=self._bye_reason)
+        return (cancel, Arm(Event.TIMER_CANCEL, timeout_s))
 
     def _cancel_when_heard(self, _: Response) -> Sequence[Effect]:
         return NOTHING if self._taken_back else self._cancel()
@@ -278,7 +286,7 @@ class OutboundInviteSession(InviteSession):
     def _answered_too_late(self, response: Response) -> Sequence[Effect]:
         """The answer crossed our CANCEL: acknowledge it and hang up (RFC 5407 3.1.2)."""
         ack = self._acknowledge(response, b"")
-        return (ack, Disarm(Event.TIMER_CANCEL), self._bye(None))
+        return (ack, Disarm(Event.TIMER_CANCEL), self._bye(self._bye_reason))
 
     def _give_up(self, _: None) -> Sequence[Effect]:
         return (CancelInvite(CancelStep.GIVE_UP), Done())

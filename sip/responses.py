@@ -3,11 +3,20 @@
 import hashlib
 from collections.abc import Iterable
 
-from sip.headers import Entry, Headers
-from sip.message import Request, Response
-from sip.reasons import reason_phrase
+from sip.errors import InvalidValue
+from sip.headers import Headers, identify
+from sip.message import Request, Response, make_response
 
-__all__ = ["ACCEPT", "ALLOW", "KNOWN_METHODS", "MIN_SESSION_EXPIRES_S", "refusal", "reply", "stateless_tag"]
+__all__ = [
+    "ACCEPT",
+    "ALLOW",
+    "KNOWN_METHODS",
+    "MIN_SESSION_EXPIRES_S",
+    "add_fields",
+    "refusal",
+    "reply",
+    "stateless_tag",
+]
 
 ALLOW = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE"
 """The methods this user agent handles."""
@@ -26,7 +35,10 @@ KNOWN_METHODS = frozenset(
 MIN_SESSION_EXPIRES_S = 90
 """RFC 4028 5."""
 
-_REPEATED = frozenset(("via", "from", "to", "call-id", "cseq"))
+_OWNED = frozenset(
+    ("via", "from", "to", "call-id", "cseq", "max-forwards", "contact", "record-route", "content-length")
+)
+_REPLACEABLE = frozenset(("allow", "content-type", "server", "user-agent"))
 _HANDLED = frozenset(ALLOW.split(", "))
 _UNDERSTOOD: frozenset[str] = frozenset()
 """Option tags a Require may name."""
@@ -41,20 +53,31 @@ def reply(
     headers: Iterable[tuple[str, str]] = (),
 ) -> Response:
     """
-    Build a response with the fields every response repeats; `to_tag` is added to a To without one.
+    Build a response with the fields every response repeats and some more.
 
     Source: RFC 3261 8.2.6.2.
     """
-    entries: list[Entry] = []
-    for entry in request.headers.entries():
-        if entry[0] in _REPEATED:
-            if to_tag is not None and entry[0] == "to" and request.to.tag is None:
-                entry = ("to", "To", f"{entry[2]};tag={to_tag}")
-            entries.append(entry)
-    response = Response(status, reason or reason_phrase(status), Headers.from_entries(entries))
+    response = make_response(request, status, reason, to_tag=to_tag)
     for name, value in headers:
         response.headers.add(name, value)
     return response
+
+
+def add_fields(headers: Headers, fields: Iterable[tuple[str, str]]) -> None:
+    """
+    Add the header fields an application wants in a message; its own User-Agent and the like replace ours.
+
+    Raises:
+        InvalidValue: One of them is the session's own affair, or is malformed.
+    """
+    for name, value in fields:
+        key = identify(name)[0]
+        if key in _OWNED:
+            raise InvalidValue(f"The session itself sets the header field {name}")
+        if key in _REPLACEABLE:
+            headers.set(name, value)
+        else:
+            headers.add(name, value)
 
 
 def stateless_tag(secret: bytes, request: Request) -> str:
@@ -83,6 +106,8 @@ def refusal(request: Request) -> Response | None:
         return reply(request, 405 if method in KNOWN_METHODS else 501, headers=(("Allow", ALLOW),))
     if method != "BYE" and request.max_forwards == 0:
         return reply(request, 483)
+    if request.uri.scheme == "sips":
+        return reply(request, 416)  # There is no TLS here, and what it promises must not be faked.
     headers = request.headers
     if "Require" in headers:
         unknown = [tag for tag in request.option_tags("Require") if tag not in _UNDERSTOOD]
@@ -100,6 +125,8 @@ def _refuse_offer(request: Request) -> Response | None:
     interval_s = value.partition(";")[0].strip()
     if not (interval_s.isascii() and interval_s.isdecimal() and len(interval_s) < 10):
         return reply(request, 400, "Malformed Session-Expires")
-    if int(interval_s) < MIN_SESSION_EXPIRES_S:
+    # A proxy may ask for a session timer on behalf of a caller that knows none: that is for us to bear.
+    too_small = int(interval_s) < MIN_SESSION_EXPIRES_S
+    if too_small and "timer" in request.option_tags("Supported"):
         return reply(request, 422, headers=(("Min-SE", str(MIN_SESSION_EXPIRES_S)),))
     return None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from sip.aio.transport import Address, Clock, Flow, Handle, Transport
-from sip.effects import Arm, Deliver, Effect, Fail, Failure, Purpose, Send
+from sip.effects import Arm, CancelInvite, Deliver, Effect, Fail, Failure, Purpose, Send
 from sip.errors import ParseError
 from sip.message import Request, Response, serialise
 from sip.parser import Limits, parse_message
@@ -127,9 +127,14 @@ class ClientRun(_Run):
 
 
 class ServerRun(_Run):
-    """A request of a peer at work; `user` is whoever answers it, `on_end` is called when it is forgotten."""
+    """
+    A request of a peer at work.
 
-    __slots__ = ("machine", "on_end", "user")
+    `user` is whoever answers it, `on_end` is called when it is forgotten. `sent_by` is where a response
+    goes when the connection the request came by is gone (RFC 3261 18.2.2).
+    """
+
+    __slots__ = ("machine", "on_end", "sent_by", "user")
 
     def __init__(
         self,
@@ -138,15 +143,22 @@ class ServerRun(_Run):
         key: Key,
         call_id: str,
         machine: InviteServerTransaction | NonInviteServerTransaction,
+        sent_by: Address,
     ) -> None:
         super().__init__(endpoint, flow, key, call_id)
         self.machine = machine
+        self.sent_by = sent_by
         self.user: object = None
         self.on_end: Callable[[], None] | None = None
 
     def respond(self, response: Response) -> None:
         """Send a response."""
         self.perform(self.machine.respond(response))
+
+    def _reconnect(self) -> None:
+        flow = self.endpoint.flow_to(self.flow.transport.name, self.sent_by, self.flow.transport)
+        if flow is not None:
+            self.flow = flow
 
     def on_timer(self, event: int) -> None:
         """Feed a timer event to the machine."""
@@ -161,6 +173,8 @@ class ServerRun(_Run):
         endpoint = self.endpoint
         for effect in effects:
             if isinstance(effect, Send):
+                if self.flow.closed:
+                    self._reconnect()
                 endpoint.send(effect.data, self.flow, self.call_id, self)
             elif isinstance(effect, Arm):
                 self.timers.append(endpoint.arm(effect.delay_s, self, effect.event))
@@ -261,6 +275,8 @@ class Endpoint:
             self._receive_request(message, flow)
 
     def _receive_response(self, response: Response, flow: Flow) -> None:
+        if len(response.headers.get_all("Via")) != 1:
+            return  # Meant for another hop (RFC 3261 8.1.3.3).
         run = self._table.client(response)
         if run is not None:
             assert isinstance(run, ClientRun)
@@ -273,7 +289,7 @@ class Endpoint:
         remote = flow.remote
         stamped = via.with_source(remote[0], remote[1])
         if stamped is not via:
-            request.headers.replace_first("Via", str(stamped))
+            request.headers.replace_via(stamped)
         if via.rport is None and not flow.reliable:
             flow = flow.transport.flow_to((remote[0], via.port or SIP_PORT))
         key = server_key(request)
@@ -295,7 +311,7 @@ class Endpoint:
         via = response.via
         stamped = via.with_source(flow.remote[0], flow.remote[1])
         if stamped is not via:
-            response.headers.replace_first("Via", str(stamped))
+            response.headers.replace_via(stamped)
         if via.rport is None and not flow.reliable:
             flow = flow.transport.flow_to((flow.remote[0], via.port or SIP_PORT))
         self.send_response(response, flow)
@@ -328,11 +344,11 @@ class Endpoint:
         machine = kind(request, self.timers, reliable=flow.reliable)
         return self._run_client(ClientRun(self, flow, machine, user, purpose))
 
-    def cancel(self, run: ClientRun, user: RequestUser, purpose: Purpose) -> None:
+    def cancel(self, run: ClientRun, user: RequestUser, effect: CancelInvite) -> None:
         """Send the CANCEL of an INVITE at work, on the way the INVITE took."""
-        request = make_cancel(run.machine.request)
+        request = make_cancel(run.machine.request, effect.reason)
         machine = NonInviteClientTransaction(request, self.timers, reliable=run.flow.reliable)
-        self._run_client(ClientRun(self, run.flow, machine, user, purpose))
+        self._run_client(ClientRun(self, run.flow, machine, user, effect.purpose))
 
     def abandon(self, run: ClientRun, *, give_up: bool) -> None:
         """Repeat an INVITE no more, or forget it altogether."""
@@ -358,7 +374,8 @@ class Endpoint:
             machine = InviteServerTransaction(request, self.timers, reliable=flow.reliable)
         else:
             machine = NonInviteServerTransaction(self.timers, reliable=flow.reliable)
-        run = ServerRun(self, flow, key, request.call_id, machine)
+        sent_by = (flow.remote[0], request.via.port or SIP_PORT)
+        run = ServerRun(self, flow, key, request.call_id, machine, sent_by)
         self._table.add_server(key, run)
         run.perform(machine.start())
         return run
@@ -379,8 +396,10 @@ class Endpoint:
         """Forget a server transaction."""
         run.end()
         self._table.remove_server(run.key)
-        if run.on_end is not None:
-            run.on_end()
+        run.user = None
+        on_end, run.on_end = run.on_end, None
+        if on_end is not None:
+            on_end()
 
     # Ways to peers.
 

@@ -5,7 +5,7 @@ import ipaddress
 import socket
 from collections.abc import Callable
 
-__all__ = ["Resolver", "is_address"]
+__all__ = ["Resolver", "is_address", "is_private"]
 
 FOUND_FOR_S = 60.0
 MISSING_FOR_S = 5.0
@@ -25,17 +25,26 @@ def is_address(host: str) -> bool:
     return True
 
 
+def is_private(host: str) -> bool:
+    """Whether a host is an address that only means something within its own network."""
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return False
+
+
 class Resolver:
     """
     Finds the address of a host name by the system's resolver.
 
     Answers are remembered, bad news too but shorter; lookups of one name share one query. Beyond a
     bound of queries at work, names count as not found, so a dead name server costs calls to names
-    only. Addresses of one family are preferred in the order the system gives them. SRV and NAPTR
-    records are not looked up: trunks name the hosts and ports of their gateways.
+    only. The first address of a family we can send from is taken, in the order the system gives
+    them. SRV and NAPTR records are not looked up: trunks name the hosts and ports of their gateways.
     """
 
     def __init__(self) -> None:
+        self.families: frozenset[int] = frozenset((socket.AF_INET,))
         self._known: dict[str, tuple[float, str | None]] = {}
         self._waiting: dict[str, list[Found]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -69,7 +78,7 @@ class Resolver:
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
                 answers = await loop.getaddrinfo(host, None, type=socket.SOCK_DGRAM)
-            address = str(answers[0][4][0]) if answers else None
+            address = next((str(answer[4][0]) for answer in answers if answer[0] in self.families), None)
         except (OSError, UnicodeError, TimeoutError):
             address = None
         if len(self._known) >= MAX_REMEMBERED:

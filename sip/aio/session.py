@@ -21,6 +21,7 @@ from sip.effects import (
     SendAck,
     StartRequest,
 )
+from sip.errors import InvalidValue
 from sip.events import SessionEvent
 from sip.fields import NameAddr
 from sip.inbound import InboundInviteSession, Reply
@@ -112,7 +113,11 @@ class Session:
 
         `reason` is the value of a Reason header field, such as `Q.850;cause=16;text="Normal"`; `status`
         refuses an inbound INVITE that is not answered yet.
+
+        Raises:
+            InvalidValue: The status is no refusal.
         """
+        _check_range(status, 300, 699)
         self._command(self._machine.hangup(reason, status))
 
     def reinvite(self, body: bytes) -> None:
@@ -124,7 +129,13 @@ class Session:
         self._command(self._machine.accept_offer(body))
 
     def reject_offer(self, status: int = 488, warning: str | None = None) -> None:
-        """Refuse an `OfferReceived`; `warning` is the value of a Warning header field."""
+        """
+        Refuse an `OfferReceived`; `warning` is the value of a Warning header field.
+
+        Raises:
+            InvalidValue: The status is no refusal.
+        """
+        _check_range(status, 300, 699)
         self._command(self._machine.reject_offer(status, warning))
 
     def info(self, content_type: str, body: bytes) -> None:
@@ -220,7 +231,7 @@ class Session:
             return
         endpoint = self._host.endpoint
         if effect.step is CancelStep.CANCEL:
-            endpoint.cancel(run, _Deaf.user, effect.purpose)
+            endpoint.cancel(run, _Deaf.user, effect)
         else:
             endpoint.abandon(run, give_up=effect.step is CancelStep.GIVE_UP)
 
@@ -296,7 +307,13 @@ class InboundSession(Session):
         self.remote = request.from_
 
     def progress(self, status: int = 180, body: bytes = b"", headers: Iterable[tuple[str, str]] = ()) -> None:
-        """Send a provisional response; a body with SDP announces early media."""
+        """
+        Send a provisional response; a body with SDP announces early media.
+
+        Raises:
+            InvalidValue: The status is not one of 101 to 199, or a header field cannot be set.
+        """
+        _check_range(status, 101, 199)
         self._command(self._machine.progress(Reply(status, None, body, headers)))
 
     def answer(self, body: bytes, headers: Iterable[tuple[str, str]] = ()) -> None:
@@ -304,12 +321,23 @@ class InboundSession(Session):
         self._command(self._machine.answer(Reply(200, None, body, headers)))
 
     def reject(self, status: int, reason: str | None = None, headers: Iterable[tuple[str, str]] = ()) -> None:
-        """Refuse with a final response of 300 and above."""
+        """
+        Refuse with a final response.
+
+        Raises:
+            InvalidValue: The status is not one of 300 to 699, or a header field cannot be set.
+        """
+        _check_range(status, 300, 699)
         self._command(self._machine.reject(Reply(status, reason, b"", headers)))
 
     def start(self, run: ServerRun) -> None:
         """Begin; for the user agent."""
         self._perform(self._machine.start(run))
+
+
+def _check_range(status: int, low: int, high: int) -> None:
+    if not low <= status <= high:
+        raise InvalidValue(f"The status must be between {low} and {high} here, not {status}")
 
 
 class OutboundSession(Session):

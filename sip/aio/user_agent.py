@@ -3,12 +3,13 @@
 import asyncio
 import logging
 import os
+import socket
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
 from sip.aio.endpoint import SIP_PORT, ClientRun, Endpoint, TraceRecord
-from sip.aio.resolver import Resolver, is_address
+from sip.aio.resolver import Resolver, is_address, is_private
 from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
 from sip.aio.stream import StreamLimits, TcpTransport
 from sip.aio.tokens import Tokens
@@ -19,7 +20,7 @@ from sip.errors import ParseError
 from sip.fields import NameAddr
 from sip.headers import Headers
 from sip.inbound import InboundInviteSession
-from sip.invite_session import SessionSettings
+from sip.invite_session import SessionSettings, State
 from sip.message import Request, Response
 from sip.outbound import Destination, OutboundInvite, OutboundInviteSession
 from sip.parser import Limits
@@ -109,6 +110,7 @@ class UserAgent:
             pick=self._tokens.pick,
             token=self._tokens.token,
             max_ringing_s=self.settings.max_ringing_s,
+            first_response_timeout_s=self.settings.first_response_timeout_s,
         )
         self.endpoint: Endpoint
 
@@ -120,8 +122,14 @@ class UserAgent:
 
         Raises:
             OSError: One of them cannot be had; none is kept then.
+            ValueError: One is a wildcard without an address to advertise, or of an unknown transport.
         """
         settings = self.settings
+        for listen in self._listens:
+            if listen.host in ("0.0.0.0", "::") and listen.advertise is None:
+                raise ValueError(
+                    f"To listen on {listen.host}, say which address peers are to be told (advertise)"
+                )
         self.endpoint = Endpoint(
             self,
             self._clock or asyncio.get_running_loop(),
@@ -139,6 +147,9 @@ class UserAgent:
             self.endpoint.close()
             raise
         self.addresses = [transport.address for transport in self.endpoint.transports]
+        self._resolver.families = frozenset(
+            socket.AF_INET6 if ":" in listen.host else socket.AF_INET for listen in self.addresses
+        )
 
     async def close(self) -> None:
         """Free all addresses; sessions that are still up are forgotten without a word."""
@@ -175,8 +186,6 @@ class UserAgent:
 
     def invite(self, invite: OutboundInvite, on_event: OnEvent) -> OutboundSession:
         """Send an INVITE; whatever comes of it, and be it that it cannot be sent, is told to `on_event`."""
-        if invite.first_response_timeout_s is None:
-            invite.first_response_timeout_s = self.settings.first_response_timeout_s
         call_id = invite.call_id or self._tokens.token()
         contact = self._contact(invite.destination.transport)
         machine = OutboundInviteSession(invite, call_id, contact, self._session_settings)
@@ -237,7 +246,9 @@ class UserAgent:
         purpose, request = effect.purpose, effect.request
 
         def send(flow: Flow | None, failure: Failure) -> None:
-            if flow is not None:
+            if purpose is Purpose.INVITE and session.state >= State.CANCELLING:
+                session.on_unsent(purpose, Failure.RESOLVE)  # Hung up while its name was looked up.
+            elif flow is not None:
                 session.on_started(self.endpoint.start_client(request, flow, session, purpose))
             else:
                 # Never from within the command that wanted it sent.
@@ -258,12 +269,16 @@ class UserAgent:
         self._with_flow(self._next(effect.next_hop, session), session.flow, send)
 
     def _next(self, uri: SipUri, session: Session) -> Destination:
-        """Where a URI leads; a request goes on over the connection its session came by, if it is there."""
+        """
+        Where a URI leads.
+
+        A connection the session came by is used again for the same host, and for a private one, which
+        is how a peer behind a NAT names itself.
+        """
         flow = session.flow
         host = uri.host
         if flow is not None and flow.reliable and not flow.closed:
-            wanted = uri.transport
-            if host == flow.remote[0] or wanted == flow.transport.name:
+            if host == flow.remote[0] or is_private(host):
                 return Destination(flow.transport.name, *flow.remote)
         return Destination(uri.transport or "udp", host, uri.port or SIP_PORT)
 
@@ -308,6 +323,9 @@ class UserAgent:
         if request.method == "CANCEL":
             self._receive_cancel(request, flow)
             return
+        new_call = request.method == "INVITE" and request.to.tag is None
+        if new_call and not self._pass_screen(request, flow):
+            return
         refused = refusal(request)
         if refused is not None:
             self._say(refused, request, flow)
@@ -320,6 +338,19 @@ class UserAgent:
         else:
             self._say(reply(request, 481), request, flow)
 
+    def _pass_screen(self, request: Request, flow: Flow) -> bool:
+        """Ask the application about the source, first of all: strangers learn nothing from other answers."""
+        if self.screen is None:
+            return True
+        try:
+            verdict = self.screen(flow.remote[0], flow.remote[1], flow.transport.name, request)
+        except Exception:
+            logger.exception("The screen failed; the INVITE is dropped")
+            return False
+        if verdict is ScreenVerdict.FORBID:
+            self._say(reply(request, 403), request, flow)
+        return verdict is ScreenVerdict.ACCEPT
+
     def _session_of(self, request: Request) -> Session | None:
         return self._sessions.get((request.call_id, request.to.tag or ""))
 
@@ -328,9 +359,7 @@ class UserAgent:
         if session is None:
             self._say(reply(request, 481), request, flow)
             return
-        if self.transactions >= self.settings.max_transactions:
-            self._say(self._overloaded(request), request, flow)
-            return
+        # No overload check: sessions are bounded, and calls that are up must be able to end.
         run = self.endpoint.start_server(request, flow, key)
         run.user = session
         session.on_request(request, run, flow)
@@ -353,12 +382,6 @@ class UserAgent:
 
     def _receive_invite(self, request: Request, flow: Flow, key: Key) -> None:
         """Judge a new INVITE; nothing is kept of one that is refused here."""
-        if self.screen is not None:
-            verdict = self.screen(flow.remote[0], flow.remote[1], flow.transport.name, request)
-            if verdict is not ScreenVerdict.ACCEPT:
-                if verdict is ScreenVerdict.FORBID:
-                    self._say(reply(request, 403), request, flow)
-                return
         merged = merge_key(request)
         full = len(self._sessions) >= self.settings.max_sessions
         if self.draining or full or self.transactions >= self.settings.max_transactions:

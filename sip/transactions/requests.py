@@ -18,13 +18,16 @@ def make_ack(invite: Request, response: Response) -> Request:
     return _derive(invite, "ACK", to)
 
 
-def make_cancel(invite: Request) -> Request:
+def make_cancel(invite: Request, reason: str | None = None) -> Request:
     """
-    Build the CANCEL of an INVITE.
+    Build the CANCEL of an INVITE; `reason` is the value of a Reason header field.
 
-    Source: RFC 3261 9.1.
+    Source: RFC 3261 9.1, RFC 3326.
     """
-    return _derive(invite, "CANCEL", invite.headers.get("To") or "")
+    cancel = _derive(invite, "CANCEL", invite.headers.get("To") or "")
+    if reason is not None:
+        cancel.headers.add("Reason", reason)
+    return cancel
 
 
 def _derive(invite: Request, method: str, to: str) -> Request:

@@ -29,7 +29,7 @@ DEADLINE_S = 20.0
 async def until(condition: Callable[[], object]) -> None:
     """Wait for a condition, with a deadline that only a broken program meets."""
     async with asyncio.timeout(DEADLINE_S):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - what is waited for may be any state.
             await asyncio.sleep(0.005)
 
 
@@ -67,15 +67,22 @@ class Party:
 
 
 @contextlib.asynccontextmanager
-async def parties(**settings: object) -> AsyncIterator[tuple[Party, Party]]:
-    """Two parties; at the end every session, transaction and timer must be gone, and so must the ports."""
+async def parties(*, run_out: bool = False, **settings: object) -> AsyncIterator[tuple[Party, Party]]:
+    """
+    Two parties; at the end every session and port must be free.
+
+    With `run_out` the test waits until every transaction and timer has ended by itself, too.
+    """
     options = UserAgentSettings(timers=FAST, **settings)  # type: ignore[arg-type]
     alice, bob = Party(options), Party(options)
     await alice.ua.start()
     await bob.ua.start()
     try:
         yield alice, bob
-        await until(lambda: not any(ua.sessions or ua.transactions or ua.timers for ua in (alice.ua, bob.ua)))
+        await until(lambda: not alice.ua.sessions and not bob.ua.sessions)
+        if run_out:
+            uas = (alice.ua, bob.ua)
+            await until(lambda: not any(ua.transactions or ua.timers for ua in uas))
     finally:
         await alice.ua.close()
         await bob.ua.close()
@@ -102,7 +109,7 @@ async def test_a_call_in_both_directions(transport: str) -> None:
 
 @pytest.mark.parametrize("transport", ["udp", "tcp"])
 async def test_two_hundred_calls_at_once(transport: str) -> None:
-    async with parties() as (alice, bob):
+    async with parties(run_out=True) as (alice, bob):
         calls = [alice.call(bob.port(transport), transport) for _ in range(200)]
         await until(lambda: all(isinstance(events[-1], Answered) for _, events in calls if events))
         await until(lambda: all(events for _, events in calls))
@@ -146,6 +153,8 @@ async def test_a_call_that_is_hung_up_while_its_name_is_looked_up() -> None:
         await until(lambda: events)
         assert isinstance(events[0], Failed)
         assert events[0].cause == "cancelled"
+        await until(lambda: not alice.ua.sessions)
+        assert bob.inbound == [], "the INVITE never left"
 
 
 async def test_a_refused_connection_fails_at_once() -> None:
@@ -213,6 +222,16 @@ async def test_an_address_in_use_is_an_error_that_leaves_nothing_bound() -> None
         ua = UserAgent([first, Listen("udp", *held.getsockname())], on_invite=lambda session: None)
         with pytest.raises(OSError):
             await ua.start()
+
+
+@pytest.mark.parametrize("wildcard", ["0.0.0.0", "::"])
+async def test_a_wildcard_needs_an_address_to_tell_peers(wildcard: str) -> None:
+    ua = UserAgent([Listen("udp", wildcard, 0)], on_invite=lambda session: None)
+    with pytest.raises(ValueError, match="advertise"):
+        await ua.start()
+    told = UserAgent([Listen("udp", "0.0.0.0", 0, advertise="127.0.0.1")], on_invite=lambda session: None)
+    await told.start()
+    await told.close()
 
 
 async def test_an_unknown_transport_is_refused_by_name() -> None:

@@ -2,7 +2,7 @@
 
 from sip import Answered, Credentials, Failed, Request
 from tests.support.sip_agents import SDP, RawPeer, Side
-from tests.unit.sip.conftest import RAW, Stage
+from tests.support.sip_stage import RAW, Stage
 
 ALICE = Credentials("alice", "secret")
 CHALLENGE = 'Digest realm="trunk", nonce="{}", algorithm=SHA-256, qop="auth"'

@@ -9,13 +9,14 @@ from sip import (
     Ended,
     Failed,
     InfoReceived,
+    InvalidValue,
     Progress,
     Request,
     State,
     parse_message,
 )
 from tests.support.sip_agents import OTHER_SDP, SDP
-from tests.unit.sip.conftest import ALICE, BOB, Stage
+from tests.support.sip_stage import ALICE, BOB, RAW, Stage, make_stage
 
 TRANSPORTS = pytest.mark.parametrize("transport", ["udp", "tcp"])
 
@@ -150,10 +151,64 @@ async def test_ringing_has_a_limit_on_the_calling_side(stage: Stage) -> None:
 
 async def test_an_owner_that_never_answers_is_given_up(stage: Stage) -> None:
     stage.bob.answer = lambda session: session.progress(180)
-    alice = stage.alice.call(BOB)
+    alice = stage.alice.call(BOB, no_answer_timeout_s=400)
     stage.advance(301)
     assert stage.bob.inbound[0].events == [Ended("local", "timeout")]
     assert alice.last(Failed).status == 480
+    stage.finish()
+
+
+async def test_ringing_has_a_limit_even_if_the_owner_sets_none(stage: Stage) -> None:
+    raw = stage.raw(stage.alice)
+    alice = stage.alice.call(RAW)
+    stage.advance()
+    raw.respond(raw.requests("INVITE")[0], 100)
+    stage.advance(301)
+    assert alice.last(Failed).cause == "timeout"
+    stage.finish()
+
+
+async def test_the_reason_for_hanging_up_goes_with_the_cancel(stage: Stage) -> None:
+    stage.bob.answer = lambda session: session.progress(180)
+    alice = stage.alice.call(BOB)
+    stage.advance()
+    alice.session.hangup(reason="Q.850;cause=31")
+    stage.advance()
+    assert stage.bob.inbound[0].events == [Cancelled("Q.850;cause=31")]
+    stage.finish()
+
+
+async def test_hops_are_counted_and_our_own_fields_protected(stage: Stage) -> None:
+    stage.alice.call(BOB, max_forwards=7, headers=[("User-Agent", "Other")])
+    stage.advance()
+    request = stage.bob.inbound[0].session.request
+    assert request.max_forwards == 7
+    assert request.headers.get_all("User-Agent") == ["Other"]
+    for name in ("Max-Forwards", "Contact", "i", "VIA"):
+        with pytest.raises(InvalidValue):
+            stage.alice.call(BOB, headers=[(name, "1")])
+    with pytest.raises(InvalidValue):
+        stage.alice.call(BOB, headers=[("X-Split", "1\r\nX-Evil: 2")])
+    assert stage.alice.ua.sessions == 1
+
+
+async def test_statuses_of_the_wrong_kind_are_refused(stage: Stage) -> None:
+    stage.bob.answer = lambda session: None
+    stage.alice.call(BOB)
+    stage.advance()
+    session = stage.bob.inbound[0].session
+    with pytest.raises(InvalidValue):
+        session.progress(200)
+    with pytest.raises(InvalidValue):
+        session.progress(100)
+    with pytest.raises(InvalidValue):
+        session.reject(200)
+    with pytest.raises(InvalidValue):
+        session.hangup(status=180)
+    with pytest.raises(InvalidValue):
+        session.reject_offer(200)
+    session.reject(404)
+    stage.advance()
     stage.finish()
 
 
@@ -211,6 +266,18 @@ async def test_a_connection_that_breaks_before_any_response(stage: Stage) -> Non
     stage.finish()
 
 
+async def test_a_response_whose_connection_is_gone_opens_another(stage: Stage) -> None:
+    """RFC 3261 18.2.2: to the address the request came from, at the port of its Via."""
+    stage.bob.answer = lambda session: session.progress(180)
+    alice = stage.alice.call(BOB, "tcp")
+    stage.advance()
+    stage.alice.ua.endpoint.transports[1].flow_to(BOB).break_off()  # type: ignore[attr-defined]
+    stage.bob.inbound[0].session.reject(486)
+    stage.advance()
+    assert alice.last(Failed).status == 486
+    stage.finish()
+
+
 async def test_an_error_in_the_owners_callback_harms_nobody(stage: Stage) -> None:
     def fail(session: object) -> None:
         raise RuntimeError("owner")
@@ -223,8 +290,6 @@ async def test_an_error_in_the_owners_callback_harms_nobody(stage: Stage) -> Non
 
 
 async def test_every_message_is_traced_in_order() -> None:
-    from tests.unit.sip.conftest import make_stage
-
     records: list[tuple[str, str]] = []
     stage = await make_stage(
         on_message=lambda r: records.append((r.direction, r.message.split(b"\r\n")[0].decode()))

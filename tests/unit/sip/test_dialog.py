@@ -5,7 +5,7 @@ import pytest
 from sip import ParseError, Request, Response, make_response, parse_message
 from sip.dialog import Dialog
 from tests.support.sip_agents import SDP
-from tests.unit.sip.conftest import RAW, Stage
+from tests.support.sip_stage import RAW, Stage
 
 
 def make_invite(*lines: str) -> Request:

@@ -1,8 +1,10 @@
 """Offers after the first: re-INVITE, UPDATE, glare (RFC 3261 14, RFC 3311, RFC 6141)."""
 
+import pytest
+
 from sip import Confirmed, OfferAnswered, OfferFailed, OfferReceived, Request
 from tests.support.sip_agents import OTHER_SDP, SDP, RawPeer, Side
-from tests.unit.sip.conftest import BOB, RAW, Stage
+from tests.support.sip_stage import BOB, RAW, Stage
 
 HOLD = SDP + b"a=sendonly\r\n"
 
@@ -37,6 +39,30 @@ async def test_an_offer_is_accepted(stage: Stage) -> None:
     alice.session.accept_offer(SDP)
     stage.advance()
     assert bob.last(OfferAnswered).body == SDP
+    alice.session.hangup()
+    stage.finish()
+
+
+@pytest.mark.parametrize("early", [True, False])
+async def test_an_offer_made_before_the_call_is_up_follows_as_soon_as_it_is(
+    stage: Stage, early: bool
+) -> None:
+    if early:
+        stage.bob.answer = lambda session: session.progress(180)
+    alice = stage.alice.call(BOB)
+    if early:
+        stage.advance()
+        alice.session.reinvite(HOLD)
+        stage.bob.inbound[0].session.answer(SDP)
+    else:
+        stage.network.clock.advance(0.0015)
+        stage.bob.inbound[0].session.reinvite(HOLD)
+    stage.advance()
+    taker, maker = (stage.bob.inbound[0], alice) if early else (alice, stage.bob.inbound[0])
+    assert taker.last(OfferReceived).body == HOLD
+    taker.session.accept_offer(SDP)
+    stage.advance()
+    assert maker.last(OfferAnswered).body == SDP
     alice.session.hangup()
     stage.finish()
 

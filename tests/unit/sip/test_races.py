@@ -4,7 +4,7 @@ from sip import Answered, Ended, Failed, Progress, Request, Response, parse_mess
 from sip.aio import InboundSession
 from sip.aio.transport import Address
 from tests.support.sip_agents import OTHER_SDP, SDP
-from tests.unit.sip.conftest import BOB, RAW, Stage
+from tests.support.sip_stage import BOB, RAW, Stage
 
 
 def losing(stage: Stage, start: bytes, times: int) -> None:

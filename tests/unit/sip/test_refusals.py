@@ -5,7 +5,7 @@ import pytest
 from sip import Request, Response, Timers
 from sip.aio import ScreenVerdict, UserAgentSettings
 from tests.support.sip_agents import SDP, RawPeer
-from tests.unit.sip.conftest import RAW, Stage, make_stage
+from tests.support.sip_stage import RAW, Stage, make_stage
 
 
 def only_response(stage: Stage, raw: RawPeer) -> Response:
@@ -30,7 +30,7 @@ def nothing_kept(stage: Stage) -> None:
         ("INVITE", {"Max_Forwards": "0"}, 483, None),
         ("OPTIONS", {"Max_Forwards": "0"}, 483, None),
         ("INVITE", {"Require": "100rel, teleportation"}, 420, ("Unsupported", "100rel, teleportation")),
-        ("INVITE", {"Session_Expires": "60;refresher=uac"}, 422, ("Min-SE", "90")),
+        ("INVITE", {"Session_Expires": "60;refresher=uac", "Supported": "timer"}, 422, ("Min-SE", "90")),
         ("INVITE", {"Session_Expires": "soon"}, 400, None),
         ("INVITE", {"body": b"<xml/>", "Content_Type": "text/xml"}, 415, ("Accept", "application/sdp")),
         ("INVITE", {"Contact": ""}, 400, None),
@@ -63,6 +63,34 @@ async def test_answered_without_a_trace(
         stage.advance()
         assert raw.received == []
     nothing_kept(stage)
+
+
+async def test_a_sips_uri_is_refused_while_there_is_no_tls(stage: Stage) -> None:
+    raw = stage.raw()
+    request = raw.request("INVITE", branch="a", body=SDP)
+    request.uri = request.uri.with_(scheme="sips")
+    raw.send(request)
+    assert only_response(stage, raw).status == 416
+    nothing_kept(stage)
+
+
+async def test_a_short_session_timer_for_a_caller_that_knows_none_is_borne(stage: Stage) -> None:
+    """RFC 4028 9: a proxy put it in, and the caller could not make sense of a 422."""
+    raw = stage.raw()
+    raw.send(raw.request("INVITE", branch="a", Session_Expires="60", body=SDP))
+    stage.advance()
+    assert raw.responses("INVITE", 200)
+
+
+async def test_a_response_meant_for_another_hop_is_dropped(stage: Stage) -> None:
+    raw = stage.raw(stage.alice)
+    alice = stage.alice.call(RAW)
+    stage.advance()
+    invite = raw.requests("INVITE")[0]
+    invite.headers.add("Via", "SIP/2.0/UDP 192.0.2.66;branch=z9hG4bKother")
+    raw.respond(invite, 486)
+    stage.advance()
+    assert alice.names == []
 
 
 async def test_session_timers_of_90_seconds_are_accepted(stage: Stage) -> None:
@@ -144,6 +172,24 @@ class TestScreen:
         host, port, transport, _ = stage.bob.__dict__["asked"][0]
         assert ((host, port), transport) == (RAW, "udp")
 
+    async def test_a_stranger_learns_nothing_from_other_refusals(self) -> None:
+        stage = await self.make(ScreenVerdict.FORBID)
+        raw = stage.raw()
+        raw.send(raw.request("INVITE", branch="a", Require="100rel", Max_Forwards="0"))
+        assert only_response(stage, raw).status == 403
+        nothing_kept(stage)
+
+    async def test_a_screen_that_fails_lets_nobody_in(self) -> None:
+        def screen(*_: object) -> ScreenVerdict:
+            raise RuntimeError("directory")
+
+        stage = await make_stage(screen=screen)
+        raw = stage.raw()
+        raw.send(raw.request("INVITE", branch="a", body=SDP))
+        stage.advance()
+        assert raw.received == []
+        nothing_kept(stage)
+
     async def test_silence_by_verdict(self) -> None:
         stage = await self.make(ScreenVerdict.DROP)
         raw = stage.raw()
@@ -179,6 +225,15 @@ class TestOverload:
         stage.advance()
         assert [response.status for response in raw.responses("INVITE")] == [180, 503]
         assert stage.bob.ua.sessions == 1
+
+    async def test_calls_that_are_up_can_end_in_an_overload(self) -> None:
+        stage = await make_stage(UserAgentSettings(max_transactions=1))
+        alice = stage.alice.call(stage.bob.address)
+        stage.advance()
+        alice.session.hangup()
+        stage.advance()
+        assert stage.bob.inbound[0].names[-1] == "Ended"
+        stage.finish()
 
 
 async def test_a_merged_request_is_refused(stage: Stage) -> None:

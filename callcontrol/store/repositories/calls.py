@@ -136,7 +136,7 @@ def delete(connection: Connection, call_sid: str) -> None:
 def get(connection: Connection, call_sid: str) -> CallRecord | None:
     """One call, of whichever account."""
     row = _BY_SID.first(connection, {"call_sid": call_sid})
-    return _record(row) if row is not None else None
+    return record_of(row) if row is not None else None
 
 
 def page(

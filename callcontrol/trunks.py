@@ -21,6 +21,7 @@ _MAX_TEXT_CHARACTERS: Final = 255
 _HOST_NAME: Final = re.compile(
     r"(?=.{1,253}\Z)(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*\.?", re.ASCII
 )
+_PREFIX: Final = re.compile(r"\+[1-9][0-9]{0,14}", re.ASCII)
 _CHOICES: Final = {
     "trunk_type": TRUNK_TYPES,
     "dtmf_type": DTMF_TYPES,
@@ -35,7 +36,7 @@ def check_carrier(carrier: Carrier) -> None:
     Raises:
         ValidationFailed: With every wrong field.
     """
-    errors = _text_errors(carrier)
+    errors = _text_errors(carrier) + _list_errors(carrier)
     if not carrier.name.strip():
         errors.append(FieldError("name", "must not be empty"))
     for name, choices in _CHOICES.items():
@@ -43,8 +44,6 @@ def check_carrier(carrier: Carrier) -> None:
             errors.append(FieldError(name, f"must be one of {', '.join(choices)}"))
     if carrier.register_transport not in (None, *REGISTER_TRANSPORTS):
         errors.append(FieldError("register_transport", f"must be one of {', '.join(REGISTER_TRANSPORTS)}"))
-    if not carrier.codecs or any(codec not in CODECS for codec in carrier.codecs):
-        errors.append(FieldError("codecs", f"must be some of {', '.join(CODECS)}"))
     for name in ("max_concurrent_calls", "max_cps"):
         if not _is_none_or_within(getattr(carrier, name), 1, 100_000):
             errors.append(FieldError(name, "must be 1 to 100000"))
@@ -53,6 +52,15 @@ def check_carrier(carrier: Carrier) -> None:
         errors.append(FieldError("register_username", message))
     if errors:
         raise ValidationFailed(errors)
+
+
+def _list_errors(carrier: Carrier) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if not carrier.codecs or any(codec not in CODECS for codec in carrier.codecs):
+        errors.append(FieldError("codecs", f"must be some of {', '.join(CODECS)}"))
+    if any(not _PREFIX.fullmatch(prefix) for prefix in carrier.prefixes):
+        errors.append(FieldError("prefixes", "must be beginnings of numbers in E.164, such as +9180"))
+    return errors
 
 
 def _text_errors(carrier: Carrier) -> list[FieldError]:

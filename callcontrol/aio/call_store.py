@@ -17,7 +17,7 @@ from sqlalchemy.engine import Connection
 from callcontrol.aio.database import Database, Operation
 from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.writer import Writer
-from callcontrol.errors import InsufficientBalance, NotFound
+from callcontrol.errors import Forbidden, InsufficientBalance, NotFound
 from callcontrol.models import CallFilter, CallRecord, Page, WebhookEvent
 from callcontrol.store.failures import is_transient
 from callcontrol.store.repositories import calls, deliveries, wallet
@@ -86,8 +86,10 @@ class CallStore:
     async def get(self, account_sid: str, call_sid: str) -> CallRecord:
         """One call of the account, in its newest state."""
         record = self._in_memory(call_sid) or await self._database.read(partial(_get, call_sid))
-        if record is None or record.account_sid != account_sid:
-            raise NotFound("There is no such call on the account.")
+        if record is None:
+            raise NotFound("There is no such call.")
+        if record.account_sid != account_sid:
+            raise Forbidden("The call belongs to another account.")
         return record
 
     async def list(self, account_sid: str, query: CallFilter, page: int, per_page: int) -> Page[CallRecord]:

@@ -98,6 +98,7 @@ carriers: Final = sa.Table(
     _text("diversion"),
     _text("dtmf_type", nullable=False),
     _text("codecs", nullable=False),
+    _text("prefixes", nullable=False),
     _text("srtp", nullable=False),
     _whole("max_concurrent_calls"),
     _whole("max_cps"),

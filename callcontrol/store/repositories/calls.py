@@ -163,6 +163,17 @@ def unfinished(connection: Connection, node: str) -> list[CallRecord]:
     return [_record(row) for row in rows]
 
 
+def count_unfinished(
+    connection: Connection, *, carrier_sid: str | None = None, gateway_sid: str | None = None
+) -> int:
+    """How many calls are up on a carrier or a gateway."""
+    column, value = (
+        (calls.c.carrier_sid, carrier_sid) if carrier_sid is not None else (calls.c.gateway_sid, gateway_sid)
+    )
+    wanted = sa.select(sa.func.count()).select_from(calls).where(calls.c.ended_at.is_(None), column == value)
+    return connection.scalar(wanted) or 0
+
+
 def _record(row: Row[Any]) -> CallRecord:
     return record_of(dict(zip(_NAMES, row, strict=True)))
 

@@ -116,6 +116,7 @@ def _carriers() -> None:
         sa.Column("diversion", sa.Text(), nullable=True),
         sa.Column("dtmf_type", sa.Text(), nullable=False),
         sa.Column("codecs", sa.Text(), nullable=False),
+        sa.Column("prefixes", sa.Text(), nullable=False),
         sa.Column("srtp", sa.Text(), nullable=False),
         sa.Column("max_concurrent_calls", sa.BigInteger(), nullable=True),
         sa.Column("max_cps", sa.BigInteger(), nullable=True),

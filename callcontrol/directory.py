@@ -71,6 +71,10 @@ class Directory:
         self._addresses = {host.lower(): tuple(found) for host, found in addresses.items()}
         self._index_sources()
 
+    def addresses(self) -> Mapping[str, tuple[str, ...]]:
+        """What named hosts resolved to last."""
+        return self._addresses
+
     def named_hosts(self) -> list[str]:
         """Hosts of inbound gateways that have to be resolved."""
         return sorted({item.host.lower() for item in self._inbound() if plain_address(item.host) is None})
@@ -107,21 +111,38 @@ class Directory:
         found = self._numbers.get(e164)
         return (found, found.binding) if found else None
 
+    def gateway_for_host(
+        self, account_sid: str, host: str, port: int | None = None
+    ) -> tuple[Carrier, Gateway] | None:
+        """The outbound gateway with a host, and port when given, of the account's own or the platform's."""
+        wanted = host.strip("[]").lower()
+        for owner in (account_sid, None):
+            for carrier, gateway in self._outbound.get(owner, ()):
+                if gateway.host.strip("[]").lower() == wanted and port in (None, gateway.port):
+                    return carrier, gateway
+        return None
+
     def outbound_route(
-        self, account_sid: str, from_number: str, carrier_sid: str | None = None
+        self,
+        account_sid: str,
+        from_number: str,
+        carrier_sid: str | None = None,
+        to_number: str | None = None,
     ) -> list[tuple[Carrier, Gateway]]:
         """
         The gateways to try, best first; empty when the call cannot leave.
 
         A platform number leaves through the carriers of the platform, the account's own number through its
         own, that of the number first. ``carrier_sid`` forces one carrier, of the account or the platform.
-        Within a carrier's rank the lower priority goes first; among equals the order is drawn by weight,
-        anew for every call.
+        Carriers with the longest prefix that ``to_number`` begins with exclude the others; those with
+        prefixes none of which it begins with are left out. The lower priority goes first; among equals the
+        order is drawn by weight, anew for every call.
         """
         number = self._numbers.get(from_number)
         home = number.carrier_sid if number and number.account_sid == account_sid else None
         if carrier_sid is None:
-            return self._ranked(self._outbound.get(account_sid if home else None, []), home)
+            usable = self._outbound.get(account_sid if home else None, [])
+            return self._ranked(serving(usable, to_number), home)
         carrier = self._carriers.get(carrier_sid)
         if carrier is None or carrier.account_sid not in (None, account_sid):
             return []
@@ -193,6 +214,22 @@ def plain_address(host: str) -> IPv4Address | IPv6Address | None:
     except AddressValueError:
         return None
     return address.ipv4_mapped or address
+
+
+def serving(
+    usable: Sequence[tuple[Carrier, Gateway]], to_number: str | None
+) -> list[tuple[Carrier, Gateway]]:
+    """Those whose carrier serves a number: by the longest prefix, else those that serve all numbers."""
+    lengths = [
+        max((len(prefix) for prefix in carrier.prefixes if (to_number or "").startswith(prefix)), default=-1)
+        if carrier.prefixes
+        else 0
+        for carrier, _ in usable
+    ]
+    longest = max(lengths, default=-1)
+    if longest < 0:
+        return []
+    return [item for item, length in zip(usable, lengths, strict=True) if length == longest]
 
 
 def draw_by_weight(

@@ -65,7 +65,8 @@ class CallRecords(Protocol):
         One call of the account, in its newest state.
 
         Raises:
-            NotFound: There is no such call on the account.
+            NotFound: There is no such call.
+            Forbidden: It is another account's.
         """
 
     async def list(self, account_sid: str, query: CallFilter, page: int, per_page: int) -> Page[CallRecord]:
@@ -149,8 +150,20 @@ class Routes(Protocol):
     def number(self, e164: str) -> tuple[PhoneNumber, Binding | None] | None:
         """The number and where its inbound calls go."""
 
+    def carrier(self, carrier_sid: str) -> Carrier | None:
+        """A carrier by its identifier."""
+
+    def gateway_for_host(
+        self, account_sid: str, host: str, port: int | None = None
+    ) -> tuple[Carrier, Gateway] | None:
+        """The outbound gateway with a host, and port when given, of the account's own or the platform's."""
+
     def outbound_route(
-        self, account_sid: str, from_number: str, carrier_sid: str | None = None
+        self,
+        account_sid: str,
+        from_number: str,
+        carrier_sid: str | None = None,
+        to_number: str | None = None,
     ) -> list[tuple[Carrier, Gateway]]:
         """The gateways to try, best first; empty when the call cannot leave."""
 

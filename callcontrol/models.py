@@ -202,7 +202,12 @@ class Wiring:
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """A trunk: the relation to one carrier; ``account_sid`` is None when the platform owns it."""
+    """
+    A trunk: the relation to one carrier; ``account_sid`` is None when the platform owns it.
+
+    With ``prefixes`` it serves numbers that begin with one of them and no others, and those before any
+    carrier that serves all numbers.
+    """
 
     carrier_sid: str
     account_sid: str | None
@@ -227,6 +232,7 @@ class Carrier:
     diversion: str | None = None
     dtmf_type: str = "rfc2833"
     codecs: tuple[str, ...] = ("PCMU", "PCMA")
+    prefixes: tuple[str, ...] = ()
     srtp: str = "off"
     max_concurrent_calls: int | None = None
     max_cps: int | None = None

@@ -1,4 +1,4 @@
-"""Ends for records whose call is gone: the process that ran it was killed, or the call failed for a defect."""
+"""Ends for records whose call is gone: its process was killed, or the call met a defect of ours."""
 
 from callcontrol.hangup import HangupCause
 from callcontrol.meter import Rates

@@ -24,12 +24,13 @@ _SIP = re.compile(
     r"(?:([^@:]+)(?::([^@]*))?@)?"  # user, password
     r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)"  # host
     r"(?::([0-9]{1,5}))?"  # port
-    r"(;[^?]*)?"  # parameters
+    r"(;[^?@]*)?"  # parameters; with an at sign in them it would be open where the host stands
     r"(?:\?([^@]*))?"  # header fields
 )
 _TEL = re.compile(r"([0-9A-Fa-f*#+().-]+)(;.*)?")
 _USER = re.compile(r"(?:[A-Za-z0-9_.!~*'()&=+$,;?/-]|%[0-9A-F]{2})+")
 _PASSWORD = re.compile(r"(?:[A-Za-z0-9_.!~*'()&=+$,-]|%[0-9A-Fa-f]{2})*")
+_PARAM_VALUE = re.compile(r'[^\x00-\x20\x7f;,"<>?@]*')
 _HEADERS = re.compile(r"(?:[A-Za-z0-9_.!~*'()\[\]/?:+$=&-]|%[0-9A-Fa-f]{2})*")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
@@ -81,6 +82,8 @@ class SipUri:
             raise InvalidValue("Malformed header fields of a URI")
         if self.params:
             check_params(self.params)
+            if not all(value is None or _PARAM_VALUE.fullmatch(value) for _, value in self.params):
+                raise InvalidValue("Malformed parameter of a URI")
 
     @classmethod
     def parse(cls, text: str) -> SipUri:
@@ -141,26 +144,30 @@ class SipUri:
 def _parse(text: str) -> SipUri:
     scheme, _, rest = text.partition(":")
     scheme = scheme.lower()
-    if scheme == "tel":
-        return _parse_tel(rest)
-    if scheme not in ("sip", "sips"):
-        raise ParseError("Unsupported URI scheme", 0, status=416)
-    match = _SIP.fullmatch(rest)
+    try:
+        if scheme == "tel":
+            return _parse_tel(rest)
+        if scheme in ("sip", "sips"):
+            return _parse_sip(scheme, rest)
+    except InvalidValue as error:
+        raise ParseError(str(error), len(scheme) + 1) from None
+    raise ParseError("Unsupported URI scheme", 0, status=416)
+
+
+def _parse_sip(scheme: str, text: str) -> SipUri:
+    match = _SIP.fullmatch(text)
     if match is None:
         raise ParseError("Malformed URI", len(scheme) + 1)
     user, password, host, port, params, headers = match.groups()
-    try:
-        return SipUri(
-            scheme,
-            None if user is None else _canonical_user(user),
-            password,
-            host.strip("[]").lower(),
-            None if port is None else int(port),
-            parse_params(params or ""),
-            headers,
-        )
-    except InvalidValue as error:
-        raise ParseError(str(error), len(scheme) + 1) from None
+    return SipUri(
+        scheme,
+        None if user is None else _canonical_user(user),
+        password,
+        host.strip("[]").lower(),
+        None if port is None else int(port),
+        parse_params(params or ""),
+        headers,
+    )
 
 
 def _parse_tel(text: str) -> SipUri:

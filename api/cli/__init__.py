@@ -14,6 +14,7 @@ from pathlib import Path
 
 from api.cli.parser import build_parser
 from api.config import ConfigError, load_settings
+from api.failures import StartFailed
 from callcontrol.errors import DomainError, ValidationFailed
 
 __all__ = ["main"]
@@ -40,6 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
     except DomainError as error:
         _complain(error.message)
+        return FAILED
+    except StartFailed as error:
+        _complain(str(error))
         return FAILED
     except OSError as error:
         _complain(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")

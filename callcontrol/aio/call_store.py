@@ -10,14 +10,14 @@ import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.database import Database, Operation
 from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.writer import Writer
-from callcontrol.errors import InsufficientBalance, NotFound
+from callcontrol.errors import Forbidden, InsufficientBalance, NotFound
 from callcontrol.models import CallFilter, CallRecord, Page, WebhookEvent
 from callcontrol.store.failures import is_transient
 from callcontrol.store.repositories import calls, deliveries, wallet
@@ -25,6 +25,9 @@ from callcontrol.store.repositories import calls, deliveries, wallet
 log = logging.getLogger(__name__)
 
 Row = Mapping[str, Any]
+
+# As many records as a transaction writes without keeping the event loop for more than a few milliseconds.
+_MANY: Final = 64
 
 
 class EventSink(Protocol):
@@ -47,6 +50,7 @@ class CallStore:
         self._node = node
         self._held = _Held()
         self._taken: _Held | None = None
+        self._careful = False
         writer.attach(self)
 
     async def insert(
@@ -57,7 +61,7 @@ class CallStore:
         rows = self._events.rows(events)
         await self._writer.commit(
             partial(_insert, calls.row_of(record), rows, reserve_paise, record.created_at),
-            undo=partial(_take_back, record.account_sid, record.call_sid, rows, record.created_at),
+            undo=partial(_take_back, record.call_sid, rows, record.created_at),
         )
         self._events.committed(events)
 
@@ -65,7 +69,7 @@ class CallStore:
         """Have the record's state written soon, with the events in the same transaction."""
         self._held.records[record.call_sid] = record
         self._held.events.extend(events)
-        self._writer.touch()
+        self._writer.touch(now=len(self._held.records) >= _MANY)
 
     def finish(
         self, record: CallRecord, *, charge_paise: int = 0, events: Sequence[WebhookEvent] = ()
@@ -82,8 +86,10 @@ class CallStore:
     async def get(self, account_sid: str, call_sid: str) -> CallRecord:
         """One call of the account, in its newest state."""
         record = self._in_memory(call_sid) or await self._database.read(partial(_get, call_sid))
-        if record is None or record.account_sid != account_sid:
-            raise NotFound("There is no such call on the account.")
+        if record is None:
+            raise NotFound("There is no such call.")
+        if record.account_sid != account_sid:
+            raise Forbidden("The call belongs to another account.")
         return record
 
     async def list(self, account_sid: str, query: CallFilter, page: int, per_page: int) -> Page[CallRecord]:
@@ -116,11 +122,13 @@ class CallStore:
         taken, self._held = self._held, _Held()
         self._taken = taken
         rows = [calls.row_of(record) for record in taken.records.values()]
-        return partial(_write, rows, taken.charges, self._events.rows(taken.events), utc_now())
+        write = _write_each if self._careful else _write_all
+        return partial(write, rows, taken.charges, self._events.rows(taken.events), utc_now())
 
     def written(self, result: dict[str, int]) -> None:
         """The state is durable; ``result`` is what each settled call was charged."""
         taken, self._taken = self._taken, None
+        self._careful = False
         if taken is None:
             return
         for call_sid, charged_paise in result.items():
@@ -134,9 +142,11 @@ class CallStore:
             self._held = taken.followed_by(self._held)
 
     def refused(self, error: Exception) -> None:
-        """The operation failed as a whole, which it is written not to do."""
-        log.error("call records could not be written", exc_info=error)
-        self._taken = None
+        """Something in it cannot be stored, ever: write each row apart, so that the others are."""
+        log.error("call records could not be written together", exc_info=error)
+        self._careful = True
+        self.give_back()
+        self._writer.touch()
 
 
 class _Held:
@@ -163,38 +173,19 @@ class _Held:
 def _insert(
     row: Row, events: Sequence[Row], reserve_paise: int, now: datetime, connection: Connection
 ) -> InsufficientBalance | None:
-    if reserve_paise:
-        refusal = wallet.reserve(connection, row["account_sid"], row["call_sid"], reserve_paise, now)
-        if refusal is not None:
-            return refusal
+    # A reserve of nothing is opened too: it is what makes the settlement happen once.
+    refusal = wallet.reserve(connection, row["account_sid"], row["call_sid"], reserve_paise, now)
+    if refusal is not None:
+        return refusal
     calls.insert(connection, row)
     deliveries.insert(connection, events)
     return None
 
 
-def _take_back(
-    account_sid: str, call_sid: str, events: Sequence[Row], now: datetime, connection: Connection
-) -> None:
-    wallet.settle(connection, account_sid, call_sid, 0, now)
+def _take_back(call_sid: str, events: Sequence[Row], now: datetime, connection: Connection) -> None:
+    wallet.settle(connection, call_sid, 0, now)
     calls.delete(connection, call_sid)
     deliveries.withdraw(connection, [event["delivery_id"] for event in events])
-
-
-def _write(
-    rows: list[dict[str, Any]],
-    charges: Mapping[str, int],
-    events: Sequence[Row],
-    now: datetime,
-    connection: Connection,
-) -> dict[str, int]:
-    try:
-        with connection.begin_nested():
-            return _write_all(rows, charges, events, now, connection)
-    except Exception as error:
-        if is_transient(error):
-            raise
-        log.error("a call record is not storable, writing each apart", exc_info=error)
-    return _write_each(rows, charges, events, now, connection)
 
 
 def _write_all(
@@ -209,7 +200,7 @@ def _write_all(
         call_sid = row["call_sid"]
         if call_sid in charges:
             row["price_paise"] = charged[call_sid] = wallet.settle(
-                connection, row["account_sid"], call_sid, charges[call_sid], now
+                connection, call_sid, charges[call_sid], now
             )
     calls.update(connection, rows)
     deliveries.insert(connection, events)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from callcontrol.aio.audio_source import AudioSource
+from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.call_runner import CallRunner
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.tokens import new_id, utc_now
@@ -196,9 +197,7 @@ class CallControl:
             self._services.calls.finish(
                 record, charge_paise=charge_paise, events=[event] if event is not None else []
             )
-            log.warning(
-                "call %s was cut off by a restart", record.call_sid, extra={"call_sid": record.call_sid}
-            )
+            CallLog(record.call_sid).warning("was cut off by a restart")
         await self._services.calls.flush()
 
     # --- figures --------------------------------------------------------------------------------------------
@@ -363,7 +362,7 @@ class CallControl:
             request_user=request.uri.user or "",
             to_user=request.to.uri.user or "",
             from_user=request.from_.uri.user or "",
-            headers=request.headers.items() if self.settings.forwarded_headers else (),
+            headers=tuple(request.headers.items()) if self.settings.forwarded_headers else (),
         )
         return receive(
             invitation,

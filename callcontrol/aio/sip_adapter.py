@@ -228,7 +228,7 @@ def _offered(leg: LegId, event: OfferReceived) -> Event:
 
 
 def _info(leg: LegId, event: InfoReceived) -> Event | None:
-    """Digits in INFO, as ``application/dtmf-relay`` and ``application/dtmf`` have them; others are not ours."""
+    """Digits in INFO, of ``application/dtmf-relay`` and ``application/dtmf``; others are not ours."""
     kind = event.content_type.partition(";")[0].strip().lower()
     text = event.body[:256].decode("ascii", "replace")
     if kind == "application/dtmf-relay":

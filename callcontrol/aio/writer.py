@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-_FIRST_RETRY_S: Final = 0.02
+_FIRST_RETRY_S: Final = 0.005
 _LAST_RETRY_S: Final = 1.0
 
 
@@ -36,7 +36,7 @@ class WriterSettings:
     How the writer trades delay for work.
 
     Attributes:
-        lazy_s: How long queued state may wait for company before it is written.
+        lazy_s: How long the state of a source may wait to be written together with more of it.
         patience_s: How long the database may fail before waiting requests are refused.
         timeout_s: How long one request waits in all.
         max_waiting: Requests that may wait; more are refused.
@@ -44,7 +44,7 @@ class WriterSettings:
         node: The name under which the writer tries whether the database takes writes again.
     """
 
-    lazy_s: float = 0.05
+    lazy_s: float = 0.1
     patience_s: float = 2.0
     timeout_s: float = 10.0
     max_waiting: int = 5000
@@ -108,6 +108,7 @@ class Writer:
         self._sources: list[Source] = []
         self._wake = asyncio.Event()
         self._lazy: asyncio.TimerHandle | None = None
+        self._sources_due = False
         self._task: asyncio.Task[None] | None = None
         self._closing = False
         self._failing_since: float | None = None
@@ -138,11 +139,13 @@ class Writer:
         self._task = None
         self._cancel_lazy()
 
-    def touch(self) -> None:
-        """A source has something to write, soon."""
-        if self._lazy is None and self._task is not None:
+    def touch(self, *, now: bool = False) -> None:
+        """A source has something to write, soon; or now, when it has much."""
+        if now:
+            self._ask_sources()
+        elif self._lazy is None and not self._sources_due and self._task is not None:
             loop = asyncio.get_running_loop()
-            self._lazy = loop.call_later(self._settings.lazy_s, self._wake.set)
+            self._lazy = loop.call_later(self._settings.lazy_s, self._ask_sources)
 
     async def commit(
         self, operation: Callable[[Connection], T | DomainError], *, undo: Operation[Any] | None = None
@@ -187,14 +190,19 @@ class Writer:
 
     async def flush(self) -> None:
         """Wait until all that was handed over before this is durable."""
+        self._ask_sources()
         await self.commit(_nothing)
+
+    def _ask_sources(self) -> None:
+        self._sources_due = True
+        self._cancel_lazy()
+        self._wake.set()
 
     async def _run(self) -> None:
         while True:
             if not self._closing:
                 await self._wake.wait()
             self._wake.clear()
-            self._cancel_lazy()
             batch, sources = self._assemble()
             if batch or sources:
                 await self._write(batch, sources)
@@ -214,6 +222,9 @@ class Writer:
         if self._queue:
             self._wake.set()
         sources: list[tuple[Source, Operation[Any]]] = []
+        if not (self._sources_due or self._closing):
+            return batch, sources
+        self._sources_due = False
         for source in self._sources:
             operation = source.take()
             if operation is not None:
@@ -229,6 +240,7 @@ class Writer:
             self._queue.extendleft(reversed(batch))
             for source, _ in sources:
                 source.give_back()
+            self._sources_due = self._sources_due or bool(sources)
             return
         self._recovered()
         self.stats.transactions += 1
@@ -280,14 +292,15 @@ class Writer:
         now = asyncio.get_running_loop().time()
         if self._failing_since is None:
             self._failing_since = now
-            log.warning("writing to the database failed, trying again: %s", error)
+            # Another process that holds the lock for a moment is nothing to warn of.
+            log.info("writing to the database failed, trying again: %s", error)
         if not self._refusing and now - self._failing_since >= self._settings.patience_s:
             self._refusing = True
             log.error("the database has been failing for %.1f s: %s", now - self._failing_since, error)
 
     def _recovered(self) -> None:
         if self._failing_since is not None:
-            log.warning("the database takes writes again")
+            log.log(logging.WARNING if self._refusing else logging.INFO, "the database takes writes again")
         self._failing_since = None
         self._refusing = False
         self._retry_s = _FIRST_RETRY_S

@@ -34,11 +34,9 @@ def is_transient(error: BaseException) -> bool:
     """
     if isinstance(error, PoolTimeout | OSError | TimeoutError):
         return True
-    if not isinstance(error, DBAPIError):
-        return False
-    if error.connection_invalidated:
+    if isinstance(error, DBAPIError) and error.connection_invalidated:
         return True
-    cause: BaseException | None = error.orig
+    cause: BaseException | None = error.orig if isinstance(error, DBAPIError) else error
     while cause is not None:
         code = getattr(cause, "sqlite_errorcode", None)
         if code is not None:
@@ -48,6 +46,8 @@ def is_transient(error: BaseException) -> bool:
             return str(state).startswith(_SQLSTATE_TRANSIENT)
         if isinstance(cause, OSError):
             return True
+        # asyncpg reports a connection that is gone without a state: an interface error.
+        if type(cause).__name__ in ("InterfaceError", "ConnectionDoesNotExistError"):
+            return True
         cause = cause.__cause__
-    # asyncpg reports a connection that is gone without a state: an interface error.
-    return type(error).__name__ == "InterfaceError"
+    return False

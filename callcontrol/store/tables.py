@@ -98,6 +98,7 @@ carriers: Final = sa.Table(
     _text("diversion"),
     _text("dtmf_type", nullable=False),
     _text("codecs", nullable=False),
+    _text("prefixes", nullable=False),
     _text("srtp", nullable=False),
     _whole("max_concurrent_calls"),
     _whole("max_cps"),
@@ -230,8 +231,11 @@ wallets: Final = sa.Table(
     # The last line of defence: no statement, however wrong, can spend a rupee twice.
     sa.CheckConstraint("reserved_paise >= 0", name="reserved"),
     sa.CheckConstraint("balance_paise >= reserved_paise", name="balance"),
+    sqlite_with_rowid=False,
 )
 
+# Only what is held now: a settlement deletes the row, so however many calls there were the table fits a page
+# or two, and a restart finds what it has to reconcile without searching.
 reserves: Final = sa.Table(
     "reserves",
     metadata,
@@ -239,14 +243,7 @@ reserves: Final = sa.Table(
     _account(),
     _whole("amount_paise", nullable=False),
     _whole("created_at", nullable=False),
-    _whole("settled_at"),
-    _whole("charged_paise"),
-)
-sa.Index(
-    "ix_reserves_open",
-    reserves.c.created_at,
-    sqlite_where=reserves.c.settled_at.is_(None),
-    postgresql_where=reserves.c.settled_at.is_(None),
+    sqlite_with_rowid=False,
 )
 
 ledger: Final = sa.Table(
@@ -260,10 +257,24 @@ ledger: Final = sa.Table(
     _text("reference"),
     _text("note"),
     _whole("created_at", nullable=False),
-    # A top-up that is repeated with the same reference is the same top-up; NULLs are all different.
-    sa.UniqueConstraint("account_sid", "reference"),
 )
-sa.Index("ix_ledger_account_sid_created_at", ledger.c.account_sid, ledger.c.created_at)
+sa.Index("ix_ledger_account_sid", ledger.c.account_sid, ledger.c.entry_id)
+# A call is charged once, and a top-up that is repeated with the same reference is the same top-up.
+sa.Index(
+    "uq_ledger_call_sid",
+    ledger.c.call_sid,
+    unique=True,
+    sqlite_where=ledger.c.call_sid.is_not(None),
+    postgresql_where=ledger.c.call_sid.is_not(None),
+)
+sa.Index(
+    "uq_ledger_reference",
+    ledger.c.account_sid,
+    ledger.c.reference,
+    unique=True,
+    sqlite_where=ledger.c.reference.is_not(None),
+    postgresql_where=ledger.c.reference.is_not(None),
+)
 
 deliveries: Final = sa.Table(
     "webhook_deliveries",

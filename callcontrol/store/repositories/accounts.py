@@ -41,6 +41,11 @@ def every(connection: Connection) -> list[Account]:
     return [_account(row) for row in connection.execute(sa.select(accounts).order_by(accounts.c.created_at))]
 
 
+def any_exists(connection: Connection) -> bool:
+    """Whether there is an account at all."""
+    return connection.scalar(sa.select(accounts.c.account_sid).limit(1)) is not None
+
+
 def changed_since(connection: Connection, seen: int) -> Iterator[Account]:
     """Accounts changed after a revision of the directory."""
     for row in connection.execute(sa.select(accounts).where(accounts.c.revision > seen)):
@@ -63,14 +68,14 @@ def insert_key(connection: Connection, key: ApiKey, key_hash: str) -> None:
     )
 
 
-def key_by_hash(connection: Connection, key_hash: str) -> tuple[ApiKey, bool] | None:
-    """The key with a hash, and whether its account is active."""
+def key_by_hash(connection: Connection, key_hash: str) -> tuple[ApiKey, str, bool] | None:
+    """The key with a hash, the hash as it is stored, and whether the key's account is active."""
     row = connection.execute(
         sa.select(api_keys, accounts.c.is_active)
         .join(accounts, accounts.c.account_sid == api_keys.c.account_sid)
         .where(api_keys.c.key_hash == key_hash)
     ).first()
-    return (_key(row), bool(row.is_active)) if row is not None else None
+    return (_key(row), row.key_hash, bool(row.is_active)) if row is not None else None
 
 
 def keys_of(connection: Connection, account_sid: str) -> list[ApiKey]:

@@ -136,7 +136,7 @@ def delete(connection: Connection, call_sid: str) -> None:
 def get(connection: Connection, call_sid: str) -> CallRecord | None:
     """One call, of whichever account."""
     row = _BY_SID.first(connection, {"call_sid": call_sid})
-    return _record(row) if row is not None else None
+    return record_of(row) if row is not None else None
 
 
 def page(
@@ -161,6 +161,17 @@ def unfinished(connection: Connection, node: str) -> list[CallRecord]:
         sa.select(calls).where(calls.c.ended_at.is_(None), calls.c.node == node).order_by(calls.c.created_at)
     )
     return [_record(row) for row in rows]
+
+
+def count_unfinished(
+    connection: Connection, *, carrier_sid: str | None = None, gateway_sid: str | None = None
+) -> int:
+    """How many calls are up on a carrier or a gateway."""
+    column, value = (
+        (calls.c.carrier_sid, carrier_sid) if carrier_sid is not None else (calls.c.gateway_sid, gateway_sid)
+    )
+    wanted = sa.select(sa.func.count()).select_from(calls).where(calls.c.ended_at.is_(None), column == value)
+    return connection.scalar(wanted) or 0
 
 
 def _record(row: Row[Any]) -> CallRecord:

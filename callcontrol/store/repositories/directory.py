@@ -32,7 +32,7 @@ def next_revision(connection: Connection) -> int:
 def revision(connection: Connection) -> int:
     """The revision of the last committed change."""
     row = _READ.first(connection, {})
-    return 0 if row is None else int(row[0])
+    return 0 if row is None else int(row["revision"])
 
 
 def changes_since(connection: Connection, seen: int) -> Changes:

@@ -65,16 +65,16 @@ def begin(
             "created_at": to_micros(now),
         },
     )
-    if claimed.rowcount == 1:
+    if claimed == 1:
         return None
     row = _FIND.first(connection, names)
     if row is None:
         return IdempotencyConflict("The key is being released by another request; try again.")
-    if row.endpoint != endpoint or row.body_hash != body_hash:
+    if row["endpoint"] != endpoint or row["body_hash"] != body_hash:
         return IdempotencyConflict("This Idempotency-Key was used for another request; use a new one.")
-    if row.status is None:
+    if row["status"] is None:
         return IdempotencyConflict("The first request with this Idempotency-Key is still running; try later.")
-    return StoredReply(status=row.status, body=bytes(row.body))
+    return StoredReply(status=row["status"], body=bytes(row["body"]))
 
 
 def complete(connection: Connection, key: tuple[str, str], reply: StoredReply) -> None:

@@ -60,11 +60,19 @@ def by_number(connection: Connection, number: str) -> PhoneNumber | None:
 
 
 def page(
-    connection: Connection, account_sid: str, filters: Mapping[str, str], *, offset: int, limit: int
+    connection: Connection,
+    account_sid: str,
+    filters: Mapping[str, str],
+    *,
+    prefix: str | None = None,
+    offset: int,
+    limit: int,
 ) -> tuple[list[PhoneNumber], int]:
     """A stretch of the account's numbers, newest first, and how many there are."""
     conditions = [phone_numbers.c.account_sid == account_sid, _LIVE]
     conditions += [phone_numbers.c[name] == value for name, value in filters.items()]
+    if prefix is not None:
+        conditions.append(phone_numbers.c.number.startswith(prefix, autoescape=True))
     total = connection.scalar(sa.select(sa.func.count()).select_from(phone_numbers).where(*conditions)) or 0
     rows = connection.execute(
         sa.select(phone_numbers)

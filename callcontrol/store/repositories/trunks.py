@@ -14,7 +14,7 @@ from callcontrol.store.values import to_micros, to_moment
 
 _CARRIER_FIELDS: Final = tuple(item.name for item in fields(Carrier))
 _GATEWAY_FIELDS: Final = tuple(item.name for item in fields(Gateway))
-_CONVERTED: Final = frozenset({"codecs", "created_at", "updated_at"})
+_CONVERTED: Final = frozenset({"codecs", "prefixes", "created_at", "updated_at"})
 
 
 def insert_carrier(connection: Connection, carrier: Carrier, revision: int) -> None:
@@ -117,6 +117,7 @@ def _row(item: Carrier | Gateway, names: tuple[str, ...]) -> dict[str, Any]:
     row["updated_at"] = to_micros(item.updated_at)
     if isinstance(item, Carrier):
         row["codecs"] = ",".join(item.codecs)
+        row["prefixes"] = ",".join(item.prefixes)
     return row
 
 
@@ -125,6 +126,7 @@ def _carrier(row: Row[Any]) -> Carrier:
     return Carrier(
         **values,
         codecs=tuple(row.codecs.split(",")) if row.codecs else (),
+        prefixes=tuple(row.prefixes.split(",")) if row.prefixes else (),
         created_at=to_moment(row.created_at),
         updated_at=to_moment(row.updated_at),
     )

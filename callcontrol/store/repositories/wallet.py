@@ -7,10 +7,10 @@ be parted by another writer. A call has one reserve, which is settled once.
 """
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from callcontrol.errors import InsufficientBalance, NotFound
 from callcontrol.models import LedgerEntry, Reserve, Wallet
@@ -28,16 +28,17 @@ _HOLD: Final = Statement(
     .where(_ACCOUNT, wallets.c.balance_paise - wallets.c.reserved_paise >= _AMOUNT)
     .values(reserved_paise=wallets.c.reserved_paise + _AMOUNT, updated_at=_NOW)
 )
-_OPEN: Final = insert_into(reserves)
+_OPEN: Final = insert_into(reserves, ignore_conflict=True)
 # FOR UPDATE has a database with row locks hold the row (SQLite leaves it out: it has one writer anyway), so
 # that what was read is still true when it is acted upon.
 _RESERVE: Final = Statement(sa.select(reserves).where(_CALL).with_for_update())
-_RAISE: Final = Statement(sa.update(reserves).where(_CALL).values(amount_paise=_AMOUNT))
 _WALLET: Final = Statement(sa.select(wallets).where(_ACCOUNT).with_for_update())
+_RAISE: Final = Statement(sa.update(reserves).where(_CALL).values(amount_paise=_AMOUNT))
 _CLOSE: Final = Statement(
-    sa.update(reserves)
-    .where(_CALL, reserves.c.settled_at.is_(None))
-    .values(settled_at=_NOW, charged_paise=sa.bindparam("charge_paise", type_=sa.BigInteger))
+    sa.delete(reserves).where(_CALL).returning(reserves.c.account_sid, reserves.c.amount_paise)
+)
+_CHARGED: Final = Statement(
+    sa.select(ledger.c.amount_paise).where(ledger.c.call_sid == sa.bindparam("call_sid"))
 )
 _TAKE: Final = Statement(
     sa.update(wallets)
@@ -105,24 +106,25 @@ def top_up(
 def reserve(
     connection: Connection, account_sid: str, call_sid: str, amount_paise: int, now: datetime
 ) -> InsufficientBalance | None:
-    """Hold money for a call; the refusal is returned, before anything was written."""
-    if _RESERVE.first(connection, {"call_sid": call_sid}) is not None:
-        return None
+    """
+    Hold money for a call, which may be nothing; the refusal is returned, before anything was written.
+
+    A call that has an open reserve keeps it as it is.
+    """
     micros = to_micros(now)
-    held = _HOLD.run(connection, {"account_sid": account_sid, "amount_paise": amount_paise, "now": micros})
-    if held.rowcount != 1:
-        return short_of(amount_paise)
-    _OPEN.run(
-        connection,
-        {
-            "call_sid": call_sid,
-            "account_sid": account_sid,
-            "amount_paise": amount_paise,
-            "created_at": micros,
-            "settled_at": None,
-            "charged_paise": None,
-        },
-    )
+    wanted = {
+        "call_sid": call_sid,
+        "account_sid": account_sid,
+        "amount_paise": amount_paise,
+        "created_at": micros,
+        "now": micros,
+    }
+    if amount_paise and _HOLD.run(connection, wanted) != 1:
+        # Nothing was taken; a call that has its reserve already needs nothing either.
+        held = _RESERVE.first(connection, {"call_sid": call_sid})
+        return short_of(amount_paise) if held is None else None
+    if _OPEN.run(connection, wanted) != 1 and amount_paise:
+        _TAKE.run(connection, {**wanted, "charge_paise": 0})
     return None
 
 
@@ -130,82 +132,49 @@ def extend(
     connection: Connection, call_sid: str, total_paise: int, now: datetime
 ) -> InsufficientBalance | NotFound | None:
     """Raise a reserve to a total; the refusal is returned, before anything was written."""
-    row = _RESERVE.first(connection, {"call_sid": call_sid})
-    if row is None or row.settled_at is not None:
+    held = _RESERVE.first(connection, {"call_sid": call_sid})
+    if held is None:
         return NotFound("The call has no open reserve; reserve before extending.")
-    more_paise = total_paise - row.amount_paise
+    more_paise = total_paise - held["amount_paise"]
     if more_paise <= 0:
         return None
-    held = _HOLD.run(
-        connection, {"account_sid": row.account_sid, "amount_paise": more_paise, "now": to_micros(now)}
-    )
-    if held.rowcount != 1:
+    taken = {"account_sid": held["account_sid"], "amount_paise": more_paise, "now": to_micros(now)}
+    if _HOLD.run(connection, taken) != 1:
         return short_of(more_paise)
     _RAISE.run(connection, {"call_sid": call_sid, "amount_paise": total_paise})
     return None
 
 
-def settle(connection: Connection, account_sid: str, call_sid: str, charge_paise: int, now: datetime) -> int:
+def settle(connection: Connection, call_sid: str, charge_paise: int, now: datetime) -> int:
     """
     Charge a call, release what is left of its reserve, and return what was charged.
 
-    A call without a reserve is charged too, from what is available. A call that was settled before is left
-    as it is.
+    What closes the reserve also charges, so a call can be charged once: without an open reserve nothing
+    is taken, and what the call was charged before is returned.
     """
-    row = _RESERVE.first(connection, {"call_sid": call_sid})
-    if row is not None and row.settled_at is not None:
-        return int(row.charged_paise)
-    if row is None and charge_paise == 0:
-        return 0
-    return _charge(connection, row, (account_sid, call_sid), charge_paise, to_micros(now))
-
-
-def _charge(
-    connection: Connection, row: Row[Any] | None, call: tuple[str, str], charge_paise: int, micros: int
-) -> int:
-    account_sid, call_sid = call if row is None else (row.account_sid, call[1])
-    held_paise = 0 if row is None else int(row.amount_paise)
+    held = _CLOSE.first(connection, {"call_sid": call_sid})
+    if held is None:
+        entry = _CHARGED.first(connection, {"call_sid": call_sid})
+        return 0 if entry is None else -int(entry["amount_paise"])
+    account_sid, held_paise = held["account_sid"], held["amount_paise"]
     if charge_paise > held_paise:
         charge_paise = min(charge_paise, held_paise + _available(connection, account_sid))
-    if row is None:
-        # A settled reserve of nothing is what makes the second settlement of this call do nothing.
-        _OPEN.run(
-            connection,
-            {
-                "call_sid": call_sid,
-                "account_sid": account_sid,
-                "amount_paise": 0,
-                "created_at": micros,
-                "settled_at": micros,
-                "charged_paise": charge_paise,
-            },
-        )
-    else:
-        _CLOSE.run(connection, {"call_sid": call_sid, "charge_paise": charge_paise, "now": micros})
-    _TAKE.run(
-        connection,
-        {
-            "account_sid": account_sid,
-            "charge_paise": charge_paise,
-            "amount_paise": held_paise,
-            "now": micros,
-        },
-    )
+    micros = to_micros(now)
+    taken = {"charge_paise": charge_paise, "amount_paise": held_paise, "now": micros}
+    _TAKE.run(connection, {"account_sid": account_sid, **taken})
     if charge_paise:
         _enter(connection, account_sid, "charge", -charge_paise, micros, call_sid=call_sid)
     return charge_paise
 
 
 def _available(connection: Connection, account_sid: str) -> int:
-    row = _WALLET.first(connection, {"account_sid": account_sid})
-    return 0 if row is None else int(row.balance_paise - row.reserved_paise)
+    wallet = _WALLET.first(connection, {"account_sid": account_sid})
+    return 0 if wallet is None else int(wallet["balance_paise"] - wallet["reserved_paise"])
 
 
 def open_reserves(connection: Connection) -> list[Reserve]:
-    """Reserves that were never settled, oldest first."""
-    rows = connection.execute(
-        sa.select(reserves).where(reserves.c.settled_at.is_(None)).order_by(reserves.c.created_at)
-    )
+    """Reserves that no settlement has closed, oldest first."""
+    rows = connection.execute(sa.select(reserves).order_by(reserves.c.created_at))
     return [
         Reserve(row.call_sid, row.account_sid, row.amount_paise, to_moment(row.created_at)) for row in rows
     ]

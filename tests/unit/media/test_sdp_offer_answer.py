@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from media.sdp import (
-    Direction,
     LocalMedia,
     MediaDescription,
     NegotiationError,
@@ -19,7 +18,7 @@ from media.sdp import (
     make_offer,
     revise,
 )
-from media.types import RemoteMedia
+from media.types import Direction, RemoteMedia
 
 LOCAL = LocalMedia("192.0.2.10", 20_000, session_id=99)
 
@@ -257,6 +256,7 @@ def test_an_answer_is_taken_as_it_is_meant() -> None:
         ptime_ms=30,
         dtmf_payload_type=96,
         direction="sendonly",
+        dtmf_receive_payload_type=101,
     )
     assert not negotiated.held
 

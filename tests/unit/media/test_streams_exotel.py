@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from media.streams import (
@@ -393,6 +393,7 @@ WRITES = st.one_of(
 )
 
 
+@settings(max_examples=500)
 @given(
     st.sampled_from([8000, 16_000]),
     st.dictionaries(NAMES, NAMES, max_size=3),

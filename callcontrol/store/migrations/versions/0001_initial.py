@@ -116,6 +116,7 @@ def _carriers() -> None:
         sa.Column("diversion", sa.Text(), nullable=True),
         sa.Column("dtmf_type", sa.Text(), nullable=False),
         sa.Column("codecs", sa.Text(), nullable=False),
+        sa.Column("prefixes", sa.Text(), nullable=False),
         sa.Column("srtp", sa.Text(), nullable=False),
         sa.Column("max_concurrent_calls", sa.BigInteger(), nullable=True),
         sa.Column("max_cps", sa.BigInteger(), nullable=True),
@@ -273,6 +274,7 @@ def _wallets() -> None:
             ["account_sid"], ["accounts.account_sid"], name=op.f("fk_wallets_account_sid")
         ),
         sa.PrimaryKeyConstraint("account_sid", name=op.f("pk_wallets")),
+        sqlite_with_rowid=False,
     )
 
 
@@ -283,20 +285,11 @@ def _reserves() -> None:
         sa.Column("account_sid", sa.Text(), nullable=False),
         sa.Column("amount_paise", sa.BigInteger(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.Column("settled_at", sa.BigInteger(), nullable=True),
-        sa.Column("charged_paise", sa.BigInteger(), nullable=True),
         sa.ForeignKeyConstraint(
             ["account_sid"], ["accounts.account_sid"], name=op.f("fk_reserves_account_sid")
         ),
         sa.PrimaryKeyConstraint("call_sid", name=op.f("pk_reserves")),
-    )
-    op.create_index(
-        "ix_reserves_open",
-        "reserves",
-        ["created_at"],
-        unique=False,
-        sqlite_where=sa.text("settled_at IS NULL"),
-        postgresql_where=sa.text("settled_at IS NULL"),
+        sqlite_with_rowid=False,
     )
 
 
@@ -315,9 +308,24 @@ def _ledger() -> None:
             ["account_sid"], ["accounts.account_sid"], name=op.f("fk_ledger_account_sid")
         ),
         sa.PrimaryKeyConstraint("entry_id", name=op.f("pk_ledger")),
-        sa.UniqueConstraint("account_sid", "reference", name=op.f("uq_ledger_account_sid_reference")),
     )
-    op.create_index("ix_ledger_account_sid_created_at", "ledger", ["account_sid", "created_at"], unique=False)
+    op.create_index("ix_ledger_account_sid", "ledger", ["account_sid", "entry_id"], unique=False)
+    op.create_index(
+        "uq_ledger_call_sid",
+        "ledger",
+        ["call_sid"],
+        unique=True,
+        sqlite_where=sa.text("call_sid IS NOT NULL"),
+        postgresql_where=sa.text("call_sid IS NOT NULL"),
+    )
+    op.create_index(
+        "uq_ledger_reference",
+        "ledger",
+        ["account_sid", "reference"],
+        unique=True,
+        sqlite_where=sa.text("reference IS NOT NULL"),
+        postgresql_where=sa.text("reference IS NOT NULL"),
+    )
 
 
 def _webhook_deliveries() -> None:

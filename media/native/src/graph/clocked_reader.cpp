@@ -10,7 +10,6 @@ namespace {
 /// So many late packets in a row mean that the delay has changed, not that packets lag.
 constexpr int max_late_run = 5;
 constexpr std::uint32_t trim_interval_samples = 16000;
-constexpr std::uint32_t trim_step_samples = 80;
 /// Depth beyond the target that is put up with.
 constexpr std::int32_t slack_samples = 240;
 
@@ -55,11 +54,9 @@ void ClockedReader::trim(std::uint32_t pulled_samples) {
     shallowest_ = std::min(shallowest_, ring_.ahead());
     since_trim_ += pulled_samples;
     if (since_trim_ < trim_interval_samples) return;
-    const auto limit = static_cast<std::int32_t>(target_samples_) + slack_samples;
-    if (shallowest_ > limit) {
-        std::int16_t skipped[trim_step_samples];
-        ring_.read(skipped);
-    }
+    // Depth that was never needed for so long is delay without a use.
+    const std::int32_t excess = shallowest_ - static_cast<std::int32_t>(target_samples_);
+    if (excess > slack_samples) ring_.skip(static_cast<std::uint32_t>(excess));
     since_trim_ = 0;
     shallowest_ = std::numeric_limits<std::int32_t>::max();
 }

@@ -26,7 +26,7 @@ void PlaybackQueue::pull(std::span<std::int16_t> out) {
     while (!out.empty() && first_ != nullptr) {
         const std::size_t left = first_->size_samples() - position_samples_;
         const std::size_t count = std::min(left, out.size());
-        std::memcpy(out.data(), first_->bytes.data() + 2 * position_samples_, 2 * count);
+        if (count != 0) std::memcpy(out.data(), first_->bytes.data() + 2 * position_samples_, 2 * count);
         out = out.subspan(count);
         position_samples_ += count;
         if (position_samples_ < first_->size_samples()) continue;

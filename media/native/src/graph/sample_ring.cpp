@@ -38,10 +38,21 @@ std::uint32_t SampleRing::read(std::span<std::int16_t> out) {
         place = absent;
         ++position_;
     }
+    settle();
+    return present;
+}
+
+void SampleRing::skip(std::uint32_t samples) {
+    for (std::uint32_t n = 0; n < samples; ++n) {
+        samples_[position_++ & mask] = absent;
+    }
+    settle();
+}
+
+void SampleRing::settle() {
     if (static_cast<std::int32_t>(gap_ - position_) < 0) gap_ = position_;
     // Reading past the newest audio takes the end along.
     if (ahead() < 0) end_ = position_;
-    return present;
 }
 
 std::uint32_t SampleRing::contiguous() {

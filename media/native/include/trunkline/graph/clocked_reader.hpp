@@ -10,7 +10,7 @@ namespace trunkline::graph {
 /// A fixed jitter buffer for a consumer with a clock of its own (a recorder, a mixer).
 ///
 /// Audio comes out `target_samples` after it came in. Missing audio is silence. A sender whose clock differs
-/// is followed by dropping or repeating time, one small step at once.
+/// is followed by leaving out time it is ahead, and by silence for time it lags.
 class ClockedReader {
   public:
     explicit ClockedReader(std::uint32_t target_samples) : target_samples_(target_samples) {}

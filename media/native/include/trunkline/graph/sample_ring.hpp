@@ -34,6 +34,9 @@ class SampleRing {
     /// Take the next samples; missing ones are zero. Returns how many were there.
     std::uint32_t read(std::span<std::int16_t> out);
 
+    /// Drop the next samples.
+    void skip(std::uint32_t samples);
+
     /// Samples that can be read without meeting a gap.
     std::uint32_t contiguous();
 
@@ -44,6 +47,8 @@ class SampleRing {
     std::uint32_t position() const { return position_; }
 
   private:
+    void settle();
+
     static constexpr std::uint32_t mask = capacity_samples - 1;
     /// Marks a place no sample was written to. Audio is clamped one short of it.
     static constexpr std::int16_t absent = std::numeric_limits<std::int16_t>::min();

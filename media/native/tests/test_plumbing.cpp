@@ -1,0 +1,298 @@
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "support.hpp"
+#include "trunkline/engine/latch.hpp"
+#include "trunkline/engine/port_pool.hpp"
+#include "trunkline/engine/tick_wheel.hpp"
+#include "trunkline/io/wav_file.hpp"
+#include "trunkline/util/byte_ring.hpp"
+#include "trunkline/util/node.hpp"
+#include "trunkline/util/spsc_ring.hpp"
+
+using namespace trunkline;
+using tests::ms;
+
+namespace {
+
+struct Beat final : engine::Ticker {
+    void tick(std::int64_t now_ns) override {
+        at_ns.push_back(now_ns);
+        if (other != nullptr && wheel != nullptr) wheel->disarm(*other);
+        if (once && wheel != nullptr) wheel->disarm(*this);
+    }
+
+    std::vector<std::int64_t> at_ns;
+    engine::TickWheel* wheel = nullptr;
+    Beat* other = nullptr;
+    bool once = false;
+};
+
+io::Address address(const char* host, std::uint16_t port) {
+    return *io::Address::parse(host, port);
+}
+
+}  // namespace
+
+TEST_CASE("a byte ring hands records over in order, across its end") {
+    util::ByteRing ring(256);
+    std::uint64_t written = 0;
+    std::uint64_t taken = 0;
+    for (int round = 0; round < 500; ++round) {
+        const std::size_t size = static_cast<std::size_t>(round * 13 % 70);
+        if (std::uint8_t* room = ring.reserve(size)) {
+            std::memset(room, static_cast<int>(written & 0xFF), size);
+            ring.commit(written++ << 8 | size, size);
+        }
+        if (round % 3 == 0) continue;
+        while (const auto record = ring.front()) {
+            REQUIRE((record->tag >> 8) == taken);
+            REQUIRE(record->bytes.size() == (record->tag & 0xFF));
+            for (const std::uint8_t byte : record->bytes) {
+                REQUIRE(byte == (taken & 0xFF));
+            }
+            ++taken;
+            ring.release();
+        }
+    }
+    CHECK(written > 400);
+}
+
+TEST_CASE("a full byte ring refuses") {
+    util::ByteRing ring(128);
+    REQUIRE(ring.reserve(64) != nullptr);
+    ring.commit(1, 64);
+    CHECK(ring.reserve(64) == nullptr);
+    ring.release();
+    CHECK(ring.reserve(64) != nullptr);
+}
+
+TEST_CASE("rings carry across threads") {
+    util::SpscRing<std::uint64_t> items(64);
+    util::ByteRing records(4096);
+    constexpr std::uint64_t count = 100'000;
+    std::thread writer([&] {
+        for (std::uint64_t n = 0; n < count;) {
+            std::uint8_t* room = records.reserve(8);
+            if (room == nullptr) {
+                std::this_thread::yield();
+                continue;
+            }
+            std::memcpy(room, &n, 8);
+            records.commit(n, 8);
+            while (!items.push(n)) {
+                std::this_thread::yield();
+            }
+            ++n;
+        }
+    });
+    bool right = true;
+    for (std::uint64_t n = 0; n < count;) {
+        std::uint64_t item = 0;
+        if (!items.pop(item)) {
+            std::this_thread::yield();
+            continue;
+        }
+        const auto record = records.front();
+        std::uint64_t value = 0;
+        if (record) std::memcpy(&value, record->bytes.data(), 8);
+        right = right && record && item == n && value == n && record->tag == n;
+        records.release();
+        ++n;
+    }
+    writer.join();
+    CHECK(right);
+}
+
+TEST_CASE("a node stack carries from many threads to one") {
+    struct Number : util::Node {
+        int writer = 0;
+        int value = 0;
+    };
+    util::NodeStack stack;
+    std::vector<std::thread> writers;
+    for (int writer = 0; writer < 3; ++writer) {
+        writers.emplace_back([&stack, writer] {
+            for (int n = 0; n < 5000; ++n) {
+                auto* number = new Number;
+                number->writer = writer;
+                number->value = n;
+                stack.push(number);
+            }
+        });
+    }
+    std::map<int, int> next;
+    int taken = 0;
+    bool right = true;
+    while (taken < 15000) {
+        for (util::Node* node = stack.take_oldest_first(); node != nullptr;) {
+            auto* number = static_cast<Number*>(node);
+            right = right && next[number->writer]++ == number->value;
+            node = node->next_node;
+            delete number;
+            ++taken;
+        }
+    }
+    for (auto& writer : writers) {
+        writer.join();
+    }
+    CHECK(right);
+}
+
+TEST_CASE("a ticker beats at its period, whatever its phase") {
+    engine::TickWheel wheel;
+    CHECK(wheel.next_due_ns() == engine::TickWheel::never_ns);
+    std::vector<Beat> beats(8);
+    const std::vector<std::uint32_t> periods{20, 20, 20, 20, 10, 30, 40, 60};
+    for (std::size_t n = 0; n < beats.size(); ++n) {
+        wheel.arm(beats[n], periods[n], 1000 * ms);
+    }
+    while (wheel.next_due_ns() <= 1600 * ms) {
+        wheel.advance(wheel.next_due_ns());
+    }
+    for (std::size_t n = 0; n < beats.size(); ++n) {
+        CAPTURE(n);
+        const auto& at_ns = beats[n].at_ns;
+        REQUIRE(at_ns.size() >= 600 / periods[n] - 1);
+        for (std::size_t k = 1; k < at_ns.size(); ++k) {
+            CHECK(at_ns[k] - at_ns[k - 1] == periods[n] * ms);
+        }
+    }
+    // Four of one period stand in four phases.
+    CHECK(beats[0].at_ns[0] != beats[1].at_ns[0]);
+    for (Beat& beat : beats) {
+        wheel.disarm(beat);
+    }
+    CHECK(wheel.next_due_ns() == engine::TickWheel::never_ns);
+}
+
+TEST_CASE("a ticker may disarm itself and others while it beats") {
+    engine::TickWheel wheel;
+    Beat one;
+    Beat two;
+    one.wheel = two.wheel = &wheel;
+    wheel.arm(one, 5, 0);
+    wheel.arm(two, 5, 0);
+    one.other = &two;
+    two.other = &one;
+    wheel.advance(5 * ms);
+    CHECK((one.at_ns.size() + two.at_ns.size()) == 1);
+    CHECK(wheel.armed() == 1);
+    one.once = two.once = true;
+    wheel.advance(10 * ms);
+    CHECK(wheel.armed() == 0);
+    wheel.advance(100 * ms);
+    CHECK(one.at_ns.size() + two.at_ns.size() == 2);
+}
+
+TEST_CASE("after a stall beats are made up for, but not all") {
+    engine::TickWheel wheel;
+    Beat beat;
+    wheel.arm(beat, 20, 0);
+    wheel.advance(10'000 * ms);
+    CHECK(beat.at_ns.size() >= 4);
+    CHECK(beat.at_ns.size() <= 6);
+    wheel.disarm(beat);
+}
+
+TEST_CASE("ports are even, rest after use and run out") {
+    engine::PortPool pool(10001, 10007, 1000 * ms);
+    CHECK(pool.capacity() == 3);
+    CHECK(pool.take(0) == 10002);
+    CHECK(pool.take(0) == 10004);
+    CHECK(pool.take(0) == 10006);
+    CHECK_FALSE(pool.take(0));
+    pool.give_back(10004, 0);
+    CHECK_FALSE(pool.take(999 * ms));
+    CHECK(pool.in_use() == 2);
+    CHECK(pool.take(1000 * ms) == 10004);
+    CHECK(pool.in_use() == 3);
+}
+
+TEST_CASE("the highest ports do not wrap around") {
+    engine::PortPool pool(65530, 65535, 0);
+    CHECK(pool.capacity() == 3);
+}
+
+TEST_CASE("the latch holds the first source and lets no other in") {
+    engine::Latch latch;
+    const auto signalled = address("192.0.2.1", 4000);
+    const auto behind_nat = address("198.51.100.7", 5555);
+    const auto thief = address("203.0.113.9", 5555);
+    CHECK_FALSE(latch.accept(behind_nat, 0));
+    latch.signal(signalled);
+    CHECK(latch.remote() == signalled);
+    CHECK(latch.accept(behind_nat, 0));
+    CHECK(latch.remote() == behind_nat);
+    CHECK_FALSE(latch.accept(thief, 1 * ms));
+    CHECK_FALSE(latch.accept(signalled, 1 * ms));
+    CHECK_FALSE(latch.accept(thief, 60'000 * ms));
+    SUBCASE("the same address signalled again changes nothing") {
+        latch.signal(signalled);
+        CHECK(latch.remote() == behind_nat);
+        CHECK_FALSE(latch.accept(thief, 2 * ms));
+    }
+    SUBCASE("another address signalled opens it") {
+        latch.signal(thief);
+        CHECK(latch.remote() == thief);
+        CHECK(latch.accept(thief, 2 * ms));
+        CHECK_FALSE(latch.accept(behind_nat, 3 * ms));
+    }
+    SUBCASE("a NAT that changes its mind is followed after silence") {
+        const auto moved = address("198.51.100.8", 6666);
+        CHECK_FALSE(latch.accept(moved, 2'999 * ms));
+        CHECK(latch.accept(moved, 3'000 * ms));
+        CHECK(latch.remote() == moved);
+    }
+}
+
+TEST_CASE("addresses of both families are parsed and compared") {
+    CHECK(address("127.0.0.1", 5) == address("127.0.0.1", 5));
+    CHECK_FALSE(address("127.0.0.1", 5) == address("127.0.0.1", 6));
+    CHECK_FALSE(address("127.0.0.1", 5) == address("::1", 5));
+    CHECK(address("2001:db8::1", 5) == address("2001:db8:0::1", 5));
+    CHECK(address("2001:db8::1", 5).same_network(address("2001:db8::ffff", 9)));
+    CHECK_FALSE(address("2001:db8::1", 5).same_network(address("2001:db9::1", 5)));
+    CHECK(address("2001:db8::1", 5).host() == "2001:db8::1");
+    CHECK_FALSE(io::Address::parse("localhost", 5));
+    CHECK_FALSE(io::Address::parse("", 5));
+}
+
+TEST_CASE("a WAV file is whole whenever its header was updated") {
+    const auto path =
+        std::filesystem::temp_directory_path() / ("engine-test-" + std::to_string(getpid()) + ".wav");
+    {
+        io::WavFile file(io::WavFile::create(path.string()), 2, 8000);
+        CHECK(file.append(tests::level(7, 1600)) == 0);
+        CHECK(file.update_header() == 0);
+        CHECK(file.duration_ms() == 100);
+        std::ifstream in(path, std::ios::binary);
+        const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+        REQUIRE(bytes.size() == 44 + 3200);
+        CHECK(bytes.substr(0, 4) == "RIFF");
+        std::uint32_t data_bytes = 0;
+        std::memcpy(&data_bytes, bytes.data() + 40, 4);
+        CHECK(data_bytes == 3200);
+        CHECK(file.finish() == 0);
+    }
+    std::filesystem::remove(path);
+    CHECK(io::WavFile::create("/nonexistent/x.wav") == -ENOENT);
+}
+
+TEST_CASE("a full disk is an error, not a crash") {
+    const int descriptor = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    REQUIRE(descriptor >= 0);
+    io::WavFile file(descriptor, 1, 8000);
+    CHECK(file.append(tests::level(1, 160)) == ENOSPC);
+    CHECK(file.data_bytes() == 0);
+}

@@ -1,0 +1,266 @@
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support.hpp"
+#include "trunkline/graph/playback_queue.hpp"
+#include "trunkline/graph/playout_queue.hpp"
+
+using namespace trunkline;
+using graph::PlayoutItem;
+using tests::level;
+using tests::ms;
+
+namespace {
+
+struct Log final : graph::PlayoutListener, graph::PlaybackListener {
+    void mark_reached(std::uint32_t mark, bool cleared) override {
+        lines.push_back((cleared ? "cleared " : "mark ") + std::to_string(mark));
+    }
+    void playout_drained() override { lines.emplace_back("drained"); }
+    void playback_finished(std::uint64_t id, bool interrupted) override {
+        lines.push_back((interrupted ? "cut " : "played ") + std::to_string(id));
+    }
+    void spent(util::Node* node) override { delete node; }
+
+    std::vector<std::string> lines;
+};
+
+PlayoutItem* audio(const std::vector<std::int16_t>& samples) {
+    auto* item = new PlayoutItem;
+    item->size_bytes = static_cast<std::uint32_t>(2 * samples.size());
+    item->bytes = std::make_unique<std::uint8_t[]>(item->size_bytes);
+    std::memcpy(item->bytes.get(), samples.data(), item->size_bytes);
+    return item;
+}
+
+PlayoutItem* mark(std::uint32_t number) {
+    auto* item = new PlayoutItem;
+    item->is_mark = true;
+    item->mark = number;
+    return item;
+}
+
+graph::Clip* clip(std::uint64_t id, const std::vector<std::int16_t>& samples, bool loop = false) {
+    auto owner = std::make_shared<std::vector<std::int16_t>>(samples);
+    auto* made = new graph::Clip;
+    made->id = id;
+    made->loop = loop;
+    made->bytes = {reinterpret_cast<const std::uint8_t*>(owner->data()), 2 * owner->size()};
+    made->owner = owner;
+    return made;
+}
+
+/// No sample has this value.
+constexpr int none = 99'999;
+
+/// Pulls 20 ms at a time; the level of each frame, or `none`.
+struct Player {
+    explicit Player(graph::AudioFormat format = {}) : queue(format, log) {}
+
+    int frame() {
+        std::vector<std::int16_t> out(160);
+        const bool played = queue.pull(out, now_ns);
+        now_ns += 20 * ms;
+        last = out;
+        return played ? out[0] : none;
+    }
+
+    Log log;
+    graph::PlayoutQueue queue;
+    std::int64_t now_ns = 0;
+    std::vector<std::int16_t> last;
+};
+
+}  // namespace
+
+TEST_CASE("playout starts when 60 ms are queued") {
+    Player player;
+    player.queue.append(audio(level(1, 320)), 0);
+    CHECK(player.frame() == none);
+    player.queue.append(audio(level(2, 160)), player.now_ns);
+    CHECK(player.frame() == 1);
+    CHECK(player.frame() == 1);
+    CHECK(player.frame() == 2);
+    CHECK(player.frame() == none);
+    CHECK(player.log.lines == std::vector<std::string>{"drained"});
+}
+
+TEST_CASE("less than the prebuffer plays when no more comes") {
+    Player player;
+    player.queue.append(audio(level(1, 100)), 0);
+    CHECK(player.frame() == none);
+    CHECK(player.frame() == none);
+    CHECK(player.frame() == none);
+    CHECK(player.frame() == 1);
+    CHECK(player.last[99] == 1);
+    CHECK(player.last[100] == 0);
+}
+
+TEST_CASE("after an underrun the prebuffer grows, after a pause it does not") {
+    Player player;
+    player.queue.append(audio(level(1, 480)), 0);
+    while (player.frame() != none) {
+    }
+    player.queue.append(audio(level(2, 640)), player.now_ns);
+    CHECK(player.frame() == none);
+    CHECK(player.queue.underruns() == 1);
+    player.queue.append(audio(level(2, 160)), player.now_ns);
+    for (int n = 0; n < 5; ++n) {
+        CHECK(player.frame() == 2);
+    }
+    player.now_ns += 1000 * ms;
+    player.queue.append(audio(level(3, 480)), player.now_ns);
+    CHECK(player.frame() == 3);
+    CHECK(player.queue.underruns() == 1);
+}
+
+TEST_CASE("a steady writer with jitter never runs dry") {
+    Player player;
+    std::int64_t written_ns = 0;
+    int played = 0;
+    // 40 ms every 40 ms, each up to 15 ms early or late.
+    for (int n = 0; n < 500; ++n) {
+        const std::int64_t due_ns = n * 40 * ms + (n * 7 % 31 - 15) * ms;
+        while (player.now_ns <= due_ns) {
+            played += player.frame() != none ? 1 : 0;
+        }
+        player.queue.append(audio(level(1, 320)), due_ns);
+        written_ns = due_ns;
+    }
+    CHECK(player.queue.underruns() == 0);
+    CHECK(played > 990);
+    CHECK(written_ns > 0);
+}
+
+TEST_CASE("marks are reached in order, when their audio was handed out") {
+    Player player;
+    player.queue.append(mark(1), 0);
+    CHECK(player.log.lines == std::vector<std::string>{"mark 1"});
+    player.queue.append(audio(level(1, 480)), 0);
+    player.queue.append(mark(2), 0);
+    player.queue.append(mark(3), 0);
+    player.queue.append(audio(level(2, 160)), 0);
+    player.queue.append(mark(4), 0);
+    player.frame();
+    player.frame();
+    CHECK(player.log.lines.size() == 1);
+    player.frame();
+    CHECK(player.log.lines == std::vector<std::string>{"mark 1", "mark 2", "mark 3"});
+    player.frame();
+    CHECK(player.log.lines.back() == "drained");
+    CHECK(player.log.lines[3] == "mark 4");
+}
+
+TEST_CASE("clearing fades within 5 ms, then there is silence") {
+    Player player;
+    player.queue.append(audio(level(10000, 8000)), 0);
+    player.queue.append(mark(1), 0);
+    CHECK(player.frame() == 10000);
+    player.queue.clear();
+    CHECK(player.log.lines == std::vector<std::string>{"cleared 1", "drained"});
+    CHECK(player.frame() == 9756);
+    for (std::size_t n = 1; n < 40; ++n) {
+        CHECK(player.last[n] < player.last[n - 1]);
+    }
+    for (std::size_t n = 40; n < 160; ++n) {
+        CHECK(player.last[n] == 0);
+    }
+    CHECK(player.frame() == none);
+    CHECK(player.queue.consumed_bytes() == 16000);
+    // What is written afterwards plays as after a pause.
+    player.queue.append(audio(level(7, 480)), player.now_ns);
+    CHECK(player.frame() == 7);
+}
+
+TEST_CASE("clearing an empty queue does nothing") {
+    Player player;
+    player.queue.clear();
+    CHECK(player.log.lines.empty());
+    CHECK(player.frame() == none);
+}
+
+TEST_CASE("a minute that arrives at once is played and counted") {
+    Player player;
+    player.queue.append(audio(level(1, 480000)), 0);
+    for (int n = 0; n < 3000; ++n) {
+        REQUIRE(player.frame() == 1);
+    }
+    CHECK(player.frame() == none);
+    CHECK(player.queue.consumed_bytes() == 960000);
+}
+
+TEST_CASE("wide audio is halved") {
+    Player player({graph::Encoding::l16, 16000});
+    player.queue.append(audio(tests::tone(1000, 16000, 16000)), 0);
+    std::vector<std::int16_t> heard;
+    while (player.frame() != none) {
+        heard.insert(heard.end(), player.last.begin(), player.last.end());
+    }
+    CHECK(heard.size() == 8000);
+    CHECK(tests::amplitude_at(std::span<const std::int16_t>(heard).subspan(800, 6400), 1000, 8000) ==
+          doctest::Approx(12000).epsilon(0.01));
+}
+
+TEST_CASE("companded audio is decoded") {
+    Player player({graph::Encoding::mulaw, 8000});
+    auto* item = new PlayoutItem;
+    item->size_bytes = 480;
+    item->bytes = std::make_unique<std::uint8_t[]>(480);
+    std::memset(item->bytes.get(), 0x80, 480);
+    player.queue.append(item, 0);
+    CHECK(player.frame() == 32124);
+    CHECK(player.queue.consumed_bytes() == 160);
+}
+
+TEST_CASE("clips are played one after the other") {
+    Log log;
+    graph::PlaybackQueue queue(log);
+    queue.append(clip(1, level(1, 200)));
+    queue.append(clip(2, level(2, 100)));
+    std::vector<std::int16_t> out(160);
+    queue.pull(out);
+    CHECK(out[159] == 1);
+    queue.pull(out);
+    CHECK(out[39] == 1);
+    CHECK(out[40] == 2);
+    CHECK(out[139] == 2);
+    CHECK(out[140] == 0);
+    CHECK(queue.empty());
+    CHECK(log.lines == std::vector<std::string>{"played 1", "played 2"});
+}
+
+TEST_CASE("a loop goes on until another clip waits") {
+    Log log;
+    graph::PlaybackQueue queue(log);
+    queue.append(clip(1, level(1, 100), true));
+    std::vector<std::int16_t> out(160);
+    for (int n = 0; n < 10; ++n) {
+        queue.pull(out);
+        CHECK(out[0] == 1);
+        CHECK(out[159] == 1);
+    }
+    queue.append(clip(2, level(2, 1000)));
+    queue.pull(out);
+    queue.pull(out);
+    CHECK(out[159] == 2);
+    CHECK(log.lines == std::vector<std::string>{"played 1"});
+    queue.stop();
+    CHECK(log.lines.back() == "cut 2");
+    CHECK(queue.empty());
+}
+
+TEST_CASE("an empty clip is over at once, also as a loop") {
+    Log log;
+    graph::PlaybackQueue queue(log);
+    queue.append(clip(1, {}, true));
+    queue.append(clip(2, {}));
+    std::vector<std::int16_t> out(160, 5);
+    queue.pull(out);
+    CHECK(out[0] == 0);
+    CHECK(queue.empty());
+    CHECK(log.lines == std::vector<std::string>{"played 1", "played 2"});
+}

@@ -1,0 +1,67 @@
+"""
+A SIP user agent: the core without I/O.
+
+Machines take messages, commands and timer events, and return effects; `sip.aio` performs them.
+"""
+
+from sip.digest import Credentials
+from sip.errors import InvalidValue, ParseError, SipError
+from sip.events import (
+    Answered,
+    Cancelled,
+    Confirmed,
+    Ended,
+    Failed,
+    InfoReceived,
+    OfferAnswered,
+    OfferFailed,
+    OfferReceived,
+    Progress,
+    SessionEvent,
+)
+from sip.fields import CSeq, NameAddr, Via
+from sip.framer import StreamFramer
+from sip.headers import Headers
+from sip.invite_session import State
+from sip.message import Message, Request, Response, make_response, serialise
+from sip.outbound import Destination, OutboundInvite
+from sip.parser import Limits, parse_message
+from sip.reasons import reason_phrase
+from sip.timers import Timers
+from sip.uri import SipUri
+
+__all__ = [
+    "Answered",
+    "CSeq",
+    "Cancelled",
+    "Confirmed",
+    "Credentials",
+    "Destination",
+    "Ended",
+    "Failed",
+    "Headers",
+    "InfoReceived",
+    "InvalidValue",
+    "Limits",
+    "Message",
+    "NameAddr",
+    "OfferAnswered",
+    "OfferFailed",
+    "OfferReceived",
+    "OutboundInvite",
+    "ParseError",
+    "Progress",
+    "Request",
+    "Response",
+    "SessionEvent",
+    "SipError",
+    "SipUri",
+    "State",
+    "StreamFramer",
+    "Timers",
+    "Via",
+    "make_response",
+    "parse_message",
+    "reason_phrase",
+    "serialise",
+]

@@ -29,7 +29,8 @@ class ParseError(SipError):
     ``reason`` is our own wording and never quotes the peer, so it is safe in
     a log line and as a reason phrase. ``offset`` is where the trouble starts,
     in bytes of the message (or characters of the text) that was parsed, as
-    near as it is known. ``status`` is the response a request deserves.
+    nearly as it is known; ``near`` is the peer's text there, not for showing.
+    ``status`` is the status of the response a request deserves.
 
     ``answer`` is that response, ready but for the ``received`` and ``rport``
     of its top Via. It is None when there is nobody to answer: the input was a
@@ -38,11 +39,12 @@ class ParseError(SipError):
     Source: RFC 3261 8.2.6, 16.3, 18.3.
     """
 
-    def __init__(self, reason: str, offset: int = 0, *, status: int = 400) -> None:
+    def __init__(self, reason: str, offset: int = 0, *, status: int = 400, near: str = "") -> None:
         super().__init__(reason, offset)
         self.reason = reason
         self.offset = offset
         self.status = status
+        self.near = near
         self.answer: Response | None = None
 
     def __str__(self) -> str:

@@ -126,13 +126,13 @@ class Via:
 
     def __post_init__(self) -> None:
         if not is_token(self.transport) or not is_host(self.host):
-            raise InvalidValue("The transport or host of a Via is malformed")
+            raise InvalidValue("Malformed transport or host")
         if self.port is not None and not 0 < self.port <= 65535:
-            raise InvalidValue("The port of a Via is out of range")
+            raise InvalidValue("Port out of range")
         if self.branch is not None and not _BRANCH.fullmatch(self.branch):
-            raise InvalidValue("The branch of a Via is malformed")
+            raise InvalidValue("Malformed branch")
         if self.received is not None and not is_host(self.received):
-            raise InvalidValue("The received parameter of a Via is not a host")
+            raise InvalidValue("Parameter received is no host")
         if self.params:
             check_params(self.params)
 
@@ -152,14 +152,16 @@ class Via:
         A copy that records where the request really came from.
 
         ``received`` is set when the host differs from ``sent-by`` or the port
-        is asked for; ``rport`` only when it is asked for.
+        is asked for; ``rport`` only when it is asked for. What the sender
+        itself put there is dropped.
 
         Source: RFC 3261 18.2.1, RFC 3581 4.
         """
         asked = self.rport is not None
-        if host == self.host and not asked:
+        received = host if asked or host != self.host else None
+        if received == self.received and not asked:
             return self
-        return replace(self, received=host, rport=port if asked else None)
+        return replace(self, received=received, rport=port if asked else None)
 
     def param(self, name: str) -> str | None:
         """The value of a parameter without a field of its own; "" when bare, None when absent."""
@@ -197,10 +199,10 @@ class CSeq:
         """
         match = _CSEQ.fullmatch(text)
         if match is None:
-            raise ParseError("Malformed CSeq")
+            raise ParseError("Malformed value")
         number = int(match[1])
         if number > MAX_CSEQ:
-            raise ParseError("CSeq number out of range")
+            raise ParseError("Number out of range")
         return cls(number, match[2])
 
     def __str__(self) -> str:
@@ -213,7 +215,7 @@ def _parse_name_addr(text: str) -> NameAddr:
     if text.startswith('"'):
         quoted = _QUOTED_NAME.match(text)
         if quoted is None or not text.startswith("<", quoted.end()):
-            raise ParseError("Unbalanced quotes, or a display name without an address in brackets")
+            raise ParseError("Unbalanced quotes or missing angle brackets")
         name = unquote(quoted[1])
         start = quoted.end()
     elif start < 0:
@@ -222,10 +224,10 @@ def _parse_name_addr(text: str) -> NameAddr:
         # Unquoted names are meant to be tokens; carriers put commas, dots and accents there.
         name = text[:start].strip(WHITE_SPACE)
         if '"' in name or ">" in name:
-            raise ParseError("Misplaced quotes or brackets in an address")
+            raise ParseError("Misplaced quotes or angle brackets")
     end = text.find(">", start)
     if end < 0:
-        raise ParseError("Unbalanced angle brackets in an address")
+        raise ParseError("Unbalanced angle brackets")
     uri = SipUri.parse(text[start + 1 : end].strip(WHITE_SPACE))
     return NameAddr(without_controls(name) or None, uri, _address_params(text[end + 1 :]))
 
@@ -234,7 +236,7 @@ def _parse_bare_address(text: str) -> NameAddr:
     uri, semicolon, params = text.partition(";")
     # Without brackets a question mark or a later at sign leaves it open where the URI ends.
     if "?" in uri or "@" in params:
-        raise ParseError("The address needs angle brackets")
+        raise ParseError("Missing angle brackets")
     return NameAddr(None, SipUri.parse(uri.strip(WHITE_SPACE)), _address_params(semicolon + params))
 
 
@@ -242,7 +244,7 @@ def _address_params(text: str) -> Params:
     params = parse_params(text.strip(WHITE_SPACE))
     tags = [value for name, value in params if name == "tag"]
     if len(tags) > 1 or (tags and not tags[0]):
-        raise ParseError("An address carries an empty tag or more than one")
+        raise ParseError("Empty or repeated tag")
     return params
 
 
@@ -252,7 +254,7 @@ _parse_name_addr_cached = lru_cache(maxsize=4096)(_parse_name_addr)
 def _parse_via(text: str) -> Via:
     match = _VIA.fullmatch(text.strip(WHITE_SPACE))
     if match is None:
-        raise ParseError("Malformed Via")
+        raise ParseError("Malformed value")
     transport, host, port, rest = match.groups()
     own, others = _split_via_params(parse_params(rest or ""))
     received = own.get("received")
@@ -277,7 +279,7 @@ def _split_via_params(params: Params) -> tuple[dict[str, str], Params]:
         if name not in ("branch", "received", "rport"):
             others.append((name, value))
         elif name in own or (value is None and name != "rport"):
-            raise ParseError("A Via carries a routing parameter twice or without a value")
+            raise ParseError("Empty or repeated parameter")
         else:
             own[name] = value or ""
     return own, tuple(others)
@@ -290,7 +292,7 @@ def _rport(own: dict[str, str]) -> Literal[""] | int | None:
     if not value:
         return ""
     if not (value.isascii() and value.isdecimal() and len(value) <= 5 and 0 < int(value) <= 65535):
-        raise ParseError("The rport parameter of a Via is out of range")
+        raise ParseError("Parameter rport out of range")
     return int(value)
 
 

@@ -117,7 +117,7 @@ def parse_params(text: str) -> Params:
         pairs = [part.partition("=") for part in text[1:].split(";")]
         return tuple([(name.lower(), value if equals else None) for name, equals, value in pairs])
     if text[0] != ";":
-        raise ParseError("Unexpected text before the parameters")
+        raise ParseError("Unexpected text")
     parts = text.split(";") if '"' not in text else split_list(text, ";")
     params: list[tuple[str, str | None]] = []
     for part in parts:

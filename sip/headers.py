@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar, cast
 
 from sip.errors import InvalidValue
+from sip.fields import Via
 from sip.grammar import is_token, split_list
 
 __all__ = ["KNOWN_NAMES", "Entry", "Headers", "check_encodable", "identify"]
@@ -194,7 +195,7 @@ class Headers:
     def set(self, name: str, value: str) -> None:
         """Replace all fields of that name by one, in the place of the first; raises as `add`."""
         entry = self._entry(name, value)
-        place = next((at for at, old in enumerate(self._entries) if old[0] == entry[0]), None)
+        place = self._find(entry[0])
         if place is None:
             self._entries.append(entry)
             return
@@ -203,14 +204,21 @@ class Headers:
 
     def replace_first(self, name: str, value: str) -> None:
         """
-        Replace only the first value of a list, or add it when there is none; raises as `add`.
+        Replace only the first value of a list, in its place, or add it when there is none.
 
-        This is how the top Via gets its ``received`` and ``rport``.
+        Raises as `add`.
         """
-        self.remove_first(name)
         entry = self._entry(name, value)
-        place = next((at for at, old in enumerate(self._entries) if old[0] == entry[0]), len(self._entries))
-        self._entries.insert(place, entry)
+        place = self._find(entry[0])
+        if place is None:
+            self._entries.append(entry)
+        else:
+            self._entries[place : place + 1] = [entry, *self._rest(place)]
+
+    def replace_via(self, via: Via) -> None:
+        """Replace the top Via and keep its typed view, which is asked for again at once."""
+        self.replace_first("Via", str(via))
+        self._typed["via"] = via
 
     def remove(self, name: str) -> None:
         """Remove all fields of that name; there may be none."""
@@ -220,13 +228,11 @@ class Headers:
 
     def remove_first(self, name: str) -> None:
         """Remove only the first value of a list, as a proxy does with its own Via or Route."""
-        key, written = identify(name)
+        key = identify(name)[0]
         self._typed.pop(key, None)
-        for place, entry in enumerate(self._entries):
-            if entry[0] == key:
-                rest = split_list(entry[2])[1:] if key in _LISTS else []
-                self._entries[place : place + 1] = [(key, written, element) for element in rest]
-                return
+        place = self._find(key)
+        if place is not None:
+            self._entries[place : place + 1] = self._rest(place)
 
     def copy_from(self, other: Headers, *names: str) -> None:
         """Append the fields of these names from another message, in their order there."""
@@ -240,6 +246,19 @@ class Headers:
         headers = Headers.from_entries(self._entries.copy())
         headers._typed = self._typed.copy()
         return headers
+
+    def _find(self, key: str) -> int | None:
+        for place, entry in enumerate(self._entries):
+            if entry[0] == key:
+                return place
+        return None
+
+    def _rest(self, place: int) -> list[Entry]:
+        """What an entry holds beyond its first value, as entries."""
+        key, name, value = self._entries[place]
+        if "," not in value or key not in _LISTS:
+            return []
+        return [(key, name, element) for element in split_list(value)[1:]]
 
     def _entry(self, name: str, value: str) -> Entry:
         key, written = identify(name)

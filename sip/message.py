@@ -6,7 +6,9 @@ Source: RFC 3261 7, 8.2.6, 20.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from sip.errors import InvalidValue, ParseError
 from sip.fields import CSeq, NameAddr, Via
@@ -17,7 +19,10 @@ from sip.uri import SipUri
 
 __all__ = ["Message", "Request", "Response", "make_response", "serialise"]
 
+T = TypeVar("T")
+
 MAX_MAX_FORWARDS = 255
+"""RFC 3261 20.22."""
 
 
 class _TypedFields:
@@ -176,6 +181,14 @@ def _status_line(response: Response) -> str:
     return f"SIP/2.0 {response.status} {reason}"
 
 
+def _read(parse: Callable[[str], T], value: str, key: str) -> T:
+    """Parse a value so that the error names the field and finds its place."""
+    try:
+        return parse(value)
+    except ParseError as error:
+        raise ParseError(f"{error.reason} in {identify(key)[1]}", near=value) from None
+
+
 def _mandatory(headers: Headers, key: str) -> str:
     value = headers.first(key)
     if value is None:
@@ -185,32 +198,32 @@ def _mandatory(headers: Headers, key: str) -> str:
 
 def _top_via(headers: Headers, key: str) -> Via:
     value = _mandatory(headers, key)
-    return Via.parse(value if "," not in value else split_list(value)[0])
+    return _read(Via.parse, value if "," not in value else (split_list(value) or [""])[0], key)
 
 
 def _address(headers: Headers, key: str) -> NameAddr:
-    return NameAddr.parse(_mandatory(headers, key))
+    return _read(NameAddr.parse, _mandatory(headers, key), key)
 
 
 def _addresses(headers: Headers, key: str) -> list[NameAddr]:
-    return [NameAddr.parse(value) for value in headers.get_all(key)]
+    return [_read(NameAddr.parse, value, key) for value in headers.get_all(key)]
 
 
 def _call_id(headers: Headers, key: str) -> str:
     value = _mandatory(headers, key)
     if not value or not value.isprintable() or " " in value:
-        raise ParseError("Malformed Call-ID")
+        raise ParseError("Malformed Call-ID", near=value)
     return value
 
 
 def _cseq(headers: Headers, key: str) -> CSeq:
-    return CSeq.parse(_mandatory(headers, key))
+    return _read(CSeq.parse, _mandatory(headers, key), key)
 
 
 def _max_forwards(headers: Headers, key: str) -> int | None:
     value = headers.first(key)
     if value is None:
         return None
-    if not (value.isascii() and value.isdecimal() and len(value) <= 3 and int(value) <= MAX_MAX_FORWARDS):
-        raise ParseError("Malformed Max-Forwards")
+    if not (value.isascii() and value.isdecimal() and len(value) <= 10 and int(value) <= MAX_MAX_FORWARDS):
+        raise ParseError("Malformed Max-Forwards", near=value)
     return int(value)

@@ -81,6 +81,8 @@ def parse_message(data: bytes, limits: Limits = DEFAULT_LIMITS) -> Message:
         _check_mandatory(message)
         message.body = _cut_body(data, body, headers)
     except ParseError as error:
+        if error.near:
+            error.offset = max(0, data.find(error.near.encode(), start))
         error.answer = _answer(head, error)
         raise
     return message
@@ -90,7 +92,7 @@ def find_body(data: bytes | bytearray, start: int = 0) -> int | None:
     """Offset of the first byte after the empty line that ends the header fields, None without one."""
     with_cr = data.find(b"\n\r\n", start)
     # The earliest empty line counts, or a body could pass for header fields.
-    without_cr = data.find(b"\n\n", start, with_cr if with_cr >= 0 else len(data))
+    without_cr = data.find(b"\n\n", start, with_cr + 1 if with_cr >= 0 else len(data))
     if without_cr >= 0:
         return without_cr + 2
     return with_cr + 3 if with_cr >= 0 else None
@@ -108,7 +110,7 @@ def _split_lines(head: str, limits: Limits) -> list[str]:
     """The start line and the unfolded header lines, none too long."""
     head = head.replace("\r\n", "\n")
     if "\r" in head:
-        raise ParseError("Bare CR in the header fields", head.index("\r"))
+        raise ParseError("Bare CR in the header fields", near="\r")
     if len(head) > limits.line_chars and max(map(len, head.split("\n"))) > limits.line_chars:
         raise ParseError("Line too long", limits.line_chars)
     if "\n " in head or "\n\t" in head:
@@ -128,24 +130,24 @@ def _parse_headers(lines: list[str]) -> Headers:
         name, colon, value = line.partition(":")
         key, written = KNOWN_NAMES.get(name) or _unusual_name(name)
         if not colon:
-            raise ParseError("Header line without a colon")
+            raise ParseError("Header line without a colon", near=line)
         value = value.strip(WHITE_SPACE)
         if "," in value and key in _SPLIT:
             entries += [(key, written, element) for element in split_list(value)]
             continue
         if key in _SINGLE:
             if key in seen:
-                raise ParseError(f"More than one {written} header field")
+                raise ParseError(f"More than one {written} header field", near=line)
             seen.add(key)
         entries.append((key, written, value))
     return Headers.from_entries(entries)
 
 
 def _unusual_name(name: str) -> tuple[str, str]:
-    name = name.rstrip(WHITE_SPACE)  # White space before the colon is allowed, RFC 3261 25.1 HCOLON.
-    if not is_token(name):
-        raise ParseError("Malformed header field name")
-    return identify(name)
+    bare = name.rstrip(WHITE_SPACE)  # White space before the colon is allowed, RFC 3261 25.1 HCOLON.
+    if not is_token(bare):
+        raise ParseError("Malformed header field name", near=name)
+    return identify(bare)
 
 
 def _parse_start_line(line: str, headers: Headers) -> Message:
@@ -161,14 +163,20 @@ def _parse_start_line(line: str, headers: Headers) -> Message:
         raise ParseError("Malformed request line")
     method, uri_text, version = parts
     if version.upper() != "SIP/2.0":
-        known = version[:4].upper() == "SIP/"
-        raise ParseError(
-            "Unsupported version" if known else "Malformed request line", status=505 if known else 400
-        )
-    uri = SipUri.parse(uri_text)
+        code = 505 if version[:4].upper() == "SIP/" else 400
+        raise ParseError("Unsupported version", status=code, near=version)
+    return Request(method, _parse_request_uri(uri_text), headers)
+
+
+def _parse_request_uri(text: str) -> SipUri:
+    try:
+        uri = SipUri.parse(text)
+    except ParseError as error:
+        error.near = text
+        raise
     if uri.headers is not None:
-        raise ParseError("Header fields in the request URI")  # RFC 3261 19.1.1
-    return Request(method, uri, headers)
+        raise ParseError("Header fields in the request URI", near=text)  # RFC 3261 19.1.1
+    return uri
 
 
 def _check_mandatory(message: Message) -> None:
@@ -178,7 +186,7 @@ def _check_mandatory(message: Message) -> None:
     cseq = message.cseq
     if isinstance(message, Request):
         if cseq.method != message.method:
-            raise ParseError("CSeq names another method")
+            raise ParseError("CSeq names another method", near=message.headers.first("cseq") or "")
         message.max_forwards  # noqa: B018
 
 
@@ -200,8 +208,8 @@ def content_length(text: str) -> int:
     Raises:
         ParseError: It is not a plain decimal number of sensible size.
     """
-    if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise ParseError("Malformed Content-Length")
+    if not (text.isascii() and text.isdecimal() and len(text) <= 10):
+        raise ParseError("Malformed Content-Length", near=text)
     return int(text)
 
 

@@ -24,13 +24,15 @@ _SIP = re.compile(
     r"(?:([^@:]+)(?::([^@]*))?@)?"  # user, password
     r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)"  # host
     r"(?::([0-9]{1,5}))?"  # port
-    r"(;[^?]*)?"  # parameters
+    r"(;[^?@]*)?"  # parameters; with an at sign in them it would be open where the host stands
     r"(?:\?([^@]*))?"  # header fields
 )
 _TEL = re.compile(r"([0-9A-Fa-f*#+().-]+)(;.*)?")
 _USER = re.compile(r"(?:[A-Za-z0-9_.!~*'()&=+$,;?/-]|%[0-9A-F]{2})+")
 _PASSWORD = re.compile(r"(?:[A-Za-z0-9_.!~*'()&=+$,-]|%[0-9A-Fa-f]{2})*")
+_PARAM_VALUE = re.compile(r'[^\x00-\x20\x7f;,"<>?@]*')
 _HEADERS = re.compile(r"(?:[A-Za-z0-9_.!~*'()\[\]/?:+$=&-]|%[0-9A-Fa-f]{2})*")
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 # What phone systems put into a user part although it should be escaped there, '#' above all.
 _UNESCAPED = re.compile(r"[#\\\[\]^`{|}]|[^\x00-\x7f]")
@@ -64,22 +66,24 @@ class SipUri:
     def __post_init__(self) -> None:
         if self.scheme in ("sip", "sips"):
             if not is_host(self.host) or (self.user is not None and not _USER.fullmatch(self.user)):
-                raise InvalidValue("The user or host of the URI is malformed")
+                raise InvalidValue("Malformed user or host of a URI")
         elif self.scheme != "tel":
-            raise InvalidValue("The URI scheme is not sip, sips or tel")
+            raise InvalidValue("Unsupported URI scheme")
         elif self.user is None or not _TEL.fullmatch(self.user) or self.host:
             raise InvalidValue("A tel URI needs a number and no host")
         self._check_rest()
 
     def _check_rest(self) -> None:
         if self.port is not None and not 0 < self.port <= 65535:
-            raise InvalidValue("The port of the URI is out of range")
+            raise InvalidValue("Port of a URI out of range")
         if self.password is not None and not _PASSWORD.fullmatch(self.password):
-            raise InvalidValue("The password of the URI is malformed")
+            raise InvalidValue("Malformed password of a URI")
         if self.headers is not None and not _HEADERS.fullmatch(self.headers):
-            raise InvalidValue("The header fields of the URI are malformed")
+            raise InvalidValue("Malformed header fields of a URI")
         if self.params:
             check_params(self.params)
+            if not all(value is None or _PARAM_VALUE.fullmatch(value) for _, value in self.params):
+                raise InvalidValue("Malformed parameter of a URI")
 
     @classmethod
     def parse(cls, text: str) -> SipUri:
@@ -140,32 +144,36 @@ class SipUri:
 def _parse(text: str) -> SipUri:
     scheme, _, rest = text.partition(":")
     scheme = scheme.lower()
-    if scheme == "tel":
-        return _parse_tel(rest)
-    if scheme not in ("sip", "sips"):
-        raise ParseError("Unsupported URI scheme", 0, status=416)
-    match = _SIP.fullmatch(rest)
+    try:
+        if scheme == "tel":
+            return _parse_tel(rest)
+        if scheme in ("sip", "sips"):
+            return _parse_sip(scheme, rest)
+    except InvalidValue as error:
+        raise ParseError(str(error), len(scheme) + 1) from None
+    raise ParseError("Unsupported URI scheme", 0, status=416)
+
+
+def _parse_sip(scheme: str, text: str) -> SipUri:
+    match = _SIP.fullmatch(text)
     if match is None:
         raise ParseError("Malformed URI", len(scheme) + 1)
     user, password, host, port, params, headers = match.groups()
-    try:
-        return SipUri(
-            scheme,
-            None if user is None else _canonical_user(user),
-            password,
-            host.strip("[]").lower(),
-            None if port is None else int(port),
-            parse_params(params or ""),
-            headers,
-        )
-    except InvalidValue as error:
-        raise ParseError(str(error), len(scheme) + 1) from None
+    return SipUri(
+        scheme,
+        None if user is None else _canonical_user(user),
+        password,
+        host.strip("[]").lower(),
+        None if port is None else int(port),
+        parse_params(params or ""),
+        headers,
+    )
 
 
 def _parse_tel(text: str) -> SipUri:
     match = _TEL.fullmatch(text)
     if match is None:
-        raise ParseError("Malformed telephone number in the URI", 4)
+        raise ParseError("Malformed telephone number", 4)
     return SipUri("tel", user=match[1], params=parse_params(match[2] or ""))
 
 
@@ -175,6 +183,9 @@ _parse_cached = lru_cache(maxsize=4096)(_parse)
 def _canonical_user(user: str) -> str:
     if "%" not in user and _USER.fullmatch(user):
         return user
+    if _BAD_ESCAPE.search(user):
+        # Left in place, "%4" before an undone "%41" would become the escape "%4A".
+        raise InvalidValue("Malformed escape in a URI")
     user = _ESCAPE.sub(_undo_escape, user)
     return _UNESCAPED.sub(_escape, user)
 

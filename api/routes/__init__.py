@@ -1,0 +1,12 @@
+"""Every endpoint of the server, chapter by chapter of the specification."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.endpoint import Endpoint
+from api.routes import calls, numbers, trunks
+
+__all__ = ["ENDPOINTS"]
+
+ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (*calls.ENDPOINTS, *numbers.ENDPOINTS, *trunks.ENDPOINTS)

@@ -4,7 +4,6 @@ from media.sdp.errors import NegotiationError, SdpError
 from media.sdp.model import (
     Attribute,
     Connection,
-    Direction,
     MediaDescription,
     Origin,
     RtpMap,
@@ -26,7 +25,6 @@ __all__ = [
     "DEFAULT_LIMITS",
     "Attribute",
     "Connection",
-    "Direction",
     "LocalMedia",
     "MediaDescription",
     "Negotiated",

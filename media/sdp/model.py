@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+
+from media.types import Direction
 
 __all__ = [
     "DIRECTIONS",
     "STATIC_PAYLOADS",
     "Attribute",
     "Connection",
-    "Direction",
     "MediaDescription",
     "Origin",
     "RtpMap",
     "SessionDescription",
 ]
-
-Direction = Literal["sendrecv", "sendonly", "recvonly", "inactive"]
 
 DIRECTIONS: dict[str, Direction] = {
     "sendrecv": "sendrecv",

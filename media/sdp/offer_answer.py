@@ -16,13 +16,12 @@ from media.sdp.errors import NegotiationError
 from media.sdp.model import (
     Attribute,
     Connection,
-    Direction,
     MediaDescription,
     Origin,
     RtpMap,
     SessionDescription,
 )
-from media.types import RemoteMedia
+from media.types import Direction, RemoteMedia
 
 __all__ = [
     "LocalMedia",
@@ -143,12 +142,15 @@ def accept_answer(offer: SessionDescription, answer: SessionDescription) -> Nego
     codec = _first_common(theirs, [entry.encoding for entry in ours.codecs()])
     if codec is None:
         raise NegotiationError("The answer has no offered codec")
-    offered_events = any(entry.encoding == "telephone-event" for entry in ours.codecs())
-    dtmf = _telephone_event(theirs, codec) if offered_events else None
+    offered_dtmf = _telephone_event(ours, codec)
+    dtmf = _telephone_event(theirs, codec) if offered_dtmf else None
     their_direction = _effective_direction(answer, theirs)
     direction = _intersect(offer.direction_of(ours), _MIRRORED[their_direction])
     ptime_ms = _ptime(theirs, ours.ptime_ms or 20)
     remote = _remote(answer, theirs, codec, dtmf, ptime_ms=ptime_ms, direction=direction)
+    if offered_dtmf and dtmf and offered_dtmf[0] != dtmf[0]:
+        # Each side sends with the number that the other named (RFC 3264 5.1, 6.1).
+        remote = replace(remote, dtmf_receive_payload_type=offered_dtmf[0])
     offered = offer.connection_of(ours)
     if offered is not None:
         _check_family(remote.address, offered.address)

@@ -1,0 +1,65 @@
+"""The HTTP application: its routes are made from the declarations."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from ipaddress import ip_address
+
+from aiohttp import web
+
+from api.metrics import Metrics
+from api.middleware import edge
+from api.openapi import openapi_document
+from api.pipeline import MAX_BODY_BYTES, Pipeline
+from api.ratelimit import RateLimiter
+from api.routes import ENDPOINTS
+from api.routes.service import ServiceRoutes
+from api.services import Services
+from api.values import IpNetwork
+
+__all__ = ["REQUESTS_PER_MINUTE", "create_app"]
+
+REQUESTS_PER_MINUTE = 600
+
+
+def create_app(
+    services: Services,
+    *,
+    metrics: Metrics,
+    public_url: str,
+    trusted_sources: Iterable[IpNetwork] = (),
+    requests_per_minute: int = REQUESTS_PER_MINUTE,
+    check_replies: bool = False,
+) -> web.Application:
+    """
+    Make the application.
+
+    `check_replies` holds every answer against its declared model; tests use it.
+    """
+    limiter = RateLimiter(requests_per_minute, 60, monotonic=time.monotonic, wall=time.time)
+    pipeline = Pipeline(services, limiter, trusts(trusted_sources), check_replies)
+    app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[edge(metrics)])
+    for endpoint in ENDPOINTS:
+        app.router.add_route(endpoint.method, endpoint.path, pipeline.handler(endpoint))
+    public = ServiceRoutes(services.lifecycle, metrics)
+    public.document = openapi_document(ENDPOINTS, public.endpoints, public_url)
+    for route in public.endpoints:
+        app.router.add_get(route.path, route.handler)
+    return app
+
+
+def trusts(networks: Iterable[IpNetwork]) -> Callable[[str | None], bool]:
+    """Make a test of whether a source address is in one of the networks."""
+    listed = tuple(networks)
+
+    def is_trusted(source: str | None) -> bool:
+        if not listed or source is None:
+            return False
+        try:
+            address = ip_address(source.partition("%")[0])
+        except ValueError:
+            return False
+        return any(address.version == network.version and address in network for network in listed)
+
+    return is_trusted

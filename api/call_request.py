@@ -1,0 +1,40 @@
+"""What a request body asks of the call machinery."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.schemas.calls import CallFields, CreateCall, CreateStreamCall
+from api.schemas.streams import StreamFields
+from api.schemas.verbs import CallTarget
+from callcontrol import requests as domain
+
+__all__ = ["call_request"]
+
+_STREAM_FIELDS = frozenset(StreamFields.model_fields)
+
+
+def call_request(body: CreateCall | CreateStreamCall) -> domain.CreateCall:
+    """Translate a body; its values are checked by the domain, which names the fields as they are here."""
+    verbs = body.verbs if isinstance(body, CreateCall) else None
+    return domain.CreateCall(
+        from_=body.from_,
+        to=body.to.address if isinstance(body.to, CallTarget) else body.to,
+        stream=domain.StreamRequest(body.stream_url, _stream_fields(body)) if body.stream_url else None,
+        verbs=None if verbs is None else [verb.model_dump(exclude_none=True) for verb in verbs],
+        timeout_s=float(body.timeout),
+        time_limit_s=float(body.time_limit),
+        record=body.record,
+        recording_channels=body.recording_channels,
+        send_digits=body.send_digits,
+        caller_name=body.caller_name,
+        headers=body.headers,
+        tag=body.tag,
+        carrier_sid=body.carrier_sid,
+        status_webhook_url=body.status_webhook_url,
+        status_webhook_events=tuple(body.status_webhook_events),
+    )
+
+
+def _stream_fields(body: CallFields) -> dict[str, Any]:
+    return body.model_dump(include=set(_STREAM_FIELDS), exclude_none=True)

@@ -1,0 +1,117 @@
+"""The commands that change what the server knows; they work beside a running server, on its database."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from api.config import Settings
+from callcontrol.aio.storage import Storage
+from callcontrol.errors import FieldError, ValidationFailed
+
+__all__ = ["add_carrier", "add_number", "create_account", "create_key"]
+
+_Work = Callable[[Storage], Awaitable[dict[str, Any]]]
+
+
+def create_account(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Run `trunkline accounts create`."""
+
+    async def work(storage: Storage) -> dict[str, Any]:
+        account, key = await storage.accounts.create(
+            name=arguments.name,
+            balance_paise=arguments.balance,
+            kyc=arguments.kyc,
+            max_cps=arguments.max_cps,
+            max_calls=arguments.max_calls,
+        )
+        return {
+            "account_sid": account.account_sid,
+            "api_key": key,
+            "name": account.name,
+            "balance": arguments.balance / 100,
+            "currency": "INR",
+            "kyc_complete": account.kyc_complete,
+            "max_cps": account.max_cps,
+            "max_calls": account.max_calls,
+        }
+
+    return _run(settings, work)
+
+
+def create_key(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Run `trunkline keys create`."""
+    scopes = None
+    if arguments.scopes is not None:
+        scopes = [scope.strip() for scope in arguments.scopes.split(",") if scope.strip()]
+
+    async def work(storage: Storage) -> dict[str, Any]:
+        key = await storage.keys.create(arguments.account, arguments.service, scopes)
+        return {"key": key, "account_sid": arguments.account, "service": arguments.service}
+
+    return _run(settings, work)
+
+
+def add_number(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Run `trunkline numbers add`."""
+
+    async def work(storage: Storage) -> dict[str, Any]:
+        number = await storage.numbers.add(
+            arguments.account, arguments.number, friendly_name=arguments.friendly_name
+        )
+        return {
+            "phone_number_id": number.phone_number_id,
+            "number": number.number,
+            "account_sid": number.account_sid,
+        }
+
+    return _run(settings, work)
+
+
+def add_carrier(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Run `trunkline carriers add`."""
+    if (arguments.username is None) != (arguments.password is None):
+        missing = "username" if arguments.username is None else "password"
+        raise ValidationFailed([FieldError(missing, "is required with the other half of the credentials")])
+    both = not arguments.inbound and not arguments.outbound
+
+    async def work(storage: Storage) -> dict[str, Any]:
+        carrier, gateways = await storage.trunks.add_platform_carrier(
+            arguments.name,
+            [(gateway.transport, gateway.host, gateway.port) for gateway in arguments.gateway],
+            inbound=arguments.inbound or both,
+            outbound=arguments.outbound or both,
+            username=arguments.username,
+            password=arguments.password,
+        )
+        return {
+            "carrier_sid": carrier.carrier_sid,
+            "name": carrier.name,
+            "gateways": [
+                {
+                    "gateway_sid": gateway.gateway_sid,
+                    "address": f"{gateway.protocol}:{gateway.host}:{gateway.port}",
+                    "inbound": gateway.inbound,
+                    "outbound": gateway.outbound,
+                    "priority": gateway.priority,
+                }
+                for gateway in gateways
+            ],
+        }
+
+    return _run(settings, work)
+
+
+def _run(settings: Settings, work: _Work) -> int:
+    async def run() -> dict[str, Any]:
+        storage = await Storage.open(settings.database_url)
+        try:
+            return await work(storage)
+        finally:
+            await storage.close()
+
+    print(json.dumps(asyncio.run(run()), indent=2, ensure_ascii=False))
+    return 0

@@ -1,0 +1,213 @@
+"""The command's grammar: sub-commands, options and their help."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from importlib import import_module, metadata
+
+from api.config import PREFIX, VARIABLES, Settings
+from api.values import ListenAddress, parse_int, parse_listen
+
+__all__ = ["build_parser"]
+
+SERVICES = ("platform", "messaging", "assistant", "tools", "admin")
+MAX_BALANCE_INR = Decimal(100_000_000)
+
+_Subparsers = argparse._SubParsersAction
+
+
+def build_parser(command: str | None = None) -> argparse.ArgumentParser:
+    """
+    Make the parser of the whole command.
+
+    What `command` alone needs is imported for it alone: the administrative commands are quick, and work where
+    the media engine is not built.
+    """
+    parser = argparse.ArgumentParser(
+        prog="trunkline",
+        description="A telephony-edge call control and media server: SIP trunks, RTP media, voice agents.",
+        epilog="Start with `trunkline serve`; it prints a key and a call to try. "
+        "Every command takes --help. Settings: `trunkline serve --help`.",
+    )
+    parser.add_argument("--version", action="version", version=f"trunkline {_version()}")
+    parser.set_defaults(parser=parser, config=None)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    _serve(commands)
+    _demo(commands, command)
+    _accounts(commands)
+    _keys(commands)
+    _numbers(commands)
+    _carriers(commands)
+    return parser
+
+
+def _version() -> str:
+    try:
+        return metadata.version("trunkline")
+    except metadata.PackageNotFoundError:
+        return "(not installed)"
+
+
+def _command(
+    commands: _Subparsers[argparse.ArgumentParser], name: str, help_text: str, epilog: str | None = None
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(
+        name,
+        help=help_text,
+        description=help_text[0].upper() + help_text[1:] + ".",
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--config", metavar="FILE", help="TOML file with settings; the environment wins over it"
+    )
+    parser.set_defaults(parser=parser)
+    return parser
+
+
+def _group(
+    commands: _Subparsers[argparse.ArgumentParser], name: str, help_text: str
+) -> _Subparsers[argparse.ArgumentParser]:
+    parser = commands.add_parser(name, help=help_text, description=help_text[0].upper() + help_text[1:] + ".")
+    parser.set_defaults(parser=parser)
+    return parser.add_subparsers(title="commands", metavar="COMMAND")
+
+
+def _serve(commands: _Subparsers[argparse.ArgumentParser]) -> None:
+    lines = ["settings (environment, or FILE with the same names in lower case):"]
+    for variable in VARIABLES:
+        default = f" [{variable.default}]" if variable.default else ""
+        lines.append(f"  {PREFIX + variable.name}{default}\n      {variable.help}")
+    lines.append("\nSIGTERM and SIGINT drain: no new calls, then an end after TRUNKLINE_DRAIN_S seconds.")
+    parser = _command(commands, "serve", "run the server in the foreground", "\n".join(lines))
+    parser.set_defaults(run=_later("serve", "run"))
+
+
+def _demo(commands: _Subparsers[argparse.ArgumentParser], command: str | None) -> None:
+    parser = _command(commands, "demo", "place one call to the sandbox carrier and show everything it did")
+    if command == "demo":
+        from api import demo
+
+        demo.add_arguments(parser)
+        parser.set_defaults(run=demo.run)
+
+
+def _accounts(commands: _Subparsers[argparse.ArgumentParser]) -> None:
+    group = _group(commands, "accounts", "manage accounts")
+    parser = _command(
+        group, "create", "create an account and its first key; prints JSON with account_sid and api_key"
+    )
+    parser.add_argument("--name", required=True, help="name of the customer")
+    parser.add_argument(
+        "--balance", type=_inr, default=_inr("500"), metavar="INR", help="opening balance of the wallet (500)"
+    )
+    parser.add_argument("--kyc", action="store_true", help="mark KYC as done")
+    parser.add_argument(
+        "--max-cps", type=_whole(1, 100_000), default=10, metavar="N", help="new calls per second (10)"
+    )
+    parser.add_argument(
+        "--max-calls",
+        type=_whole(1, 1_000_000),
+        default=100,
+        metavar="N",
+        help="calls at the same time (100)",
+    )
+    parser.set_defaults(run=_later("admin", "create_account"))
+
+
+def _keys(commands: _Subparsers[argparse.ArgumentParser]) -> None:
+    group = _group(commands, "keys", "manage API keys")
+    parser = _command(group, "create", "create a key, shown this once; prints JSON with key")
+    parser.add_argument("--account", required=True, metavar="SID", help="account the key is for")
+    parser.add_argument("--service", required=True, choices=SERVICES, help="which interface the key opens")
+    parser.add_argument(
+        "--scopes", metavar="A,B", help="scopes of the key, separated by commas (default: see docs)"
+    )
+    parser.set_defaults(run=_later("admin", "create_key"))
+
+
+def _numbers(commands: _Subparsers[argparse.ArgumentParser]) -> None:
+    group = _group(commands, "numbers", "manage phone numbers")
+    parser = _command(
+        group, "add", "give a number to an account without a purchase; prints JSON with phone_number_id"
+    )
+    parser.add_argument("--account", required=True, metavar="SID", help="account that gets the number")
+    parser.add_argument("--number", required=True, metavar="+91...", help="the number in E.164")
+    parser.add_argument("--friendly-name", metavar="NAME", help="label")
+    parser.set_defaults(run=_later("admin", "add_number"))
+
+
+def _carriers(commands: _Subparsers[argparse.ArgumentParser]) -> None:
+    group = _group(commands, "carriers", "manage carriers of the platform")
+    parser = _command(
+        group,
+        "add",
+        "add a platform-owned carrier; prints JSON with carrier_sid",
+        "Several gateways are preferred in the order given.\n"
+        "With neither --inbound nor --outbound the gateways serve both directions.",
+    )
+    parser.add_argument("--name", required=True, help="name of the carrier")
+    parser.add_argument(
+        "--gateway",
+        required=True,
+        action="append",
+        type=_gateway,
+        metavar="udp:HOST:PORT",
+        help="a reachable host of the carrier; may be repeated",
+    )
+    parser.add_argument("--inbound", action="store_true", help="calls come in from its gateways")
+    parser.add_argument("--outbound", action="store_true", help="calls go out through its gateways")
+    parser.add_argument("--username", metavar="U", help="user name of digest authentication")
+    parser.add_argument("--password", metavar="P", help="password of digest authentication")
+    parser.set_defaults(run=_later("admin", "add_carrier"))
+
+
+def _later(module: str, name: str) -> Callable[[Settings, argparse.Namespace], int]:
+    """A command of a module of this package that is imported when the command runs."""
+
+    def run(settings: Settings, arguments: argparse.Namespace) -> int:
+        command: Callable[[Settings, argparse.Namespace], int] = getattr(
+            import_module(f"api.cli.{module}"), name
+        )
+        return command(settings, arguments)
+
+    return run
+
+
+def _gateway(text: str) -> ListenAddress:
+    try:
+        gateway = parse_listen(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if gateway.transport == "tls":
+        raise argparse.ArgumentTypeError("tls: is not available in this version; use udp: or tcp:")
+    if gateway.port == 0 or gateway.is_any:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an address that can be reached")
+    return gateway
+
+
+def _inr(text: str) -> int:
+    """Read an amount in INR and return paise."""
+    try:
+        amount = Decimal(text)
+    except InvalidOperation:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an amount such as 500 or 99.50") from None
+    if not amount.is_finite() or amount < 0 or amount > MAX_BALANCE_INR or amount != round(amount, 2):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} must be from 0 to {MAX_BALANCE_INR} with at most two decimals"
+        )
+    return int(amount * 100)
+
+
+def _whole(least: int, most: int) -> Callable[[str], int]:
+    parse = parse_int(least, most)
+
+    def read(text: str) -> int:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return read

@@ -1,0 +1,263 @@
+"""
+The settings of the server: environment over TOML file over default.
+
+Every setting is declared once in `VARIABLES`; the environment spells it ``TRUNKLINE_NAME``, the file
+``name`` (or ``trunkline_name``) in lower case. Problems are collected, so that one run of the command names
+every variable that has to be corrected.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from api.values import (
+    HostPort,
+    IpNetwork,
+    ListenAddress,
+    PortRange,
+    parse_advertise,
+    parse_bool,
+    parse_choice,
+    parse_countries,
+    parse_database_url,
+    parse_float,
+    parse_host_port,
+    parse_int,
+    parse_ip,
+    parse_listens,
+    parse_networks,
+    parse_path,
+    parse_ports,
+    parse_url,
+)
+
+__all__ = ["PREFIX", "VARIABLES", "ConfigError", "Problem", "Settings", "Variable", "load_settings"]
+
+PREFIX = "TRUNKLINE_"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One setting that cannot be used: the variable's full name, what is wrong, and where it was set."""
+
+    variable: str
+    message: str
+    source: str = "the environment"
+
+    def __str__(self) -> str:
+        return f"{self.variable} (from {self.source}): {self.message}"
+
+
+class ConfigError(Exception):
+    """The settings cannot be used; `problems` names every variable that is wrong."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("; ".join(str(problem) for problem in problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One setting: its name without prefix, its default as text (empty: not set), parser and help line."""
+
+    name: str
+    default: str
+    parse: Callable[[str], Any]
+    help: str
+
+    @property
+    def field(self) -> str:
+        """The attribute of `Settings`, and the key in a TOML file."""
+        return self.name.lower()
+
+
+VARIABLES: tuple[Variable, ...] = (
+    Variable("HTTP_LISTEN", "127.0.0.1:8080", parse_host_port, "address of the REST API"),
+    Variable(
+        "PUBLIC_URL", "", parse_url, "address customers reach the API by (default: the address listened on)"
+    ),
+    Variable(
+        "SIP_LISTEN",
+        "udp:127.0.0.1:5060,tcp:127.0.0.1:5060",
+        parse_listens,
+        "comma-separated transport:address:port",
+    ),
+    Variable("SIP_TLS_CERT", "", parse_path, "certificate chain of the tls: listener (PEM)"),
+    Variable("SIP_TLS_KEY", "", parse_path, "private key of the tls: listener (PEM)"),
+    Variable("SIP_ADVERTISE", "", parse_advertise, "public SIP address behind 1:1 NAT"),
+    Variable("RTP_LISTEN", "127.0.0.1", parse_ip, "address RTP is received on"),
+    Variable("RTP_ADVERTISE", "", parse_advertise, "public RTP address behind 1:1 NAT"),
+    Variable("RTP_PORTS", "20000-29999", parse_ports, "range of RTP ports"),
+    Variable("RTP_THREADS", "1", parse_int(1, 64), "threads of the media engine"),
+    Variable(
+        "DATABASE_URL", "", parse_database_url, "SQLAlchemy URL (default: SQLite in the data directory)"
+    ),
+    Variable("DATA_DIR", "./var", parse_path, "database, recordings"),
+    Variable("SANDBOX_CARRIER", "1", parse_bool, "1 runs the sandbox carrier in this process"),
+    Variable("SANDBOX_LISTEN", "udp:127.0.0.1:5080", parse_listens, "SIP address of the sandbox carrier"),
+    Variable("SANDBOX_RTP_PORTS", "30000-30999", parse_ports, "RTP ports of the sandbox carrier"),
+    Variable(
+        "ALLOW_PRIVATE_DESTINATIONS",
+        "0",
+        parse_bool,
+        "1 lets webhooks and streams reach private addresses and plain http",
+    ),
+    Variable("TRUSTED_SOURCES", "", parse_networks, "CIDRs never banned nor rate-limited"),
+    Variable("ALLOWED_COUNTRIES", "IN", parse_countries, "countries that may be dialled (ISO 3166 codes)"),
+    Variable("MAX_CALLS", "2000", parse_int(1, 1_000_000), "calls at the same time"),
+    Variable("MAX_CPS", "200", parse_int(1, 100_000), "new calls per second"),
+    Variable("DRAIN_S", "30", parse_float(0, 86_400), "seconds calls may go on after SIGTERM"),
+    Variable("LOG_FORMAT", "text", parse_choice("text", "json"), "text or json"),
+    Variable(
+        "LOG_LEVEL",
+        "info",
+        parse_choice("debug", "info", "warning", "error"),
+        "debug, info, warning or error",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Every setting, checked; the fields are the names of `VARIABLES` in lower case."""
+
+    http_listen: HostPort
+    public_url: str | None
+    sip_listen: tuple[ListenAddress, ...]
+    sip_tls_cert: Path | None
+    sip_tls_key: Path | None
+    sip_advertise: str | None
+    rtp_listen: str
+    rtp_advertise: str | None
+    rtp_ports: PortRange
+    rtp_threads: int
+    database_url: str
+    data_dir: Path
+    sandbox_carrier: bool
+    sandbox_listen: tuple[ListenAddress, ...]
+    sandbox_rtp_ports: PortRange
+    allow_private_destinations: bool
+    trusted_sources: tuple[IpNetwork, ...]
+    allowed_countries: frozenset[str]
+    max_calls: int
+    max_cps: int
+    drain_s: float
+    log_format: str
+    log_level: str
+    unknown_variables: tuple[str, ...] = ()
+
+
+def load_settings(environ: Mapping[str, str], config_file: Path | None = None) -> Settings:
+    """
+    Read every setting from `environ`, then from the TOML file, then from its default.
+
+    Raises:
+        ConfigError: A value, a key of the file, or the combination of settings cannot be used.
+    """
+    problems: list[Problem] = []
+    from_file = _read_file(config_file, problems) if config_file is not None else {}
+    file_name = str(config_file)
+    values: dict[str, Any] = {}
+    for variable in VARIABLES:
+        text, source = variable.default, "the default"
+        if variable.field in from_file:
+            text, source = from_file[variable.field], file_name
+        # An empty variable counts as not set: compose files and shells pass those on.
+        if environ.get(PREFIX + variable.name, "").strip():
+            text, source = environ[PREFIX + variable.name].strip(), "the environment"
+        try:
+            values[variable.field] = variable.parse(text) if text else _empty(variable)
+        except ValueError as error:
+            problems.append(Problem(PREFIX + variable.name, str(error), source))
+    if not problems:
+        _check_together(values, problems)
+    if problems:
+        raise ConfigError(problems)
+    if values["database_url"] is None:
+        values["database_url"] = f"sqlite+aiosqlite:///{values['data_dir'] / 'trunkline.db'}"
+    known = {PREFIX + variable.name for variable in VARIABLES}
+    unknown = tuple(sorted(name for name in environ if name.startswith(PREFIX) and name not in known))
+    return Settings(**values, unknown_variables=unknown)
+
+
+def _empty(variable: Variable) -> Any:
+    if variable.parse in (parse_networks, parse_countries):
+        return variable.parse("")
+    return None
+
+
+def _read_file(path: Path, problems: list[Problem]) -> dict[str, str]:
+    try:
+        with path.open("rb") as file:
+            table = tomllib.load(file)
+    except OSError as error:
+        problems.append(Problem("--config", f"cannot be read: {error.strerror}", str(path)))
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        problems.append(Problem("--config", f"is not TOML: {error}", str(path)))
+        return {}
+    fields = {variable.field for variable in VARIABLES}
+    texts: dict[str, str] = {}
+    for key, value in table.items():
+        field = key.removeprefix(PREFIX.lower())
+        if field not in fields:
+            near = difflib.get_close_matches(field, fields, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            problems.append(Problem(key, f"no setting has this name{hint}", str(path)))
+        elif field in texts:
+            problems.append(Problem(key, "is given twice", str(path)))
+        else:
+            _take(texts, field, value, path, problems)
+    return texts
+
+
+def _take(texts: dict[str, str], field: str, value: object, path: Path, problems: list[Problem]) -> None:
+    text = _toml_text(value)
+    if text is None:
+        kinds = "a string, a number, true, false or a list of strings"
+        problems.append(Problem(field, f"must be {kinds}", str(path)))
+    else:
+        texts[field] = text
+
+
+def _toml_text(value: object) -> str | None:
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, str | int | float):
+        return str(value)
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ",".join(value)
+    return None
+
+
+def _check_together(values: Mapping[str, Any], problems: list[Problem]) -> None:
+    """Refuse settings that are right alone and wrong together."""
+    listens: tuple[ListenAddress, ...] = values["sip_listen"]
+    if any(listen.transport == "tls" for listen in listens):
+        problems.append(
+            Problem(
+                PREFIX + "SIP_LISTEN", "tls: is not available in this version; use udp: or tcp:", "its value"
+            )
+        )
+    if values["sip_advertise"] is None and any(listen.is_any for listen in listens):
+        problems.append(_any_without_advertise("SIP"))
+    if values["rtp_advertise"] is None and values["rtp_listen"] in ("0.0.0.0", "::"):
+        problems.append(_any_without_advertise("RTP"))
+    if len(values["sandbox_listen"]) != 1 or values["sandbox_listen"][0].transport != "udp":
+        problems.append(Problem(PREFIX + "SANDBOX_LISTEN", "must be one udp:address:port", "its value"))
+    if values["sandbox_carrier"] and values["sandbox_rtp_ports"].overlaps(values["rtp_ports"]):
+        problems.append(
+            Problem(
+                PREFIX + "SANDBOX_RTP_PORTS", f"overlaps {PREFIX}RTP_PORTS; the two need ports of their own"
+            )
+        )
+
+
+def _any_without_advertise(which: str) -> Problem:
+    message = f"listens on every address, so {PREFIX}{which}_ADVERTISE must say which one peers shall use"
+    return Problem(f"{PREFIX}{which}_LISTEN", message, "its value")

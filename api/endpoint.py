@@ -1,0 +1,135 @@
+"""
+One declaration per endpoint.
+
+An `Endpoint` says everything about a request: method, path, scope, what its body and query look like, what
+it answers and how it can be refused. Routing, validation, the OpenAPI document and the tests are all made
+from it, so none of them can disagree with another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel
+
+from api.errors import ErrorStyle
+from api.schemas.base import NoBody, NoQuery, RequestModel
+from api.services import Services
+from callcontrol import errors as domain
+from callcontrol.models import Principal
+
+__all__ = ["Context", "Endpoint", "Handler", "PublicEndpoint", "Reply", "path_parameters"]
+
+BodyT = TypeVar("BodyT", bound=RequestModel)
+QueryT = TypeVar("QueryT", bound=RequestModel)
+
+_PARAMETER = re.compile(r"{(\w+)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Context(Generic[BodyT, QueryT]):
+    """An authenticated and validated request, as a handler gets it."""
+
+    services: Services
+    principal: Principal
+    path: Mapping[str, str]
+    query: QueryT
+    body: BodyT
+    request_id: str
+
+    @property
+    def account_sid(self) -> str:
+        """The account of the key."""
+        return self.principal.account_sid
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a handler answers: `data` and additions to `meta`; None is an answer without body."""
+
+    data: Any
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+Handler = Callable[[Context[BodyT, QueryT]], Awaitable[Reply]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint(Generic[BodyT, QueryT]):
+    """
+    One method of one path.
+
+    `scope` is what the key must carry. `response` is the model of ``data`` (of one item of it when `paged`),
+    None for an answer without body. `errors` are the domain errors this endpoint may give beyond those every
+    endpoint has. `places_calls` endpoints are refused while the server drains; `idempotent` ones honour the
+    header ``Idempotency-Key``.
+    """
+
+    method: str
+    path: str
+    handler: Handler[BodyT, QueryT]
+    scope: str
+    summary: str
+    tag: str
+    response: type[BaseModel] | None
+    description: str = ""
+    success: int = 200
+    body: type[BodyT] = NoBody  # type: ignore[assignment]
+    query: type[QueryT] = NoQuery  # type: ignore[assignment]
+    errors: tuple[type[domain.DomainError], ...] = ()
+    style: ErrorStyle = ErrorStyle.GENERAL
+    paged: bool = False
+    places_calls: bool = False
+    idempotent: bool = False
+
+    @property
+    def name(self) -> str:
+        """A name that no other endpoint has: the operationId."""
+        return self.handler.__name__
+
+    @property
+    def takes_body(self) -> bool:
+        """Whether a body with fields may be sent."""
+        return self.body is not NoBody
+
+    @property
+    def all_errors(self) -> tuple[type[domain.DomainError], ...]:
+        """Every domain error that this endpoint may answer."""
+        common: list[type[domain.DomainError]] = [
+            domain.ValidationFailed,
+            domain.Unauthorized,
+            domain.Forbidden,
+            domain.RateLimited,
+            domain.Internal,
+            domain.ServiceUnavailable,
+        ]
+        if path_parameters(self.path):
+            common.append(domain.NotFound)
+        if self.idempotent:
+            common.append(domain.IdempotencyConflict)
+        return tuple(dict.fromkeys([*common, *self.errors]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicEndpoint:
+    """An endpoint without key: health, metrics, documents."""
+
+    path: str
+    summary: str
+    media_type: str
+    handler: Callable[[Any], Awaitable[Any]]
+    statuses: Mapping[int, str] = field(default_factory=lambda: {200: "The document."})
+    tag: str = "service"
+
+    @property
+    def name(self) -> str:
+        """The operationId."""
+        return self.handler.__name__
+
+
+def path_parameters(path: str) -> list[str]:
+    """The names in braces of a path, in order."""
+    return _PARAMETER.findall(path)

@@ -1,0 +1,110 @@
+"""
+How refusals appear over HTTP: the status and code of every domain error, and the edge's own refusals.
+
+Every answer that is not a success has the body ``{"error": {"code", "message", "details"?}}``. The number
+wiring endpoints spell the codes of their own work in lower case; what is refused before that work (the key,
+its scope, the request rate) keeps the general code everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from callcontrol import errors as domain
+
+__all__ = ["HTTP_STATUS", "WIRING_CODES", "ApiError", "ErrorStyle", "status_of", "to_api_error"]
+
+
+class ErrorStyle(Enum):
+    """How an endpoint spells its error codes."""
+
+    GENERAL = "general"
+    WIRING = "wiring"
+
+
+HTTP_STATUS: Mapping[type[domain.DomainError], int] = {
+    domain.ValidationFailed: 400,
+    domain.BindFailed: 400,
+    domain.Unauthorized: 401,
+    domain.InsufficientBalance: 402,
+    domain.Forbidden: 403,
+    domain.DestinationForbidden: 403,
+    domain.NumberNotOwned: 403,
+    domain.NotFound: 404,
+    domain.CallEnded: 409,
+    domain.Conflict: 409,
+    domain.IdempotencyConflict: 409,
+    domain.InboundBound: 409,
+    domain.InboundConflict: 409,
+    domain.RateLimited: 429,
+    domain.Internal: 500,
+    domain.NotConfigured: 503,
+    domain.ServiceUnavailable: 503,
+}
+
+# The general codes that the wiring table renames. A number of another account is `not_found` there, so the
+# 403 of the general table does not occur; an address that must not be connected to is a rejected binding.
+WIRING_CODES: Mapping[type[domain.DomainError], tuple[int, str]] = {
+    domain.ValidationFailed: (400, "validation"),
+    domain.DestinationForbidden: (400, "bind_failed"),
+    domain.Forbidden: (404, "not_found"),
+    domain.NotFound: (404, "not_found"),
+    domain.Conflict: (409, "conflict"),
+    domain.Internal: (500, "internal_error"),
+    domain.ServiceUnavailable: (503, "not_configured"),
+}
+
+
+class ApiError(Exception):
+    """A refusal ready for the wire."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        details: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+        self.details = dict(details or {})
+        self.headers = dict(headers or {})
+
+    def body(self) -> dict[str, Any]:
+        """The error envelope."""
+        error: dict[str, Any] = {"code": self.code, "message": self.message}
+        if self.details:
+            error["details"] = self.details
+        return {"error": error}
+
+
+def status_of(error: type[domain.DomainError], style: ErrorStyle = ErrorStyle.GENERAL) -> tuple[int, str]:
+    """
+    The HTTP status and code of a class of domain errors.
+
+    A class that is not listed takes those of its nearest listed ancestor, and of `Internal` at last.
+    """
+    for ancestor in error.__mro__:
+        if style is ErrorStyle.WIRING and ancestor in WIRING_CODES:
+            return WIRING_CODES[ancestor]
+        if ancestor in HTTP_STATUS:
+            return HTTP_STATUS[ancestor], error.code
+    return 500, "internal_error" if style is ErrorStyle.WIRING else domain.Internal.code
+
+
+def to_api_error(error: domain.DomainError, style: ErrorStyle = ErrorStyle.GENERAL) -> ApiError:
+    """Render a domain error for the wire."""
+    status, code = status_of(type(error), style)
+    headers: dict[str, str] = {}
+    if isinstance(error, domain.RateLimited | domain.ServiceUnavailable):
+        headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
+    if status == 401:
+        headers["WWW-Authenticate"] = 'Bearer realm="trunkline"'
+    return ApiError(status, code, error.message, details=error.details, headers=headers)

@@ -1,0 +1,110 @@
+"""
+What a fresh installation has: a demo account with money and a number, and the sandbox carrier to call.
+
+It is made when the sandbox carrier runs and no account exists. The key is shown once; later runs say how to
+make another.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+
+from callcontrol.aio.storage import Storage
+from callcontrol.models import Account, Binding
+
+__all__ = ["SANDBOX_PREFIX", "DemoAccount", "greeting", "prepare_demo", "prepare_sandbox"]
+
+DEMO_NAME = "Demo"
+DEMO_NUMBER = "+918047000001"
+DEMO_BALANCE_PAISE = 1000 * 100
+DEMO_MAX_CPS, DEMO_MAX_CALLS = 10, 100
+SANDBOX_NAME = "Sandbox"
+SANDBOX_PREFIX = "+91980000000"
+"""What the sandbox carrier's numbers begin with; it serves no others."""
+
+ECHO_NUMBER = "+919800000001"
+
+
+@dataclass(frozen=True, slots=True)
+class DemoAccount:
+    """The demo account; `api_key` is known to the process that made it alone."""
+
+    account_sid: str
+    number: str
+    api_key: str | None
+
+
+async def prepare_sandbox(storage: Storage, address: tuple[str, int] | None) -> None:
+    """
+    Make the sandbox a carrier of the platform, at `address`; None takes it away.
+
+    A carrier that stayed behind without its far end would have calls run into a timeout.
+    """
+    carriers = [
+        carrier for carrier in await storage.trunks.platform_carriers() if carrier.name == SANDBOX_NAME
+    ]
+    for carrier in carriers:
+        gateways = await storage.trunks.gateways(carrier.carrier_sid)
+        if address is not None and [(gateway.host, gateway.port) for gateway in gateways] == [address]:
+            return
+        await storage.trunks.delete_platform_carrier(carrier.carrier_sid)
+    if address is not None:
+        await storage.trunks.add_platform_carrier(
+            SANDBOX_NAME, [("udp", *address)], inbound=True, outbound=True, prefixes=(SANDBOX_PREFIX,)
+        )
+
+
+async def prepare_demo(storage: Storage) -> DemoAccount | None:
+    """Make the demo account when there is no account at all; else find it, if it is still there."""
+    accounts = await storage.accounts.list()
+    if accounts:
+        return next((_known(account) for account in accounts if account.name == DEMO_NAME), None)
+    account, key = await storage.accounts.create(
+        name=DEMO_NAME,
+        balance_paise=DEMO_BALANCE_PAISE,
+        kyc=True,
+        max_cps=DEMO_MAX_CPS,
+        max_calls=DEMO_MAX_CALLS,
+    )
+    number = await storage.numbers.add(account.account_sid, DEMO_NUMBER, friendly_name="Demo number")
+    # Binding it also registers it, so that it may be the caller-ID of outbound calls.
+    binding = Binding(target="forward", forward_to=ECHO_NUMBER, caller_id="passthrough")
+    await storage.numbers.bind(account.account_sid, number.phone_number_id, binding, force=False)
+    return DemoAccount(account.account_sid, DEMO_NUMBER, key)
+
+
+def _known(account: Account) -> DemoAccount:
+    return DemoAccount(account.account_sid, DEMO_NUMBER, None)
+
+
+def greeting(demo: DemoAccount | None, url: str) -> str:
+    """What the operator of the process reads once it is up."""
+    lines = [f"Trunkline is up at {url}", f"  documentation   {url}/docs"]
+    if demo is None:
+        lines.append("  an account      trunkline accounts create --name NAME --kyc")
+    elif demo.api_key is None:
+        lines.append(f"  demo account    {demo.account_sid}, number {demo.number}")
+        lines.append(
+            f"  another key     trunkline keys create --account {demo.account_sid} --service platform"
+        )
+    else:
+        lines.append(f"  demo account    {demo.account_sid}, number {demo.number}, wallet 1000 INR")
+        lines.append(f"  API key         {demo.api_key}  (shown this once)")
+        lines += ["", "Place a call to the sandbox carrier, which answers and echoes:", curl(demo, url)]
+    return "\n".join(lines)
+
+
+def curl(demo: DemoAccount, url: str) -> str:
+    """One line for a shell that places a call."""
+    body = (
+        f'{{"from":"{demo.number}","to":"{ECHO_NUMBER}",'
+        '"verbs":[{"verb":"play","url":"prompt:en/welcome"},{"verb":"pause","length":2},{"verb":"hangup"}]}'
+    )
+    words = [
+        *("curl", "-sS", "-X", "POST", f"{url}/v1/calls"),
+        *("-H", f"Authorization: Bearer {demo.api_key}"),
+        *("-H", "Content-Type: application/json"),
+        *("-d", body),
+    ]
+    return shlex.join(words)

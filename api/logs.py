@@ -1,0 +1,90 @@
+"""
+The log: one line per event, as text or as JSON, with the call it belongs to and never a secret.
+
+A record may carry ``call_sid``, ``account_sid`` and ``request_id`` (``extra=`` of the logging call). What
+looks like an API key, a bearer token or the password of a URL is blotted out, whoever logged it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+__all__ = ["configure_logging", "redact"]
+
+CONTEXT = ("call_sid", "account_sid", "request_id")
+
+_SECRETS = (
+    (re.compile(r"\bvp_[A-Za-z0-9_-]{4,}"), "vp_***"),
+    (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}"), r"\1 ***"),
+    (re.compile(r"(://[^/\s:@]+):[^/\s@]+@"), r"\1:***@"),
+    (re.compile(r"(?i)\b(token|password|secret|api_key|response)=\"?[^&\s\",]+"), r"\1=***"),
+)
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+def redact(text: str) -> str:
+    """Blot out what looks like a secret."""
+    for pattern, replacement in _SECRETS:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+class _Text(logging.Formatter):
+    """``time level logger: message  call_sid=...``."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        message = _one_line(record.getMessage())
+        line = f"{_moment(record)} {record.levelname:<7} {record.name}: {message}"
+        for name, value in _context(record).items():
+            line += f"  {name}={value}"
+        if record.exc_info:
+            line += "\n" + self.formatException(record.exc_info)
+        return redact(line)
+
+
+class _Json(logging.Formatter):
+    """One JSON object per line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": _moment(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": redact(record.getMessage()),
+            **_context(record),
+        }
+        if record.exc_info:
+            line["exception"] = redact(self.formatException(record.exc_info))
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+def configure_logging(log_format: str, level: str, stream: TextIO | None = None) -> None:
+    """Send every log of the process to `stream` (stderr by default)."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(_Json() if log_format == "json" else _Text())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    # These speak of every statement and every connection at levels that are ours elsewhere.
+    for chatty in ("sqlalchemy", "aiosqlite", "alembic", "asyncio"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+
+
+def _one_line(text: str) -> str:
+    """Escape control characters, so that what a peer sent can neither forge lines nor colour a terminal."""
+    return _CONTROLS.sub(lambda match: repr(match[0])[1:-1], text)
+
+
+def _context(record: logging.LogRecord) -> dict[str, str]:
+    found = {name: getattr(record, name, None) for name in CONTEXT}
+    return {name: str(value) for name, value in found.items() if value is not None}
+
+
+def _moment(record: logging.LogRecord) -> str:
+    moment = datetime.fromtimestamp(record.created, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,110 @@
+"""
+Measurements of the server, as Prometheus reads them.
+
+Numbers that a part of the server keeps anyway are read from it when /metrics is asked for, through the
+functions given to `Metrics.watch`; only requests are counted here.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
+
+__all__ = ["METRICS_CONTENT_TYPE", "Metrics", "Reading"]
+
+METRICS_CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+_LATENCY_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+
+Reading = float | Mapping[tuple[str, ...], float]
+
+
+class Metrics:
+    """The registry of one server; several servers in a process keep apart."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._watched = _Watched()
+        self._refreshers: list[Callable[[], Awaitable[None]]] = []
+        self._registry.register(self._watched)
+        self._requests = Histogram(
+            "trunkline_http_request_seconds",
+            "Time from a request's headers to its answer.",
+            ("method", "route"),
+            buckets=_LATENCY_BUCKETS_S,
+            registry=self._registry,
+        )
+        self._answers = Counter(
+            "trunkline_http_requests",
+            "Requests answered.",
+            ("method", "route", "status"),
+            registry=self._registry,
+        )
+
+    def observe_request(self, method: str, route: str, status: int, took_s: float) -> None:
+        """Count one request; `route` is the declared path, so that labels stay few."""
+        known = method if method in _METHODS else "other"
+        self._requests.labels(known, route).observe(took_s)
+        self._answers.labels(known, route, str(status)).inc()
+
+    def watch_gauge(
+        self, name: str, help_text: str, read: Callable[[], Reading], labels: tuple[str, ...] = ()
+    ) -> None:
+        """Read a value that goes up and down whenever /metrics is asked for."""
+        self._watched.add(GaugeMetricFamily, name, help_text, read, labels)
+
+    def watch_counter(
+        self, name: str, help_text: str, read: Callable[[], Reading], labels: tuple[str, ...] = ()
+    ) -> None:
+        """Read a value that only grows whenever /metrics is asked for."""
+        self._watched.add(CounterMetricFamily, name, help_text, read, labels)
+
+    def refresh_with(self, refresh: Callable[[], Awaitable[None]]) -> None:
+        """Await `refresh` before each scrape: for values that cannot be read at once."""
+        self._refreshers.append(refresh)
+
+    async def scrape(self) -> bytes:
+        """The text that Prometheus reads."""
+        for refresh in self._refreshers:
+            try:
+                await refresh()
+            except Exception:
+                # The value of the last scrape is shown again; the others are none the worse for it.
+                _log.warning("a metric cannot be refreshed", exc_info=True)
+        return generate_latest(self._registry)
+
+
+_log = logging.getLogger("api.metrics")
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_Family = type[GaugeMetricFamily] | type[CounterMetricFamily]
+
+
+class _Watched(Collector):
+    """Values read at the moment of the scrape."""
+
+    def __init__(self) -> None:
+        self._sources: list[tuple[_Family, str, str, Callable[[], Reading], tuple[str, ...]]] = []
+
+    def add(
+        self, family: _Family, name: str, help_text: str, read: Callable[[], Reading], labels: tuple[str, ...]
+    ) -> None:
+        self._sources.append((family, name, help_text, read, labels))
+
+    def collect(self) -> Iterable[Metric]:
+        for family, name, help_text, read, labels in self._sources:
+            metric = family(name, help_text, labels=labels)
+            try:
+                reading = read()
+            except Exception:
+                # One part that is closed or broken must not hide what the others say.
+                _log.warning("the metric %s cannot be read", name, exc_info=True)
+                continue
+            values = reading if isinstance(reading, Mapping) else {(): reading}
+            for label_values, value in values.items():
+                metric.add_metric(label_values, value)
+            yield metric

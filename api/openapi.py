@@ -1,0 +1,237 @@
+"""The OpenAPI 3.1 document, made from the endpoint declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import metadata
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
+
+from api.endpoint import Endpoint, PublicEndpoint, path_parameters
+from api.errors import ErrorStyle, status_of
+from callcontrol import errors as domain
+
+__all__ = ["openapi_document"]
+
+_REF = "#/components/schemas/{model}"
+
+# Refusals of the edge itself, before an endpoint's own.
+_EDGE_ERRORS: Mapping[int, tuple[str, str]] = {
+    408: ("REQUEST_TIMEOUT", "The body did not arrive in time."),
+    413: ("PAYLOAD_TOO_LARGE", "The body exceeds 1 MiB."),
+    415: ("UNSUPPORTED_MEDIA_TYPE", "The body is not application/json."),
+}
+_RATE_HEADERS: Mapping[str, str] = {
+    "X-RateLimit-Limit": "Requests per minute.",
+    "X-RateLimit-Remaining": "Requests left in this minute.",
+    "X-RateLimit-Reset": "When the minute ends, in epoch seconds.",
+}
+
+
+def openapi_document(
+    endpoints: Sequence[Endpoint[Any, Any]], public: Sequence[PublicEndpoint], server_url: str
+) -> dict[str, Any]:
+    """Describe the endpoints."""
+    schemas = _schemas(endpoints)
+    paths: dict[str, dict[str, Any]] = {}
+    for endpoint in endpoints:
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, schemas)
+    for route in public:
+        paths.setdefault(route.path, {})["get"] = _public_operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Trunkline",
+            "version": _version(),
+            "description": "Calls, numbers and carrier trunks over a REST API.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": server_url}],
+        "security": [{"key": []}],
+        "tags": [{"name": name} for name in _tags(endpoints, public)],
+        "paths": paths,
+        "components": {
+            "schemas": {
+                **schemas["definitions"],
+                "Error": _ERROR_SCHEMA,
+                "Meta": _META,
+                "ListMeta": _LIST_META,
+            },
+            "securitySchemes": {
+                "key": {"type": "http", "scheme": "bearer", "description": "A platform key, vp_..."}
+            },
+            "headers": {
+                name: {"description": text, "schema": {"type": "integer"}}
+                for name, text in _RATE_HEADERS.items()
+            },
+        },
+    }
+
+
+def _version() -> str:
+    try:
+        return metadata.version("trunkline")
+    except metadata.PackageNotFoundError:
+        return "0.0.0"
+
+
+def _tags(endpoints: Iterable[Endpoint[Any, Any]], public: Iterable[PublicEndpoint]) -> list[str]:
+    return list(dict.fromkeys([item.tag for item in endpoints] + [item.tag for item in public]))
+
+
+def _schemas(endpoints: Sequence[Endpoint[Any, Any]]) -> dict[str, Any]:
+    """The schema of every model, and by model and mode the reference to it."""
+    wanted: dict[tuple[type[BaseModel], JsonSchemaMode], None] = {}
+    for endpoint in endpoints:
+        if endpoint.takes_body:
+            wanted[endpoint.body, "validation"] = None
+        wanted[endpoint.query, "validation"] = None
+        if endpoint.response is not None:
+            wanted[endpoint.response, "serialization"] = None
+    references, document = models_json_schema(list(wanted), ref_template=_REF)
+    return {"references": references, "definitions": dict(document.get("$defs", {}))}
+
+
+def _operation(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": endpoint.name,
+        "summary": endpoint.summary,
+        "description": f"{endpoint.description} Needs the scope `{endpoint.scope}`.".strip(),
+        "tags": [endpoint.tag],
+        "parameters": _parameters(endpoint, schemas),
+        "responses": _responses(endpoint, schemas),
+    }
+    if endpoint.takes_body:
+        schema = schemas["references"][endpoint.body, "validation"]
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+    return operation
+
+
+def _parameters(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> list[dict[str, Any]]:
+    parameters: list[dict[str, Any]] = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "format": "uuid"}}
+        for name in path_parameters(endpoint.path)
+    ]
+    reference = schemas["references"][endpoint.query, "validation"]["$ref"]
+    model = schemas["definitions"][reference.rsplit("/", 1)[1]]
+    required = model.get("required", [])
+    for name, schema in model.get("properties", {}).items():
+        parameters.append({"name": name, "in": "query", "required": name in required, "schema": schema})
+    if endpoint.idempotent:
+        parameters.append(
+            {
+                "name": "Idempotency-Key",
+                "in": "header",
+                "required": False,
+                "description": "The same key and body within 24 h get the same answer and do nothing.",
+                "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
+            }
+        )
+    return parameters
+
+
+def _responses(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict[str, Any]:
+    responses: dict[str, Any] = {str(endpoint.success): _success(endpoint, schemas)}
+    codes: dict[int, dict[str, str]] = {}
+    for error in endpoint.all_errors:
+        status, code = _shown_as(error, endpoint.style)
+        codes.setdefault(status, {})[code] = (error.__doc__ or "").strip().splitlines()[0]
+    for status, (code, text) in _EDGE_ERRORS.items():
+        if endpoint.takes_body:
+            codes.setdefault(status, {})[code] = text
+    for status in sorted(codes):
+        responses[str(status)] = {
+            "description": "\n".join(f"- `{code}`: {text}" for code, text in codes[status].items()),
+            "content": {"application/json": {"schema": _error_schema(codes[status])}},
+        }
+    return responses
+
+
+def _shown_as(error: type[domain.DomainError], style: ErrorStyle) -> tuple[int, str]:
+    """Refusals before the endpoint's own work keep the general code; see `api.errors`."""
+    if error in (domain.Unauthorized, domain.Forbidden, domain.RateLimited):
+        return status_of(error)
+    return status_of(error, style)
+
+
+def _success(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict[str, Any]:
+    headers = {name: {"$ref": f"#/components/headers/{name}"} for name in _RATE_HEADERS}
+    if endpoint.response is None:
+        return {"description": "Done.", "headers": headers}
+    item = schemas["references"][endpoint.response, "serialization"]
+    data = {"type": "array", "items": item} if endpoint.paged else item
+    meta = "ListMeta" if endpoint.paged else "Meta"
+    envelope = {
+        "type": "object",
+        "required": ["data", "meta"],
+        "properties": {"data": data, "meta": {"$ref": _REF.format(model=meta)}},
+    }
+    return {
+        "description": "Success.",
+        "headers": headers,
+        "content": {"application/json": {"schema": envelope}},
+    }
+
+
+def _error_schema(codes: Mapping[str, str]) -> dict[str, Any]:
+    listed = {"properties": {"error": {"properties": {"code": {"enum": sorted(codes)}}}}}
+    return {"allOf": [{"$ref": _REF.format(model="Error")}, listed]}
+
+
+def _public_operation(route: PublicEndpoint) -> dict[str, Any]:
+    schema = {"type": "object"} if route.media_type == "application/json" else {"type": "string"}
+    return {
+        "operationId": route.name,
+        "summary": route.summary,
+        "tags": [route.tag],
+        "security": [],
+        "responses": {
+            str(status): {"description": text, "content": {route.media_type: {"schema": schema}}}
+            for status, text in route.statuses.items()
+        },
+    }
+
+
+_ERROR_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["code", "message"],
+            "properties": {
+                "code": {"type": "string", "description": "Branch on this, never on the message."},
+                "message": {"type": "string"},
+                "details": {
+                    "type": "object",
+                    "properties": {
+                        "errors": {
+                            "type": "array",
+                            "description": "Every field that is missing, unknown or invalid.",
+                            "items": {
+                                "type": "object",
+                                "required": ["field", "message"],
+                                "properties": {"field": {"type": "string"}, "message": {"type": "string"}},
+                            },
+                        }
+                    },
+                },
+            },
+        }
+    },
+}
+_META: dict[str, Any] = {
+    "type": "object",
+    "required": ["request_id", "timestamp"],
+    "properties": {"request_id": {"type": "string"}, "timestamp": {"type": "string", "format": "date-time"}},
+}
+_LIST_META: dict[str, Any] = {
+    "type": "object",
+    "required": [*_META["required"], "total", "page", "per_page", "total_pages"],
+    "properties": {
+        **_META["properties"],
+        **{name: {"type": "integer"} for name in ("total", "page", "per_page", "total_pages")},
+    },
+}

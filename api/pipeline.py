@@ -1,0 +1,246 @@
+"""
+What happens to a request of an `Endpoint`, in order.
+
+Key, rate, scope, path, query, body, drain, idempotency key, handler, envelope. What costs least and says
+most comes first: nobody without a key makes the server read a body.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from aiohttp import web
+
+from api.auth import authenticate
+from api.endpoint import Context, Endpoint, Reply, path_parameters
+from api.errors import ApiError, ErrorStyle, to_api_error
+from api.exchange import current_exchange
+from api.jsonbody import parse_json
+from api.ratelimit import RateLimiter
+from api.schemas.base import NoBody, RequestModel, validate_body, validate_query
+from api.services import Services
+from callcontrol.errors import (
+    DomainError,
+    FieldError,
+    Forbidden,
+    NotFound,
+    RateLimited,
+    ServiceUnavailable,
+    ValidationFailed,
+)
+from callcontrol.models import Principal
+
+__all__ = ["Pipeline"]
+
+MAX_BODY_BYTES = 1024 * 1024
+_BODY_TIMEOUT_S = 15.0
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+_IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Runs endpoints; `is_trusted` names sources that are not rate-limited."""
+
+    services: Services
+    limiter: RateLimiter
+    is_trusted: Callable[[str | None], bool]
+    check_replies: bool = False
+
+    def handler(self, endpoint: Endpoint[Any, Any]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        """The aiohttp handler of an endpoint."""
+
+        async def handle(request: web.Request) -> web.StreamResponse:
+            principal = await self._admit(request, endpoint)
+            try:
+                return await self._answer(request, endpoint, principal)
+            except DomainError as error:
+                raise to_api_error(error, endpoint.style) from error
+            except ApiError:
+                raise
+            except Exception as error:
+                # Told apart here only because the wiring endpoints spell the code in lower case.
+                raise unexpected(error, endpoint.style) from error
+
+        return handle
+
+    async def _admit(self, request: web.Request, endpoint: Endpoint[Any, Any]) -> Principal:
+        """Authenticate, count, and check the scope; these refusals have general codes everywhere."""
+        exchange = current_exchange()
+        try:
+            principal = await authenticate(request.headers.getall("Authorization", []), self.services.keys)
+            exchange.account_sid = principal.account_sid
+            if not self.is_trusted(request.remote):
+                limit = self.limiter.take(principal.key_id)
+                exchange.headers.update(limit.headers())
+                if not limit.allowed:
+                    message = f"More than {limit.limit} requests in {limit.window_s} s; wait for Retry-After."
+                    raise RateLimited(message, retry_after_s=limit.reset_in_s)
+            if not principal.may(endpoint.scope):
+                raise Forbidden(f"This key lacks the scope {endpoint.scope}; create one that has it.")
+        except DomainError as error:
+            raise to_api_error(error) from error
+        return principal
+
+    async def _answer(
+        self, request: web.Request, endpoint: Endpoint[Any, Any], principal: Principal
+    ) -> web.StreamResponse:
+        path = _path(request, endpoint, principal)
+        query = validate_query(endpoint.query, _single(request))
+        raw = await _read(request, endpoint)
+        body = _body(endpoint, raw)
+        if endpoint.places_calls and not self.services.lifecycle.takes_calls:
+            message = "The server is starting or shutting down and takes no new calls; retry shortly."
+            raise ServiceUnavailable(message, retry_after_s=5)
+        context = Context(self.services, principal, path, query, body, current_exchange().request_id)
+        key = _idempotency_key(request, endpoint)
+        if key is None:
+            reply = await endpoint.handler(context)
+            return self._respond(endpoint, reply, request)
+        return await self._answer_once(request, endpoint, context, key, raw)
+
+    async def _answer_once(
+        self,
+        request: web.Request,
+        endpoint: Endpoint[Any, Any],
+        context: Context[Any, Any],
+        key: str,
+        raw: bytes,
+    ) -> web.StreamResponse:
+        """
+        Answer a request with an idempotency key.
+
+        A refusal gives the key back, for nothing was done; an unexpected failure keeps it, for the call may
+        have been placed: repeating the request then gets the same 500 and no second call.
+        """
+        store = self.services.idempotency
+        account_sid = context.account_sid
+        name = f"{request.method} {request.path}"
+        stored = await store.begin(account_sid, key, name, hashlib.sha256(raw).hexdigest())
+        if stored is not None:
+            response = _json(stored.body, stored.status)
+            response.headers["Idempotent-Replayed"] = "true"
+            return response
+        try:
+            reply = await endpoint.handler(context)
+            response = self._respond(endpoint, reply, request)
+        except DomainError:
+            await store.release(account_sid, key)
+            raise
+        except Exception as error:
+            failure = unexpected(error, endpoint.style)
+            await store.complete(account_sid, key, failure.status, _dump(failure.body()))
+            raise failure from error
+        assert isinstance(response.body, bytes)
+        await store.complete(account_sid, key, response.status, response.body)
+        return response
+
+    def _respond(self, endpoint: Endpoint[Any, Any], reply: Reply, request: web.Request) -> web.Response:
+        if endpoint.response is None:
+            return web.Response(status=endpoint.success)
+        if self.check_replies:
+            _check(endpoint, reply)
+        meta = {"request_id": current_exchange().request_id, "timestamp": _timestamp(), **reply.meta}
+        return _json(_dump({"data": reply.data, "meta": meta}), endpoint.success)
+
+
+def unexpected(error: Exception, style: ErrorStyle = ErrorStyle.GENERAL) -> ApiError:
+    """The answer to a failure nobody foresaw; `error` is kept as its cause for the log."""
+    code = "internal_error" if style is ErrorStyle.WIRING else "INTERNAL_ERROR"
+    message = "Unexpected server error; retry with backoff, and tell us the X-Request-Id if it stays."
+    failure = ApiError(500, code, message)
+    failure.__cause__ = error
+    return failure
+
+
+def _path(request: web.Request, endpoint: Endpoint[Any, Any], principal: Principal) -> dict[str, str]:
+    """Check identifiers in the path: the account is the key's own, all others are UUIDs."""
+    values: dict[str, str] = {}
+    for name in path_parameters(endpoint.path):
+        value = request.match_info[name]
+        if name == "sid":
+            if value.lower() != principal.account_sid.lower():
+                raise Forbidden("This account is not the one of the key; use the key's own account_sid.")
+        elif _UUID.fullmatch(value) is None:
+            if endpoint.style is ErrorStyle.WIRING:
+                raise ValidationFailed.of(name, "must be a UUID")
+            raise NotFound(f"There is no such {name}; identifiers are UUIDs as the create calls return them.")
+        values[name] = value.lower()
+    return values
+
+
+def _single(request: web.Request) -> Mapping[str, str]:
+    """The query parameters, each at most once."""
+    query = request.query
+    repeated = [name for name in dict.fromkeys(query) if len(query.getall(name)) > 1]
+    if repeated:
+        raise ValidationFailed([FieldError(name[:100], "is given more than once") for name in repeated[:100]])
+    return dict(query)
+
+
+async def _read(request: web.Request, endpoint: Endpoint[Any, Any]) -> bytes:
+    if request.method == "GET" or not request.can_read_body:
+        return b""
+    if (request.content_length or 0) > MAX_BODY_BYTES:
+        raise too_large()
+    try:
+        async with asyncio.timeout(_BODY_TIMEOUT_S):
+            raw = await request.read()
+    except web.HTTPRequestEntityTooLarge:
+        raise too_large() from None
+    except TimeoutError:
+        raise ApiError(408, "REQUEST_TIMEOUT", "The body did not arrive in time; send it again.") from None
+    if raw and endpoint.takes_body and request.content_type != "application/json":
+        message = "The body must be JSON; send the header Content-Type: application/json."
+        raise ApiError(415, "UNSUPPORTED_MEDIA_TYPE", message)
+    return raw
+
+
+def too_large() -> ApiError:
+    """The answer to a body above the limit."""
+    return ApiError(413, "PAYLOAD_TOO_LARGE", f"The body must not exceed {MAX_BODY_BYTES} bytes.")
+
+
+def _body(endpoint: Endpoint[Any, Any], raw: bytes) -> RequestModel:
+    if not raw.strip():
+        if endpoint.takes_body:
+            raise ValidationFailed.of("body", "is required: a JSON object")
+        return NoBody()
+    model: type[RequestModel] = endpoint.body
+    return validate_body(model, parse_json(raw))
+
+
+def _idempotency_key(request: web.Request, endpoint: Endpoint[Any, Any]) -> str | None:
+    if not endpoint.idempotent or "Idempotency-Key" not in request.headers:
+        return None
+    keys = request.headers.getall("Idempotency-Key")
+    if len(keys) != 1 or _IDEMPOTENCY_KEY.fullmatch(keys[0]) is None:
+        raise ValidationFailed.of(
+            "Idempotency-Key", "must be one value of 1 to 255 printable ASCII characters"
+        )
+    return keys[0]
+
+
+def _check(endpoint: Endpoint[Any, Any], reply: Reply) -> None:
+    assert endpoint.response is not None
+    for item in reply.data if endpoint.paged else [reply.data]:
+        endpoint.response.model_validate_json(_dump(item))
+
+
+def _timestamp() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _dump(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _json(body: bytes, status: int) -> web.Response:
+    return web.Response(body=body, status=status, content_type="application/json", charset="utf-8")

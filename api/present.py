@@ -1,0 +1,139 @@
+"""Records as the interface shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from callcontrol.models import Carrier, Gateway, Page, PhoneNumber, Wiring
+
+__all__ = ["carrier_json", "gateway_json", "number_json", "page_meta", "rfc3339", "wiring_json"]
+
+
+def rfc3339(moment: datetime | None) -> str | None:
+    """A moment in UTC with milliseconds, as every answer writes it."""
+    if moment is None:
+        return None
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def page_meta(page: Page[Any]) -> dict[str, int]:
+    """The part of ``meta`` that a list has."""
+    return {
+        "total": page.total,
+        "page": page.page,
+        "per_page": page.per_page,
+        "total_pages": page.total_pages,
+    }
+
+
+def number_json(number: PhoneNumber) -> dict[str, Any]:
+    """A phone number of a list."""
+    return {
+        "id": number.phone_number_id,
+        "number": number.number,
+        "friendly_name": number.friendly_name,
+        "status": number.status,
+        "number_type": number.number_type,
+        "voice_enabled": number.voice_enabled,
+        "sms_enabled": number.sms_enabled,
+        "monthly_cost": number.monthly_cost_paise / 100,
+        "inbound_target_type": number.inbound_target_type,
+        "created_at": rfc3339(number.created_at),
+        "updated_at": rfc3339(number.updated_at),
+    }
+
+
+def wiring_json(wiring: Wiring) -> dict[str, Any]:
+    """The wiring state; the agent's fields are there only when it is the target."""
+    shown: dict[str, Any] = {
+        "phone_number_id": wiring.phone_number_id,
+        "number": wiring.number,
+        "carrier_registered": wiring.carrier_registered,
+        "outbound_capable": wiring.outbound_capable,
+        "inbound_bound": wiring.inbound_bound,
+        "inbound_target": wiring.inbound_target,
+    }
+    if wiring.inbound_target == "voice_agent":
+        shown["agent_id"] = wiring.agent_id
+        shown["workspace_id"] = wiring.workspace_id
+    return shown
+
+
+_CARRIER_FIELDS = (
+    "name",
+    "description",
+    "is_active",
+    "trunk_type",
+    "e164_leading_plus",
+    "tech_prefix",
+    "requires_register",
+    "register_username",
+    "register_sip_realm",
+    "register_from_user",
+    "register_from_domain",
+    "register_transport",
+    "inbound_auth_username",
+    "outbound_proxy",
+    "diversion",
+    "dtmf_type",
+    "srtp",
+    "max_concurrent_calls",
+    "max_cps",
+    "app_sid",
+)
+
+
+def carrier_json(carrier: Carrier) -> dict[str, Any]:
+    """A carrier; only the fields listed here leave the server, so a secret cannot slip out."""
+    unregistered: Mapping[str, None] = {"state": None, "reason": None, "expires_at": None}
+    return {
+        "carrier_sid": carrier.carrier_sid,
+        "sid": carrier.carrier_sid,
+        **{name: getattr(carrier, name) for name in _CARRIER_FIELDS},
+        "register_status": dict(unregistered),
+        "codecs": list(carrier.codecs),
+        "created_at": rfc3339(carrier.created_at),
+        "updated_at": rfc3339(carrier.updated_at),
+    }
+
+
+_GATEWAY_FIELDS = (
+    "carrier_sid",
+    "host",
+    "port",
+    "netmask",
+    "protocol",
+    "inbound",
+    "outbound",
+    "priority",
+    "weight",
+    "send_options_ping",
+    "is_active",
+)
+
+
+def gateway_json(gateway: Gateway) -> dict[str, Any]:
+    """A gateway; its health is not measured before OPTIONS pings exist."""
+    return {
+        "gateway_sid": gateway.gateway_sid,
+        "sid": gateway.gateway_sid,
+        **{name: getattr(gateway, name) for name in _GATEWAY_FIELDS},
+        "health": {"state": "unknown", "last_ok_at": None, "rtt_ms": None},
+        "created_at": rfc3339(gateway.created_at),
+        "updated_at": rfc3339(gateway.updated_at),
+    }
+
+
+def trace_json(entry: Any) -> dict[str, Any]:
+    """One remembered SIP message of a call."""
+    return {
+        "at": rfc3339(entry.at),
+        "leg": entry.leg,
+        "direction": entry.direction,
+        "transport": entry.transport,
+        "peer": entry.peer,
+        "call_id": entry.call_id,
+        "message": entry.message,
+    }

@@ -1,0 +1,100 @@
+"""Endpoints of the server itself, which need no key: health, metrics and documents."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any
+
+from aiohttp import web
+
+from api.endpoint import PublicEndpoint
+from api.metrics import METRICS_CONTENT_TYPE, Metrics
+from api.services import Lifecycle, Phase
+
+__all__ = ["ServiceRoutes"]
+
+
+class ServiceRoutes:
+    """The public endpoints; `document` is the OpenAPI document they hand out."""
+
+    def __init__(self, lifecycle: Lifecycle, metrics: Metrics) -> None:
+        self._lifecycle = lifecycle
+        self._metrics = metrics
+        self._page = resources.files("api").joinpath("static/docs.html").read_text(encoding="utf-8")
+        self._page_policy = _content_policy(self._page)
+        self.document: Mapping[str, Any] = {}
+        self.endpoints = (
+            PublicEndpoint(
+                path="/health",
+                summary="Whether the process lives",
+                media_type="application/json",
+                handler=self.health,
+                statuses={200: "It does."},
+            ),
+            PublicEndpoint(
+                path="/ready",
+                summary="Whether the server takes calls",
+                media_type="application/json",
+                handler=self.ready,
+                statuses={200: "It does.", 503: "It is starting, draining or stopped."},
+            ),
+            PublicEndpoint(
+                path="/metrics",
+                summary="Measurements for Prometheus",
+                media_type="text/plain",
+                handler=self.metrics,
+            ),
+            PublicEndpoint(
+                path="/openapi.json",
+                summary="This document",
+                media_type="application/json",
+                handler=self.openapi,
+            ),
+            PublicEndpoint(
+                path="/docs", summary="This document, to read", media_type="text/html", handler=self.docs
+            ),
+        )
+
+    async def health(self, _: web.Request) -> web.Response:
+        """Answer GET /health."""
+        return web.json_response({"status": "ok"})
+
+    async def ready(self, _: web.Request) -> web.Response:
+        """Answer GET /ready."""
+        phase = self._lifecycle.phase
+        status = 200 if phase is Phase.READY else 503
+        return web.json_response({"status": phase.value}, status=status)
+
+    async def metrics(self, _: web.Request) -> web.Response:
+        """Answer GET /metrics."""
+        return web.Response(body=await self._metrics.scrape(), headers={"Content-Type": METRICS_CONTENT_TYPE})
+
+    async def openapi(self, _: web.Request) -> web.Response:
+        """Answer GET /openapi.json."""
+        return web.Response(text=json.dumps(self.document), content_type="application/json")
+
+    async def docs(self, _: web.Request) -> web.Response:
+        """Answer GET /docs."""
+        headers = {"Content-Security-Policy": self._page_policy}
+        return web.Response(text=self._page, content_type="text/html", headers=headers)
+
+
+def _content_policy(page: str) -> str:
+    """Allow the page's own script and style by their hashes, and nothing else but reading the document."""
+    script = _hashes(page, "script")
+    style = _hashes(page, "style")
+    return (
+        f"default-src 'none'; script-src {script}; style-src {style}; connect-src 'self'; "
+        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+def _hashes(page: str, element: str) -> str:
+    bodies = re.findall(f"<{element}>(.*?)</{element}>", page, re.DOTALL)
+    digests = [base64.b64encode(hashlib.sha256(body.encode()).digest()).decode() for body in bodies]
+    return " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"

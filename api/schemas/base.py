@@ -1,0 +1,177 @@
+"""What all request and response models share, and how validation errors are told to people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
+
+from callcontrol.errors import FieldError, ValidationFailed
+
+__all__ = ["NoBody", "NoQuery", "RequestModel", "ResponseModel", "validate_body", "validate_query"]
+
+_MAX_ERRORS = 100
+_MAX_NAME_CHARS = 100
+
+
+class RequestModel(BaseModel):
+    """A request body or query: exact types, no field beyond those declared, immutable once read."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+
+    #: Fields that are not taken yet, and what to say of them instead of calling them unknown.
+    not_yet: ClassVar[Mapping[str, str]] = {}
+
+    @classmethod
+    def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
+        """
+        Find what is wrong between fields, in the raw input.
+
+        Runs even when single fields are wrong, so that one answer names everything; it must therefore
+        expect any type in any field. What it says of a field replaces what the field's type says.
+        """
+        return []
+
+
+class ResponseModel(BaseModel):
+    """A part of a response body."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    json_schema_mode: ClassVar[str] = "serialization"
+
+
+class NoBody(RequestModel):
+    """The body of an endpoint that takes none: absent, or an empty object."""
+
+
+class NoQuery(RequestModel):
+    """The query of an endpoint that takes none."""
+
+
+ModelT = TypeVar("ModelT", bound=RequestModel)
+
+
+def validate_body(model: type[ModelT], given: Any) -> ModelT:
+    """
+    Check a parsed JSON body against its model.
+
+    Raises:
+        ValidationFailed: It names every missing, unknown and invalid field.
+    """
+    if not isinstance(given, dict):
+        raise ValidationFailed.of("body", "must be a JSON object")
+    return _validate(model, given, lambda: model.model_validate(given))
+
+
+def validate_query(model: type[ModelT], given: Mapping[str, str]) -> ModelT:
+    """
+    Check query parameters against their model; numbers and booleans are read from their text.
+
+    Raises:
+        ValidationFailed: It names every missing, unknown and invalid parameter.
+    """
+    unsafe = [name for name, value in given.items() if not _storable(name + value)]
+    if unsafe:
+        raise ValidationFailed(
+            [FieldError(_path((name,)), "must not contain NUL") for name in unsafe[:_MAX_ERRORS]]
+        )
+    return _validate(model, given, lambda: model.model_validate_strings(dict(given), strict=False))
+
+
+def _storable(text: str) -> bool:
+    """Whether text can go into a database: PostgreSQL stores no NUL, and UTF-8 has no surrogates."""
+    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _validate(model: type[ModelT], given: Mapping[str, Any], run: Any) -> ModelT:
+    between = model.cross_check(given)
+    single: list[FieldError] = []
+    result: ModelT | None = None
+    try:
+        result = run()
+    except ValidationError as error:
+        details = error.errors(include_url=False, include_context=True)
+        single = [_field_error(item, model.not_yet) for item in details]
+    named = {error.field for error in between}
+    errors = [error for error in single if error.field not in named and f"{error.field}.verb" not in named]
+    errors += between
+    if errors or result is None:
+        kept = errors[:_MAX_ERRORS]
+        raise ValidationFailed(kept, _summary(kept))
+    return result
+
+
+def _summary(errors: list[FieldError]) -> str:
+    if len(errors) == 1:
+        return f"{errors[0].field}: {errors[0].message}"
+    shown = ", ".join(error.field for error in errors[:5])
+    more = f" and {len(errors) - 5} more" if len(errors) > 5 else ""
+    return f"{len(errors)} fields are missing or invalid: {shown}{more}; see details.errors"
+
+
+def _field_error(item: ErrorDetails, not_yet: Mapping[str, str]) -> FieldError:
+    field = _path(item["loc"])
+    if item["type"] == "extra_forbidden" and field in not_yet:
+        return FieldError(field, not_yet[field])
+    return FieldError(field, _message(item))
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    """Write a location as ``verbs[0].target[1].number``; names in angle brackets are tags of a union."""
+    text = ""
+    for part in location:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif not (part.startswith("<") and part.endswith(">")):
+            name = part if len(part) <= _MAX_NAME_CHARS else part[:_MAX_NAME_CHARS] + "..."
+            text += f".{name}" if text else name
+    return text.removesuffix(".[key]") or "body"
+
+
+_MESSAGES: Mapping[str, str] = {
+    "missing": "is required",
+    "extra_forbidden": "is not a known field",
+    "string_type": "must be a string",
+    "string_too_short": "must have at least {min_length} characters",
+    "string_too_long": "must have at most {max_length} characters",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "int_parsing_size": "is too large",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "float_type": "must be a number",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "list_type": "must be a list",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+    "literal_error": "must be one of {expected}",
+    "enum": "must be one of {expected}",
+    "greater_than": "must be more than {gt}",
+    "union_tag_not_found": "is not of a known kind",
+    "union_tag_invalid": "is not of a known kind",
+    "too_short": "must have at least {min_length} items",
+    "too_long": "must have at most {max_length} items",
+}
+
+
+def _message(item: ErrorDetails) -> str:
+    context = item.get("ctx", {})
+    if item["type"] == "value_error":
+        return str(context.get("error", item["msg"]))
+    template = _MESSAGES.get(item["type"])
+    if template is None:
+        return item["msg"]
+    plain = {
+        name: int(value) if isinstance(value, float) and value.is_integer() else value
+        for name, value in context.items()
+    }
+    message = template.format(**plain)
+    # pydantic writes 'a', 'b' or 'c' for what it expected; quotes do not help readers of JSON.
+    return re.sub(r"'([\w.+-]*)'", r"\1", message) if "expected" in context else message

@@ -1,0 +1,238 @@
+"""Requests and answers of the call endpoints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, Discriminator, Field, Tag
+
+from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.common import Digits, Name, Page, PerPage, QueryNumber, Timestamp
+from api.schemas.streams import StreamFields
+from api.schemas.verbs import CallTarget, CompleteTarget, Verb, check_names
+from callcontrol.errors import FieldError
+
+__all__ = ["CallList", "CallObject", "CreateCall", "CreateStreamCall", "TraceObject"]
+
+MAX_HEADERS = 20
+MAX_VERBS = 50
+MIN_TIMEOUT_S, MAX_TIMEOUT_S, DEFAULT_TIMEOUT_S = 5, 120, 60
+MAX_TIME_LIMIT_S = 14_400
+
+StatusEvent = Literal["initiated", "ringing", "answered", "completed"]
+CallStatusName = Literal[
+    "queued", "initiated", "ringing", "in-progress", "completed", "busy", "no-answer", "failed", "canceled"
+]
+
+_HEADER_NAME = re.compile(r"[Xx]-[A-Za-z0-9-]{1,60}")
+_PRINTABLE = re.compile(r"[^\x00-\x1f\x7f]*")
+
+
+def _headers(headers: dict[str, str]) -> dict[str, str]:
+    for name, value in headers.items():
+        if _HEADER_NAME.fullmatch(name) is None:
+            raise ValueError(f"{name[:70]!r} is not allowed; only X-* headers are passed on")
+        if len(value) > 256 or _PRINTABLE.fullmatch(value) is None:
+            raise ValueError(f"the value of {name} must be at most 256 characters without control characters")
+    return headers
+
+
+def _caller_name(name: str) -> str:
+    if _PRINTABLE.fullmatch(name) is None:
+        raise ValueError("must not contain control characters")
+    return name
+
+
+# What the decided interface names and a later version brings; refused by name until then.
+NOT_YET: Mapping[str, str] = {
+    "webhook_url": "calls controlled by webhook are not available yet; use stream_url or verbs",
+    "webhook_method": "calls controlled by webhook are not available yet; use stream_url or verbs",
+    "app_sid": "applications are not available yet; use stream_url or verbs",
+    "agent_id": "hosted agents are not available yet; use stream_url",
+}
+
+
+class CallFields(StreamFields):
+    """What both ways of creating a call share."""
+
+    not_yet: ClassVar[Mapping[str, str]] = NOT_YET
+
+    from_: Annotated[
+        str,
+        Field(
+            alias="from",
+            min_length=2,
+            max_length=32,
+            description="Caller-ID: a registered number of the account.",
+        ),
+    ]
+    to: Annotated[
+        Annotated[str, Field(min_length=2, max_length=256), Tag("<text>")]
+        | Annotated[CompleteTarget, Tag("<object>")],
+        Discriminator(lambda value: "<object>" if isinstance(value, dict | CallTarget) else "<text>"),
+        Field(description="E.164, a 10-digit Indian number, or sip: on an own trunk; or {type, number}."),
+    ]
+    status_webhook_url: Annotated[str, Field(min_length=8, max_length=2048)] | None = None
+    status_webhook_events: Annotated[list[StatusEvent], Field(max_length=4)] = [
+        "initiated",
+        "ringing",
+        "answered",
+        "completed",
+    ]
+    timeout: Annotated[int, Field(ge=MIN_TIMEOUT_S, le=MAX_TIMEOUT_S, description="Ring seconds.")] = (
+        DEFAULT_TIMEOUT_S
+    )
+    time_limit: Annotated[
+        int, Field(ge=1, le=MAX_TIME_LIMIT_S, description="Longest duration in seconds.")
+    ] = MAX_TIME_LIMIT_S
+    machine_detection: Literal["off"] = "off"
+    record: bool = False
+    recording_channels: Literal["mono", "dual"] = "dual"
+    send_digits: (
+        Annotated[Digits, Field(description="Played after the answer; w waits 0.5 s, W 1 s.")] | None
+    ) = None
+    caller_name: Annotated[str, Field(max_length=80), AfterValidator(_caller_name)] | None = None
+    headers: Annotated[
+        dict[str, str],
+        Field(max_length=MAX_HEADERS, description="X-* headers of the INVITE."),
+        AfterValidator(_headers),
+    ] = {}
+    tag: Annotated[str, Field(max_length=255)] | None = None
+    carrier_sid: Annotated[Name, Field(description="Leave through this trunk only.")] | None = None
+
+    @classmethod
+    def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
+        """Refuse by name what is not available yet."""
+        if given.get("machine_detection") in ("detect", "hangup"):
+            return [FieldError("machine_detection", "is not available yet; leave it out or use off")]
+        return []
+
+
+class CreateCall(CallFields):
+    """Originate a call and say what happens once it is answered."""
+
+    stream_url: (
+        Annotated[str, Field(min_length=5, max_length=2048, description="ws:// or wss:// of a voice agent.")]
+        | None
+    ) = None
+    verbs: (
+        Annotated[
+            list[Verb],
+            Field(
+                min_length=1,
+                max_length=MAX_VERBS,
+                description="What to do with the call, instead of a stream.",
+            ),
+        ]
+        | None
+    ) = None
+
+    @classmethod
+    def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
+        """Ask for exactly one thing to do with the call."""
+        errors = super().cross_check(given) + check_names(given.get("verbs"))
+        ways = [name for name in ("stream_url", "verbs") if given.get(name) is not None]
+        if not ways and not given.keys() & NOT_YET.keys():
+            errors.append(FieldError("stream_url", "is required, unless verbs say what to do with the call"))
+        if len(ways) == 2:
+            errors.append(FieldError("verbs", "cannot be combined with stream_url; use a stream verb"))
+        return errors
+
+
+class CreateStreamCall(CallFields):
+    """Originate a call for a WebSocket streaming agent."""
+
+    stream_url: Annotated[
+        str, Field(min_length=5, max_length=2048, description="ws:// or wss:// of a voice agent.")
+    ]
+
+
+class CallList(RequestModel):
+    """Filters of a list of calls."""
+
+    status: CallStatusName | None = None
+    direction: Literal["inbound", "outbound"] | None = None
+    from_: Annotated[QueryNumber | None, Field(alias="from")] = None
+    to: QueryNumber | None = None
+    start_date: Annotated[str, Field(description="RFC 3339, or YYYY-MM-DD (UTC); inclusive.")] | None = None
+    end_date: (
+        Annotated[str, Field(description="RFC 3339 (exclusive), or YYYY-MM-DD (UTC, inclusive).")] | None
+    ) = None
+    page: Page = 1
+    per_page: PerPage = 20
+
+
+class StreamObject(ResponseModel):
+    """The agent stream of a call."""
+
+    stream_sid: str | None
+    stream_url: str | None
+    protocol: str
+    encoding: str
+    sample_rate: int
+    state: str | None
+
+
+class QualityObject(ResponseModel):
+    """What the received audio was like over the whole call."""
+
+    mos: float | None
+    jitter_ms: float | None
+    packet_loss_pct: float | None
+    codec: str | None
+
+
+class CallObject(ResponseModel):
+    """A call."""
+
+    call_sid: str
+    sid: Annotated[str, Field(description="Alias of call_sid.")]
+    account_sid: str
+    parent_call_sid: str | None
+    direction: Literal["inbound", "outbound"]
+    from_: Annotated[str, Field(alias="from")]
+    to: str
+    status: CallStatusName
+    answered_by: Literal["human", "machine", "unknown"] | None
+    carrier_sid: str | None
+    phone_number_id: str | None
+    app_sid: str | None
+    stream: StreamObject | None
+    created_at: Timestamp
+    ringing_at: Timestamp | None
+    answered_at: Timestamp | None
+    ended_at: Timestamp | None
+    duration_sec: Annotated[int, Field(description="From answer to end.")] | None
+    bill_duration_sec: int | None
+    hangup_cause: str | None
+    hangup_cause_code: Annotated[int, Field(description="Q.850.")] | None
+    hangup_source: Literal["caller", "callee", "carrier", "api", "stream", "system"] | None
+    sip_status: int | None
+    sip_reason: str | None
+    sip_call_id: str | None
+    price: float | None
+    currency: str
+    recording_url: str | None
+    quality: QualityObject | None
+    tag: str | None
+
+
+class TraceMessage(ResponseModel):
+    """One SIP message of a call."""
+
+    at: Timestamp
+    leg: str | None
+    direction: Literal["in", "out"]
+    transport: str
+    peer: Annotated[str, Field(description="host:port of the other side.")]
+    call_id: str | None
+    message: Annotated[str, Field(description="The message as it was on the wire.")]
+
+
+class TraceObject(ResponseModel):
+    """The signalling of a call: what is needed to draw its ladder."""
+
+    call_sid: str
+    messages: list[TraceMessage]

@@ -1,0 +1,98 @@
+"""Requests and answers of the phone number endpoints."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.common import Page, PerPage, QueryNumber, Timestamp
+from api.schemas.streams import StreamFields
+
+__all__ = [
+    "Deregister",
+    "DeregisteredObject",
+    "InboundBinding",
+    "NumberList",
+    "PhoneNumberObject",
+    "WiringObject",
+]
+
+
+class NumberList(RequestModel):
+    """Filters of the list of numbers."""
+
+    status: Literal["active", "suspended", "pending", "released"] | None = None
+    number_type: Literal["mobile", "local", "toll_free", "140_series", "160_series"] | None = None
+    region: Annotated[QueryNumber, Field(description="Country or area code, such as +9180.")] | None = None
+    page: Page = 1
+    per_page: PerPage = 20
+
+
+class Deregister(RequestModel):
+    """Query of the deregistration."""
+
+    force: Annotated[bool, Field(description="Deregister although inbound calls are still bound.")] = False
+
+
+class InboundBinding(StreamFields):
+    """
+    Where inbound calls go.
+
+    Which fields a target takes, and their values, are checked by the binding itself (`bind_failed`).
+    """
+
+    target: Annotated[str, Field(max_length=32, description="media_stream or forward.")]
+    force: Annotated[bool, Field(description="Take over a number that is bound elsewhere.")] = False
+    stream_url: (
+        Annotated[str, Field(max_length=2048, description="ws:// or wss:// of a voice agent.")] | None
+    ) = None
+    forward_to: (
+        Annotated[str, Field(max_length=256, description="E.164, or sip: on a gateway's host.")] | None
+    ) = None
+    caller_id: Annotated[str, Field(max_length=32, description="passthrough, or an own number.")] | None = (
+        None
+    )
+    timeout: Annotated[int, Field(description="Ring seconds of the forwarded call, 5 to 120.")] | None = None
+    record: bool | None = None
+    webhook_url: Annotated[str, Field(max_length=2048)] | None = None
+    webhook_method: Annotated[str, Field(max_length=8)] | None = None
+    status_webhook_url: Annotated[str, Field(max_length=2048)] | None = None
+    agent_id: Annotated[str, Field(max_length=64)] | None = None
+    workspace_id: Annotated[str, Field(max_length=64)] | None = None
+
+
+class PhoneNumberObject(ResponseModel):
+    """A number of the account."""
+
+    id: str
+    number: Annotated[str, Field(description="E.164.")]
+    friendly_name: str | None
+    status: Literal["active", "suspended", "pending", "released"]
+    number_type: Literal["mobile", "local", "toll_free", "140_series", "160_series"]
+    voice_enabled: bool
+    sms_enabled: bool
+    monthly_cost: Annotated[float, Field(description="INR.")]
+    inbound_target_type: Literal["none", "voice_agent", "webhook", "media_stream", "forward"]
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class WiringObject(ResponseModel):
+    """The wiring state of a number."""
+
+    phone_number_id: str
+    number: str
+    carrier_registered: bool
+    outbound_capable: Annotated[bool, Field(description="Same value as carrier_registered.")]
+    inbound_bound: bool
+    inbound_target: Literal["voice_agent", "webhook", "media_stream", "forward"] | None
+    agent_id: str | None = None
+    workspace_id: str | None = None
+
+
+class DeregisteredObject(WiringObject):
+    """The wiring state after a deregistration."""
+
+    status: Literal["deregistered"]

@@ -1,0 +1,197 @@
+"""Requests and answers of the trunk portal."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, Field
+
+from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.common import Name, Page, PerPage, Timestamp
+from callcontrol.errors import FieldError
+
+__all__ = [
+    "CarrierObject",
+    "CreateCarrier",
+    "CreateGateway",
+    "GatewayObject",
+    "Paging",
+]
+
+Text = Annotated[str, Field(max_length=256)]
+Secret = Annotated[str, Field(min_length=1, max_length=256, json_schema_extra={"writeOnly": True})]
+
+_HOST_NAME = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(\.(?!-)[A-Za-z0-9-]{1,63})*")
+
+
+def _host(host: str) -> str:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        if _HOST_NAME.fullmatch(host) is None or re.fullmatch(r"[0-9.]+", host):
+            raise ValueError("must be an IP address or a host name") from None
+    return host
+
+
+class Paging(RequestModel):
+    """Which page of a list."""
+
+    page: Page = 1
+    per_page: PerPage = 20
+
+
+# What the decided interface names and a later version brings; refused by name until then.
+_REGISTRATION = "registering with a carrier is not available yet; use trunk_type static_ip or auth"
+_INBOUND_AUTH = "digest authentication of inbound calls is not available yet; use a gateway's address"
+CARRIER_NOT_YET: Mapping[str, str] = {
+    "register_sip_realm": _REGISTRATION,
+    "register_from_user": _REGISTRATION,
+    "register_from_domain": _REGISTRATION,
+    "register_transport": _REGISTRATION,
+    "inbound_auth_username": _INBOUND_AUTH,
+    "inbound_auth_password": _INBOUND_AUTH,
+    "outbound_proxy": "is not available yet; add the proxy as a gateway",
+    "diversion": "is not available yet",
+    "app_sid": "applications are not available yet; wire numbers with PUT /phone-numbers/:id/inbound",
+}
+
+
+class CreateCarrier(RequestModel):
+    """A carrier of the account's own."""
+
+    not_yet: ClassVar[Mapping[str, str]] = CARRIER_NOT_YET
+
+    name: Name
+    description: Annotated[str, Field(max_length=1024)] | None = None
+    is_active: bool = True
+    trunk_type: Literal["static_ip", "auth"] = "static_ip"
+    e164_leading_plus: bool = True
+    tech_prefix: Annotated[str, Field(pattern=r"^[0-9#*]{0,16}$")] | None = None
+    requires_register: Literal[False] = False
+    register_username: Annotated[Text, Field(description="User name of outbound digest answers.")] | None = (
+        None
+    )
+    register_password: Secret | None = None
+    dtmf_type: Literal["rfc2833"] = "rfc2833"
+    codecs: Annotated[list[Literal["PCMU", "PCMA"]], Field(min_length=1, max_length=2)] = ["PCMU", "PCMA"]
+    srtp: Literal["off"] = "off"
+    max_concurrent_calls: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    max_cps: Annotated[int, Field(ge=1, le=100_000)] | None = None
+
+    @classmethod
+    def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
+        """Ask for both halves of credentials; refuse by name what is not available yet."""
+        errors = [
+            FieldError(name, "is not available yet")
+            for name, words in (("dtmf_type", ("info", "tones")), ("srtp", ("sdes", "require")))
+            if given.get(name) in words
+        ]
+        if given.get("trunk_type") == "reg":
+            errors.append(FieldError("trunk_type", _REGISTRATION))
+        if given.get("requires_register") is True:
+            errors.append(FieldError("requires_register", _REGISTRATION))
+        halves = ("register_username", "register_password")
+        wanted = given.get("trunk_type") == "auth" or any(given.get(name) is not None for name in halves)
+        if wanted:
+            missing = [name for name in halves if given.get(name) is None]
+            errors += [FieldError(name, "is required for digest authentication") for name in missing]
+        return errors
+
+
+class CreateGateway(RequestModel):
+    """One reachable host of a carrier."""
+
+    host: Annotated[str, Field(min_length=1, max_length=253), AfterValidator(_host)]
+    port: Annotated[int, Field(ge=1, le=65535)] = 5060
+    netmask: Annotated[int, Field(ge=8, le=32, description="Widens an inbound IPv4 host to a network.")] = 32
+    protocol: Literal["udp", "tcp"] = "udp"
+    inbound: bool = True
+    outbound: bool = True
+    priority: Annotated[int, Field(ge=0, le=65535, description="Lower is tried first.")] = 0
+    weight: Annotated[int, Field(ge=0, le=65535)] = 1
+    send_options_ping: Literal[False] = False
+    is_active: bool = True
+
+    @classmethod
+    def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
+        """Refuse by name what is not available yet, and a netmask on what is no IPv4 address."""
+        errors: list[FieldError] = []
+        if given.get("protocol") in ("tls", "tls/srtp"):
+            errors.append(FieldError("protocol", f"{given['protocol']} is not available yet; use udp or tcp"))
+        if given.get("send_options_ping") is True:
+            errors.append(FieldError("send_options_ping", "is not available yet"))
+        host, netmask = given.get("host"), given.get("netmask", 32)
+        if isinstance(host, str) and netmask != 32 and re.fullmatch(r"[0-9.]+", host) is None:
+            errors.append(FieldError("netmask", "needs an IPv4 address as host"))
+        return errors
+
+
+class RegisterStatus(ResponseModel):
+    """Whether the server is registered with the carrier; all null for a trunk that does not register."""
+
+    state: str | None
+    reason: str | None
+    expires_at: Timestamp | None
+
+
+class CarrierObject(ResponseModel):
+    """A carrier; secrets are never shown."""
+
+    carrier_sid: str
+    sid: Annotated[str, Field(description="Alias of carrier_sid.")]
+    name: str
+    description: str | None
+    is_active: bool
+    trunk_type: Literal["static_ip", "auth", "reg"]
+    e164_leading_plus: bool
+    tech_prefix: str | None
+    requires_register: bool
+    register_username: str | None
+    register_sip_realm: str | None
+    register_from_user: str | None
+    register_from_domain: str | None
+    register_transport: str | None
+    register_status: RegisterStatus
+    inbound_auth_username: str | None
+    outbound_proxy: str | None
+    diversion: str | None
+    dtmf_type: str
+    codecs: list[str]
+    srtp: str
+    max_concurrent_calls: int | None
+    max_cps: int | None
+    app_sid: str | None
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class GatewayHealth(ResponseModel):
+    """What is known of a gateway's health; `unknown` until it was measured."""
+
+    state: str
+    last_ok_at: Timestamp | None
+    rtt_ms: float | None
+
+
+class GatewayObject(ResponseModel):
+    """One reachable host of a carrier."""
+
+    gateway_sid: str
+    sid: Annotated[str, Field(description="Alias of gateway_sid.")]
+    carrier_sid: str
+    host: str
+    port: int
+    netmask: int
+    protocol: str
+    inbound: bool
+    outbound: bool
+    priority: int
+    weight: int
+    send_options_ping: bool
+    is_active: bool
+    health: GatewayHealth
+    created_at: Timestamp
+    updated_at: Timestamp

@@ -1,0 +1,284 @@
+"""
+The process: every part made, wired, started and stopped in order.
+
+Started: storage, sandbox carrier, what a first run needs, call control with its SIP and RTP sockets, HTTP.
+Stopped: no new calls, calls that are up end or are ended, HTTP, call control, sandbox carrier, storage. What
+was started last is stopped first, also when a later part cannot start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import signal
+import socket
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
+from typing import Any, TypeVar
+
+from aiohttp import web
+
+from api.app import create_app
+from api.config import Settings
+from api.failures import StartFailed
+from api.first_run import DemoAccount, greeting, prepare_demo, prepare_sandbox
+from api.metrics import Metrics
+from api.services import Lifecycle, Phase, Services
+from api.values import HostPort
+from api.watch import watch
+from callcontrol.aio.service import CallControl, CallControlSettings, CallServices
+from callcontrol.aio.storage import Storage
+from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
+from media.types import EngineSettings
+from sip.aio import Destination, Listen
+
+__all__ = ["Server", "run_loop", "serve"]
+
+_log = logging.getLogger("api.server")
+_HTTP_SHUTDOWN_S = 5.0
+
+ResultT = TypeVar("ResultT")
+
+
+class Server:
+    """
+    One server.
+
+    Attributes:
+        url: Where its API is reached, with the port that was really bound.
+        demo: The demo account, when there is one.
+        sandbox: The sandbox carrier, when it runs.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.lifecycle = Lifecycle()
+        self.metrics = Metrics()
+        self.demo: DemoAccount | None = None
+        self.sandbox: SandboxCarrier | None = None
+        self.storage: Storage
+        self.control: CallControl
+        self.url = settings.public_url or ""
+        self._parts = AsyncExitStack()
+
+    async def start(self) -> None:
+        """
+        Start every part, and take calls from then on.
+
+        Raises:
+            StartFailed: A part cannot start; those before it are stopped again.
+        """
+        try:
+            await self._start_storage()
+            await self._start_sandbox()
+            self.demo = await prepare_demo(self.storage) if self.sandbox is not None else None
+            await self._start_control()
+            await self._start_http()
+        except BaseException:
+            await self._parts.aclose()
+            raise
+        self.lifecycle.phase = Phase.READY
+
+    async def drain(self) -> None:
+        """Refuse new calls, and wait for those that are up as long as the settings say."""
+        if self.lifecycle.phase is not Phase.READY:
+            return
+        self.lifecycle.phase = Phase.DRAINING
+        _log.info(
+            "draining: %d calls are up, they have %g s", self.control.active_calls, self.settings.drain_s
+        )
+        await self.control.drain(self.settings.drain_s)
+
+    async def stop(self) -> None:
+        """End what is still up and stop every part. Idempotent."""
+        if self.lifecycle.phase is Phase.READY:
+            self.lifecycle.phase = Phase.DRAINING
+        await self._parts.aclose()
+        self.lifecycle.phase = Phase.STOPPED
+
+    async def _start_storage(self) -> None:
+        settings = self.settings
+        await asyncio.to_thread(settings.data_dir.mkdir, parents=True, exist_ok=True)
+        self.storage = await Storage.open(
+            settings.database_url, allow_private_destinations=settings.allow_private_destinations
+        )
+        self._parts.push_async_callback(self.storage.close)
+
+    async def _start_sandbox(self) -> None:
+        settings = self.settings
+        if not settings.sandbox_carrier:
+            await prepare_sandbox(self.storage, None)
+            return
+        (listen,) = settings.sandbox_listen
+        sandbox = SandboxCarrier(
+            Listen(listen.transport, listen.host, listen.port, None),
+            rtp_listen=listen.host,
+            rtp_ports=(settings.sandbox_rtp_ports.first, settings.sandbox_rtp_ports.last),
+        )
+        try:
+            await sandbox.start()
+        except OSError as error:
+            raise _cannot_listen("TRUNKLINE_SANDBOX_LISTEN", str(listen), error) from error
+        self._parts.push_async_callback(sandbox.stop)
+        self.sandbox = sandbox
+        await prepare_sandbox(self.storage, sandbox.address)
+
+    async def _start_control(self) -> None:
+        storage = self.storage
+        self.control = CallControl(
+            _control_settings(self.settings),
+            CallServices(
+                calls=storage.calls,
+                wallets=storage.wallet,
+                numbers=storage.numbers,
+                routes=storage.directory,
+                destinations=storage.destinations,
+                refresh=storage.refresh,
+            ),
+        )
+        self._parts.push_async_callback(self.control.close)
+        try:
+            await self.control.start()
+        except OSError as error:
+            listens = ",".join(str(listen) for listen in self.settings.sip_listen)
+            raise _cannot_listen("TRUNKLINE_SIP_LISTEN", listens, error) from error
+        if self.sandbox is not None:
+            udp = next((listen for listen in self.control.sip_addresses if listen.transport == "udp"), None)
+            if udp is not None:
+                self.sandbox.target = Destination("udp", udp.host, udp.port)
+
+    async def _start_http(self) -> None:
+        settings = self.settings
+        listen = settings.http_listen
+        watch(self.metrics, self.control, self.storage)
+        try:
+            sock = await asyncio.to_thread(_bind, listen)
+        except OSError as error:
+            raise _cannot_listen("TRUNKLINE_HTTP_LISTEN", str(listen), error) from error
+        self._parts.callback(sock.close)
+        host, port = sock.getsockname()[:2]
+        if settings.public_url is None:
+            reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+            self.url = f"http://{HostPort(reachable, port)}"
+        app = create_app(
+            self._services(),
+            metrics=self.metrics,
+            public_url=self.url,
+            trusted_sources=settings.trusted_sources,
+        )
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=_HTTP_SHUTDOWN_S)
+        self._parts.push_async_callback(runner.cleanup)
+        await runner.setup()
+        await web.SockSite(runner, sock).start()
+
+    def _services(self) -> Services:
+        storage = self.storage
+        return Services(
+            keys=storage.keys,
+            calls=self.control,
+            numbers=storage.numbers,
+            trunks=storage.trunks,
+            idempotency=storage.idempotency,
+            lifecycle=self.lifecycle,
+        )
+
+
+async def serve(settings: Settings) -> None:
+    """Run a server in the foreground until it is told to end: once to drain, twice to end at once."""
+    for name in settings.unknown_variables:
+        _log.warning("%s is no setting of this server; see trunkline serve --help", name)
+    signals = _Signals()
+    server = Server(settings)
+    await server.start()
+    try:
+        # What lives now lives as long as the process: the collector need not look at it again.
+        gc.collect()
+        gc.freeze()
+        print(greeting(server.demo, server.url), flush=True)
+        _log.info("ready: API %s, SIP %s", server.url, ", ".join(_sip_addresses(server)))
+        await signals.first.wait()
+        drain = asyncio.create_task(server.drain())
+        impatience = asyncio.create_task(signals.second.wait())
+        await asyncio.wait({drain, impatience}, return_when=asyncio.FIRST_COMPLETED)
+        impatience.cancel()
+        if not drain.done():
+            drain.cancel()
+            await asyncio.wait({drain})
+        elif drain.exception() is not None:
+            _log.error("the drain failed", exc_info=drain.exception())
+    finally:
+        await server.stop()
+        _log.info("stopped")
+
+
+class _Signals:
+    """SIGTERM and SIGINT, counted."""
+
+    def __init__(self) -> None:
+        self.first, self.second = asyncio.Event(), asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._note)
+
+    def _note(self) -> None:
+        (self.second if self.first.is_set() else self.first).set()
+
+
+def run_loop(work: Coroutine[Any, Any, ResultT]) -> ResultT:
+    """Run a coroutine on a loop of its own, on uvloop where it is installed."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.run(work)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(work)
+
+
+def _control_settings(settings: Settings) -> CallControlSettings:
+    return CallControlSettings(
+        sip_listens=[
+            Listen(listen.transport, listen.host, listen.port, settings.sip_advertise)
+            for listen in settings.sip_listen
+        ],
+        data_dir=settings.data_dir,
+        media=EngineSettings(
+            listen=settings.rtp_listen,
+            advertise=settings.rtp_advertise,
+            port_min=settings.rtp_ports.first,
+            port_max=settings.rtp_ports.last,
+            threads=settings.rtp_threads,
+        ),
+        prompts_dir=PROMPTS_DIRECTORY,
+        allowed_countries=settings.allowed_countries,
+        max_calls=settings.max_calls,
+        max_cps=settings.max_cps,
+    )
+
+
+def _sip_addresses(server: Server) -> list[str]:
+    return [
+        f"{listen.transport}:{HostPort(listen.host, listen.port)}" for listen in server.control.sip_addresses
+    ]
+
+
+def _bind(listen: HostPort) -> socket.socket:
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        listen.host, listen.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    sock = socket.socket(family, kind, protocol)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(address)
+        sock.setblocking(False)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def _cannot_listen(variable: str, address: str, error: OSError) -> StartFailed:
+    return StartFailed(
+        f"cannot listen on {address}: {error.strerror or error}; "
+        f"stop what listens there, or set {variable} to another address"
+    )

@@ -1,0 +1,190 @@
+"""What the routes need of the domain, as interfaces; `api.server` puts the real services in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
+
+from callcontrol.models import (
+    Binding,
+    CallFilter,
+    CallRecord,
+    Carrier,
+    Gateway,
+    Page,
+    PhoneNumber,
+    Principal,
+    Wiring,
+)
+
+__all__ = [
+    "Calls",
+    "Idempotency",
+    "Keys",
+    "Lifecycle",
+    "Numbers",
+    "Phase",
+    "Services",
+    "StoredReply",
+    "Trunks",
+]
+
+
+class Keys(Protocol):
+    """API keys; see ``callcontrol.aio.keys.KeyService``."""
+
+    async def authenticate(self, key: str) -> Principal:
+        """
+        Whose key this is.
+
+        Raises:
+            Unauthorized: It is malformed, unknown or revoked.
+        """
+
+
+class Calls(Protocol):
+    """Calls; see ``callcontrol.aio.service.CallControl``."""
+
+    @property
+    def active_calls(self) -> int:
+        """How many calls are up."""
+
+    async def create_call(self, account_sid: str, request: Any) -> CallRecord:
+        """Check, reserve, record and dial."""
+
+    async def get_call(self, account_sid: str, call_sid: str) -> CallRecord:
+        """One call of the account."""
+
+    async def list_calls(
+        self, account_sid: str, query: CallFilter, page: int, per_page: int
+    ) -> Page[CallRecord]:
+        """Calls of the account, newest first."""
+
+    async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
+        """Have a call ended; the record may still say that it is up."""
+
+    def trace(self, call_sid: str) -> Sequence[Any]:
+        """The SIP messages of the call's legs that are still remembered."""
+
+
+class Numbers(Protocol):
+    """Numbers and their wiring; see ``callcontrol.aio.numbers.NumberService``."""
+
+    async def list(
+        self,
+        account_sid: str,
+        page: int,
+        per_page: int,
+        *,
+        status: str | None = None,
+        number_type: str | None = None,
+        region: str | None = None,
+    ) -> Page[PhoneNumber]:
+        """Numbers of the account."""
+
+    async def wiring(self, account_sid: str, phone_number_id: str) -> Wiring:
+        """The wiring state."""
+
+    async def register(self, account_sid: str, phone_number_id: str) -> Wiring:
+        """Allow the number as caller-ID."""
+
+    async def deregister(self, account_sid: str, phone_number_id: str, *, force: bool) -> Wiring:
+        """Disallow the number as caller-ID."""
+
+    async def bind(self, account_sid: str, phone_number_id: str, binding: Binding, *, force: bool) -> Wiring:
+        """Send the number's inbound calls somewhere."""
+
+    async def unbind(self, account_sid: str, phone_number_id: str) -> Wiring:
+        """Send the number's inbound calls nowhere."""
+
+
+class Trunks(Protocol):
+    """Carriers and gateways of accounts; see ``callcontrol.aio.trunks.TrunkService``."""
+
+    async def create_carrier(self, account_sid: str, values: Mapping[str, Any]) -> Carrier:
+        """Add a carrier; `values` are attributes of `Carrier`."""
+
+    async def list_carriers(self, account_sid: str, page: int, per_page: int) -> Page[Carrier]:
+        """Carriers of the account."""
+
+    async def get_carrier(self, account_sid: str, carrier_sid: str) -> Carrier:
+        """One carrier."""
+
+    async def delete_carrier(self, account_sid: str, carrier_sid: str) -> None:
+        """Remove a carrier and its gateways."""
+
+    async def create_gateway(self, account_sid: str, carrier_sid: str, values: Mapping[str, Any]) -> Gateway:
+        """Add a gateway; `values` are attributes of `Gateway`."""
+
+    async def list_gateways(
+        self, account_sid: str, carrier_sid: str, page: int, per_page: int
+    ) -> Page[Gateway]:
+        """Gateways of a carrier."""
+
+    async def delete_gateway(self, account_sid: str, carrier_sid: str, gateway_sid: str) -> None:
+        """Remove a gateway."""
+
+
+class StoredReply(Protocol):
+    """The answer that a request with this idempotency key had."""
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+
+    @property
+    def body(self) -> bytes:
+        """The body, to the byte."""
+
+
+class Idempotency(Protocol):
+    """Answers remembered by idempotency key; see ``callcontrol.aio.idempotency``."""
+
+    async def begin(self, account_sid: str, key: str, endpoint: str, body_hash: str) -> StoredReply | None:
+        """
+        Claim a key, or return the answer it already has.
+
+        Raises:
+            IdempotencyConflict: The key belongs to another request, or its first request is running.
+        """
+
+    async def complete(self, account_sid: str, key: str, status: int, body: bytes) -> None:
+        """Remember the answer of a claimed key."""
+
+    async def release(self, account_sid: str, key: str) -> None:
+        """Give a claimed key back: nothing was done."""
+
+
+class Phase(Enum):
+    """What the server is doing."""
+
+    STARTING = "starting"
+    READY = "ready"
+    DRAINING = "draining"
+    STOPPED = "stopped"
+
+
+@dataclass(slots=True)
+class Lifecycle:
+    """The phase of the server, changed by `api.server` and read by the routes."""
+
+    phase: Phase = Phase.STARTING
+
+    @property
+    def takes_calls(self) -> bool:
+        """Whether new calls are accepted."""
+        return self.phase is Phase.READY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """Everything the routes use."""
+
+    keys: Keys
+    calls: Calls
+    numbers: Numbers
+    trunks: Trunks
+    idempotency: Idempotency
+    lifecycle: Lifecycle

@@ -1,0 +1,67 @@
+"""Which figures of the parts are read when /metrics is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from operator import attrgetter
+from typing import Any
+
+from api.metrics import Metrics
+from callcontrol.aio.service import CallControl
+from callcontrol.aio.storage import Storage
+
+__all__ = ["watch"]
+
+_MEDIA_GAUGES: Mapping[str, tuple[str, str]] = {
+    "trunkline_rtp_streams": ("streams", "RTP streams that are open."),
+    "trunkline_rtp_ports_in_use": ("ports_in_use", "RTP ports of open streams; those at rest not counted."),
+    "trunkline_rtp_ports": ("ports_total", "RTP ports there are."),
+}
+_MEDIA_COUNTERS: Mapping[str, tuple[str, str]] = {
+    "trunkline_rtp_packets_received": ("packets_in", "RTP packets received."),
+    "trunkline_rtp_packets_sent": ("packets_out", "RTP packets sent."),
+    "trunkline_media_events_dropped": ("events_dropped", "Media events nobody fetched in time."),
+    "trunkline_media_frames_dropped": ("frames_dropped", "Agent audio frames nobody fetched in time."),
+}
+_SIP_GAUGES: Mapping[str, tuple[str, str]] = {
+    "trunkline_sip_sessions": ("sessions", "SIP sessions, those included that wait for the end of a BYE."),
+    "trunkline_sip_transactions": (
+        "transactions",
+        "SIP transactions, those included that absorb repetitions.",
+    ),
+    "trunkline_sip_timers": ("timers", "SIP timers that run."),
+}
+
+
+def watch(metrics: Metrics, control: CallControl, storage: Storage) -> None:
+    """Have the figures of call control, media, SIP and the wallets read at every scrape."""
+    metrics.watch_gauge("trunkline_calls_active", "Calls that are not over.", lambda: control.active_calls)
+    metrics.watch_counter(
+        "trunkline_calls_ended",
+        "Calls that ended, by direction and final status.",
+        lambda: _outcomes(control),
+        ("direction", "status"),
+    )
+    for name, (attribute, text) in _MEDIA_GAUGES.items():
+        metrics.watch_gauge(name, text, _reader(control.media_stats, attribute))
+    for name, (attribute, text) in _MEDIA_COUNTERS.items():
+        metrics.watch_counter(name, text, _reader(control.media_stats, attribute))
+    for name, (attribute, text) in _SIP_GAUGES.items():
+        metrics.watch_gauge(name, text, _reader(lambda: control.user_agent, attribute))
+    reserved_paise = 0
+
+    async def sum_reserves() -> None:
+        nonlocal reserved_paise
+        reserved_paise = sum(reserve.amount_paise for reserve in await storage.wallet.open_reserves())
+
+    metrics.refresh_with(sum_reserves)
+    metrics.watch_gauge("trunkline_wallet_reserved_paise", "Money held for calls.", lambda: reserved_paise)
+
+
+def _outcomes(control: CallControl) -> dict[tuple[str, ...], float]:
+    return {labels: float(count) for labels, count in control.outcomes.items()}
+
+
+def _reader(source: Any, attribute: str) -> Any:
+    get = attrgetter(attribute)
+    return lambda: float(get(source()))

@@ -1,0 +1,1 @@
+"""What the server costs, measured: one module per claim; see README.md."""

@@ -1,0 +1,74 @@
+"""
+Runs the benchmarks: `python -m benchmarks.bench [w1] [w2] [w3] [--out DIRECTORY]`.
+
+Each one starts a server of its own on one core, with the load on another, prints a table and leaves a JSON
+file with everything it saw: machine, commit, versions, and the numbers of every step.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from benchmarks import machine, w1_signalling, w2_relay, w3_agent
+from benchmarks.sut import SystemUnderTest, tools_missing
+
+_CLAIMS = {"w1": w1_signalling, "w2": w2_relay, "w3": w3_agent}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("claims", nargs="*", metavar="w1|w2|w3", help="which to run (default: all)")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="where JSON goes")
+    parser.add_argument("--seconds", type=float, default=None, help="length of each measured window")
+    parser.add_argument("--rates", default="50,100", help="w1: calls per second")
+    parser.add_argument("--calls", default="100,200", help="w2, w3: calls at the same time")
+    arguments = parser.parse_args()
+    unknown = set(arguments.claims) - set(_CLAIMS)
+    if unknown:
+        parser.error(f"no benchmark named {', '.join(sorted(unknown))}; there are {', '.join(_CLAIMS)}")
+    missing = tools_missing()
+    if missing:
+        print(f"benchmarks need {', '.join(missing)}", file=sys.stderr)
+        return 2
+    return max([_run(name, arguments) for name in arguments.claims or _CLAIMS])
+
+
+def _run(name: str, arguments: argparse.Namespace) -> int:
+    claim = _CLAIMS[name]
+    print(f"\n{name}: {claim.CLAIM}")
+    result: dict[str, Any] = {"benchmark": name, "claim": claim.CLAIM, "machine": machine.describe()}
+    with tempfile.TemporaryDirectory(prefix=f"trunkline-{name}-") as directory:
+        with SystemUnderTest(Path(directory)) as sut:
+            steps: list[dict[str, Any]] = claim.run(sut, arguments)
+    result["steps"] = steps
+    print(_table(claim.COLUMNS, steps))
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    path = arguments.out / f"{name}.json"
+    path.write_text(json.dumps(result, indent=1) + "\n")
+    print(f"written to {path}")
+    return 0 if all(step["ok"] for step in steps) else 1
+
+
+def _table(columns: dict[str, str], steps: list[dict[str, Any]]) -> str:
+    rows = [list(columns), *([_cell(step, path) for path in columns.values()] for step in steps)]
+    widths = [max(len(row[index]) for row in rows) for index in range(len(columns))]
+    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    return "\n".join(lines)
+
+
+def _cell(step: dict[str, Any], path: str) -> str:
+    value: Any = step
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    return "-" if value is None else str(value)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+"""
+A WebSocket agent that sends every frame of audio back, as cheaply as Python can.
+
+It finds the payload in the text of the event instead of decoding JSON, so that the tools' core is left to the
+load.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import signal
+from typing import Any
+
+from picows import WSFrame, WSListener, WSMsgType, WSTransport, WSUpgradeRequest, ws_create_server
+
+_FRAMES = {"echoed": 0, "streams": 0}
+
+
+class Echo(WSListener):
+    """One stream."""
+
+    def on_ws_connected(self, transport: WSTransport) -> None:
+        _FRAMES["streams"] += 1
+
+    def on_ws_frame(self, transport: WSTransport, frame: WSFrame) -> None:
+        if frame.msg_type == WSMsgType.PING:
+            transport.send_pong(frame.get_payload_as_bytes())
+        elif frame.msg_type == WSMsgType.CLOSE:
+            transport.send_close(frame.get_close_code(), frame.get_close_message())
+            transport.disconnect()
+        elif frame.msg_type == WSMsgType.TEXT:
+            payload = _payload(frame.get_payload_as_bytes())
+            if payload is not None:
+                _FRAMES["echoed"] += 1
+                transport.send(WSMsgType.TEXT, b'{"event":"media","media":{"payload":"' + payload + b'"}}')
+
+
+def _payload(event: bytes) -> bytes | None:
+    at = event.find(b'"payload"')
+    if at < 0:
+        return None
+    begin = event.index(b'"', at + 9) + 1
+    return event[begin : event.index(b'"', begin)]
+
+
+def _accept(_: WSUpgradeRequest) -> Any:
+    return Echo()
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, required=True)
+    server = await ws_create_server(_accept, "127.0.0.1", parser.parse_args().port)
+    over = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
+    async with server:
+        await over.wait()
+    print(json.dumps(_FRAMES))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

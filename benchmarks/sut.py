@@ -1,0 +1,172 @@
+"""The server under test and the load tools beside it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from benchmarks.machine import SUT_PREFIX, TOOL_PREFIX
+from fixtures.server_process import Account, ServerFailed, ServerProcess, free_port, wait_until
+from fixtures.sipp_run import SIPP, Load, Sipp, start_sipp
+
+__all__ = ["LOAD", "NUMBER", "SystemUnderTest", "media_calls", "run_rtpload", "tools_missing"]
+
+LOAD = Path(__file__).parent / "load"
+NUMBER = "+918047000001"
+_STREAM_NUMBER = "+918047000002"
+
+
+class SystemUnderTest:
+    """
+    A server with a caller's and a callee's trunk, one number forwarded and one bound to an agent.
+
+    Attributes:
+        directory: Where the data and the tools' files go.
+        uac_port, uas_port: SIP ports the server knows as gateways: of the caller and of the trunk.
+        agent_port: Where the agent of the second number listens.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.uac_port, self.uas_port = free_port(), free_port()
+        self.agent_port = free_port()
+        self.server = ServerProcess(
+            directory / "server",
+            prefix=SUT_PREFIX,
+            # Below the tools' ports, and wide enough for the largest step.
+            environment={"TRUNKLINE_RTP_PORTS": "10000-18999", "TRUNKLINE_MAX_CPS": "1000"},
+        )
+        self.account = Account("", "")
+        self.source_root = Path(__file__).resolve().parent.parent
+
+    def __enter__(self) -> Self:
+        self.server.start()
+        try:
+            self.server.add_carrier("caller", f"udp:127.0.0.1:{self.uac_port}", inbound=True)
+            self.server.add_carrier("callee", f"udp:127.0.0.1:{self.uas_port}", outbound=True)
+            self.account = self.server.add_account()
+            forward = {"target": "forward", "forward_to": f"sip:callee@127.0.0.1:{self.uas_port}"}
+            self.server.add_number(self.account, NUMBER, forward)
+            stream = {"target": "media_stream", "stream_url": f"ws://127.0.0.1:{self.agent_port}/"}
+            self.server.add_number(self.account, _STREAM_NUMBER, stream)
+        except BaseException:
+            self.server.kill()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.server.stop()
+
+    @property
+    def target(self) -> str:
+        """The server's SIP address, as SIPp wants it."""
+        return f"127.0.0.1:{self.server.sip_port}"
+
+    @property
+    def stream_number(self) -> str:
+        """The number whose calls go to the agent."""
+        return _STREAM_NUMBER
+
+
+def tools_missing() -> list[str]:
+    """What has to be installed before a benchmark can run."""
+    tools = {
+        "SIPp (sip-tester)": SIPP,
+        "a C compiler": shutil.which("cc"),
+        "taskset": shutil.which("taskset"),
+    }
+    return [name for name, path in tools.items() if path is None]
+
+
+@contextmanager
+def background(command: list[str], directory: Path) -> Iterator[dict[str, Any]]:
+    """Run a tool on the tools' core; what it printed on SIGTERM is in the dictionary afterwards."""
+    report: dict[str, Any] = {}
+    process = subprocess.Popen([*TOOL_PREFIX, *command], cwd=directory, stdout=subprocess.PIPE, text=True)
+    try:
+        yield report
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            printed, _ = process.communicate(timeout=10)
+            report.update(json.loads(printed) if printed.strip() else {})
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def rtpload_binary(directory: Path) -> str:
+    """Build the load tool and return its path."""
+    binary = directory / "rtpload"
+    if not binary.exists():
+        subprocess.run(["cc", "-O2", "-o", str(binary), str(LOAD / "rtpload.c")], check=True)
+    return str(binary)
+
+
+def run_rtpload(
+    directory: Path, ports: list[int], seconds: float, listen: int, measure: Callable[[bool], None]
+) -> dict[str, Any]:
+    """Send to the ports for a while; `measure` is called at both ends of the window that counts."""
+    command = [rtpload_binary(directory), "send", "--listen", str(listen), "--seconds", str(seconds)]
+    command += ["--targets", ",".join(str(port) for port in ports)]
+    process = subprocess.Popen(
+        [*TOOL_PREFIX, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None and process.stderr is not None
+    for line in process.stderr:
+        if line.startswith(("steady-begin\n", "steady-end")):
+            measure(line.startswith("steady-begin"))
+    printed = process.stdout.read()
+    if process.wait() != 0:
+        raise ServerFailed(f"rtpload ended with {process.returncode}")
+    report: dict[str, Any] = json.loads(printed)
+    return report
+
+
+@contextmanager
+def media_calls(
+    sut: SystemUnderTest, number: str, calls: int, seconds: float, load_port: int
+) -> Iterator[list[int]]:
+    """Bring calls up through the server and hold them; the server's RTP ports of the callers' side."""
+    rate = min(25.0, max(10.0, calls / 6))
+    hold_ms = round(1000 * (calls / rate + seconds + 8))
+    uac = start_sipp(
+        str(LOAD / "uac_media.xml"),
+        sut.directory,
+        sut.uac_port,
+        Load(calls, rate, hold_ms),
+        target=sut.target,
+        number=number,
+        extra=["-key", "load_port", str(load_port)],
+        prefix=TOOL_PREFIX,
+    )
+    log = sut.directory / f"uac_media-{sut.uac_port}.log"
+    try:
+        wait_until(lambda: not uac.running or len(_ports(log)) >= calls, calls / rate + 20)
+        ports = _ports(log)
+        if len(ports) < calls:
+            raise ServerFailed(f"{len(ports)} of {calls} calls came up:\n{_last_words(uac)}")
+        yield ports
+    finally:
+        result = uac.wait(hold_ms / 1000 + 20)
+    if result.exit_status != 0:
+        raise ServerFailed(f"{result.failed} of {calls} calls failed:\n{result.errors}")
+
+
+def _ports(log: Path) -> list[int]:
+    if not log.exists():
+        return []
+    return [int(line.split()[1]) for line in log.read_text().splitlines() if line.startswith("port ")]
+
+
+def _last_words(sipp: Sipp) -> str:
+    return sipp.stop().errors

@@ -1,0 +1,128 @@
+"""Accounts and API keys: what a key looks like, what may be asked for, and what is kept of it."""
+
+import base64
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Final, get_args
+
+from callcontrol.errors import FieldError, Unauthorized, ValidationFailed
+from callcontrol.models import Service
+
+PREFIXES: Final[Mapping[Service, str]] = {
+    "platform": "vp_",
+    "messaging": "vm_",
+    "assistant": "va_",
+    "tools": "vt_",
+    "admin": "vadm_",
+}
+
+_PLATFORM_SCOPES: Final = (
+    *("calls.read", "calls.write", "numbers.read", "numbers.write", "trunks.read", "trunks.write"),
+    *("otp.send", "otp.read", "masking.read", "masking.write", "webhooks.read", "webhooks.write"),
+)
+_MESSAGING_SCOPES: Final = (
+    *("messages.send", "campaigns.create", "campaigns.read", "templates.read", "templates.write"),
+    *("contacts.read", "contacts.write", "webhooks.read", "webhooks.write"),
+)
+SCOPES: Final[Mapping[Service, tuple[str, ...]]] = {
+    "platform": _PLATFORM_SCOPES,
+    "messaging": _MESSAGING_SCOPES,
+    "assistant": ("assistant",),
+    "tools": ("tools",),
+    "admin": ("admin",),
+}
+"""Every scope a key of a service may carry."""
+
+_EXPLICIT: Final = frozenset({"webhooks.read", "webhooks.write"})
+_KEY_BYTES: Final = 32
+_SHOWN_CHARACTERS: Final = 5
+_MAX_NAME_CHARACTERS: Final = 200
+_MAX_CALLS: Final = 100_000
+
+
+def make_key(service: Service, random_bytes: bytes) -> str:
+    """An API key of a service from 32 random bytes."""
+    assert len(random_bytes) == _KEY_BYTES
+    return PREFIXES[service] + base64.urlsafe_b64encode(random_bytes).rstrip(b"=").decode()
+
+
+def hash_key(key: str) -> str:
+    """
+    The hash under which a key is stored.
+
+    A plain SHA-256 is enough: a slow or salted hash protects secrets that can be guessed, and nobody
+    guesses 256 random bits. It also lets a key be found by its hash in one indexed query.
+    """
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def shown_prefix(key: str, service: Service) -> str:
+    """The beginning of a key, by which people tell their keys apart."""
+    return key[: len(PREFIXES[service]) + _SHOWN_CHARACTERS]
+
+
+def check_form(key: str) -> None:
+    """
+    Refuse what cannot be a key, without a look at the database.
+
+    Raises:
+        Unauthorized: It has no known prefix, or not the length of a key.
+    """
+    body = next((key[len(prefix) :] for prefix in PREFIXES.values() if key.startswith(prefix)), "")
+    if len(body) != 43 or not body.isascii() or not body.replace("-", "").replace("_", "").isalnum():
+        raise Unauthorized("The API key is missing or malformed; send it as a bearer token.")
+
+
+def parse_service(text: str) -> Service:
+    """
+    The service of a key by its name.
+
+    Raises:
+        ValidationFailed: There is no such service.
+    """
+    known: tuple[Service, ...] = get_args(Service)
+    for service in known:
+        if service == text:
+            return service
+    raise ValidationFailed.of("service", f"must be one of {', '.join(known)}")
+
+
+def scopes_of(service: Service, wanted: Iterable[str] | None) -> tuple[str, ...]:
+    """
+    The scopes of a new key: those wanted, else all of its service that may be had implicitly.
+
+    The webhook scopes let a holder redirect events, so they are given only when they are named.
+
+    Raises:
+        ValidationFailed: A scope does not belong to the service.
+    """
+    known = SCOPES[service]
+    if wanted is None:
+        return tuple(scope for scope in known if scope not in _EXPLICIT)
+    chosen = tuple(dict.fromkeys(wanted))
+    unknown = [scope for scope in chosen if scope not in known]
+    if unknown or not chosen:
+        raise ValidationFailed.of(
+            "scopes", f"must be among {', '.join(known)}" + (f", not {', '.join(unknown)}" if unknown else "")
+        )
+    return chosen
+
+
+def check_account(name: str, balance_paise: int, max_cps: int, max_calls: int) -> None:
+    """
+    Refuse an account that makes no sense.
+
+    Raises:
+        ValidationFailed: With every wrong field.
+    """
+    errors: list[FieldError] = []
+    if not name.strip() or len(name) > _MAX_NAME_CHARACTERS:
+        errors.append(FieldError("name", f"must have 1 to {_MAX_NAME_CHARACTERS} characters"))
+    if balance_paise < 0:
+        errors.append(FieldError("balance", "must not be negative"))
+    if not 1 <= max_cps <= _MAX_CALLS:
+        errors.append(FieldError("max_cps", f"must be 1 to {_MAX_CALLS}"))
+    if not 1 <= max_calls <= _MAX_CALLS:
+        errors.append(FieldError("max_calls", f"must be 1 to {_MAX_CALLS}"))
+    if errors:
+        raise ValidationFailed(errors)

@@ -1,0 +1,92 @@
+"""Accounts, made by the operator; each with a wallet and a first key."""
+
+import base64
+from typing import Protocol
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.accounts import check_account
+from callcontrol.aio.database import Database
+from callcontrol.aio.keys import KeyService
+from callcontrol.aio.tokens import new_id, new_secret_bytes, utc_now
+from callcontrol.aio.writer import Writer
+from callcontrol.errors import NotFound
+from callcontrol.models import Account
+from callcontrol.store.repositories import accounts, wallet
+from callcontrol.store.repositories import directory as revisions
+
+
+class Refresher(Protocol):
+    """Brings the in-memory directory up to date after a change."""
+
+    async def refresh(self) -> None:
+        """Take in what changed, now."""
+
+
+class AccountService:
+    """Customers; see ``interfaces.Accounts``."""
+
+    def __init__(self, database: Database, writer: Writer, keys: KeyService, directory: Refresher) -> None:
+        self._database = database
+        self._writer = writer
+        self._keys = keys
+        self._directory = directory
+
+    async def create(
+        self,
+        name: str,
+        balance_paise: int = 0,
+        kyc: bool = False,
+        max_cps: int = 10,
+        max_calls: int = 100,
+    ) -> tuple[Account, str]:
+        """
+        Create an account with a wallet and a platform key, which is shown here and never again.
+
+        Raises:
+            ValidationFailed: A field makes no sense.
+        """
+        check_account(name, balance_paise, max_cps, max_calls)
+        now = utc_now()
+        account = Account(
+            account_sid=new_id(),
+            name=name.strip(),
+            created_at=now,
+            updated_at=now,
+            kyc_complete=kyc,
+            max_cps=max_cps,
+            max_calls=max_calls,
+            webhook_secret="whsec_" + base64.b64encode(new_secret_bytes()).decode(),
+        )
+        record, key, key_hash = self._keys.make(account.account_sid, "platform", None)
+
+        def write(connection: Connection) -> None:
+            accounts.insert(connection, account, revisions.next_revision(connection))
+            wallet.create(connection, account.account_sid, now)
+            if balance_paise:
+                wallet.top_up(connection, account.account_sid, balance_paise, now, note="opening balance")
+            accounts.insert_key(connection, record, key_hash)
+
+        await self._writer.commit(write)
+        await self._directory.refresh()
+        return account, key
+
+    async def get(self, account_sid: str) -> Account:
+        """
+        One account.
+
+        Raises:
+            NotFound: There is no such account.
+        """
+        account = await self._database.read(lambda connection: accounts.get(connection, account_sid))
+        if account is None:
+            raise NotFound("There is no such account.")
+        return account
+
+    async def list(self) -> list[Account]:
+        """All accounts, oldest first."""
+        return await self._database.read(accounts.every)
+
+    async def any(self) -> bool:
+        """Whether there is an account at all."""
+        return await self._database.read(accounts.any_exists)

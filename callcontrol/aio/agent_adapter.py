@@ -1,0 +1,170 @@
+"""The voice agent of one call: opening its stream, passing on what it asks, telling it what happens."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from callcontrol import events
+from callcontrol.errors import DestinationForbidden
+from callcontrol.events import AgentClosed, AgentExit, AgentOpened, AgentRefused, Event
+from callcontrol.interfaces import Destinations
+from callcontrol.models import Account, CallRecord
+from media.aio.agent_stream import AgentStream, PlayoutTap
+from media.streams import AgentClosed as StreamClosed
+from media.streams import (
+    AgentDtmf,
+    AgentEvent,
+    AgentHangup,
+    AgentHold,
+    AgentMute,
+    AgentRecord,
+    AgentTransfer,
+    StreamChoice,
+    StreamConnectError,
+    StreamSetup,
+)
+
+log = logging.getLogger(__name__)
+
+Post = Callable[[Event], None]
+Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+
+
+class AgentLink:
+    """
+    The stream of a call to its agent; one at a time.
+
+    ``spawn`` runs what takes time, as part of the call. Events of a stream that was stopped are not posted.
+    """
+
+    def __init__(self, destinations: Destinations, account: Account, post: Post, spawn: Spawn) -> None:
+        self._destinations = destinations
+        self._account = account
+        self._post = post
+        self._spawn = spawn
+        self._stream: AgentStream | None = None
+        self._opening: asyncio.Task[None] | None = None
+        self._transfer: AgentTransfer | None = None
+        self.choice: StreamChoice | None = None
+        """How the agent is spoken to, while there is one."""
+
+    def open(self, choice: StreamChoice, stream_sid: str, record: CallRecord) -> None:
+        """Connect to the agent; ``AgentOpened`` or ``AgentRefused`` follows."""
+        # The stream of an outbound call is announced when the party has answered.
+        announce = record.direction == "inbound" or record.answered_at is not None
+        setup = StreamSetup(
+            url=choice.url,
+            stream_sid=stream_sid,
+            call_sid=record.call_sid,
+            account_sid=record.account_sid,
+            from_=record.from_,
+            to=record.to,
+            direction=record.direction,
+            dialect=choice.protocol,
+            encoding=choice.encoding,
+            sample_rate=choice.sample_rate,
+            custom_parameters=choice.custom_parameters,
+            auth=choice.auth,
+            secret=self._account.webhook_secret or None,
+        )
+        self._opening = self._spawn(self._open(setup, choice, announce))
+
+    async def _open(self, setup: StreamSetup, choice: StreamChoice, announce: bool) -> None:
+        try:
+            stream = await AgentStream.connect(
+                setup, resolve=self._resolve, on_event=self._on_event, announce=announce
+            )
+        except StreamConnectError as error:
+            log.info("agent not reached: %s", error, extra={"call_sid": setup.call_sid})
+            reason = "connect" if error.reason == "forbidden" else error.reason
+            self._post(AgentRefused(reason, error.http_status, error.attempts))
+            return
+        self._stream, self._opening = stream, None
+        self.choice = choice
+        self._post(AgentOpened())
+
+    async def _resolve(self, host: str, port: int, tls: bool) -> list[Any]:
+        try:
+            return await self._destinations.resolve(host, port, tls)
+        except DestinationForbidden as refusal:
+            raise StreamConnectError("forbidden", detail=refusal.message) from None
+
+    @property
+    def on_frames(self) -> Callable[[bytes], None]:
+        """Where received audio goes."""
+        assert self._stream is not None
+        return self._stream.send_audio
+
+    def start(self, tap: PlayoutTap) -> None:
+        """Let audio flow."""
+        if self._stream is not None:
+            self._stream.start(tap)
+
+    def stop(self, reason: str, detail: str) -> None:
+        """Say why the stream ends and close it, or give up connecting."""
+        if self._opening is not None:
+            self._opening.cancel()
+            self._opening = None
+        stream, self._stream, self.choice = self._stream, None, None
+        if stream is not None:
+            self._spawn(stream.stop(reason, detail))
+
+    def tell_digit(self, digit: str, duration_ms: int) -> None:
+        """Pass a pressed key on."""
+        if self._stream is not None:
+            self._stream.send_dtmf(digit, duration_ms)
+
+    def tell_digits_sent(self, digits: str) -> None:
+        """Say that the digits asked for are out."""
+        if self._stream is not None:
+            self._stream.accept(AgentDtmf(digits))
+
+    def tell_mark(self, name: str, cleared: bool) -> None:
+        """Say that a mark was reached, or cleared."""
+        if self._stream is not None:
+            self._stream.mark_reached(name, cleared)
+
+    def tell_overflow(self, dropped_ms: int) -> None:
+        """Say that audio was dropped."""
+        if self._stream is not None:
+            self._stream.playout_overflow(dropped_ms)
+
+    def tell_transfer(self, status: str, sip_status: int | None, cause: str | None) -> None:
+        """Say how the transfer goes."""
+        if self._stream is not None:
+            self._stream.transfer_status(status, sip_status, cause)
+
+    def tell_error(self, code: str, message: str, ref: str) -> None:
+        """Say that a command, ``ref``, was not carried out."""
+        if self._stream is None:
+            return
+        if ref == "dtmf":
+            self._stream.refuse(AgentDtmf(""), message, code)
+        elif self._transfer is not None:
+            self._stream.refuse(self._transfer, message, code)
+
+    def _on_event(self, event: AgentEvent) -> None:
+        match event:
+            case StreamClosed():
+                self._post(AgentClosed(_exit_of(event), event.code))
+            case AgentHangup():
+                self._post(events.AgentHangup(event.drain))
+            case AgentDtmf():
+                self._post(events.AgentDigits(event.digits, event.duration_ms, event.gap_ms))
+            case AgentTransfer():
+                self._transfer = event
+                self._post(
+                    events.AgentTransfer(
+                        event.to, event.mode, event.caller_id, float(event.timeout_s), event.headers
+                    )
+                )
+            case AgentHold() | AgentMute() | AgentRecord():
+                if self._stream is not None:
+                    self._stream.refuse(event, "This command is not available yet", "not_available")
+
+
+def _exit_of(event: StreamClosed) -> AgentExit:
+    if event.abnormal:
+        return AgentExit.LOST
+    return AgentExit.NORMAL if event.drain else AgentExit.AT_ONCE

@@ -1,0 +1,120 @@
+"""Audio to be played: prompts of the server, and WAV files from customers' servers."""
+
+import asyncio
+import socket
+from collections.abc import Sequence
+from typing import Any, Final
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from callcontrol.errors import DomainError
+from callcontrol.interfaces import Destinations
+from media.audio import AudioError, PromptLibrary, read_wav
+
+PROMPT_SCHEME: Final = "prompt:"
+_MAX_FILE_BYTES: Final = 16 << 20
+_FETCH_TIMEOUT_S: Final = 10.0
+
+
+class AudioUnavailable(Exception):
+    """The audio cannot be had; the message says why."""
+
+
+class _CheckedResolver(AbstractResolver):
+    """Resolves through ``Destinations``: the connection goes to an address that was checked, or nowhere."""
+
+    def __init__(self, destinations: Destinations) -> None:
+        self._destinations = destinations
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """Resolve a host and check what it resolves to."""
+        try:
+            addresses: Sequence[Any] = await self._destinations.resolve(host, port, False)
+        except DomainError as refusal:
+            raise OSError(refusal.message) from None
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address[0],
+                port=port,
+                family=socket.AF_INET6 if ":" in address[0] else socket.AF_INET,
+                proto=0,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for address in addresses
+        ]
+
+    async def close(self) -> None:
+        """Hold nothing."""
+
+
+class AudioSource:
+    """Finds audio by its URL and brings it to the form the engine plays: L16 mono at 8 kHz."""
+
+    def __init__(self, prompts: PromptLibrary | None, destinations: Destinations) -> None:
+        self._prompts = prompts
+        self._destinations = destinations
+        self._session: aiohttp.ClientSession | None = None
+        self._names = frozenset(prompts.names()) if prompts is not None else frozenset()
+
+    @property
+    def prompt_names(self) -> frozenset[str]:
+        """The names of all prompts."""
+        return self._names
+
+    def prompt(self, name: str) -> bytes:
+        """
+        The samples of a prompt.
+
+        Raises:
+            AudioUnavailable: There is no such prompt.
+        """
+        if self._prompts is None:
+            raise AudioUnavailable("this server has no prompts")
+        try:
+            return self._prompts.get(name)
+        except AudioError as error:
+            raise AudioUnavailable(str(error)) from None
+
+    async def fetch(self, url: str) -> bytes:
+        """
+        Fetch a WAV file: checked destination, no redirects, bounded in time and size.
+
+        Raises:
+            AudioUnavailable: It cannot be had, or is no WAV that can be played.
+        """
+        try:
+            self._destinations.check_url(url, schemes=("http", "https"))
+            data = await asyncio.wait_for(self._download(url), _FETCH_TIMEOUT_S)
+            return await asyncio.to_thread(lambda: read_wav(data).to_8k_mono().pcm)
+        except DomainError as refusal:
+            raise AudioUnavailable(refusal.message) from None
+        except TimeoutError:
+            raise AudioUnavailable(f"not received within {_FETCH_TIMEOUT_S:.0f} s") from None
+        except (aiohttp.ClientError, OSError, ValueError, AudioError) as error:
+            raise AudioUnavailable(str(error) or type(error).__name__) from None
+
+    async def close(self) -> None:
+        """Close the connections that are kept."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def _download(self, url: str) -> bytes:
+        if self._session is None:
+            connector = aiohttp.TCPConnector(resolver=_CheckedResolver(self._destinations), limit_per_host=4)
+            self._session = aiohttp.ClientSession(connector=connector, trust_env=False)
+        async with self._session.get(url, allow_redirects=False) as response:
+            if response.status != 200:
+                raise AudioUnavailable(f"answered with status {response.status}")
+            chunks: list[bytes] = []
+            size_bytes = 0
+            async for chunk in response.content.iter_chunked(1 << 16):
+                size_bytes += len(chunk)
+                if size_bytes > _MAX_FILE_BYTES:
+                    raise AudioUnavailable(f"is larger than {_MAX_FILE_BYTES >> 20} MiB")
+                chunks.append(chunk)
+        return b"".join(chunks)

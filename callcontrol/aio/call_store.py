@@ -1,0 +1,236 @@
+"""
+Call records: inserted durably before a call is dialled, then kept up to date behind it.
+
+A call is changed several times within a second, but only its newest state matters. So ``update`` only notes
+that a record is dirty, and the record is read when the next transaction is put together, on the event loop,
+where its owner changes it. However fast a call goes through its states, each transaction writes it once.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any, Final, Protocol
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.aio.database import Database, Operation
+from callcontrol.aio.tokens import utc_now
+from callcontrol.aio.writer import Writer
+from callcontrol.errors import Forbidden, InsufficientBalance, NotFound
+from callcontrol.models import CallFilter, CallRecord, Page, WebhookEvent
+from callcontrol.store.failures import is_transient
+from callcontrol.store.repositories import calls, deliveries, wallet
+
+log = logging.getLogger(__name__)
+
+Row = Mapping[str, Any]
+
+# As many records as a transaction writes without keeping the event loop for more than a few milliseconds.
+_MANY: Final = 64
+
+
+class EventSink(Protocol):
+    """Turns events into rows of the outbox, and delivers them once their transaction is committed."""
+
+    def rows(self, events: Sequence[WebhookEvent]) -> list[dict[str, Any]]:
+        """The rows to write in the transaction."""
+
+    def committed(self, events: Sequence[WebhookEvent]) -> None:
+        """The rows are durable: deliver them."""
+
+
+class CallStore:
+    """The records of calls; see ``interfaces.CallRecords``. Attach it to one writer."""
+
+    def __init__(self, database: Database, writer: Writer, events: EventSink, *, node: str = "local") -> None:
+        self._database = database
+        self._writer = writer
+        self._events = events
+        self._node = node
+        self._held = _Held()
+        self._taken: _Held | None = None
+        self._careful = False
+        writer.attach(self)
+
+    async def insert(
+        self, record: CallRecord, *, reserve_paise: int = 0, events: Sequence[WebhookEvent] = ()
+    ) -> None:
+        """Make a new call durable together with its reserve and its events; sets ``record.node``."""
+        record.node = self._node
+        rows = self._events.rows(events)
+        await self._writer.commit(
+            partial(_insert, calls.row_of(record), rows, reserve_paise, record.created_at),
+            undo=partial(_take_back, record.call_sid, rows, record.created_at),
+        )
+        self._events.committed(events)
+
+    def update(self, record: CallRecord, *, events: Sequence[WebhookEvent] = ()) -> None:
+        """Have the record's state written soon, with the events in the same transaction."""
+        self._held.records[record.call_sid] = record
+        self._held.events.extend(events)
+        self._writer.touch(now=len(self._held.records) >= _MANY)
+
+    def finish(
+        self, record: CallRecord, *, charge_paise: int = 0, events: Sequence[WebhookEvent] = ()
+    ) -> None:
+        """Write the last state of a call, settle its reserve and queue its events, in one transaction."""
+        record.price_paise = charge_paise
+        self._held.charges.setdefault(record.call_sid, charge_paise)
+        self.update(record, events=events)
+
+    async def flush(self) -> None:
+        """Wait until everything handed over before this is durable."""
+        await self._writer.flush()
+
+    async def get(self, account_sid: str, call_sid: str) -> CallRecord:
+        """One call of the account, in its newest state."""
+        record = self._in_memory(call_sid) or await self._database.read(partial(_get, call_sid))
+        if record is None:
+            raise NotFound("There is no such call.")
+        if record.account_sid != account_sid:
+            raise Forbidden("The call belongs to another account.")
+        return record
+
+    async def list(self, account_sid: str, query: CallFilter, page: int, per_page: int) -> Page[CallRecord]:
+        """Calls of the account, newest first; state that still waits to be written is written first."""
+        if self._held or self._taken:
+            await self._writer.flush()
+        found, total = await self._database.read(
+            lambda connection: calls.page(
+                connection, account_sid, query, offset=(page - 1) * per_page, limit=per_page
+            )
+        )
+        return Page(found, total, page, per_page)
+
+    async def unfinished(self) -> Sequence[CallRecord]:
+        """Calls of this node without an end: what a former process left behind."""
+        return await self._database.read(partial(_unfinished, self._node))
+
+    def _in_memory(self, call_sid: str) -> CallRecord | None:
+        held = self._held.records.get(call_sid)
+        if held is None and self._taken is not None:
+            held = self._taken.records.get(call_sid)
+        return held
+
+    # The writer asks these four when it puts a transaction together and when that has ended.
+
+    def take(self) -> Operation[dict[str, int]] | None:
+        """What writes all that is held now."""
+        if not self._held:
+            return None
+        taken, self._held = self._held, _Held()
+        self._taken = taken
+        rows = [calls.row_of(record) for record in taken.records.values()]
+        write = _write_each if self._careful else _write_all
+        return partial(write, rows, taken.charges, self._events.rows(taken.events), utc_now())
+
+    def written(self, result: dict[str, int]) -> None:
+        """The state is durable; ``result`` is what each settled call was charged."""
+        taken, self._taken = self._taken, None
+        self._careful = False
+        if taken is None:
+            return
+        for call_sid, charged_paise in result.items():
+            taken.records[call_sid].price_paise = charged_paise
+        self._events.committed(taken.events)
+
+    def give_back(self) -> None:
+        """Hold again what was taken; what came since is newer."""
+        taken, self._taken = self._taken, None
+        if taken is not None:
+            self._held = taken.followed_by(self._held)
+
+    def refused(self, error: Exception) -> None:
+        """Something in it cannot be stored, ever: write each row apart, so that the others are."""
+        log.error("call records could not be written together", exc_info=error)
+        self._careful = True
+        self.give_back()
+        self._writer.touch()
+
+
+class _Held:
+    """State that waits to be written: dirty records, charges of ended calls, events in their order."""
+
+    __slots__ = ("charges", "events", "records")
+
+    def __init__(self) -> None:
+        self.records: dict[str, CallRecord] = {}
+        self.charges: dict[str, int] = {}
+        self.events: list[WebhookEvent] = []
+
+    def __bool__(self) -> bool:
+        return bool(self.records)
+
+    def followed_by(self, newer: "_Held") -> "_Held":
+        self.records.update(newer.records)
+        for call_sid, charge_paise in newer.charges.items():
+            self.charges.setdefault(call_sid, charge_paise)
+        self.events.extend(newer.events)
+        return self
+
+
+def _insert(
+    row: Row, events: Sequence[Row], reserve_paise: int, now: datetime, connection: Connection
+) -> InsufficientBalance | None:
+    # A reserve of nothing is opened too: it is what makes the settlement happen once.
+    refusal = wallet.reserve(connection, row["account_sid"], row["call_sid"], reserve_paise, now)
+    if refusal is not None:
+        return refusal
+    calls.insert(connection, row)
+    deliveries.insert(connection, events)
+    return None
+
+
+def _take_back(call_sid: str, events: Sequence[Row], now: datetime, connection: Connection) -> None:
+    wallet.settle(connection, call_sid, 0, now)
+    calls.delete(connection, call_sid)
+    deliveries.withdraw(connection, [event["delivery_id"] for event in events])
+
+
+def _write_all(
+    rows: list[dict[str, Any]],
+    charges: Mapping[str, int],
+    events: Sequence[Row],
+    now: datetime,
+    connection: Connection,
+) -> dict[str, int]:
+    charged: dict[str, int] = {}
+    for row in rows:
+        call_sid = row["call_sid"]
+        if call_sid in charges:
+            row["price_paise"] = charged[call_sid] = wallet.settle(
+                connection, call_sid, charges[call_sid], now
+            )
+    calls.update(connection, rows)
+    deliveries.insert(connection, events)
+    return charged
+
+
+def _write_each(
+    rows: list[dict[str, Any]],
+    charges: Mapping[str, int],
+    events: Sequence[Row],
+    now: datetime,
+    connection: Connection,
+) -> dict[str, int]:
+    charged: dict[str, int] = {}
+    parts: list[tuple[list[dict[str, Any]], Sequence[Row]]] = [([row], ()) for row in rows]
+    parts += [([], [event]) for event in events]
+    for some_rows, some_events in parts:
+        try:
+            with connection.begin_nested():
+                charged |= _write_all(some_rows, charges, some_events, now, connection)
+        except Exception as error:
+            if is_transient(error):
+                raise
+            log.error("a row is lost: %r", some_rows or some_events, exc_info=error)
+    return charged
+
+
+def _get(call_sid: str, connection: Connection) -> CallRecord | None:
+    return calls.get(connection, call_sid)
+
+
+def _unfinished(node: str, connection: Connection) -> list[CallRecord]:
+    return calls.unfinished(connection, node)

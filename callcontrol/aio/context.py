@@ -1,0 +1,31 @@
+"""What the calls of a process share."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from callcontrol.aio.audio_source import AudioSource
+from callcontrol.aio.trace import TraceBook
+from callcontrol.capacity import Capacity
+from callcontrol.interfaces import CallRecords, Destinations, Wallets
+from callcontrol.meter import Rates
+from callcontrol.router import Router
+from media.aio import MediaEngine
+from sip.aio import UserAgent
+
+
+@dataclass(frozen=True, slots=True)
+class CallContext:
+    """The layers below, the services beside, and the settings that every call needs."""
+
+    user_agent: UserAgent
+    engine: MediaEngine
+    records: CallRecords
+    wallets: Wallets
+    destinations: Destinations
+    router: Router
+    capacity: Capacity
+    audio: AudioSource
+    traces: TraceBook
+    rates: Rates
+    recordings_dir: Path
+    media_timeout_s: float

@@ -1,0 +1,143 @@
+"""
+The database: functions of a connection, run where that is cheapest.
+
+A repository function takes a synchronous connection. On PostgreSQL it runs on the event loop through
+SQLAlchemy's asyncio engine, so waiting for the network blocks nobody. SQLite has no network to wait for, only
+a copy into the operating system's page cache, and ``_Sqlite`` says what that leads to.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Final, Protocol, TypeVar
+
+from sqlalchemy.engine import URL, Connection, make_url
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from callcontrol.errors import ServiceUnavailable
+from callcontrol.store import schema
+from callcontrol.store.failures import is_transient
+
+T = TypeVar("T")
+Operation = Callable[[Connection], T]
+
+log = logging.getLogger(__name__)
+
+_POSTGRES_TIMEOUT_S: Final = 10.0
+
+
+class Backend(Protocol):
+    """What a kind of database has to offer."""
+
+    async def read(self, operation: Operation[T]) -> T:
+        """Run a function that only reads."""
+
+    async def write(self, operation: Operation[T]) -> T:
+        """Run a function in one transaction and commit it."""
+
+    async def migrate(self) -> None:
+        """Bring the schema up to date."""
+
+    async def close(self) -> None:
+        """Close all connections."""
+
+
+class Database:
+    """One database, SQLite or PostgreSQL, by its URL."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    @classmethod
+    async def open(cls, url: str, *, migrate: bool = True) -> "Database":
+        """
+        Open a database, creating an SQLite file and its folder when they are missing.
+
+        Args:
+            url: ``sqlite+aiosqlite:///path`` (or ``sqlite:///path``), or ``postgresql+asyncpg://...``.
+            migrate: Bring the schema up to date.
+
+        Raises:
+            ValueError: The URL names no database that is supported.
+        """
+        database = cls(_backend_for(url))
+        if migrate:
+            try:
+                await database.migrate()
+            except BaseException:
+                await database.close()
+                raise
+        return database
+
+    async def migrate(self) -> None:
+        """Run the migrations that are missing; other processes wait meanwhile."""
+        await self._backend.migrate()
+
+    async def read(self, operation: Operation[T]) -> T:
+        """
+        Run a function that only reads.
+
+        Raises:
+            ServiceUnavailable: The database is failing, or too many readers wait for it.
+        """
+        try:
+            return await self._backend.read(operation)
+        except Exception as error:
+            if not is_transient(error):
+                raise
+            log.warning("reading the database failed: %s", error)
+            raise ServiceUnavailable("The database does not answer; try again shortly.") from error
+
+    async def write(self, operation: Operation[T]) -> T:
+        """
+        Run a function in one transaction and commit it; any exception rolls it back.
+
+        The writer uses this. Exceptions are those of the function and of the driver.
+        """
+        return await self._backend.write(operation)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._backend.close()
+
+
+def _backend_for(url: str) -> Backend:
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise ValueError(f"{url!r} is not a database URL") from error
+    name = parsed.get_backend_name()
+    if name == "sqlite":
+        from callcontrol.aio.sqlite import Sqlite
+
+        return Sqlite(parsed)
+    if name == "postgresql":
+        return _Postgres(parsed)
+    raise ValueError(f"a database of the kind {name!r} is not supported: use SQLite or PostgreSQL")
+
+
+class _Postgres:
+    """PostgreSQL through asyncpg, on the event loop."""
+
+    def __init__(self, url: URL) -> None:
+        self._engine = create_async_engine(
+            url.set(drivername="postgresql+asyncpg"),
+            pool_size=5,
+            max_overflow=5,
+            pool_timeout=_POSTGRES_TIMEOUT_S,
+            connect_args={"timeout": _POSTGRES_TIMEOUT_S, "command_timeout": _POSTGRES_TIMEOUT_S},
+        )
+
+    async def read(self, operation: Operation[T]) -> T:
+        async with self._engine.connect() as connection:
+            return await connection.run_sync(operation)
+
+    async def write(self, operation: Operation[T]) -> T:
+        async with self._engine.begin() as connection:
+            return await connection.run_sync(operation)
+
+    async def migrate(self) -> None:
+        await self.write(schema.upgrade)
+
+    async def close(self) -> None:
+        await self._engine.dispose()

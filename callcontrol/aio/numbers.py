@@ -1,0 +1,224 @@
+"""Numbers of accounts and their wiring; the state changes are those of ``callcontrol.numbers``."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Protocol
+
+from sqlalchemy.engine import Connection
+
+from callcontrol import numbers as rules
+from callcontrol.aio.database import Database
+from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.aio.writer import Writer
+from callcontrol.errors import Conflict, DomainError, NotFound, NumberNotOwned
+from callcontrol.models import Binding, Page, PhoneNumber, Wiring
+from callcontrol.store.repositories import accounts, numbers, trunks
+from callcontrol.store.repositories import directory as revisions
+
+Change = Callable[[PhoneNumber, bool, datetime], PhoneNumber]
+
+
+class NumberDirectory(Protocol):
+    """The in-memory directory, as far as numbers need it."""
+
+    def number(self, e164: str) -> tuple[PhoneNumber, Binding | None] | None:
+        """The number and where its inbound calls go."""
+
+    async def refresh(self) -> None:
+        """Take in what changed, now."""
+
+    async def refresh_after_miss(self) -> None:
+        """Take in what changed, with others who wait for it."""
+
+
+class NumberService:
+    """Numbers of accounts; see ``interfaces.Numbers``."""
+
+    def __init__(self, database: Database, writer: Writer, directory: NumberDirectory) -> None:
+        self._database = database
+        self._writer = writer
+        self._directory = directory
+
+    async def add(
+        self, account_sid: str, number: str, friendly_name: str | None = None, *, number_type: str = "local"
+    ) -> PhoneNumber:
+        """
+        Give a number of the platform to an account, not wired yet.
+
+        Raises:
+            ValidationFailed: It is not in E.164.
+            NotFound: There is no such account.
+            Conflict: The number belongs to an account already.
+        """
+        now = utc_now()
+        added = PhoneNumber(
+            phone_number_id=new_id(),
+            account_sid=account_sid,
+            number=rules.check_number(number),
+            created_at=now,
+            updated_at=now,
+            friendly_name=friendly_name,
+            number_type=number_type,
+        )
+
+        def write(connection: Connection) -> DomainError | None:
+            if accounts.get(connection, account_sid) is None:
+                return NotFound("There is no such account.")
+            if numbers.by_number(connection, number) is not None:
+                return Conflict("The number belongs to an account already.")
+            numbers.insert(connection, added, revisions.next_revision(connection))
+            return None
+
+        await self._writer.commit(write)
+        await self._directory.refresh()
+        return added
+
+    async def list(
+        self,
+        account_sid: str,
+        page: int = 1,
+        per_page: int = 20,
+        *,
+        status: str | None = None,
+        number_type: str | None = None,
+        region: str | None = None,
+    ) -> Page[PhoneNumber]:
+        """
+        Numbers of the account, newest first.
+
+        ``region`` narrows the list to numbers that begin with it, a country or area code such as ``+9180``.
+        """
+        filters = {"status": status, "number_type": number_type}
+        wanted = {name: value for name, value in filters.items() if value is not None}
+        found, total = await self._database.read(
+            lambda connection: numbers.page(
+                connection,
+                account_sid,
+                wanted,
+                prefix=region,
+                offset=(page - 1) * per_page,
+                limit=per_page,
+            )
+        )
+        return Page(found, total, page, per_page)
+
+    async def get(self, account_sid: str, phone_number_id: str) -> PhoneNumber:
+        """
+        One number of the account.
+
+        Raises:
+            NotFound: It does not exist or is not the account's.
+        """
+        found = await self._database.read(lambda connection: numbers.get(connection, phone_number_id))
+        if found is None or found.account_sid != account_sid:
+            raise NotFound("The number does not exist or is not on the account.")
+        return found
+
+    async def wiring(self, account_sid: str, phone_number_id: str) -> Wiring:
+        """
+        The wiring state of a number.
+
+        Raises:
+            NotFound: It does not exist or is not the account's.
+        """
+        return Wiring.of(await self.get(account_sid, phone_number_id))
+
+    async def register(self, account_sid: str, phone_number_id: str) -> Wiring:
+        """
+        Register a number on the carrier; repeating it is safe.
+
+        Raises:
+            NotFound: It does not exist or is not the account's.
+            NotConfigured: There is no platform carrier.
+        """
+        return await self._change(
+            account_sid,
+            phone_number_id,
+            lambda number, configured, now: rules.register(number, configured=configured, now=now),
+        )
+
+    async def deregister(self, account_sid: str, phone_number_id: str, *, force: bool = False) -> Wiring:
+        """
+        Deregister a number; with ``force`` its inbound binding goes with it.
+
+        Raises:
+            NotFound: It does not exist or is not the account's.
+            NotConfigured: There is no platform carrier.
+            InboundBound: Inbound calls are still bound, and ``force`` was not given.
+        """
+        return await self._change(
+            account_sid,
+            phone_number_id,
+            lambda number, configured, now: rules.deregister(
+                number, configured=configured, force=force, now=now
+            ),
+        )
+
+    async def bind(
+        self, account_sid: str, phone_number_id: str, binding: Binding, *, force: bool = False
+    ) -> Wiring:
+        """
+        Send inbound calls of a number to a target, registering the number when it is not.
+
+        Raises:
+            BindFailed: Fields of the target are wrong; all of them are named.
+            NotFound: The number does not exist or is not the account's.
+            NotConfigured: There is no platform carrier.
+            InboundConflict: It is bound elsewhere, and ``force`` was not given.
+        """
+        filled = rules.check_binding(binding)
+        return await self._change(
+            account_sid,
+            phone_number_id,
+            lambda number, configured, now: rules.bind(
+                number, filled, configured=configured, force=force, now=now
+            ),
+        )
+
+    async def unbind(self, account_sid: str, phone_number_id: str) -> Wiring:
+        """
+        Send inbound calls of a number nowhere; it stays registered.
+
+        Raises:
+            NotFound: It does not exist or is not the account's.
+        """
+        return await self._change(
+            account_sid, phone_number_id, lambda number, _, now: rules.unbind(number, now=now)
+        )
+
+    async def owned(self, account_sid: str, number: str) -> PhoneNumber:
+        """
+        The account's number, if it may be used as caller-ID.
+
+        Raises:
+            NumberNotOwned: It is not on the account, not active, or not registered on the carrier.
+        """
+        known = self._directory.number(number)
+        if known is None or known[0].account_sid != account_sid or not known[0].registered:
+            # Another process may have given it to the account, or registered it, a moment ago.
+            await self._directory.refresh_after_miss()
+            known = self._directory.number(number)
+        if known is None or known[0].account_sid != account_sid or known[0].status != "active":
+            raise NumberNotOwned("The caller-ID is not a number of the account; use one that is.")
+        if not known[0].registered:
+            raise NumberNotOwned("The caller-ID is not registered; register the number on the carrier first.")
+        return known[0]
+
+    async def _change(self, account_sid: str, phone_number_id: str, change: Change) -> Wiring:
+        now = utc_now()
+
+        def write(connection: Connection) -> PhoneNumber | DomainError:
+            number = numbers.get(connection, phone_number_id, lock=True)
+            if number is None or number.account_sid != account_sid:
+                return NotFound("The number does not exist or is not on the account.")
+            try:
+                changed = change(number, trunks.platform_carrier_exists(connection), now)
+            except DomainError as refusal:
+                return refusal
+            if changed is not number:
+                numbers.update(connection, changed, revisions.next_revision(connection))
+            return changed
+
+        changed = await self._writer.commit(write)
+        await self._directory.refresh()
+        return Wiring.of(changed)

@@ -1,0 +1,350 @@
+"""Doing what a call machine asks: each effect goes to the adapter that performs it."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, Protocol
+
+from callcontrol import effects as do
+from callcontrol.aio.agent_adapter import AgentLink
+from callcontrol.aio.audio_source import PROMPT_SCHEME, AudioUnavailable
+from callcontrol.aio.call_log import CallLog
+from callcontrol.aio.context import CallContext
+from callcontrol.aio.media_adapter import MediaLegs, MediaRefusal
+from callcontrol.aio.sip_adapter import SipLegs
+from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.call_events import call_event
+from callcontrol.effects import Effect
+from callcontrol.errors import (
+    DomainError,
+    Forbidden,
+    InsufficientBalance,
+    NotFound,
+    NumberNotOwned,
+    ServiceUnavailable,
+    ValidationFailed,
+)
+from callcontrol.events import (
+    Event,
+    LegRefused,
+    MediaConnected,
+    OfferTaken,
+    PlaybackEnded,
+    ReserveExtended,
+    ReserveRefused,
+    RouteFound,
+    RouteRefused,
+    Timer,
+)
+from callcontrol.hangup import (
+    CALL_REJECTED,
+    NO_ROUTE_DESTINATION,
+    NORMAL_CIRCUIT_CONGESTION,
+    NORMAL_TEMPORARY_FAILURE,
+    HangupCause,
+)
+from callcontrol.ids import A_LEG, LegId
+from callcontrol.models import Account, CallRecord, Carrier, WebhookEvent
+
+
+class Owner(Protocol):
+    """The task that owns the call."""
+
+    log: CallLog
+
+    def post(self, event: Event) -> None:
+        """Put an event in the call's queue."""
+
+    def follow(self, event: Event) -> None:
+        """Have an event handled before anything else: the outcome of the effect being performed."""
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> Any:
+        """Run what takes time beside the call."""
+
+    def arm(self, timer: Timer, delay_s: float) -> None:
+        """Start a timer."""
+
+    def disarm(self, timer: Timer) -> None:
+        """Stop a timer."""
+
+    def closed(self) -> None:
+        """Take note that the record has its end."""
+
+    def now(self) -> float:
+        """Monotonic seconds."""
+
+
+class Performer:
+    """Performs the effects of one call."""
+
+    def __init__(self, context: CallContext, record: CallRecord, account: Account, owner: Owner) -> None:
+        self._context = context
+        self._record = record
+        self._owner = owner
+        self._offer = b""
+        self._carriers: dict[LegId, Carrier] = {}
+        self._first_leg: LegId = A_LEG
+        self.agent = AgentLink(context.destinations, account, owner.post, owner.spawn)
+        self.media = MediaLegs(
+            context.engine,
+            owner.post,
+            media_timeout_s=context.media_timeout_s,
+            on_mark=self.agent.tell_mark,
+            on_overflow=self.agent.tell_overflow,
+        )
+        self.sip = SipLegs(context.user_agent, owner.post, self._late_answer)
+
+    def perform(self, effect: Effect) -> None:
+        """Perform one effect; what comes of it is told to the owner."""
+        _PERFORMERS[type(effect)](self, effect)
+
+    def set_offer(self, body: bytes) -> None:
+        """Keep the body of the caller's INVITE until it is asked for."""
+        self._offer = body
+
+    def event(self, name: str, details: Any = None) -> list[WebhookEvent]:
+        """An event for the customer, if it is wanted."""
+        made = call_event(self._record, name, details or {}, event_id=new_id(), at=utc_now())
+        return [made] if made is not None else []
+
+    def release(self) -> None:
+        """Let go of every session, stream, port and carrier's place that is still held."""
+        self.sip.release()
+        self.agent.stop("stopped", "stream_hangup")
+        self.media.close_all()
+        for leg in list(self._carriers):
+            self._leave_carrier(leg)
+
+    # --- signalling -----------------------------------------------------------------------------------------
+
+    def _take_offer(self, effect: do.TakeOffer) -> None:
+        body, self._offer = self._offer, b""
+        try:
+            self.media.take_offer(effect.leg, body)
+        except MediaRefusal as refusal:
+            self._owner.log.info("offer refused: %s", refusal)
+            self._owner.follow(LegRefused(effect.leg, refusal.problem))
+        else:
+            self._owner.follow(OfferTaken(effect.leg))
+
+    def _dial(self, effect: do.DialLeg) -> None:
+        attempt = effect.attempt
+        try:
+            offer = self.media.offer(effect.leg, effect.like)
+        except MediaRefusal as refusal:
+            self._owner.follow(LegRefused(effect.leg, refusal.problem))
+            return
+        self._context.capacity.enter_carrier(attempt.carrier, self._owner.now())
+        self._carriers[effect.leg] = attempt.carrier
+        call_id = self.sip.dial(effect.leg, attempt, effect.party, offer)
+        if effect.like is None:
+            self._first_leg, self._record.sip_call_id = effect.leg, call_id
+        self._context.traces.claim(self._record.call_sid, effect.leg, call_id)
+
+    def _ring(self, effect: do.RingLeg) -> None:
+        body = self.media.description(effect.leg) if effect.early_media else b""
+        self.sip.ring(effect.leg, effect.status, body)
+
+    def _answer(self, effect: do.AnswerLeg) -> None:
+        self.sip.answer(effect.leg, self.media.description(effect.leg))
+        self.media.watch(effect.leg)
+
+    def _reject(self, effect: do.RejectLeg) -> None:
+        self.sip.reject(effect.leg, effect.status, effect.cause)
+
+    def _hang_up(self, effect: do.HangUpLeg) -> None:
+        self.sip.hang_up(effect.leg, effect.cause)
+
+    # --- media ----------------------------------------------------------------------------------------------
+
+    def _connect(self, effect: do.ConnectMedia) -> None:
+        try:
+            self.media.apply_answer(effect.leg, effect.body)
+        except MediaRefusal as refusal:
+            self._owner.log.info("answer refused: %s", refusal)
+            if not effect.early:
+                self._owner.follow(LegRefused(effect.leg, "codec"))
+            return
+        if not effect.early:
+            self.media.watch(effect.leg)
+            self._owner.follow(MediaConnected(effect.leg))
+
+    def _late_answer(self, leg: LegId, body: bytes) -> None:
+        try:
+            self.media.apply_answer(leg, body)
+        except MediaRefusal as refusal:
+            self._owner.log.info("late answer refused: %s", refusal)
+
+    def _answer_offer(self, effect: do.AnswerOffer) -> None:
+        try:
+            answer = self.media.answer_offer(effect.leg, effect.body)
+        except MediaRefusal as refusal:
+            self._owner.log.info("new offer refused: %s", refusal)
+            self.sip.reject_offer(effect.leg, refusal.status, refusal.warning)
+        else:
+            self.sip.accept_offer(effect.leg, answer)
+
+    def _close_media(self, effect: do.CloseMedia) -> None:
+        self.media.close(effect.leg)
+        self._leave_carrier(effect.leg)
+
+    def _leave_carrier(self, leg: LegId) -> None:
+        carrier = self._carriers.pop(leg, None)
+        if carrier is not None:
+            self._context.capacity.leave_carrier(carrier.carrier_sid)
+
+    def _link(self, effect: do.LinkMedia) -> None:
+        self.media.link(effect.leg, effect.other)
+
+    def _play(self, effect: do.PlayAudio) -> None:
+        if not effect.url.startswith(PROMPT_SCHEME):
+            self._owner.spawn(self._play_fetched(effect))
+            return
+        try:
+            pcm = self._context.audio.prompt(effect.url.removeprefix(PROMPT_SCHEME))
+        except AudioUnavailable as error:
+            self._owner.log.warning("not played: %s", error)
+            self._owner.follow(PlaybackEnded(effect.leg, str(error)))
+        else:
+            self.media.play(effect.leg, pcm, effect.loops)
+
+    async def _play_fetched(self, effect: do.PlayAudio) -> None:
+        try:
+            pcm = await self._context.audio.fetch(effect.url)
+        except AudioUnavailable as error:
+            self._owner.log.warning("not played: %s", error)
+            self._owner.post(PlaybackEnded(effect.leg, str(error)))
+        else:
+            self.media.play(effect.leg, pcm, effect.loops)
+
+    def _play_ringback(self, effect: do.PlayRingback) -> None:
+        self.media.play_ringback(effect.leg)
+
+    def _stop_audio(self, effect: do.StopAudio) -> None:
+        self.media.stop_audio(effect.leg)
+
+    def _send_digits(self, effect: do.SendDigits) -> None:
+        self.media.send_digits(effect.leg, effect.digits, effect.duration_ms, effect.gap_ms)
+
+    def _record_leg(self, effect: do.StartRecording) -> None:
+        path = self._context.recordings_dir / f"{self._record.call_sid}.wav"
+        self.media.record(effect.leg, str(path), effect.channels)
+
+    # --- the agent ------------------------------------------------------------------------------------------
+
+    def _open_agent(self, effect: do.OpenAgent) -> None:
+        self.agent.open(effect.choice, effect.stream_sid, self._record)
+
+    def _start_agent(self, effect: do.StartAgent) -> None:
+        if self.agent.choice is None:
+            return
+        tap = self.media.open_tap(effect.leg, self.agent.choice, self.agent.on_frames)
+        if tap is not None:
+            self.agent.start(tap)
+
+    def _drain_agent(self, effect: do.DrainAgent) -> None:
+        self.media.drain(effect.leg)
+
+    def _stop_agent(self, effect: do.StopAgent) -> None:
+        self.agent.stop(effect.reason, effect.detail)
+        self.media.close_taps()
+
+    def _tell_digit(self, effect: do.TellAgentDigit) -> None:
+        self.agent.tell_digit(effect.digit, effect.duration_ms)
+
+    def _tell_digits_sent(self, effect: do.TellAgentDigitsSent) -> None:
+        self.agent.tell_digits_sent(effect.digits)
+
+    def _tell_transfer(self, effect: do.TellAgentTransfer) -> None:
+        self.agent.tell_transfer(effect.status, effect.sip_status, effect.cause)
+
+    def _tell_error(self, effect: do.TellAgentError) -> None:
+        self.agent.tell_error(effect.code, effect.message, effect.ref)
+
+    # --- routing, time, money, records ----------------------------------------------------------------------
+
+    def _find_route(self, effect: do.FindRoute) -> None:
+        try:
+            attempts = self._context.router.attempts(
+                self._record.account_sid, effect.party, self._owner.now()
+            )
+        except DomainError as refusal:
+            self._owner.log.info("no route: %s", refusal.message)
+            self._owner.follow(RouteRefused(_cause_of(refusal), refusal.message))
+        else:
+            self._owner.follow(RouteFound(attempts))
+
+    def _rest_gateway(self, effect: do.RestGateway) -> None:
+        self._context.router.rests.rest(effect.gateway_sid, effect.rest_s, self._owner.now())
+
+    def _arm(self, effect: do.Arm) -> None:
+        self._owner.arm(effect.timer, effect.delay_s)
+
+    def _disarm(self, effect: do.Disarm) -> None:
+        self._owner.disarm(effect.timer)
+
+    def _extend(self, effect: do.ExtendReserve) -> None:
+        self._owner.spawn(self._extend_reserve(effect.total_paise))
+
+    async def _extend_reserve(self, total_paise: int) -> None:
+        try:
+            await self._context.wallets.extend(self._record.call_sid, total_paise)
+        except InsufficientBalance:
+            self._owner.post(ReserveRefused())
+            return
+        except DomainError as failure:
+            # Calls that are up outlive a failing database; the settlement charges what the wallet then has.
+            self._owner.log.warning("reserve not extended: %s", failure.message)
+        self._owner.post(ReserveExtended(total_paise))
+
+    def _save(self, effect: do.Save) -> None:
+        events = self.event(effect.event, effect.details) if effect.event is not None else []
+        self._context.records.update(self._record, events=events)
+
+    def _finish(self, effect: do.Finish) -> None:
+        record = self._record
+        record.price_paise = effect.charge_paise
+        record.quality = self.media.quality(self._first_leg)
+        events = self.event("call.completed")
+        self._context.records.finish(record, charge_paise=effect.charge_paise, events=events)
+        self._owner.closed()
+
+
+def _cause_of(refusal: DomainError) -> HangupCause:
+    if isinstance(refusal, Forbidden | NumberNotOwned):
+        return CALL_REJECTED
+    if isinstance(refusal, ValidationFailed | NotFound):
+        return NO_ROUTE_DESTINATION
+    return NORMAL_CIRCUIT_CONGESTION if isinstance(refusal, ServiceUnavailable) else NORMAL_TEMPORARY_FAILURE
+
+
+_PERFORMERS: Final[dict[type, Callable[[Performer, Any], None]]] = {
+    do.TakeOffer: Performer._take_offer,
+    do.DialLeg: Performer._dial,
+    do.RingLeg: Performer._ring,
+    do.AnswerLeg: Performer._answer,
+    do.RejectLeg: Performer._reject,
+    do.HangUpLeg: Performer._hang_up,
+    do.ConnectMedia: Performer._connect,
+    do.AnswerOffer: Performer._answer_offer,
+    do.CloseMedia: Performer._close_media,
+    do.LinkMedia: Performer._link,
+    do.PlayAudio: Performer._play,
+    do.PlayRingback: Performer._play_ringback,
+    do.StopAudio: Performer._stop_audio,
+    do.SendDigits: Performer._send_digits,
+    do.StartRecording: Performer._record_leg,
+    do.OpenAgent: Performer._open_agent,
+    do.StartAgent: Performer._start_agent,
+    do.DrainAgent: Performer._drain_agent,
+    do.StopAgent: Performer._stop_agent,
+    do.TellAgentDigit: Performer._tell_digit,
+    do.TellAgentDigitsSent: Performer._tell_digits_sent,
+    do.TellAgentTransfer: Performer._tell_transfer,
+    do.TellAgentError: Performer._tell_error,
+    do.FindRoute: Performer._find_route,
+    do.RestGateway: Performer._rest_gateway,
+    do.Arm: Performer._arm,
+    do.Disarm: Performer._disarm,
+    do.ExtendReserve: Performer._extend,
+    do.Save: Performer._save,
+    do.Finish: Performer._finish,
+}

@@ -1,0 +1,435 @@
+"""
+The calls of a process: the one door for the API above and for SIP below.
+
+``CallControl`` owns the SIP user agent, the media engine and every call's task.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from callcontrol.aio.audio_source import AudioSource
+from callcontrol.aio.call_log import CallLog
+from callcontrol.aio.call_runner import CallRunner
+from callcontrol.aio.context import CallContext
+from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.aio.trace import TraceBook, TraceEntry
+from callcontrol.call import CallMachine, initial_reserve_paise
+from callcontrol.call_events import call_event
+from callcontrol.capacity import Capacity
+from callcontrol.clock import WallClock
+from callcontrol.errors import CallEnded, DomainError, NotFound, ServiceUnavailable
+from callcontrol.events import HangupRequested
+from callcontrol.hangup import CRASH, NORMAL_CLEARING, SYSTEM_SHUTDOWN
+from callcontrol.inbound import Arrival, Invitation, receive
+from callcontrol.interfaces import CallRecords, Destinations, Numbers, Routes, Wallets
+from callcontrol.meter import Rates
+from callcontrol.models import Account, CallFilter, CallRecord, Page
+from callcontrol.plan import DEFAULT_TIME_LIMIT_S, Plan, Play, Stream
+from callcontrol.reconcile import close_record
+from callcontrol.requests import CreateCall, plan_of
+from callcontrol.router import Router
+from media.aio import MediaEngine
+from media.audio import PromptLibrary
+from media.types import EngineSettings, EngineStats
+from sip import Request
+from sip.aio import InboundSession, Listen, ScreenVerdict, UserAgent, UserAgentSettings
+
+__all__ = ["CallControl", "CallControlSettings", "CallServices", "TraceEntry"]
+
+log = logging.getLogger(__name__)
+
+_SHUTDOWN_LIMIT_S: Final = 5.0
+_RETRY_AFTER_S: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallControlSettings:
+    """
+    How calls are carried.
+
+    ``forwarded_headers`` (lower case, ``x-`` only) are copied from a caller's INVITE to a second party's;
+    ``allowed_countries`` are ISO 3166 codes. Recordings go to ``data_dir/recordings``.
+    """
+
+    sip_listens: Sequence[Listen]
+    data_dir: Path
+    media: EngineSettings = field(default_factory=EngineSettings)
+    sip: UserAgentSettings = field(default_factory=UserAgentSettings)
+    prompts_dir: Path | None = None
+    rates: Rates = field(default_factory=Rates)
+    allowed_countries: Collection[str] = frozenset({"IN"})
+    max_calls: int = 2000
+    max_cps: int = 200
+    media_timeout_s: float = 60.0
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S
+    forwarded_headers: Collection[str] = frozenset()
+
+
+async def _nothing_newer() -> None:
+    """Stand in where nothing but this process changes the directory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallServices:
+    """
+    What stands beside the calls.
+
+    ``refresh`` brings the directory up to date when something is missing from it: another process may have
+    added it a moment ago.
+    """
+
+    calls: CallRecords
+    wallets: Wallets
+    numbers: Numbers
+    routes: Routes
+    destinations: Destinations
+    refresh: Callable[[], Awaitable[None]] = _nothing_newer
+
+
+class CallControl:
+    """Places, takes, lists and ends calls."""
+
+    def __init__(self, settings: CallControlSettings, services: CallServices) -> None:
+        self.settings = settings
+        self.outcomes: Counter[tuple[str, str]] = Counter()
+        """Calls that ended, by direction and final status."""
+        self._services = services
+        self._runners: dict[str, CallRunner] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._draining = False
+        self._all_ended = asyncio.Event()
+        self._all_ended.set()
+        self._capacity = Capacity(settings.max_calls, settings.max_cps)
+        self._router = Router(services.routes, self._capacity, settings.allowed_countries)
+        self._engine = MediaEngine(settings.media)
+        self._user_agent = UserAgent(
+            settings.sip_listens,
+            settings.sip,
+            on_invite=self._on_invite,
+            on_message=self._on_message,
+            screen=self._screen,
+        )
+        prompts = PromptLibrary(settings.prompts_dir) if settings.prompts_dir is not None else None
+        self._audio = AudioSource(prompts, services.destinations)
+        self._context: CallContext
+        self._traces: TraceBook
+        self._clock: WallClock
+
+    # --- life -----------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """
+        Give an end to what a former process left behind, then take calls.
+
+        Raises:
+            OSError: A SIP address cannot be had.
+        """
+        settings = self.settings
+        recordings_dir = settings.data_dir / "recordings"
+        await asyncio.to_thread(recordings_dir.mkdir, parents=True, exist_ok=True)
+        self._clock = WallClock(asyncio.get_running_loop().time(), utc_now())
+        self._traces = TraceBook(self._clock)
+        self._context = CallContext(
+            user_agent=self._user_agent,
+            engine=self._engine,
+            records=self._services.calls,
+            wallets=self._services.wallets,
+            destinations=self._services.destinations,
+            router=self._router,
+            capacity=self._capacity,
+            audio=self._audio,
+            traces=self._traces,
+            rates=settings.rates,
+            recordings_dir=recordings_dir,
+            media_timeout_s=settings.media_timeout_s,
+        )
+        await self._reconcile()
+        await self._engine.start()
+        try:
+            await self._user_agent.start()
+        except OSError:
+            await self._engine.close()
+            raise
+
+    async def drain(self, timeout_s: float) -> None:
+        """Take no new calls, let those that are up go on for a while, then end them."""
+        self._draining = True
+        self._user_agent.draining = True
+        try:
+            await asyncio.wait_for(self._all_ended.wait(), timeout_s)
+        except TimeoutError:
+            log.info("%d calls are up after draining; they are ended now", len(self._runners))
+        await self._end_all()
+
+    async def close(self) -> None:
+        """End all calls and free every socket; harmless when done before or never started."""
+        self._draining = True
+        self._user_agent.draining = True
+        await self._end_all()
+        for task in list(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        await self._audio.close()
+        if hasattr(self, "_context"):
+            await self._user_agent.close()
+        await self._engine.close()
+
+    async def _end_all(self) -> None:
+        for runner in list(self._runners.values()):
+            runner.post(HangupRequested("system", SYSTEM_SHUTDOWN))
+        try:
+            await asyncio.wait_for(self._all_ended.wait(), _SHUTDOWN_LIMIT_S)
+        except TimeoutError:
+            log.error("%d calls did not end in time", len(self._runners))
+        await self._services.calls.flush()
+
+    async def _reconcile(self) -> None:
+        for record in await self._services.calls.unfinished():
+            charge_paise = close_record(record, CRASH, self.settings.rates)
+            record.price_paise = charge_paise
+            event = call_event(record, "call.completed", {}, event_id=new_id(), at=utc_now())
+            self._services.calls.finish(
+                record, charge_paise=charge_paise, events=[event] if event is not None else []
+            )
+            CallLog(record.call_sid).warning("was cut off by a restart")
+        await self._services.calls.flush()
+
+    # --- figures --------------------------------------------------------------------------------------------
+
+    @property
+    def active_calls(self) -> int:
+        """Calls that are not over, those included that only wait for their recording."""
+        return len(self._runners)
+
+    @property
+    def sip_addresses(self) -> list[Listen]:
+        """The SIP addresses with their real ports."""
+        return self._user_agent.addresses
+
+    @property
+    def user_agent(self) -> UserAgent:
+        """The SIP user agent, for its figures."""
+        return self._user_agent
+
+    @property
+    def prompt_names(self) -> Collection[str]:
+        """The names that ``prompt:NAME`` may have."""
+        return self._audio.prompt_names
+
+    def media_stats(self) -> EngineStats:
+        """Figures of the media engine."""
+        return self._engine.stats()
+
+    def trace(self, call_sid: str) -> list[TraceEntry]:
+        """The SIP messages of a call in the order they were on the wire; empty when it is forgotten."""
+        return self._traces.of(call_sid)
+
+    # --- calls by the API -----------------------------------------------------------------------------------
+
+    async def create_call(self, account_sid: str, request: CreateCall) -> CallRecord:
+        """
+        Check a request, reserve its money, record it and dial.
+
+        Raises:
+            ValidationFailed: Values are wrong; all of them are named.
+            Forbidden: A number or a URL may not be reached.
+            NumberNotOwned: ``from`` is no registered number of the account.
+            NotFound: ``carrier_sid`` is not the account's.
+            InsufficientBalance: The wallet cannot cover the reserve.
+            RateLimited: The account begins calls too fast.
+            ServiceUnavailable: There is no capacity; nothing was recorded.
+        """
+        if self._draining:
+            raise ServiceUnavailable("The server is shutting down; try again in a moment.", retry_after_s=5)
+        plan = plan_of(request, self.settings.allowed_countries, self._audio.prompt_names)
+        self._check_urls(request, plan)
+        assert plan.dial is not None
+        number = await self._services.numbers.owned(account_sid, plan.dial.caller_id)
+        account = await self._account(account_sid)
+        now = asyncio.get_running_loop().time()
+        try:
+            attempts = self._router.attempts(account_sid, plan.dial, now)
+        except DomainError:
+            await self._services.refresh()
+            attempts = self._router.attempts(account_sid, plan.dial, now)
+        record = CallRecord(
+            call_sid=new_id(),
+            account_sid=account_sid,
+            direction="outbound",
+            from_=plan.dial.caller_id,
+            to=str(plan.dial.target),
+            created_at=utc_now(),
+            phone_number_id=number.phone_number_id,
+            tag=request.tag,
+            status_webhook_url=request.status_webhook_url,
+            status_webhook_events=tuple(request.status_webhook_events),
+        )
+        self._capacity.enter(account, now)
+        reserve_paise = initial_reserve_paise(plan, self.settings.rates)
+        try:
+            await self._services.calls.insert(record, reserve_paise=reserve_paise)
+        except BaseException:
+            self._capacity.leave(account_sid)
+            raise
+        runner = self._runner(record, plan, account, reserve_paise)
+        self._spawn(runner, runner.run_outbound(attempts))
+        return record
+
+    async def get_call(self, account_sid: str, call_sid: str) -> CallRecord:
+        """
+        One call of the account, in its newest state.
+
+        Raises:
+            NotFound: There is no such call on the account.
+        """
+        runner = self._runners.get(call_sid)
+        if runner is not None and runner.record.account_sid == account_sid:
+            return runner.record
+        return await self._services.calls.get(account_sid, call_sid)
+
+    async def list_calls(
+        self, account_sid: str, query: CallFilter, page: int, per_page: int
+    ) -> Page[CallRecord]:
+        """Calls of the account, newest first."""
+        return await self._services.calls.list(account_sid, query, page, per_page)
+
+    async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
+        """
+        Have a call ended; the record returned may still say that it is up.
+
+        Raises:
+            NotFound: There is no such call on the account.
+            CallEnded: It has ended already.
+        """
+        record = await self.get_call(account_sid, call_sid)
+        runner = self._runners.get(call_sid)
+        if record.status.ended or runner is None:
+            raise CallEnded("The call has already ended.")
+        runner.post(HangupRequested("api", NORMAL_CLEARING))
+        return record
+
+    def _check_urls(self, request: CreateCall, plan: Plan) -> None:
+        """Refuse URLs that can be seen to lead where this server must not connect."""
+        destinations = self._services.destinations
+        for step in plan.steps:
+            if isinstance(step, Stream):
+                destinations.check_url(step.choice.url, schemes=("ws", "wss"))
+            elif isinstance(step, Play) and not step.url.startswith("prompt:"):
+                destinations.check_url(step.url, schemes=("http", "https"))
+        if request.status_webhook_url is not None:
+            destinations.check_url(request.status_webhook_url, schemes=("http", "https"))
+
+    async def _account(self, account_sid: str) -> Account:
+        account = self._services.routes.account(account_sid)
+        if account is None:
+            await self._services.refresh()
+            account = self._services.routes.account(account_sid)
+        if account is None:
+            raise NotFound("There is no such account.")
+        return account
+
+    # --- calls by SIP ---------------------------------------------------------------------------------------
+
+    def _screen(self, host: str, port: int, transport: str, request: Request) -> ScreenVerdict:
+        """Let only gateways in; whoever else asks is told one thing, whatever number it tries."""
+        known = self._services.routes.gateway_for_source(host, port) is not None
+        return ScreenVerdict.ACCEPT if known else ScreenVerdict.FORBID
+
+    def _on_invite(self, session: InboundSession) -> None:
+        arrival = self._receive(session)
+        if arrival == 404:
+            # The number may have been added by another process a moment ago.
+            task = asyncio.get_running_loop().create_task(self._look_again(session))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        else:
+            self._take(session, arrival)
+
+    async def _look_again(self, session: InboundSession) -> None:
+        await self._services.refresh()
+        self._take(session, self._receive(session))
+
+    def _receive(self, session: InboundSession) -> Arrival | int:
+        request = session.request
+        invitation = Invitation(
+            source=session.source,
+            request_user=request.uri.user or "",
+            to_user=request.to.uri.user or "",
+            from_user=request.from_.uri.user or "",
+            headers=tuple(request.headers.items()) if self.settings.forwarded_headers else (),
+        )
+        return receive(
+            invitation,
+            self._services.routes,
+            allowed_countries=self.settings.allowed_countries,
+            forwarded_headers=self.settings.forwarded_headers,
+            time_limit_s=self.settings.time_limit_s,
+        )
+
+    def _take(self, session: InboundSession, arrival: Arrival | int) -> None:
+        if isinstance(arrival, int):
+            session.reject(arrival)
+            return
+        account = arrival.account
+        try:
+            self._capacity.enter(account, asyncio.get_running_loop().time())
+        except DomainError as refusal:
+            log.warning("inbound call refused: %s", refusal.message)
+            session.reject(503, headers=[("Retry-After", str(_RETRY_AFTER_S))])
+            return
+        plan = arrival.plan or Plan(())
+        binding = arrival.number.binding
+        record = CallRecord(
+            call_sid=new_id(),
+            account_sid=account.account_sid,
+            direction="inbound",
+            from_=arrival.caller,
+            to=arrival.number.number,
+            created_at=utc_now(),
+            carrier_sid=arrival.carrier.carrier_sid,
+            gateway_sid=arrival.gateway.gateway_sid,
+            phone_number_id=arrival.number.phone_number_id,
+            status_webhook_url=binding.status_webhook_url if binding is not None else None,
+            status_webhook_events=("initiated", "ringing", "answered", "completed"),
+        )
+        reserve_paise = initial_reserve_paise(plan, self.settings.rates)
+        runner = self._runner(record, plan, account, reserve_paise)
+        runner.adopt(session)
+        self._spawn(runner, runner.run_inbound(reserve_paise, arrival.refusal))
+
+    # --- the calls' tasks -----------------------------------------------------------------------------------
+
+    def _runner(self, record: CallRecord, plan: Plan, account: Account, reserve_paise: int) -> CallRunner:
+        clock = WallClock(asyncio.get_running_loop().time(), record.created_at)
+        machine = CallMachine(
+            record, plan, rates=self.settings.rates, clock=clock, reserved_paise=reserve_paise
+        )
+        return CallRunner(self._context, machine, account, self._on_closed)
+
+    def _spawn(self, runner: CallRunner, work: Coroutine[Any, Any, None]) -> None:
+        self._runners[runner.record.call_sid] = runner
+        self._all_ended.clear()
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(lambda done: self._done(runner, done))
+
+    def _on_closed(self, runner: CallRunner) -> None:
+        self._capacity.leave(runner.record.account_sid)
+        self.outcomes[runner.record.direction, runner.record.status.value] += 1
+
+    def _done(self, runner: CallRunner, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._runners.pop(runner.record.call_sid, None)
+        if not self._runners:
+            self._all_ended.set()
+        if not task.cancelled() and task.exception() is not None:
+            runner.log.error("the call's task failed", exc_info=task.exception())
+
+    def _on_message(self, record: Any) -> None:
+        self._traces.note(record)

@@ -1,0 +1,311 @@
+"""SQLite in WAL mode, as the embedded database of one process and the command line beside it."""
+
+import asyncio
+import logging
+import os
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.engine import URL, Connection, Engine
+from sqlalchemy.pool import NullPool
+
+from callcontrol.errors import ServiceUnavailable
+from callcontrol.store import schema
+
+T = TypeVar("T")
+Operation = Callable[[Connection], T]
+
+log = logging.getLogger(__name__)
+
+_READERS: Final = 2
+_MAX_WAITING: Final = 1000
+_MIGRATION_TIMEOUT_MS: Final = 30_000
+_SLOW_S: Final = 0.03
+_SLOW_FOR_S: Final = 30.0
+_CHECKPOINT_EVERY: Final = 1000
+_WAL_PAGES: Final = 8000
+
+
+class Sqlite:
+    """
+    One connection that writes, two threads that read, and a thread that checkpoints.
+
+    Transactions run on the event loop itself while the disk is quick. A commit only copies pages into the
+    operating system's cache; handing that to a thread takes longer than doing it, and the thread would have
+    to win the interpreter lock again after every statement, which under load it does not: with a busy loop
+    a transaction then takes a hundred times as long. What can take long is kept away: waiting for another
+    process's lock (refused at once, the writer tries again), checkpoints with their fsync (a thread), and
+    a disk that stalls: after one slow transaction the next ones run on a thread until that is over.
+
+    ``synchronous`` is NORMAL: a commit is in the operating system's hands when it returns, so it survives
+    the end of this process however it comes; after a loss of power the database is intact and may lack
+    the last moments.
+    """
+
+    def __init__(self, url: URL) -> None:
+        if not url.database or url.database == ":memory:":
+            raise ValueError("SQLite needs a file: its connections do not share a database in memory")
+        path = Path(url.database)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # The file holds the secrets of trunks; nobody else on the machine has a business in it.
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        self._url = url.set(drivername="sqlite+pysqlite")
+        self._engine = _engine(self._url)
+        self._connection: Connection | None = None
+        self._writing = asyncio.Lock()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="database-writer")
+        self._readers = _Readers(_engine(self._url, query_only=True))
+        self._checkpoints = _Checkpoints(_engine(self._url))
+        self._slow_until = 0.0
+
+    async def read(self, operation: Operation[T]) -> T:
+        """Run a function that only reads, on a thread."""
+        return await self._readers.run(operation)
+
+    async def write(self, operation: Operation[T]) -> T:
+        """Run a function in one transaction and commit it."""
+        loop = asyncio.get_running_loop()
+        async with self._writing:
+            if loop.time() < self._slow_until:
+                result = await loop.run_in_executor(self._thread, self._transact, operation)
+            else:
+                result = self._transact_here(operation, loop)
+        self._checkpoints.count()
+        return result
+
+    async def migrate(self) -> None:
+        """Bring the schema up to date, waiting for another process that is at it."""
+        if await self.read(schema.current) == schema.HEAD:
+            return
+        loop = asyncio.get_running_loop()
+        async with self._writing:
+            await loop.run_in_executor(self._thread, self._migrate)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._readers.close()
+        await self._checkpoints.close()
+        async with self._writing:
+            self._discard()
+        self._thread.shutdown(wait=True)
+        self._engine.dispose()
+
+    def _transact_here(self, operation: Operation[T], loop: asyncio.AbstractEventLoop) -> T:
+        started = loop.time()
+        try:
+            return self._transact(operation)
+        finally:
+            ended = loop.time()
+            if ended - started > _SLOW_S:
+                self._slow_until = ended + _SLOW_FOR_S
+                log.warning("a transaction took %.0f ms, writing from a thread", (ended - started) * 1000)
+
+    def _transact(self, operation: Operation[T]) -> T:
+        if self._connection is None:
+            self._connection = self._engine.connect()
+        connection = self._connection
+        driver = _driver(connection)
+        try:
+            # SQLAlchemy's own begin costs more than a small transaction does; where an operation goes
+            # through SQLAlchemy it finds the transaction begun.
+            driver.execute("BEGIN IMMEDIATE")
+            result = operation(connection)
+            if connection.in_transaction():
+                connection.commit()
+            else:
+                driver.commit()
+        except BaseException:
+            self._roll_back(connection, driver)
+            raise
+        return result
+
+    def _roll_back(self, connection: Connection, driver: sqlite3.Connection) -> None:
+        try:
+            if connection.in_transaction():
+                connection.rollback()
+            if driver.in_transaction:
+                driver.rollback()
+        except Exception as error:
+            log.warning("a transaction could not be rolled back, connecting anew: %s", error)
+            self._discard()
+
+    def _migrate(self) -> None:
+        with self._engine.connect() as connection:
+            _driver(connection).execute(f"PRAGMA busy_timeout = {_MIGRATION_TIMEOUT_MS}")
+            with connection.begin():
+                schema.upgrade(connection)
+
+    def _discard(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            _close(connection)
+
+
+def _engine(url: URL, *, query_only: bool = False) -> Engine:
+    engine = sa.create_engine(url, poolclass=NullPool, connect_args={"check_same_thread": False})
+
+    @sa.event.listens_for(engine, "connect")
+    def prepare(connection: Any, _: Any) -> None:
+        # The driver must not begin transactions of its own: it would do so too late, and not for DDL.
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        # Changing to WAL is the one thing that may wait here, and only when the file is new.
+        cursor.execute("PRAGMA busy_timeout = 5000")
+        cursor.execute("PRAGMA journal_mode = WAL")
+        cursor.execute("PRAGMA busy_timeout = 0")
+        cursor.execute("PRAGMA synchronous = NORMAL")
+        cursor.execute("PRAGMA wal_autocheckpoint = 0")
+        cursor.execute("PRAGMA foreign_keys = ON")
+        cursor.execute(f"PRAGMA query_only = {int(query_only)}")
+        cursor.close()
+
+    @sa.event.listens_for(engine, "begin")
+    def start(connection: Connection) -> None:
+        driver = _driver(connection)
+        if not driver.in_transaction:
+            driver.execute("BEGIN" if query_only else "BEGIN IMMEDIATE")
+
+    return engine
+
+
+def _driver(connection: Connection) -> sqlite3.Connection:
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)
+    return driver
+
+
+def _close(connection: Connection) -> None:
+    try:
+        connection.invalidate()
+        connection.close()
+    except Exception as error:
+        log.debug("closing a broken connection failed: %s", error)
+
+
+class _Readers:
+    """Threads that each own a connection and run what is asked of them."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._closed = False
+        self._threads = [
+            threading.Thread(target=self._work, name=f"database-reader-{index}", daemon=True)
+            for index in range(_READERS)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    async def run(self, operation: Operation[T]) -> T:
+        if self._closed:
+            raise ServiceUnavailable("The database is closed.")
+        if self._jobs.qsize() >= _MAX_WAITING:
+            raise ServiceUnavailable("The database has too much to do; try again shortly.")
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        self._jobs.put(_Job(operation, future, loop))
+        return await future
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads:
+            await asyncio.to_thread(thread.join)
+        self._engine.dispose()
+
+    def _work(self) -> None:
+        connection: Connection | None = None
+        while (job := self._jobs.get()) is not None:
+            try:
+                if connection is None:
+                    connection = self._engine.connect()
+                with connection.begin():
+                    result = job.operation(connection)
+            except BaseException as error:
+                if connection is not None:
+                    _close(connection)
+                    connection = None
+                job.settle(None, error)
+            else:
+                job.settle(result, None)
+        if connection is not None:
+            _close(connection)
+
+
+class _Job:
+    """One thing to read, and who waits for it."""
+
+    __slots__ = ("future", "loop", "operation")
+
+    def __init__(
+        self, operation: Operation[Any], future: asyncio.Future[Any], loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self.operation = operation
+        self.future = future
+        self.loop = loop
+
+    def settle(self, result: Any, error: BaseException | None) -> None:
+        try:
+            self.loop.call_soon_threadsafe(self._deliver, result, error)
+        except RuntimeError:
+            log.debug("the event loop was closed before a query ended")
+
+    def _deliver(self, result: Any, error: BaseException | None) -> None:
+        if self.future.done():
+            return
+        if error is None:
+            self.future.set_result(result)
+        else:
+            self.future.set_exception(error)
+
+
+class _Checkpoints:
+    """
+    Copies the write-ahead log into the database, on a thread, every so many transactions.
+
+    A passive checkpoint disturbs nobody but, as transactions keep coming, never gets to the log's end,
+    where it could start over. So once the log is long a second one holds the writers off for the little
+    that is left, and makes the first write to the new log itself, because that one syncs its header.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="database-checkpoint")
+        self._transactions = 0
+        self._running = False
+
+    def count(self) -> None:
+        self._transactions += 1
+        if self._transactions >= _CHECKPOINT_EVERY and not self._running:
+            self._transactions = 0
+            self._running = True
+            self._thread.submit(self._run)
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._thread.shutdown, wait=True)
+        self._engine.dispose()
+
+    def _run(self) -> None:
+        try:
+            with self._engine.connect() as connection:
+                driver = _driver(connection)
+                _, pages, _ = driver.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+                if pages > _WAL_PAGES:
+                    driver.execute("PRAGMA busy_timeout = 500")
+                    driver.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
+                    driver.execute("BEGIN IMMEDIATE")
+                    driver.execute("UPDATE directory_revision SET revision = revision")
+                    driver.commit()
+        except Exception as error:
+            log.warning("a checkpoint of the database failed: %s", error)
+        finally:
+            self._running = False

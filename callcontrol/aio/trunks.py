@@ -1,0 +1,305 @@
+"""Carriers and gateways, of accounts and of the platform."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Final
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.aio.accounts import Refresher
+from callcontrol.aio.database import Database
+from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.aio.writer import Writer
+from callcontrol.errors import Conflict, DomainError, FieldError, Forbidden, NotFound, ValidationFailed
+from callcontrol.models import Carrier, Gateway, Page
+from callcontrol.store.repositories import calls, numbers, trunks
+from callcontrol.store.repositories import directory as revisions
+from callcontrol.trunks import TLS_PORT, check_carrier, check_gateway
+
+_GIVEN_HERE: Final = {"created_at", "updated_at", "account_sid", "carrier_sid", "gateway_sid"}
+_CARRIER_FIELDS: Final = {item.name for item in fields(Carrier)} - _GIVEN_HERE
+_GATEWAY_FIELDS: Final = {item.name for item in fields(Gateway)} - _GIVEN_HERE
+_MAX_CARRIERS: Final = 100
+_MAX_GATEWAYS: Final = 50
+
+
+class TrunkService:
+    """
+    Carriers and their gateways.
+
+    An account sees its own carriers only; one that exists under another owner is refused with
+    ``Forbidden``, one that does not exist with ``NotFound``.
+    """
+
+    def __init__(self, database: Database, writer: Writer, directory: Refresher) -> None:
+        self._database = database
+        self._writer = writer
+        self._directory = directory
+
+    async def create_carrier(self, account_sid: str, values: Mapping[str, Any]) -> Carrier:
+        """
+        Create a carrier of the account from the fields that are given.
+
+        Raises:
+            ValidationFailed: With every wrong or unknown field.
+            Conflict: The account has as many carriers as it may have.
+        """
+        carrier = _carrier(account_sid, values)
+
+        def write(connection: Connection) -> DomainError | None:
+            if trunks.carriers_of(connection, account_sid, limit=1)[1] >= _MAX_CARRIERS:
+                return Conflict(f"The account has {_MAX_CARRIERS} carriers; delete one first.")
+            trunks.insert_carrier(connection, carrier, revisions.next_revision(connection))
+            return None
+
+        await self._writer.commit(write)
+        await self._directory.refresh()
+        return carrier
+
+    async def list_carriers(self, account_sid: str, page: int = 1, per_page: int = 20) -> Page[Carrier]:
+        """Carriers of the account, oldest first."""
+        found, total = await self._database.read(
+            lambda connection: trunks.carriers_of(
+                connection, account_sid, offset=(page - 1) * per_page, limit=per_page
+            )
+        )
+        return Page(found, total, page, per_page)
+
+    async def get_carrier(self, account_sid: str, carrier_sid: str) -> Carrier:
+        """
+        One carrier of the account.
+
+        Raises:
+            NotFound: There is no such carrier.
+            Forbidden: It is another account's, or the platform's.
+        """
+        found = await self._database.read(lambda connection: _own(connection, account_sid, carrier_sid))
+        return _or_raise(found)
+
+    async def delete_carrier(self, account_sid: str, carrier_sid: str) -> None:
+        """
+        Delete a carrier with its gateways.
+
+        Raises:
+            NotFound: There is no such carrier.
+            Forbidden: It is another account's, or the platform's.
+            Conflict: Calls are up on it, or numbers attached to it.
+        """
+        await self._delete_carrier(account_sid, carrier_sid)
+
+    async def create_gateway(self, account_sid: str, carrier_sid: str, values: Mapping[str, Any]) -> Gateway:
+        """
+        Create a gateway of the account's carrier from the fields that are given.
+
+        Raises:
+            NotFound: There is no such carrier.
+            Forbidden: It is another account's, or the platform's.
+            ValidationFailed: With every wrong or unknown field.
+            Conflict: The carrier has as many gateways as it may have.
+        """
+        # Who may not know of the carrier is told so, not what is wrong with the gateway.
+        await self.get_carrier(account_sid, carrier_sid)
+        gateway = _gateway(carrier_sid, values)
+
+        def write(connection: Connection) -> DomainError | None:
+            owned = _own(connection, account_sid, carrier_sid)
+            if isinstance(owned, DomainError):
+                return owned
+            if len(trunks.gateways_of(connection, carrier_sid)) >= _MAX_GATEWAYS:
+                return Conflict(f"The carrier has {_MAX_GATEWAYS} gateways; delete one first.")
+            trunks.insert_gateway(connection, gateway, revisions.next_revision(connection))
+            return None
+
+        await self._writer.commit(write)
+        await self._directory.refresh()
+        return gateway
+
+    async def list_gateways(
+        self, account_sid: str, carrier_sid: str, page: int = 1, per_page: int = 20
+    ) -> Page[Gateway]:
+        """
+        Gateways of the account's carrier, the preferred first.
+
+        Raises:
+            NotFound: There is no such carrier.
+            Forbidden: It is another account's, or the platform's.
+        """
+        await self.get_carrier(account_sid, carrier_sid)
+        found = await self._gateways(carrier_sid)
+        start = (page - 1) * per_page
+        return Page(found[start : start + per_page], len(found), page, per_page)
+
+    async def delete_gateway(self, account_sid: str, carrier_sid: str, gateway_sid: str) -> None:
+        """
+        Delete a gateway of the account's carrier.
+
+        Raises:
+            NotFound: There is no such carrier, or no such gateway of it.
+            Forbidden: The carrier is another account's, or the platform's.
+            Conflict: Calls are up on it.
+        """
+        now = utc_now()
+
+        def write(connection: Connection) -> DomainError | None:
+            owned = _own(connection, account_sid, carrier_sid)
+            if isinstance(owned, DomainError):
+                return owned
+            gateway = trunks.get_gateway(connection, gateway_sid)
+            if gateway is None or gateway.carrier_sid != carrier_sid:
+                return NotFound("There is no such gateway of this carrier.")
+            up = calls.count_unfinished(connection, gateway_sid=gateway_sid)
+            if up:
+                return Conflict("Calls are up on this gateway; wait until they end.", details={"calls": up})
+            trunks.delete_gateway(connection, gateway_sid, now, revisions.next_revision(connection))
+            return None
+
+        await self._writer.commit(write)
+        await self._directory.refresh()
+
+    async def add_platform_carrier(
+        self,
+        name: str,
+        gateways: Sequence[tuple[str, str, int]],
+        *,
+        inbound: bool = True,
+        outbound: bool = True,
+        username: str | None = None,
+        password: str | None = None,
+        prefixes: Sequence[str] = (),
+    ) -> tuple[Carrier, list[Gateway]]:
+        """
+        Create a carrier of the platform; its gateways are preferred in the order given.
+
+        Args:
+            name: What people call it.
+            gateways: Protocol, host and port of each.
+            inbound: Whether calls may come from them.
+            outbound: Whether calls may leave through them.
+            username: Answers the carrier's digest challenges, with ``password``.
+            password: As above.
+            prefixes: Numbers it serves, in E.164; all when empty.
+
+        Raises:
+            ValidationFailed: With every wrong field.
+        """
+        credentials: dict[str, Any] = {}
+        if username or password:
+            credentials = {
+                "trunk_type": "auth",
+                "register_username": username,
+                "register_password": password,
+            }
+        carrier = _carrier(None, {"name": name, "prefixes": tuple(prefixes), **credentials})
+        if not gateways:
+            raise ValidationFailed.of("gateway", "is needed at least once")
+        made = [
+            _gateway(
+                carrier.carrier_sid,
+                {
+                    "protocol": protocol,
+                    "host": host,
+                    "port": port,
+                    "inbound": inbound,
+                    "outbound": outbound,
+                    "priority": priority,
+                },
+            )
+            for priority, (protocol, host, port) in enumerate(gateways)
+        ]
+
+        def write(connection: Connection) -> None:
+            revision = revisions.next_revision(connection)
+            trunks.insert_carrier(connection, carrier, revision)
+            for gateway in made:
+                trunks.insert_gateway(connection, gateway, revision)
+
+        await self._writer.commit(write)
+        await self._directory.refresh()
+        return carrier, made
+
+    async def platform_carriers(self) -> list[Carrier]:
+        """The carriers of the platform, oldest first."""
+        found, _ = await self._database.read(lambda connection: trunks.carriers_of(connection, None))
+        return found
+
+    async def platform_gateways(self, carrier_sid: str) -> list[Gateway]:
+        """The gateways of a carrier of the platform, the preferred first."""
+        return await self._gateways(carrier_sid)
+
+    async def _gateways(self, carrier_sid: str) -> list[Gateway]:
+        return await self._database.read(lambda connection: trunks.gateways_of(connection, carrier_sid))
+
+    async def delete_platform_carrier(self, carrier_sid: str) -> None:
+        """
+        Delete a carrier of the platform with its gateways; calls that are up on it go on.
+
+        Raises:
+            NotFound: There is no such carrier.
+            Forbidden: It is an account's.
+        """
+        await self._delete_carrier(None, carrier_sid)
+
+    async def _delete_carrier(self, owner: str | None, carrier_sid: str) -> None:
+        now = utc_now()
+
+        def write(connection: Connection) -> DomainError | None:
+            owned = _own(connection, owner, carrier_sid)
+            if isinstance(owned, DomainError):
+                return owned
+            up = calls.count_unfinished(connection, carrier_sid=carrier_sid) if owner else 0
+            if up:
+                return Conflict("Calls are up on this carrier; wait until they end.", details={"calls": up})
+            attached = numbers.count_on_carrier(connection, carrier_sid)
+            if attached:
+                return Conflict("Numbers are attached to this carrier.", details={"numbers": attached})
+            trunks.delete_carrier(connection, carrier_sid, now, revisions.next_revision(connection))
+            return None
+
+        await self._writer.commit(write)
+        await self._directory.refresh()
+
+
+def _own(connection: Connection, owner: str | None, carrier_sid: str) -> Carrier | DomainError:
+    carrier = trunks.get_carrier(connection, carrier_sid)
+    if carrier is None:
+        return NotFound("There is no such carrier.")
+    if carrier.account_sid != owner:
+        return Forbidden("The carrier belongs to another account.")
+    return carrier
+
+
+def _or_raise(found: Carrier | DomainError) -> Carrier:
+    if isinstance(found, DomainError):
+        raise found
+    return found
+
+
+def _carrier(account_sid: str | None, values: Mapping[str, Any]) -> Carrier:
+    _refuse_unknown(values, _CARRIER_FIELDS, needed="name")
+    now = utc_now()
+    given = dict(values)
+    for name in ("codecs", "prefixes"):
+        if name in given:
+            given[name] = tuple(given[name])
+    carrier = Carrier(carrier_sid=new_id(), account_sid=account_sid, created_at=now, updated_at=now, **given)
+    check_carrier(carrier)
+    return carrier
+
+
+def _gateway(carrier_sid: str, values: Mapping[str, Any]) -> Gateway:
+    _refuse_unknown(values, _GATEWAY_FIELDS, needed="host")
+    now = utc_now()
+    given = dict(values)
+    if "port" not in given and str(given.get("protocol", "")).startswith("tls"):
+        given["port"] = TLS_PORT
+    gateway = Gateway(gateway_sid=new_id(), carrier_sid=carrier_sid, created_at=now, updated_at=now, **given)
+    check_gateway(gateway)
+    return gateway
+
+
+def _refuse_unknown(values: Mapping[str, Any], known: set[str], *, needed: str) -> None:
+    errors = [FieldError(name, "is not a field") for name in values if name not in known]
+    if needed not in values:
+        errors.append(FieldError(needed, "is needed"))
+    if errors:
+        raise ValidationFailed(errors)

@@ -1,0 +1,367 @@
+"""
+The group-committing writer: what many tasks want to write goes into one transaction.
+
+While one transaction is on its way the next one gathers, so the more there is to write the less each piece
+costs. A failing operation fails alone. A failing database is tried again; new requests are refused
+meanwhile, and what belongs to calls that are up is kept until it can be written.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Protocol, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from callcontrol.aio.database import Database, Operation
+from callcontrol.errors import DomainError, Internal, ServiceUnavailable
+from callcontrol.store.failures import is_transient
+from callcontrol.store.tables import writer_probe
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+_FIRST_RETRY_S: Final = 0.005
+_LAST_RETRY_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class WriterSettings:
+    """
+    How the writer trades delay for work.
+
+    Attributes:
+        lazy_s: How long the state of a source may wait to be written together with more of it.
+        patience_s: How long the database may fail before waiting requests are refused.
+        timeout_s: How long one request waits in all.
+        max_waiting: Requests that may wait; more are refused.
+        max_batch: Requests in one transaction.
+        node: The name under which the writer tries whether the database takes writes again.
+    """
+
+    lazy_s: float = 0.1
+    patience_s: float = 2.0
+    timeout_s: float = 10.0
+    max_waiting: int = 5000
+    max_batch: int = 200
+    node: str = "local"
+
+
+@dataclass(slots=True)
+class WriterStats:
+    """What the writer has done so far."""
+
+    transactions: int = 0
+    operations: int = 0
+    refused: int = 0
+    failures: int = 0
+
+
+class Source(Protocol):
+    """
+    Holds state that is written in whatever transaction comes next, newest state only.
+
+    It is asked on the event loop, when a transaction is put together.
+    """
+
+    def take(self) -> Operation[Any] | None:
+        """An operation that writes what is held now; None when there is nothing."""
+
+    def written(self, result: Any) -> None:
+        """The operation's transaction is committed."""
+
+    def give_back(self) -> None:
+        """The transaction failed with the database; hold again what was taken, unless it is newer now."""
+
+    def refused(self, error: Exception) -> None:
+        """The operation itself failed and would fail again."""
+
+
+@dataclass(slots=True, eq=False)
+class _Request:
+    operation: Operation[Any]
+    future: asyncio.Future[Any] | None
+    undo: Operation[Any] | None = None
+
+    @property
+    def withdrawn(self) -> bool:
+        return self.future is not None and self.future.done()
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    error: Exception
+
+
+class Writer:
+    """Writes for all tasks of this process; see the module."""
+
+    def __init__(self, database: Database, settings: WriterSettings | None = None) -> None:
+        self._database = database
+        self._settings = settings or WriterSettings()
+        self._queue: deque[_Request] = deque()
+        self._sources: list[Source] = []
+        self._wake = asyncio.Event()
+        self._lazy: asyncio.TimerHandle | None = None
+        self._sources_due = False
+        self._task: asyncio.Task[None] | None = None
+        self._closing = False
+        self._failing_since: float | None = None
+        self._refusing = False
+        self._retry_s = _FIRST_RETRY_S
+        self.stats = WriterStats()
+
+    @property
+    def failing(self) -> bool:
+        """Whether the database has been failing for longer than the patience."""
+        return self._refusing
+
+    def attach(self, source: Source) -> None:
+        """Have a source asked whenever a transaction is put together."""
+        self._sources.append(source)
+
+    async def start(self) -> None:
+        """Start writing."""
+        self._task = asyncio.create_task(self._run(), name="database-writer")
+
+    async def close(self) -> None:
+        """Write what is held, as far as the database takes it, and stop."""
+        if self._task is None:
+            return
+        self._closing = True
+        self._wake.set()
+        await self._task
+        self._task = None
+        self._cancel_lazy()
+
+    def touch(self, *, now: bool = False) -> None:
+        """A source has something to write, soon; or now, when it has much."""
+        if now:
+            self._ask_sources()
+        elif self._lazy is None and not self._sources_due and self._task is not None:
+            loop = asyncio.get_running_loop()
+            self._lazy = loop.call_later(self._settings.lazy_s, self._ask_sources)
+
+    async def commit(
+        self, operation: Callable[[Connection], T | DomainError], *, undo: Operation[Any] | None = None
+    ) -> T:
+        """
+        Run an operation in the next transaction and return its result once that is committed.
+
+        The operation may run several times, each in a new transaction after the former was rolled back.
+        An operation that refuses before it has written anything should *return* the ``DomainError``:
+        raising it has the whole transaction run again with every operation apart.
+
+        Args:
+            operation: What to do.
+            undo: What to do if the operation was committed but its caller is gone by then, having been
+                cancelled or timed out.
+
+        Raises:
+            DomainError: As the operation refused.
+            ServiceUnavailable: The database is failing or has too much to do; nothing was done, or what
+                was done is undone by ``undo``.
+            Internal: The operation failed unexpectedly; the log says how.
+        """
+        if self._refusing or self._closing or self._task is None:
+            self.stats.refused += 1
+            raise ServiceUnavailable("The database is not taking writes; try again shortly.")
+        if len(self._queue) >= self._settings.max_waiting:
+            self.stats.refused += 1
+            raise ServiceUnavailable("Too many requests are waiting for the database; try again shortly.")
+        request = _Request(operation, asyncio.get_running_loop().create_future(), undo)
+        assert request.future is not None
+        self._queue.append(request)
+        self._wake.set()
+        try:
+            async with asyncio.timeout(self._settings.timeout_s):
+                outcome = await request.future
+        except TimeoutError:
+            self.stats.refused += 1
+            raise ServiceUnavailable("The database did not answer in time; try again shortly.") from None
+        if isinstance(outcome, DomainError):
+            raise outcome
+        return outcome  # type: ignore[no-any-return]
+
+    async def flush(self) -> None:
+        """Wait until all that was handed over before this is durable."""
+        self._ask_sources()
+        await self.commit(_nothing)
+
+    def _ask_sources(self) -> None:
+        self._sources_due = True
+        self._cancel_lazy()
+        self._wake.set()
+
+    async def _run(self) -> None:
+        while True:
+            if not self._closing:
+                await self._wake.wait()
+            self._wake.clear()
+            batch, sources = self._assemble()
+            if batch or sources:
+                await self._write(batch, sources)
+            elif self._failing_since is not None:
+                await self._probe()
+            elif self._closing:
+                return
+            if self._failing_since is not None and await self._give_up_or_wait():
+                return
+
+    def _assemble(self) -> tuple[list[_Request], list[tuple[Source, Operation[Any]]]]:
+        batch: list[_Request] = []
+        while self._queue and len(batch) < self._settings.max_batch:
+            request = self._queue.popleft()
+            if not request.withdrawn:
+                batch.append(request)
+        if self._queue:
+            self._wake.set()
+        sources: list[tuple[Source, Operation[Any]]] = []
+        if not (self._sources_due or self._closing):
+            return batch, sources
+        self._sources_due = False
+        for source in self._sources:
+            operation = source.take()
+            if operation is not None:
+                sources.append((source, operation))
+        return batch, sources
+
+    async def _write(self, batch: list[_Request], sources: list[tuple[Source, Operation[Any]]]) -> None:
+        operations = [request.operation for request in batch] + [operation for _, operation in sources]
+        try:
+            outcomes = await self._transact(operations)
+        except Exception as error:
+            self._failed(error)
+            self._queue.extendleft(reversed(batch))
+            for source, _ in sources:
+                source.give_back()
+            self._sources_due = self._sources_due or bool(sources)
+            return
+        self._recovered()
+        self.stats.transactions += 1
+        self.stats.operations += len(operations)
+        for request, outcome in zip(batch, outcomes, strict=False):
+            self._settle(request, outcome)
+        for (source, _), outcome in zip(sources, outcomes[len(batch) :], strict=True):
+            if isinstance(outcome, _Failed):
+                source.refused(outcome.error)
+            else:
+                source.written(outcome)
+
+    async def _transact(self, operations: Sequence[Operation[Any]]) -> list[Any]:
+        try:
+            return await self._database.write(partial(_together, operations))
+        except Exception as error:
+            if is_transient(error):
+                raise
+        return await self._database.write(partial(_apart, operations))
+
+    def _settle(self, request: _Request, outcome: Any) -> None:
+        error: Exception | None = None
+        if isinstance(outcome, _Failed):
+            error = outcome.error
+            if not isinstance(error, DomainError):
+                log.error("an operation on the database failed", exc_info=error)
+                error = Internal("The request failed unexpectedly; the server's log says why.")
+        if request.future is None:
+            return
+        if request.future.done():
+            if request.undo is not None and error is None and not isinstance(outcome, DomainError):
+                self._queue.append(_Request(request.undo, None))
+                self._wake.set()
+        elif error is not None:
+            request.future.set_exception(error)
+        else:
+            request.future.set_result(outcome)
+
+    async def _probe(self) -> None:
+        try:
+            await self._database.write(partial(_touch_probe, self._settings.node))
+        except Exception as error:
+            self._failed(error)
+        else:
+            self._recovered()
+
+    def _failed(self, error: Exception) -> None:
+        self.stats.failures += 1
+        now = asyncio.get_running_loop().time()
+        if self._failing_since is None:
+            self._failing_since = now
+            # Another process that holds the lock for a moment is nothing to warn of.
+            log.info("writing to the database failed, trying again: %s", error)
+        if not self._refusing and now - self._failing_since >= self._settings.patience_s:
+            self._refusing = True
+            log.error("the database has been failing for %.1f s: %s", now - self._failing_since, error)
+
+    def _recovered(self) -> None:
+        if self._failing_since is not None:
+            log.log(logging.WARNING if self._refusing else logging.INFO, "the database takes writes again")
+        self._failing_since = None
+        self._refusing = False
+        self._retry_s = _FIRST_RETRY_S
+
+    async def _give_up_or_wait(self) -> bool:
+        """Refuse who has waited long enough; whether the writer ends without having written all."""
+        if self._refusing:
+            self._refuse_waiting()
+        if self._closing and self._refusing:
+            log.error("the database is failing at the end; %d operations are lost", len(self._queue))
+            return True
+        await asyncio.sleep(self._retry_s)
+        self._retry_s = min(self._retry_s * 2, _LAST_RETRY_S)
+        self._wake.set()
+        return False
+
+    def _refuse_waiting(self) -> None:
+        kept: deque[_Request] = deque()
+        for request in self._queue:
+            if request.future is None:
+                kept.append(request)
+            elif not request.future.done():
+                self.stats.refused += 1
+                request.future.set_exception(
+                    ServiceUnavailable("The database is not taking writes; try again shortly.")
+                )
+        self._queue = kept
+
+    def _cancel_lazy(self) -> None:
+        if self._lazy is not None:
+            self._lazy.cancel()
+            self._lazy = None
+
+
+def _together(operations: Sequence[Operation[Any]], connection: Connection) -> list[Any]:
+    return [operation(connection) for operation in operations]
+
+
+def _apart(operations: Sequence[Operation[Any]], connection: Connection) -> list[Any]:
+    """Run each operation under a savepoint of its own, so that those that fail undo only themselves."""
+    outcomes: list[Any] = []
+    for operation in operations:
+        try:
+            with connection.begin_nested():
+                outcomes.append(operation(connection))
+        except Exception as error:
+            if is_transient(error):
+                raise
+            outcomes.append(_Failed(error))
+    return outcomes
+
+
+def _nothing(_: Connection) -> None:
+    """Write nothing; its commit says that everything before it is committed."""
+
+
+def _touch_probe(node: str, connection: Connection) -> None:
+    touched = connection.execute(
+        sa.update(writer_probe)
+        .where(writer_probe.c.node == node)
+        .values(probed_at=writer_probe.c.probed_at + 1)
+    )
+    if touched.rowcount == 0:
+        connection.execute(sa.insert(writer_probe).values(node=node, probed_at=0))

@@ -1,0 +1,520 @@
+"""
+The call machine: a plan run on legs, from the first INVITE to the settled record.
+
+The status of a call is a table of states. Everything that happens to a call is one event to ``CallMachine``,
+which returns the effects to perform; it knows no socket, no clock and no database. Legs, hunts, bridges and
+streams are machines of their own (``leg``, ``hunt``, ``bridge``, ``streams``).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from enum import Enum, IntEnum
+from typing import Any, Final
+
+from callcontrol.bridge import Bridge
+from callcontrol.clock import WallClock
+from callcontrol.effects import Arm, Disarm, Effect, ExtendReserve, Finish, Save, StartRecording
+from callcontrol.events import (
+    DigitReceived,
+    Event,
+    HangupRequested,
+    LegCancelled,
+    LegConfirmed,
+    LegEnded,
+    LegFailed,
+    LegOffered,
+    LegProgress,
+    LegRefused,
+    MediaConnected,
+    MediaSilent,
+    OfferTaken,
+    RecordingEnded,
+    ReserveExtended,
+    ReserveRefused,
+    Timer,
+    TimerFired,
+)
+from callcontrol.hangup import (
+    ALLOTTED_TIMEOUT,
+    BALANCE_EXHAUSTED,
+    BEARERCAPABILITY_NOTAVAIL,
+    MEDIA_TIMEOUT,
+    NORMAL_CIRCUIT_CONGESTION,
+    NORMAL_CLEARING,
+    ORIGINATOR_CANCEL,
+    RECOVERY_ON_TIMER_EXPIRE,
+    SYSTEM_SHUTDOWN,
+    outcome_of,
+    rejection_of,
+)
+from callcontrol.hunt import Ending, Hunt, HuntState
+from callcontrol.ids import A_LEG, LegId, stream_sid
+from callcontrol.leg import InboundLeg, Leg, LegFacts, LegInput, OutboundLeg
+from callcontrol.meter import Meter, Rates
+from callcontrol.models import CallRecord, CallStatus, HangupSource
+from callcontrol.plan import Answer, Dial, Hangup, Party, Pause, Plan, Play, Reject, SendDtmf, Step, Stream
+from callcontrol.routing import Attempt
+from callcontrol.steps import AnswerStep, DigitsStep, PauseStep, PlayStep, RunningStep
+from callcontrol.streams import AgentStep
+
+EXTEND_LEAD_S: Final = 5.0
+"""How long before a reserve runs out the wallet is asked for more."""
+
+CUT_LEAD_S: Final = 0.5
+"""How long before an unpaid pulse would start a call is cut."""
+
+RECORDING_LIMIT_S: Final = 10.0
+"""How long the end of a recording is waited for."""
+
+
+class Stage(IntEnum):
+    """The life of a call, in order; ``ENDED`` stands for all final statuses."""
+
+    QUEUED = 0
+    INITIATED = 1
+    RINGING = 2
+    IN_PROGRESS = 3
+    ENDED = 4
+
+
+class StageInput(Enum):
+    """What moves the status of a call."""
+
+    START = "start"
+    RING = "ring"
+    ANSWER = "answer"
+    END = "end"
+
+
+class CallMachine:
+    """
+    One call.
+
+    ``record`` is changed in place as the call goes on; ``reserved_paise`` is what the wallet already holds
+    for it. All times handed in are monotonic seconds.
+    """
+
+    def __init__(
+        self, record: CallRecord, plan: Plan, *, rates: Rates, clock: WallClock, reserved_paise: int = 0
+    ) -> None:
+        self.record = record
+        self.plan = plan
+        self.stage = Stage.QUEUED
+        self.legs: dict[LegId, Leg] = {}
+        self._a_id: LegId = A_LEG
+        self._leg_count = 1 if plan.dial is None else 0
+        self._rates = rates
+        self._clock = clock
+        self._now = clock.monotonic_s
+        self._meter = Meter(rates.pulse_s)
+        self._reserved_paise = reserved_paise
+        self._reserve_refused = False
+        self._answered_at: float | None = None
+        self._steps = list(plan.steps)
+        self._stream_count = 0
+        self._step: RunningStep | None = None
+        self._last_ending: Ending | None = None
+        self._hunt: Hunt | None = None
+        self._recording = False
+        self._ending: Ending | None = None
+
+    # --- what the runner calls ------------------------------------------------------------------------------
+
+    @property
+    def finished(self) -> bool:
+        """Whether the call is over and nothing of it is awaited."""
+        return self.stage is Stage.ENDED and not self._recording
+
+    def start_inbound(self, now: float) -> list[Effect]:
+        """Begin with a caller whose INVITE is waiting; the record was inserted as initiated."""
+        self._now = now
+        leg = self.legs[A_LEG] = InboundLeg(A_LEG)
+        self.stage, self.record.status = Stage.INITIATED, CallStatus.INITIATED
+        return leg.handle(LegInput.START)
+
+    def start_outbound(self, attempts: Sequence[Attempt], now: float) -> list[Effect]:
+        """Begin by dialling the plan's party through the given gateways, of which there is one at least."""
+        self._now = now
+        assert self.plan.dial is not None
+        self._hunt = Hunt(self.plan.dial, self)
+        return self._stage(StageInput.START) + self._hunt.begin(attempts)
+
+    def refuse(self, ending: Ending, now: float) -> list[Effect]:
+        """Begin and end at once: a caller whose call cannot be taken."""
+        self._now = now
+        self.legs[A_LEG] = InboundLeg(A_LEG)
+        self.stage, self.record.status = Stage.INITIATED, CallStatus.INITIATED
+        return list(self._end(ending))
+
+    def handle(self, event: Event, now: float) -> list[Effect]:
+        """Take one event and return what is to be done about it."""
+        self._now = max(now, self._now)
+        if self.stage is Stage.ENDED:
+            return list(self._afterwards(event))
+        return [*self._dispatch(event), *self._advance()]
+
+    # --- what the steps call (callcontrol.steps.CallParts) --------------------------------------------------
+
+    @property
+    def a_leg(self) -> Leg:
+        """The first party's leg; while an outbound call still tries gateways, the leg being tried."""
+        return self.legs[self._a_id]
+
+    def make_leg(self, attempt: Attempt, party: Party) -> OutboundLeg:
+        """A new leg of the call; legs that are over are forgotten, but for the first party's."""
+        reaching_a = self._hunt is not None and self._hunt.state < HuntState.WON
+        for leg_id in [number for number, leg in self.legs.items() if leg.over and number != self._a_id]:
+            del self.legs[leg_id]
+        leg = OutboundLeg(self._leg_count, attempt, party, like=None if reaching_a else self._a_id)
+        self._leg_count += 1
+        self.legs[leg.id] = leg
+        if reaching_a:
+            self._a_id = leg.id
+            self.record.carrier_sid = attempt.carrier.carrier_sid
+            self.record.gateway_sid = attempt.gateway.gateway_sid
+        return leg
+
+    def ring(self, status: int = 180, *, early_media: bool = False) -> Iterator[Effect]:
+        """Let a caller who waits hear that it rings."""
+        if isinstance(self.a_leg, InboundLeg) and not self.a_leg.up:
+            yield from self.a_leg.handle(LegInput.RING, LegFacts(status=status, early_media=early_media))
+            yield from self._stage(StageInput.RING)
+
+    def answer(self) -> Iterator[Effect]:
+        """Answer a caller who waits; a party we dial answers by itself."""
+        if isinstance(self.a_leg, InboundLeg) and not self.a_leg.up:
+            yield from self.a_leg.handle(LegInput.ACCEPT)
+            yield from self._stage(StageInput.ANSWER)
+
+    # --- events ---------------------------------------------------------------------------------------------
+
+    def _dispatch(self, event: Event) -> Iterator[Effect]:
+        handler = _HANDLERS.get(type(event))
+        if handler is not None:
+            yield from handler(self, event)
+        else:
+            yield from self._pass_on(event)
+
+    def _pass_on(self, event: Event) -> Iterator[Effect]:
+        """Give an event to whoever waits for it: the search for the first party, and the step under way."""
+        if self._hunt is not None and self._hunt.state is HuntState.HUNTING:
+            yield from self._reaching(self._hunt, event)
+        if self._step is not None and self.stage is not Stage.ENDED:
+            yield from self._step.handle(event)
+
+    def _reaching(self, hunt: Hunt, event: Event) -> Iterator[Effect]:
+        yield from hunt.handle(event)
+        if hunt.state is HuntState.WON:
+            yield from self._stage(StageInput.ANSWER)
+            if isinstance(self._step, AgentStep):
+                yield from self._step.party_up()
+            else:
+                yield from self._next()
+        elif hunt.state is HuntState.LOST:
+            assert hunt.ending is not None
+            yield from self._end(hunt.ending)
+        elif isinstance(event, LegProgress) and hunt.owns(event.leg):
+            yield from self._stage(StageInput.RING)
+            if self._step is None and self._steps and isinstance(self._steps[0], Stream):
+                yield from self._next()  # the agent is connected to while the party rings
+
+    def _connected(self, event: MediaConnected) -> Iterator[Effect]:
+        yield from self._pass_on(event)
+        leg = self.legs.get(event.leg)
+        if event.leg != self._a_id and leg is not None and leg.up:
+            self._meter.start(leg.id, self._rates.outbound_paise, self._now)
+            yield from self._watch_money()
+
+    def _offer_taken(self, event: OfferTaken) -> Iterator[Effect]:
+        if event.leg == self._a_id and self._step is None:
+            yield from self._next()
+
+    def _media_refused(self, event: LegRefused) -> Iterator[Effect]:
+        """A caller whose SDP cannot be used gets 488, or 503 when it is we who have no port left."""
+        if event.leg != self._a_id or not isinstance(self.a_leg, InboundLeg):
+            yield from self._pass_on(event)
+            return
+        ports = event.problem == "ports"
+        status = 503 if ports else 488
+        cause = NORMAL_CIRCUIT_CONGESTION if ports else BEARERCAPABILITY_NOTAVAIL
+        yield from self.a_leg.handle(LegInput.REFUSED, LegFacts(status=status))
+        yield from self._end(Ending(CallStatus.FAILED, cause, "system", status))
+
+    def _leg_cancelled(self, event: LegCancelled) -> Iterator[Effect]:
+        yield from self._lost(event.leg)
+        if event.leg == self._a_id:
+            ending = Ending(CallStatus.NO_ANSWER, ORIGINATOR_CANCEL, "caller", 487, "Request Terminated")
+            yield from self._end(ending)
+
+    def _leg_ended(self, event: LegEnded) -> Iterator[Effect]:
+        yield from self._lost(event.leg)
+        if event.leg != self._a_id:
+            yield from self._pass_on(event)
+            return
+        cause = NORMAL_CLEARING if event.clean else RECOVERY_ON_TIMER_EXPIRE
+        party: HangupSource = "caller" if isinstance(self.a_leg, InboundLeg) else "callee"
+        yield from self._end(Ending(CallStatus.COMPLETED, cause, party if event.clean else "carrier"))
+
+    def _lost(self, leg_id: LegId) -> Iterator[Effect]:
+        leg = self.legs.get(leg_id)
+        if leg is not None:
+            self._meter.stop(leg_id, self._now)
+            yield from leg.handle(LegInput.LOST)
+
+    def _leg_failed(self, event: LegFailed) -> Iterator[Effect]:
+        """A caller whose transport broke before the answer; legs we dial are the hunt's."""
+        if event.leg == self._a_id and isinstance(self.a_leg, InboundLeg):
+            yield from self._lost(event.leg)
+            yield from self._end(Ending(CallStatus.FAILED, RECOVERY_ON_TIMER_EXPIRE, "carrier"))
+        else:
+            yield from self._pass_on(event)
+
+    def _leg_offered(self, event: LegOffered) -> Iterator[Effect]:
+        leg = self.legs.get(event.leg)
+        if leg is not None:
+            yield from leg.handle(LegInput.OFFERED, LegFacts(event.body))
+
+    def _leg_confirmed(self, event: LegConfirmed) -> Iterator[Effect]:
+        leg = self.legs.get(event.leg)
+        if leg is not None:
+            yield from leg.handle(LegInput.CONFIRMED, LegFacts(event.body))
+
+    def _digit(self, event: DigitReceived) -> Iterator[Effect]:
+        party = "a" if event.leg == self._a_id else "b"
+        yield Save("call.dtmf", {"digit": event.digit, "duration_ms": event.duration_ms, "leg": party})
+        yield from self._pass_on(event)
+
+    def _silent(self, event: MediaSilent) -> Iterator[Effect]:
+        if event.leg in self.legs:
+            yield from self._end(Ending(CallStatus.COMPLETED, MEDIA_TIMEOUT, "system"))
+
+    def _hangup_requested(self, event: HangupRequested) -> Iterator[Effect]:
+        waiting = self._answered_at is None
+        if event.source == "api":
+            status, cause = CallStatus.CANCELED, ORIGINATOR_CANCEL if waiting else event.cause
+        else:
+            status, cause = CallStatus.FAILED, event.cause
+        yield from self._end(Ending(status, cause, event.source))
+
+    def _timer(self, event: TimerFired) -> Iterator[Effect]:
+        if event.timer is Timer.TIME_LIMIT:
+            yield from self._end(Ending(CallStatus.COMPLETED, ALLOTTED_TIMEOUT, "system"))
+        elif event.timer is Timer.MONEY:
+            yield from self._money_due()
+        else:
+            yield from self._pass_on(event)
+
+    def _recorded(self, event: RecordingEnded) -> Iterator[Effect]:
+        """The recording is on disk, after the end of the call or, when it failed, before."""
+        if not self._recording:
+            return
+        self._recording = False
+        if event.problem is None:
+            self.record.recording_path = event.path
+            self.record.recording_url = f"/recordings/{self.record.call_sid}.wav"
+            yield Save("call.recording.ready", {"recording_duration_ms": event.duration_ms})
+
+    def _afterwards(self, event: Event) -> Iterator[Effect]:
+        """A call that is over waits for nothing but its recording."""
+        if isinstance(event, RecordingEnded):
+            yield from self._recorded(event)
+            yield Disarm(Timer.RECORDING)
+        elif isinstance(event, TimerFired) and event.timer is Timer.RECORDING:
+            self._recording = False
+
+    # --- the plan -------------------------------------------------------------------------------------------
+
+    def _advance(self) -> list[Effect]:
+        """Go on to the next step for as long as the present one is over."""
+        effects: list[Effect] = []
+        while self._step is not None and self._step.over and self.stage is not Stage.ENDED:
+            if self._step.successor is not None:
+                self._step = self._step.successor
+                continue
+            self._last_ending = self._step.ending
+            effects += self._next()
+        return effects
+
+    def _next(self) -> Iterator[Effect]:
+        """Begin the next step; after the last one, or when the first party is not there yet, end."""
+        waits = self._last_ending is not None and self._hunt is not None and not self.a_leg.up
+        if not self._steps or waits:
+            yield from self._end(self._last_ending or Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "system"))
+            return
+        step = self._steps.pop(0)
+        if isinstance(step, Hangup | Reject):
+            yield from self._end(_ending_of(step))
+            return
+        self._step = self._make_step(step)
+        if self._step.needs_answer:
+            yield from self.answer()
+        elif isinstance(step, Stream):
+            yield from self.ring()
+        yield from self._step.begin()
+
+    def _make_step(self, step: Step) -> RunningStep:
+        match step:
+            case Play():
+                return PlayStep(self, step)
+            case Pause():
+                return PauseStep(self, step)
+            case SendDtmf():
+                return DigitsStep(self, step)
+            case Dial():
+                return Bridge(self, step.party)
+            case Stream():
+                self._stream_count += 1
+                return AgentStep(self, step.choice, stream_sid(self.record.call_sid, self._stream_count))
+            case _:
+                assert isinstance(step, Answer)
+                return AnswerStep(self)
+
+    # --- money ----------------------------------------------------------------------------------------------
+
+    def _watch_money(self) -> Iterator[Effect]:
+        """Have the timer run out shortly before the reserve does."""
+        at = self._meter.exhausted_at(self._reserved_paise, self._now)
+        if at is None:
+            yield Disarm(Timer.MONEY)
+        else:
+            lead_s = CUT_LEAD_S if self._reserve_refused else EXTEND_LEAD_S
+            yield Arm(Timer.MONEY, max(0.0, at - lead_s - self._now))
+
+    def _money_due(self) -> Iterator[Effect]:
+        at = self._meter.exhausted_at(self._reserved_paise, self._now)
+        if at is None:
+            return
+        if self._reserve_refused:
+            yield from self._end(Ending(CallStatus.COMPLETED, BALANCE_EXHAUSTED, "system"))
+        else:
+            more_paise = self._rates.reserve_pulses * self._meter.rate_paise()
+            due_paise = max(self._reserved_paise, self._meter.charge_paise(self._now))
+            yield ExtendReserve(due_paise + more_paise)
+
+    def _extended(self, event: ReserveExtended) -> Iterator[Effect]:
+        self._reserved_paise = max(self._reserved_paise, event.total_paise)
+        yield from self._watch_money()
+
+    def _not_extended(self, _: ReserveRefused) -> Iterator[Effect]:
+        self._reserve_refused = True
+        yield from self._watch_money()
+
+    # --- the status -----------------------------------------------------------------------------------------
+
+    def _stage(self, what: StageInput) -> list[Effect]:
+        rule = RULES.get((self.stage, what))
+        if rule is None:  # listed in IGNORED
+            return []
+        target, action = rule
+        assert target >= self.stage
+        self.stage = target
+        return list(action(self))
+
+    def _initiated(self) -> Iterator[Effect]:
+        self.record.status = CallStatus.INITIATED
+        yield Save("call.initiated")
+
+    def _ringing(self) -> Iterator[Effect]:
+        self.record.status = CallStatus.RINGING
+        self.record.ringing_at = self._clock.at(self._now)
+        yield Save("call.ringing")
+
+    def _answered(self) -> Iterator[Effect]:
+        record = self.record
+        self._answered_at = self._now
+        record.status = CallStatus.IN_PROGRESS
+        record.answered_at = self._clock.at(self._now)
+        record.sip_status, record.sip_reason = 200, "OK"
+        inbound = record.direction == "inbound"
+        rate_paise = self._rates.inbound_paise if inbound else self._rates.outbound_paise
+        self._meter.start(self._a_id, rate_paise, self._now)
+        yield Save("call.answered")
+        yield Arm(Timer.TIME_LIMIT, self.plan.time_limit_s)
+        yield from self._watch_money()
+        if self.plan.record:
+            self._recording = True
+            yield StartRecording(self._a_id, self.plan.recording_channels)
+
+    def _end(self, ending: Ending) -> Iterator[Effect]:
+        """End everything of the call that is not over, for one reason."""
+        if self.stage is Stage.ENDED:
+            return
+        self._ending = ending
+        if self._step is not None and not self._step.over:
+            yield from self._step.stop(ending)
+        status = rejection_of(ending.cause, ending.sip_status)
+        for leg in list(self.legs.values()):
+            rejects = isinstance(leg, InboundLeg) and not leg.up and not leg.over
+            if rejects and ending.sip_status is None:
+                ending = self._ending = replace(ending, sip_status=status)
+            yield from leg.handle(LegInput.HANG_UP, LegFacts(status=status, cause=ending.cause))
+        yield from self._stage(StageInput.END)
+
+    def _ended(self) -> Iterator[Effect]:
+        record, ending = self.record, self._ending
+        assert ending is not None
+        answered = self._answered_at is not None
+        record.status = CallStatus.COMPLETED if answered else ending.status
+        if record.status is CallStatus.COMPLETED and not answered:
+            record.status = CallStatus.NO_ANSWER  # a plan may end a call that it never answered
+        record.ended_at = self._clock.at(self._now)
+        record.hangup_cause, record.hangup_cause_code = ending.cause.name, ending.cause.code
+        record.hangup_source = ending.source
+        if not answered:
+            record.sip_status, record.sip_reason = ending.sip_status, ending.sip_reason
+        record.duration_sec = int(self._now - self._answered_at + 0.5) if self._answered_at is not None else 0
+        pulses = self._meter.pulses(self._a_id, self._now)
+        record.bill_duration_sec = round(pulses * self._rates.pulse_s)
+        yield Finish(self._meter.charge_paise(self._now))
+        if self._recording:
+            yield Arm(Timer.RECORDING, RECORDING_LIMIT_S)
+
+
+def initial_reserve_paise(plan: Plan, rates: Rates) -> int:
+    """What a call must have reserved before it begins: some pulses of every leg it may come to have."""
+    first_paise = rates.inbound_paise if plan.dial is None else rates.outbound_paise
+    second_paise = rates.outbound_paise if plan.dials else 0
+    return rates.reserve_pulses * (first_paise + second_paise)
+
+
+def _ending_of(step: Hangup | Reject) -> Ending:
+    if isinstance(step, Reject):
+        outcome = outcome_of(step.status)
+        return Ending(outcome.status, outcome.cause, "api", step.status)
+    return Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "api")
+
+
+_HANDLERS: Final[dict[type, Callable[[CallMachine, Any], Iterator[Effect]]]] = {
+    OfferTaken: CallMachine._offer_taken,
+    MediaConnected: CallMachine._connected,
+    LegRefused: CallMachine._media_refused,
+    LegCancelled: CallMachine._leg_cancelled,
+    LegEnded: CallMachine._leg_ended,
+    LegFailed: CallMachine._leg_failed,
+    LegOffered: CallMachine._leg_offered,
+    LegConfirmed: CallMachine._leg_confirmed,
+    DigitReceived: CallMachine._digit,
+    MediaSilent: CallMachine._silent,
+    HangupRequested: CallMachine._hangup_requested,
+    TimerFired: CallMachine._timer,
+    RecordingEnded: CallMachine._recorded,
+    ReserveExtended: CallMachine._extended,
+    ReserveRefused: CallMachine._not_extended,
+}
+
+_S, _I = Stage, StageInput
+RULES: Final[dict[tuple[Stage, StageInput], tuple[Stage, Callable[[CallMachine], Iterator[Effect]]]]] = {
+    (_S.QUEUED, _I.START): (_S.INITIATED, CallMachine._initiated),
+    (_S.INITIATED, _I.RING): (_S.RINGING, CallMachine._ringing),
+    (_S.INITIATED, _I.ANSWER): (_S.IN_PROGRESS, CallMachine._answered),
+    (_S.INITIATED, _I.END): (_S.ENDED, CallMachine._ended),
+    (_S.RINGING, _I.ANSWER): (_S.IN_PROGRESS, CallMachine._answered),
+    (_S.RINGING, _I.END): (_S.ENDED, CallMachine._ended),
+    (_S.IN_PROGRESS, _I.END): (_S.ENDED, CallMachine._ended),
+}
+IGNORED: Final = frozenset(
+    {(_S.QUEUED, _I.RING), (_S.QUEUED, _I.ANSWER), (_S.QUEUED, _I.END)}
+    | {(_S.INITIATED, _I.START), (_S.RINGING, _I.START), (_S.RINGING, _I.RING)}
+    | {(_S.IN_PROGRESS, _I.START), (_S.IN_PROGRESS, _I.RING), (_S.IN_PROGRESS, _I.ANSWER)}
+    | {(_S.ENDED, what) for what in StageInput}
+)

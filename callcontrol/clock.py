@@ -1,0 +1,22 @@
+"""Wall-clock times of a call, reckoned from monotonic ones."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class WallClock:
+    """
+    The wall-clock moment that belongs to a monotonic one.
+
+    All times of one call are reckoned from its creation, so that a step of the system's clock during the
+    call never makes an end earlier than its answer.
+    """
+
+    monotonic_s: float
+    wall: datetime
+
+    def at(self, now: float) -> datetime:
+        """The wall-clock time, in UTC and whole milliseconds, of a monotonic time."""
+        moment = (self.wall + timedelta(seconds=now - self.monotonic_s)).astimezone(UTC)
+        return moment.replace(microsecond=moment.microsecond // 1000 * 1000)

@@ -1,0 +1,305 @@
+"""
+What a call machine wants done: the effects that ``callcontrol.aio`` performs, in the order given.
+
+An effect that can fail comes back as an event (``LegRefused``, ``RouteRefused``, ``AgentRefused``, ...); none
+returns a value.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from callcontrol.events import Timer
+from callcontrol.hangup import HangupCause
+from callcontrol.ids import LegId
+from callcontrol.plan import Party
+from callcontrol.routing import Attempt
+from media.streams import StreamChoice
+
+# --- signalling ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TakeOffer:
+    """Give the caller's leg an RTP stream and take its offer; ``OfferTaken`` or ``LegRefused`` follows."""
+
+    leg: LegId
+
+
+@dataclass(frozen=True, slots=True)
+class DialLeg:
+    """Give the leg an RTP stream and send its INVITE; ``like`` names the leg whose codec to prefer."""
+
+    leg: LegId
+    attempt: Attempt
+    party: Party
+    like: LegId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RingLeg:
+    """Send a provisional response to the caller, with our SDP answer when media already flows."""
+
+    leg: LegId
+    status: int = 180
+    early_media: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerLeg:
+    """Answer the caller."""
+
+    leg: LegId
+
+
+@dataclass(frozen=True, slots=True)
+class RejectLeg:
+    """Refuse the caller with a final response."""
+
+    leg: LegId
+    status: int
+    cause: HangupCause
+
+
+@dataclass(frozen=True, slots=True)
+class HangUpLeg:
+    """End the leg from our side: BYE when it is answered, CANCEL when we dialled it and it is not."""
+
+    leg: LegId
+    cause: HangupCause
+
+
+# --- media --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectMedia:
+    """
+    Apply the SDP answer of a party.
+
+    ``MediaConnected`` or ``LegRefused`` follows. Neither does for an early one (in a provisional response):
+    the final answer decides.
+    """
+
+    leg: LegId
+    body: bytes
+    early: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerOffer:
+    """Answer a party's new offer by ourselves: apply it, or refuse it and leave everything as it was."""
+
+    leg: LegId
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CloseMedia:
+    """Free the leg's RTP stream; ``RecordingEnded`` still follows when it was being recorded."""
+
+    leg: LegId
+
+
+@dataclass(frozen=True, slots=True)
+class LinkMedia:
+    """Let the two legs hear each other."""
+
+    leg: LegId
+    other: LegId
+
+
+@dataclass(frozen=True, slots=True)
+class PlayAudio:
+    """Play a prompt or a WAV by its URL; ``PlaybackEnded`` follows."""
+
+    leg: LegId
+    url: str
+    loops: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PlayRingback:
+    """Let a party that is already connected hear ringing until ``StopAudio``."""
+
+    leg: LegId
+
+
+@dataclass(frozen=True, slots=True)
+class StopAudio:
+    """Stop what is being played to the leg."""
+
+    leg: LegId
+
+
+@dataclass(frozen=True, slots=True)
+class SendDigits:
+    """Send telephone digits (RFC 4733); ``DigitsSent`` follows."""
+
+    leg: LegId
+    digits: str
+    duration_ms: int = 160
+    gap_ms: int = 80
+
+
+@dataclass(frozen=True, slots=True)
+class StartRecording:
+    """Record the leg, what it says and what it hears, into the recording of the call."""
+
+    leg: LegId
+    channels: int = 2
+
+
+# --- the agent's stream -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAgent:
+    """Connect to the agent; ``AgentOpened`` or ``AgentRefused`` follows."""
+
+    choice: StreamChoice
+    stream_sid: str
+
+
+@dataclass(frozen=True, slots=True)
+class StartAgent:
+    """Let audio flow between the leg and the agent."""
+
+    leg: LegId
+
+
+@dataclass(frozen=True, slots=True)
+class DrainAgent:
+    """Take no more audio from the agent; ``PlayoutDrained`` follows when the queued audio is played."""
+
+    leg: LegId
+
+
+@dataclass(frozen=True, slots=True)
+class StopAgent:
+    """Tell the agent why its stream ends and close it; audio not yet played is dropped."""
+
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class TellAgentDigit:
+    """Pass a pressed key to the agent."""
+
+    digit: str
+    duration_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class TellAgentDigitsSent:
+    """Tell the agent that the digits it asked for are out."""
+
+    digits: str
+
+
+@dataclass(frozen=True, slots=True)
+class TellAgentTransfer:
+    """Tell the agent how its transfer goes: ``ringing``, ``answered`` or ``failed``."""
+
+    status: str
+    sip_status: int | None = None
+    cause: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TellAgentError:
+    """Tell the agent that a command of its was refused."""
+
+    code: str
+    message: str
+    ref: str
+
+
+# --- routing, time, money, records --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FindRoute:
+    """Look for gateways to a party; ``RouteFound`` or ``RouteRefused`` follows at once."""
+
+    party: Party
+
+
+@dataclass(frozen=True, slots=True)
+class RestGateway:
+    """Leave a gateway alone for a while: it said so itself (Retry-After)."""
+
+    gateway_sid: str
+    rest_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """Start a timer, replacing the one that runs under the same name."""
+
+    timer: Timer
+    delay_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Disarm:
+    """Stop a timer, if it runs."""
+
+    timer: Timer
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendReserve:
+    """Have the wallet hold a total for the call; ``ReserveExtended`` or ``ReserveRefused`` follows."""
+
+    total_paise: int
+
+
+@dataclass(frozen=True, slots=True)
+class Save:
+    """Write the record as it is now, together with an event for the customer if one is named."""
+
+    event: str | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """Write the last state of the call, settle its reserve and publish ``call.completed``."""
+
+    charge_paise: int
+
+
+Effect = (
+    TakeOffer
+    | DialLeg
+    | RingLeg
+    | AnswerLeg
+    | RejectLeg
+    | HangUpLeg
+    | ConnectMedia
+    | AnswerOffer
+    | CloseMedia
+    | LinkMedia
+    | PlayAudio
+    | PlayRingback
+    | StopAudio
+    | SendDigits
+    | StartRecording
+    | OpenAgent
+    | StartAgent
+    | DrainAgent
+    | StopAgent
+    | TellAgentDigit
+    | TellAgentDigitsSent
+    | TellAgentTransfer
+    | TellAgentError
+    | FindRoute
+    | RestGateway
+    | Arm
+    | Disarm
+    | ExtendReserve
+    | Save
+    | Finish
+)

@@ -1,0 +1,187 @@
+"""
+What the domain refuses, and under which code.
+
+::
+
+    DomainError
+    ├── ValidationFailed        VALIDATION_ERROR      names every wrong field
+    ├── Unauthorized            UNAUTHORIZED
+    ├── InsufficientBalance     INSUFFICIENT_BALANCE
+    ├── Forbidden               FORBIDDEN
+    │   └── DestinationForbidden
+    ├── NumberNotOwned          NUMBER_NOT_OWNED
+    ├── NotFound                NOT_FOUND
+    ├── CallEnded               CALL_ENDED
+    ├── Conflict                CONFLICT
+    ├── IdempotencyConflict     IDEMPOTENCY_CONFLICT
+    ├── InboundBound            inbound_bound         number wiring, lower case
+    ├── InboundConflict         inbound_conflict
+    ├── BindFailed              bind_failed           names every wrong field
+    ├── NotConfigured           not_configured
+    ├── RateLimited             RATE_LIMITED
+    ├── ServiceUnavailable      SERVICE_UNAVAILABLE
+    └── Internal                INTERNAL_ERROR
+
+Callers branch on the class or its ``code``, never on the message; the message says what to do next.
+Codes are those of the platform interface; a service whose interface spells them in lower case converts
+them at its own edge.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One wrong field of a request, by its path (``stream.url``), and what is wrong with it."""
+
+    field: str
+    message: str
+
+
+class DomainError(Exception):
+    """A refusal with a code that callers may branch on and a message for people."""
+
+    code: ClassVar[str] = "INTERNAL_ERROR"
+
+    def __init__(self, message: str, *, details: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details: dict[str, Any] = dict(details or {})
+
+
+class ValidationFailed(DomainError):
+    """The request has missing, unknown or invalid fields; all of them are listed."""
+
+    code = "VALIDATION_ERROR"
+
+    def __init__(self, errors: Sequence[FieldError], message: str | None = None) -> None:
+        listed = tuple(errors)
+        super().__init__(
+            message or describe(listed),
+            details={"errors": [{"field": error.field, "message": error.message} for error in listed]},
+        )
+        self.errors = listed
+
+    @classmethod
+    def of(cls, field: str, message: str) -> "ValidationFailed":
+        """The refusal of a single field."""
+        return cls([FieldError(field, message)])
+
+
+class Unauthorized(DomainError):
+    """The API key is missing, malformed, unknown or revoked."""
+
+    code = "UNAUTHORIZED"
+
+
+class InsufficientBalance(DomainError):
+    """The wallet cannot cover what the request would reserve."""
+
+    code = "INSUFFICIENT_BALANCE"
+
+
+class Forbidden(DomainError):
+    """The resource belongs to another account, or the key lacks the scope."""
+
+    code = "FORBIDDEN"
+
+
+class DestinationForbidden(Forbidden):
+    """The host of a URL is, or resolves to, an address this server must not connect to."""
+
+
+class NumberNotOwned(DomainError):
+    """The number is not on the account, or is not registered for outbound use."""
+
+    code = "NUMBER_NOT_OWNED"
+
+
+class NotFound(DomainError):
+    """No such resource on the account."""
+
+    code = "NOT_FOUND"
+
+
+class CallEnded(DomainError):
+    """The call has already ended."""
+
+    code = "CALL_ENDED"
+
+
+class Conflict(DomainError):
+    """The resource is in a state that does not allow the request."""
+
+    code = "CONFLICT"
+
+
+class IdempotencyConflict(DomainError):
+    """The idempotency key was used for another request, or its first request is still running."""
+
+    code = "IDEMPOTENCY_CONFLICT"
+
+
+class InboundBound(DomainError):
+    """Inbound calls of the number are still bound; unbind first or force."""
+
+    code = "inbound_bound"
+
+
+class InboundConflict(DomainError):
+    """Inbound calls of the number are bound elsewhere; force takes them over."""
+
+    code = "inbound_conflict"
+
+
+class BindFailed(DomainError):
+    """The inbound binding was rejected; the wrong fields are listed."""
+
+    code = "bind_failed"
+
+    def __init__(self, errors: Sequence[FieldError], message: str | None = None) -> None:
+        listed = tuple(errors)
+        super().__init__(
+            message or describe(listed),
+            details={"errors": [{"field": error.field, "message": error.message} for error in listed]},
+        )
+        self.errors = listed
+
+
+class NotConfigured(DomainError):
+    """There is no platform carrier to provision the number on."""
+
+    code = "not_configured"
+
+
+class RateLimited(DomainError):
+    """Too many requests; repeat after ``retry_after_s``."""
+
+    code = "RATE_LIMITED"
+
+    def __init__(self, message: str, *, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class ServiceUnavailable(DomainError):
+    """The server cannot take the request now: no capacity, draining, or its database is failing."""
+
+    code = "SERVICE_UNAVAILABLE"
+
+    def __init__(self, message: str, *, retry_after_s: float = 1.0) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class Internal(DomainError):
+    """An unexpected failure of the server's own; the cause is in its log, not in the message."""
+
+    code = "INTERNAL_ERROR"
+
+
+def describe(errors: Sequence[FieldError]) -> str:
+    """One sentence for a list of wrong fields."""
+    if not errors:
+        return "The request is invalid."
+    return "; ".join(f"{error.field}: {error.message}" for error in errors)

@@ -1,0 +1,317 @@
+"""
+What happens to a call: the events its machine is fed with, one at a time and in order.
+
+They come from SIP sessions, RTP streams, the agent's socket, the API, timers and the wallet, translated by
+``callcontrol.aio``. SIP bodies pass through as they are; the machine never looks into them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+from callcontrol.hangup import NORMAL_CLEARING, HangupCause
+from callcontrol.ids import LegId
+from callcontrol.models import HangupSource
+from callcontrol.routing import Attempt
+
+
+class Timer(Enum):
+    """The timers of a call; each is armed at most once at any time."""
+
+    RING = "ring"
+    PAUSE = "pause"
+    DRAIN = "drain"
+    TIME_LIMIT = "time_limit"
+    MONEY = "money"
+    RECORDING = "recording"
+
+
+@dataclass(frozen=True, slots=True)
+class TimerFired:
+    """A timer that the machine armed has run out."""
+
+    timer: Timer
+
+
+# --- legs ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OfferTaken:
+    """The caller's first offer is acceptable and has its RTP stream."""
+
+    leg: LegId
+
+
+@dataclass(frozen=True, slots=True)
+class LegProgress:
+    """A provisional response above 100; a body means early media."""
+
+    leg: LegId
+    status: int
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class LegAnswered:
+    """The party we dialled answered."""
+
+    leg: LegId
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class LegConfirmed:
+    """The caller acknowledged our answer; a body is the answer to our late offer."""
+
+    leg: LegId
+    body: bytes = b""
+
+
+FailureKind = Literal["response", "timeout", "transport", "cancelled", "resolve"]
+
+
+@dataclass(frozen=True, slots=True)
+class LegFailed:
+    """
+    A leg we dialled is over without an answer.
+
+    ``kind`` is ``response`` for a final response and otherwise says why there was none; ``timeout`` means
+    that nothing at all came back.
+    """
+
+    leg: LegId
+    status: int
+    reason: str = ""
+    kind: FailureKind = "response"
+    retry_after_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LegCancelled:
+    """The caller gave up before the answer."""
+
+    leg: LegId
+
+
+@dataclass(frozen=True, slots=True)
+class LegEnded:
+    """An answered leg is over: the party hung up, or its signalling was lost (``clean`` is False)."""
+
+    leg: LegId
+    clean: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class LegOffered:
+    """The party offers changed media (hold, resume, codec); an empty body asks for our offer."""
+
+    leg: LegId
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class MediaConnected:
+    """The party's answer is applied: audio may flow."""
+
+    leg: LegId
+
+
+MediaProblem = Literal["codec", "ports"]
+
+
+@dataclass(frozen=True, slots=True)
+class LegRefused:
+    """The leg can have no media: nothing in common with its SDP, or no RTP port left."""
+
+    leg: LegId
+    problem: MediaProblem
+
+
+# --- media --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DigitReceived:
+    """A key was pressed; ``in_band`` is False when it came in signalling (SIP INFO), past the RTP relay."""
+
+    leg: LegId
+    digit: str
+    duration_ms: int
+    in_band: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybackEnded:
+    """What ``Play`` asked for was played to its end, or could not be played."""
+
+    leg: LegId
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DigitsSent:
+    """All digits of a ``SendDigits`` are out, or cannot be sent."""
+
+    leg: LegId
+    digits: str
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlayoutDrained:
+    """Everything that the agent had queued was played."""
+
+    leg: LegId
+
+
+@dataclass(frozen=True, slots=True)
+class MediaSilent:
+    """A party that may send has sent no RTP for too long."""
+
+    leg: LegId
+    silent_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingEnded:
+    """The recording is complete on disk, or was given up."""
+
+    leg: LegId
+    path: str
+    duration_ms: int
+    problem: str | None = None
+
+
+# --- the agent's stream -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AgentOpened:
+    """The agent took the connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRefused:
+    """The agent could not be reached within the connect budget; ``reason`` as in ``stream.failed``."""
+
+    reason: str
+    http_status: int | None = None
+    attempts: int = 1
+
+
+class AgentExit(Enum):
+    """How an agent left its stream."""
+
+    NORMAL = "normal"
+    """It closed: what it has queued is played first."""
+    AT_ONCE = "at_once"
+    """It closed with a code of 4000 to 4099: nothing more is played."""
+    LOST = "lost"
+    """The connection broke."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentClosed:
+    """The agent's connection is over."""
+
+    exit: AgentExit
+    code: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentHangup:
+    """The agent asks to end the call, after its queued audio or at once."""
+
+    drain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class AgentDigits:
+    """The agent asks to send digits to the caller."""
+
+    digits: str
+    duration_ms: int = 160
+    gap_ms: int = 80
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTransfer:
+    """The agent asks to connect the caller to someone else."""
+
+    to: str
+    mode: str = "bridge"
+    caller_id: str | None = None
+    timeout_s: float = 30.0
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+# --- from our own side --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RouteFound:
+    """The gateways through which a party may be dialled, best first; never empty."""
+
+    attempts: Sequence[Attempt]
+
+
+@dataclass(frozen=True, slots=True)
+class RouteRefused:
+    """A party may not be dialled, or there is no gateway to it now."""
+
+    cause: HangupCause
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class HangupRequested:
+    """Someone on our side ends the call: the API, or the process as it stops."""
+
+    source: HangupSource = "api"
+    cause: HangupCause = NORMAL_CLEARING
+
+
+@dataclass(frozen=True, slots=True)
+class ReserveExtended:
+    """The wallet now holds this much for the call."""
+
+    total_paise: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReserveRefused:
+    """The wallet cannot hold more for the call."""
+
+
+Event = (
+    TimerFired
+    | OfferTaken
+    | LegProgress
+    | LegAnswered
+    | LegConfirmed
+    | LegFailed
+    | LegCancelled
+    | LegEnded
+    | LegOffered
+    | MediaConnected
+    | LegRefused
+    | DigitReceived
+    | PlaybackEnded
+    | DigitsSent
+    | PlayoutDrained
+    | MediaSilent
+    | RecordingEnded
+    | AgentOpened
+    | AgentRefused
+    | AgentClosed
+    | AgentHangup
+    | AgentDigits
+    | AgentTransfer
+    | RouteFound
+    | RouteRefused
+    | HangupRequested
+    | ReserveExtended
+    | ReserveRefused
+)

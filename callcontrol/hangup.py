@@ -1,0 +1,140 @@
+"""
+Why calls end: the causes, and what a SIP outcome means for the status of a call.
+
+The mapping of SIP responses follows Asterisk's ``ast_sip_hangup_sip2cause`` with FreeSWITCH's names and
+numbers. Codes above 127 are no Q.850 values: they are shown in records, and on the wire the nearest Q.850
+cause stands in for them.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from callcontrol.models import CallStatus
+
+
+@dataclass(frozen=True, slots=True)
+class HangupCause:
+    """One cause of an end: its name and its number, and the Q.850 value that stands for it on the wire."""
+
+    name: str
+    code: int
+    wire_code: int = 0
+
+    @property
+    def q850(self) -> int:
+        """The value for a Reason header (RFC 3326), 1 to 127."""
+        return self.wire_code or self.code
+
+    def reason_header(self) -> str:
+        """The value of a Reason header that carries the cause (RFC 3326 2)."""
+        return f'Q.850;cause={self.q850};text="{self.name}"'
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an attempt to reach a party ended: the status it gives the call, and the cause."""
+
+    status: CallStatus
+    cause: HangupCause
+
+
+UNALLOCATED_NUMBER: Final = HangupCause("UNALLOCATED_NUMBER", 1)
+NO_ROUTE_DESTINATION: Final = HangupCause("NO_ROUTE_DESTINATION", 3)
+NORMAL_CLEARING: Final = HangupCause("NORMAL_CLEARING", 16)
+USER_BUSY: Final = HangupCause("USER_BUSY", 17)
+NO_USER_RESPONSE: Final = HangupCause("NO_USER_RESPONSE", 18)
+NO_ANSWER: Final = HangupCause("NO_ANSWER", 19)
+CALL_REJECTED: Final = HangupCause("CALL_REJECTED", 21)
+NUMBER_CHANGED: Final = HangupCause("NUMBER_CHANGED", 22)
+DESTINATION_OUT_OF_ORDER: Final = HangupCause("DESTINATION_OUT_OF_ORDER", 27)
+INVALID_NUMBER_FORMAT: Final = HangupCause("INVALID_NUMBER_FORMAT", 28)
+FACILITY_REJECTED: Final = HangupCause("FACILITY_REJECTED", 29)
+NORMAL_CIRCUIT_CONGESTION: Final = HangupCause("NORMAL_CIRCUIT_CONGESTION", 34)
+NORMAL_TEMPORARY_FAILURE: Final = HangupCause("NORMAL_TEMPORARY_FAILURE", 41)
+BEARERCAPABILITY_NOTAVAIL: Final = HangupCause("BEARERCAPABILITY_NOTAVAIL", 58)
+RECOVERY_ON_TIMER_EXPIRE: Final = HangupCause("RECOVERY_ON_TIMER_EXPIRE", 102)
+INTERWORKING: Final = HangupCause("INTERWORKING", 127)
+ORIGINATOR_CANCEL: Final = HangupCause("ORIGINATOR_CANCEL", 487, wire_code=16)
+CRASH: Final = HangupCause("CRASH", 700, wire_code=41)
+SYSTEM_SHUTDOWN: Final = HangupCause("SYSTEM_SHUTDOWN", 701, wire_code=41)
+ALLOTTED_TIMEOUT: Final = HangupCause("ALLOTTED_TIMEOUT", 802, wire_code=16)
+MEDIA_TIMEOUT: Final = HangupCause("MEDIA_TIMEOUT", 804, wire_code=41)
+STREAM_DISCONNECTED: Final = HangupCause("STREAM_DISCONNECTED", 900, wire_code=41)
+BALANCE_EXHAUSTED: Final = HangupCause("BALANCE_EXHAUSTED", 901, wire_code=16)
+
+_BY_STATUS: Final[dict[int, Outcome]] = {
+    status: Outcome(call_status, cause)
+    for call_status, cause, statuses in (
+        (CallStatus.BUSY, USER_BUSY, (486, 600)),
+        (CallStatus.BUSY, CALL_REJECTED, (603,)),
+        (CallStatus.NO_ANSWER, NO_USER_RESPONSE, (408,)),
+        (CallStatus.NO_ANSWER, NO_ANSWER, (480, 487)),
+        (CallStatus.FAILED, CALL_REJECTED, (401, 403, 407)),
+        (CallStatus.FAILED, UNALLOCATED_NUMBER, (404, 485, 604)),
+        (CallStatus.FAILED, NUMBER_CHANGED, (410,)),
+        (CallStatus.FAILED, INVALID_NUMBER_FORMAT, (484,)),
+        (CallStatus.FAILED, BEARERCAPABILITY_NOTAVAIL, (488, 606)),
+        (CallStatus.FAILED, NO_ROUTE_DESTINATION, (420,)),
+        (CallStatus.FAILED, NO_ANSWER, (483,)),
+        (CallStatus.FAILED, NORMAL_TEMPORARY_FAILURE, (409, 500)),
+        (CallStatus.FAILED, FACILITY_REJECTED, (501,)),
+        (CallStatus.FAILED, DESTINATION_OUT_OF_ORDER, (502,)),
+        (CallStatus.FAILED, NORMAL_CIRCUIT_CONGESTION, (503,)),
+        (CallStatus.FAILED, RECOVERY_ON_TIMER_EXPIRE, (504,)),
+    )
+    for status in statuses
+}
+_OTHER_SERVER_FAILURE: Final = Outcome(CallStatus.FAILED, NORMAL_CIRCUIT_CONGESTION)
+_OTHER_FAILURE: Final = Outcome(CallStatus.FAILED, INTERWORKING)
+
+RING_TIMEOUT: Final = Outcome(CallStatus.NO_ANSWER, NO_ANSWER)
+"""We gave up ringing: CANCEL was sent."""
+
+NO_RESPONSE: Final = Outcome(CallStatus.FAILED, NO_USER_RESPONSE)
+"""No gateway sent anything back: the trunk failed, which is not the same as a 408 that one sent."""
+
+UNREACHABLE: Final = Outcome(CallStatus.FAILED, DESTINATION_OUT_OF_ORDER)
+"""No gateway could be sent to: its name does not resolve, or its transport fails."""
+
+
+def outcome_of(sip_status: int) -> Outcome:
+    """What a final response other than 2xx to an INVITE of ours means for the call."""
+    outcome = _BY_STATUS.get(sip_status)
+    if outcome is not None:
+        return outcome
+    return _OTHER_SERVER_FAILURE if 500 <= sip_status <= 599 else _OTHER_FAILURE
+
+
+# Final responses that say something about the wanted party, so that they may be passed on to the caller as
+# they are. All others are between us and the gateway: a 401 or 407 without a challenge, or a 481, would only
+# mislead the caller's side.
+_PASSED_ON: Final = frozenset({404, 408, 410, 480, 484, 485, 486, 488, 502, 503, 504, 600, 603, 604, 606})
+
+_STATUS_OF_CAUSE: Final[dict[int, int]] = {
+    UNALLOCATED_NUMBER.code: 404,
+    NO_ROUTE_DESTINATION.code: 404,
+    USER_BUSY.code: 486,
+    NO_USER_RESPONSE.code: 480,
+    NO_ANSWER.code: 480,
+    CALL_REJECTED.code: 403,
+    NUMBER_CHANGED.code: 410,
+    DESTINATION_OUT_OF_ORDER.code: 502,
+    INVALID_NUMBER_FORMAT.code: 484,
+    NORMAL_CIRCUIT_CONGESTION.code: 503,
+    BEARERCAPABILITY_NOTAVAIL.code: 488,
+    RECOVERY_ON_TIMER_EXPIRE.code: 504,
+    SYSTEM_SHUTDOWN.code: 503,
+    NORMAL_TEMPORARY_FAILURE.code: 500,
+}
+
+
+def rejection_of(cause: HangupCause, sip_status: int | None = None) -> int:
+    """
+    The final response that tells a caller why there is no answer.
+
+    ``sip_status`` is what the far side said, if it said anything; it is passed on where it speaks of the
+    wanted party. Anything unlisted becomes 480, which makes no caller's network try elsewhere.
+    """
+    if sip_status in _PASSED_ON:
+        return sip_status
+    return _STATUS_OF_CAUSE.get(cause.code, 480)

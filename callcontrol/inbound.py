@@ -1,0 +1,124 @@
+"""What becomes of a call that comes in: whose it is, and the plan that its number's binding makes."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from callcontrol.errors import DomainError
+from callcontrol.hangup import (
+    CALL_REJECTED,
+    NO_ANSWER,
+    NORMAL_TEMPORARY_FAILURE,
+)
+from callcontrol.hunt import Ending
+from callcontrol.interfaces import Routes
+from callcontrol.models import Account, Binding, CallStatus, Carrier, Gateway, PhoneNumber
+from callcontrol.plan import Plan, forward_plan, stream_plan
+from callcontrol.routing import number_in, parse_target
+from media.streams import StreamSetupError
+
+_MAX_CALLER_CHARS: Final = 64
+
+NO_TARGET: Final = Ending(CallStatus.NO_ANSWER, NO_ANSWER, "system", 480, "Temporarily Unavailable")
+"""The number is somebody's, but its calls go nowhere."""
+
+NOT_AVAILABLE: Final = Ending(
+    CallStatus.FAILED, NORMAL_TEMPORARY_FAILURE, "system", 480, "Temporarily Unavailable"
+)
+"""The number's target cannot be run."""
+
+NOT_ALLOWED: Final = Ending(CallStatus.FAILED, CALL_REJECTED, "system", 480, "Temporarily Unavailable")
+"""The number's target may not be dialled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """The facts of an INVITE that decide about it; users are the user parts of its addresses."""
+
+    source: tuple[str, int]
+    request_user: str
+    to_user: str
+    from_user: str
+    headers: Sequence[tuple[str, str]] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A call for one of our accounts; without a ``plan`` it is recorded and refused with ``refusal``."""
+
+    account: Account
+    number: PhoneNumber
+    carrier: Carrier
+    gateway: Gateway
+    caller: str
+    plan: Plan | None
+    refusal: Ending | None = None
+
+
+def receive(
+    invitation: Invitation,
+    routes: Routes,
+    *,
+    allowed_countries: Collection[str],
+    forwarded_headers: Collection[str] = (),
+    time_limit_s: float,
+) -> Arrival | int:
+    """
+    Decide about an INVITE; a number instead of an arrival is the status to refuse it with, unrecorded.
+
+    403 for an unknown source, 404 for a number that is nobody's, or that another account's carrier has no
+    business to call. Headers named in ``forwarded_headers`` (lower case) are passed on to a second party.
+    """
+    origin = routes.gateway_for_source(*invitation.source)
+    if origin is None:
+        return 403
+    carrier, gateway = origin
+    found = _number(invitation, routes)
+    if found is None:
+        return 404
+    number, binding = found
+    account = routes.account(number.account_sid)
+    foreign = carrier.account_sid not in (None, number.account_sid)
+    if account is None or not account.is_active or number.status != "active" or foreign:
+        return 404
+    caller = number_in(invitation.from_user) or _clean(invitation.from_user)
+    plan, refusal = _plan(binding, caller, allowed_countries, time_limit_s)
+    if plan is not None and forwarded_headers:
+        kept = tuple(item for item in invitation.headers if item[0].lower() in forwarded_headers)
+        plan = plan.with_headers(kept)
+    return Arrival(account, number, carrier, gateway, caller, plan, refusal)
+
+
+def _number(invitation: Invitation, routes: Routes) -> tuple[PhoneNumber, Binding | None] | None:
+    """The called number by the request URI, or by To when a proxy has rewritten the URI."""
+    for user in (invitation.request_user, invitation.to_user):
+        e164 = number_in(user)
+        found = routes.number(e164) if e164 is not None else None
+        if found is not None:
+            return found
+    return None
+
+
+def _clean(user: str) -> str:
+    """A caller that is no number (anonymous, a name): shown as it is, bounded and printable."""
+    shown = "".join(character for character in user if character.isprintable())
+    return shown[:_MAX_CALLER_CHARS] or "anonymous"
+
+
+def _plan(
+    binding: Binding | None, caller: str, allowed_countries: Collection[str], time_limit_s: float
+) -> tuple[Plan | None, Ending | None]:
+    if binding is None:
+        return None, NO_TARGET
+    if binding.target == "media_stream":
+        try:
+            return stream_plan(binding, time_limit_s), None
+        except StreamSetupError:
+            return None, NOT_AVAILABLE
+    if binding.target == "forward":
+        try:
+            target = parse_target(binding.forward_to or "", allowed_countries, field="forward_to")
+        except DomainError:
+            return None, NOT_ALLOWED
+        return forward_plan(binding, target, caller, time_limit_s), None
+    return None, NOT_AVAILABLE

@@ -1,0 +1,207 @@
+"""
+What the call machinery asks of the services around it, and of what lies outside the edge.
+
+The services are implemented in ``callcontrol.aio`` over one database; tests may put in-memory stand-ins in
+their place. All methods may be called from the event loop only. Every one of them raises
+``callcontrol.errors.DomainError`` and nothing else for a request it refuses; ``ServiceUnavailable`` says
+that the database is failing or its queue full and that nothing was done.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from callcontrol.models import (
+    Account,
+    Binding,
+    CallFilter,
+    CallRecord,
+    Carrier,
+    Gateway,
+    Page,
+    PhoneNumber,
+    Reserve,
+    Wallet,
+    WebhookEvent,
+)
+
+
+class CallRecords(Protocol):
+    """The records of calls; see ``callcontrol.aio.call_store.CallStore``."""
+
+    async def insert(
+        self, record: CallRecord, *, reserve_paise: int = 0, events: Sequence[WebhookEvent] = ()
+    ) -> None:
+        """
+        Make a new call durable together with its reserve; when this returns both survive the process.
+
+        Raises:
+            InsufficientBalance: The wallet cannot cover the reserve; nothing was written.
+            ServiceUnavailable: The database cannot take the call; nothing was written.
+        """
+
+    def update(self, record: CallRecord, *, events: Sequence[WebhookEvent] = ()) -> None:
+        """
+        Have the record's state written soon, with the events in the same transaction.
+
+        Never waits and never fails while the database is away: the newest state of each record is kept
+        until it can be written.
+        """
+
+    def finish(
+        self, record: CallRecord, *, charge_paise: int = 0, events: Sequence[WebhookEvent] = ()
+    ) -> None:
+        """
+        Write the last state of a call, settle its reserve and queue its events, all in one transaction.
+
+        Sets ``record.price_paise``. Like ``update`` it never waits and is never lost to a failing database.
+        Finishing a call twice charges once.
+        """
+
+    async def flush(self) -> None:
+        """Wait until everything handed over before this is durable."""
+
+    async def get(self, account_sid: str, call_sid: str) -> CallRecord:
+        """
+        One call of the account, in its newest state.
+
+        Raises:
+            NotFound: There is no such call.
+            Forbidden: It is another account's.
+        """
+
+    async def list(self, account_sid: str, query: CallFilter, page: int, per_page: int) -> Page[CallRecord]:
+        """Calls of the account, newest first."""
+
+    async def unfinished(self) -> Sequence[CallRecord]:
+        """Calls of this node without an end: what a former process left behind."""
+
+
+class Wallets(Protocol):
+    """Prepaid money; see ``callcontrol.aio.wallet.WalletService``."""
+
+    async def balance(self, account_sid: str) -> int:
+        """The balance in paise: the sum of the ledger, reserves not subtracted."""
+
+    async def wallet(self, account_sid: str) -> Wallet:
+        """Balance, reserved and available money of the account."""
+
+    async def reserve(self, account_sid: str, call_sid: str, amount_paise: int) -> None:
+        """
+        Hold money for a call before it is dialled; repeating it for the same call changes nothing.
+
+        Raises:
+            InsufficientBalance: Less than the amount is available.
+        """
+
+    async def extend(self, call_sid: str, total_paise: int) -> None:
+        """
+        Raise the reserve of a call to a total; a total already held changes nothing.
+
+        Raises:
+            InsufficientBalance: The difference is not available; the reserve stays as it was.
+            NotFound: The call has no open reserve.
+        """
+
+    async def settle(self, call_sid: str, charge_paise: int) -> int:
+        """
+        Charge a call, release the rest of its reserve, and return what was charged.
+
+        A charge above the reserve takes what the wallet still has and no more, so that it never falls
+        below zero. Settling again changes nothing and returns the first charge.
+        """
+
+    async def open_reserves(self) -> list[Reserve]:
+        """Reserves that no settlement has closed."""
+
+
+class Accounts(Protocol):
+    """Customers; see ``callcontrol.aio.accounts.AccountService``."""
+
+    async def get(self, account_sid: str) -> Account:
+        """
+        One account.
+
+        Raises:
+            NotFound: There is no such account.
+        """
+
+
+class Numbers(Protocol):
+    """Numbers of accounts; see ``callcontrol.aio.numbers.NumberService``."""
+
+    async def owned(self, account_sid: str, number: str) -> PhoneNumber:
+        """
+        The account's number, if it may be used as caller-ID.
+
+        Raises:
+            NumberNotOwned: It is not on the account, not active, or not registered on the carrier.
+        """
+
+
+class Routes(Protocol):
+    """What is known of trunks and numbers, in memory; see ``callcontrol.directory.Directory``."""
+
+    def account(self, account_sid: str) -> Account | None:
+        """The account, with its limits."""
+
+    def gateway_for_source(self, host: str, port: int) -> tuple[Carrier, Gateway] | None:
+        """Whose inbound gateway a request came from; the most exact match wins."""
+
+    def number(self, e164: str) -> tuple[PhoneNumber, Binding | None] | None:
+        """The number and where its inbound calls go."""
+
+    def carrier(self, carrier_sid: str) -> Carrier | None:
+        """A carrier by its identifier."""
+
+    def gateway_for_host(
+        self, account_sid: str, host: str, port: int | None = None
+    ) -> tuple[Carrier, Gateway] | None:
+        """The outbound gateway with a host, and port when given, of the account's own or the platform's."""
+
+    def outbound_route(
+        self,
+        account_sid: str,
+        from_number: str,
+        carrier_sid: str | None = None,
+        to_number: str | None = None,
+    ) -> list[tuple[Carrier, Gateway]]:
+        """The gateways to try, best first; empty when the call cannot leave."""
+
+
+class Destinations(Protocol):
+    """Which hosts may be connected to; see ``callcontrol.aio.destinations``."""
+
+    def check_url(self, url: str, *, schemes: Sequence[str]) -> None:
+        """
+        Refuse a URL that can be seen to be wrong without resolving its host.
+
+        Raises:
+            ValidationFailed: It is no URL of these schemes.
+            DestinationForbidden: It names an address this server must not connect to.
+        """
+
+    async def resolve(self, host: str, port: int, tls: bool) -> list[Any]:
+        """
+        Resolve a host once and return the socket addresses that may be connected to.
+
+        Raises:
+            DestinationForbidden: It resolves, even in part, to an address that must not be connected to.
+            OSError: It does not resolve.
+        """
+
+
+class SandboxCarrier(Protocol):
+    """A scripted far end in this process, over real sockets; implemented in ``fixtures``."""
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where it listens for SIP."""
+
+    async def start(self) -> None:
+        """Bind its sockets and answer calls from now on."""
+
+    async def stop(self) -> None:
+        """End its calls and close its sockets."""
+
+    async def place_call(self, to_number: str, script: str) -> Any:
+        """Call a number of the server and play a script's part; returns when the call has ended."""

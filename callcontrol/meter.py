@@ -1,0 +1,81 @@
+"""What a call costs while it runs: every answered leg is charged by started pulses."""
+
+from dataclasses import dataclass
+
+from callcontrol.ids import LegId
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """
+    Prices per started pulse, in paise.
+
+    A leg that called us costs ``inbound_paise``; a leg that we dialled costs ``outbound_paise``. A call
+    reserves ``reserve_pulses`` of what it may need before it dials, and as many again each time.
+    """
+
+    outbound_paise: int = 60
+    inbound_paise: int = 40
+    pulse_s: float = 60.0
+    reserve_pulses: int = 5
+
+
+@dataclass(slots=True)
+class _Metered:
+    rate_paise: int
+    since: float
+    until: float | None = None
+
+
+class Meter:
+    """Charges for the legs of one call; every time is monotonic seconds handed in."""
+
+    def __init__(self, pulse_s: float = 60.0) -> None:
+        self._pulse_s = pulse_s
+        self._legs: dict[LegId, _Metered] = {}
+
+    def start(self, leg: LegId, rate_paise: int, now: float) -> None:
+        """Count the leg from now on: it was answered."""
+        self._legs[leg] = _Metered(rate_paise, now)
+
+    def stop(self, leg: LegId, now: float) -> None:
+        """Count the leg no further; unknown and stopped legs stay as they are."""
+        metered = self._legs.get(leg)
+        if metered is not None and metered.until is None:
+            metered.until = now
+
+    def pulses(self, leg: LegId, now: float) -> int:
+        """Pulses that the leg has started; 0 when it was never answered."""
+        metered = self._legs.get(leg)
+        return self._pulses_of(metered, now) if metered is not None else 0
+
+    def charge_paise(self, now: float) -> int:
+        """The charge if everything ended now."""
+        return sum(leg.rate_paise * self._pulses_of(leg, now) for leg in self._legs.values())
+
+    def rate_paise(self) -> int:
+        """What one more pulse of every leg that is up would cost."""
+        return sum(leg.rate_paise for leg in self._legs.values() if leg.until is None)
+
+    def exhausted_at(self, reserved_paise: int, now: float) -> float | None:
+        """
+        When the next started pulse would cost more than is reserved; None when nothing is being charged.
+
+        The time lies in the past when the reserve is exceeded already.
+        """
+        running = [leg for leg in self._legs.values() if leg.until is None and leg.rate_paise > 0]
+        if not running:
+            return None
+        total_paise = self.charge_paise(now)
+        ticks = [leg.since + self._pulses_of(leg, now) * self._pulse_s for leg in running]
+        at = now
+        while total_paise <= reserved_paise:
+            soonest = min(range(len(running)), key=ticks.__getitem__)
+            at = ticks[soonest]
+            total_paise += running[soonest].rate_paise
+            ticks[soonest] += self._pulse_s
+        return at
+
+    def _pulses_of(self, leg: _Metered, now: float) -> int:
+        elapsed_s = max(0.0, (leg.until if leg.until is not None else now) - leg.since)
+        return max(1, -int(-elapsed_s // self._pulse_s))

@@ -1,0 +1,203 @@
+"""
+The wiring of phone numbers: registration on the carrier and the inbound binding, as pure state changes.
+
+==========================  ===========  ======================  ==========================================
+state                       request      condition               next state
+==========================  ===========  ======================  ==========================================
+any                         register     carrier configured      registered; repeating it changes nothing
+registered, not bound       deregister   carrier configured      not registered
+bound                       deregister   force                   not registered and not bound
+any                         bind         target fields valid     bound, and registered
+bound elsewhere             bind         force                   bound to the new target
+bound                       unbind       none                    not bound; outbound stays registered
+==========================  ===========  ======================  ==========================================
+
+Source: the telephony interface, "States and transitions".
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+from urllib.parse import urlsplit
+
+from callcontrol.errors import (
+    BindFailed,
+    FieldError,
+    InboundBound,
+    InboundConflict,
+    NotConfigured,
+    ValidationFailed,
+)
+from callcontrol.models import Binding, PhoneNumber
+
+E164: Final = re.compile(r"\+[1-9][0-9]{6,14}", re.ASCII)
+_SIP_HOST: Final = r"(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])"
+_SIP_URI: Final = re.compile(rf"sips?:[^@\s<>;?]{{1,128}}@{_SIP_HOST}(?::[0-9]{{1,5}})?", re.ASCII)
+
+SAMPLE_RATES: Final = (8000, 16000)
+STREAM_PROTOCOLS: Final = ("exotel",)
+ENCODINGS: Final = ("l16", "mulaw", "alaw")
+MAX_URL_CHARACTERS: Final = 2048
+_MAX_PARAMETERS: Final = 32
+_MAX_PARAMETER_CHARACTERS: Final = 512
+
+# Targets of the interface whose services are not in this version: refused by name, not half served.
+_NOT_AVAILABLE: Final = ("voice_agent", "webhook")
+
+
+def register(number: PhoneNumber, *, configured: bool, now: datetime) -> PhoneNumber:
+    """
+    Register a number on its carrier, so that it may be used as caller-ID.
+
+    Raises:
+        NotConfigured: There is no platform carrier to register it on.
+    """
+    _require_carrier(number, configured)
+    return number if number.registered else replace(number, registered=True, updated_at=now)
+
+
+def deregister(number: PhoneNumber, *, configured: bool, force: bool, now: datetime) -> PhoneNumber:
+    """
+    Deregister a number; with ``force`` its inbound binding goes with it.
+
+    A number that is bound is a registered one, so deregistering a bound number has to unbind it.
+
+    Raises:
+        NotConfigured: There is no platform carrier.
+        InboundBound: Inbound calls are still bound, and ``force`` was not given.
+    """
+    _require_carrier(number, configured)
+    if number.binding is not None and not force:
+        raise InboundBound("Inbound calls of this number are still bound; unbind first or pass force=true.")
+    if not number.registered and number.binding is None:
+        return number
+    return replace(number, registered=False, binding=None, updated_at=now)
+
+
+def bind(
+    number: PhoneNumber, binding: Binding, *, configured: bool, force: bool, now: datetime
+) -> PhoneNumber:
+    """
+    Send inbound calls of a number to a target, registering the number when it is not.
+
+    Binding it again to exactly where it is bound changes nothing.
+
+    Raises:
+        NotConfigured: There is no platform carrier.
+        InboundConflict: It is bound elsewhere, and ``force`` was not given.
+    """
+    _require_carrier(number, configured)
+    if number.binding is not None and number.binding != binding and not force:
+        raise InboundConflict(
+            "Inbound calls of this number are bound elsewhere; pass force true to take over."
+        )
+    if number.binding == binding and number.registered:
+        return number
+    return replace(number, registered=True, binding=binding, updated_at=now)
+
+
+def unbind(number: PhoneNumber, *, now: datetime) -> PhoneNumber:
+    """Send inbound calls of a number nowhere; it stays registered for outbound calls."""
+    return number if number.binding is None else replace(number, binding=None, updated_at=now)
+
+
+def _require_carrier(number: PhoneNumber, configured: bool) -> None:
+    if number.carrier_sid is None and not configured:
+        raise NotConfigured("There is no platform carrier to provision numbers on; add one and try again.")
+
+
+def check_number(number: str) -> str:
+    """
+    The number, if it is in E.164 with ``+``.
+
+    Raises:
+        ValidationFailed: It is not.
+    """
+    if not E164.fullmatch(number):
+        raise ValidationFailed.of("number", "must be in E.164, such as +918047491899")
+    return number
+
+
+def check_binding(binding: Binding) -> Binding:
+    """
+    The binding with its defaults, if its target's fields are valid.
+
+    Raises:
+        BindFailed: With every wrong field.
+    """
+    if binding.target in _NOT_AVAILABLE:
+        raise BindFailed(
+            [FieldError("target", f"{binding.target} is not available yet; use media_stream or forward")]
+        )
+    if binding.target == "media_stream":
+        errors = _stream_errors(binding)
+        filled = replace(
+            binding,
+            sample_rate=binding.sample_rate or SAMPLE_RATES[0],
+            stream_protocol=binding.stream_protocol or STREAM_PROTOCOLS[0],
+            encoding=binding.encoding or ENCODINGS[0],
+        )
+    elif binding.target == "forward":
+        errors = _forward_errors(binding)
+        filled = replace(
+            binding,
+            caller_id=binding.caller_id or "passthrough",
+            timeout_s=60 if binding.timeout_s is None else binding.timeout_s,
+            record=bool(binding.record),
+        )
+    else:
+        raise BindFailed([FieldError("target", "must be voice_agent, webhook, media_stream or forward")])
+    if errors:
+        raise BindFailed(errors)
+    return filled
+
+
+def _stream_errors(binding: Binding) -> list[FieldError]:
+    errors = stream_url_errors(binding.stream_url or "", "stream_url")
+    if binding.sample_rate not in (None, *SAMPLE_RATES):
+        errors.append(FieldError("sample_rate", "must be 8000 or 16000"))
+    if binding.stream_protocol not in (None, *STREAM_PROTOCOLS):
+        errors.append(FieldError("stream_protocol", f"must be one of {', '.join(STREAM_PROTOCOLS)}"))
+    if binding.encoding not in (None, *ENCODINGS):
+        errors.append(FieldError("encoding", f"must be one of {', '.join(ENCODINGS)}"))
+    return errors + _parameter_errors(binding.custom_parameters or {})
+
+
+def _parameter_errors(parameters: Mapping[str, str]) -> list[FieldError]:
+    if len(parameters) > _MAX_PARAMETERS:
+        return [FieldError("custom_parameters", f"must have at most {_MAX_PARAMETERS} entries")]
+    too_long = any(len(key) + len(value) > _MAX_PARAMETER_CHARACTERS for key, value in parameters.items())
+    if too_long:
+        message = f"must have at most {_MAX_PARAMETER_CHARACTERS} characters in each entry"
+        return [FieldError("custom_parameters", message)]
+    return []
+
+
+def _forward_errors(binding: Binding) -> list[FieldError]:
+    errors: list[FieldError] = []
+    target = binding.forward_to or ""
+    if not (E164.fullmatch(target) or _SIP_URI.fullmatch(target)):
+        errors.append(FieldError("forward_to", "must be a number in E.164 or sip:user@host:port"))
+    if binding.caller_id not in (None, "passthrough") and not E164.fullmatch(binding.caller_id or ""):
+        errors.append(FieldError("caller_id", "must be passthrough or a number of the account in E.164"))
+    if binding.timeout_s is not None and not 5 <= binding.timeout_s <= 120:
+        errors.append(FieldError("timeout", "must be 5 to 120 seconds"))
+    return errors
+
+
+def stream_url_errors(url: str, field: str) -> list[FieldError]:
+    """What is wrong with the URL of a stream, as far as it can be seen; it must be ws or wss."""
+    if len(url) > MAX_URL_CHARACTERS:
+        return [FieldError(field, f"must have at most {MAX_URL_CHARACTERS} characters")]
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return [FieldError(field, "is not a URL")]
+    if parts.scheme not in ("ws", "wss") or not host:
+        return [FieldError(field, "must be a ws:// or wss:// URL")]
+    if any(character <= " " or character == "\x7f" for character in url):
+        return [FieldError(field, "must not contain blanks or control characters")]
+    return []

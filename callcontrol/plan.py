@@ -1,0 +1,158 @@
+"""
+Plans: the short list of things to do with a call.
+
+A plan is made from what the API was asked for, or from the binding of the number that was called. It is
+only data; ``callcontrol.call`` runs it.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from callcontrol.models import Binding
+from callcontrol.routing import Target
+from media.streams import StreamChoice, choose_stream
+
+DEFAULT_RING_TIMEOUT_S: Final = 60.0
+DEFAULT_TIME_LIMIT_S: Final = 14_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Party:
+    """
+    Someone to dial, and as what.
+
+    ``caller_id`` is what the party sees: a number of the account in E.164 or, when it is passed through,
+    what the caller came with. ``ring_timeout_s`` covers all gateways that are tried. ``headers`` are ``X-``
+    headers.
+    """
+
+    target: Target
+    caller_id: str
+    passthrough: bool = False
+    caller_name: str | None = None
+    ring_timeout_s: float = DEFAULT_RING_TIMEOUT_S
+    carrier_sid: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Answer the caller, if that has not happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """Play audio: ``prompt:NAME``, or the http(s) URL of a WAV."""
+
+    url: str
+    loops: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Do nothing for a while."""
+
+    length_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SendDtmf:
+    """Send telephone digits; ``w`` waits 500 ms, ``W`` one second."""
+
+    digits: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Connect the call to a voice agent until one of the two leaves."""
+
+    choice: StreamChoice
+
+
+@dataclass(frozen=True, slots=True)
+class Dial:
+    """Dial a second party and let the two hear each other until one hangs up."""
+
+    party: Party
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """Refuse the caller; a call that is already answered is ended."""
+
+    status: int = 486
+
+
+@dataclass(frozen=True, slots=True)
+class Hangup:
+    """End the call."""
+
+
+Step = Answer | Play | Pause | SendDtmf | Stream | Dial | Reject | Hangup
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """
+    What a call is to do.
+
+    ``dial`` is the party an outbound call begins with; it is None for an inbound one, which has its caller.
+    ``time_limit_s`` counts from the answer.
+    """
+
+    steps: tuple[Step, ...]
+    dial: Party | None = None
+    record: bool = False
+    recording_channels: int = 2
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S
+
+    @property
+    def dials(self) -> bool:
+        """Whether a second party may be dialled."""
+        return any(isinstance(step, Dial) for step in self.steps)
+
+    def with_headers(self, headers: tuple[tuple[str, str], ...]) -> "Plan":
+        """The same plan with headers for every second party."""
+        steps = tuple(
+            replace(step, party=replace(step.party, headers=step.party.headers + headers))
+            if isinstance(step, Dial)
+            else step
+            for step in self.steps
+        )
+        return replace(self, steps=steps)
+
+
+def stream_plan(binding: Binding, time_limit_s: float) -> Plan:
+    """
+    The plan of an inbound call to a number bound to ``media_stream``.
+
+    Raises:
+        StreamSetupError: The binding no longer describes a stream that is possible.
+    """
+    fields = {
+        "stream_protocol": binding.stream_protocol,
+        "encoding": binding.encoding,
+        "sample_rate": binding.sample_rate,
+        "custom_parameters": binding.custom_parameters,
+        "stream_auth": binding.stream_auth,
+        "stream_track": binding.stream_track,
+        "stream_max_retries": binding.stream_max_retries,
+    }
+    choice = choose_stream(binding.stream_url, fields)
+    return Plan((Stream(choice),), record=bool(binding.record), time_limit_s=time_limit_s)
+
+
+def forward_plan(binding: Binding, target: Target, caller: str, time_limit_s: float) -> Plan:
+    """
+    The plan of an inbound call to a number bound to ``forward``: the plainest B2BUA call.
+
+    ``caller`` is shown to the second party unless the binding names a number of the account.
+    """
+    passthrough = binding.caller_id in (None, "passthrough")
+    party = Party(
+        target=target,
+        caller_id=caller if passthrough or binding.caller_id is None else binding.caller_id,
+        passthrough=passthrough,
+        ring_timeout_s=float(binding.timeout_s or DEFAULT_RING_TIMEOUT_S),
+    )
+    return Plan((Dial(party),), record=bool(binding.record), time_limit_s=time_limit_s)

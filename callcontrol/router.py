@@ -1,0 +1,72 @@
+"""Finding the gateways to a party, with every rule that may forbid the way."""
+
+from collections.abc import Collection
+
+from callcontrol.capacity import Capacity
+from callcontrol.errors import NotFound, NumberNotOwned, ServiceUnavailable, ValidationFailed
+from callcontrol.interfaces import Routes
+from callcontrol.models import Carrier, Gateway
+from callcontrol.plan import Party
+from callcontrol.routing import Attempt, GatewayRests, SipTarget, attempts_for, check_allowed
+
+
+class Router:
+    """Routes for all calls: the directory, the gateways at rest and the carriers' limits together."""
+
+    def __init__(self, routes: Routes, capacity: Capacity, allowed_countries: Collection[str]) -> None:
+        self.rests = GatewayRests()
+        self._routes = routes
+        self._capacity = capacity
+        self._allowed_countries = allowed_countries
+
+    def attempts(self, account_sid: str, party: Party, now: float) -> list[Attempt]:
+        """
+        The ways to a party for an account, best first; there is one at least.
+
+        Raises:
+            Forbidden: The number may not be dialled.
+            NumberNotOwned: The caller-ID is not a number of the account that may be shown.
+            NotFound: The forced carrier does not exist.
+            ValidationFailed: A ``sip:`` address names a host that is no gateway's.
+            ServiceUnavailable: There is no gateway, or all are at rest or at their limit.
+        """
+        check_allowed(party.target, self._allowed_countries)
+        if not party.passthrough:
+            self._check_caller_id(account_sid, party.caller_id)
+        attempts = attempts_for(
+            party.target,
+            self._candidates(account_sid, party),
+            lambda carrier, gateway: self._usable(carrier, gateway, now),
+        )
+        if not attempts:
+            raise ServiceUnavailable("No carrier can take this call now; try again shortly.", retry_after_s=5)
+        return attempts
+
+    def _candidates(self, account_sid: str, party: Party) -> list[tuple[Carrier, Gateway]]:
+        target = party.target
+        if isinstance(target, SipTarget):
+            route = self._routes.gateway_for_host(account_sid, target.host, target.port)
+            if route is None:
+                raise ValidationFailed.of(
+                    "to", f"{target.host} is not a gateway of your carriers; add it as a gateway first"
+                )
+            return [route]
+        routes = self._routes.outbound_route(
+            account_sid, party.caller_id, party.carrier_sid, target.number
+        )
+        if not routes and party.carrier_sid is not None:
+            raise NotFound("carrier_sid names no carrier of the account with an active outbound gateway.")
+        return routes
+
+    def _check_caller_id(self, account_sid: str, caller_id: str) -> None:
+        found = self._routes.number(caller_id)
+        if found is None or found[0].account_sid != account_sid or not found[0].registered:
+            raise NumberNotOwned(
+                f"{caller_id} is not a registered number of the account; register it before using it as"
+                " caller-ID."
+            )
+
+    def _usable(self, carrier: Carrier, gateway: Gateway, now: float) -> bool:
+        return not self.rests.at_rest(gateway.gateway_sid, now) and self._capacity.carrier_has_room(
+            carrier, now
+        )

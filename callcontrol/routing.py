@@ -1,0 +1,270 @@
+"""
+Where a call may go and by which way: numbers brought to E.164, the countries that may be dialled, the hosts
+that SIP addresses may name, and the order and failover of gateways.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import phonenumbers
+from phonenumbers import PhoneNumberType
+
+from callcontrol.errors import Forbidden, ValidationFailed
+from callcontrol.models import Carrier, Gateway
+
+HOME_REGION: Final = "IN"
+"""The region of numbers written without a country code."""
+
+_MAX_ADDRESS_CHARS: Final = 256
+_SUPPORTED_PROTOCOLS: Final = frozenset({"udp", "tcp"})
+_ALPHANUMERIC: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+_USER_CHARS: Final = frozenset(_ALPHANUMERIC + "-_.!~*'()&=+$,;?/%")  # RFC 3261 25.1, user
+_HOST_CHARS: Final = frozenset(_ALPHANUMERIC + "-.:[]")
+
+
+@dataclass(frozen=True, slots=True)
+class PhoneTarget:
+    """A telephone number to dial, in E.164 with ``+``."""
+
+    number: str
+
+    def __str__(self) -> str:
+        return self.number
+
+
+@dataclass(frozen=True, slots=True)
+class SipTarget:
+    """A user at a host that must be a gateway's; ``port`` is None when the address names none."""
+
+    user: str
+    host: str
+    port: int | None = None
+
+    def __str__(self) -> str:
+        port = f":{self.port}" if self.port is not None else ""
+        return f"sip:{self.user}@{self.host}{port}"
+
+
+Target = PhoneTarget | SipTarget
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One way to reach a party: a gateway of a carrier, and the user part of the request URI there."""
+
+    carrier: Carrier
+    gateway: Gateway
+    user: str
+
+
+def parse_target(text: str, allowed_countries: Collection[str], *, field: str = "to") -> Target:
+    """
+    Read what a customer wants to dial: E.164, a 10-digit Indian number, or a ``sip:`` address.
+
+    ``allowed_countries`` are ISO 3166 codes; ``field`` names the field in a refusal.
+
+    Raises:
+        ValidationFailed: It is none of the three.
+        Forbidden: The number is in a country, or of a kind, that may not be dialled.
+    """
+    if len(text) > _MAX_ADDRESS_CHARS:
+        raise ValidationFailed.of(field, f"is longer than {_MAX_ADDRESS_CHARS} characters")
+    if text[:4].lower() == "sip:":
+        return parse_sip_target(text, field=field)
+    target = PhoneTarget(normalise_number(text, field=field))
+    check_allowed(target, allowed_countries)
+    return target
+
+
+def check_allowed(target: Target, allowed_countries: Collection[str]) -> None:
+    """
+    Refuse what may not be dialled whoever asks: the toll-fraud guard.
+
+    SIP addresses pass: they are limited to the hosts of gateways.
+
+    Raises:
+        Forbidden: The number is in a country, or of a kind, that may not be dialled.
+    """
+    if not isinstance(target, PhoneTarget):
+        return
+    number = target.number
+    region = region_of(number)
+    if region not in allowed_countries:
+        raise Forbidden(
+            f"Calls to {number} are not allowed: its country ({region or 'unknown'}) is not among"
+            f" {', '.join(sorted(allowed_countries))}. Have the country enabled for this server."
+        )
+    if _is_premium(number):
+        raise Forbidden(f"Calls to {number} are not allowed: it is a premium-rate number.")
+
+
+def parse_sip_target(text: str, *, field: str = "to") -> SipTarget:
+    """
+    Read a ``sip:user@host[:port]`` address without parameters.
+
+    Raises:
+        ValidationFailed: It has another form.
+    """
+    user, at, place = text[4:].partition("@")
+    if text[:4].lower() != "sip:" or not at or not user or not _USER_CHARS.issuperset(user):
+        raise ValidationFailed.of(field, "must be sip:user@host or sip:user@host:port")
+    host, port = _split_host_port(place, field)
+    return SipTarget(user, host.lower(), port)
+
+
+def _split_host_port(place: str, field: str) -> tuple[str, int | None]:
+    """Split ``host[:port]``, with IPv6 in brackets, which are dropped."""
+    if not place or not _HOST_CHARS.issuperset(place):
+        raise ValidationFailed.of(field, "names no valid host")
+    if place.startswith("["):
+        host, bracket, rest = place[1:].partition("]")
+        if not bracket or (rest and not rest.startswith(":")):
+            raise ValidationFailed.of(field, "names no valid host")
+        port_text = rest[1:] if rest else None
+    else:
+        host, colon, rest = place.partition(":")
+        port_text = rest if colon else None
+    if not host:
+        raise ValidationFailed.of(field, "names no valid host")
+    if port_text is None:
+        return host, None
+    if not port_text.isdecimal() or not 1 <= int(port_text[:6]) <= 65535:
+        raise ValidationFailed.of(field, "has no valid port")
+    return host, int(port_text)
+
+
+def normalise_number(text: str, *, field: str = "to") -> str:
+    """
+    Bring a number to E.164 with ``+``: ``+919876543210``, ``9876543210`` and ``09876543210`` are the same.
+
+    Raises:
+        ValidationFailed: It is no possible telephone number.
+    """
+    number = _e164(text) if len(text) <= _MAX_ADDRESS_CHARS else None
+    if number is None:
+        raise ValidationFailed.of(
+            field, "must be an E.164 number (+919876543210), a 10-digit Indian number, or a sip: address"
+        )
+    return number
+
+
+def number_in(user: str) -> str | None:
+    """
+    The E.164 number in the user part of a SIP address, or None.
+
+    Carriers write the same number as ``+9180...``, ``9180...`` or ``080...``; digits without ``+`` are tried
+    as national first and then as international.
+    """
+    if len(user) > _MAX_ADDRESS_CHARS:
+        return None
+    user = user.partition(";")[0]
+    number = _e164(user)
+    if number is None and user.isascii() and user.isdecimal():
+        number = _e164("+" + user.removeprefix("00"))
+    return number
+
+
+@lru_cache(maxsize=8192)
+def _e164(text: str) -> str | None:
+    """Parse a number, as national of the home region when it has no ``+``; parsing is dear, so remembered."""
+    digits = text[1:] if text.startswith("+") else text
+    if not digits.isascii() or not digits.isdecimal():
+        return None
+    if not text.startswith("+") and len(text.removeprefix("0")) != 10:
+        return None
+    try:
+        parsed = phonenumbers.parse(text, None if text.startswith("+") else HOME_REGION)
+    except phonenumbers.NumberParseException:
+        return None
+    if not phonenumbers.is_possible_number(parsed):
+        return None
+    return phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.E164)
+
+
+@lru_cache(maxsize=8192)
+def region_of(number: str) -> str | None:
+    """
+    The ISO 3166 code of a number's country, None when it cannot be told.
+
+    A number that the numbering plan does not know (a new range) still counts as of the country whose code
+    it carries, when that code belongs to one country only.
+    """
+    parsed = phonenumbers.parse(number, None)
+    region = phonenumbers.region_code_for_number(parsed)
+    if region is None and parsed.country_code is not None:
+        sharing = phonenumbers.region_codes_for_country_code(parsed.country_code)
+        region = sharing[0] if len(sharing) == 1 else None
+    return region
+
+
+@lru_cache(maxsize=8192)
+def _is_premium(number: str) -> bool:
+    return phonenumbers.number_type(phonenumbers.parse(number, None)) == PhoneNumberType.PREMIUM_RATE
+
+
+def user_for(carrier: Carrier, number: str) -> str:
+    """A number as the carrier wants to see it: technical prefix, and with or without ``+``."""
+    digits = number if carrier.e164_leading_plus and not carrier.tech_prefix else number.removeprefix("+")
+    return f"{carrier.tech_prefix}{digits}" if carrier.tech_prefix else digits
+
+
+def attempts_for(
+    target: Target,
+    routes: Iterable[tuple[Carrier, Gateway]],
+    usable: Callable[[Carrier, Gateway], bool],
+) -> list[Attempt]:
+    """
+    The ways to reach a target, in the order of ``routes``.
+
+    ``usable`` leaves out gateways at rest and carriers at their limit. Gateways of protocols that this
+    server does not speak are left out too.
+    """
+    attempts: list[Attempt] = []
+    for carrier, gateway in routes:
+        if gateway.protocol in _SUPPORTED_PROTOCOLS and usable(carrier, gateway):
+            user = user_for(carrier, target.number) if isinstance(target, PhoneTarget) else target.user
+            attempts.append(Attempt(carrier, gateway, user))
+    return attempts
+
+
+_ASK_ANOTHER_GATEWAY: Final = frozenset({408, 500, 502, 503, 504})
+
+
+def may_fail_over(status: int, kind: str, *, rang: bool) -> bool:
+    """
+    Whether another gateway may be tried after a failure.
+
+    Yes when the gateway itself failed (nothing came back, no connection, 500 and the like). No when the
+    wanted party decided (486, 600, 603, ...), and no after a 408 once it rang: then the 408 says that the
+    party did not answer, and it must not be rung twice.
+    """
+    if kind != "response":
+        return kind != "cancelled"
+    return status in _ASK_ANOTHER_GATEWAY and not (status == 408 and rang)
+
+
+class GatewayRests:
+    """Gateways that asked to be left alone (Retry-After, RFC 3261 21.5.4), and until when."""
+
+    LONGEST_S: Final = 300.0
+    """No gateway may put itself out of service for longer than this with one response."""
+
+    def __init__(self) -> None:
+        self._until: dict[str, float] = {}
+
+    def rest(self, gateway_sid: str, rest_s: float, now: float) -> None:
+        """Leave the gateway alone for a time; the later end wins."""
+        until = now + min(max(rest_s, 0.0), self.LONGEST_S)
+        self._until[gateway_sid] = max(until, self._until.get(gateway_sid, 0.0))
+
+    def at_rest(self, gateway_sid: str, now: float) -> bool:
+        """Whether the gateway is to be left alone now."""
+        until = self._until.get(gateway_sid)
+        if until is None:
+            return False
+        if until <= now:
+            del self._until[gateway_sid]
+            return False
+        return True

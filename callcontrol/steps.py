@@ -1,0 +1,139 @@
+"""
+The steps of a plan while they run, and what they need of their call.
+
+The small ones are here; a second party is ``callcontrol.bridge``, a voice agent ``callcontrol.streams``.
+"""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from callcontrol.effects import Arm, Disarm, Effect, PlayAudio, SendDigits, StopAudio
+from callcontrol.events import DigitsSent, Event, PlaybackEnded, Timer, TimerFired
+from callcontrol.hunt import Ending
+from callcontrol.leg import Leg, OutboundLeg
+from callcontrol.models import CallRecord
+from callcontrol.plan import Party, Pause, Play, SendDtmf
+from callcontrol.routing import Attempt
+
+
+class CallParts(Protocol):
+    """What a step may use of the call it runs in."""
+
+    @property
+    def record(self) -> CallRecord:
+        """The record, whose stream fields a step may change."""
+
+    @property
+    def a_leg(self) -> Leg:
+        """The first leg."""
+
+    def make_leg(self, attempt: Attempt, party: Party) -> OutboundLeg:
+        """A new leg of the call."""
+
+    def ring(self, status: int = 180, *, early_media: bool = False) -> Iterator[Effect]:
+        """Let a caller who waits hear that it rings."""
+
+    def answer(self) -> Iterator[Effect]:
+        """Answer a caller who waits."""
+
+
+class RunningStep:
+    """A step under way. When it is ``over``, ``ending`` says what to end the call with if nothing follows."""
+
+    needs_answer = True
+    """Whether a waiting caller is to be answered before the step begins."""
+
+    def __init__(self, call: CallParts) -> None:
+        self.call = call
+        self.over = False
+        self.ending: Ending | None = None
+        self.successor: RunningStep | None = None
+        """The step that took this one's place, when it is over for that reason."""
+
+    def begin(self) -> Iterator[Effect]:
+        """Start."""
+        raise NotImplementedError
+
+    def handle(self, event: Event) -> Iterator[Effect]:
+        """Take one event of the call; others' events do nothing."""
+        raise NotImplementedError
+
+    def stop(self, ending: Ending) -> Iterator[Effect]:
+        """End the step because the call ends; legs are hung up by the call."""
+        yield from ()
+
+
+class AnswerStep(RunningStep):
+    """Nothing but the answer, which the call gives before it begins."""
+
+    def begin(self) -> Iterator[Effect]:
+        """Be over."""
+        self.over = True
+        yield from ()
+
+    def handle(self, event: Event) -> Iterator[Effect]:
+        """Nothing can happen to it."""
+        yield from ()
+
+
+class PlayStep(RunningStep):
+    """Audio being played; a file that cannot be had is passed over."""
+
+    def __init__(self, call: CallParts, play: Play) -> None:
+        super().__init__(call)
+        self._play = play
+
+    def begin(self) -> Iterator[Effect]:
+        """Ask for the audio."""
+        yield PlayAudio(self.call.a_leg.id, self._play.url, self._play.loops)
+
+    def handle(self, event: Event) -> Iterator[Effect]:
+        """Wait for its end."""
+        if isinstance(event, PlaybackEnded):
+            self.over = True
+        yield from ()
+
+    def stop(self, ending: Ending) -> Iterator[Effect]:
+        """Cut the audio off."""
+        if not self.call.a_leg.over:
+            yield StopAudio(self.call.a_leg.id)
+
+
+class PauseStep(RunningStep):
+    """A silence."""
+
+    def __init__(self, call: CallParts, pause: Pause) -> None:
+        super().__init__(call)
+        self._length_s = pause.length_s
+
+    def begin(self) -> Iterator[Effect]:
+        """Start the clock."""
+        yield Arm(Timer.PAUSE, self._length_s)
+
+    def handle(self, event: Event) -> Iterator[Effect]:
+        """Wait for it."""
+        if isinstance(event, TimerFired) and event.timer is Timer.PAUSE:
+            self.over = True
+        yield from ()
+
+    def stop(self, ending: Ending) -> Iterator[Effect]:
+        """Stop the clock."""
+        yield Disarm(Timer.PAUSE)
+
+
+class DigitsStep(RunningStep):
+    """Digits being sent."""
+
+    def __init__(self, call: CallParts, dtmf: SendDtmf) -> None:
+        super().__init__(call)
+        self._digits = dtmf.digits
+
+    def begin(self) -> Iterator[Effect]:
+        """Ask for the digits."""
+        yield SendDigits(self.call.a_leg.id, self._digits)
+
+    def handle(self, event: Event) -> Iterator[Effect]:
+        """Wait until they are out."""
+        if isinstance(event, DigitsSent):
+            self.over = True
+        yield from ()

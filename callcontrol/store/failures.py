@@ -1,0 +1,53 @@
+"""Tell a database that is failing from a statement that is wrong."""
+
+import sqlite3
+from typing import Final
+
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+_SQLITE_TRANSIENT: Final = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_PROTOCOL,
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_NOTADB,
+    }
+)
+# PostgreSQL: connection lost, read only, rolled back (deadlock), out of resources, lock not available,
+# operator intervention, system error, internal error.
+_SQLSTATE_TRANSIENT: Final = ("08", "25006", "40", "53", "55P03", "57", "58", "XX")
+
+
+def is_transient(error: BaseException) -> bool:
+    """
+    Whether the same transaction may succeed later.
+
+    True for a database that is locked, full, unreachable or shutting down; False for a statement that
+    would fail again, such as a broken constraint or a value out of range.
+    """
+    if isinstance(error, PoolTimeout | OSError | TimeoutError):
+        return True
+    if isinstance(error, DBAPIError) and error.connection_invalidated:
+        return True
+    cause: BaseException | None = error.orig if isinstance(error, DBAPIError) else error
+    while cause is not None:
+        code = getattr(cause, "sqlite_errorcode", None)
+        if code is not None:
+            return (code & 0xFF) in _SQLITE_TRANSIENT
+        state = getattr(cause, "sqlstate", None)
+        if state is not None:
+            return str(state).startswith(_SQLSTATE_TRANSIENT)
+        if isinstance(cause, OSError):
+            return True
+        # asyncpg reports a connection that is gone without a state: an interface error.
+        if type(cause).__name__ in ("InterfaceError", "ConnectionDoesNotExistError"):
+            return True
+        cause = cause.__cause__
+    return False

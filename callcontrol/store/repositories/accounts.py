@@ -1,0 +1,122 @@
+"""Accounts and API keys."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from callcontrol.models import Account, ApiKey
+from callcontrol.store.tables import accounts, api_keys
+from callcontrol.store.values import pack, to_micros, to_moment, to_moment_or_none, unpack
+
+
+def insert(connection: Connection, account: Account, revision: int) -> None:
+    """Write a new account."""
+    connection.execute(
+        sa.insert(accounts).values(
+            account_sid=account.account_sid,
+            name=account.name,
+            is_active=account.is_active,
+            kyc_complete=account.kyc_complete,
+            max_cps=account.max_cps,
+            max_calls=account.max_calls,
+            webhook_secret=account.webhook_secret,
+            created_at=to_micros(account.created_at),
+            updated_at=to_micros(account.updated_at),
+            revision=revision,
+        )
+    )
+
+
+def get(connection: Connection, account_sid: str) -> Account | None:
+    """One account."""
+    row = connection.execute(sa.select(accounts).where(accounts.c.account_sid == account_sid)).first()
+    return _account(row) if row is not None else None
+
+
+def every(connection: Connection) -> list[Account]:
+    """All accounts, oldest first."""
+    return [_account(row) for row in connection.execute(sa.select(accounts).order_by(accounts.c.created_at))]
+
+
+def any_exists(connection: Connection) -> bool:
+    """Whether there is an account at all."""
+    return connection.scalar(sa.select(accounts.c.account_sid).limit(1)) is not None
+
+
+def changed_since(connection: Connection, seen: int) -> Iterator[Account]:
+    """Accounts changed after a revision of the directory."""
+    for row in connection.execute(sa.select(accounts).where(accounts.c.revision > seen)):
+        yield _account(row)
+
+
+def insert_key(connection: Connection, key: ApiKey, key_hash: str) -> None:
+    """Write a new key by its hash."""
+    connection.execute(
+        sa.insert(api_keys).values(
+            key_id=key.key_id,
+            account_sid=key.account_sid,
+            service=key.service,
+            scopes=pack(list(key.scopes)),
+            prefix=key.prefix,
+            key_hash=key_hash,
+            created_at=to_micros(key.created_at),
+            revoked_at=None,
+        )
+    )
+
+
+def key_by_hash(connection: Connection, key_hash: str) -> tuple[ApiKey, str, bool] | None:
+    """The key with a hash, the hash as it is stored, and whether the key's account is active."""
+    row = connection.execute(
+        sa.select(api_keys, accounts.c.is_active)
+        .join(accounts, accounts.c.account_sid == api_keys.c.account_sid)
+        .where(api_keys.c.key_hash == key_hash)
+    ).first()
+    return (_key(row), row.key_hash, bool(row.is_active)) if row is not None else None
+
+
+def keys_of(connection: Connection, account_sid: str) -> list[ApiKey]:
+    """The account's keys, oldest first, revoked ones too."""
+    rows = connection.execute(
+        sa.select(api_keys).where(api_keys.c.account_sid == account_sid).order_by(api_keys.c.created_at)
+    )
+    return [_key(row) for row in rows]
+
+
+def revoke_key(connection: Connection, account_sid: str, key_id: str, now: datetime) -> bool:
+    """Revoke a key of the account; whether there is such a key."""
+    changed = connection.execute(
+        sa.update(api_keys)
+        .where(api_keys.c.key_id == key_id, api_keys.c.account_sid == account_sid)
+        .values(revoked_at=sa.func.coalesce(api_keys.c.revoked_at, to_micros(now)))
+    )
+    return changed.rowcount == 1
+
+
+def _account(row: Row[Any]) -> Account:
+    return Account(
+        account_sid=row.account_sid,
+        name=row.name,
+        is_active=bool(row.is_active),
+        kyc_complete=bool(row.kyc_complete),
+        max_cps=row.max_cps,
+        max_calls=row.max_calls,
+        webhook_secret=row.webhook_secret,
+        created_at=to_moment(row.created_at),
+        updated_at=to_moment(row.updated_at),
+    )
+
+
+def _key(row: Row[Any]) -> ApiKey:
+    return ApiKey(
+        key_id=row.key_id,
+        account_sid=row.account_sid,
+        service=row.service,
+        scopes=tuple(unpack(row.scopes)),
+        prefix=row.prefix,
+        created_at=to_moment(row.created_at),
+        revoked_at=to_moment_or_none(row.revoked_at),
+    )

@@ -1,0 +1,195 @@
+"""Call records."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from callcontrol.models import CallFilter, CallRecord, CallStatus, Quality, StreamInfo
+from callcontrol.store.statements import Statement, insert_into, update_columns
+from callcontrol.store.tables import calls
+from callcontrol.store.values import (
+    clean,
+    pack,
+    to_micros,
+    to_micros_or_none,
+    to_moment,
+    to_moment_or_none,
+    unpack,
+)
+
+# Columns that never change after the insert; an update writes all the others.
+_FIXED: Final = frozenset(
+    {"call_sid", "account_sid", "parent_call_sid", "direction", "from_number", "to_number", "created_at"}
+    | {"currency", "tag", "status_webhook_url", "status_webhook_events", "node"}
+)
+MUTABLE: Final = tuple(column.name for column in calls.c if column.name not in _FIXED)
+
+_NAMES: Final = tuple(column.name for column in calls.c)
+
+_INSERT: Final = insert_into(calls, ignore_conflict=True)
+_UPDATE: Final = update_columns(calls, calls.c.call_sid, MUTABLE)
+_BY_SID: Final = Statement(sa.select(calls).where(calls.c.call_sid == sa.bindparam("call_sid")))
+
+
+def row_of(record: CallRecord) -> dict[str, Any]:
+    """The row of a record as it is at this moment."""
+    return {
+        "call_sid": record.call_sid,
+        "_call_sid": record.call_sid,
+        "account_sid": record.account_sid,
+        "parent_call_sid": record.parent_call_sid,
+        "direction": record.direction,
+        "from_number": clean(record.from_),
+        "to_number": clean(record.to),
+        "status": record.status.value,
+        "answered_by": record.answered_by,
+        "carrier_sid": record.carrier_sid,
+        "gateway_sid": record.gateway_sid,
+        "phone_number_id": record.phone_number_id,
+        "app_sid": record.app_sid,
+        "stream": pack(asdict(record.stream)) if record.stream else None,
+        "created_at": to_micros(record.created_at),
+        "ringing_at": to_micros_or_none(record.ringing_at),
+        "answered_at": to_micros_or_none(record.answered_at),
+        "ended_at": to_micros_or_none(record.ended_at),
+        "duration_sec": record.duration_sec,
+        "bill_duration_sec": record.bill_duration_sec,
+        "hangup_cause": record.hangup_cause,
+        "hangup_cause_code": record.hangup_cause_code,
+        "hangup_source": record.hangup_source,
+        "sip_status": record.sip_status,
+        "sip_reason": clean(record.sip_reason),
+        "sip_call_id": clean(record.sip_call_id),
+        "price_paise": record.price_paise,
+        "currency": record.currency,
+        "recording_url": record.recording_url,
+        "recording_path": record.recording_path,
+        "quality": pack(asdict(record.quality)) if record.quality else None,
+        "tag": clean(record.tag),
+        "status_webhook_url": record.status_webhook_url,
+        "status_webhook_events": ",".join(record.status_webhook_events) or None,
+        "sequence": record.sequence,
+        "node": record.node,
+    }
+
+
+def record_of(row: Mapping[str, Any]) -> CallRecord:
+    """The record that a row holds."""
+    events = row["status_webhook_events"]
+    return CallRecord(
+        call_sid=row["call_sid"],
+        account_sid=row["account_sid"],
+        parent_call_sid=row["parent_call_sid"],
+        direction=row["direction"],
+        from_=row["from_number"],
+        to=row["to_number"],
+        status=CallStatus(row["status"]),
+        answered_by=row["answered_by"],
+        carrier_sid=row["carrier_sid"],
+        gateway_sid=row["gateway_sid"],
+        phone_number_id=row["phone_number_id"],
+        app_sid=row["app_sid"],
+        stream=StreamInfo(**unpack(row["stream"])) if row["stream"] else None,
+        created_at=to_moment(row["created_at"]),
+        ringing_at=to_moment_or_none(row["ringing_at"]),
+        answered_at=to_moment_or_none(row["answered_at"]),
+        ended_at=to_moment_or_none(row["ended_at"]),
+        duration_sec=row["duration_sec"],
+        bill_duration_sec=row["bill_duration_sec"],
+        hangup_cause=row["hangup_cause"],
+        hangup_cause_code=row["hangup_cause_code"],
+        hangup_source=row["hangup_source"],
+        sip_status=row["sip_status"],
+        sip_reason=row["sip_reason"],
+        sip_call_id=row["sip_call_id"],
+        price_paise=row["price_paise"],
+        currency=row["currency"],
+        recording_url=row["recording_url"],
+        recording_path=row["recording_path"],
+        quality=Quality(**unpack(row["quality"])) if row["quality"] else None,
+        tag=row["tag"],
+        status_webhook_url=row["status_webhook_url"],
+        status_webhook_events=tuple(events.split(",")) if events else (),
+        sequence=row["sequence"],
+        node=row["node"],
+    )
+
+
+def insert(connection: Connection, row: Mapping[str, Any]) -> None:
+    """Write a new call; a call that is there already is left as it is."""
+    _INSERT.run(connection, row)
+
+
+def update(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write the newest state of calls that were inserted before."""
+    _UPDATE.many(connection, rows)
+
+
+def delete(connection: Connection, call_sid: str) -> None:
+    """Take back an insert that nobody waits for any more."""
+    connection.execute(sa.delete(calls).where(calls.c.call_sid == call_sid))
+
+
+def get(connection: Connection, call_sid: str) -> CallRecord | None:
+    """One call, of whichever account."""
+    row = _BY_SID.first(connection, {"call_sid": call_sid})
+    return record_of(row) if row is not None else None
+
+
+def page(
+    connection: Connection, account_sid: str, query: CallFilter, *, offset: int, limit: int
+) -> tuple[list[CallRecord], int]:
+    """A stretch of the account's calls, newest first, and how many there are in all."""
+    conditions = [calls.c.account_sid == account_sid, *_conditions(query)]
+    total = connection.scalar(sa.select(sa.func.count()).select_from(calls).where(*conditions)) or 0
+    rows = connection.execute(
+        sa.select(calls)
+        .where(*conditions)
+        .order_by(calls.c.created_at.desc(), calls.c.call_sid.desc())
+        .offset(offset)
+        .limit(limit)
+    )
+    return [_record(row) for row in rows], total
+
+
+def unfinished(connection: Connection, node: str) -> list[CallRecord]:
+    """Calls of a node that have no end yet, oldest first."""
+    rows = connection.execute(
+        sa.select(calls).where(calls.c.ended_at.is_(None), calls.c.node == node).order_by(calls.c.created_at)
+    )
+    return [_record(row) for row in rows]
+
+
+def count_unfinished(
+    connection: Connection, *, carrier_sid: str | None = None, gateway_sid: str | None = None
+) -> int:
+    """How many calls are up on a carrier or a gateway."""
+    column, value = (
+        (calls.c.carrier_sid, carrier_sid) if carrier_sid is not None else (calls.c.gateway_sid, gateway_sid)
+    )
+    wanted = sa.select(sa.func.count()).select_from(calls).where(calls.c.ended_at.is_(None), column == value)
+    return connection.scalar(wanted) or 0
+
+
+def _record(row: Row[Any]) -> CallRecord:
+    return record_of(dict(zip(_NAMES, row, strict=True)))
+
+
+def _conditions(query: CallFilter) -> list[sa.ColumnElement[bool]]:
+    wanted: list[sa.ColumnElement[bool]] = []
+    if query.status is not None:
+        wanted.append(calls.c.status == query.status.value)
+    if query.direction is not None:
+        wanted.append(calls.c.direction == query.direction)
+    if query.from_ is not None:
+        wanted.append(calls.c.from_number == query.from_)
+    if query.to is not None:
+        wanted.append(calls.c.to_number == query.to)
+    if query.start is not None:
+        wanted.append(calls.c.created_at >= to_micros(query.start))
+    if query.end is not None:
+        wanted.append(calls.c.created_at < to_micros(query.end))
+    return wanted

@@ -1,0 +1,148 @@
+"""
+The webhook outbox: one row per delivery of an event to a URL.
+
+A row is leased to the process that holds it in memory; the lease of a process that died runs out, and then
+any process may take the row. Releasing what a former run of the same node had leased makes a restart not
+wait for that.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from callcontrol.models import Delivery, WebhookEvent
+from callcontrol.store.statements import insert_into, update_columns
+from callcontrol.store.tables import deliveries
+from callcontrol.store.values import to_micros, to_moment, to_moment_or_none
+
+_INSERT: Final = insert_into(deliveries, ignore_conflict=True)
+_OUTCOME: Final = update_columns(
+    deliveries,
+    deliveries.c.delivery_id,
+    ("status", "attempts", "next_attempt_at", "leased_until", "response_code", "last_error", "delivered_at"),
+)
+_PENDING: Final = deliveries.c.status == "pending"
+
+
+def row_of(event: WebhookEvent, node: str, leased_until: datetime) -> dict[str, Any]:
+    """The row of an event that is published now and held in memory by ``node``."""
+    return {
+        "delivery_id": event.delivery_id,
+        "event_id": event.event_id,
+        "account_sid": event.account_sid,
+        "call_sid": event.call_sid,
+        "event": event.event,
+        "method": event.method,
+        "url": event.url,
+        "body": event.body,
+        "status": "pending",
+        "attempts": 0,
+        "next_attempt_at": to_micros(event.created_at),
+        "node": node,
+        "leased_until": to_micros(leased_until),
+        "response_code": 0,
+        "last_error": None,
+        "created_at": to_micros(event.created_at),
+        "delivered_at": None,
+    }
+
+
+def insert(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write new deliveries; one that is there already is left as it is."""
+    _INSERT.many(connection, rows)
+
+
+def withdraw(connection: Connection, delivery_ids: Sequence[str]) -> None:
+    """Take back deliveries of something that is undone."""
+    connection.execute(sa.delete(deliveries).where(deliveries.c.delivery_id.in_(delivery_ids)))
+
+
+def outcome_row(
+    delivery: Delivery, *, leased_until: datetime, last_error: str | None, delivered_at: datetime | None
+) -> dict[str, Any]:
+    """What an attempt changes of a delivery's row."""
+    return {
+        "_delivery_id": delivery.event.delivery_id,
+        "status": delivery.status,
+        "attempts": delivery.attempts,
+        "next_attempt_at": to_micros(delivery.next_attempt_at),
+        "leased_until": to_micros(leased_until),
+        "response_code": delivery.response_code,
+        "last_error": last_error,
+        "delivered_at": to_micros(delivered_at) if delivered_at else None,
+    }
+
+
+def record_outcomes(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write the outcomes of attempts."""
+    _OUTCOME.many(connection, rows)
+
+
+def release(connection: Connection, node: str) -> int:
+    """Free what a former run of this node had leased; how many rows that were."""
+    freed = connection.execute(
+        sa.update(deliveries)
+        .where(_PENDING, deliveries.c.node == node, deliveries.c.leased_until > 0)
+        .values(leased_until=0)
+    )
+    return freed.rowcount
+
+
+def take_due(
+    connection: Connection, node: str, now: datetime, leased_until: datetime, limit: int
+) -> list[Delivery]:
+    """Lease deliveries that are due and that no living process holds, in the order of publication."""
+    micros = to_micros(now)
+    due = connection.execute(
+        sa.select(deliveries)
+        .where(_PENDING, deliveries.c.next_attempt_at <= micros, deliveries.c.leased_until <= micros)
+        .order_by(deliveries.c.position)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    ).all()
+    if due:
+        connection.execute(
+            sa.update(deliveries)
+            .where(deliveries.c.position.in_([row.position for row in due]))
+            .values(node=node, leased_until=to_micros(leased_until))
+        )
+    return [_delivery(row) for row in due]
+
+
+def of_call(connection: Connection, call_sid: str) -> list[Delivery]:
+    """The deliveries of a call's events, in the order of publication."""
+    rows = connection.execute(
+        sa.select(deliveries).where(deliveries.c.call_sid == call_sid).order_by(deliveries.c.position)
+    )
+    return [_delivery(row) for row in rows]
+
+
+def counts(connection: Connection) -> dict[str, int]:
+    """How many deliveries have each status."""
+    rows = connection.execute(sa.select(deliveries.c.status, sa.func.count()).group_by(deliveries.c.status))
+    return {row[0]: row[1] for row in rows}
+
+
+def _delivery(row: Row[Any]) -> Delivery:
+    return Delivery(
+        event=WebhookEvent(
+            event_id=row.event_id,
+            account_sid=row.account_sid,
+            event=row.event,
+            url=row.url,
+            body=bytes(row.body),
+            created_at=to_moment(row.created_at),
+            call_sid=row.call_sid,
+            method=row.method,
+            delivery_id=row.delivery_id,
+        ),
+        status=row.status,
+        attempts=row.attempts,
+        next_attempt_at=to_moment(row.next_attempt_at),
+        response_code=row.response_code,
+        last_error=row.last_error,
+        delivered_at=to_moment_or_none(row.delivered_at),
+    )

@@ -1,0 +1,97 @@
+"""Idempotency keys: which request claimed one, and what it was answered."""
+
+from datetime import datetime
+from typing import Final
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from callcontrol.errors import IdempotencyConflict
+from callcontrol.models import StoredReply
+from callcontrol.store.statements import Statement, insert_into
+from callcontrol.store.tables import idempotency_keys
+from callcontrol.store.values import to_micros
+
+_KEY: Final = (
+    idempotency_keys.c.account_sid == sa.bindparam("_account_sid"),
+    idempotency_keys.c.key == sa.bindparam("_key"),
+)
+_INSERT: Final = insert_into(idempotency_keys, ignore_conflict=True)
+_FIND: Final = Statement(sa.select(idempotency_keys).where(*_KEY))
+_FORGET: Final = Statement(sa.delete(idempotency_keys).where(*_KEY))
+_FORGET_OLD: Final = Statement(
+    sa.delete(idempotency_keys).where(
+        *_KEY, idempotency_keys.c.created_at < sa.bindparam("before", type_=sa.BigInteger)
+    )
+)
+_COMPLETE: Final = Statement(
+    sa.update(idempotency_keys)
+    .where(*_KEY)
+    .values(status=sa.bindparam("status", type_=sa.Integer), body=sa.bindparam("body", type_=sa.LargeBinary))
+)
+
+
+def begin(
+    connection: Connection,
+    key: tuple[str, str],
+    endpoint: str,
+    body_hash: str,
+    *,
+    now: datetime,
+    before: datetime,
+) -> StoredReply | IdempotencyConflict | None:
+    """
+    Claim a key, or say what its first request was answered.
+
+    Args:
+        connection: The transaction's connection.
+        key: The account and the key.
+        endpoint: What was requested; a key stands for one request only.
+        body_hash: A hash of the request's body.
+        now: When the key is claimed.
+        before: A claim older than this counts as absent.
+    """
+    names = {"_account_sid": key[0], "_key": key[1]}
+    _FORGET_OLD.run(connection, {**names, "before": to_micros(before)})
+    claimed = _INSERT.run(
+        connection,
+        {
+            "account_sid": key[0],
+            "key": key[1],
+            "endpoint": endpoint,
+            "body_hash": body_hash,
+            "status": None,
+            "body": None,
+            "created_at": to_micros(now),
+        },
+    )
+    if claimed == 1:
+        return None
+    row = _FIND.first(connection, names)
+    if row is None:
+        return IdempotencyConflict("The key is being released by another request; try again.")
+    if row["endpoint"] != endpoint or row["body_hash"] != body_hash:
+        return IdempotencyConflict("This Idempotency-Key was used for another request; use a new one.")
+    if row["status"] is None:
+        return IdempotencyConflict("The first request with this Idempotency-Key is still running; try later.")
+    return StoredReply(status=row["status"], body=bytes(row["body"]))
+
+
+def complete(connection: Connection, key: tuple[str, str], reply: StoredReply) -> None:
+    """Keep the answer of the request that claimed the key."""
+    _COMPLETE.run(
+        connection, {"_account_sid": key[0], "_key": key[1], "status": reply.status, "body": reply.body}
+    )
+
+
+def release(connection: Connection, key: tuple[str, str]) -> None:
+    """Give the key back: its request did nothing."""
+    _FORGET.run(connection, {"_account_sid": key[0], "_key": key[1]})
+
+
+def purge(connection: Connection, before: datetime) -> int:
+    """Delete claims older than ``before``; how many there were."""
+    gone = connection.execute(
+        sa.delete(idempotency_keys).where(idempotency_keys.c.created_at < to_micros(before))
+    )
+    return gone.rowcount

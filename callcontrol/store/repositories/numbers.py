@@ -1,0 +1,139 @@
+"""Phone numbers and their wiring."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from callcontrol.models import Binding, PhoneNumber
+from callcontrol.store.tables import phone_numbers
+from callcontrol.store.values import pack, to_micros, to_moment, unpack
+
+_LIVE = phone_numbers.c.deleted_at.is_(None)
+
+
+def insert(connection: Connection, number: PhoneNumber, revision: int) -> None:
+    """Write a new number."""
+    connection.execute(
+        sa.insert(phone_numbers).values(
+            phone_number_id=number.phone_number_id,
+            account_sid=number.account_sid,
+            number=number.number,
+            deleted_at=None,
+            created_at=to_micros(number.created_at),
+            **_mutable(number, revision),
+        )
+    )
+
+
+def update(connection: Connection, number: PhoneNumber, revision: int) -> None:
+    """Write the state of a number."""
+    connection.execute(
+        sa.update(phone_numbers)
+        .where(phone_numbers.c.phone_number_id == number.phone_number_id)
+        .values(_mutable(number, revision))
+    )
+
+
+def delete(connection: Connection, phone_number_id: str, now: datetime, revision: int) -> None:
+    """Take a number from its account; the row stays for the call records that name it."""
+    connection.execute(
+        sa.update(phone_numbers)
+        .where(phone_numbers.c.phone_number_id == phone_number_id)
+        .values(deleted_at=to_micros(now), status="released", revision=revision)
+    )
+
+
+def get(connection: Connection, phone_number_id: str, *, lock: bool = False) -> PhoneNumber | None:
+    """A number by its identifier; ``lock`` keeps other writers from it until the transaction ends."""
+    wanted = sa.select(phone_numbers).where(phone_numbers.c.phone_number_id == phone_number_id, _LIVE)
+    row = connection.execute(wanted.with_for_update() if lock else wanted).first()
+    return _number(row) if row is not None else None
+
+
+def by_number(connection: Connection, number: str) -> PhoneNumber | None:
+    """A number by its E.164 form."""
+    row = connection.execute(sa.select(phone_numbers).where(phone_numbers.c.number == number, _LIVE)).first()
+    return _number(row) if row is not None else None
+
+
+def page(
+    connection: Connection,
+    account_sid: str,
+    filters: Mapping[str, str],
+    *,
+    prefix: str | None = None,
+    offset: int,
+    limit: int,
+) -> tuple[list[PhoneNumber], int]:
+    """A stretch of the account's numbers, newest first, and how many there are."""
+    conditions = [phone_numbers.c.account_sid == account_sid, _LIVE]
+    conditions += [phone_numbers.c[name] == value for name, value in filters.items()]
+    if prefix is not None:
+        conditions.append(phone_numbers.c.number.startswith(prefix, autoescape=True))
+    total = connection.scalar(sa.select(sa.func.count()).select_from(phone_numbers).where(*conditions)) or 0
+    rows = connection.execute(
+        sa.select(phone_numbers)
+        .where(*conditions)
+        .order_by(phone_numbers.c.created_at.desc(), phone_numbers.c.phone_number_id)
+        .offset(offset)
+        .limit(limit)
+    )
+    return [_number(row) for row in rows], total
+
+
+def count_on_carrier(connection: Connection, carrier_sid: str) -> int:
+    """How many numbers are on a carrier of the account's own."""
+    return (
+        connection.scalar(
+            sa.select(sa.func.count())
+            .select_from(phone_numbers)
+            .where(phone_numbers.c.carrier_sid == carrier_sid, _LIVE)
+        )
+        or 0
+    )
+
+
+def changed_since(connection: Connection, seen: int) -> Iterator[tuple[PhoneNumber, bool]]:
+    """Numbers changed after a revision, each with whether it still belongs to its account."""
+    for row in connection.execute(sa.select(phone_numbers).where(phone_numbers.c.revision > seen)):
+        yield _number(row), row.deleted_at is None
+
+
+def _mutable(number: PhoneNumber, revision: int) -> dict[str, Any]:
+    return {
+        "friendly_name": number.friendly_name,
+        "status": number.status,
+        "number_type": number.number_type,
+        "voice_enabled": number.voice_enabled,
+        "sms_enabled": number.sms_enabled,
+        "monthly_cost_paise": number.monthly_cost_paise,
+        "carrier_sid": number.carrier_sid,
+        "app_sid": number.app_sid,
+        "registered": number.registered,
+        "binding": pack(number.binding.to_json()) if number.binding else None,
+        "updated_at": to_micros(number.updated_at),
+        "revision": revision,
+    }
+
+
+def _number(row: Row[Any]) -> PhoneNumber:
+    return PhoneNumber(
+        phone_number_id=row.phone_number_id,
+        account_sid=row.account_sid,
+        number=row.number,
+        friendly_name=row.friendly_name,
+        status=row.status,
+        number_type=row.number_type,
+        voice_enabled=bool(row.voice_enabled),
+        sms_enabled=bool(row.sms_enabled),
+        monthly_cost_paise=row.monthly_cost_paise,
+        carrier_sid=row.carrier_sid,
+        app_sid=row.app_sid,
+        registered=bool(row.registered),
+        binding=Binding.from_json(unpack(row.binding)) if row.binding else None,
+        created_at=to_moment(row.created_at),
+        updated_at=to_moment(row.updated_at),
+    )

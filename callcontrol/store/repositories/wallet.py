@@ -1,0 +1,248 @@
+"""
+Wallets, reserves and the ledger.
+
+Three rules keep the money right. The ledger only grows, and a wallet's balance changes by exactly the
+entry that is written with it. Money is taken by one conditional UPDATE, so the check and the taking cannot
+be parted by another writer. A call has one reserve, which is settled once.
+"""
+
+from datetime import datetime
+from typing import Final
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from callcontrol.errors import InsufficientBalance, NotFound
+from callcontrol.models import LedgerEntry, Reserve, Wallet
+from callcontrol.store.statements import Statement, insert_into
+from callcontrol.store.tables import ledger, reserves, wallets
+from callcontrol.store.values import to_micros, to_moment
+
+_AMOUNT: Final = sa.bindparam("amount_paise", type_=sa.BigInteger)
+_NOW: Final = sa.bindparam("now", type_=sa.BigInteger)
+_ACCOUNT: Final = wallets.c.account_sid == sa.bindparam("account_sid")
+_CALL: Final = reserves.c.call_sid == sa.bindparam("call_sid")
+
+_HOLD: Final = Statement(
+    sa.update(wallets)
+    .where(_ACCOUNT, wallets.c.balance_paise - wallets.c.reserved_paise >= _AMOUNT)
+    .values(reserved_paise=wallets.c.reserved_paise + _AMOUNT, updated_at=_NOW)
+)
+_OPEN: Final = insert_into(reserves, ignore_conflict=True)
+# FOR UPDATE has a database with row locks hold the row (SQLite leaves it out: it has one writer anyway), so
+# that what was read is still true when it is acted upon.
+_RESERVE: Final = Statement(sa.select(reserves).where(_CALL).with_for_update())
+_WALLET: Final = Statement(sa.select(wallets).where(_ACCOUNT).with_for_update())
+_RAISE: Final = Statement(sa.update(reserves).where(_CALL).values(amount_paise=_AMOUNT))
+_CLOSE: Final = Statement(
+    sa.delete(reserves).where(_CALL).returning(reserves.c.account_sid, reserves.c.amount_paise)
+)
+_CHARGED: Final = Statement(
+    sa.select(ledger.c.amount_paise).where(ledger.c.call_sid == sa.bindparam("call_sid"))
+)
+_TAKE: Final = Statement(
+    sa.update(wallets)
+    .where(_ACCOUNT)
+    .values(
+        balance_paise=wallets.c.balance_paise - sa.bindparam("charge_paise", type_=sa.BigInteger),
+        reserved_paise=wallets.c.reserved_paise - _AMOUNT,
+        updated_at=_NOW,
+    )
+)
+_ENTER: Final = insert_into(ledger)
+
+
+def create(connection: Connection, account_sid: str, now: datetime) -> None:
+    """An empty wallet for a new account."""
+    connection.execute(
+        sa.insert(wallets).values(
+            account_sid=account_sid, balance_paise=0, reserved_paise=0, updated_at=to_micros(now)
+        )
+    )
+
+
+def get(connection: Connection, account_sid: str) -> Wallet | None:
+    """The wallet of an account."""
+    row = connection.execute(sa.select(wallets).where(wallets.c.account_sid == account_sid)).first()
+    if row is None:
+        return None
+    return Wallet(row.account_sid, row.balance_paise, row.reserved_paise, to_moment(row.updated_at))
+
+
+def top_up(
+    connection: Connection,
+    account_sid: str,
+    amount_paise: int,
+    now: datetime,
+    *,
+    reference: str | None = None,
+    note: str | None = None,
+) -> int:
+    """
+    Add money and return the new balance; a reference that was used before adds nothing.
+
+    Raises:
+        NotFound: There is no such account.
+    """
+    micros = to_micros(now)
+    taken = reference is not None and connection.scalar(
+        sa.select(ledger.c.entry_id).where(
+            ledger.c.account_sid == account_sid, ledger.c.reference == reference
+        )
+    )
+    if not taken:
+        _TAKE.run(
+            connection,
+            {"account_sid": account_sid, "charge_paise": -amount_paise, "amount_paise": 0, "now": micros},
+        )
+    wallet = get(connection, account_sid)
+    if wallet is None:
+        raise NotFound("There is no such account.")
+    if not taken:
+        _enter(connection, account_sid, "top_up", amount_paise, micros, reference=reference, note=note)
+    return wallet.balance_paise
+
+
+def reserve(
+    connection: Connection, account_sid: str, call_sid: str, amount_paise: int, now: datetime
+) -> InsufficientBalance | None:
+    """
+    Hold money for a call, which may be nothing; the refusal is returned, before anything was written.
+
+    A call that has an open reserve keeps it as it is.
+    """
+    micros = to_micros(now)
+    wanted = {
+        "call_sid": call_sid,
+        "account_sid": account_sid,
+        "amount_paise": amount_paise,
+        "created_at": micros,
+        "now": micros,
+    }
+    if amount_paise and _HOLD.run(connection, wanted) != 1:
+        # Nothing was taken; a call that has its reserve already needs nothing either.
+        held = _RESERVE.first(connection, {"call_sid": call_sid})
+        return short_of(amount_paise) if held is None else None
+    if _OPEN.run(connection, wanted) != 1 and amount_paise:
+        _TAKE.run(connection, {**wanted, "charge_paise": 0})
+    return None
+
+
+def extend(
+    connection: Connection, call_sid: str, total_paise: int, now: datetime
+) -> InsufficientBalance | NotFound | None:
+    """Raise a reserve to a total; the refusal is returned, before anything was written."""
+    held = _RESERVE.first(connection, {"call_sid": call_sid})
+    if held is None:
+        return NotFound("The call has no open reserve; reserve before extending.")
+    more_paise = total_paise - held["amount_paise"]
+    if more_paise <= 0:
+        return None
+    taken = {"account_sid": held["account_sid"], "amount_paise": more_paise, "now": to_micros(now)}
+    if _HOLD.run(connection, taken) != 1:
+        return short_of(more_paise)
+    _RAISE.run(connection, {"call_sid": call_sid, "amount_paise": total_paise})
+    return None
+
+
+def settle(connection: Connection, call_sid: str, charge_paise: int, now: datetime) -> int:
+    """
+    Charge a call, release what is left of its reserve, and return what was charged.
+
+    What closes the reserve also charges, so a call can be charged once: without an open reserve nothing
+    is taken, and what the call was charged before is returned.
+    """
+    held = _CLOSE.first(connection, {"call_sid": call_sid})
+    if held is None:
+        entry = _CHARGED.first(connection, {"call_sid": call_sid})
+        return 0 if entry is None else -int(entry["amount_paise"])
+    account_sid, held_paise = held["account_sid"], held["amount_paise"]
+    if charge_paise > held_paise:
+        charge_paise = min(charge_paise, held_paise + _available(connection, account_sid))
+    micros = to_micros(now)
+    taken = {"charge_paise": charge_paise, "amount_paise": held_paise, "now": micros}
+    _TAKE.run(connection, {"account_sid": account_sid, **taken})
+    if charge_paise:
+        _enter(connection, account_sid, "charge", -charge_paise, micros, call_sid=call_sid)
+    return charge_paise
+
+
+def _available(connection: Connection, account_sid: str) -> int:
+    wallet = _WALLET.first(connection, {"account_sid": account_sid})
+    return 0 if wallet is None else int(wallet["balance_paise"] - wallet["reserved_paise"])
+
+
+def open_reserves(connection: Connection) -> list[Reserve]:
+    """Reserves that no settlement has closed, oldest first."""
+    rows = connection.execute(sa.select(reserves).order_by(reserves.c.created_at))
+    return [
+        Reserve(row.call_sid, row.account_sid, row.amount_paise, to_moment(row.created_at)) for row in rows
+    ]
+
+
+def entries(
+    connection: Connection, account_sid: str, *, offset: int, limit: int
+) -> tuple[list[LedgerEntry], int]:
+    """A stretch of the account's ledger, newest first, and its length."""
+    mine = ledger.c.account_sid == account_sid
+    total = connection.scalar(sa.select(sa.func.count()).select_from(ledger).where(mine)) or 0
+    rows = connection.execute(
+        sa.select(ledger).where(mine).order_by(ledger.c.entry_id.desc()).offset(offset).limit(limit)
+    )
+    return [
+        LedgerEntry(
+            entry_id=row.entry_id,
+            account_sid=row.account_sid,
+            kind=row.kind,
+            amount_paise=row.amount_paise,
+            created_at=to_moment(row.created_at),
+            call_sid=row.call_sid,
+            reference=row.reference,
+            note=row.note,
+        )
+        for row in rows
+    ], total
+
+
+def ledger_sum(connection: Connection, account_sid: str) -> int:
+    """The sum of the account's ledger, which its balance must equal."""
+    return int(
+        connection.scalar(
+            sa.select(sa.func.coalesce(sa.func.sum(ledger.c.amount_paise), 0)).where(
+                ledger.c.account_sid == account_sid
+            )
+        )
+        or 0
+    )
+
+
+def short_of(amount_paise: int) -> InsufficientBalance:
+    """The refusal for a wallet that cannot cover an amount."""
+    return InsufficientBalance(
+        f"The wallet cannot cover {amount_paise / 100:.2f} INR more; top it up and try again."
+    )
+
+
+def _enter(
+    connection: Connection,
+    account_sid: str,
+    kind: str,
+    amount_paise: int,
+    micros: int,
+    *,
+    call_sid: str | None = None,
+    reference: str | None = None,
+    note: str | None = None,
+) -> None:
+    _ENTER.run(
+        connection,
+        {
+            "account_sid": account_sid,
+            "kind": kind,
+            "amount_paise": amount_paise,
+            "call_sid": call_sid,
+            "reference": reference,
+            "note": note,
+            "created_at": micros,
+        },
+    )

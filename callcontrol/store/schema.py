@@ -1,0 +1,53 @@
+"""Bring a database's schema up to date, or back; over a connection passed in, inside its transaction."""
+
+from pathlib import Path
+from typing import Final, Literal
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+HEAD: Final = "0001"
+"""The newest revision; a test compares it with the migration scripts."""
+
+# Any number will do; it has to be the same in every process that migrates the database.
+_LOCK: Final = 0x7472_6B6C
+
+
+def upgrade(connection: Connection, revision: str = "head") -> None:
+    """Run the migrations that are missing; at once when there are none."""
+    _exclude_others(connection)
+    if revision == "head" and current(connection) == HEAD:
+        return
+    _alembic(connection, "upgrade", revision)
+
+
+def downgrade(connection: Connection, revision: str) -> None:
+    """Undo migrations down to a revision; ``base`` leaves an empty database."""
+    _exclude_others(connection)
+    _alembic(connection, "downgrade", revision)
+
+
+def current(connection: Connection) -> str | None:
+    """The revision of the database, None for an empty one."""
+    if not sa.inspect(connection).has_table("alembic_version"):
+        return None
+    version: str | None = connection.scalar(sa.text("SELECT version_num FROM alembic_version"))
+    return version
+
+
+def _exclude_others(connection: Connection) -> None:
+    # SQLite's write transaction excludes other writers from its BEGIN on.
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+
+
+def _alembic(connection: Connection, action: Literal["upgrade", "downgrade"], revision: str) -> None:
+    # Imported here because importing alembic takes longer than a start that has nothing to migrate.
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.attributes["connection"] = connection
+    run = command.upgrade if action == "upgrade" else command.downgrade
+    run(config, revision)

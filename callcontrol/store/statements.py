@@ -1,0 +1,100 @@
+"""Statements that are compiled once, for the rows that every call writes."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Dialect
+from sqlalchemy.engine.interfaces import DBAPICursor
+from sqlalchemy.sql.compiler import SQLCompiler
+
+Values = Mapping[str, Any]
+_Compiled = tuple[str, tuple[str, ...], dict[str, Any]]
+
+
+class Statement:
+    """
+    A statement compiled once per dialect and then handed to the driver as text.
+
+    SQLAlchemy Core takes several times as long to execute a small statement as SQLite does, and these are
+    executed for every call. So nothing is converted on the way: values must be text, integers, booleans or
+    bytes, which is what the tables are made of, and rows come back as plain mappings. Every execution
+    gives a value to each named bind parameter; constants of the clause are filled in.
+    """
+
+    def __init__(self, clause: sa.Executable, *, suffix: str = "") -> None:
+        self._clause = clause
+        self._suffix = suffix
+        self._compiled: dict[str, _Compiled] = {}
+
+    def run(self, connection: Connection, values: Values) -> int:
+        """Execute with one set of values and return how many rows were changed."""
+        text, order, constants = self._for(connection.dialect)
+        if constants:
+            values = {**constants, **values}
+        cursor = _cursor(connection)
+        cursor.execute(text, tuple([values[name] for name in order]))
+        count: int = cursor.rowcount
+        cursor.close()
+        return count
+
+    def first(self, connection: Connection, values: Values) -> dict[str, Any] | None:
+        """Execute with one set of values and return the first row."""
+        text, order, constants = self._for(connection.dialect)
+        if constants:
+            values = {**constants, **values}
+        cursor = _cursor(connection)
+        cursor.execute(text, tuple([values[name] for name in order]))
+        row = cursor.fetchone()
+        names = cursor.description
+        cursor.close()
+        return None if row is None else {name[0]: value for name, value in zip(names, row, strict=True)}
+
+    def many(self, connection: Connection, rows: Sequence[Values]) -> None:
+        """Execute once for each set of values, in one call of the driver."""
+        if not rows:
+            return
+        text, order, constants = self._for(connection.dialect)
+        if constants:
+            rows = [{**constants, **row} for row in rows]
+        cursor = _cursor(connection)
+        cursor.executemany(text, [tuple([row[name] for name in order]) for row in rows])
+        cursor.close()
+
+    def _for(self, dialect: Dialect) -> _Compiled:
+        found = self._compiled.get(dialect.driver)
+        if found is None:
+            compiled = self._clause.compile(dialect=dialect)  # type: ignore[attr-defined]
+            assert isinstance(compiled, SQLCompiler)
+            constants = {name: value for name, value in compiled.params.items() if value is not None}
+            found = (compiled.string + self._suffix, tuple(compiled.positiontup or ()), constants)
+            self._compiled[dialect.driver] = found
+        return found
+
+
+def _cursor(connection: Connection) -> DBAPICursor:
+    # The driver's own cursor: SQLite's directly, asyncpg's behind SQLAlchemy's synchronous face of it.
+    return connection.connection.cursor()
+
+
+def insert_into(table: sa.Table, *, ignore_conflict: bool = False) -> Statement:
+    """
+    An INSERT of every column but a key that the database numbers itself.
+
+    With ``ignore_conflict`` a row that is there already stays as it is, which makes a repeat harmless when
+    the answer to a first commit was lost on the way.
+    """
+    numbered = table.autoincrement_column
+    names = [column.name for column in table.c if column is not numbered]
+    clause = sa.insert(table).values({name: sa.bindparam(name) for name in names})
+    # Both databases spell it so; SQLAlchemy knows it only per dialect, which is not known here yet.
+    return Statement(clause, suffix=" ON CONFLICT DO NOTHING" if ignore_conflict else "")
+
+
+def update_columns(table: sa.Table, key: sa.Column[Any], names: Iterable[str]) -> Statement:
+    """An UPDATE of the named columns of the row whose key is given under the key's own name."""
+    return Statement(
+        sa.update(table)
+        .where(key == sa.bindparam(f"_{key.name}"))
+        .values({name: sa.bindparam(name) for name in names})
+    )

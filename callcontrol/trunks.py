@@ -1,0 +1,127 @@
+"""Carriers and gateways: which of their fields make sense."""
+
+import re
+from dataclasses import fields
+from ipaddress import IPv4Address
+from typing import Any, Final
+
+from callcontrol.directory import plain_address
+from callcontrol.errors import FieldError, ValidationFailed
+from callcontrol.models import Carrier, Gateway
+
+PROTOCOLS: Final = ("udp", "tcp", "tls", "tls/srtp")
+TRUNK_TYPES: Final = ("static_ip", "auth", "reg")
+DTMF_TYPES: Final = ("rfc2833", "info", "tones")
+SRTP_MODES: Final = ("off", "sdes", "require")
+CODECS: Final = ("PCMU", "PCMA")
+REGISTER_TRANSPORTS: Final = ("udp", "tcp", "tls")
+TLS_PORT: Final = 5061
+
+_MAX_TEXT_CHARACTERS: Final = 255
+_HOST_NAME: Final = re.compile(
+    r"(?=.{1,253}\Z)(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*\.?", re.ASCII
+)
+_PREFIX: Final = re.compile(r"\+[1-9][0-9]{0,14}", re.ASCII)
+_CHOICES: Final = {
+    "trunk_type": TRUNK_TYPES,
+    "dtmf_type": DTMF_TYPES,
+    "srtp": SRTP_MODES,
+}
+
+
+def check_carrier(carrier: Carrier) -> None:
+    """
+    Refuse a carrier whose fields make no sense.
+
+    Raises:
+        ValidationFailed: With every wrong field.
+    """
+    errors = _text_errors(carrier) + _list_errors(carrier)
+    if not carrier.name.strip():
+        errors.append(FieldError("name", "must not be empty"))
+    for name, choices in _CHOICES.items():
+        if getattr(carrier, name) not in choices:
+            errors.append(FieldError(name, f"must be one of {', '.join(choices)}"))
+    if carrier.register_transport not in (None, *REGISTER_TRANSPORTS):
+        errors.append(FieldError("register_transport", f"must be one of {', '.join(REGISTER_TRANSPORTS)}"))
+    for name in ("max_concurrent_calls", "max_cps"):
+        if not _is_none_or_within(getattr(carrier, name), 1, 100_000):
+            errors.append(FieldError(name, "must be 1 to 100000"))
+    if carrier.trunk_type != "static_ip" and not (carrier.register_username and carrier.register_password):
+        message = f"is needed with register_password when trunk_type is {carrier.trunk_type}"
+        errors.append(FieldError("register_username", message))
+    if errors:
+        raise ValidationFailed(errors)
+
+
+def _list_errors(carrier: Carrier) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if not carrier.codecs or any(codec not in CODECS for codec in carrier.codecs):
+        errors.append(FieldError("codecs", f"must be some of {', '.join(CODECS)}"))
+    if any(not _PREFIX.fullmatch(prefix) for prefix in carrier.prefixes):
+        errors.append(FieldError("prefixes", "must be beginnings of numbers in E.164, such as +9180"))
+    return errors
+
+
+def _text_errors(carrier: Carrier) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for item in fields(Carrier):
+        value: Any = getattr(carrier, item.name)
+        if not isinstance(value, str):
+            continue
+        if len(value) > _MAX_TEXT_CHARACTERS:
+            errors.append(FieldError(item.name, f"must have at most {_MAX_TEXT_CHARACTERS} characters"))
+        elif any(character < " " or character == "\x7f" for character in value):
+            # These values end up in SIP headers, where a line break would begin another one.
+            errors.append(FieldError(item.name, "must not contain control characters"))
+    return errors
+
+
+def check_gateway(gateway: Gateway) -> None:
+    """
+    Refuse a gateway whose fields make no sense.
+
+    Raises:
+        ValidationFailed: With every wrong field.
+    """
+    errors: list[FieldError] = []
+    address = plain_address(gateway.host)
+    if address is None and not is_host_name(gateway.host):
+        errors.append(FieldError("host", "must be an IP address or a host name"))
+    elif address is not None and (address.is_multicast or address.is_unspecified):
+        errors.append(FieldError("host", "must be the address of one host"))
+    if not 1 <= gateway.port <= 65535:
+        errors.append(FieldError("port", "must be 1 to 65535"))
+    if gateway.protocol not in PROTOCOLS:
+        errors.append(FieldError("protocol", f"must be one of {', '.join(PROTOCOLS)}"))
+    errors += _netmask_errors(gateway, isinstance(address, IPv4Address))
+    if not 0 <= gateway.priority <= 65535:
+        errors.append(FieldError("priority", "must be 0 to 65535"))
+    if not 0 <= gateway.weight <= 65535:
+        errors.append(FieldError("weight", "must be 0 to 65535"))
+    if errors:
+        raise ValidationFailed(errors)
+
+
+def _netmask_errors(gateway: Gateway, numbered: bool) -> list[FieldError]:
+    if not 8 <= gateway.netmask <= 32:
+        return [FieldError("netmask", "must be 8 to 32")]
+    if gateway.netmask == 32:
+        return []
+    if not numbered:
+        return [FieldError("netmask", "must be 32 unless host is an IPv4 address")]
+    if gateway.outbound:
+        return [FieldError("netmask", "must be 32 for an outbound gateway: calls are sent to one host")]
+    return []
+
+
+def is_host_name(text: str) -> bool:
+    """Whether a text is a host name; digits and dots alone are a misspelt address, not a name."""
+    if _HOST_NAME.fullmatch(text) is None:
+        return False
+    last = text.rstrip(".").rpartition(".")[2]
+    return not last.isdigit() and not last.lower().startswith("0x")
+
+
+def _is_none_or_within(value: int | None, low: int, high: int) -> bool:
+    return value is None or low <= value <= high

@@ -1,0 +1,88 @@
+"""Targets of session descriptions: reading, and answering what was read."""
+
+from __future__ import annotations
+
+from fuzz.harness import Target
+from media.sdp import (
+    LocalMedia,
+    NegotiationError,
+    SdpError,
+    SessionDescription,
+    accept_answer,
+    answer_offer,
+    make_offer,
+)
+
+LOCAL = LocalMedia("192.0.2.10", 20_000, session_id=1)
+
+SEEDS = [
+    b"v=0\r\no=- 1 1 IN IP4 192.0.2.1\r\ns=-\r\nc=IN IP4 192.0.2.1\r\nt=0 0\r\n"
+    b"m=audio 4000 RTP/AVP 0 8 101\r\na=rtpmap:101 telephone-event/8000\r\na=fmtp:101 0-15\r\n"
+    b"a=ptime:20\r\na=maxptime:60\r\na=sendrecv\r\n",
+    b"v=0\no=x 1 1 IN IP6 ::1\ns=-\nt=0 0\nm=audio 0 RTP/AVP 0\nm=audio 4 RTP/AVPF 96\nc=IN IP4 0.0.0.0\n"
+    b"a=rtpmap:96 PCMA/8000/1\na=sendonly\nm=video 6/2 RTP/SAVP 31\nm=application 8 UDP/BFCP *\n",
+    make_offer(LOCAL).to_bytes(),
+]
+
+WORDS = [
+    *(
+        b"v=0",
+        b"o=- 1 1 IN IP4 ",
+        b"s=-",
+        b"c=IN IP4 192.0.2.1",
+        b"t=0 0",
+        b"b=AS:64",
+        b"m=audio 4000 RTP/AVP 0",
+    ),
+    *(
+        b"a=rtpmap:",
+        b"a=fmtp:",
+        b"a=ptime:",
+        b"a=inactive",
+        b"telephone-event/8000",
+        b"PCMU/8000",
+        b"0-15,66",
+    ),
+    *(b"IN IP6 ::", b"0.0.0.0", b"224.2.1.1/127", b"fe80::1%1", b"RTP/SAVP", b" 127", b" 256"),
+]
+
+
+def check_session(data: bytes) -> str:
+    """What is read is written so that it reads the same."""
+    session = SessionDescription.parse(data)
+    wire = session.to_bytes()
+    again = SessionDescription.parse(wire)
+    assert again == session
+    assert again.to_bytes() == wire
+    for media in session.media:
+        codecs = media.codecs()
+        assert all(0 <= codec.payload_type <= 127 for codec in codecs)
+        assert media.ptime_ms is None or media.ptime_ms > 0
+    return f"{len(session.media)} {[len(media.codecs()) for media in session.media]}"
+
+
+def check_negotiation(data: bytes) -> str:
+    """Any offer is answered section by section, or refused; any answer is taken or refused."""
+    session = SessionDescription.parse(data)
+    offer = make_offer(LOCAL)
+    taken: str
+    try:
+        taken = accept_answer(offer, session).remote.direction
+    except NegotiationError as error:
+        taken = error.warning
+    negotiated = answer_offer(session, LOCAL)
+    answer = negotiated.answer
+    assert answer is not None
+    assert SessionDescription.parse(answer.to_bytes()) == answer
+    assert [media.kind for media in answer.media] == [media.kind for media in session.media]
+    assert sum(media.port != 0 for media in answer.media) == 1
+    assert negotiated.codec in LOCAL.codecs
+    assert negotiated.remote.ptime_ms in range(10, 61)
+    assert negotiated.remote.port > 0
+    return f"{taken} {negotiated.remote.direction} {negotiated.remote.dtmf_payload_type is not None}"
+
+
+TARGETS = [
+    Target("sdp", check_session, (SdpError,), SEEDS, WORDS),
+    Target("sdp-negotiation", check_negotiation, (SdpError, NegotiationError), SEEDS, WORDS),
+]

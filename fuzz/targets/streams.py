@@ -1,0 +1,119 @@
+"""Targets of agent streams and stored audio: frames of an agent, stream URLs, WAV files."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import urlsplit
+
+from fuzz.harness import Target
+from media.audio import Clip, WavError, read_wav, write_wav
+from media.streams import CommandError, ExotelDialect, StreamSetup, StreamSetupError, choose_stream
+
+SETUP = StreamSetup(
+    url="ws://127.0.0.1/",
+    stream_sid="s",
+    call_sid="c",
+    account_sid="a",
+    from_="+919876543210",
+    to="+918047491899",
+)
+
+FRAMES = [
+    b'{"event":"media","stream_sid":"s","media":{"payload":"AAAAAAAA"}}',
+    b'{"event": "media", "media": {"payload": "AQIDBA=="}}',
+    b'{"event":"mark","stream_sid":"s","mark":{"name":"greeting"}}',
+    b'{"event":"clear"}',
+    b'{"event":"dtmf","dtmf":{"digits":"12w3#","duration_ms":160,"gap_ms":80}}',
+    b'{"event":"sendDTMF","dtmf":"123#"}',
+    b'{"event":"hangup","hangup":{"drain":true,"reason":"completed"}}',
+    b'{"event":"stop"}',
+    b'{"event":"transfer","transfer":{"to":"+919812345678","mode":"refer","timeout":30,"headers":{"X-A":"b"}}}',
+    b'{"event":"hold","hold":{"active":true}}',
+    b'{"event":"mute","mute":{"active":false}}',
+    b'{"event":"record","record":{"action":"pause"}}',
+]
+
+FRAME_WORDS = [
+    *(
+        b'"event":',
+        b'"media":{',
+        b'"payload":"',
+        b"AAAA",
+        b"=",
+        b'"}}',
+        b"null",
+        b"true",
+        b"1e999",
+        b"-0",
+        b"NaN",
+    ),
+    *(b"\\u0041", b"\\ud800", b"[[[[", b'{"a":', b'"media"', b'"mark"', b'"clear"', b'"to":"sip:'),
+]
+
+URLS = [
+    b"wss://bot.example.com/ws?customer=42&sample-rate=16000",
+    b"ws://user:pass@127.0.0.1:8080/a;v=1?stream_protocol=exotel&stream_encoding=l16",
+    b"wss://[2001:db8::1]:443/?a=%20&b",
+]
+
+
+def check_frame(data: bytes) -> str:
+    """A reader that has learnt the sender's envelope reads what a fresh one reads."""
+    outcome = _decoded(ExotelDialect(SETUP), data)
+    for lesson in FRAMES[:2]:
+        taught = ExotelDialect(SETUP)
+        taught.decode(lesson)
+        assert _decoded(taught, data) == outcome
+    return outcome.partition("(")[0].partition(":")[0]
+
+
+def _decoded(dialect: ExotelDialect, data: bytes) -> str:
+    try:
+        command = dialect.decode(data)
+    except CommandError as error:
+        written = json.loads(dialect.error(error.code, error.message, error.ref))
+        assert written["event"] == "error"
+        return f"{error.code}: {error.message} {error.ref}"
+    if isinstance(command, bytes):
+        assert len(command) % 2 == 0
+        return f"audio ({command.hex()})"
+    return repr(command)
+
+
+def check_url(data: bytes) -> str:
+    """A URL that is chosen can be dialled as it is."""
+    choice = choose_stream(data.decode("latin-1"))
+    parts = urlsplit(choice.url)
+    assert parts.hostname and parts.scheme.lower() in ("ws", "wss")
+    assert "@" not in parts.netloc and "#" not in choice.url
+    assert choice.url.isascii() and choice.url.isprintable()
+    assert choose_stream(choice.url).url == choice.url
+    return f"{choice.tls} {choice.auth is not None} {choice.sample_rate}"
+
+
+def check_wav(data: bytes) -> str:
+    """What is read is whole frames, and is written so that it reads the same."""
+    clip = read_wav(data)
+    assert len(clip.pcm) % (2 * clip.channels) == 0
+    assert read_wav(write_wav(clip)) == clip
+    assert clip.to_8k_mono().sample_rate == 8000
+    return f"{clip.sample_rate} {clip.channels} {bool(clip.pcm)}"
+
+
+TARGETS = [
+    Target("agent-frame", check_frame, (), FRAMES, FRAME_WORDS),
+    Target(
+        "stream-url",
+        check_url,
+        (StreamSetupError,),
+        URLS,
+        [b"ws://", b"wss://", b"@", b":0", b"//", b"sample-rate=", b"stream_events=x", b"#", b"[", b"]"],
+    ),
+    Target(
+        "wav",
+        check_wav,
+        (WavError,),
+        [write_wav(Clip(bytes(range(64)))), write_wav(Clip(bytes(64), 16_000, 2))],
+        [b"RIFF", b"WAVE", b"fmt ", b"data", b"LIST", b"\6\0", b"\7\0", b"\xfe\xff", b"\x10\0\0\0"],
+    ),
+]

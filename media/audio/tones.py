@@ -1,0 +1,92 @@
+"""Making tones, and finding them again."""
+
+from __future__ import annotations
+
+import math
+import sys
+from array import array
+from collections.abc import Sequence
+
+__all__ = ["RINGBACK_INDIA", "level_dbfs", "silence", "tone", "tone_level_dbfs", "tones"]
+
+# Cadence of the ringing tone in India: 400 Hz, 0.4 s on, 0.2 off, 0.4 on, 2 off (ITU-T E.180 supplement 2).
+RINGBACK_INDIA: tuple[tuple[float, int], ...] = ((400.0, 400), (0.0, 200), (400.0, 400), (0.0, 2000))
+
+# Ramp at both ends of a tone; a hard edge is heard as a click.
+_RAMP_MS = 5
+_FULL_SCALE = 32_767
+
+
+def silence(duration_ms: int, sample_rate: int = 8000) -> bytes:
+    """16-bit samples of nothing."""
+    return bytes(2 * (sample_rate * duration_ms // 1000))
+
+
+def tone(freq_hz: float, duration_ms: int, level_dbfs: float = -10.0, sample_rate: int = 8000) -> bytes:
+    """
+    16-bit little-endian samples of a sine.
+
+    `level_dbfs` is that of the peak, 0 being full scale.
+    """
+    count = sample_rate * duration_ms // 1000
+    ramp = min(sample_rate * _RAMP_MS // 1000, count // 2)
+    amplitude = _FULL_SCALE * 10.0 ** (min(level_dbfs, 0.0) / 20.0)
+    step = 2.0 * math.pi * freq_hz / sample_rate
+    samples = array("h", (round(amplitude * math.sin(step * index)) for index in range(count)))
+    for index in range(ramp):
+        gain = index / ramp
+        samples[index] = round(samples[index] * gain)
+        samples[-1 - index] = round(samples[-1 - index] * gain)
+    return _little_endian(samples)
+
+
+def tones(cadence: Sequence[tuple[float, int]], level_dbfs: float = -10.0, sample_rate: int = 8000) -> bytes:
+    """Tones one after the other, each a frequency and a duration in ms; frequency 0 is a pause."""
+    return b"".join(
+        tone(freq_hz, duration_ms, level_dbfs, sample_rate) if freq_hz else silence(duration_ms, sample_rate)
+        for freq_hz, duration_ms in cadence
+    )
+
+
+def level_dbfs(pcm: bytes) -> float:
+    """Level of 16-bit samples (root of the mean square), 0 being a full-scale square; -120 for silence."""
+    samples = _samples(pcm)
+    if not samples:
+        return -120.0
+    power = sum(sample * sample for sample in samples) / len(samples)
+    return _decibels(math.sqrt(power))
+
+
+def tone_level_dbfs(pcm: bytes, freq_hz: float, sample_rate: int = 8000) -> float:
+    """
+    Peak level of one frequency within 16-bit samples; -120 if there is none of it.
+
+    Measured by Goertzel's algorithm over all samples, so frequencies nearer than the inverse of the
+    duration are not told apart.
+    """
+    samples = _samples(pcm)
+    if not samples:
+        return -120.0
+    coefficient = 2.0 * math.cos(2.0 * math.pi * freq_hz / sample_rate)
+    last = before = 0.0
+    for sample in samples:
+        last, before = sample + coefficient * last - before, last
+    power = last * last + before * before - coefficient * last * before
+    return _decibels(2.0 * math.sqrt(max(power, 0.0)) / len(samples))
+
+
+def _decibels(amplitude: float) -> float:
+    return max(-120.0, 20.0 * math.log10(amplitude / _FULL_SCALE)) if amplitude > 0 else -120.0
+
+
+def _samples(pcm: bytes) -> array[int]:
+    samples = array("h", pcm[: len(pcm) // 2 * 2])
+    if sys.byteorder == "big":
+        samples.byteswap()
+    return samples
+
+
+def _little_endian(samples: array[int]) -> bytes:
+    if sys.byteorder == "big":
+        samples.byteswap()
+    return samples.tobytes()

@@ -1,0 +1,427 @@
+"""Transports, transactions and timers of one user agent: messages in and out, matched and repeated."""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from sip.aio.transport import Address, Clock, Flow, Handle, Transport
+from sip.effects import Arm, CancelInvite, Deliver, Effect, Fail, Failure, Purpose, Send
+from sip.errors import ParseError
+from sip.message import Request, Response, serialise
+from sip.parser import Limits, parse_message
+from sip.timers import Timer, TimerOwner, TimerQueue, Timers
+from sip.transactions.invite_client import Event as InviteClientEvent
+from sip.transactions.invite_client import InviteClientTransaction
+from sip.transactions.invite_server import InviteServerTransaction
+from sip.transactions.non_invite_client import NonInviteClientTransaction
+from sip.transactions.non_invite_server import NonInviteServerTransaction
+from sip.transactions.requests import make_cancel
+from sip.transactions.table import MAGIC_COOKIE, Key, TransactionTable, server_key
+
+__all__ = ["ClientRun", "Endpoint", "EndpointUser", "RequestUser", "ServerRun", "TraceRecord"]
+
+logger = logging.getLogger(__name__)
+
+WAKE_SPACING_S = 0.005
+"""Timers that are due within this time of each other share one wake-up."""
+SIP_PORT = 5060
+
+
+@dataclass(slots=True)
+class TraceRecord:
+    """One message on the wire; `at` is monotonic, `peer` is `host:port`."""
+
+    at: float
+    direction: str
+    transport: str
+    peer: str
+    message: bytes
+    call_id: str
+
+
+class RequestUser(Protocol):
+    """Whoever started a client transaction."""
+
+    def on_response(self, run: "ClientRun", response: Response) -> None:
+        """Take a response."""
+
+    def on_failure(self, run: "ClientRun", failure: Failure) -> None:
+        """Take the news that there will be none."""
+
+
+class EndpointUser(Protocol):
+    """The layer above: decides about requests that belong to no transaction."""
+
+    def on_request(self, request: Request, flow: Flow, key: Key) -> None:
+        """Take a request that is not a repetition."""
+
+    def on_ack(self, request: Request) -> None:
+        """Take the ACK of a 2xx."""
+
+    def on_stray_answer(self, response: Response, flow: Flow) -> None:
+        """Take a 2xx to an INVITE whose transaction is gone."""
+
+
+class _Run:
+    """A transaction at work: its machine, its way to the peer and its running timers."""
+
+    __slots__ = ("call_id", "endpoint", "flow", "key", "timers")
+
+    def __init__(self, endpoint: "Endpoint", flow: Flow, key: Key, call_id: str) -> None:
+        self.endpoint = endpoint
+        self.flow = flow
+        self.key = key
+        self.call_id = call_id
+        self.timers: list[Timer] = []
+
+    def end(self) -> None:
+        """Forget the running timers."""
+        endpoint = self.endpoint
+        for timer in self.timers:
+            endpoint.disarm(timer)
+        self.timers.clear()
+
+
+class ClientRun(_Run):
+    """A request of ours at work."""
+
+    __slots__ = ("machine", "purpose", "user")
+
+    def __init__(
+        self,
+        endpoint: "Endpoint",
+        flow: Flow,
+        machine: InviteClientTransaction | NonInviteClientTransaction,
+        user: RequestUser,
+        purpose: Purpose,
+    ) -> None:
+        super().__init__(endpoint, flow, (), machine.request.headers.get("Call-ID") or "")
+        self.machine = machine
+        self.user = user
+        self.purpose = purpose
+
+    def on_timer(self, event: int) -> None:
+        """Feed a timer event to the machine."""
+        self.perform(self.machine.handle(event))
+
+    def on_flow_broken(self) -> None:
+        """Feed the loss of the connection to the machine."""
+        self.perform(self.machine.fail_transport())
+
+    def perform(self, effects: Sequence[Effect]) -> None:
+        """Do what the machine asks."""
+        endpoint = self.endpoint
+        for effect in effects:
+            if isinstance(effect, Send):
+                endpoint.send(effect.data, self.flow, self.call_id, self)
+            elif isinstance(effect, Arm):
+                self.timers.append(endpoint.arm(effect.delay_s, self, effect.event))
+            elif isinstance(effect, Deliver):
+                assert isinstance(effect.message, Response)
+                self.user.on_response(self, effect.message)
+            elif isinstance(effect, Fail):
+                self.user.on_failure(self, effect.failure)
+            else:
+                endpoint.end_client(self)
+
+
+class ServerRun(_Run):
+    """
+    A request of a peer at work.
+
+    `user` is whoever answers it, `on_end` is called when it is forgotten. `sent_by` is where a response
+    goes when the connection the request came by is gone (RFC 3261 18.2.2).
+    """
+
+    __slots__ = ("machine", "on_end", "sent_by", "user")
+
+    def __init__(
+        self,
+        endpoint: "Endpoint",
+        flow: Flow,
+        key: Key,
+        call_id: str,
+        machine: InviteServerTransaction | NonInviteServerTransaction,
+        sent_by: Address,
+    ) -> None:
+        super().__init__(endpoint, flow, key, call_id)
+        self.machine = machine
+        self.sent_by = sent_by
+        self.user: object = None
+        self.on_end: Callable[[], None] | None = None
+
+    def respond(self, response: Response) -> None:
+        """Send a response."""
+        self.perform(self.machine.respond(response))
+
+    def _reconnect(self) -> None:
+        flow = self.endpoint.flow_to(self.flow.transport.name, self.sent_by, self.flow.transport)
+        if flow is not None:
+            self.flow = flow
+
+    def on_timer(self, event: int) -> None:
+        """Feed a timer event to the machine."""
+        self.perform(self.machine.handle(event))
+
+    def on_flow_broken(self) -> None:
+        """Feed the loss of the connection to the machine."""
+        self.perform(self.machine.fail_transport())
+
+    def perform(self, effects: Sequence[Effect]) -> None:
+        """Do what the machine asks."""
+        endpoint = self.endpoint
+        for effect in effects:
+            if isinstance(effect, Send):
+                if self.flow.closed:
+                    self._reconnect()
+                endpoint.send(effect.data, self.flow, self.call_id, self)
+            elif isinstance(effect, Arm):
+                self.timers.append(endpoint.arm(effect.delay_s, self, effect.event))
+            elif isinstance(effect, Deliver):
+                assert isinstance(effect.message, Request)
+                endpoint.user.on_ack(effect.message)
+            else:
+                endpoint.end_server(self)
+
+
+class Endpoint:
+    """Moves messages between transports, transactions and the user agent above."""
+
+    def __init__(
+        self,
+        user: EndpointUser,
+        clock: Clock,
+        timers: Timers,
+        limits: Limits,
+        token: Callable[[], str],
+        trace: Callable[[TraceRecord], None] | None,
+    ) -> None:
+        self.user = user
+        self.clock = clock
+        self.timers = timers
+        self.transports: list[Transport] = []
+        self._limits = limits
+        self._token = token
+        self._trace = trace
+        self._table: TransactionTable[ClientRun | ServerRun] = TransactionTable()
+        self._queue = TimerQueue()
+        self._alarm: Handle | None = None
+        self._alarm_at = 0.0
+
+    @property
+    def transaction_count(self) -> int:
+        """Transactions at work, those that only absorb repetitions included."""
+        return len(self._table)
+
+    @property
+    def timer_count(self) -> int:
+        """Timers that are running."""
+        return len(self._queue)
+
+    # Timers.
+
+    def arm(self, delay_s: float, owner: TimerOwner, event: int) -> Timer:
+        """Arm a timer."""
+        now = self.clock.time()
+        timer = self._queue.arm(now, delay_s, owner, event)
+        if self._alarm is None or timer.due_s < self._alarm_at:
+            self._set_alarm(timer.due_s)
+        return timer
+
+    def disarm(self, timer: Timer) -> None:
+        """Take a timer back."""
+        self._queue.disarm(timer)
+
+    def _set_alarm(self, due_s: float) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm_at = due_s
+        self._alarm = self.clock.call_at(due_s, self._wake)
+
+    def _wake(self) -> None:
+        self._alarm = None
+        now = self.clock.time()
+        next_s = self._queue.run(now)
+        if next_s is not None and (self._alarm is None or next_s < self._alarm_at):
+            self._set_alarm(max(next_s, now + WAKE_SPACING_S))
+
+    def close(self) -> None:
+        """Forget everything and free the addresses."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        self._queue = TimerQueue()
+        self._table = TransactionTable()
+        for transport in self.transports:
+            transport.close()
+
+    # Receiving.
+
+    def receive(self, data: bytes, flow: Flow) -> None:
+        """Take one message from a transport."""
+        if data[:1] <= b" " and not data.strip(b"\r\n\0 "):
+            return  # A keep-alive.
+        try:
+            message = parse_message(data, self._limits)
+        except ParseError as error:
+            self._refuse(error, flow)
+            return
+        if self._trace is not None:
+            self._note("in", data, flow, message.call_id)
+        if isinstance(message, Response):
+            self._receive_response(message, flow)
+        else:
+            self._receive_request(message, flow)
+
+    def _receive_response(self, response: Response, flow: Flow) -> None:
+        if len(response.headers.get_all("Via")) != 1:
+            return  # Meant for another hop (RFC 3261 8.1.3.3).
+        run = self._table.client(response)
+        if run is not None:
+            assert isinstance(run, ClientRun)
+            run.perform(run.machine.receive(response))
+        elif 200 <= response.status < 300 and response.cseq.method == "INVITE":
+            self.user.on_stray_answer(response, flow)
+
+    def _receive_request(self, request: Request, flow: Flow) -> None:
+        via = request.via
+        remote = flow.remote
+        stamped = via.with_source(remote[0], remote[1])
+        if stamped is not via:
+            request.headers.replace_via(stamped)
+        if via.rport is None and not flow.reliable:
+            flow = flow.transport.flow_to((remote[0], via.port or SIP_PORT))
+        key = server_key(request)
+        run = self._table.server(key)
+        if run is not None:
+            assert isinstance(run, ServerRun)
+            run.flow = flow  # A repetition may come over a new connection.
+            run.perform(run.machine.receive(request))
+        elif request.method == "ACK":
+            self.user.on_ack(request)
+        else:
+            self.user.on_request(request, flow, key)
+
+    def _refuse(self, error: ParseError, flow: Flow) -> None:
+        """Answer a malformed request where that is possible; say nothing to anything else."""
+        response = error.answer
+        if response is None:
+            return
+        via = response.via
+        stamped = via.with_source(flow.remote[0], flow.remote[1])
+        if stamped is not via:
+            response.headers.replace_via(stamped)
+        if via.rport is None and not flow.reliable:
+            flow = flow.transport.flow_to((flow.remote[0], via.port or SIP_PORT))
+        self.send_response(response, flow)
+
+    # Sending.
+
+    def send(self, data: bytes, flow: Flow, call_id: str, run: ClientRun | ServerRun | None = None) -> None:
+        """Send bytes; a transaction is told when they certainly did not leave."""
+        if self._trace is not None:
+            self._note("out", data, flow, call_id)
+        if not flow.send(data) and run is not None:
+            self.clock.call_soon(run.on_flow_broken)
+
+    def send_response(self, response: Response, flow: Flow) -> None:
+        """Send a response outside any transaction."""
+        call_id = response.headers.get("Call-ID") or ""
+        self.send(serialise(response), flow, call_id)
+
+    def send_ack(self, request: Request, flow: Flow) -> None:
+        """Send the ACK of a 2xx; one that is sent again keeps its Via."""
+        if "Via" not in request.headers:
+            self._add_via(request, flow)
+        self.send(serialise(request), flow, request.call_id)
+
+    def start_client(self, request: Request, flow: Flow, user: RequestUser, purpose: Purpose) -> ClientRun:
+        """Send a request in a client transaction of its own."""
+        branch = self._add_via(request, flow)
+        invite = request.method == "INVITE"
+        kind = InviteClientTransaction if invite else NonInviteClientTransaction
+        machine = kind(request, self.timers, reliable=flow.reliable)
+        return self._run_client(ClientRun(self, flow, machine, user, purpose), branch)
+
+    def cancel(self, run: ClientRun, user: RequestUser, effect: CancelInvite) -> None:
+        """Send the CANCEL of an INVITE at work, on the way the INVITE took."""
+        request = make_cancel(run.machine.request, effect.reason)
+        machine = NonInviteClientTransaction(request, self.timers, reliable=run.flow.reliable)
+        branch = str(run.key[0])
+        self._run_client(ClientRun(self, run.flow, machine, user, effect.purpose), branch)
+
+    def abandon(self, run: ClientRun, *, give_up: bool) -> None:
+        """Repeat an INVITE no more, or forget it altogether."""
+        event = InviteClientEvent.GIVE_UP if give_up else InviteClientEvent.ABANDON
+        run.perform(run.machine.handle(event))
+
+    def _run_client(self, run: ClientRun, branch: str) -> ClientRun:
+        run.key = self._table.add_client(branch, run.machine.request.method, run)
+        run.flow.watch(run)
+        run.perform(run.machine.start())
+        return run
+
+    def _add_via(self, request: Request, flow: Flow) -> str:
+        transport = flow.transport
+        branch = MAGIC_COOKIE + self._token()
+        via = f"SIP/2.0/{transport.name.upper()} {transport.sent_by};branch={branch};rport"
+        request.headers.add_first("Via", via)
+        return branch
+
+    def start_server(self, request: Request, flow: Flow, key: Key) -> ServerRun:
+        """Open the server transaction of a request."""
+        machine: InviteServerTransaction | NonInviteServerTransaction
+        if request.method == "INVITE":
+            machine = InviteServerTransaction(request, self.timers, reliable=flow.reliable)
+        else:
+            machine = NonInviteServerTransaction(self.timers, reliable=flow.reliable)
+        sent_by = (flow.remote[0], request.via.port or SIP_PORT)
+        run = ServerRun(self, flow, key, request.call_id, machine, sent_by)
+        self._table.add_server(key, run)
+        run.perform(machine.start())
+        return run
+
+    def server(self, key: Key) -> ServerRun | None:
+        """Find a server transaction at work."""
+        run = self._table.server(key)
+        assert run is None or isinstance(run, ServerRun)
+        return run
+
+    def end_client(self, run: ClientRun) -> None:
+        """Forget a client transaction."""
+        run.end()
+        run.flow.unwatch(run)
+        self._table.remove_client(run.key)
+
+    def end_server(self, run: ServerRun) -> None:
+        """Forget a server transaction."""
+        run.end()
+        self._table.remove_server(run.key)
+        run.user = None
+        on_end, run.on_end = run.on_end, None
+        if on_end is not None:
+            on_end()
+
+    # Ways to peers.
+
+    def flow_to(self, transport_name: str, remote: Address, near: Transport | None = None) -> Flow | None:
+        """Give a way to a peer, from the transport `near` if it fits; None when no transport does."""
+        ipv6 = ":" in remote[0]
+        if near is not None and near.name == transport_name and (":" in near.address.host) is ipv6:
+            return near.flow_to(remote)
+        for transport in self.transports:
+            if transport.name == transport_name and (":" in transport.address.host) is ipv6:
+                return transport.flow_to(remote)
+        return None
+
+    def _note(self, direction: str, data: bytes, flow: Flow, call_id: str) -> None:
+        assert self._trace is not None
+        host, port = flow.remote
+        record = TraceRecord(
+            self.clock.time(), direction, flow.transport.name, f"{host}:{port}", data, call_id
+        )
+        try:
+            self._trace(record)
+        except Exception:
+            logger.exception("The trace callback failed")

@@ -1,0 +1,386 @@
+"""Sessions as the application sees them: commands in, events out, nothing to wait for."""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, Protocol
+
+from sip.aio.endpoint import ClientRun, Endpoint, ServerRun
+from sip.aio.transport import Address, Flow
+from sip.effects import (
+    Arm,
+    CancelInvite,
+    CancelStep,
+    Disarm,
+    Done,
+    Effect,
+    Failure,
+    Notify,
+    Purpose,
+    Respond,
+    SendAck,
+    StartRequest,
+)
+from sip.errors import InvalidValue
+from sip.events import SessionEvent
+from sip.fields import NameAddr
+from sip.inbound import InboundInviteSession, Reply
+from sip.invite_session import InviteSession, State
+from sip.message import Request, Response
+from sip.outbound import OutboundInvite, OutboundInviteSession
+from sip.timers import Timer
+
+__all__ = ["InboundSession", "OutboundSession", "Session", "SessionHost"]
+
+logger = logging.getLogger(__name__)
+
+OnEvent = Callable[[SessionEvent], None]
+
+
+class SessionHost(Protocol):
+    """What a session needs of its user agent."""
+
+    endpoint: Endpoint
+
+    def forget(self, session: "Session") -> None:
+        """Take the session out of the tables."""
+
+    def send_request(self, session: "Session", effect: StartRequest) -> None:
+        """Find the way and start the transaction; failures come back to the session."""
+
+    def send_ack(self, session: "Session", effect: SendAck) -> None:
+        """Find the way and send the ACK."""
+
+
+class Session:
+    """
+    One call leg in SIP.
+
+    Commands return at once; what comes of them is told to `on_event`, never from within a command.
+    Commands that come too late, because the peer was faster, do nothing. `data` is the owner's.
+    """
+
+    __slots__ = (
+        "_events",
+        "_host",
+        "_in_command",
+        "_machine",
+        "_runs",
+        "_timers",
+        "data",
+        "flow",
+        "on_event",
+    )
+
+    _PERFORM: "ClassVar[dict[type[Effect], Callable[[Session, Any], None]]]"
+
+    def __init__(self, host: SessionHost, machine: InviteSession, flow: Flow | None) -> None:
+        self._host = host
+        self._machine = machine
+        self.flow = flow
+        """The way the peer was last heard on."""
+        self.on_event: OnEvent | None = None
+        self.data: Any = None
+        self._timers: dict[int, Timer] = {}
+        self._runs: dict[Purpose, ClientRun] = {}
+        self._events: deque[SessionEvent] | None = None
+        self._in_command = False
+
+    @property
+    def call_id(self) -> str:
+        """The Call-ID."""
+        return self._machine.call_id
+
+    @property
+    def state(self) -> State:
+        """How far the session is."""
+        return self._machine.state
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What requests within the session are found by: Call-ID and our tag."""
+        return (self._machine.call_id, self._machine.local_tag)
+
+    @property
+    def local(self) -> NameAddr:
+        """Our address, with our tag."""
+        raise NotImplementedError
+
+    @property
+    def remote(self) -> NameAddr:
+        """The peer's address, with its tag if it has shown one."""
+        raise NotImplementedError
+
+    # Commands.
+
+    def hangup(self, *, reason: str | None = None, status: int = 603) -> None:
+        """
+        End the session, by whatever its state asks for: BYE, CANCEL or a final response.
+
+        `reason` is the value of a Reason header field, such as `Q.850;cause=16;text="Normal"`; `status`
+        refuses an inbound INVITE that is not answered yet.
+
+        Raises:
+            InvalidValue: The status is no refusal.
+        """
+        _check_range(status, 300, 699)
+        self._command(self._machine.hangup(reason, status))
+
+    def reinvite(self, body: bytes) -> None:
+        """Offer a change; `OfferAnswered` or `OfferFailed` follows."""
+        self._command(self._machine.reinvite(body))
+
+    def accept_offer(self, body: bytes) -> None:
+        """Answer an `OfferReceived`, or an `Answered` that needs it."""
+        self._command(self._machine.accept_offer(body))
+
+    def reject_offer(self, status: int = 488, warning: str | None = None) -> None:
+        """
+        Refuse an `OfferReceived`; `warning` is the value of a Warning header field.
+
+        Raises:
+            InvalidValue: The status is no refusal.
+        """
+        _check_range(status, 300, 699)
+        self._command(self._machine.reject_offer(status, warning))
+
+    def info(self, content_type: str, body: bytes) -> None:
+        """Send an INFO."""
+        self._command(self._machine.info(content_type, body))
+
+    # What the user agent and its transactions call.
+
+    def on_request(self, request: Request, run: ServerRun | None, flow: Flow) -> None:
+        """Take a request within the session."""
+        self.flow = flow
+        self._perform(self._machine.receive_request(request, run))
+
+    def on_ack(self, request: Request) -> None:
+        """Take the ACK of a 2xx."""
+        self._perform(self._machine.receive_request(request, None))
+
+    def on_cancel(self, cancel: Request, run: ServerRun) -> None:
+        """Take a CANCEL of one of the peer's requests."""
+        self._perform(self._machine.receive_cancel(run, cancel.headers.get("Reason")))
+
+    def on_response(self, run: ClientRun, response: Response) -> None:
+        """Take a response to a request of this session."""
+        self.flow = run.flow
+        self._perform(self._machine.receive_response(run.purpose, response))
+
+    def on_stray_answer(self, response: Response) -> None:
+        """Take a 2xx that came after its transaction had ended."""
+        self._perform(self._machine.receive_response(Purpose.INVITE, response))
+
+    def on_failure(self, run: ClientRun, failure: Failure) -> None:
+        """Take the news that a request got no final response."""
+        self.on_unsent(run.purpose, failure)
+
+    def on_unsent(self, purpose: Purpose, failure: Failure) -> None:
+        """Take the news that a request did not leave."""
+        self._perform(self._machine.fail_request(purpose, failure))
+
+    def on_timer(self, event: int) -> None:
+        """Take a timer event."""
+        self._timers.pop(event, None)
+        self._perform(self._machine.handle(event))
+
+    def on_started(self, run: ClientRun) -> None:
+        """Take note of the transaction of a request of this session."""
+        self._runs[run.purpose] = run
+
+    # Effects.
+
+    def _command(self, effects: Sequence[Effect]) -> None:
+        if effects:
+            outer, self._in_command = self._in_command, True
+            try:
+                self._perform(effects)
+            finally:
+                self._in_command = outer
+
+    def _perform(self, effects: Sequence[Effect]) -> None:
+        """Do what the machine asks; the owner is told last, when everything else stands."""
+        events: list[SessionEvent] = []
+        for effect in effects:
+            if isinstance(effect, Notify):
+                events.append(effect.event)
+            else:
+                self._PERFORM[type(effect)](self, effect)
+        for event in events:
+            self._tell(event)
+
+    def _respond(self, effect: Respond) -> None:
+        effect.transaction.respond(effect.response)
+
+    def _disarm(self, effect: Disarm) -> None:
+        timer = self._timers.pop(effect.event, None)
+        if timer is not None:
+            self._host.endpoint.disarm(timer)
+
+    def _send_ack(self, effect: SendAck) -> None:
+        self._host.send_ack(self, effect)
+
+    def _send_request(self, effect: StartRequest) -> None:
+        self._host.send_request(self, effect)
+
+    def _arm(self, effect: Arm) -> None:
+        endpoint = self._host.endpoint
+        old = self._timers.get(effect.event)
+        if old is not None:
+            endpoint.disarm(old)
+        self._timers[effect.event] = endpoint.arm(effect.delay_s, self, effect.event)
+
+    def _cancel(self, effect: CancelInvite) -> None:
+        run = self._runs.get(effect.purpose)
+        if run is None:
+            return
+        endpoint = self._host.endpoint
+        if effect.step is CancelStep.CANCEL:
+            endpoint.cancel(run, _Deaf.user, effect)
+        else:
+            endpoint.abandon(run, give_up=effect.step is CancelStep.GIVE_UP)
+
+    def _end(self, _: Done) -> None:
+        for timer in self._timers.values():
+            self._host.endpoint.disarm(timer)
+        self._timers.clear()
+        self._runs.clear()
+        self._host.forget(self)
+
+    def _tell(self, event: SessionEvent) -> None:
+        if self._in_command or self._events:
+            if self._events is None:
+                self._events = deque()
+            self._events.append(event)
+            self._host.endpoint.clock.call_soon(self._tell_queued)
+        else:
+            self._call(event)
+
+    def _tell_queued(self) -> None:
+        if self._events:
+            self._call(self._events.popleft())
+
+    def _call(self, event: SessionEvent) -> None:
+        if self.on_event is None:
+            return
+        try:
+            self.on_event(event)
+        except Exception:
+            logger.exception("A session's event callback failed; call_id=%s", self.call_id)
+
+
+Session._PERFORM = {
+    Respond: Session._respond,
+    Arm: Session._arm,
+    Disarm: Session._disarm,
+    SendAck: Session._send_ack,
+    StartRequest: Session._send_request,
+    CancelInvite: Session._cancel,
+    Done: Session._end,
+}
+
+
+class _Deaf:
+    """The user of a CANCEL: what comes of it shows at the INVITE."""
+
+    user: "_Deaf"
+
+    def on_response(self, run: ClientRun, response: Response) -> None:
+        """Ignore the response."""
+
+    def on_failure(self, run: ClientRun, failure: Failure) -> None:
+        """Ignore the failure."""
+
+
+_Deaf.user = _Deaf()
+
+
+class InboundSession(Session):
+    """A session a peer asked for; answer it with `progress`, `answer` or `reject`."""
+
+    __slots__ = ("request", "source", "transport")
+
+    _machine: InboundInviteSession
+
+    def __init__(self, host: SessionHost, machine: InboundInviteSession, flow: Flow) -> None:
+        super().__init__(host, machine, flow)
+        request = machine.request
+        self.request = request
+        self.source: Address = flow.remote
+        self.transport = flow.transport.name
+
+    @property
+    def local(self) -> NameAddr:
+        """The address that was called, with our tag."""
+        return self.request.to.with_tag(self._machine.local_tag)
+
+    @property
+    def remote(self) -> NameAddr:
+        """The caller's address, with its tag."""
+        return self.request.from_
+
+    def progress(self, status: int = 180, body: bytes = b"", headers: Iterable[tuple[str, str]] = ()) -> None:
+        """
+        Send a provisional response; a body with SDP announces early media.
+
+        Raises:
+            InvalidValue: The status is not one of 101 to 199, or a header field cannot be set.
+        """
+        _check_range(status, 101, 199)
+        self._command(self._machine.progress(Reply(status, None, body, headers)))
+
+    def answer(self, body: bytes, headers: Iterable[tuple[str, str]] = ()) -> None:
+        """Send the 200; `Confirmed` follows with the ACK."""
+        self._command(self._machine.answer(Reply(200, None, body, headers)))
+
+    def reject(self, status: int, reason: str | None = None, headers: Iterable[tuple[str, str]] = ()) -> None:
+        """
+        Refuse with a final response.
+
+        Raises:
+            InvalidValue: The status is not one of 300 to 699, or a header field cannot be set.
+        """
+        _check_range(status, 300, 699)
+        self._command(self._machine.reject(Reply(status, reason, b"", headers)))
+
+    def start(self, run: ServerRun) -> None:
+        """Begin; for the user agent."""
+        self._perform(self._machine.start(run))
+
+
+def _check_range(status: int, low: int, high: int) -> None:
+    if not low <= status <= high:
+        raise InvalidValue(f"The status must be between {low} and {high} here, not {status}")
+
+
+class OutboundSession(Session):
+    """A session we asked for."""
+
+    __slots__ = ("invite",)
+
+    _machine: OutboundInviteSession
+
+    def __init__(self, host: SessionHost, machine: OutboundInviteSession, invite: OutboundInvite) -> None:
+        super().__init__(host, machine, None)
+        self.invite = invite
+
+    @property
+    def local(self) -> NameAddr:
+        """Our address, with our tag."""
+        return self.invite.from_.with_tag(self._machine.local_tag)
+
+    @property
+    def remote(self) -> NameAddr:
+        """The address called, with the tag of the side that answered."""
+        dialog = self._machine.dialog
+        tag = None if dialog is None else dialog.remote_tag
+        return self.invite.to if tag is None else self.invite.to.with_tag(tag)
+
+    def cancel(self, *, reason: str | None = None) -> None:
+        """Take the INVITE back, or hang up if it was answered; the same as `hangup`."""
+        self.hangup(reason=reason)
+
+    def start(self) -> None:
+        """Begin; for the user agent."""
+        self._command(self._machine.start())

@@ -1,0 +1,114 @@
+"""What the endpoint needs of a transport, whichever protocol it speaks."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+__all__ = ["Address", "Clock", "Flow", "Handle", "Listen", "Receive", "Transport", "Watcher"]
+
+Address = tuple[str, int]
+"""IP address literal and port."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """
+    One local address to serve: `transport` is `udp` or `tcp`, `host` an IP address, port 0 any free one.
+
+    `advertise` is the host peers are told instead, behind a one-to-one NAT.
+    """
+
+    transport: str
+    host: str
+    port: int = 5060
+    advertise: str | None = None
+
+
+class Handle(Protocol):
+    """A call that was scheduled."""
+
+    def cancel(self) -> None:
+        """Take it back."""
+
+
+class Clock(Protocol):
+    """Monotonic time and calls at a later time, as an event loop has them."""
+
+    def time(self) -> float:
+        """Seconds from a fixed point."""
+
+    def call_at(self, when: float, callback: Callable[[], object]) -> Handle:
+        """Schedule a call."""
+
+    def call_soon(self, callback: Callable[..., object], *args: object) -> object:
+        """Schedule a call for the next round."""
+
+
+class Watcher(Protocol):
+    """Whoever depends on a way to a peer."""
+
+    def on_flow_broken(self) -> None:
+        """Take the news that what was sent this way may not have arrived."""
+
+
+class Flow(ABC):
+    """A way to one peer: a socket and a remote address, or a connection."""
+
+    __slots__ = ("remote", "transport")
+
+    reliable = False
+
+    def __init__(self, transport: "Transport", remote: Address) -> None:
+        self.transport = transport
+        self.remote = remote
+
+    def watch(self, watcher: "Watcher") -> None:  # noqa: B027 - a datagram has nothing to break.
+        """Have a transaction told when this way breaks; only a connection can."""
+
+    def unwatch(self, watcher: "Watcher") -> None:  # noqa: B027
+        """End what `watch` began."""
+
+    @property
+    def closed(self) -> bool:
+        """True when nothing can be sent this way any more."""
+        return False
+
+    @abstractmethod
+    def send(self, data: bytes) -> bool:
+        """Send one message; False when it certainly did not leave."""
+
+
+Receive = Callable[[bytes, Flow], None]
+
+
+class Transport(ABC):
+    """One bound local address."""
+
+    name: str
+    reliable: bool
+    address: Listen
+    """What was bound, with the real port."""
+
+    @abstractmethod
+    async def open(self) -> None:
+        """
+        Bind.
+
+        Raises:
+            OSError: The address cannot be had.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Free the address at once."""
+
+    @abstractmethod
+    def flow_to(self, remote: Address) -> Flow:
+        """Give a way to a peer, for a stream the connection that is there or a new one."""
+
+    @property
+    def sent_by(self) -> str:
+        """Host and port as they stand in Via and Contact."""
+        host = self.address.advertise or self.address.host
+        return f"[{host}]:{self.address.port}" if ":" in host else f"{host}:{self.address.port}"

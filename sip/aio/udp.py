@@ -1,0 +1,121 @@
+"""SIP over UDP."""
+
+import asyncio
+import contextlib
+import socket
+from collections import deque
+
+from sip.aio.transport import Address, Flow, Listen, Receive, Transport
+
+__all__ = ["UdpTransport"]
+
+MAX_DATAGRAM_BYTES = 65535
+DATAGRAMS_PER_WAKE = 64
+"""Read in one go; then timers and other sockets have their turn."""
+MAX_UNSENT = 1024
+"""Datagrams kept while the socket's buffer is full; beyond it they are lost, as datagrams may be."""
+BUFFER_BYTES = 4 * 1024 * 1024
+
+
+class _UdpFlow(Flow):
+    """The way to one remote address."""
+
+    __slots__ = ()
+
+    def send(self, data: bytes) -> bool:
+        transport = self.transport
+        assert isinstance(transport, UdpTransport)
+        return transport.send(data, self.remote)
+
+
+class UdpTransport(Transport):
+    """
+    One UDP socket, read and written without a protocol object in between.
+
+    Reading many datagrams for one wake-up is what makes a busy socket cheap.
+    """
+
+    name = "udp"
+    reliable = False
+
+    def __init__(self, listen: Listen, receive: Receive) -> None:
+        self.address = listen
+        self._receive = receive
+        self._socket: socket.socket | None = None
+        self._unsent: deque[tuple[bytes, Address]] = deque(maxlen=MAX_UNSENT)
+        self._loop: asyncio.AbstractEventLoop
+
+    async def open(self) -> None:
+        """Bind the socket."""
+        listen = self.address
+        self._loop = asyncio.get_running_loop()
+        family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
+        sock = socket.socket(family, socket.SOCK_DGRAM)
+        try:
+            sock.setblocking(False)
+            with contextlib.suppress(OSError):  # The system may cap it.
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
+            sock.bind((listen.host, listen.port))
+        except OSError:
+            sock.close()
+            raise
+        self._socket = sock
+        self.address = Listen(self.name, listen.host, sock.getsockname()[1], listen.advertise)
+        self._loop.add_reader(sock.fileno(), self._readable)
+
+    def close(self) -> None:
+        """Close the socket."""
+        sock, self._socket = self._socket, None
+        if sock is not None:
+            self._loop.remove_reader(sock.fileno())
+            self._loop.remove_writer(sock.fileno())
+            sock.close()
+
+    def flow_to(self, remote: Address) -> Flow:
+        """Give the way to a remote address."""
+        return _UdpFlow(self, remote)
+
+    def send(self, data: bytes, remote: Address) -> bool:
+        """Send one datagram; False when the system refused it."""
+        sock = self._socket
+        if sock is None:
+            return False
+        if self._unsent:
+            self._unsent.append((data, remote))
+            return True
+        try:
+            sock.sendto(data, remote)
+        except (BlockingIOError, InterruptedError):
+            self._unsent.append((data, remote))
+            self._loop.add_writer(sock.fileno(), self._writable)
+        except OSError:
+            return False
+        return True
+
+    def _readable(self) -> None:
+        for _ in range(DATAGRAMS_PER_WAKE):
+            sock = self._socket
+            if sock is None:
+                return
+            try:
+                data, source = sock.recvfrom(MAX_DATAGRAM_BYTES)
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError:
+                continue  # News of an earlier datagram that nobody took.
+            self._receive(data, _UdpFlow(self, (source[0], source[1])))
+
+    def _writable(self) -> None:
+        sock = self._socket
+        while sock is not None and self._unsent:
+            data, remote = self._unsent[0]
+            try:
+                sock.sendto(data, remote)
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError:
+                pass  # Lost, as datagrams may be.
+            self._unsent.popleft()
+        if sock is not None:
+            self._loop.remove_writer(sock.fileno())

@@ -1,0 +1,140 @@
+"""What a session tells its owner."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sip.headers import Headers
+
+__all__ = [
+    "Answered",
+    "Cancelled",
+    "Confirmed",
+    "Ended",
+    "Failed",
+    "InfoReceived",
+    "OfferAnswered",
+    "OfferFailed",
+    "OfferReceived",
+    "Progress",
+    "SessionEvent",
+]
+
+
+class SessionEvent:
+    """
+    Base of everything a session reports.
+
+    Exactly one terminal event ends the reports of a session: `Failed`, `Cancelled` or `Ended`.
+    """
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress(SessionEvent):
+    """The called party sent a provisional response above 100."""
+
+    status: int
+    reason: str
+    body: bytes
+    headers: Headers
+
+
+@dataclass(frozen=True, slots=True)
+class Answered(SessionEvent):
+    """
+    The called party answered.
+
+    The ACK has been sent, unless `needs_answer`: then the INVITE was without an offer, `body` holds
+    the offer, and the ACK leaves with the answer given to `accept_offer`.
+    """
+
+    body: bytes
+    headers: Headers
+    needs_answer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Failed(SessionEvent):
+    """
+    An outbound session was never answered. Terminal.
+
+    `cause` is `response` when `status` is that of the final response. Otherwise the status is our own:
+    408 with `timeout` when nothing at all came back, 487 with `timeout` when it rang too long, 487 with
+    `cancelled` when the owner hung up, 503 with `transport` and 404 with `resolve` when the destination
+    could not be reached or not be found.
+    """
+
+    status: int
+    reason: str
+    headers: Headers | None
+    cause: Literal["response", "timeout", "transport", "cancelled", "resolve"]
+    retry_after_s: int | None = None
+
+    @property
+    def timed_out(self) -> bool:
+        """True when the peer kept silent or rang too long."""
+        return self.cause == "timeout"
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed(SessionEvent):
+    """The ACK of our answer arrived; `body` is empty unless it brings the answer to our offer."""
+
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled(SessionEvent):
+    """The caller gave up before we answered; the 487 has been sent. Terminal."""
+
+    reason_header: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class OfferReceived(SessionEvent):
+    """
+    The peer wants to change the session: answer with `accept_offer` or `reject_offer`.
+
+    An empty body asks us for an offer, which `accept_offer` then carries.
+    """
+
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class OfferAnswered(SessionEvent):
+    """The peer answered the offer of our `reinvite`, or its ACK answered the offer it had asked for."""
+
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class OfferFailed(SessionEvent):
+    """The offer of our `reinvite` was not accepted; the session goes on as it was."""
+
+    status: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class InfoReceived(SessionEvent):
+    """An INFO arrived; it has been answered with 200."""
+
+    content_type: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Ended(SessionEvent):
+    """
+    A session that was answered, or one that we refused, is over. Terminal.
+
+    `bye`: one side hung up. `ack_timeout`: our answer was never acknowledged. `timeout` by the remote
+    side: it did not answer a request within the dialog, or knew the dialog no more; by the local side: the
+    owner never answered the INVITE. `rejected`: the owner refused the INVITE.
+    """
+
+    by: Literal["local", "remote"]
+    cause: Literal["bye", "ack_timeout", "timeout", "transport", "rejected"]
+    reason_header: str | None = None

@@ -1,0 +1,217 @@
+"""The called side of a session: from an INVITE received to its answer acknowledged (RFC 3261 13.3)."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from sip.dialog import Dialog
+from sip.effects import Arm, Done, Effect, Notify, Respond
+from sip.events import Cancelled, Ended
+from sip.headers import Headers
+from sip.invite_session import Event, InviteSession, SessionSettings, State
+from sip.machine import Rules, compile_rules
+from sip.message import Request, Response
+from sip.reasons import reason_phrase
+from sip.responses import ACCEPT, ALLOW, add_fields, reply
+
+__all__ = ["IGNORED", "RULES", "InboundInviteSession", "Reply"]
+
+
+class Reply(NamedTuple):
+    """What the owner wants to respond to the INVITE."""
+
+    status: int
+    reason: str | None = None
+    body: bytes = b""
+    headers: Iterable[tuple[str, str]] = ()
+
+
+class InboundInviteSession(InviteSession):
+    """
+    A session a peer asked for.
+
+    Raises:
+        ParseError: On construction, when the INVITE cannot make a dialog (no usable Contact).
+    """
+
+    __slots__ = ("_leaving_reason", "_transaction", "request")
+
+    def __init__(self, request: Request, local_tag: str, contact: str, settings: SessionSettings) -> None:
+        super().__init__(request.call_id, local_tag, settings, caller=False)
+        self.dialog = Dialog.from_request(request, local_tag, contact)
+        self.request = request
+        self._transaction: Any = None
+        self._leaving_reason: str | None = None
+
+    def start(self, transaction: Any) -> Sequence[Effect]:
+        """Begin in this server transaction: an INVITE nobody answers must not wait for ever."""
+        self._transaction = transaction
+        return (Arm(Event.TIMER_RINGING, self.settings.max_ringing_s),)
+
+    # Commands of the owner.
+
+    def progress(self, answer: Reply) -> Sequence[Effect]:
+        """Send a provisional response."""
+        return self.handle(Event.PROGRESS, answer)
+
+    def answer(self, answer: Reply) -> Sequence[Effect]:
+        """Send the 2xx, and repeat it until its ACK comes."""
+        return self.handle(Event.ANSWER, answer)
+
+    def reject(self, answer: Reply) -> Sequence[Effect]:
+        """Send a final response that is no 2xx."""
+        return self.handle(Event.REJECT, answer)
+
+    def accept_offer(self, body: bytes) -> Sequence[Effect]:
+        """Answer the peer's offer; the offer of the INVITE itself is answered by `answer`."""
+        return super().accept_offer(body) if self.state is State.CONFIRMED else ()
+
+    def receive_cancel(self, transaction: Any, reason: str | None) -> Sequence[Effect]:
+        """Take a CANCEL of the INVITE or of a re-INVITE."""
+        if transaction is self._transaction:
+            return self.handle(Event.CANCEL, reason)
+        return super().receive_cancel(transaction, reason)
+
+    # Actions of the table.
+
+    def _respond(self, answer: Reply) -> Response:
+        assert self.dialog is not None
+        status = answer.status
+        response = Response(status, answer.reason or reason_phrase(status), Headers())
+        headers = response.headers
+        if status < 300:
+            headers.copy_from(self.request.headers, "Via", "Record-Route", "From", "Call-ID", "CSeq")
+        else:
+            headers.copy_from(self.request.headers, "Via", "From", "Call-ID", "CSeq")
+        entries = headers.entries()
+        entries.append(("to", "To", self.dialog.local))
+        if status < 300:
+            entries.append(("contact", "Contact", self.dialog.local_contact))
+            entries.append(("allow", "Allow", ALLOW))
+        entries.append(("server", "Server", self.settings.product))
+        add_fields(headers, answer.headers)
+        if answer.body:
+            if "Content-Type" not in headers:
+                entries.append(("content-type", "Content-Type", ACCEPT))
+            response.body = answer.body
+        return response
+
+    def _ring(self, answer: Reply) -> Sequence[Effect]:
+        return (Respond(self._transaction, self._respond(answer)),)
+
+    def _accept(self, answer: Reply) -> Sequence[Effect]:
+        response = self._respond(answer)
+        wait = self._await_ack(self.request, self._transaction, response)
+        return (Respond(self._transaction, response), *wait)
+
+    def _reject(self, answer: Reply) -> Sequence[Effect]:
+        ended = Notify(Ended("local", "rejected"))
+        return (Respond(self._transaction, self._respond(answer)), ended, Done())
+
+    def _hangup(self, about: tuple[str | None, int]) -> Sequence[Effect]:
+        reason, status = about
+        return self._reject(Reply(status, headers=(("Reason", reason),) if reason else ()))
+
+    def _tire(self, _: None) -> Sequence[Effect]:
+        ended = Notify(Ended("local", "timeout"))
+        return (Respond(self._transaction, self._respond(Reply(480))), ended, Done())
+
+    def _cancel(self, reason: str | None) -> Sequence[Effect]:
+        return (Respond(self._transaction, self._respond(Reply(487))), Notify(Cancelled(reason)), Done())
+
+    def _early_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:
+        request, transaction = about
+        ok = Respond(transaction, reply(request, 200))
+        return (ok, *self._cancel(request.headers.get("Reason")))
+
+    def _leave_later(self, about: tuple[str | None, int]) -> Sequence[Effect]:
+        self._leaving_reason = about[0]
+        return (Notify(Ended("local", "bye", about[0])),)
+
+    def _leave_now(self, _: object) -> Sequence[Effect]:
+        return (*self._stop_waiting(), self._bye(self._leaving_reason))
+
+
+_S, _E, _I = State, Event, InboundInviteSession
+
+RULES: Rules[State, Event] = {
+    (_S.SETUP, _E.PROGRESS): (_S.EARLY, _I._ring),
+    (_S.SETUP, _E.ANSWER): (_S.ACCEPTED, _I._accept),
+    (_S.SETUP, _E.REJECT): (_S.ENDED, _I._reject),
+    (_S.SETUP, _E.HANGUP): (_S.ENDED, _I._hangup),
+    (_S.SETUP, _E.CANCEL): (_S.ENDED, _I._cancel),
+    (_S.SETUP, _E.BYE): (_S.ENDED, _I._early_bye),
+    (_S.SETUP, _E.TIMER_RINGING): (_S.ENDED, _I._tire),
+    (_S.EARLY, _E.PROGRESS): (_S.EARLY, _I._ring),
+    (_S.EARLY, _E.ANSWER): (_S.ACCEPTED, _I._accept),
+    (_S.EARLY, _E.REJECT): (_S.ENDED, _I._reject),
+    (_S.EARLY, _E.HANGUP): (_S.ENDED, _I._hangup),
+    (_S.EARLY, _E.CANCEL): (_S.ENDED, _I._cancel),
+    (_S.EARLY, _E.BYE): (_S.ENDED, _I._early_bye),
+    (_S.EARLY, _E.TIMER_RINGING): (_S.ENDED, _I._tire),
+    (_S.ACCEPTED, _E.ACK): (_S.CONFIRMED, _I._confirm),
+    (_S.ACCEPTED, _E.BYE): (_S.ENDED, _I._obey_bye),
+    (_S.ACCEPTED, _E.HANGUP): (_S.LEAVING, _I._leave_later),
+    (_S.ACCEPTED, _E.TIMER_REPEAT): (_S.ACCEPTED, _I._repeat_answer),
+    (_S.ACCEPTED, _E.TIMER_ACK): (_S.ENDING, _I._leave_unacked),
+    (_S.CONFIRMED, _E.HANGUP): (_S.ENDING, _I._leave),
+    (_S.CONFIRMED, _E.BYE): (_S.ENDED, _I._obey_bye),
+    (_S.CONFIRMED, _E.ACK): (_S.CONFIRMED, _I._confirm_again),
+    (_S.CONFIRMED, _E.DIALOG_GONE): (_S.ENDING, _I._leave_gone),
+    (_S.CONFIRMED, _E.TIMER_REPEAT): (_S.CONFIRMED, _I._repeat_answer),
+    (_S.CONFIRMED, _E.TIMER_ACK): (_S.ENDING, _I._leave_unacked),
+    (_S.CONFIRMED, _E.TIMER_OFFER): (_S.CONFIRMED, _I._offer_timer),
+    (_S.LEAVING, _E.ACK): (_S.ENDING, _I._leave_now),
+    (_S.LEAVING, _E.BYE): (_S.ENDED, _I._obey_last_bye),
+    (_S.LEAVING, _E.TIMER_REPEAT): (_S.LEAVING, _I._repeat_answer),
+    (_S.LEAVING, _E.TIMER_ACK): (_S.ENDING, _I._leave_now),
+    (_S.ENDING, _E.BYE): (_S.ENDING, _I._obey_crossing_bye),
+    (_S.ENDING, _E.BYE_DONE): (_S.ENDED, _I._end),
+}
+
+_NEVER_INBOUND = {
+    _E.PROVISIONAL,
+    _E.SUCCESS,
+    _E.LATE_OFFER,
+    _E.FAILURE,
+    _E.CHALLENGE,
+    _E.INVITE_FAILED,
+    _E.TIMER_SILENCE,
+    _E.TIMER_CANCEL,
+}
+
+IGNORED = (
+    # Only the calling side sends an INVITE and takes it back.
+    {(state, event) for state in State for event in _NEVER_INBOUND}
+    | {(_S.CANCELLING, event) for event in Event}
+    # Before the answer there is nothing to acknowledge, to repeat or to renegotiate.
+    | {
+        (state, event)
+        for state in (_S.SETUP, _S.EARLY)
+        for event in (_E.ACK, _E.BYE_DONE, _E.DIALOG_GONE, _E.TIMER_REPEAT, _E.TIMER_ACK, _E.TIMER_OFFER)
+    }
+    # Commands that lost a race with the peer, and a CANCEL that lost it with the answer.
+    | {
+        (state, event)
+        for state in (_S.ACCEPTED, _S.CONFIRMED, _S.LEAVING, _S.ENDING)
+        for event in (_E.PROGRESS, _E.ANSWER, _E.REJECT, _E.CANCEL, _E.TIMER_RINGING)
+    }
+    # No request of ours is on its way before the ACK.
+    | {(_S.ACCEPTED, event) for event in (_E.BYE_DONE, _E.DIALOG_GONE, _E.TIMER_OFFER)}
+    | {(_S.CONFIRMED, _E.BYE_DONE)}
+    # Hung up already.
+    | {(_S.LEAVING, event) for event in (_E.HANGUP, _E.BYE_DONE, _E.DIALOG_GONE, _E.TIMER_OFFER)}
+    | {
+        (_S.ENDING, event)
+        for event in (
+            _E.HANGUP,
+            _E.ACK,
+            _E.DIALOG_GONE,
+            _E.TIMER_REPEAT,
+            _E.TIMER_ACK,
+            _E.TIMER_OFFER,
+        )
+    }
+    | {(_S.ENDED, event) for event in Event}
+)
+
+InboundInviteSession.ROWS = compile_rules(RULES, State, Event)

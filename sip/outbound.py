@@ -1,0 +1,438 @@
+"""The calling side of a session: from an INVITE sent to its answer acknowledged (RFC 3261 13.2)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sip.authentication import Authenticator
+from sip.dialog import Dialog
+from sip.digest import Credentials
+from sip.effects import (
+    Arm,
+    CancelInvite,
+    CancelStep,
+    Disarm,
+    Done,
+    Effect,
+    Failure,
+    Notify,
+    Purpose,
+    SendAck,
+    StartRequest,
+)
+from sip.events import Answered, Failed, Progress
+from sip.fields import NameAddr
+from sip.headers import Headers
+from sip.invite_session import Event, InviteSession, SessionSettings, State
+from sip.machine import NOTHING, Rules, compile_rules
+from sip.message import Request, Response
+from sip.offers import Turn
+from sip.responses import ACCEPT, ALLOW, add_fields
+from sip.uri import SipUri
+
+__all__ = ["IGNORED", "RULES", "Destination", "OutboundInvite", "OutboundInviteSession"]
+
+MAX_FORKS = 16
+"""Further answers to one INVITE are left to time out at the peer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A peer to send to: `transport` is `udp` or `tcp`, `host` an IP address or a name."""
+
+    transport: str
+    host: str
+    port: int = 5060
+
+
+@dataclass(slots=True)
+class OutboundInvite:
+    """
+    What to invite whom with.
+
+    `from_` is without a tag. Without a `body` the answer brings the offer. `first_response_timeout_s`
+    is how long nothing at all may come back, `no_answer_timeout_s` how long it may take to be answered.
+    `call_id` is made up when None. `max_forwards` is one less than that of the call this one goes on with,
+    so that a number that leads back to us ends the loop.
+    """
+
+    uri: SipUri
+    from_: NameAddr
+    to: NameAddr
+    destination: Destination
+    headers: list[tuple[str, str]] = field(default_factory=list)
+    body: bytes = b""
+    content_type: str = ACCEPT
+    credentials: Credentials | None = None
+    call_id: str | None = None
+    max_forwards: int = 70
+    no_answer_timeout_s: float | None = None
+    first_response_timeout_s: float | None = None
+
+
+class OutboundInviteSession(InviteSession):
+    """A session we ask for."""
+
+    __slots__ = (
+        "_authenticator",
+        "_bye_reason",
+        "_cseq",
+        "_forks",
+        "_heard",
+        "_invite",
+        "_request",
+        "_taken_back",
+    )
+
+    def __init__(self, invite: OutboundInvite, call_id: str, contact: str, settings: SessionSettings) -> None:
+        super().__init__(call_id, settings.token(), settings, caller=True)
+        self._invite = invite
+        self._request = self._make_request(contact)
+        self._cseq = 1
+        self._heard = False
+        self._taken_back = False
+        self._forks: dict[str, SendAck] | None = None
+        self._bye_reason: str | None = None
+        self._authenticator: Authenticator | None = None
+
+    def start(self) -> Sequence[Effect]:
+        """Return the first effects: send the INVITE, and limit the silence and the ringing."""
+        invite, settings = self._invite, self.settings
+        silence_s, ringing_s = invite.first_response_timeout_s, invite.no_answer_timeout_s
+        return (
+            StartRequest(self._request, Purpose.INVITE, None),
+            Arm(Event.TIMER_SILENCE, settings.first_response_timeout_s if silence_s is None else silence_s),
+            Arm(Event.TIMER_RINGING, settings.max_ringing_s if ringing_s is None else ringing_s),
+        )
+
+    def receive_response(self, purpose: Purpose, response: Response) -> Sequence[Effect]:
+        """Take a response to a request of this session."""
+        status = response.status
+        if purpose is not Purpose.INVITE:
+            again = self._answer_challenge(purpose, response) if status in (401, 407) else None
+            return again or super().receive_response(purpose, response)
+        if status < 200:
+            return self.handle(Event.PROVISIONAL, response)
+        if status < 300:
+            return self.handle(Event.SUCCESS if self._request.body else Event.LATE_OFFER, response)
+        if status in (401, 407) and self.state <= State.EARLY and self._learn(response):
+            return self.handle(Event.CHALLENGE, response)
+        return self.handle(Event.FAILURE, response)
+
+    def fail_request(self, purpose: Purpose, failure: Failure) -> Sequence[Effect]:
+        """Take the news that a request of this session got no final response."""
+        if purpose is Purpose.INVITE:
+            return self.handle(Event.INVITE_FAILED, failure)
+        return super().fail_request(purpose, failure)
+
+    # The INVITE, and again with credentials.
+
+    def _make_request(self, contact: str) -> Request:
+        invite = self._invite
+        headers = Headers.from_entries(
+            [
+                ("max-forwards", "Max-Forwards", str(invite.max_forwards)),
+                ("from", "From", str(invite.from_.with_tag(self.local_tag))),
+                ("to", "To", str(invite.to)),
+                ("call-id", "Call-ID", self.call_id),
+                ("cseq", "CSeq", "1 INVITE"),
+                ("contact", "Contact", contact),
+                ("allow", "Allow", ALLOW),
+                ("user-agent", "User-Agent", self.settings.product),
+            ]
+        )
+        if invite.body:
+            headers.add("Content-Type", invite.content_type)
+        add_fields(headers, invite.headers)
+        return Request("INVITE", invite.uri, headers, invite.body)
+
+    def _learn(self, response: Response) -> bool:
+        credentials = self._invite.credentials
+        if credentials is None:
+            return False
+        if self._authenticator is None:
+            self._authenticator = Authenticator(credentials, self.settings.token)
+        return self._authenticator.learn(response)
+
+    def _credentials(self, method: str, uri: SipUri, body: bytes) -> Sequence[tuple[str, str]]:
+        if self._authenticator is None:
+            return ()
+        return self._authenticator.headers(method, uri, body)
+
+    def _invite_again(self, _: Response) -> Sequence[Effect]:
+        old = self._request
+        headers = old.headers.copy()
+        for name in ("Via", "Authorization", "Proxy-Authorization"):
+            headers.remove(name)
+        self._cseq += 1
+        headers.set("CSeq", f"{self._cseq} INVITE")
+        for name, value in self._credentials("INVITE", old.uri, old.body):
+            headers.add(name, value)
+        self._request = Request("INVITE", old.uri, headers, old.body)
+        self._heard = False
+        return (StartRequest(self._request, Purpose.INVITE, None),)
+
+    def _answer_challenge(self, purpose: Purpose, response: Response) -> Sequence[Effect]:
+        """Send a BYE or re-INVITE again, with credentials; nothing when it is not worth it."""
+        if purpose not in (Purpose.BYE, Purpose.REINVITE) or not self._learn(response):
+            return NOTHING
+        if purpose is Purpose.BYE:
+            return (self._bye(self._bye_reason),)
+        self.offers.turn = Turn.NOBODY
+        return self._offer_if_free()
+
+    # Responses to the INVITE.
+
+    def _progress(self, response: Response) -> Sequence[Effect]:
+        self._heard = True
+        if response.status == 100:
+            return (Disarm(Event.TIMER_SILENCE),)
+        progress = Progress(response.status, response.reason, response.body, response.headers)
+        return (Disarm(Event.TIMER_SILENCE), Notify(progress))
+
+    def _fail(self, response: Response) -> Sequence[Effect]:
+        failed = Failed(
+            response.status, response.reason, response.headers, "response", response.retry_after_s
+        )
+        return (Notify(failed), Done())
+
+    def _fail_unheard(self, failure: Failure) -> Sequence[Effect]:
+        status, reason = _UNHEARD[failure]
+        return (Notify(Failed(status, reason, None, failure.value)), Done())
+
+    def _answered(self, response: Response) -> Sequence[Effect]:
+        ack = self._acknowledge(response, b"")
+        self.state = State.CONFIRMED
+        answered = Notify(Answered(response.body, response.headers))
+        return (ack, *self._quiet(), answered, *self._offer_if_free())
+
+    def _offered(self, response: Response) -> Sequence[Effect]:
+        self._establish(response)
+        return (*self._quiet(), Notify(Answered(response.body, response.headers, needs_answer=True)))
+
+    def _answer_offer(self, body: bytes) -> Sequence[Effect]:
+        ack = self._make_ack(body)
+        self.state = State.CONFIRMED
+        return (ack, *self._offer_if_free())
+
+    def _quiet(self) -> Sequence[Effect]:
+        return (Disarm(Event.TIMER_SILENCE), Disarm(Event.TIMER_RINGING))
+
+    def _establish(self, response: Response) -> None:
+        self.dialog = Dialog.from_response(self._request, response)
+
+    def _acknowledge(self, response: Response, body: bytes) -> SendAck:
+        self._establish(response)
+        return self._make_ack(body)
+
+    def _make_ack(self, body: bytes) -> SendAck:
+        assert self.dialog is not None
+        ack = self._ack_of(self.dialog, body)
+        self._ack = (self._cseq, ack)
+        return ack
+
+    def _ack_of(self, dialog: Dialog, body: bytes = b"") -> SendAck:
+        request = dialog.request(
+            "ACK",
+            cseq=self._cseq,
+            # The ACK of a 2xx carries the same credentials as its INVITE (RFC 3261 22.1).
+            headers=[
+                (name, value)
+                for name in ("Authorization", "Proxy-Authorization")
+                for value in self._request.headers.get_all(name)
+            ]
+            if self._authenticator is not None
+            else (),
+            body=body,
+            content_type=ACCEPT,
+        )
+        return SendAck(request, dialog.next_hop())
+
+    def _answered_again(self, response: Response) -> Sequence[Effect]:
+        """Acknowledge a repeated 2xx again, hang up another fork that answered (RFC 3261 13.2.2.4)."""
+        dialog = self.dialog
+        tag = response.to.tag
+        if dialog is not None and dialog.remote_tag == tag:
+            known = self._ack
+            return (known[1],) if known is not None and known[0] == response.cseq.number else NOTHING
+        if self._forks is None:
+            self._forks = {}
+        ack = self._forks.get(tag or "")
+        if ack is not None:
+            return (ack,)
+        if len(self._forks) >= MAX_FORKS:
+            return NOTHING
+        fork = Dialog.from_response(self._request, response)
+        ack = self._forks[tag or ""] = self._ack_of(fork)
+        bye = fork.request("BYE", headers=self._credentials("BYE", fork.remote_target, b""))
+        return (ack, StartRequest(bye, Purpose.FORK_BYE, fork.next_hop()))
+
+    # Taking it back.
+
+    def _hangup_early(self, about: tuple[str | None, int]) -> Sequence[Effect]:
+        return self._take_back(Failed(487, "Request Terminated", None, "cancelled"), about[0])
+
+    def _hangup_silent(self, _: None) -> Sequence[Effect]:
+        return self._take_back(Failed(408, "Request Timeout", None, "timeout"))
+
+    def _hangup_ringing(self, _: None) -> Sequence[Effect]:
+        return self._take_back(Failed(487, "Request Terminated", None, "timeout"))
+
+    def _take_back(self, failed: Failed, reason: str | None = None) -> Sequence[Effect]:
+        self._bye_reason = reason
+        if self._heard:
+            return (*self._cancel(), *self._quiet(), Notify(failed))
+        # Without a provisional response a CANCEL might overtake its INVITE (RFC 3261 9.1).
+        return (CancelInvite(CancelStep.ABANDON), *self._quiet(), Notify(failed))
+
+    def _cancel(self) -> Sequence[Effect]:
+        self._taken_back = True
+        timeout_s = self.settings.timers.timeout_s
+        cancel = CancelInvite(CancelStep.CANCEL, reason=self._bye_reason)
+        return (cancel, Arm(Event.TIMER_CANCEL, timeout_s))
+
+    def _cancel_when_heard(self, _: Response) -> Sequence[Effect]:
+        return NOTHING if self._taken_back else self._cancel()
+
+    def _answered_too_late(self, response: Response) -> Sequence[Effect]:
+        """The answer crossed our CANCEL: acknowledge it and hang up (RFC 5407 3.1.2)."""
+        ack = self._acknowledge(response, b"")
+        return (ack, Disarm(Event.TIMER_CANCEL), self._bye(self._bye_reason))
+
+    def _give_up(self, _: None) -> Sequence[Effect]:
+        return (CancelInvite(CancelStep.GIVE_UP), Done())
+
+    def _leave_unanswered_offer(self, about: tuple[str | None, int]) -> Sequence[Effect]:
+        return (self._make_ack(b""), *self._leave(about))
+
+    def _obey_bye_unacked(self, about: "tuple[Request, object]") -> Sequence[Effect]:
+        return (self._make_ack(b""), *self._obey_bye(about))
+
+    def _bye(self, reason: str | None) -> StartRequest:
+        self._bye_reason = reason
+        return super()._bye(reason)
+
+
+_UNHEARD = {
+    Failure.TIMEOUT: (408, "Request Timeout"),
+    Failure.TRANSPORT: (503, "Service Unavailable"),
+    Failure.RESOLVE: (404, "Not Found"),
+}
+
+_S, _E, _O = State, Event, OutboundInviteSession
+
+RULES: Rules[State, Event] = {
+    (_S.SETUP, _E.PROVISIONAL): (_S.EARLY, _O._progress),
+    (_S.SETUP, _E.SUCCESS): (_S.CONFIRMED, _O._answered),
+    (_S.SETUP, _E.LATE_OFFER): (_S.ACCEPTED, _O._offered),
+    (_S.SETUP, _E.FAILURE): (_S.ENDED, _O._fail),
+    (_S.SETUP, _E.CHALLENGE): (_S.SETUP, _O._invite_again),
+    (_S.SETUP, _E.INVITE_FAILED): (_S.ENDED, _O._fail_unheard),
+    (_S.SETUP, _E.HANGUP): (_S.CANCELLING, _O._hangup_early),
+    (_S.SETUP, _E.TIMER_RINGING): (_S.CANCELLING, _O._hangup_ringing),
+    (_S.EARLY, _E.PROVISIONAL): (_S.EARLY, _O._progress),
+    (_S.EARLY, _E.SUCCESS): (_S.CONFIRMED, _O._answered),
+    (_S.EARLY, _E.LATE_OFFER): (_S.ACCEPTED, _O._offered),
+    (_S.EARLY, _E.FAILURE): (_S.ENDED, _O._fail),
+    (_S.EARLY, _E.CHALLENGE): (_S.EARLY, _O._invite_again),
+    (_S.EARLY, _E.INVITE_FAILED): (_S.ENDED, _O._fail_unheard),
+    (_S.EARLY, _E.HANGUP): (_S.CANCELLING, _O._hangup_early),
+    (_S.EARLY, _E.TIMER_RINGING): (_S.CANCELLING, _O._hangup_ringing),
+    (_S.SETUP, _E.TIMER_SILENCE): (_S.CANCELLING, _O._hangup_silent),
+    (_S.CANCELLING, _E.PROVISIONAL): (_S.CANCELLING, _O._cancel_when_heard),
+    (_S.CANCELLING, _E.SUCCESS): (_S.ENDING, _O._answered_too_late),
+    (_S.CANCELLING, _E.LATE_OFFER): (_S.ENDING, _O._answered_too_late),
+    (_S.CANCELLING, _E.FAILURE): (_S.ENDED, _O._end),
+    (_S.CANCELLING, _E.INVITE_FAILED): (_S.ENDED, _O._end),
+    (_S.CANCELLING, _E.TIMER_CANCEL): (_S.ENDED, _O._give_up),
+    (_S.ACCEPTED, _E.ANSWER): (_S.CONFIRMED, _O._answer_offer),
+    (_S.ACCEPTED, _E.HANGUP): (_S.ENDING, _O._leave_unanswered_offer),
+    (_S.ACCEPTED, _E.BYE): (_S.ENDED, _O._obey_bye_unacked),
+    (_S.CONFIRMED, _E.HANGUP): (_S.ENDING, _O._leave),
+    (_S.CONFIRMED, _E.BYE): (_S.ENDED, _O._obey_bye),
+    (_S.CONFIRMED, _E.ACK): (_S.CONFIRMED, _O._confirm_again),
+    (_S.CONFIRMED, _E.DIALOG_GONE): (_S.ENDING, _O._leave_gone),
+    (_S.CONFIRMED, _E.TIMER_REPEAT): (_S.CONFIRMED, _O._repeat_answer),
+    (_S.CONFIRMED, _E.TIMER_ACK): (_S.ENDING, _O._leave_unacked),
+    (_S.CONFIRMED, _E.TIMER_OFFER): (_S.CONFIRMED, _O._offer_timer),
+    (_S.ENDING, _E.BYE): (_S.ENDING, _O._obey_crossing_bye),
+    (_S.ENDING, _E.BYE_DONE): (_S.ENDED, _O._end),
+    (_S.ACCEPTED, _E.SUCCESS): (_S.ACCEPTED, _O._answered_again),
+    (_S.ACCEPTED, _E.LATE_OFFER): (_S.ACCEPTED, _O._answered_again),
+    (_S.CONFIRMED, _E.SUCCESS): (_S.CONFIRMED, _O._answered_again),
+    (_S.CONFIRMED, _E.LATE_OFFER): (_S.CONFIRMED, _O._answered_again),
+    (_S.ENDING, _E.SUCCESS): (_S.ENDING, _O._answered_again),
+    (_S.ENDING, _E.LATE_OFFER): (_S.ENDING, _O._answered_again),
+    (_S.ENDED, _E.SUCCESS): (_S.ENDED, _O._answered_again),
+    (_S.ENDED, _E.LATE_OFFER): (_S.ENDED, _O._answered_again),
+}
+
+_AFTER_ANSWER = (_S.ACCEPTED, _S.CONFIRMED, _S.ENDING)
+
+IGNORED = (
+    # Only the called side responds to an INVITE, is cancelled, and hangs up without its ACK.
+    {(state, event) for state in State for event in (_E.PROGRESS, _E.REJECT, _E.CANCEL)}
+    | {(_S.LEAVING, event) for event in Event}
+    # Before the answer there is no dialog.
+    | {
+        (state, event)
+        for state in (_S.SETUP, _S.EARLY, _S.CANCELLING)
+        for event in (
+            _E.ANSWER,
+            _E.ACK,
+            _E.BYE,
+            _E.BYE_DONE,
+            _E.DIALOG_GONE,
+            _E.TIMER_REPEAT,
+            _E.TIMER_ACK,
+            _E.TIMER_OFFER,
+        )
+    }
+    | {(state, _E.TIMER_CANCEL) for state in (_S.SETUP, _S.EARLY)}
+    # It was heard of, so silence is over.
+    | {(_S.EARLY, _E.TIMER_SILENCE)}
+    # Given up already.
+    | {(_S.CANCELLING, event) for event in (_E.HANGUP, _E.CHALLENGE, _E.TIMER_SILENCE, _E.TIMER_RINGING)}
+    # The answer ends all that belongs to ringing; other forks may go on for a while.
+    | {
+        (state, event)
+        for state in _AFTER_ANSWER
+        for event in (
+            _E.PROVISIONAL,
+            _E.FAILURE,
+            _E.CHALLENGE,
+            _E.INVITE_FAILED,
+            _E.TIMER_SILENCE,
+            _E.TIMER_RINGING,
+            _E.TIMER_CANCEL,
+        )
+    }
+    # Nothing goes on within the dialog before our ACK.
+    | {
+        (_S.ACCEPTED, event)
+        for event in (
+            _E.ACK,
+            _E.BYE_DONE,
+            _E.DIALOG_GONE,
+            _E.TIMER_REPEAT,
+            _E.TIMER_ACK,
+            _E.TIMER_OFFER,
+        )
+    }
+    | {(_S.CONFIRMED, event) for event in (_E.ANSWER, _E.BYE_DONE)}
+    # Hung up already.
+    | {
+        (_S.ENDING, event)
+        for event in (
+            _E.ANSWER,
+            _E.HANGUP,
+            _E.ACK,
+            _E.DIALOG_GONE,
+            _E.TIMER_REPEAT,
+            _E.TIMER_ACK,
+            _E.TIMER_OFFER,
+        )
+    }
+    | {(_S.ENDED, event) for event in Event if event not in (_E.SUCCESS, _E.LATE_OFFER)}
+)
+
+OutboundInviteSession.ROWS = compile_rules(RULES, State, Event)

@@ -1,0 +1,132 @@
+"""Responses as this user agent writes them, and the requests it refuses whatever they are about."""
+
+import hashlib
+from collections.abc import Iterable
+
+from sip.errors import InvalidValue
+from sip.headers import Headers, identify
+from sip.message import Request, Response, make_response
+
+__all__ = [
+    "ACCEPT",
+    "ALLOW",
+    "KNOWN_METHODS",
+    "MIN_SESSION_EXPIRES_S",
+    "add_fields",
+    "refusal",
+    "reply",
+    "stateless_tag",
+]
+
+ALLOW = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE"
+"""The methods this user agent handles."""
+
+ACCEPT = "application/sdp"
+"""The media type of offers and answers."""
+
+KNOWN_METHODS = frozenset(
+    (
+        *ALLOW.split(", "),
+        *("REGISTER", "PRACK", "SUBSCRIBE", "NOTIFY", "PUBLISH", "MESSAGE", "REFER"),
+    )
+)
+"""Methods of the standards; any other is not merely refused but unknown (501)."""
+
+MIN_SESSION_EXPIRES_S = 90
+"""RFC 4028 5."""
+
+_OWNED = frozenset(
+    ("via", "from", "to", "call-id", "cseq", "max-forwards", "contact", "record-route", "content-length")
+)
+_REPLACEABLE = frozenset(("allow", "content-type", "server", "user-agent"))
+_HANDLED = frozenset(ALLOW.split(", "))
+_UNDERSTOOD: frozenset[str] = frozenset()
+"""Option tags a Require may name."""
+
+
+def reply(
+    request: Request,
+    status: int,
+    reason: str = "",
+    *,
+    to_tag: str | None = None,
+    headers: Iterable[tuple[str, str]] = (),
+) -> Response:
+    """
+    Build a response with the fields every response repeats and some more.
+
+    Source: RFC 3261 8.2.6.2.
+    """
+    response = make_response(request, status, reason, to_tag=to_tag)
+    for name, value in headers:
+        response.headers.add(name, value)
+    return response
+
+
+def add_fields(headers: Headers, fields: Iterable[tuple[str, str]]) -> None:
+    """
+    Add the header fields an application wants in a message; its own User-Agent and the like replace ours.
+
+    Raises:
+        InvalidValue: One of them is the session's own affair, or is malformed.
+    """
+    for name, value in fields:
+        key = identify(name)[0]
+        if key in _OWNED:
+            raise InvalidValue(f"The session itself sets the header field {name}")
+        if key in _REPLACEABLE:
+            headers.set(name, value)
+        else:
+            headers.add(name, value)
+
+
+def stateless_tag(secret: bytes, request: Request) -> str:
+    """
+    A To tag that is the same for every repetition of a request, though nothing is remembered of it.
+
+    Source: RFC 3261 8.2.7.
+    """
+    via = request.via
+    text = f"{via.branch}\n{via.host}\n{request.call_id}\n{request.from_.tag}\n{request.cseq.number}"
+    return hashlib.blake2s(text.encode("utf-8", "replace"), key=secret, digest_size=8).hexdigest()
+
+
+def refusal(request: Request) -> Response | None:
+    """
+    The response to a request that is refused whatever it is about, None when it can be handled.
+
+    ACK and CANCEL are never refused: the one has no response, the other must not depend on options.
+
+    Source: RFC 3261 8.2.1 to 8.2.3, 16.3 (Max-Forwards), RFC 4028 9.
+    """
+    method = request.method
+    if method in ("ACK", "CANCEL"):
+        return None
+    if method not in _HANDLED:
+        return reply(request, 405 if method in KNOWN_METHODS else 501, headers=(("Allow", ALLOW),))
+    if method != "BYE" and request.max_forwards == 0:
+        return reply(request, 483)
+    if request.uri.scheme == "sips":
+        return reply(request, 416)  # There is no TLS here, and what it promises must not be faked.
+    headers = request.headers
+    if "Require" in headers:
+        unknown = [tag for tag in request.option_tags("Require") if tag not in _UNDERSTOOD]
+        if unknown:
+            return reply(request, 420, headers=(("Unsupported", ", ".join(unknown)),))
+    return _refuse_offer(request) if method in ("INVITE", "UPDATE") else None
+
+
+def _refuse_offer(request: Request) -> Response | None:
+    if request.body and request.content_type != ACCEPT:
+        return reply(request, 415, headers=(("Accept", ACCEPT),))
+    value = request.headers.get("Session-Expires")
+    if value is None:
+        return None
+    interval_s = value.partition(";")[0].strip()
+    if not (interval_s.isascii() and interval_s.isdecimal() and len(interval_s) < 10):
+        return reply(request, 400, "Malformed Session-Expires")
+    # A proxy may ask for a session timer on behalf of a caller that knows none: that is for us to bear.
+    too_small = int(interval_s) < MIN_SESSION_EXPIRES_S
+    if too_small and "timer" in request.option_tags("Supported"):
+        return reply(request, 422, headers=(("Min-SE", str(MIN_SESSION_EXPIRES_S)),))
+    return None

@@ -1,0 +1,116 @@
+"""Timer values of RFC 3261 and one queue for all running timers of an endpoint; no clock, no I/O."""
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Protocol
+
+__all__ = ["Timer", "TimerOwner", "TimerQueue", "Timers"]
+
+
+@dataclass(frozen=True, slots=True)
+class Timers:
+    """
+    The timer values of one user agent, in seconds.
+
+    Source: RFC 3261 table 4, RFC 6026 8.
+    """
+
+    t1_s: float = 0.5
+    t2_s: float = 4.0
+    t4_s: float = 5.0
+    trying_s: float = 0.2
+    """How long an INVITE waits for the application before a 100 is sent (RFC 3261 17.2.1)."""
+    completed_invite_s: float = 32.0
+    """Timer D over UDP: how long the repetitions of a final response are acknowledged."""
+
+    @property
+    def timeout_s(self) -> float:
+        """Give-up time of every transaction: timers B, F, H, J, L and M, 64 times T1."""
+        return 64 * self.t1_s
+
+
+class TimerOwner(Protocol):
+    """Whatever a timer can be armed for."""
+
+    def on_timer(self, event: int) -> None:
+        """Take one timer event."""
+
+
+class Timer:
+    """One armed timer; its owner is None once it has fired or was disarmed."""
+
+    __slots__ = ("due_s", "event", "owner")
+
+    def __init__(self, due_s: float, owner: TimerOwner, event: int) -> None:
+        self.due_s = due_s
+        self.owner: TimerOwner | None = owner
+        self.event = event
+
+
+class TimerQueue:
+    """
+    All running timers, kept in one line for each length of delay.
+
+    SIP uses few different delays, and timers of one delay run out in the order they were armed, so
+    arming and firing take constant time however many calls are up; a heap would pay its logarithm
+    for tens of thousands of 32 s timers that nearly all run out unneeded. Lines of odd delays
+    vanish when they are empty.
+    """
+
+    __slots__ = ("_armed", "_lines")
+
+    def __init__(self) -> None:
+        self._lines: dict[float, deque[Timer]] = {}
+        self._armed = 0
+
+    def __len__(self) -> int:
+        return self._armed
+
+    def arm(self, now: float, delay_s: float, owner: TimerOwner, event: int) -> Timer:
+        """Call `owner.on_timer(event)` from `run` once `delay_s` has passed; `now` must never go back."""
+        timer = Timer(now + delay_s, owner, event)
+        line = self._lines.get(delay_s)
+        if line is None:
+            line = self._lines[delay_s] = deque()
+        line.append(timer)
+        self._armed += 1
+        return timer
+
+    def disarm(self, timer: Timer) -> None:
+        """Take a timer back; nothing happens when it has fired or was disarmed before."""
+        if timer.owner is not None:
+            timer.owner = None
+            self._armed -= 1
+
+    def next_due_s(self) -> float | None:
+        """When the next timer is due, or None when none is armed."""
+        earliest: float | None = None
+        for delay_s, line in list(self._lines.items()):
+            while line and line[0].owner is None:
+                line.popleft()
+            if not line:
+                del self._lines[delay_s]
+            elif earliest is None or line[0].due_s < earliest:
+                earliest = line[0].due_s
+        return earliest
+
+    def run(self, now: float) -> float | None:
+        """Fire every timer that is due at `now`, earliest first, and return when the next one is due."""
+        due: list[Timer] = []
+        for line in self._lines.values():
+            while line and (line[0].owner is None or line[0].due_s <= now):
+                timer = line.popleft()
+                if timer.owner is not None:
+                    due.append(timer)
+        due.sort(key=_due_s)
+        for timer in due:
+            owner = timer.owner
+            if owner is not None:  # An earlier timer of this round may have disarmed it.
+                timer.owner = None
+                self._armed -= 1
+                owner.on_timer(timer.event)
+        return self.next_due_s()
+
+
+def _due_s(timer: Timer) -> float:
+    return timer.due_s

@@ -1,0 +1,165 @@
+"""INVITE client transaction (RFC 3261 17.1.1, RFC 6026 7.2)."""
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+from sip.effects import Arm, Deliver, Done, Effect, Fail, Failure, Send
+from sip.machine import NOTHING, Machine, Rules, compile_rules
+from sip.message import Request, Response, serialise
+from sip.timers import Timers
+from sip.transactions.requests import make_ack
+
+__all__ = ["IGNORED", "RULES", "Event", "InviteClientTransaction", "State"]
+
+
+class State(IntEnum):
+    """States in the only order they may be passed through."""
+
+    CALLING = 0
+    PROCEEDING = 1
+    COMPLETED = 2
+    ACCEPTED = 3
+    TERMINATED = 4
+
+
+class Event(IntEnum):
+    """All that can happen to the transaction."""
+
+    PROVISIONAL = 0
+    SUCCESS = 1
+    FAILURE = 2
+    TIMER_A = 3
+    TIMER_B = 4
+    TIMER_D = 5
+    TIMER_M = 6
+    TRANSPORT_ERROR = 7
+    ABANDON = 8
+    """The user lost interest before anything came back: repeat the request no more."""
+    GIVE_UP = 9
+    """A cancelled INVITE got no final response in time (RFC 3261 9.1)."""
+
+
+class InviteClientTransaction(Machine[State]):
+    """Sends one INVITE until it is heard, acknowledges failures, hands every response to its user."""
+
+    __slots__ = ("_ack", "_repeat_after_s", "_wire", "reliable", "request", "timers")
+
+    def __init__(self, request: Request, timers: Timers, *, reliable: bool) -> None:
+        self.state = State.CALLING
+        self.request = request
+        self.timers = timers
+        self.reliable = reliable
+        self._wire = serialise(request)
+        self._repeat_after_s = timers.t1_s
+        self._ack: bytes | None = None
+
+    @property
+    def finished(self) -> bool:
+        """True once nothing more will come of it."""
+        return self.state is State.TERMINATED
+
+    def start(self) -> Sequence[Effect]:
+        """Return the first effects: send, and wait for timers A and B."""
+        give_up = Arm(Event.TIMER_B, self.timers.timeout_s)
+        if self.reliable:
+            return (give_up, Send(self._wire))
+        return (give_up, Arm(Event.TIMER_A, self._repeat_after_s), Send(self._wire))
+
+    def receive(self, response: Response) -> Sequence[Effect]:
+        """Take a response of this transaction from the wire."""
+        status = response.status
+        if status < 200:
+            return self.handle(Event.PROVISIONAL, response)
+        return self.handle(Event.SUCCESS if status < 300 else Event.FAILURE, response)
+
+    def fail_transport(self) -> Sequence[Effect]:
+        """Take the news that the request cannot be delivered."""
+        return self.handle(Event.TRANSPORT_ERROR)
+
+    def _deliver(self, response: Response) -> Sequence[Effect]:
+        return (Deliver(response),)
+
+    def _accept(self, response: Response) -> Sequence[Effect]:
+        return (Arm(Event.TIMER_M, self.timers.timeout_s), Deliver(response))
+
+    def _complete(self, response: Response) -> Sequence[Effect]:
+        self._ack = serialise(make_ack(self.request, response))
+        linger_s = 0.0 if self.reliable else self.timers.completed_invite_s
+        return (Send(self._ack), Arm(Event.TIMER_D, linger_s), Deliver(response))
+
+    def _acknowledge_again(self, _: Response) -> Sequence[Effect]:
+        assert self._ack is not None
+        return (Send(self._ack),)
+
+    def _repeat(self, _: None) -> Sequence[Effect]:
+        if self._repeat_after_s == 0.0:
+            return NOTHING  # Abandoned.
+        self._repeat_after_s *= 2  # Timer A doubles without a cap.
+        return (Send(self._wire), Arm(Event.TIMER_A, self._repeat_after_s))
+
+    def _abandon(self, _: None) -> Sequence[Effect]:
+        self._repeat_after_s = 0.0
+        return NOTHING
+
+    def _time_out(self, _: None) -> Sequence[Effect]:
+        return (Fail(Failure.TIMEOUT), Done())
+
+    def _fail(self, _: None) -> Sequence[Effect]:
+        return (Fail(Failure.TRANSPORT), Done())
+
+    def _end(self, _: None) -> Sequence[Effect]:
+        return (Done(),)
+
+
+RULES: Rules[State, Event] = {
+    (State.CALLING, Event.PROVISIONAL): (State.PROCEEDING, InviteClientTransaction._deliver),
+    (State.CALLING, Event.SUCCESS): (State.ACCEPTED, InviteClientTransaction._accept),
+    (State.CALLING, Event.FAILURE): (State.COMPLETED, InviteClientTransaction._complete),
+    (State.CALLING, Event.TIMER_A): (State.CALLING, InviteClientTransaction._repeat),
+    (State.CALLING, Event.TIMER_B): (State.TERMINATED, InviteClientTransaction._time_out),
+    (State.CALLING, Event.TRANSPORT_ERROR): (State.TERMINATED, InviteClientTransaction._fail),
+    (State.CALLING, Event.ABANDON): (State.CALLING, InviteClientTransaction._abandon),
+    (State.CALLING, Event.GIVE_UP): (State.TERMINATED, InviteClientTransaction._end),
+    (State.PROCEEDING, Event.PROVISIONAL): (State.PROCEEDING, InviteClientTransaction._deliver),
+    (State.PROCEEDING, Event.SUCCESS): (State.ACCEPTED, InviteClientTransaction._accept),
+    (State.PROCEEDING, Event.FAILURE): (State.COMPLETED, InviteClientTransaction._complete),
+    (State.PROCEEDING, Event.GIVE_UP): (State.TERMINATED, InviteClientTransaction._end),
+    (State.COMPLETED, Event.FAILURE): (State.COMPLETED, InviteClientTransaction._acknowledge_again),
+    (State.COMPLETED, Event.TIMER_D): (State.TERMINATED, InviteClientTransaction._end),
+    (State.COMPLETED, Event.TRANSPORT_ERROR): (State.TERMINATED, InviteClientTransaction._end),
+    (State.ACCEPTED, Event.SUCCESS): (State.ACCEPTED, InviteClientTransaction._deliver),
+    (State.ACCEPTED, Event.TIMER_M): (State.TERMINATED, InviteClientTransaction._end),
+}
+
+IGNORED = {
+    # These timers are armed by a later state only.
+    (State.CALLING, Event.TIMER_D),
+    (State.CALLING, Event.TIMER_M),
+    # The peer has the request: it is repeated no more, and only the user limits how long it rings.
+    (State.PROCEEDING, Event.TIMER_A),
+    (State.PROCEEDING, Event.TIMER_B),
+    (State.PROCEEDING, Event.TIMER_D),
+    (State.PROCEEDING, Event.TIMER_M),
+    # The response may still come over another connection (RFC 3261 18.2.2).
+    (State.PROCEEDING, Event.TRANSPORT_ERROR),
+    (State.PROCEEDING, Event.ABANDON),
+    # A final response stands: nothing later changes it.
+    (State.COMPLETED, Event.PROVISIONAL),
+    (State.COMPLETED, Event.SUCCESS),
+    (State.COMPLETED, Event.TIMER_A),
+    (State.COMPLETED, Event.TIMER_B),
+    (State.COMPLETED, Event.TIMER_M),
+    (State.COMPLETED, Event.ABANDON),
+    (State.COMPLETED, Event.GIVE_UP),
+    # Forks may go on ringing, failing or answering after the first 2xx; only 2xx matter.
+    (State.ACCEPTED, Event.PROVISIONAL),
+    (State.ACCEPTED, Event.FAILURE),
+    (State.ACCEPTED, Event.TIMER_A),
+    (State.ACCEPTED, Event.TIMER_B),
+    (State.ACCEPTED, Event.TIMER_D),
+    (State.ACCEPTED, Event.TRANSPORT_ERROR),
+    (State.ACCEPTED, Event.ABANDON),
+    (State.ACCEPTED, Event.GIVE_UP),
+} | {(State.TERMINATED, event) for event in Event}
+
+InviteClientTransaction.ROWS = compile_rules(RULES, State, Event)

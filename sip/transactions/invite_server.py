@@ -1,0 +1,174 @@
+"""INVITE server transaction (RFC 3261 17.2.1, RFC 6026 7.1)."""
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+from sip.effects import Arm, Deliver, Done, Effect, Send
+from sip.machine import NOTHING, Machine, Rules, compile_rules
+from sip.message import Request, Response, make_response, serialise
+from sip.timers import Timers
+
+__all__ = ["IGNORED", "RULES", "Event", "InviteServerTransaction", "State"]
+
+
+class State(IntEnum):
+    """States in the only order they may be passed through."""
+
+    PROCEEDING = 0
+    COMPLETED = 1
+    CONFIRMED = 2
+    ACCEPTED = 3
+    TERMINATED = 4
+
+
+class Event(IntEnum):
+    """All that can happen to the transaction."""
+
+    REQUEST = 0
+    ACK = 1
+    SEND_PROVISIONAL = 2
+    SEND_SUCCESS = 3
+    SEND_FAILURE = 4
+    TIMER_TRYING = 5
+    TIMER_G = 6
+    TIMER_H = 7
+    TIMER_I = 8
+    TIMER_L = 9
+    TRANSPORT_ERROR = 10
+
+
+class InviteServerTransaction(Machine[State]):
+    """Absorbs repetitions of one INVITE and repeats its failure until it is acknowledged."""
+
+    __slots__ = ("_last", "_repeat_after_s", "reliable", "request", "timers")
+
+    def __init__(self, request: Request, timers: Timers, *, reliable: bool) -> None:
+        self.state = State.PROCEEDING
+        self.request: Request | None = request
+        self.timers = timers
+        self.reliable = reliable
+        self._last: bytes | None = None
+        self._repeat_after_s = timers.t1_s
+
+    @property
+    def finished(self) -> bool:
+        """True once nothing more will come of it."""
+        return self.state is State.TERMINATED
+
+    def start(self) -> Sequence[Effect]:
+        """Return the first effect: a 100 follows unless the user responds soon."""
+        return (Arm(Event.TIMER_TRYING, self.timers.trying_s),)
+
+    def receive(self, request: Request) -> Sequence[Effect]:
+        """Take a repetition of the INVITE, or the ACK that matches it."""
+        return self.handle(Event.ACK if request.method == "ACK" else Event.REQUEST, request)
+
+    def respond(self, response: Response) -> Sequence[Effect]:
+        """Take a response from the user; a 2xx may be given again and is sent again."""
+        status = response.status
+        if status < 200:
+            return self.handle(Event.SEND_PROVISIONAL, response)
+        return self.handle(Event.SEND_SUCCESS if status < 300 else Event.SEND_FAILURE, response)
+
+    def fail_transport(self) -> Sequence[Effect]:
+        """Take the news that a response cannot be delivered."""
+        return self.handle(Event.TRANSPORT_ERROR)
+
+    def _trying(self, _: object) -> Sequence[Effect]:
+        if self._last is not None:
+            return NOTHING
+        assert self.request is not None
+        self._last = serialise(make_response(self.request, 100))
+        return (Send(self._last),)
+
+    def _repeat(self, _: Request) -> Sequence[Effect]:
+        if self._last is None:
+            return self._trying(None)
+        return (Send(self._last),)
+
+    def _send(self, response: Response) -> Sequence[Effect]:
+        self._last = serialise(response)
+        return (Send(self._last),)
+
+    def _accept(self, response: Response) -> Sequence[Effect]:
+        # The user repeats the 2xx; a repeated INVITE is absorbed, so neither message is kept.
+        self._last = self.request = None
+        return (Send(serialise(response)), Arm(Event.TIMER_L, self.timers.timeout_s))
+
+    def _accept_again(self, response: Response) -> Sequence[Effect]:
+        return (Send(serialise(response)),)
+
+    def _deliver(self, ack: Request) -> Sequence[Effect]:
+        # Only an ACK that wrongly carries the branch of the INVITE comes this way; it counts all the same.
+        return (Deliver(ack),)
+
+    def _reject(self, response: Response) -> Sequence[Effect]:
+        self._last = serialise(response)
+        self.request = None
+        send, give_up = Send(self._last), Arm(Event.TIMER_H, self.timers.timeout_s)
+        if self.reliable:
+            return (send, give_up)
+        return (send, give_up, Arm(Event.TIMER_G, self._repeat_after_s))
+
+    def _repeat_failure(self, _: None) -> Sequence[Effect]:
+        assert self._last is not None
+        self._repeat_after_s = min(2 * self._repeat_after_s, self.timers.t2_s)
+        return (Send(self._last), Arm(Event.TIMER_G, self._repeat_after_s))
+
+    def _confirm(self, _: Request) -> Sequence[Effect]:
+        return (Arm(Event.TIMER_I, 0.0 if self.reliable else self.timers.t4_s),)
+
+    def _end(self, _: None) -> Sequence[Effect]:
+        return (Done(),)
+
+
+RULES: Rules[State, Event] = {
+    (State.PROCEEDING, Event.REQUEST): (State.PROCEEDING, InviteServerTransaction._repeat),
+    (State.PROCEEDING, Event.SEND_PROVISIONAL): (State.PROCEEDING, InviteServerTransaction._send),
+    (State.PROCEEDING, Event.SEND_SUCCESS): (State.ACCEPTED, InviteServerTransaction._accept),
+    (State.PROCEEDING, Event.SEND_FAILURE): (State.COMPLETED, InviteServerTransaction._reject),
+    (State.PROCEEDING, Event.TIMER_TRYING): (State.PROCEEDING, InviteServerTransaction._trying),
+    (State.COMPLETED, Event.REQUEST): (State.COMPLETED, InviteServerTransaction._repeat),
+    (State.COMPLETED, Event.ACK): (State.CONFIRMED, InviteServerTransaction._confirm),
+    (State.COMPLETED, Event.TIMER_G): (State.COMPLETED, InviteServerTransaction._repeat_failure),
+    (State.COMPLETED, Event.TIMER_H): (State.TERMINATED, InviteServerTransaction._end),
+    (State.CONFIRMED, Event.TIMER_I): (State.TERMINATED, InviteServerTransaction._end),
+    (State.ACCEPTED, Event.ACK): (State.ACCEPTED, InviteServerTransaction._deliver),
+    (State.ACCEPTED, Event.SEND_SUCCESS): (State.ACCEPTED, InviteServerTransaction._accept_again),
+    (State.ACCEPTED, Event.TIMER_L): (State.TERMINATED, InviteServerTransaction._end),
+}
+
+IGNORED = (
+    {
+        # There is nothing to acknowledge yet, and the other timers belong to later states.
+        (State.PROCEEDING, Event.ACK),
+        (State.PROCEEDING, Event.TIMER_G),
+        (State.PROCEEDING, Event.TIMER_H),
+        (State.PROCEEDING, Event.TIMER_I),
+        (State.PROCEEDING, Event.TIMER_L),
+        # The caller repeats the INVITE, perhaps over a new connection, or its own timers end the call.
+        (State.PROCEEDING, Event.TRANSPORT_ERROR),
+        (State.COMPLETED, Event.TRANSPORT_ERROR),
+        # The final response stands, whatever the user says later.
+        (State.COMPLETED, Event.SEND_PROVISIONAL),
+        (State.COMPLETED, Event.SEND_SUCCESS),
+        (State.COMPLETED, Event.SEND_FAILURE),
+        (State.COMPLETED, Event.TIMER_TRYING),
+        (State.COMPLETED, Event.TIMER_I),
+        (State.COMPLETED, Event.TIMER_L),
+        # The user repeats a 2xx at its own pace, so a repeated INVITE is not answered (RFC 6026 7.1).
+        (State.ACCEPTED, Event.REQUEST),
+        (State.ACCEPTED, Event.SEND_PROVISIONAL),
+        (State.ACCEPTED, Event.SEND_FAILURE),
+        (State.ACCEPTED, Event.TIMER_TRYING),
+        (State.ACCEPTED, Event.TIMER_G),
+        (State.ACCEPTED, Event.TIMER_H),
+        (State.ACCEPTED, Event.TIMER_I),
+        (State.ACCEPTED, Event.TRANSPORT_ERROR),
+    }
+    # Confirmed: only late repetitions are absorbed until timer I.
+    | {(State.CONFIRMED, event) for event in Event if event is not Event.TIMER_I}
+    | {(State.TERMINATED, event) for event in Event}
+)
+
+InviteServerTransaction.ROWS = compile_rules(RULES, State, Event)

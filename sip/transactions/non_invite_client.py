@@ -1,0 +1,115 @@
+"""Non-INVITE client transaction (RFC 3261 17.1.2)."""
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+from sip.effects import Arm, Deliver, Done, Effect, Fail, Failure, Send
+from sip.machine import Machine, Rules, compile_rules
+from sip.message import Request, Response, serialise
+from sip.timers import Timers
+
+__all__ = ["IGNORED", "RULES", "Event", "NonInviteClientTransaction", "State"]
+
+
+class State(IntEnum):
+    """States in the only order they may be passed through."""
+
+    TRYING = 0
+    PROCEEDING = 1
+    COMPLETED = 2
+    TERMINATED = 3
+
+
+class Event(IntEnum):
+    """All that can happen to the transaction."""
+
+    PROVISIONAL = 0
+    FINAL = 1
+    TIMER_E = 2
+    TIMER_F = 3
+    TIMER_K = 4
+    TRANSPORT_ERROR = 5
+
+
+class NonInviteClientTransaction(Machine[State]):
+    """Sends one request until its final response is there, which it hands to its user once."""
+
+    __slots__ = ("_repeat_after_s", "_wire", "reliable", "request", "timers")
+
+    def __init__(self, request: Request, timers: Timers, *, reliable: bool) -> None:
+        self.state = State.TRYING
+        self.request = request
+        self.timers = timers
+        self.reliable = reliable
+        self._wire = serialise(request)
+        self._repeat_after_s = timers.t1_s
+
+    @property
+    def finished(self) -> bool:
+        """True once nothing more will come of it."""
+        return self.state is State.TERMINATED
+
+    def start(self) -> Sequence[Effect]:
+        """Return the first effects: send, and wait for timers E and F."""
+        give_up = Arm(Event.TIMER_F, self.timers.timeout_s)
+        if self.reliable:
+            return (give_up, Send(self._wire))
+        return (give_up, Arm(Event.TIMER_E, self._repeat_after_s), Send(self._wire))
+
+    def receive(self, response: Response) -> Sequence[Effect]:
+        """Take a response of this transaction from the wire."""
+        return self.handle(Event.PROVISIONAL if response.status < 200 else Event.FINAL, response)
+
+    def fail_transport(self) -> Sequence[Effect]:
+        """Take the news that the request cannot be delivered."""
+        return self.handle(Event.TRANSPORT_ERROR)
+
+    def _deliver(self, response: Response) -> Sequence[Effect]:
+        return (Deliver(response),)
+
+    def _complete(self, response: Response) -> Sequence[Effect]:
+        return (Arm(Event.TIMER_K, 0.0 if self.reliable else self.timers.t4_s), Deliver(response))
+
+    def _repeat(self, _: None) -> Sequence[Effect]:
+        self._repeat_after_s = min(2 * self._repeat_after_s, self.timers.t2_s)
+        return (Send(self._wire), Arm(Event.TIMER_E, self._repeat_after_s))
+
+    def _repeat_slowly(self, _: None) -> Sequence[Effect]:
+        return (Send(self._wire), Arm(Event.TIMER_E, self.timers.t2_s))
+
+    def _time_out(self, _: None) -> Sequence[Effect]:
+        return (Fail(Failure.TIMEOUT), Done())
+
+    def _fail(self, _: None) -> Sequence[Effect]:
+        return (Fail(Failure.TRANSPORT), Done())
+
+    def _end(self, _: None) -> Sequence[Effect]:
+        return (Done(),)
+
+
+RULES: Rules[State, Event] = {
+    (State.TRYING, Event.PROVISIONAL): (State.PROCEEDING, NonInviteClientTransaction._deliver),
+    (State.TRYING, Event.FINAL): (State.COMPLETED, NonInviteClientTransaction._complete),
+    (State.TRYING, Event.TIMER_E): (State.TRYING, NonInviteClientTransaction._repeat),
+    (State.TRYING, Event.TIMER_F): (State.TERMINATED, NonInviteClientTransaction._time_out),
+    (State.TRYING, Event.TRANSPORT_ERROR): (State.TERMINATED, NonInviteClientTransaction._fail),
+    (State.PROCEEDING, Event.PROVISIONAL): (State.PROCEEDING, NonInviteClientTransaction._deliver),
+    (State.PROCEEDING, Event.FINAL): (State.COMPLETED, NonInviteClientTransaction._complete),
+    (State.PROCEEDING, Event.TIMER_E): (State.PROCEEDING, NonInviteClientTransaction._repeat_slowly),
+    (State.PROCEEDING, Event.TIMER_F): (State.TERMINATED, NonInviteClientTransaction._time_out),
+    (State.PROCEEDING, Event.TRANSPORT_ERROR): (State.TERMINATED, NonInviteClientTransaction._fail),
+    (State.COMPLETED, Event.TIMER_K): (State.TERMINATED, NonInviteClientTransaction._end),
+}
+
+IGNORED = (
+    {
+        # Timer K is armed by the final response only.
+        (State.TRYING, Event.TIMER_K),
+        (State.PROCEEDING, Event.TIMER_K),
+    }
+    # Completed: repeated responses are absorbed and no timer but K matters.
+    | {(State.COMPLETED, event) for event in Event if event is not Event.TIMER_K}
+    | {(State.TERMINATED, event) for event in Event}
+)
+
+NonInviteClientTransaction.ROWS = compile_rules(RULES, State, Event)

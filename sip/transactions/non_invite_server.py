@@ -1,0 +1,106 @@
+"""Non-INVITE server transaction (RFC 3261 17.2.2)."""
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+from sip.effects import Arm, Done, Effect, Send
+from sip.machine import Machine, Rules, compile_rules
+from sip.message import Request, Response, serialise
+from sip.timers import Timers
+
+__all__ = ["IGNORED", "RULES", "Event", "NonInviteServerTransaction", "State"]
+
+
+class State(IntEnum):
+    """States in the only order they may be passed through."""
+
+    TRYING = 0
+    PROCEEDING = 1
+    COMPLETED = 2
+    TERMINATED = 3
+
+
+class Event(IntEnum):
+    """All that can happen to the transaction."""
+
+    REQUEST = 0
+    SEND_PROVISIONAL = 1
+    SEND_FINAL = 2
+    TIMER_J = 3
+    TRANSPORT_ERROR = 4
+
+
+class NonInviteServerTransaction(Machine[State]):
+    """Answers every repetition of one request with the response given to the first."""
+
+    __slots__ = ("_last", "reliable", "timers")
+
+    def __init__(self, timers: Timers, *, reliable: bool) -> None:
+        self.state = State.TRYING
+        self.timers = timers
+        self.reliable = reliable
+        self._last = b""
+
+    @property
+    def finished(self) -> bool:
+        """True once nothing more will come of it."""
+        return self.state is State.TERMINATED
+
+    def start(self) -> Sequence[Effect]:
+        """Return the first effects: none."""
+        return ()
+
+    def receive(self, request: Request) -> Sequence[Effect]:
+        """Take a repetition of the request."""
+        return self.handle(Event.REQUEST, request)
+
+    def respond(self, response: Response) -> Sequence[Effect]:
+        """Take a response from the user."""
+        event = Event.SEND_PROVISIONAL if response.status < 200 else Event.SEND_FINAL
+        return self.handle(event, response)
+
+    def fail_transport(self) -> Sequence[Effect]:
+        """Take the news that a response cannot be delivered."""
+        return self.handle(Event.TRANSPORT_ERROR)
+
+    def _send(self, response: Response) -> Sequence[Effect]:
+        self._last = serialise(response)
+        return (Send(self._last),)
+
+    def _complete(self, response: Response) -> Sequence[Effect]:
+        self._last = serialise(response)
+        return (Send(self._last), Arm(Event.TIMER_J, 0.0 if self.reliable else self.timers.timeout_s))
+
+    def _repeat(self, _: Request) -> Sequence[Effect]:
+        return (Send(self._last),)
+
+    def _end(self, _: None) -> Sequence[Effect]:
+        return (Done(),)
+
+
+RULES: Rules[State, Event] = {
+    (State.TRYING, Event.SEND_PROVISIONAL): (State.PROCEEDING, NonInviteServerTransaction._send),
+    (State.TRYING, Event.SEND_FINAL): (State.COMPLETED, NonInviteServerTransaction._complete),
+    (State.PROCEEDING, Event.REQUEST): (State.PROCEEDING, NonInviteServerTransaction._repeat),
+    (State.PROCEEDING, Event.SEND_PROVISIONAL): (State.PROCEEDING, NonInviteServerTransaction._send),
+    (State.PROCEEDING, Event.SEND_FINAL): (State.COMPLETED, NonInviteServerTransaction._complete),
+    (State.COMPLETED, Event.REQUEST): (State.COMPLETED, NonInviteServerTransaction._repeat),
+    (State.COMPLETED, Event.TIMER_J): (State.TERMINATED, NonInviteServerTransaction._end),
+}
+
+IGNORED = {
+    # There is nothing to repeat yet.
+    (State.TRYING, Event.REQUEST),
+    # Timer J is armed by the final response only.
+    (State.TRYING, Event.TIMER_J),
+    (State.PROCEEDING, Event.TIMER_J),
+    # The final response stands.
+    (State.COMPLETED, Event.SEND_PROVISIONAL),
+    (State.COMPLETED, Event.SEND_FINAL),
+    # The client repeats its request or gives up by its own timer.
+    (State.TRYING, Event.TRANSPORT_ERROR),
+    (State.PROCEEDING, Event.TRANSPORT_ERROR),
+    (State.COMPLETED, Event.TRANSPORT_ERROR),
+} | {(State.TERMINATED, event) for event in Event}
+
+NonInviteServerTransaction.ROWS = compile_rules(RULES, State, Event)

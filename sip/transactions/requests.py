@@ -1,0 +1,45 @@
+"""The two requests that are derived from an INVITE of ours: its ACK and its CANCEL."""
+
+from sip.headers import Entry, Headers
+from sip.message import Request, Response
+
+__all__ = ["make_ack", "make_cancel"]
+
+_COPIED = frozenset(("route", "from", "call-id"))
+
+
+def make_ack(invite: Request, response: Response) -> Request:
+    """
+    Build the ACK of a final response that is no 2xx.
+
+    Source: RFC 3261 17.1.1.3.
+    """
+    to = response.headers.get("To") or ""
+    return _derive(invite, "ACK", to)
+
+
+def make_cancel(invite: Request, reason: str | None = None) -> Request:
+    """
+    Build the CANCEL of an INVITE; `reason` is the value of a Reason header field.
+
+    Source: RFC 3261 9.1, RFC 3326.
+    """
+    cancel = _derive(invite, "CANCEL", invite.headers.get("To") or "")
+    if reason is not None:
+        cancel.headers.add("Reason", reason)
+    return cancel
+
+
+def _derive(invite: Request, method: str, to: str) -> Request:
+    entries: list[Entry] = []
+    for entry in invite.headers.entries():
+        if entry[0] == "via" and not entries:
+            entries.append(entry)
+        elif entry[0] in _COPIED:
+            entries.append(entry)
+    entries += (
+        ("to", "To", to),
+        ("cseq", "CSeq", f"{invite.cseq.number} {method}"),
+        ("max-forwards", "Max-Forwards", "70"),
+    )
+    return Request(method, invite.uri, Headers.from_entries(entries))

@@ -1,0 +1,249 @@
+"""Agents that break the WebSocket protocol, or press against its limits."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import json
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from media.aio.agent_stream import AgentStream, AgentStreamSettings
+from media.streams import AgentClosed, AgentEvent, AgentHold, StreamSetup
+from tests.support.agent_bot import FakeTap, no_leaks, raw_server, to_loopback
+
+TEXT, BINARY, CONTINUATION, CLOSE, PING, PONG = 1, 2, 0, 8, 9, 10
+HOLD = b'{"event":"hold","hold":{"active":true}}'
+MIB = 1 << 20
+
+
+@pytest.fixture(autouse=True)
+async def leaks() -> AsyncIterator[None]:
+    async with no_leaks():
+        yield
+
+
+def frame(
+    opcode: int, payload: bytes = b"", *, fin: bool = True, rsv: int = 0, length: int | None = None
+) -> bytes:
+    size = len(payload) if length is None else length
+    head = bytes([fin << 7 | rsv << 4 | opcode])
+    if size < 126:
+        return head + bytes([size]) + payload
+    if size < 1 << 16:
+        return head + b"\x7e" + struct.pack(">H", size) + payload
+    return head + b"\x7f" + struct.pack(">Q", size) + payload
+
+
+class Peer:
+    """The agent's end of a socket, byte by byte."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    async def accept(self) -> None:
+        request = await self.reader.readuntil(b"\r\n\r\n")
+        key = request.partition(b"Sec-WebSocket-Key: ")[2].partition(b"\r\n")[0]
+        accept = base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
+        self.writer.write(
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Accept: " + accept + b"\r\n\r\n"
+        )
+        # What goes wrong before the two opening frames counts as a failure to connect.
+        for _ in range(2):
+            await self.until(TEXT)
+
+    async def read(self) -> tuple[int, bytes]:
+        head = await self.reader.readexactly(2)
+        size = head[1] & 0x7F
+        if size == 126:
+            (size,) = struct.unpack(">H", await self.reader.readexactly(2))
+        assert head[1] & 0x80
+        mask = await self.reader.readexactly(4)
+        data = await self.reader.readexactly(size)
+        return head[0] & 0x0F, bytes(byte ^ mask[index % 4] for index, byte in enumerate(data))
+
+    async def until(self, opcode: int) -> bytes:
+        while True:
+            kind, data = await self.read()
+            if kind == opcode:
+                return data
+
+
+class Scene:
+    """A stream whose agent plays a script of bytes."""
+
+    def __init__(self) -> None:
+        self.events: asyncio.Queue[AgentEvent] = asyncio.Queue()
+        self.stream: AgentStream
+        self.tap = FakeTap()
+
+    async def next(self) -> AgentEvent:
+        async with asyncio.timeout(10):
+            return await self.events.get()
+
+
+@asynccontextmanager
+async def scene(play: Callable[[Peer], Awaitable[None]], **settings: float) -> AsyncIterator[Scene]:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        peer = Peer(reader, writer)
+        await peer.accept()
+        await play(peer)
+        await writer.drain()
+        await reader.read()
+
+    made = Scene()
+    async with raw_server(serve) as port:
+        made.stream = await AgentStream.connect(
+            StreamSetup(
+                url=f"ws://127.0.0.1:{port}/",
+                stream_sid="s",
+                call_sid="c",
+                account_sid="a",
+                from_="+1",
+                to="+2",
+            ),
+            resolve=to_loopback,
+            on_event=made.events.put_nowait,
+            settings=AgentStreamSettings(close_timeout_s=0.2),
+        )
+        made.stream.start(made.tap)
+        yield made
+        await made.stream.stop()
+
+
+async def test_fragments_and_control_frames_between_them_make_one_message() -> None:
+    pong = asyncio.get_running_loop().create_future()
+
+    async def play(peer: Peer) -> None:
+        peer.writer.write(frame(TEXT, HOLD[:10], fin=False))
+        peer.writer.write(frame(PING, b"now"))
+        peer.writer.write(frame(CONTINUATION, b"", fin=False) * 5)
+        peer.writer.write(frame(CONTINUATION, HOLD[10:]))
+        pong.set_result(await peer.until(PONG))
+
+    async with scene(play) as made:
+        assert await made.next() == AgentHold(True)
+        assert await pong == b"now"
+        assert not made.stream.closed
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (frame(TEXT, b"x", fin=False) + frame(TEXT, b"y"), 1002),
+        (frame(CONTINUATION, b"x"), 1002),
+        (frame(TEXT, b"x", rsv=4), 1002),
+        (frame(BINARY, b"x", rsv=1), 1002),
+        (frame(3, b"x"), 1002),
+        (frame(PING, b"x", fin=False), 1002),
+        (frame(PING, b"x" * 126), 1002),
+        (b"\x81\x85\0\0\0\0hello", 1002),
+        (frame(CLOSE, struct.pack(">H", 1000) + b"\xff"), 1007),
+        (frame(CLOSE, struct.pack(">H", 999)), 1002),
+        (frame(TEXT, length=MIB + 1), 1009),
+        (frame(TEXT, length=1 << 62), 1009),
+        (frame(TEXT, b"x" * (MIB + 1)), 1009),
+        (frame(TEXT, b"x" * 600_000, fin=False) + frame(CONTINUATION, b"x" * 600_000), 1009),
+        (b"GET / HTTP/1.1\r\n\r\n", 1002),
+    ],
+)
+async def test_a_breach_of_the_protocol_closes_with_its_code(data: bytes, code: int) -> None:
+    received = asyncio.get_running_loop().create_future()
+
+    async def play(peer: Peer) -> None:
+        peer.writer.write(data)
+        received.set_result(await peer.until(CLOSE))
+
+    async with scene(play) as made:
+        closed = await made.next()
+        assert isinstance(closed, AgentClosed)
+        assert (closed.code, closed.abnormal, closed.drain) == (code, True, False)
+        async with asyncio.timeout(10):
+            assert struct.unpack_from(">H", await received) == (code,)
+        assert made.events.empty()
+
+
+async def test_a_message_of_exactly_the_limit_is_read() -> None:
+    text = HOLD[:-1] + b" " * (MIB - len(HOLD)) + b"}"
+
+    async def play(peer: Peer) -> None:
+        peer.writer.write(frame(TEXT, text))
+        peer.writer.write(frame(TEXT, text[:-1], fin=False) + frame(CONTINUATION, b"}"))
+
+    async with scene(play) as made:
+        assert await made.next() == AgentHold(True)
+        assert await made.next() == AgentHold(True)
+
+
+async def test_a_close_without_a_code_is_a_normal_end() -> None:
+    async def play(peer: Peer) -> None:
+        peer.writer.write(frame(CLOSE))
+        await peer.until(CLOSE)
+
+    async with scene(play) as made:
+        assert await made.next() == AgentClosed(1005, abnormal=False, drain=True)
+
+
+async def test_frames_after_the_close_are_not_obeyed() -> None:
+    async def play(peer: Peer) -> None:
+        peer.writer.write(frame(CLOSE, struct.pack(">H", 1000)) + frame(TEXT, HOLD) + frame(PING))
+
+    async with scene(play) as made:
+        assert isinstance(await made.next(), AgentClosed)
+        await asyncio.sleep(0.05)
+        assert made.events.empty()
+
+
+async def test_audio_for_an_agent_that_does_not_read_is_dropped_and_comes_back_fresh() -> None:
+    resume, heard_all = asyncio.Event(), asyncio.Event()
+    stamps: list[int] = []
+    numbers: list[int] = []
+
+    async def play(peer: Peer) -> None:
+        peer.writer.transport.pause_reading()  # type: ignore[attr-defined]  # A transport of a socket can.
+        await resume.wait()
+        peer.writer.transport.resume_reading()  # type: ignore[attr-defined]  # As above.
+        while not stamps or stamps[-1] < 300_000:
+            message = json.loads(await peer.until(TEXT))
+            numbers.append(int(message["sequence_number"]))
+            if message["event"] == "media":
+                stamps.append(int(message["media"]["timestamp"]))
+        heard_all.set()
+
+    async with scene(play) as made:
+        # Five minutes of audio: far more than all the buffers of the kernel hold.
+        for _ in range(1500):
+            made.stream.send_audio(bytes(320 * 10))
+        made.stream.send_dtmf("1", 100)
+        resume.set()
+        async with asyncio.timeout(30):
+            await heard_all.wait()
+        await made.stream.stop()
+        dropped = made.stream.stats.frames_dropped
+        assert dropped > 1000
+        assert made.stream.stats.frames_sent + dropped == 15_000
+    # Of what was held back only the last 200 ms are left, and they are numbered without a gap.
+    assert stamps[-10:] == list(range(299_820, 300_001, 20))
+    assert stamps == sorted(stamps)
+    assert numbers == list(range(2, len(numbers) + 2))
+
+
+async def test_an_agent_that_commands_and_does_not_read_is_cut_off() -> None:
+    async def play(peer: Peer) -> None:
+        peer.writer.transport.pause_reading()  # type: ignore[attr-defined]  # A transport of a socket can.
+
+    async with scene(play) as made:
+        name = "n" * 256
+        for _ in range(100_000):
+            made.stream.mark_reached(name)
+            if made.stream.closed:
+                break
+            await asyncio.sleep(0)
+        closed = await made.next()
+        assert closed == AgentClosed(1008, abnormal=True, reason="the agent does not read")

@@ -1,0 +1,169 @@
+"""The set-up of the SIPp tests: a server between a caller's trunk and callees' trunks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from fixtures.server_process import Account, ServerProcess, free_port, wait_until
+from fixtures.sipp_run import Load, Sipp, SippResult, start_sipp
+
+__all__ = ["FORWARDED", "UNKNOWN", "Exchange"]
+
+FORWARDED = "+918047000001"
+UNKNOWN = "+918047009999"
+# On a machine with more to do than it can, everything takes its time; nothing here asserts speed.
+_PATIENCE_S = 60.0
+_ONE_CALL = Load()
+
+
+class Exchange:
+    """
+    A running server that knows SIPp as two trunks.
+
+    Calls to `FORWARDED` are bridged to the first callee's trunk. A second stands behind it for calls that are
+    routed by number.
+    """
+
+    def __init__(self, directory: Path, environment: Mapping[str, str] | None = None) -> None:
+        self.directory = directory
+        self.server = ServerProcess(
+            directory / "server",
+            environment={
+                "TRUNKLINE_RTP_PORTS": "21000-24999",
+                "TRUNKLINE_MAX_CPS": "1000",
+                **(environment or {}),
+            },
+        )
+        self.caller_port = free_port()
+        self.second_caller_port = free_port()
+        self.callee_port = free_port()
+        self.second_callee_port = free_port()
+        self.account = Account("", "")
+        self.number_id = ""
+
+    def __enter__(self) -> Self:
+        self.server.start()
+        try:
+            self._set_up()
+        except BaseException:
+            self.server.kill()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        status = self.server.stop()
+        assert status == 0, f"the server ended with {status}:\n{self.server.log()}"
+        assert "Traceback" not in self.server.log(), self.server.log()
+
+    def _set_up(self) -> None:
+        gateway = "udp:127.0.0.1:{}".format
+        self.server.add_carrier(
+            "sipp-callers", gateway(self.caller_port), gateway(self.second_caller_port), inbound=True
+        )
+        self.server.add_carrier(
+            "sipp-callees", gateway(self.callee_port), gateway(self.second_callee_port), outbound=True
+        )
+        self.account = self.server.add_account()
+        self.number_id = self.server.add_number(self.account, FORWARDED, self.to_callee())
+
+    def to_callee(self, **more: Any) -> dict[str, Any]:
+        """The binding that forwards to the first callee's trunk."""
+        return {"target": "forward", "forward_to": f"sip:callee@127.0.0.1:{self.callee_port}", **more}
+
+    def bind(self, binding: Mapping[str, Any]) -> None:
+        """Bind `FORWARDED` anew."""
+        body = {**binding, "force": True}
+        reply = self.server.request(
+            "PUT", f"/v1/phone-numbers/{self.number_id}/inbound", self.account.api_key, body
+        )
+        assert reply.status == 200, reply
+
+    # SIPp on either side
+
+    def caller(
+        self,
+        scenario: str,
+        number: str = FORWARDED,
+        load: Load = _ONE_CALL,
+        *,
+        port: int = 0,
+        extra: str = "",
+    ) -> Sipp:
+        """Start a SIPp that calls the server, from the first caller's trunk unless told otherwise."""
+        return start_sipp(
+            scenario,
+            self.directory,
+            port or self.caller_port,
+            load,
+            target=f"127.0.0.1:{self.server.sip_port}",
+            number=number,
+            extra=["-mp", str(free_port()), *extra.split()],
+        )
+
+    def callee(self, scenario: str = "uas.xml", load: Load = _ONE_CALL, *, port: int = 0) -> Sipp:
+        """Start a SIPp that is called, on the first callee's trunk unless told otherwise."""
+        port = port or self.callee_port
+        sipp = start_sipp(scenario, self.directory, port, load, extra=["-mp", str(free_port())])
+        assert wait_until(lambda: _bound(port) or not sipp.running), "SIPp does not listen"
+        return sipp
+
+    def finish(self, *running: Sipp) -> list[SippResult]:
+        """Wait for the given SIPps; each must have ended with every call as its scenario says."""
+        results = [sipp.wait(_PATIENCE_S) for sipp in running]
+        for result in results:
+            assert result.exit_status == 0, (
+                f"{result.failed} failed\n{result.errors}\n{self.server.log()[-4000:]}"
+            )
+        return results
+
+    # The REST API
+
+    def api(self, method: str, path: str, body: Any = None) -> Any:
+        """A request of the account; the reply must be a success and its `data` is returned."""
+        reply = self.server.request(method, path, self.account.api_key, body)
+        assert 200 <= reply.status < 300, reply
+        return reply.data
+
+    def calls(self, **query: str | int) -> tuple[list[dict[str, Any]], int]:
+        """A page of the account's calls, newest first, and how many there are in all."""
+        text = "&".join(f"{name}={value}" for name, value in query.items())
+        reply = self.server.request("GET", f"/v1/calls?{text}", self.account.api_key)
+        assert reply.status == 200, reply
+        return reply.data, int(reply.body["meta"]["total"])
+
+    def wait_for_status(self, call_sid: str, *statuses: str) -> dict[str, Any]:
+        """The call, once it is in one of the statuses."""
+        latest: dict[str, Any] = {}
+
+        def arrived() -> bool:
+            latest.update(self.api("GET", f"/v1/Accounts/{self.account.account_sid}/Calls/{call_sid}"))
+            return latest["status"] in statuses
+
+        assert wait_until(arrived, _PATIENCE_S), (
+            f"{latest} did not become {statuses}\n{self.server.log()[-4000:]}"
+        )
+        return latest
+
+    def assert_clean(self) -> None:
+        """Nothing of any call is left: no call, no RTP port, no reserve."""
+        left = {name: self.server.metric(name) for name in _LEFT_OVERS}
+        done = wait_until(lambda: not any(self._left_over(left)), _PATIENCE_S)
+        assert done, f"left over: {left}\n{self.server.log()[-4000:]}"
+
+    def _left_over(self, into: dict[str, float]) -> list[float]:
+        into.update({name: self.server.metric(name) for name in _LEFT_OVERS})
+        return list(into.values())
+
+
+_LEFT_OVERS = ("trunkline_calls_active", "trunkline_rtp_ports_in_use", "trunkline_wallet_reserved_paise")
+
+
+def _bound(port: int) -> bool:
+    """Some process has the UDP port of 127.0.0.1 (column 2 of /proc/net/udp: address:port in hexadecimal)."""
+    table = Path("/proc/net/udp").read_text().splitlines()[1:]
+    return any(line.split()[1].endswith(f":{port:04X}") for line in table)

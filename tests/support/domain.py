@@ -1,0 +1,256 @@
+"""The services beside the calls, in memory: what a test may look into and break."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from callcontrol.directory import Changes, Directory
+from callcontrol.errors import (
+    DestinationForbidden,
+    InsufficientBalance,
+    NotFound,
+    NumberNotOwned,
+    ServiceUnavailable,
+)
+from callcontrol.models import (
+    Account,
+    Binding,
+    CallFilter,
+    CallRecord,
+    Carrier,
+    Gateway,
+    Page,
+    PhoneNumber,
+    Reserve,
+    Wallet,
+    WebhookEvent,
+)
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+ACCOUNT_SID = "a3c1d3f0-8a55-4a34-9c0f-5b1f3f5a7d12"
+OTHER_SID = "b3c1d3f0-8a55-4a34-9c0f-5b1f3f5a7d12"
+OWN_NUMBER = "+918047491899"
+CALLEE = "+919876543210"
+
+
+def make_account(account_sid: str = ACCOUNT_SID, **changes: Any) -> Account:
+    return Account(
+        **{"account_sid": account_sid, "name": "Test", "created_at": NOW, "updated_at": NOW, **changes}
+    )
+
+
+def make_number(number: str = OWN_NUMBER, binding: Binding | None = None, **changes: Any) -> PhoneNumber:
+    return PhoneNumber(
+        **{
+            "phone_number_id": f"id-{number}",
+            "account_sid": ACCOUNT_SID,
+            "number": number,
+            "created_at": NOW,
+            "updated_at": NOW,
+            "registered": True,
+            "binding": binding,
+            **changes,
+        }
+    )
+
+
+def make_carrier(carrier_sid: str = "carrier-1", account_sid: str | None = None, **changes: Any) -> Carrier:
+    return Carrier(
+        **{
+            "carrier_sid": carrier_sid,
+            "account_sid": account_sid,
+            "name": carrier_sid,
+            "created_at": NOW,
+            "updated_at": NOW,
+            **changes,
+        }
+    )
+
+
+def make_gateway(
+    gateway_sid: str = "gateway-1", host: str = "127.0.0.1", port: int = 5080, **changes: Any
+) -> Gateway:
+    return Gateway(
+        **{
+            "gateway_sid": gateway_sid,
+            "carrier_sid": "carrier-1",
+            "host": host,
+            "port": port,
+            "created_at": NOW,
+            "updated_at": NOW,
+            **changes,
+        }
+    )
+
+
+class MemoryDirectory(Directory):
+    """A directory that is filled by hand."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.put(accounts=[make_account()])
+
+    def put(
+        self,
+        *,
+        accounts: Sequence[Account] = (),
+        numbers: Sequence[PhoneNumber] = (),
+        carriers: Sequence[Carrier] = (),
+        gateways: Sequence[Gateway] = (),
+    ) -> None:
+        self.apply(
+            Changes(
+                revision=self.revision + 1,
+                accounts=accounts,
+                numbers=[(number, True) for number in numbers],
+                carriers=[(carrier, True) for carrier in carriers],
+                gateways=[(gateway, True) for gateway in gateways],
+            )
+        )
+
+
+class MemoryWallets:
+    """Prepaid money of one account."""
+
+    def __init__(self, balance_paise: int = 100_000) -> None:
+        self.balance_paise = balance_paise
+        self.reserves: dict[str, int] = {}
+        self.failing = False
+
+    @property
+    def available_paise(self) -> int:
+        return self.balance_paise - sum(self.reserves.values())
+
+    async def balance(self, account_sid: str) -> int:
+        return self.balance_paise
+
+    async def wallet(self, account_sid: str) -> Wallet:
+        return Wallet(account_sid, self.balance_paise, sum(self.reserves.values()), NOW)
+
+    async def reserve(self, account_sid: str, call_sid: str, amount_paise: int) -> None:
+        self.hold(call_sid, amount_paise)
+
+    def hold(self, call_sid: str, amount_paise: int) -> None:
+        if amount_paise > self.available_paise:
+            raise InsufficientBalance("Top up the wallet.")
+        if amount_paise:
+            self.reserves[call_sid] = amount_paise
+
+    async def extend(self, call_sid: str, total_paise: int) -> None:
+        if self.failing:
+            raise ServiceUnavailable("The database is away.")
+        held_paise = self.reserves[call_sid]
+        if total_paise - held_paise > self.available_paise:
+            raise InsufficientBalance("Top up the wallet.")
+        self.reserves[call_sid] = max(held_paise, total_paise)
+
+    async def settle(self, call_sid: str, charge_paise: int) -> int:
+        self.reserves.pop(call_sid, None)
+        self.balance_paise -= charge_paise
+        return charge_paise
+
+    async def open_reserves(self) -> list[Reserve]:
+        return [Reserve(sid, ACCOUNT_SID, paise, NOW) for sid, paise in self.reserves.items()]
+
+
+class MemoryRecords:
+    """Call records, the money of their calls, and the events that were published with them."""
+
+    def __init__(self, wallets: MemoryWallets) -> None:
+        self.wallets = wallets
+        self.records: dict[str, CallRecord] = {}
+        self.events: list[WebhookEvent] = []
+        self.finished: list[str] = []
+        self.failing = False
+
+    async def insert(
+        self, record: CallRecord, *, reserve_paise: int = 0, events: Sequence[WebhookEvent] = ()
+    ) -> None:
+        if self.failing:
+            raise ServiceUnavailable("The database is away.")
+        self.wallets.hold(record.call_sid, reserve_paise)
+        self.records[record.call_sid] = record
+        self.events += events
+
+    def update(self, record: CallRecord, *, events: Sequence[WebhookEvent] = ()) -> None:
+        self.events += events
+
+    def finish(
+        self, record: CallRecord, *, charge_paise: int = 0, events: Sequence[WebhookEvent] = ()
+    ) -> None:
+        assert record.call_sid not in self.finished, "a call is finished once"
+        self.finished.append(record.call_sid)
+        record.price_paise = charge_paise
+        self.wallets.reserves.pop(record.call_sid, None)
+        self.wallets.balance_paise -= charge_paise
+        self.events += events
+
+    async def flush(self) -> None:
+        pass
+
+    async def get(self, account_sid: str, call_sid: str) -> CallRecord:
+        record = self.records.get(call_sid)
+        if record is None or record.account_sid != account_sid:
+            raise NotFound("There is no such call on the account.")
+        return record
+
+    async def list(self, account_sid: str, query: CallFilter, page: int, per_page: int) -> Page[CallRecord]:
+        found = [record for record in self.records.values() if record.account_sid == account_sid]
+        return Page(found, len(found), page, per_page)
+
+    async def unfinished(self) -> Sequence[CallRecord]:
+        return [record for record in self.records.values() if not record.status.ended]
+
+    def only(self) -> CallRecord:
+        """The record, when there is exactly one."""
+        (record,) = self.records.values()
+        return record
+
+    def event_names(self) -> Sequence[str]:
+        return [event.event for event in self.events]
+
+
+class MemoryNumbers:
+    """Numbers of accounts, as the directory has them."""
+
+    def __init__(self, directory: Directory) -> None:
+        self._directory = directory
+
+    async def owned(self, account_sid: str, number: str) -> PhoneNumber:
+        found = self._directory.number(number)
+        if found is None or found[0].account_sid != account_sid or not found[0].registered:
+            raise NumberNotOwned("The number is not on the account.")
+        return found[0]
+
+
+class OpenDestinations:
+    """Lets every address be connected to, but for hosts named ``forbidden.example``."""
+
+    def check_url(self, url: str, *, schemes: Sequence[str]) -> None:
+        if "forbidden.example" in url:
+            raise DestinationForbidden("This address must not be connected to.")
+
+    async def resolve(self, host: str, port: int, tls: bool) -> Sequence[Any]:
+        if host == "forbidden.example":
+            raise DestinationForbidden("This address must not be connected to.")
+        if host == "unknown.example":
+            raise OSError("no such host")
+        return [(host, port)]
+
+
+__all__ = [
+    "ACCOUNT_SID",
+    "CALLEE",
+    "NOW",
+    "OTHER_SID",
+    "OWN_NUMBER",
+    "MemoryDirectory",
+    "MemoryNumbers",
+    "MemoryRecords",
+    "MemoryWallets",
+    "OpenDestinations",
+    "make_account",
+    "make_carrier",
+    "make_gateway",
+    "make_number",
+]

@@ -1,0 +1,69 @@
+"""Every state machine is a complete table: each (state, event) has a rule or is ignored on purpose."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from enum import Enum, IntEnum
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SEARCHED = ("sip", "media", "callcontrol")
+
+Pair = tuple[IntEnum, Enum]
+Table = tuple[str, Mapping[Pair, Any], frozenset[Pair], frozenset[Pair]]
+
+
+def tables() -> Iterator[Table]:
+    """
+    All tables of the sources: (name, rules, ignored, every pair that can be).
+
+    A table is a pair of names RULES and IGNORED with the same prefix, if any. Where two machines share an
+    enumeration of events, INPUTS with that prefix says which of them each can be given.
+    """
+    for package in SEARCHED:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            if "RULES" not in path.read_text():
+                continue
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            module = importlib.import_module(name)
+            for attribute in vars(module):
+                if attribute.endswith("RULES"):
+                    prefix = attribute.removesuffix("RULES")
+                    ignored = getattr(module, f"{prefix}IGNORED", None)
+                    if isinstance(ignored, set | frozenset):
+                        rules = module.__dict__[attribute]
+                        state, event = next(iter(rules))
+                        events = getattr(module, f"{prefix}INPUTS", type(event))
+                        every = frozenset((s, e) for s in type(state) for e in events)
+                        yield f"{name}.{attribute}", rules, frozenset(ignored), every
+
+
+TABLES = list(tables())
+
+
+def test_the_known_machines_are_among_the_tables() -> None:
+    names = {name for name, *_ in TABLES}
+    transactions = ("invite_client", "invite_server", "non_invite_client", "non_invite_server")
+    assert {f"sip.transactions.{machine}.RULES" for machine in transactions} <= names
+    assert {"sip.inbound.RULES", "sip.outbound.RULES"} <= names
+    assert {"callcontrol.call.RULES", "callcontrol.bridge.RULES", "callcontrol.hunt.RULES"} <= names
+    assert {"callcontrol.leg.INBOUND_RULES", "callcontrol.leg.OUTBOUND_RULES"} <= names
+
+
+@pytest.mark.parametrize("table", TABLES, ids=[name for name, *_ in TABLES])
+def test_rules_and_ignored_pairs_cover_every_pair_once(table: Table) -> None:
+    name, rules, ignored, every = table
+    assert set(rules) & ignored == set(), f"{name}: pairs both ruled and ignored"
+    assert every - set(rules) - ignored == set(), f"{name}: pairs that nobody thought of"
+    assert (set(rules) | ignored) - every == set(), f"{name}: pairs that cannot be"
+
+
+@pytest.mark.parametrize("table", TABLES, ids=[name for name, *_ in TABLES])
+def test_states_never_go_back(table: Table) -> None:
+    name, rules, _, _ = table
+    back = [pair for pair, rule in rules.items() if rule[0] < pair[0]]
+    assert back == [], name

@@ -1,0 +1,171 @@
+"""An HTTP client without sockets: it speaks to the application's own protocol object in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
+from multidict import CIMultiDict
+
+from tests.unit.api.fakes import KEY
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: CIMultiDict[str]
+    body: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def data(self) -> Any:
+        return self.json()["data"]
+
+    @property
+    def code(self) -> str:
+        code = self.json()["error"]["code"]
+        assert isinstance(code, str)
+        return code
+
+    @property
+    def fields(self) -> dict[str, str]:
+        errors = self.json()["error"]["details"]["errors"]
+        named = {error["field"]: error["message"] for error in errors}
+        assert len(named) == len(errors), "a field is named twice"
+        return named
+
+
+class MemoryTransport(asyncio.Transport):
+    """Keeps what the server writes; looks like a connection from `peer`."""
+
+    def __init__(self, peer: str) -> None:
+        super().__init__()
+        self.written = bytearray()
+        self.closed = False
+        self._peer = peer
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return (self._peer, 40000) if name == "peername" else default
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += data
+
+    def writelines(self, list_of_data: Any) -> None:
+        for data in list_of_data:
+            self.write(data)
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+    def abort(self) -> None:
+        self.closed = True
+
+    def is_reading(self) -> bool:
+        return True
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None: ...
+
+
+class Client:
+    """One request per connection."""
+
+    def __init__(self, server: web.Server) -> None:
+        self._server = server
+
+    async def raw(self, request: bytes, peer: str = "192.0.2.7") -> Answer:
+        """Send bytes and read one answer."""
+        protocol = self._server()
+        assert isinstance(protocol, RequestHandler)
+        transport = MemoryTransport(peer)
+        protocol.connection_made(transport)
+        # Pieces, so that a body never arrives in the same call as its headers.
+        for start in range(0, len(request), 65536):
+            protocol.data_received(request[start : start + 65536])
+        answer = None
+        for _ in range(2000):
+            answer = _parse(bytes(transport.written))
+            if answer is not None or transport.closed:
+                break
+            await asyncio.sleep(0)
+        protocol.connection_lost(None)
+        assert answer is not None, bytes(transport.written)
+        return answer
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        json_body: Any = None,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        key: str | None = KEY,
+        peer: str = "192.0.2.7",
+    ) -> Answer:
+        """Send a request; `key` None leaves the Authorization header out."""
+        lines = CIMultiDict({"Host": "localhost"})
+        if key is not None:
+            lines["Authorization"] = f"Bearer {key}"
+        if json_body is not None:
+            body = json.dumps(json_body).encode()
+        if body is not None:
+            lines["Content-Type"] = "application/json"
+            lines["Content-Length"] = str(len(body))
+        lines.update(headers or {})
+        head = f"{method} {path} HTTP/1.1\r\n" + "".join(
+            f"{name}: {value}\r\n" for name, value in lines.items()
+        )
+        return await self.raw(head.encode() + b"\r\n" + (body or b""), peer)
+
+    async def get(self, path: str, **options: Any) -> Answer:
+        return await self.request("GET", path, **options)
+
+    async def post(self, path: str, json_body: Any = None, **options: Any) -> Answer:
+        return await self.request("POST", path, json_body=json_body, **options)
+
+    async def put(self, path: str, json_body: Any = None, **options: Any) -> Answer:
+        return await self.request("PUT", path, json_body=json_body, **options)
+
+    async def delete(self, path: str, **options: Any) -> Answer:
+        return await self.request("DELETE", path, **options)
+
+
+@asynccontextmanager
+async def client_for(app: web.Application) -> AsyncIterator[Client]:
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    assert runner.server is not None
+    try:
+        yield Client(runner.server)
+    finally:
+        await runner.cleanup()
+
+
+def _parse(data: bytes) -> Answer | None:
+    head, end, body = data.partition(b"\r\n\r\n")
+    if not end:
+        return None
+    first, *lines = head.decode("latin-1").split("\r\n")
+    headers: CIMultiDict[str] = CIMultiDict()
+    for line in lines:
+        name, _, value = line.partition(": ")
+        headers.add(name, value)
+    length = int(headers.get("Content-Length", "0"))
+    if len(body) < length:
+        return None
+    return Answer(int(first.split()[1]), headers, body)

@@ -1,0 +1,262 @@
+"""In-memory services behind the application, with what tests need to look at or to break."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from api.services import Lifecycle, Phase, Services
+from callcontrol.errors import (
+    CallEnded,
+    DomainError,
+    Forbidden,
+    IdempotencyConflict,
+    NotFound,
+    Unauthorized,
+)
+from callcontrol.models import (
+    Binding,
+    CallFilter,
+    CallRecord,
+    CallStatus,
+    Carrier,
+    Gateway,
+    Page,
+    PhoneNumber,
+    Principal,
+    Wiring,
+)
+
+ACCOUNT = "11111111-1111-4111-8111-111111111111"
+OTHER_ACCOUNT = "22222222-2222-4222-8222-222222222222"
+KEY = "vp_0123456789abcdefghijklmnopqrstuvwxyz"
+READER_KEY = "vp_reader_789abcdefghijklmnopqrstuvwxyz"
+REVOKED_KEY = "vp_revoked_89abcdefghijklmnopqrstuvwxyz"
+MESSAGING_KEY = "vp_messaging_abcdefghijklmnopqrstuvwxyz"
+NUMBER_ID = "33333333-3333-4333-8333-333333333333"
+CALL_SID = "44444444-4444-4444-8444-444444444444"
+ENDED_SID = "55555555-5555-4555-8555-555555555555"
+OTHER_CALL_SID = "66666666-6666-4666-8666-666666666666"
+CARRIER_SID = "77777777-7777-4777-8777-777777777777"
+OTHER_CARRIER_SID = "88888888-8888-4888-8888-888888888888"
+GATEWAY_SID = "99999999-9999-4999-8999-999999999999"
+NOWHERE = "00000000-0000-4000-8000-000000000000"
+MOMENT = datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=UTC)
+
+SCOPES = frozenset(
+    {"calls.read", "calls.write", "numbers.read", "numbers.write", "trunks.read", "trunks.write"}
+)
+
+
+def call(call_sid: str = CALL_SID, account_sid: str = ACCOUNT, **changes: Any) -> CallRecord:
+    return CallRecord(
+        **{
+            "call_sid": call_sid,
+            "account_sid": account_sid,
+            "direction": "outbound",
+            "from_": "+918047000001",
+            "to": "+919800000001",
+            "created_at": MOMENT,
+            **changes,
+        }
+    )
+
+
+class FakeKeys:
+    def __init__(self) -> None:
+        self.principals = {
+            KEY: Principal(ACCOUNT, "key-1", "platform", SCOPES),
+            READER_KEY: Principal(ACCOUNT, "key-2", "platform", frozenset({"calls.read"})),
+            MESSAGING_KEY: Principal(ACCOUNT, "key-3", "messaging", frozenset({"messages.send"})),
+        }
+        self.asked = 0
+
+    async def authenticate(self, key: str) -> Principal:
+        self.asked += 1
+        principal = self.principals.get(key)
+        if principal is None:
+            raise Unauthorized("This key is unknown or revoked; create another.")
+        return principal
+
+
+@dataclass(frozen=True)
+class FakeTraceEntry:
+    at: datetime = MOMENT
+    leg: str | None = "a"
+    direction: str = "out"
+    transport: str = "udp"
+    peer: str = "127.0.0.1:5080"
+    call_id: str | None = "abc@host"
+    message: str = "INVITE sip:x SIP/2.0\r\n\r\n"
+
+
+class FakeCalls:
+    def __init__(self) -> None:
+        self.failure: Exception | None = None
+        self.requests: list[tuple[str, Any]] = []
+        self.filters: list[CallFilter] = []
+        self.records = {
+            CALL_SID: call(status=CallStatus.IN_PROGRESS),
+            ENDED_SID: call(ENDED_SID, status=CallStatus.COMPLETED),
+            OTHER_CALL_SID: call(OTHER_CALL_SID, OTHER_ACCOUNT),
+        }
+        self.active_calls = 1
+
+    async def create_call(self, account_sid: str, request: Any) -> CallRecord:
+        self.requests.append((account_sid, request))
+        if self.failure is not None:
+            raise self.failure
+        return call(f"{len(self.requests):08d}-4444-4444-8444-444444444444")
+
+    async def get_call(self, account_sid: str, call_sid: str) -> CallRecord:
+        record = self.records.get(call_sid)
+        if record is None:
+            raise NotFound("There is no such call on the account.")
+        if record.account_sid != account_sid:
+            raise Forbidden("This call belongs to another account.")
+        return record
+
+    async def list_calls(
+        self, account_sid: str, query: CallFilter, page: int, per_page: int
+    ) -> Page[CallRecord]:
+        self.filters.append(query)
+        if self.failure is not None:
+            raise self.failure
+        own = [record for record in self.records.values() if record.account_sid == account_sid]
+        return Page(own[:per_page], len(own), page, per_page)
+
+    async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
+        record = await self.get_call(account_sid, call_sid)
+        if record.status.ended:
+            raise CallEnded("The call has already ended.")
+        return record
+
+    def trace(self, call_sid: str) -> Sequence[Any]:
+        return [FakeTraceEntry(), FakeTraceEntry(leg=None, direction="in", call_id=None)]
+
+
+class FakeNumbers:
+    def __init__(self) -> None:
+        self.number = PhoneNumber(
+            NUMBER_ID, ACCOUNT, "+918047000001", MOMENT, MOMENT, friendly_name="Front desk"
+        )
+        self.failure: DomainError | None = None
+        self.forced: list[bool] = []
+        self.listed: list[dict[str, Any]] = []
+
+    async def list(self, account_sid: str, page: int, per_page: int, **filters: Any) -> Page[PhoneNumber]:
+        self.listed.append(filters)
+        return Page([self.number], 1, page, per_page)
+
+    async def wiring(self, account_sid: str, phone_number_id: str) -> Wiring:
+        if self.failure is not None:
+            raise self.failure
+        if phone_number_id != NUMBER_ID:
+            raise NotFound("There is no such number on the account.")
+        return Wiring.of(self.number)
+
+    async def register(self, account_sid: str, phone_number_id: str) -> Wiring:
+        self.number = replace(self.number, registered=True)
+        return await self.wiring(account_sid, phone_number_id)
+
+    async def deregister(self, account_sid: str, phone_number_id: str, *, force: bool) -> Wiring:
+        self.forced.append(force)
+        self.number = replace(self.number, registered=False)
+        return await self.wiring(account_sid, phone_number_id)
+
+    async def bind(self, account_sid: str, phone_number_id: str, binding: Binding, *, force: bool) -> Wiring:
+        self.forced.append(force)
+        self.number = replace(self.number, registered=True, binding=binding)
+        return await self.wiring(account_sid, phone_number_id)
+
+    async def unbind(self, account_sid: str, phone_number_id: str) -> Wiring:
+        self.number = replace(self.number, binding=None)
+        return await self.wiring(account_sid, phone_number_id)
+
+
+class FakeTrunks:
+    def __init__(self) -> None:
+        self.carrier = Carrier(CARRIER_SID, ACCOUNT, "Own trunk", MOMENT, MOMENT, register_password="s3cret")
+        self.values: list[Mapping[str, Any]] = []
+
+    async def create_carrier(self, account_sid: str, values: Mapping[str, Any]) -> Carrier:
+        self.values.append(values)
+        return replace(self.carrier, **values)
+
+    async def list_carriers(self, account_sid: str, page: int, per_page: int) -> Page[Carrier]:
+        return Page([self.carrier], 1, page, per_page)
+
+    async def get_carrier(self, account_sid: str, carrier_sid: str) -> Carrier:
+        if carrier_sid == OTHER_CARRIER_SID:
+            raise Forbidden("This carrier belongs to another account.")
+        if carrier_sid != CARRIER_SID:
+            raise NotFound("There is no such carrier on the account.")
+        return self.carrier
+
+    async def delete_carrier(self, account_sid: str, carrier_sid: str) -> None:
+        await self.get_carrier(account_sid, carrier_sid)
+
+    async def create_gateway(self, account_sid: str, carrier_sid: str, values: Mapping[str, Any]) -> Gateway:
+        await self.get_carrier(account_sid, carrier_sid)
+        self.values.append(values)
+        return Gateway(
+            gateway_sid=GATEWAY_SID, carrier_sid=carrier_sid, created_at=MOMENT, updated_at=MOMENT, **values
+        )
+
+    async def list_gateways(
+        self, account_sid: str, carrier_sid: str, page: int, per_page: int
+    ) -> Page[Gateway]:
+        await self.get_carrier(account_sid, carrier_sid)
+        return Page([Gateway(GATEWAY_SID, carrier_sid, "192.0.2.1", MOMENT, MOMENT)], 1, page, per_page)
+
+    async def delete_gateway(self, account_sid: str, carrier_sid: str, gateway_sid: str) -> None:
+        await self.get_carrier(account_sid, carrier_sid)
+        if gateway_sid != GATEWAY_SID:
+            raise NotFound("There is no such gateway on the carrier.")
+
+
+@dataclass(frozen=True)
+class FakeReply:
+    status: int
+    body: bytes
+
+
+@dataclass
+class FakeIdempotency:
+    claimed: dict[tuple[str, str], str] = field(default_factory=dict)
+    replies: dict[tuple[str, str], FakeReply] = field(default_factory=dict)
+
+    async def begin(self, account_sid: str, key: str, endpoint: str, body_hash: str) -> FakeReply | None:
+        name = (account_sid, key)
+        wanted = f"{endpoint} {body_hash}"
+        if self.claimed.setdefault(name, wanted) != wanted:
+            raise IdempotencyConflict("This key was used for another request.")
+        return self.replies.get(name)
+
+    async def complete(self, account_sid: str, key: str, status: int, body: bytes) -> None:
+        self.replies[account_sid, key] = FakeReply(status, body)
+
+    async def release(self, account_sid: str, key: str) -> None:
+        del self.claimed[account_sid, key]
+
+
+@dataclass
+class Fakes:
+    keys: FakeKeys = field(default_factory=FakeKeys)
+    calls: FakeCalls = field(default_factory=FakeCalls)
+    numbers: FakeNumbers = field(default_factory=FakeNumbers)
+    trunks: FakeTrunks = field(default_factory=FakeTrunks)
+    idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
+    lifecycle: Lifecycle = field(default_factory=lambda: Lifecycle(Phase.READY))
+
+    def services(self) -> Services:
+        return Services(
+            keys=self.keys,
+            calls=self.calls,
+            numbers=self.numbers,
+            trunks=self.trunks,
+            idempotency=self.idempotency,
+            lifecycle=self.lifecycle,
+        )

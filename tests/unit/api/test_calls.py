@@ -1,0 +1,304 @@
+"""The call endpoints: fields, filters, answers."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from callcontrol.errors import (
+    DestinationForbidden,
+    InsufficientBalance,
+    NumberNotOwned,
+    ServiceUnavailable,
+    ValidationFailed,
+)
+from callcontrol.models import CallFilter, CallStatus
+from tests.unit.api.client import Client
+from tests.unit.api.fakes import (
+    ACCOUNT,
+    CALL_SID,
+    ENDED_SID,
+    NOWHERE,
+    OTHER_ACCOUNT,
+    OTHER_CALL_SID,
+    Fakes,
+)
+
+STREAM_CALL: dict[str, Any] = {
+    "from": "+918047000001",
+    "to": "+919800000001",
+    "stream_url": "wss://bot.example.com/ws",
+}
+VERB_CALL: dict[str, Any] = {
+    "from": "+918047000001",
+    "to": "+919800000001",
+    "verbs": [{"verb": "play", "url": "prompt:welcome"}, {"verb": "hangup"}],
+}
+BOTH_PATHS = ("/v1/calls", f"/v1/Accounts/{ACCOUNT}/Calls")
+
+
+def without(body: dict[str, Any], *names: str, **changes: Any) -> dict[str, Any]:
+    return {**{name: value for name, value in body.items() if name not in names}, **changes}
+
+
+@pytest.mark.parametrize("path", BOTH_PATHS)
+async def test_a_call_is_created(client: Client, fakes: Fakes, path: str) -> None:
+    answer = await client.post(path, STREAM_CALL)
+    assert answer.status == 201
+    assert answer.data["call_sid"] == answer.data["sid"]
+    assert answer.data["status"] == "queued"
+    assert set(answer.json()["meta"]) == {"request_id", "timestamp"}
+    account_sid, request = fakes.calls.requests[0]
+    assert account_sid == ACCOUNT
+    assert request.from_ == "+918047000001"
+    assert request.to == "+919800000001"
+
+
+async def test_every_wrong_field_is_named_at_once(client: Client, fakes: Fakes) -> None:
+    answer = await client.post(
+        "/v1/calls",
+        {
+            "to": 17,
+            "stream_url": True,
+            "sample_rate": "8000",
+            "timeout": 4,
+            "time_limit": 14401,
+            "record": "yes",
+            "recording_channels": "stereo",
+            "status_webhook_events": ["initiated", "hungup"],
+            "send_digits": "12x",
+            "headers": {"From": "x"},
+            "custom_parameters": {"a": 1},
+            "stream_auth": {"type": "oauth"},
+            "machine_detection": "detect",
+            "webhook_url": "https://example.com",
+            "agent_id": "a",
+            "colour": "blue",
+        },
+    )
+    assert (answer.status, answer.code) == (400, "VALIDATION_ERROR")
+    assert answer.fields == {
+        "from": "is required",
+        "to": "must be a string",
+        "stream_url": "must be a string",
+        "sample_rate": "must be a whole number",
+        "timeout": "must be at least 5",
+        "time_limit": "must be at most 14400",
+        "record": "must be true or false",
+        "recording_channels": "must be one of mono or dual",
+        "status_webhook_events[1]": "must be one of initiated, ringing, answered or completed",
+        "send_digits": "must be 1 to 64 of 0-9, *, #, A-D, w (half a second) and W (a second)",
+        "headers": "'From' is not allowed; only X-* headers are passed on",
+        "custom_parameters.a": "must be a string",
+        "stream_auth.type": "must be one of basic or bearer",
+        "machine_detection": "is not available yet; leave it out or use off",
+        "webhook_url": "calls controlled by webhook are not available yet; use stream_url or verbs",
+        "agent_id": "hosted agents are not available yet; use stream_url",
+        "colour": "is not a known field",
+    }
+    assert fakes.calls.requests == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "message"),
+    [
+        ({"to": {"type": "phone"}}, "to", "needs number with type phone"),
+        ({"to": {"type": "sip", "number": "+919800000001"}}, "to", "needs sip_uri with type sip"),
+        ({"to": {"type": "teams", "number": "12"}}, "to.type", "must be one of phone or sip"),
+        ({"to": {"number": "+9198", "colour": 1}}, "to.colour", "is not a known field"),
+        ({"to": None}, "to", "must be a string"),
+        ({"to": ["+919800000001"]}, "to", "must be a string"),
+        ({"from": ""}, "from", "must have at least 2 characters"),
+        ({"timeout": 60.5}, "timeout", "must be a whole number"),
+        ({"timeout": True}, "timeout", "must be a whole number"),
+        ({"headers": {"X-A": "a\r\nVia: b"}}, "headers", None),
+        ({"headers": {"X-A b": "a"}}, "headers", None),
+        ({"headers": {f"X-{index}": "" for index in range(21)}}, "headers", "must have at most 20 items"),
+        ({"caller_name": "a\nb"}, "caller_name", "must not contain control characters"),
+        ({"tag": "x" * 256}, "tag", "must have at most 255 characters"),
+        ({"app_sid": None}, "app_sid", None),
+        ({"x" * 5000: 1}, "x" * 100 + "...", "is not a known field"),
+    ],
+)
+async def test_single_fields(
+    client: Client, changes: dict[str, Any], field: str, message: str | None
+) -> None:
+    answer = await client.post("/v1/calls", {**STREAM_CALL, **changes})
+    assert answer.status == 400
+    assert list(answer.fields) == [field]
+    if message is not None:
+        assert answer.fields[field] == message
+
+
+@pytest.mark.parametrize(
+    ("verbs", "fields"),
+    [
+        ([], {"verbs": "must have at least 1 items"}),
+        ("play", {"verbs": "must be a list"}),
+        ([17], {"verbs[0]": "is not of a known kind"}),
+        ([{"verb": "say", "text": "x"}], {"verbs[0].verb": "say is not available yet"}),
+        (
+            [{"verb": "dance"}, {}],
+            dict.fromkeys(
+                ["verbs[0].verb", "verbs[1].verb"],
+                "must be one of play, pause, dial, stream, send_digits, hangup",
+            ),
+        ),
+        (
+            [{"verb": "play"}, {"verb": "pause", "length": 0}, {"verb": "hangup", "reason": "x"}],
+            {
+                "verbs[0].url": "is required",
+                "verbs[1].length": "must be more than 0",
+                "verbs[2].reason": "is not a known field",
+            },
+        ),
+        ([{"verb": "dial", "target": []}], {"verbs[0].target": "must have at least 1 items"}),
+        (
+            [{"verb": "dial", "target": [{"type": "sip", "number": "+91"}]}],
+            {"verbs[0].target[0]": "needs sip_uri with type sip"},
+        ),
+        ([{"verb": "send_digits", "digits": "hello"}], {"verbs[0].digits": None}),
+        ([{"verb": ["play"]}], {"verbs[0].verb": None}),
+    ],
+)
+async def test_verbs(client: Client, verbs: Any, fields: dict[str, str | None]) -> None:
+    answer = await client.post("/v1/calls", {**VERB_CALL, "verbs": verbs})
+    assert answer.status == 400
+    assert list(answer.fields) == list(fields)
+    for field, message in fields.items():
+        assert message is None or answer.fields[field] == message
+
+
+async def test_a_call_needs_one_thing_to_do(client: Client) -> None:
+    neither = await client.post("/v1/calls", without(STREAM_CALL, "stream_url"))
+    assert list(neither.fields) == ["stream_url"]
+    both = await client.post("/v1/calls", {**STREAM_CALL, **VERB_CALL})
+    assert list(both.fields) == ["verbs"]
+    agent = await client.post("/v1/calls", without(STREAM_CALL, "stream_url", agent_id="a"))
+    assert list(agent.fields) == ["agent_id"]
+
+
+async def test_the_streaming_endpoint_needs_a_stream(client: Client) -> None:
+    answer = await client.post(BOTH_PATHS[1], VERB_CALL)
+    assert answer.fields == {"stream_url": "is required", "verbs": "is not a known field"}
+
+
+@pytest.mark.parametrize(
+    ("failure", "status", "code"),
+    [
+        (ValidationFailed.of("to", "is not a telephone number"), 400, "VALIDATION_ERROR"),
+        (InsufficientBalance("Top up the wallet."), 402, "INSUFFICIENT_BALANCE"),
+        (NumberNotOwned("Register the number first."), 403, "NUMBER_NOT_OWNED"),
+        (DestinationForbidden("The host is private."), 403, "FORBIDDEN"),
+        (ServiceUnavailable("No carrier has capacity."), 503, "SERVICE_UNAVAILABLE"),
+    ],
+)
+async def test_refusals(client: Client, fakes: Fakes, failure: Exception, status: int, code: str) -> None:
+    fakes.calls.failure = failure
+    for path in BOTH_PATHS:
+        answer = await client.post(path, STREAM_CALL)
+        assert (answer.status, answer.code) == (status, code)
+        assert answer.json()["error"]["message"]
+
+
+async def test_another_account_is_forbidden(client: Client) -> None:
+    create = await client.post(f"/v1/Accounts/{OTHER_ACCOUNT}/Calls", STREAM_CALL)
+    get = await client.get(f"/v1/Accounts/{OTHER_ACCOUNT}/Calls/{OTHER_CALL_SID}")
+    end = await client.delete(f"/v1/Accounts/nonsense/Calls/{OTHER_CALL_SID}")
+    own_path = await client.get(f"/v1/Accounts/{ACCOUNT}/Calls/{OTHER_CALL_SID}")
+    trace = await client.get(f"/v1/calls/{OTHER_CALL_SID}/trace")
+    for answer in (create, get, end, own_path, trace):
+        assert (answer.status, answer.code) == (403, "FORBIDDEN")
+
+
+@pytest.mark.parametrize("call_sid", [NOWHERE, "nonsense", "%00", "44444444-4444-4444-8444-44444444444"])
+async def test_calls_that_do_not_exist(client: Client, call_sid: str) -> None:
+    for method, path in (
+        ("GET", f"/v1/Accounts/{ACCOUNT}/Calls/{call_sid}"),
+        ("DELETE", f"/v1/Accounts/{ACCOUNT}/Calls/{call_sid}"),
+        ("GET", f"/v1/calls/{call_sid}/trace"),
+    ):
+        answer = await client.request(method, path)
+        assert (answer.status, answer.code) == (404, "NOT_FOUND")
+
+
+async def test_get_and_hang_up(client: Client) -> None:
+    got = await client.get(f"/v1/Accounts/{ACCOUNT.upper()}/Calls/{CALL_SID}")
+    assert (got.status, got.data["status"]) == (200, "in-progress")
+    ended = await client.delete(f"/v1/Accounts/{ACCOUNT}/Calls/{CALL_SID}")
+    assert (ended.status, ended.data["call_sid"]) == (200, CALL_SID)
+    again = await client.delete(f"/v1/Accounts/{ACCOUNT}/Calls/{ENDED_SID}")
+    assert (again.status, again.code) == (409, "CALL_ENDED")
+
+
+async def test_trace(client: Client) -> None:
+    answer = await client.get(f"/v1/calls/{CALL_SID}/trace")
+    assert answer.data["call_sid"] == CALL_SID
+    assert answer.data["messages"][0] == {
+        "at": "2026-01-31T12:00:00.123Z",
+        "leg": "a",
+        "direction": "out",
+        "transport": "udp",
+        "peer": "127.0.0.1:5080",
+        "call_id": "abc@host",
+        "message": "INVITE sip:x SIP/2.0\r\n\r\n",
+    }
+
+
+async def test_list(client: Client) -> None:
+    answer = await client.get("/v1/calls")
+    assert answer.status == 200
+    meta = answer.json()["meta"]
+    assert {name: meta[name] for name in ("total", "page", "per_page", "total_pages")} == {
+        "total": 2,
+        "page": 1,
+        "per_page": 20,
+        "total_pages": 1,
+    }
+
+
+async def test_list_filters(client: Client, fakes: Fakes) -> None:
+    query = (
+        "status=no-answer&direction=inbound&from=+9198&to=%2B9180&start_date=2026-01-01&end_date=2026-01-31"
+    )
+    assert (await client.get(f"/v1/calls?{query}&page=3&per_page=100")).status == 200
+    assert fakes.calls.filters == [
+        CallFilter(
+            status=CallStatus.NO_ANSWER,
+            direction="inbound",
+            from_="+9198",
+            to="+9180",
+            start=datetime(2026, 1, 1, tzinfo=UTC),
+            end=datetime(2026, 2, 1, tzinfo=UTC),
+        )
+    ]
+    moments = "start_date=2026-01-01T05:30:00+05:30&end_date=2026-01-01T12:00:00.5Z"
+    assert (await client.get(f"/v1/calls?{moments}")).status == 200
+    assert fakes.calls.filters[1].start == datetime(2026, 1, 1, tzinfo=UTC)
+    assert fakes.calls.filters[1].end == datetime(2026, 1, 1, 12, 0, 0, 500000, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("status=ringing2", "status"),
+        ("direction=both", "direction"),
+        ("start_date=yesterday", "start_date"),
+        ("start_date=2026-02-30", "start_date"),
+        ("start_date=2026-01-01T00:00:00", "start_date"),
+        ("end_date=9999-12-31", "end_date"),
+        ("start_date=2026-02-01&end_date=2026-01-01", "end_date"),
+        ("page=0", "page"),
+        ("page=x", "page"),
+        ("page=99999999999999999999", "page"),
+        ("per_page=101", "per_page"),
+        ("per_page=0", "per_page"),
+        ("limit=5", "limit"),
+    ],
+)
+async def test_list_queries_that_are_wrong(client: Client, query: str, field: str) -> None:
+    answer = await client.get(f"/v1/calls?{query}")
+    assert (answer.status, answer.code) == (400, "VALIDATION_ERROR")
+    assert list(answer.fields) == [field]

@@ -1,0 +1,110 @@
+"""The command's grammar and what it says when something is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.cli import main
+from api.cli.parser import build_parser
+from api.config import PREFIX, VARIABLES
+from api.values import ListenAddress
+
+
+def parse(*arguments: str) -> Any:
+    return build_parser().parse_args(arguments)
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    with pytest.raises(SystemExit) as caught:
+        parse(*arguments)
+    assert caught.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--help"])
+    assert caught.value.code == 0
+    text = capsys.readouterr().out
+    for word in ("serve", "demo", "accounts", "keys", "numbers", "carriers"):
+        assert word in text
+    assert max(len(line) for line in text.splitlines()) <= 110
+
+
+def test_serve_help_names_every_setting(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", "--help"])
+    text = capsys.readouterr().out
+    for variable in VARIABLES:
+        assert PREFIX + variable.name in text
+        assert variable.default in text
+
+
+@pytest.mark.parametrize("arguments", [[], ["accounts"], ["carriers"]])
+def test_no_command_prints_help(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    assert main(arguments) == 2
+    assert "usage: trunkline" in capsys.readouterr().err
+
+
+def test_account_defaults() -> None:
+    chosen = parse("accounts", "create", "--name", "Acme")
+    assert (chosen.name, chosen.balance, chosen.kyc) == ("Acme", 50_000, False)
+    assert (chosen.max_cps, chosen.max_calls) == (10, 100)
+    assert parse("accounts", "create", "--name", "x", "--balance", "0").balance == 0
+    assert parse("accounts", "create", "--name", "x", "--balance", "99.50").balance == 9950
+
+
+@pytest.mark.parametrize("amount", ["-1", "1.005", "NaN", "Infinity", "lots", "1e30"])
+def test_amounts_that_are_none(capsys: pytest.CaptureFixture[str], amount: str) -> None:
+    assert "--balance" in refused(capsys, "accounts", "create", "--name", "x", f"--balance={amount}")
+
+
+def test_carriers_keep_the_order_of_their_gateways() -> None:
+    chosen = parse(
+        *(
+            "carriers",
+            "add",
+            "--name",
+            "x",
+            "--gateway",
+            "udp:192.0.2.1:5060",
+            "--gateway",
+            "tcp:sip.example.com:5070",
+        )
+    )
+    assert chosen.gateway == [
+        ListenAddress("192.0.2.1", 5060, "udp"),
+        ListenAddress("sip.example.com", 5070, "tcp"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "gateway", ["192.0.2.1:5060", "udp:192.0.2.1", "udp:0.0.0.0:5060", "udp:x:0", "tls:x:5061"]
+)
+def test_gateways_that_are_none(capsys: pytest.CaptureFixture[str], gateway: str) -> None:
+    assert "--gateway" in refused(capsys, "carriers", "add", "--name", "x", "--gateway", gateway)
+
+
+def test_services_of_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "invalid choice: 'telepathy'" in refused(
+        capsys, "keys", "create", "--account", "x", "--service", "telepathy"
+    )
+
+
+def test_wrong_settings_are_all_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRUNKLINE_MAX_CALLS", "lots")
+    monkeypatch.setenv("TRUNKLINE_RTP_PORTS", "everything")
+    assert main(["serve"]) == 2
+    text = capsys.readouterr().err
+    assert "TRUNKLINE_MAX_CALLS (from the environment): 'lots' is not a whole number" in text
+    assert "TRUNKLINE_RTP_PORTS" in text
+
+
+def test_a_missing_config_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["serve", "--config", str(tmp_path / "missing.toml")]) == 2
+    assert "--config" in capsys.readouterr().err

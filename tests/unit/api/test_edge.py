@@ -1,0 +1,317 @@
+"""What surrounds every endpoint: keys, limits, envelope, bodies, idempotency."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from api.errors import HTTP_STATUS, WIRING_CODES, ErrorStyle, status_of, to_api_error
+from api.services import Phase
+from callcontrol import errors as domain
+from callcontrol.errors import DomainError, InsufficientBalance
+from tests.unit.api.client import Client
+from tests.unit.api.fakes import ACCOUNT, KEY, MESSAGING_KEY, NUMBER_ID, READER_KEY, REVOKED_KEY, Fakes
+
+CALL = {"from": "+918047000001", "to": "+919800000001", "stream_url": "wss://bot.example.com/ws"}
+
+
+def all_domain_errors() -> list[type[DomainError]]:
+    found: list[type[DomainError]] = []
+    waiting: list[type[DomainError]] = [DomainError]
+    while waiting:
+        subclasses = waiting.pop().__subclasses__()
+        found += subclasses
+        waiting += subclasses
+    return found
+
+
+def test_every_domain_error_has_a_status_of_its_own() -> None:
+    assert len(all_domain_errors()) >= 17
+    missed = [error.__name__ for error in all_domain_errors() if error not in HTTP_STATUS]
+    assert missed == []
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        (domain.ValidationFailed, 400, "VALIDATION_ERROR"),
+        (domain.Unauthorized, 401, "UNAUTHORIZED"),
+        (domain.InsufficientBalance, 402, "INSUFFICIENT_BALANCE"),
+        (domain.Forbidden, 403, "FORBIDDEN"),
+        (domain.NumberNotOwned, 403, "NUMBER_NOT_OWNED"),
+        (domain.NotFound, 404, "NOT_FOUND"),
+        (domain.CallEnded, 409, "CALL_ENDED"),
+        (domain.Conflict, 409, "CONFLICT"),
+        (domain.IdempotencyConflict, 409, "IDEMPOTENCY_CONFLICT"),
+        (domain.RateLimited, 429, "RATE_LIMITED"),
+        (domain.ServiceUnavailable, 503, "SERVICE_UNAVAILABLE"),
+        (domain.Internal, 500, "INTERNAL_ERROR"),
+    ],
+)
+def test_general_codes(error: type[DomainError], status: int, code: str) -> None:
+    assert status_of(error) == (status, code)
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        (domain.ValidationFailed, 400, "validation"),
+        (domain.BindFailed, 400, "bind_failed"),
+        (domain.NotFound, 404, "not_found"),
+        (domain.Forbidden, 404, "not_found"),
+        (domain.InboundConflict, 409, "inbound_conflict"),
+        (domain.InboundBound, 409, "inbound_bound"),
+        (domain.NotConfigured, 503, "not_configured"),
+        (domain.ServiceUnavailable, 503, "not_configured"),
+        (domain.Internal, 500, "internal_error"),
+    ],
+)
+def test_wiring_codes(error: type[DomainError], status: int, code: str) -> None:
+    assert status_of(error, ErrorStyle.WIRING) == (status, code)
+
+
+def test_wiring_codes_are_lower_case() -> None:
+    assert all(code == code.lower() for _, code in WIRING_CODES.values())
+
+
+def test_an_unlisted_subclass_takes_its_ancestors_status() -> None:
+    class Poorer(InsufficientBalance):
+        pass
+
+    assert status_of(Poorer) == (402, "INSUFFICIENT_BALANCE")
+    assert status_of(DomainError) == (500, "INTERNAL_ERROR")
+
+
+def test_retry_after_is_rounded_up() -> None:
+    error = domain.ServiceUnavailable("No carrier has capacity.", retry_after_s=0.2)
+    assert to_api_error(error).headers["Retry-After"] == "1"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Authorization": ""},
+        {"Authorization": "Bearer"},
+        {"Authorization": f"Basic {KEY}"},
+        {"Authorization": KEY},
+        {"Authorization": "Bearer sk_0123456789abcdef0123456789"},
+        {"Authorization": "Bearer vp_short"},
+        {"Authorization": f"Bearer {KEY} {KEY}"},
+        {"Authorization": f"Bearer {REVOKED_KEY}"},
+        {"Authorization": "Bearer vp_" + "x" * 5000},
+    ],
+)
+async def test_missing_malformed_and_revoked_keys(client: Client, headers: dict[str, str]) -> None:
+    for method, path in (("GET", "/v1/calls"), ("GET", f"/v1/phone-numbers/{NUMBER_ID}/telephony")):
+        answer = await client.request(method, path, key=None, headers=headers)
+        assert (answer.status, answer.code) == (401, "UNAUTHORIZED")
+        assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+        assert "X-Request-Id" in answer.headers
+        assert "vp_" + "x" * 50 not in answer.body.decode()
+
+
+async def test_two_authorization_headers_are_refused(client: Client) -> None:
+    line = f"Authorization: Bearer {KEY}\r\n"
+    answer = await client.raw(f"GET /v1/calls HTTP/1.1\r\nHost: x\r\n{line}{line}\r\n".encode())
+    assert (answer.status, answer.code) == (401, "UNAUTHORIZED")
+
+
+async def test_the_scheme_is_case_insensitive(client: Client) -> None:
+    answer = await client.get("/v1/calls", key=None, headers={"Authorization": f"bearer {KEY}"})
+    assert answer.status == 200
+
+
+async def test_a_key_without_the_scope(client: Client) -> None:
+    answer = await client.post("/v1/calls", CALL, key=READER_KEY)
+    assert (answer.status, answer.code) == (403, "FORBIDDEN")
+    assert "calls.write" in answer.json()["error"]["message"]
+
+
+async def test_a_key_of_another_service(client: Client) -> None:
+    answer = await client.get("/v1/calls", key=MESSAGING_KEY)
+    assert (answer.status, answer.code) == (403, "FORBIDDEN")
+
+
+async def test_no_body_is_read_for_a_stranger(client: Client, fakes: Fakes) -> None:
+    answer = await client.raw(b"POST /v1/calls HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
+    assert answer.status == 401
+    assert fakes.keys.asked == 0
+
+
+async def test_request_id(client: Client) -> None:
+    given = await client.get("/v1/calls", headers={"X-Request-Id": "abc-123"})
+    assert given.headers["X-Request-Id"] == given.json()["meta"]["request_id"] == "abc-123"
+    made = await client.get("/v1/calls", headers={"X-Request-Id": 'a "bad" one'})
+    assert made.headers["X-Request-Id"] == made.json()["meta"]["request_id"] != 'a "bad" one'
+    assert made.json()["meta"]["timestamp"].endswith("Z")
+
+
+async def test_unknown_paths_and_methods(client: Client) -> None:
+    missing = await client.get("/v1/nothing")
+    assert (missing.status, missing.code) == (404, "NOT_FOUND")
+    wrong = await client.request("PATCH", "/v1/calls")
+    assert (wrong.status, wrong.code) == (405, "METHOD_NOT_ALLOWED")
+    assert wrong.headers["Allow"] == "GET, POST"
+
+
+async def test_rate_limit_and_its_headers(client: Client) -> None:
+    for left in range(19, -1, -1):
+        answer = await client.get("/v1/calls")
+        assert answer.status == 200
+        assert answer.headers["X-RateLimit-Limit"] == "20"
+        assert answer.headers["X-RateLimit-Remaining"] == str(left)
+        assert int(answer.headers["X-RateLimit-Reset"]) > 1_700_000_000
+        assert answer.headers["RateLimit-Policy"] == '"key";q=20;w=60'
+    for path in ("/v1/calls", f"/v1/phone-numbers/{NUMBER_ID}/telephony"):
+        refused = await client.get(path)
+        assert (refused.status, refused.code) == (429, "RATE_LIMITED")
+        assert 1 <= int(refused.headers["Retry-After"]) <= 60
+        assert refused.headers["X-RateLimit-Remaining"] == "0"
+    assert (await client.get("/v1/calls", key=READER_KEY)).status == 200
+    assert (await client.get("/v1/calls", peer="10.1.2.3")).status == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "part"),
+    [
+        (b"", "required"),
+        (b"   ", "required"),
+        (b"{", "JSON"),
+        (b"[]", "object"),
+        (b"null", "object"),
+        (b'"text"', "object"),
+        (b"\xff\xfe", "UTF-8"),
+        (b'{"from":"a","from":"b"}', "repeats"),
+        (b'{"timeout":NaN}', "NaN"),
+        (b'{"tag":"\\ud800"}', "surrogate"),
+        (b'{"tag":"a\\u0000b"}', "NUL"),
+        (b'{"a":' * 40 + b"1" + b"}" * 40, "deep"),
+        (b"[" * 100_000, "deep"),
+        (b'{"timeout":' + b"9" * 5000 + b"}", "JSON"),
+    ],
+)
+async def test_bodies_that_are_no_strict_json(client: Client, body: bytes, part: str) -> None:
+    answer = await client.post("/v1/calls", body=body)
+    assert (answer.status, answer.code) == (400, "VALIDATION_ERROR")
+    assert list(answer.fields) == ["body"]
+    assert part in answer.fields["body"]
+
+
+async def test_bodies_above_the_limit(client: Client) -> None:
+    body = json.dumps({**CALL, "tag": "x" * 1024 * 1024}).encode()
+    answer = await client.post("/v1/calls", body=body)
+    assert (answer.status, answer.code) == (413, "PAYLOAD_TOO_LARGE")
+    chunk = b"x" * 65536
+    chunked = b"".join(b"10000\r\n" + chunk + b"\r\n" for _ in range(18)) + b"0\r\n\r\n"
+    head = (
+        f"POST /v1/calls HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n"
+        "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    answer = await client.raw(head.encode() + chunked)
+    assert (answer.status, answer.code) == (413, "PAYLOAD_TOO_LARGE")
+
+
+async def test_a_body_of_another_type(client: Client) -> None:
+    answer = await client.post("/v1/calls", CALL, headers={"Content-Type": "text/plain"})
+    assert (answer.status, answer.code) == (415, "UNSUPPORTED_MEDIA_TYPE")
+
+
+async def test_endpoints_without_body_take_an_empty_object_only(client: Client) -> None:
+    path = f"/v1/phone-numbers/{NUMBER_ID}/carrier"
+    assert (await client.post(path)).status == 200
+    assert (await client.post(path, body=b"{}")).status == 200
+    answer = await client.post(path, {"force": True})
+    assert (answer.status, answer.code, list(answer.fields)) == (400, "validation", ["force"])
+
+
+async def test_an_unexpected_failure_tells_nothing(
+    client: Client, fakes: Fakes, caplog: pytest.LogCaptureFixture
+) -> None:
+    fakes.calls.failure = RuntimeError("database password is hunter2")
+    answer = await client.get("/v1/calls")
+    assert (answer.status, answer.code) == (500, "INTERNAL_ERROR")
+    assert "hunter2" not in answer.body.decode()
+    assert "hunter2" in caplog.text
+
+
+async def test_an_unexpected_failure_of_wiring(client: Client, fakes: Fakes) -> None:
+    fakes.numbers.failure = domain.Internal("It failed.")
+    answer = await client.get(f"/v1/phone-numbers/{NUMBER_ID}/telephony")
+    assert (answer.status, answer.code) == (500, "internal_error")
+
+
+@pytest.mark.parametrize("phase", [Phase.STARTING, Phase.DRAINING])
+async def test_no_new_calls_while_not_ready(client: Client, fakes: Fakes, phase: Phase) -> None:
+    fakes.lifecycle.phase = phase
+    for path in ("/v1/calls", f"/v1/Accounts/{ACCOUNT}/Calls"):
+        answer = await client.post(path, CALL)
+        assert (answer.status, answer.code) == (503, "SERVICE_UNAVAILABLE")
+        assert "Retry-After" in answer.headers
+    assert fakes.calls.requests == []
+    assert (await client.get("/v1/calls")).status == 200
+
+
+class TestIdempotency:
+    HEADERS = {"Idempotency-Key": "order-17"}
+
+    async def test_the_same_request_is_answered_once(self, client: Client, fakes: Fakes) -> None:
+        first = await client.post("/v1/calls", CALL, headers=self.HEADERS)
+        again = await client.post("/v1/calls", CALL, headers=self.HEADERS)
+        assert (first.status, again.status) == (201, 201)
+        assert first.body == again.body
+        assert "Idempotent-Replayed" not in first.headers
+        assert again.headers["Idempotent-Replayed"] == "true"
+        assert len(fakes.calls.requests) == 1
+
+    async def test_another_body_or_path_conflicts(self, client: Client) -> None:
+        await client.post("/v1/calls", CALL, headers=self.HEADERS)
+        for path, body in (("/v1/calls", {**CALL, "tag": "x"}), (f"/v1/Accounts/{ACCOUNT}/Calls", CALL)):
+            answer = await client.post(path, body, headers=self.HEADERS)
+            assert (answer.status, answer.code) == (409, "IDEMPOTENCY_CONFLICT")
+
+    async def test_a_refusal_gives_the_key_back(self, client: Client, fakes: Fakes) -> None:
+        fakes.calls.failure = InsufficientBalance("Top up the wallet.")
+        assert (await client.post("/v1/calls", CALL, headers=self.HEADERS)).status == 402
+        fakes.calls.failure = None
+        assert (await client.post("/v1/calls", CALL, headers=self.HEADERS)).status == 201
+
+    async def test_an_invalid_request_does_not_claim_the_key(self, client: Client, fakes: Fakes) -> None:
+        assert (await client.post("/v1/calls", {}, headers=self.HEADERS)).status == 400
+        assert fakes.idempotency.claimed == {}
+
+    async def test_an_unexpected_failure_is_replayed(self, client: Client, fakes: Fakes) -> None:
+        fakes.calls.failure = RuntimeError("it may have dialled")
+        for _ in range(2):
+            answer = await client.post("/v1/calls", CALL, headers=self.HEADERS)
+            assert (answer.status, answer.code) == (500, "INTERNAL_ERROR")
+        assert len(fakes.calls.requests) == 1
+
+    @pytest.mark.parametrize("key", ["", "x" * 256, "spa ce", "ümlaut"])
+    async def test_keys_that_cannot_be_used(self, client: Client, key: str) -> None:
+        answer = await client.post("/v1/calls", CALL, headers={"Idempotency-Key": key})
+        assert (answer.status, list(answer.fields)) == (400, ["Idempotency-Key"])
+
+    async def test_other_endpoints_do_not_look_at_it(self, client: Client, fakes: Fakes) -> None:
+        await client.post("/v1/trunk-portal/carriers", {"name": "x"}, headers=self.HEADERS)
+        assert fakes.idempotency.claimed == {}
+
+
+@pytest.mark.parametrize(
+    "request_line",
+    ["GET /v1/calls?page=1&page=2 HTTP/1.1", "GET /v1/calls?from=%00 HTTP/1.1", "GET /v1/calls?x=1 HTTP/1.1"],
+)
+async def test_queries_that_cannot_be_read(client: Client, request_line: str) -> None:
+    head = f"{request_line}\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n\r\n"
+    answer = await client.raw(head.encode())
+    assert (answer.status, answer.code) == (400, "VALIDATION_ERROR")
+    assert len(answer.fields) == 1
+
+
+async def test_every_answer_forbids_sniffing_and_caching(client: Client) -> None:
+    for path in ("/v1/calls", "/nowhere", "/health"):
+        answer: Any = await client.get(path)
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert answer.headers["Cache-Control"] == "no-store"

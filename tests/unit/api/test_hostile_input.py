@@ -1,0 +1,91 @@
+"""Arbitrary input to every request model: it is taken, or every wrong field of it is named."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.jsonbody import parse_json
+from api.routes import ENDPOINTS
+from api.schemas.base import RequestModel, validate_body, validate_query
+from callcontrol.errors import ValidationFailed
+
+BODIES = sorted({endpoint.body for endpoint in ENDPOINTS}, key=lambda model: model.__name__)
+QUERIES = sorted({endpoint.query for endpoint in ENDPOINTS}, key=lambda model: model.__name__)
+
+WORDS = st.sampled_from(
+    [
+        "",
+        "+918047000001",
+        "wss://x/y",
+        "media_stream",
+        "play",
+        "dial",
+        "2026-01-31",
+        "true",
+        "17",
+        "udp",
+        "x" * 3000,
+    ]
+)
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20) | WORDS
+KEYS = st.sampled_from(
+    ["verb", "url", "target", "type", "number", "sip_uri", "digits", "length", "username", "token"]
+) | st.text(max_size=5)
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def fields_of(model: type[RequestModel]) -> st.SearchStrategy[str]:
+    names = [field.alias or name for name, field in model.model_fields.items()]
+    return st.sampled_from([*names, *model.not_yet]) if names or model.not_yet else st.nothing()
+
+
+def check_refusal(refusal: ValidationFailed) -> None:
+    assert refusal.errors
+    for error in refusal.errors:
+        assert error.field and len(error.field) < 500
+        assert error.message and len(error.message) < 500
+    json.dumps(refusal.details).encode()
+
+
+@pytest.mark.parametrize("model", BODIES, ids=lambda model: model.__name__)
+@given(data=st.data())
+def test_bodies(model: type[RequestModel], data: st.DataObject) -> None:
+    body = data.draw(st.dictionaries(fields_of(model) | st.text(max_size=5), VALUES, max_size=8) | VALUES)
+    try:
+        taken = validate_body(model, body)
+    except ValidationFailed as refusal:
+        check_refusal(refusal)
+    else:
+        assert isinstance(taken, model)
+
+
+@pytest.mark.parametrize("model", QUERIES, ids=lambda model: model.__name__)
+@given(data=st.data())
+def test_queries(model: type[RequestModel], data: st.DataObject) -> None:
+    texts = WORDS | st.text(max_size=20)
+    query = data.draw(st.dictionaries(fields_of(model) | st.text(max_size=5), texts, max_size=6))
+    try:
+        taken = validate_query(model, query)
+    except ValidationFailed as refusal:
+        check_refusal(refusal)
+    else:
+        assert isinstance(taken, model)
+
+
+@given(st.binary(max_size=200) | VALUES.map(lambda value: json.dumps(value).encode()))
+def test_json_bodies(body: bytes) -> None:
+    try:
+        value: Any = parse_json(body)
+    except ValidationFailed as refusal:
+        check_refusal(refusal)
+    else:
+        json.dumps(value, ensure_ascii=False).encode()

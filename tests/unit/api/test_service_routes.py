@@ -1,0 +1,181 @@
+"""Health, readiness, metrics, and the documents."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from typing import Any
+
+import pytest
+
+from api.endpoint import path_parameters
+from api.metrics import Metrics
+from api.routes import ENDPOINTS
+from api.services import Phase
+from tests.unit.api.client import Client
+from tests.unit.api.fakes import Fakes
+
+
+async def test_health_and_readiness(client: Client, fakes: Fakes) -> None:
+    assert (await client.get("/health", key=None)).json() == {"status": "ok"}
+    for phase, status in (
+        (Phase.STARTING, 503),
+        (Phase.READY, 200),
+        (Phase.DRAINING, 503),
+        (Phase.STOPPED, 503),
+    ):
+        fakes.lifecycle.phase = phase
+        answer = await client.get("/ready", key=None)
+        assert (answer.status, answer.json()) == (status, {"status": phase.value})
+    assert (await client.get("/health", key=None)).status == 200
+
+
+async def test_metrics_count_requests_by_declared_path(client: Client) -> None:
+    await client.get("/v1/calls")
+    await client.get("/v1/calls/nonsense/trace")
+    await client.get("/secret/path")
+    await client.request("PROPFIND", "/v1/calls")
+    text = (await client.get("/metrics", key=None)).body.decode()
+    assert 'trunkline_http_requests_total{method="GET",route="/v1/calls",status="200"} 1.0' in text
+    assert (
+        'trunkline_http_requests_total{method="GET",route="/v1/calls/{callSid}/trace",status="404"} 1.0'
+        in text
+    )
+    assert 'route="unmatched",status="404"' in text
+    assert 'method="other"' in text
+    assert "secret" not in text
+
+
+async def test_watched_values_are_read_at_the_scrape() -> None:
+    metrics = Metrics()
+    calls: dict[tuple[str, ...], float] = {("outbound", "completed"): 1}
+    metrics.watch_gauge("trunkline_calls_active", "Calls.", lambda: 3)
+    metrics.watch_counter("trunkline_calls_ended", "Ended.", lambda: calls, ("direction", "status"))
+    calls["outbound", "completed"] = 2
+    text = (await metrics.scrape()).decode()
+    assert "trunkline_calls_active 3.0" in text
+    assert 'trunkline_calls_ended_total{direction="outbound",status="completed"} 2.0' in text
+
+
+async def test_a_reading_that_fails_does_not_hide_the_others() -> None:
+    metrics = Metrics()
+
+    def broken() -> float:
+        raise RuntimeError("closed")
+
+    metrics.watch_gauge("trunkline_broken", "Broken.", broken)
+    metrics.watch_gauge("trunkline_whole", "Whole.", lambda: 1)
+    text = (await metrics.scrape()).decode()
+    assert "trunkline_whole 1.0" in text
+    assert "trunkline_broken " not in text.replace("# HELP trunkline_broken ", "").replace(
+        "# TYPE trunkline_broken ", ""
+    )
+
+
+async def test_docs_allow_their_own_script_only(client: Client) -> None:
+    answer = await client.get("/docs", key=None)
+    assert answer.headers["Content-Type"].startswith("text/html")
+    page = answer.body.decode()
+    assert not re.search(r"""(src|href)=["']?(https?:)?//""", page)
+    script = re.search("<script>(.*?)</script>", page, re.DOTALL)
+    assert script is not None
+    digest = base64.b64encode(hashlib.sha256(script[1].encode()).digest()).decode()
+    policy = answer.headers["Content-Security-Policy"]
+    assert f"script-src 'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy
+
+
+async def document(client: Client) -> dict[str, Any]:
+    answer = await client.get("/openapi.json", key=None)
+    assert answer.headers["Content-Type"].startswith("application/json")
+    loaded = answer.json()
+    assert isinstance(loaded, dict)
+    return loaded
+
+
+async def test_every_endpoint_is_in_the_document(client: Client) -> None:
+    paths = (await document(client))["paths"]
+    described = {(method.upper(), path) for path, item in paths.items() for method in item}
+    declared = {(endpoint.method, endpoint.path) for endpoint in ENDPOINTS}
+    public = {("GET", path) for path in ("/health", "/ready", "/metrics", "/openapi.json", "/docs")}
+    assert described == declared | public
+    assert {("POST", "/v1/calls"), ("DELETE", "/v1/Accounts/{sid}/Calls/{callSid}")} <= declared
+
+
+async def test_the_document_is_whole(client: Client) -> None:
+    loaded = await document(client)
+    assert loaded["openapi"].startswith("3.1.")
+    assert loaded["servers"] == [{"url": "http://127.0.0.1:8080"}]
+    references = set(re.findall(r'"\$ref": ?"#/([^"]+)"', str(loaded).replace("'", '"')))
+    assert references
+    for reference in references:
+        node: Any = loaded
+        for part in reference.split("/"):
+            node = node[part]
+        assert isinstance(node, dict)
+    names = [operation["operationId"] for item in loaded["paths"].values() for operation in item.values()]
+    assert len(set(names)) == len(names)
+
+
+async def test_each_operation_is_described(client: Client) -> None:
+    loaded = await document(client)
+    for endpoint in ENDPOINTS:
+        operation = loaded["paths"][endpoint.path][endpoint.method.lower()]
+        in_path = [item["name"] for item in operation["parameters"] if item["in"] == "path"]
+        assert in_path == path_parameters(endpoint.path)
+        assert operation["summary"]
+        assert ("requestBody" in operation) == endpoint.takes_body
+        assert {str(endpoint.success), "400", "401", "403", "429", "500", "503"} <= set(
+            operation["responses"]
+        )
+        codes = {
+            code
+            for response in operation["responses"].values()
+            if "content" in response and "allOf" in response["content"]["application/json"]["schema"]
+            for code in response["content"]["application/json"]["schema"]["allOf"][1]["properties"]["error"][
+                "properties"
+            ]["code"]["enum"]
+        }
+        assert "UNAUTHORIZED" in codes
+        wired = endpoint.path.endswith(("/telephony", "/carrier", "/inbound"))
+        assert ("validation" in codes) == wired
+        assert ("VALIDATION_ERROR" in codes) != wired
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "codes"),
+    [
+        ("post", "/v1/calls", {"402": ["INSUFFICIENT_BALANCE"], "403": ["FORBIDDEN", "NUMBER_NOT_OWNED"]}),
+        ("delete", "/v1/Accounts/{sid}/Calls/{callSid}", {"404": ["NOT_FOUND"], "409": ["CALL_ENDED"]}),
+        (
+            "put",
+            "/v1/phone-numbers/{id}/inbound",
+            {"400": ["bind_failed", "validation"], "404": ["not_found"]},
+        ),
+        ("delete", "/v1/phone-numbers/{id}/carrier", {"409": ["inbound_bound"], "503": ["not_configured"]}),
+    ],
+)
+async def test_codes_of_the_document(
+    client: Client, method: str, path: str, codes: dict[str, list[str]]
+) -> None:
+    responses = (await document(client))["paths"][path][method]["responses"]
+    for status, listed in codes.items():
+        schema = responses[status]["content"]["application/json"]["schema"]
+        assert schema["allOf"][1]["properties"]["error"]["properties"]["code"]["enum"] == listed
+
+
+async def test_values_are_refreshed_before_the_scrape(fakes: Fakes) -> None:
+    metrics = Metrics()
+    reserved = [0.0]
+
+    async def refresh() -> None:
+        reserved[0] += 60
+
+    async def broken() -> None:
+        raise RuntimeError("the database is away")
+
+    metrics.refresh_with(broken)
+    metrics.refresh_with(refresh)
+    metrics.watch_gauge("trunkline_wallet_reserved_paise", "Reserved.", lambda: reserved[0])
+    assert "trunkline_wallet_reserved_paise 60.0" in (await metrics.scrape()).decode()

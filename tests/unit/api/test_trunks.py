@@ -1,0 +1,127 @@
+"""The trunk portal's carriers and gateways."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.api.client import Client
+from tests.unit.api.fakes import CARRIER_SID, GATEWAY_SID, NOWHERE, OTHER_CARRIER_SID, Fakes
+
+CARRIERS = "/v1/trunk-portal/carriers"
+GATEWAYS = f"{CARRIERS}/{CARRIER_SID}/gateways"
+
+
+async def test_a_carrier_is_created_and_shows_no_secret(client: Client, fakes: Fakes) -> None:
+    answer = await client.post(
+        CARRIERS,
+        {
+            "name": "Own trunk",
+            "trunk_type": "auth",
+            "register_username": "user",
+            "register_password": "s3cret",
+            "codecs": ["PCMA"],
+        },
+    )
+    assert answer.status == 201
+    assert answer.data["carrier_sid"] == answer.data["sid"] == CARRIER_SID
+    assert answer.data["codecs"] == ["PCMA"]
+    assert answer.data["register_username"] == "user"
+    assert "s3cret" not in answer.body.decode()
+    assert "register_password" not in answer.data
+    assert fakes.trunks.values[0]["register_password"] == "s3cret"
+
+
+async def test_read_and_delete(client: Client) -> None:
+    listed = await client.get(CARRIERS + "?per_page=1")
+    assert [carrier["name"] for carrier in listed.data] == ["Own trunk"]
+    assert "s3cret" not in listed.body.decode()
+    got = await client.get(f"{CARRIERS}/{CARRIER_SID}")
+    assert got.data == listed.data[0]
+    gone = await client.delete(f"{CARRIERS}/{CARRIER_SID}")
+    assert (gone.status, gone.body) == (204, b"")
+    assert "X-Request-Id" in gone.headers
+
+
+async def test_gateways(client: Client, fakes: Fakes) -> None:
+    made = await client.post(GATEWAYS, {"host": "sip.example.com", "priority": 2, "inbound": False})
+    assert made.status == 201
+    assert (made.data["gateway_sid"], made.data["port"], made.data["protocol"]) == (GATEWAY_SID, 5060, "udp")
+    assert made.data["health"] == {"state": "unknown", "last_ok_at": None, "rtt_ms": None}
+    assert fakes.trunks.values[0]["priority"] == 2
+    listed = await client.get(GATEWAYS)
+    assert listed.data[0]["host"] == "192.0.2.1"
+    assert (await client.delete(f"{GATEWAYS}/{GATEWAY_SID}")).status == 204
+    missing = await client.delete(f"{GATEWAYS}/{NOWHERE}")
+    assert (missing.status, missing.code) == (404, "NOT_FOUND")
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        ({}, ["name"]),
+        ({"name": ""}, ["name"]),
+        ({"name": "x", "trunk_type": "auth"}, ["register_password", "register_username"]),
+        ({"name": "x", "register_username": "u"}, ["register_password"]),
+        ({"name": "x", "trunk_type": "reg"}, ["trunk_type"]),
+        (
+            {"name": "x", "requires_register": True, "outbound_proxy": "y"},
+            ["outbound_proxy", "requires_register"],
+        ),
+        (
+            {"name": "x", "srtp": "sdes", "dtmf_type": "info", "app_sid": "a"},
+            ["app_sid", "dtmf_type", "srtp"],
+        ),
+        ({"name": "x", "codecs": []}, ["codecs"]),
+        ({"name": "x", "codecs": ["G729"]}, ["codecs[0]"]),
+        ({"name": "x", "max_cps": 0, "max_concurrent_calls": -1}, ["max_concurrent_calls", "max_cps"]),
+        ({"name": "x", "tech_prefix": "abc"}, ["tech_prefix"]),
+        ({"name": "x", "carrier_sid": "mine"}, ["carrier_sid"]),
+    ],
+)
+async def test_carriers_that_are_wrong(client: Client, body: Any, fields: list[str]) -> None:
+    answer = await client.post(CARRIERS, body)
+    assert (answer.status, answer.code) == (400, "VALIDATION_ERROR")
+    assert sorted(answer.fields) == fields
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        ({}, ["host"]),
+        ({"host": "no spaces here"}, ["host"]),
+        ({"host": "300.1.1.1"}, ["host"]),
+        ({"host": "http://x"}, ["host"]),
+        ({"host": "192.0.2.1", "port": 0}, ["port"]),
+        ({"host": "192.0.2.1", "port": 65536}, ["port"]),
+        ({"host": "sip.example.com", "netmask": 24}, ["netmask"]),
+        ({"host": "192.0.2.1", "netmask": 0}, ["netmask"]),
+        ({"host": "192.0.2.1", "protocol": "tls"}, ["protocol"]),
+        ({"host": "192.0.2.1", "protocol": "sctp"}, ["protocol"]),
+        ({"host": "192.0.2.1", "send_options_ping": True}, ["send_options_ping"]),
+        ({"host": "192.0.2.1", "weight": 1.5}, ["weight"]),
+    ],
+)
+async def test_gateways_that_are_wrong(client: Client, body: Any, fields: list[str]) -> None:
+    answer = await client.post(GATEWAYS, body)
+    assert (answer.status, answer.code) == (400, "VALIDATION_ERROR")
+    assert sorted(answer.fields) == fields
+
+
+@pytest.mark.parametrize(
+    ("method", "rest", "body"),
+    [
+        ("GET", "", None),
+        ("DELETE", "", None),
+        ("GET", "/gateways", None),
+        ("POST", "/gateways", {"host": "192.0.2.1"}),
+        ("DELETE", f"/gateways/{GATEWAY_SID}", None),
+    ],
+)
+async def test_carriers_of_others_and_of_nobody(client: Client, method: str, rest: str, body: Any) -> None:
+    other = await client.request(method, f"{CARRIERS}/{OTHER_CARRIER_SID}{rest}", json_body=body)
+    assert (other.status, other.code) == (403, "FORBIDDEN")
+    for sid in (NOWHERE, "nonsense"):
+        missing = await client.request(method, f"{CARRIERS}/{sid}{rest}", json_body=body)
+        assert (missing.status, missing.code) == (404, "NOT_FOUND")

@@ -1,0 +1,85 @@
+"""The prompt library, and the prompts that are committed."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from fixtures.prompts import DIRECTORY
+from media.audio import Clip, PromptLibrary, UnknownPrompt, WavError, level_dbfs, tone, write_wav
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> PromptLibrary:
+    (tmp_path / "en").mkdir()
+    (tmp_path / "hello.wav").write_bytes(write_wav(Clip(tone(400, 100, sample_rate=16_000), 16_000)))
+    (tmp_path / "en" / "1.wav").write_bytes(write_wav(Clip(b"\1\0" * 80)))
+    (tmp_path / "en" / "2.wav").write_bytes(write_wav(Clip(b"\2\0" * 80)))
+    (tmp_path / "en" / "Bad Name.wav").write_bytes(b"")
+    (tmp_path / "broken.wav").write_bytes(b"RIFF")
+    return PromptLibrary(tmp_path)
+
+
+def test_prompts_are_brought_to_8_khz_and_kept(library: PromptLibrary, tmp_path: Path) -> None:
+    first = library.get("hello")
+    assert len(first) == 1600
+    (tmp_path / "hello.wav").unlink()
+    assert library.get("hello") is first
+
+
+def test_names(library: PromptLibrary) -> None:
+    assert library.names() == ["broken", "en/1", "en/2", "hello"]
+
+
+def test_digits_are_spoken_one_by_one(library: PromptLibrary) -> None:
+    expected = b"\1\0" * 80 + bytes(2400) + b"\2\0" * 80
+    assert library.digits("en", "12") == library.digits("en-IN", "12") == expected
+
+
+@pytest.mark.parametrize("text", ["", "1a", "-1", "\u0967", "1 2"])
+def test_only_digits_can_be_spoken(library: PromptLibrary, text: str) -> None:
+    with pytest.raises(UnknownPrompt, match="digits"):
+        library.digits("en", text)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", ".", "..", "../hello", "en/../hello", "/etc/passwd", "en//1", "EN/1", "a/b/c", "hello\0", "en\\1"],
+)
+def test_names_cannot_climb_out(library: PromptLibrary, name: str) -> None:
+    with pytest.raises(UnknownPrompt, match="lower-case"):
+        library.get(name)
+
+
+def test_what_is_not_there_and_what_is_broken(library: PromptLibrary) -> None:
+    with pytest.raises(UnknownPrompt, match="no prompt named en/3"):
+        library.digits("en", "3")
+    with pytest.raises(UnknownPrompt):
+        library.digits("xx-../..", "1")
+    with pytest.raises(WavError):
+        library.get("broken")
+
+
+MANIFEST = json.loads((DIRECTORY / "manifest.json").read_text(encoding="utf-8"))
+
+
+def test_committed_prompts_are_those_of_the_manifest() -> None:
+    library = PromptLibrary(DIRECTORY)
+    assert library.names() == sorted(entry["name"] for entry in MANIFEST["prompts"])
+    for entry in MANIFEST["prompts"]:
+        data = (DIRECTORY / f"{entry['name']}.wav").read_bytes()
+        assert hashlib.sha256(data).hexdigest() == entry["sha256"], entry["name"]
+        assert entry["text"] and entry["voice"]
+        pcm = library.get(entry["name"])
+        assert len(pcm) // 16 == entry["duration_ms"]
+        assert level_dbfs(pcm) == pytest.approx(MANIFEST["level_dbfs"], abs=3.0)
+
+
+def test_committed_prompts_cover_what_calls_need() -> None:
+    names = {entry["name"] for entry in MANIFEST["prompts"]}
+    for language in ("en", "hi"):
+        assert {f"{language}/{digit}" for digit in range(10)} <= names
+        assert {f"{language}/{name}" for name in ("welcome", "goodbye", "please-hold", "not-active")} <= names
+    assert "en/speech-sample" in names
+    assert sum((DIRECTORY / f"{name}.wav").stat().st_size for name in names) < 1_500_000

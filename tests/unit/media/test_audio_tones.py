@@ -1,0 +1,39 @@
+"""Tones, made and found."""
+
+import pytest
+
+from media.audio import RINGBACK_INDIA, level_dbfs, silence, tone, tone_level_dbfs, tones
+
+
+@pytest.mark.parametrize("rate", [8000, 16_000])
+@pytest.mark.parametrize("level", [0.0, -10.0, -40.0])
+def test_a_tone_has_its_frequency_and_level(rate: int, level: float) -> None:
+    pcm = tone(1000, 1000, level, rate)
+    assert len(pcm) == 2 * rate
+    assert tone_level_dbfs(pcm, 1000, rate) == pytest.approx(level, abs=0.2)
+    assert tone_level_dbfs(pcm, 1300, rate) < level - 40
+    assert level_dbfs(pcm) == pytest.approx(level - 3.0, abs=0.2)
+
+
+def test_a_tone_begins_and_ends_softly() -> None:
+    pcm = tone(1000, 100)
+    assert pcm[:2] == pcm[-2:] == b"\0\0"
+
+
+def test_short_and_loud_tones_stay_in_range() -> None:
+    assert tone(1000, 0) == b""
+    assert len(tone(1000, 1, 20.0)) == 16
+
+
+def test_silence() -> None:
+    assert silence(20) == bytes(320)
+    assert silence(20, 16_000) == bytes(640)
+    assert level_dbfs(silence(20)) == level_dbfs(b"") == tone_level_dbfs(b"", 1000) == -120.0
+    assert tone_level_dbfs(silence(20), 1000) == -120.0
+
+
+def test_a_cadence() -> None:
+    pcm = tones(RINGBACK_INDIA)
+    assert len(pcm) == 16 * 3000
+    assert tone_level_dbfs(pcm[: 16 * 400], 400) == pytest.approx(-10.0, abs=0.3)
+    assert pcm[16 * 400 : 16 * 600] == bytes(16 * 200)

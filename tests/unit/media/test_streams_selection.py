@@ -1,0 +1,155 @@
+"""Choosing how to speak to an agent."""
+
+from typing import Any
+
+import pytest
+
+from media.streams import BasicAuth, BearerAuth, StreamSetupError, choose_stream
+
+URL = "wss://bot.example.com/ws"
+
+
+def test_the_url_alone_is_enough() -> None:
+    choice = choose_stream(URL)
+    assert (choice.url, choice.protocol, choice.encoding, choice.sample_rate) == (URL, "exotel", "l16", 8000)
+    assert (choice.custom_parameters, choice.auth, choice.track, choice.max_retries) == (
+        (),
+        None,
+        "inbound",
+        0,
+    )
+    assert choice.tls
+    assert not choose_stream("ws://127.0.0.1:8765").tls
+
+
+def test_the_query_selects_and_the_rest_is_passed_on() -> None:
+    url = f"{URL}?sample-rate=16000&stream_protocol=exotel&stream_encoding=l16&customer=42&note=a%20b&empty="
+    choice = choose_stream(url)
+    assert choice.url == url
+    assert choice.sample_rate == 16_000
+    assert choice.custom_parameters == (("customer", "42"), ("note", "a b"), ("empty", ""))
+
+
+def test_the_body_selects_and_may_repeat_the_url() -> None:
+    fields = {
+        "stream_protocol": "exotel",
+        "encoding": "l16",
+        "sample_rate": 16_000,
+        "custom_parameters": {"customer": "7", "more": "x"},
+        "stream_track": "inbound",
+        "stream_max_retries": 3,
+        "stream_auth": None,
+    }
+    choice = choose_stream(f"{URL}?sample-rate=16000&customer=42", fields)
+    assert choice.sample_rate == 16_000
+    assert choice.custom_parameters == (("customer", "7"), ("more", "x"))
+    assert choice.max_retries == 3
+
+
+def test_user_information_moves_to_the_header_and_the_rest_stays_verbatim() -> None:
+    choice = choose_stream("wss://us%40er:p%3Ass@bot.example.com:8443/a;v=1?x=//us%40er:p%3Ass@")
+    assert choice.url == "wss://bot.example.com:8443/a;v=1?x=//us%40er:p%3Ass@"
+    assert choice.auth == BasicAuth("us@er", "p:ss")
+    assert "p:ss" not in repr(choice.auth)
+
+
+def test_auth_of_the_body() -> None:
+    basic = {"type": "basic", "username": "u", "password": "p"}
+    assert choose_stream(URL, {"stream_auth": basic}).auth == BasicAuth("u", "p")
+    assert choose_stream("wss://u:p@bot.example.com", {"stream_auth": basic}).auth == BasicAuth("u", "p")
+    bearer = choose_stream(URL, {"stream_auth": {"type": "bearer", "token": "abc"}})
+    assert bearer.auth == BearerAuth("abc")
+    assert "abc" not in repr(bearer)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        None,
+        7,
+        "",
+        "https://bot.example.com/ws",
+        "bot.example.com/ws",
+        "ws://",
+        "ws:///path",
+        "ws://:8080/",
+        "wss://bot.example.com/ws#part",
+        "wss://bot.example.com/ws#",
+        "wss://bot.example.com:0/",
+        "wss://bot.example.com:65536/",
+        "wss://bot.example.com:port/",
+        "wss://[::1/",
+        "wss://bot.example.com/a b",
+        "wss://bot.example.com/\r\nX: y",
+        "wss://bot.example.com/\x7f",
+        "wss://b\u00f6t.example.com/",
+        "wss://bot.example.com/" + "a" * 2048,
+        "wss://bot.example.com/?" + "&".join(f"a{n}=1" for n in range(65)),
+        "wss://bot.example.com/?stream_events=speech",
+        "wss://a%0Ab:c@bot.example.com/",
+        "wss://:c@bot.example.com/",
+    ],
+)
+def test_urls_that_cannot_be_dialled_are_refused(url: object) -> None:
+    with pytest.raises(StreamSetupError) as caught:
+        choose_stream(url)
+    assert caught.value.field == "stream_url"
+
+
+@pytest.mark.parametrize(
+    ("query", "fields", "field", "reason"),
+    [
+        ("", {"stream_protocol": "smoke"}, "stream_protocol", "must be one of exotel"),
+        ("", {"stream_protocol": "twilio"}, "stream_protocol", "twilio is not available yet"),
+        ("", {"stream_protocol": 1}, "stream_protocol", "string"),
+        ("?stream_protocol=smoke", {}, "stream_protocol", "must be one of exotel"),
+        ("?stream_protocol=plivo", {"stream_protocol": "exotel"}, "stream_protocol", "disagrees"),
+        ("", {"encoding": "opus"}, "encoding", "must be one of l16, mulaw, alaw"),
+        ("", {"encoding": "mulaw"}, "encoding", "exotel carries l16 at 8000, l16 at 16000"),
+        ("?stream_encoding=mulaw", {}, "encoding", "exotel carries"),
+        ("?stream_encoding=mulaw", {"encoding": "l16"}, "encoding", "disagrees"),
+        ("", {"sample_rate": 44_100}, "sample_rate", "8000 or 16000"),
+        ("", {"sample_rate": True}, "sample_rate", "8000 or 16000"),
+        ("", {"sample_rate": "8000"}, "sample_rate", "8000 or 16000"),
+        ("?sample-rate=8k", {}, "sample_rate", "sample-rate in stream_url"),
+        ("?sample-rate=16000", {"sample_rate": 8000}, "sample_rate", "disagrees"),
+        ("", {"custom_parameters": []}, "custom_parameters", "object of strings"),
+        ("", {"custom_parameters": {"a": 1}}, "custom_parameters", "object of strings"),
+        ("", {"custom_parameters": {"a": "x" * 1025}}, "custom_parameters", "1024"),
+        ("", {"custom_parameters": {"a" * 129: "x"}}, "custom_parameters", "128"),
+        ("", {"custom_parameters": {str(n): "" for n in range(65)}}, "custom_parameters", "64"),
+        ("", {"stream_auth": "x"}, "stream_auth", "must be"),
+        ("", {"stream_auth": {"type": "digest"}}, "stream_auth", "must be"),
+        ("", {"stream_auth": {"type": "basic", "username": "u"}}, "stream_auth", "must be"),
+        ("", {"stream_auth": {"type": "basic", "username": "a:b", "password": ""}}, "stream_auth", "colon"),
+        (
+            "",
+            {"stream_auth": {"type": "basic", "username": "a", "password": "\r\n"}},
+            "stream_auth",
+            "printable",
+        ),
+        ("", {"stream_auth": {"type": "basic", "username": 1, "password": ""}}, "stream_auth", "printable"),
+        ("", {"stream_auth": {"type": "bearer", "token": "a b"}}, "stream_auth", "visible"),
+        ("", {"stream_auth": {"type": "bearer", "token": ""}}, "stream_auth", "visible"),
+        ("", {"stream_track": "both"}, "stream_track", "not available"),
+        ("", {"stream_track": "outbound"}, "stream_track", "inbound"),
+        ("", {"stream_max_retries": 11}, "stream_max_retries", "0 to 10"),
+        ("", {"stream_max_retries": True}, "stream_max_retries", "0 to 10"),
+    ],
+)
+def test_wrong_fields_are_named(query: str, fields: dict[str, Any], field: str, reason: str) -> None:
+    with pytest.raises(StreamSetupError, match=reason) as caught:
+        choose_stream(URL + query, fields)
+    assert caught.value.field == field
+
+
+def test_auth_in_both_places_must_agree() -> None:
+    other = {"type": "basic", "username": "u", "password": "x"}
+    with pytest.raises(StreamSetupError, match="disagrees"):
+        choose_stream("wss://u:p@bot.example.com", {"stream_auth": other})
+
+
+def test_the_default_protocol_comes_last() -> None:
+    with pytest.raises(StreamSetupError, match="twilio is not available"):
+        choose_stream(URL, default_protocol="twilio")
+    assert choose_stream(f"{URL}?stream_protocol=exotel", default_protocol="twilio").protocol == "exotel"

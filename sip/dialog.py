@@ -74,6 +74,7 @@ class Dialog:
         Source: RFC 3261 12.1.2.
         """
         local, remote = request.headers.get("From") or "", response.headers.get("To") or ""
+        # Of the response only the other side's tag counts: it may repeat our own fields wrongly.
         dialog = cls(request.call_id, (local, request.from_.tag or ""), (remote, response.to.tag))
         dialog.local_seq = request.cseq.number
         dialog.local_contact = request.headers.get("Contact") or ""

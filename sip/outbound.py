@@ -72,12 +72,22 @@ class OutboundInvite:
 class OutboundInviteSession(InviteSession):
     """A session we ask for."""
 
-    __slots__ = ("_authenticator", "_bye_reason", "_forks", "_heard", "_invite", "_request", "_taken_back")
+    __slots__ = (
+        "_authenticator",
+        "_bye_reason",
+        "_cseq",
+        "_forks",
+        "_heard",
+        "_invite",
+        "_request",
+        "_taken_back",
+    )
 
     def __init__(self, invite: OutboundInvite, call_id: str, contact: str, settings: SessionSettings) -> None:
         super().__init__(call_id, settings.token(), settings, caller=True)
         self._invite = invite
         self._request = self._make_request(contact)
+        self._cseq = 1
         self._heard = False
         self._taken_back = False
         self._forks: dict[str, SendAck] | None = None
@@ -153,7 +163,8 @@ class OutboundInviteSession(InviteSession):
         headers = old.headers.copy()
         for name in ("Via", "Authorization", "Proxy-Authorization"):
             headers.remove(name)
-        headers.set("CSeq", f"{old.cseq.number + 1} INVITE")
+        self._cseq += 1
+        headers.set("CSeq", f"{self._cseq} INVITE")
         for name, value in self._credentials("INVITE", old.uri, old.body):
             headers.add(name, value)
         self._request = Request("INVITE", old.uri, headers, old.body)
@@ -215,15 +226,14 @@ class OutboundInviteSession(InviteSession):
 
     def _make_ack(self, body: bytes) -> SendAck:
         assert self.dialog is not None
-        number = self._request.cseq.number
         ack = self._ack_of(self.dialog, body)
-        self._ack = (number, ack)
+        self._ack = (self._cseq, ack)
         return ack
 
     def _ack_of(self, dialog: Dialog, body: bytes = b"") -> SendAck:
         request = dialog.request(
             "ACK",
-            cseq=self._request.cseq.number,
+            cseq=self._cseq,
             # The ACK of a 2xx carries the same credentials as its INVITE (RFC 3261 22.1).
             headers=[
                 (name, value)

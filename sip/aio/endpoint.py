@@ -96,7 +96,7 @@ class ClientRun(_Run):
         user: RequestUser,
         purpose: Purpose,
     ) -> None:
-        super().__init__(endpoint, flow, (), machine.request.call_id)
+        super().__init__(endpoint, flow, (), machine.request.headers.get("Call-ID") or "")
         self.machine = machine
         self.user = user
         self.purpose = purpose
@@ -260,7 +260,7 @@ class Endpoint:
 
     def receive(self, data: bytes, flow: Flow) -> None:
         """Take one message from a transport."""
-        if not data.strip(b"\r\n\0 "):
+        if data[:1] <= b" " and not data.strip(b"\r\n\0 "):
             return  # A keep-alive.
         try:
             message = parse_message(data, self._limits)
@@ -338,34 +338,36 @@ class Endpoint:
 
     def start_client(self, request: Request, flow: Flow, user: RequestUser, purpose: Purpose) -> ClientRun:
         """Send a request in a client transaction of its own."""
-        self._add_via(request, flow)
+        branch = self._add_via(request, flow)
         invite = request.method == "INVITE"
         kind = InviteClientTransaction if invite else NonInviteClientTransaction
         machine = kind(request, self.timers, reliable=flow.reliable)
-        return self._run_client(ClientRun(self, flow, machine, user, purpose))
+        return self._run_client(ClientRun(self, flow, machine, user, purpose), branch)
 
     def cancel(self, run: ClientRun, user: RequestUser, effect: CancelInvite) -> None:
         """Send the CANCEL of an INVITE at work, on the way the INVITE took."""
         request = make_cancel(run.machine.request, effect.reason)
         machine = NonInviteClientTransaction(request, self.timers, reliable=run.flow.reliable)
-        self._run_client(ClientRun(self, run.flow, machine, user, effect.purpose))
+        branch = str(run.key[0])
+        self._run_client(ClientRun(self, run.flow, machine, user, effect.purpose), branch)
 
     def abandon(self, run: ClientRun, *, give_up: bool) -> None:
         """Repeat an INVITE no more, or forget it altogether."""
         event = InviteClientEvent.GIVE_UP if give_up else InviteClientEvent.ABANDON
         run.perform(run.machine.handle(event))
 
-    def _run_client(self, run: ClientRun) -> ClientRun:
-        run.key = self._table.add_client(run.machine.request, run)
+    def _run_client(self, run: ClientRun, branch: str) -> ClientRun:
+        run.key = self._table.add_client(branch, run.machine.request.method, run)
         run.flow.watch(run)
         run.perform(run.machine.start())
         return run
 
-    def _add_via(self, request: Request, flow: Flow) -> None:
+    def _add_via(self, request: Request, flow: Flow) -> str:
         transport = flow.transport
         branch = MAGIC_COOKIE + self._token()
         via = f"SIP/2.0/{transport.name.upper()} {transport.sent_by};branch={branch};rport"
         request.headers.add_first("Via", via)
+        return branch
 
     def start_server(self, request: Request, flow: Flow, key: Key) -> ServerRun:
         """Open the server transaction of a request."""

@@ -4,6 +4,7 @@ import asyncio
 import ipaddress
 import socket
 from collections.abc import Callable
+from functools import lru_cache
 
 __all__ = ["Resolver", "is_address", "is_private"]
 
@@ -16,6 +17,7 @@ LOOKUP_TIMEOUT_S = 4.0
 Found = Callable[[str | None], None]
 
 
+@lru_cache(maxsize=1024)
 def is_address(host: str) -> bool:
     """Whether a host is an IP address literal."""
     try:

@@ -69,9 +69,7 @@ class Session:
         "_timers",
         "data",
         "flow",
-        "local",
         "on_event",
-        "remote",
     )
 
     _PERFORM: "ClassVar[dict[type[Effect], Callable[[Session, Any], None]]]"
@@ -83,8 +81,6 @@ class Session:
         """The way the peer was last heard on."""
         self.on_event: OnEvent | None = None
         self.data: Any = None
-        self.local: NameAddr
-        self.remote: NameAddr
         self._timers: dict[int, Timer] = {}
         self._runs: dict[Purpose, ClientRun] = {}
         self._events: deque[SessionEvent] | None = None
@@ -104,6 +100,16 @@ class Session:
     def key(self) -> tuple[str, str]:
         """What requests within the session are found by: Call-ID and our tag."""
         return (self._machine.call_id, self._machine.local_tag)
+
+    @property
+    def local(self) -> NameAddr:
+        """Our address, with our tag."""
+        raise NotImplementedError
+
+    @property
+    def remote(self) -> NameAddr:
+        """The peer's address, with its tag if it has shown one."""
+        raise NotImplementedError
 
     # Commands.
 
@@ -303,8 +309,16 @@ class InboundSession(Session):
         self.request = request
         self.source: Address = flow.remote
         self.transport = flow.transport.name
-        self.local = request.to.with_tag(machine.local_tag)
-        self.remote = request.from_
+
+    @property
+    def local(self) -> NameAddr:
+        """The address that was called, with our tag."""
+        return self.request.to.with_tag(self._machine.local_tag)
+
+    @property
+    def remote(self) -> NameAddr:
+        """The caller's address, with its tag."""
+        return self.request.from_
 
     def progress(self, status: int = 180, body: bytes = b"", headers: Iterable[tuple[str, str]] = ()) -> None:
         """
@@ -350,8 +364,18 @@ class OutboundSession(Session):
     def __init__(self, host: SessionHost, machine: OutboundInviteSession, invite: OutboundInvite) -> None:
         super().__init__(host, machine, None)
         self.invite = invite
-        self.local = invite.from_.with_tag(machine.local_tag)
-        self.remote = invite.to
+
+    @property
+    def local(self) -> NameAddr:
+        """Our address, with our tag."""
+        return self.invite.from_.with_tag(self._machine.local_tag)
+
+    @property
+    def remote(self) -> NameAddr:
+        """The address called, with the tag of the side that answered."""
+        dialog = self._machine.dialog
+        tag = None if dialog is None else dialog.remote_tag
+        return self.invite.to if tag is None else self.invite.to.with_tag(tag)
 
     def cancel(self, *, reason: str | None = None) -> None:
         """Take the INVITE back, or hang up if it was answered; the same as `hangup`."""

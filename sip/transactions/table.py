@@ -62,9 +62,9 @@ class TransactionTable(Generic[RunT]):
     def __len__(self) -> int:
         return len(self._clients) + len(self._servers)
 
-    def add_client(self, request: Request, run: RunT) -> Key:
+    def add_client(self, branch: str, method: str, run: RunT) -> Key:
         """Enter a client transaction under the branch of its top Via and its method."""
-        key: Key = (request.via.branch, request.method)
+        key: Key = (branch, method)
         self._clients[key] = run
         return key
 

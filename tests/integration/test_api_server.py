@@ -58,8 +58,10 @@ class Api:
     ) -> tuple[int, Any]:
         lines = {"Authorization": f"Bearer {self._key}", **(headers or {})}
         async with self._session.request(method, self.server.url + path, json=body, headers=lines) as answer:
-            text = await answer.text()
-            return answer.status, json.loads(text) if "json" in answer.content_type else text
+            content = await answer.read()
+            if "json" in answer.content_type:
+                return answer.status, json.loads(content)
+            return answer.status, content.decode() if answer.content_type == "text/plain" else content
 
     async def ended(self, call_sid: str) -> dict[str, Any]:
         assert self.server.demo is not None
@@ -77,6 +79,7 @@ class Api:
         async with asyncio.timeout(20):
             while self.server.control.active_calls:  # noqa: ASYNC110 - it is a figure, not an event
                 await asyncio.sleep(0.05)
+        await self.server.storage.calls.flush()
         _, text = await self("GET", "/metrics")
         return str(text)
 
@@ -111,6 +114,41 @@ async def test_the_curl_line_of_the_first_run_places_a_call(api: Api) -> None:
     assert first[0] == "INVITE" and "BYE" in first
     _, listed = await api("GET", "/v1/calls?status=completed&to=" + ECHO)
     assert [item["call_sid"] for item in listed["data"]] == [call["call_sid"]]
+
+
+async def test_a_recording_is_found_where_the_call_says(api: Api) -> None:
+    assert api.server.demo is not None
+    play = [{"verb": "play", "url": "prompt:en/goodbye"}, {"verb": "hangup"}]
+    body = {"from": api.server.demo.number, "to": ECHO, "verbs": play, "record": True}
+    _, answer = await api("POST", "/v1/calls", body)
+    call_sid = answer["data"]["call_sid"]
+    status, refused = await api("GET", f"/recordings/{call_sid}.wav")
+    assert (status, refused["error"]["code"]) == (404, "NOT_FOUND")
+    await api.ended(call_sid)
+    await api.idle()
+    call = await api.ended(call_sid)
+    status, audio = await api("GET", call["recording_url"])
+    assert status == 200
+    assert audio[:4] == b"RIFF" and len(audio) > 10_000
+    _, key = await api.server.storage.accounts.create("Other", 0, True, 10, 10)
+    async with aiohttp.ClientSession() as session:
+        status, _ = await Api(api.server, session, key)("GET", call["recording_url"])
+        assert status == 403
+
+
+async def test_a_call_comes_in_to_the_demo_number(api: Api) -> None:
+    server = api.server
+    assert server.demo is not None and server.sandbox is not None
+    incoming = server.sandbox.call(server.demo.number)
+    query = "/v1/calls?direction=inbound&status=in-progress"
+    async with asyncio.timeout(20):
+        while not (calls := (await api("GET", query))[1]["data"]):  # noqa: ASYNC110 - asked over HTTP
+            await asyncio.sleep(0.05)
+    assert calls[0]["to"] == server.demo.number
+    incoming.hangup()
+    call = await api.ended(calls[0]["call_sid"])
+    assert (call["status"], call["hangup_source"]) == ("completed", "caller")
+    assert "trunkline_rtp_ports_in_use 0.0" in await api.idle()
 
 
 async def test_a_busy_number(api: Api) -> None:

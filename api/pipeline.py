@@ -174,6 +174,7 @@ def _path(request: web.Request, endpoint: Endpoint[Any, Any], principal: Princip
                 raise ValidationFailed.of(name, "must be a UUID")
             raise NotFound(f"There is no such {name}; identifiers are UUIDs as the create calls return them.")
         values[name] = value.lower()
+    current_exchange().call_sid = values.get("callSid")
     return values
 
 

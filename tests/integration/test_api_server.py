@@ -192,6 +192,18 @@ async def test_an_idempotency_key_places_one_call(api: Api) -> None:
     assert listed["meta"]["total"] == 1
 
 
+async def test_one_of_two_requests_with_the_same_key_at_once_places_the_call(api: Api) -> None:
+    assert api.server.demo is not None
+    body = {"from": api.server.demo.number, "to": BUSY, "verbs": [{"verb": "hangup"}]}
+    headers = {"Idempotency-Key": "at-once"}
+    answers = await asyncio.gather(*(api("POST", "/v1/calls", body, headers) for _ in range(5)))
+    assert {status for status, _ in answers} <= {201, 409}
+    placed = {answer["data"]["call_sid"] for status, answer in answers if status == 201}
+    assert len(placed) == 1
+    await api.idle()
+    assert (await api("GET", "/v1/calls"))[1]["meta"]["total"] == 1
+
+
 @pytest.mark.parametrize(
     ("changes", "status", "code", "field"),
     [

@@ -289,13 +289,12 @@ class CallMachine:
             yield from self._end(Ending(CallStatus.COMPLETED, MEDIA_TIMEOUT, "system"))
 
     def _hangup_requested(self, event: HangupRequested) -> Iterator[Effect]:
-        cause = event.cause
-        status = CallStatus.CANCELED
-        if cause is SYSTEM_SHUTDOWN:
-            status = CallStatus.FAILED
-        elif self._answered_at is None:
-            cause = ORIGINATOR_CANCEL
-        yield from self._end(Ending(status, cause, event.source, None if self._answered_at else 487))
+        waiting = self._answered_at is None
+        if event.source == "api":
+            status, cause = CallStatus.CANCELED, ORIGINATOR_CANCEL if waiting else event.cause
+        else:
+            status, cause = CallStatus.FAILED, event.cause
+        yield from self._end(Ending(status, cause, event.source))
 
     def _timer(self, event: TimerFired) -> Iterator[Effect]:
         if event.timer is Timer.TIME_LIMIT:

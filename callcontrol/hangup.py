@@ -90,8 +90,8 @@ _OTHER_FAILURE: Final = Outcome(CallStatus.FAILED, INTERWORKING)
 RING_TIMEOUT: Final = Outcome(CallStatus.NO_ANSWER, NO_ANSWER)
 """We gave up ringing: CANCEL was sent."""
 
-NO_RESPONSE: Final = Outcome(CallStatus.NO_ANSWER, NO_USER_RESPONSE)
-"""No gateway sent anything back."""
+NO_RESPONSE: Final = Outcome(CallStatus.FAILED, NO_USER_RESPONSE)
+"""No gateway sent anything back: the trunk failed, which is not the same as a 408 that one sent."""
 
 UNREACHABLE: Final = Outcome(CallStatus.FAILED, DESTINATION_OUT_OF_ORDER)
 """No gateway could be sent to: its name does not resolve, or its transport fails."""

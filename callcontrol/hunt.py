@@ -30,7 +30,6 @@ from callcontrol.hangup import (
     RING_TIMEOUT,
     UNREACHABLE,
     HangupCause,
-    Outcome,
     outcome_of,
 )
 from callcontrol.ids import LegId
@@ -198,24 +197,16 @@ class Hunt:
 
 def _ending_of(event: LegFailed) -> Ending:
     """What the last failure means; only a response of the far end is its own word."""
+    source: HangupSource = "carrier"
     if event.kind == "timeout":
-        outcome, source = NO_RESPONSE, "carrier"
+        outcome = NO_RESPONSE
     elif event.kind in ("transport", "resolve"):
-        outcome, source = UNREACHABLE, "carrier"
+        outcome = UNREACHABLE
     else:
         outcome = outcome_of(event.status)
-        source = "callee" if _decided_by_callee(outcome) else "carrier"
-    return Ending(
-        outcome.status,
-        outcome.cause,
-        "callee" if source == "callee" else "carrier",
-        event.status or None,
-        event.reason or None,
-    )
-
-
-def _decided_by_callee(outcome: Outcome) -> bool:
-    return outcome.status in (CallStatus.BUSY, CallStatus.NO_ANSWER)
+        if outcome.status in (CallStatus.BUSY, CallStatus.NO_ANSWER):
+            source = "callee"
+    return Ending(outcome.status, outcome.cause, source, event.status or None, event.reason or None)
 
 
 def unroutable(refused: RouteRefused) -> Ending:

@@ -39,6 +39,8 @@ class DirectoryLoader(Directory):
         self._resolved_at = float("-inf")
         self._resolved_for: list[str] = []
         self._looked_at = float("-inf")
+        self._after_miss: asyncio.Task[None] | None = None
+        self._after_miss_began = False
 
     async def start(self) -> None:
         """Load everything, then follow changes."""
@@ -50,12 +52,12 @@ class DirectoryLoader(Directory):
 
     async def close(self) -> None:
         """Stop following."""
-        for task in (self._task, self._resolving):
+        for task in (self._task, self._resolving, self._after_miss):
             if task is not None:
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await task
-        self._task = self._resolving = None
+        self._task = self._resolving = self._after_miss = None
 
     async def refresh(self) -> None:
         """
@@ -76,9 +78,24 @@ class DirectoryLoader(Directory):
         self._look.set()
 
     async def refresh_after_miss(self) -> None:
-        """Take in what changed, unless that was done a moment ago; never fails."""
-        if asyncio.get_running_loop().time() - self._looked_at < _MISS_SPACING_S:
-            return
+        """
+        Take in what was committed before this was called; never fails.
+
+        However many look-ups miss, they share a query every tenth of a second.
+        """
+        if self._after_miss is not None and self._after_miss_began:
+            # That query may have been answered before what is missed was committed.
+            await asyncio.shield(self._after_miss)
+        if self._after_miss is None or self._after_miss.done():
+            self._after_miss_began = False
+            self._after_miss = asyncio.create_task(self._refresh_soon(), name="directory-miss")
+        await asyncio.shield(self._after_miss)
+
+    async def _refresh_soon(self) -> None:
+        wait_s = self._looked_at + _MISS_SPACING_S - asyncio.get_running_loop().time()
+        if wait_s > 0:
+            await asyncio.sleep(wait_s)
+        self._after_miss_began = True
         with contextlib.suppress(DomainError):
             await self.refresh()
 

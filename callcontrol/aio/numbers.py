@@ -27,6 +27,9 @@ class NumberDirectory(Protocol):
     async def refresh(self) -> None:
         """Take in what changed, now."""
 
+    async def refresh_after_miss(self) -> None:
+        """Take in what changed, with others who wait for it."""
+
 
 class NumberService:
     """Numbers of accounts; see ``interfaces.Numbers``."""
@@ -193,7 +196,7 @@ class NumberService:
         known = self._directory.number(number)
         if known is None or known[0].account_sid != account_sid or not known[0].registered:
             # Another process may have given it to the account, or registered it, a moment ago.
-            await self._directory.refresh()
+            await self._directory.refresh_after_miss()
             known = self._directory.number(number)
         if known is None or known[0].account_sid != account_sid or known[0].status != "active":
             raise NumberNotOwned("The caller-ID is not a number of the account; use one that is.")

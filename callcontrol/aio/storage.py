@@ -3,38 +3,26 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from callcontrol.aio.accounts import AccountService
-from callcontrol.aio.call_store import CallStore, EventSink
+from callcontrol.aio.call_store import CallStore
 from callcontrol.aio.database import Database
+from callcontrol.aio.destinations import DestinationGuard
 from callcontrol.aio.directory_loader import DirectoryLoader
 from callcontrol.aio.idempotency import IdempotencyStore
 from callcontrol.aio.keys import KeyService
 from callcontrol.aio.numbers import NumberService
+from callcontrol.aio.outbox import Outbox, OutboxSettings
 from callcontrol.aio.trunks import TrunkService
 from callcontrol.aio.wallet import WalletService
 from callcontrol.aio.writer import Writer, WriterSettings
 from callcontrol.errors import DomainError
-from callcontrol.models import WebhookEvent
 
 log = logging.getLogger(__name__)
 
 _PURGE_EVERY_S: Final = 3600.0
-
-MakeSink = Callable[[Database, Writer, DirectoryLoader], EventSink]
-
-
-class NoEvents:
-    """Publishes nothing: for the command line, which runs no calls."""
-
-    def rows(self, events: Sequence[WebhookEvent]) -> list[dict[str, Any]]:
-        """No rows."""
-        return []
-
-    def committed(self, events: Sequence[WebhookEvent]) -> None:
-        """Nothing is delivered."""
 
 
 class Storage:
@@ -45,17 +33,25 @@ class Storage:
         database: For reading.
         writer: For writing.
         directory: Accounts, numbers and trunks in memory, followed.
+        destinations: Judges where webhooks and streams may go.
+        outbox: Delivers webhooks.
         calls, wallet, accounts, keys, numbers, trunks, idempotency: The services.
     """
 
     def __init__(
-        self, database: Database, *, node: str, make_sink: MakeSink, settings: WriterSettings | None = None
+        self,
+        database: Database,
+        *,
+        node: str = "local",
+        allow_private_destinations: bool = False,
+        settings: WriterSettings | None = None,
     ) -> None:
         self.database = database
         self.writer = Writer(database, settings or WriterSettings(node=node))
         self.directory = DirectoryLoader(database)
-        self.events = make_sink(database, self.writer, self.directory)
-        self.calls = CallStore(database, self.writer, self.events, node=node)
+        self.destinations = DestinationGuard(allow_private_destinations)
+        self.outbox = Outbox(self.writer, self.destinations, self._secrets_of, OutboxSettings(node=node))
+        self.calls = CallStore(database, self.writer, self.outbox, node=node)
         self.wallet = WalletService(database, self.writer)
         self.keys = KeyService(database, self.writer)
         self.accounts = AccountService(database, self.writer, self.keys, self.directory)
@@ -70,7 +66,8 @@ class Storage:
         url: str,
         *,
         node: str = "local",
-        make_sink: MakeSink | None = None,
+        allow_private_destinations: bool = False,
+        deliver: bool = True,
         settings: WriterSettings | None = None,
     ) -> "Storage":
         """
@@ -80,30 +77,48 @@ class Storage:
             url: See ``Database.open``.
             node: The name of this process among those that share the database; the same after a restart,
                 so that it finds what its former run left behind.
-            make_sink: Makes what events of calls are handed to; without it events are dropped.
+            allow_private_destinations: Let webhooks and streams reach private addresses and plain HTTP.
+            deliver: Deliver webhooks. A process beside the server, such as the command line, must not: it
+                would take over what the server has in its hands.
             settings: How the writer trades delay for work.
         """
         database = await Database.open(url)
-        storage = cls(database, node=node, make_sink=make_sink or (lambda *_: NoEvents()), settings=settings)
+        storage = cls(
+            database,
+            node=node,
+            allow_private_destinations=allow_private_destinations,
+            settings=settings,
+        )
         try:
             await storage.writer.start()
             await storage.directory.start()
+            if deliver:
+                await storage.outbox.start()
         except BaseException:
             await storage.close()
             raise
         storage._housekeeping = asyncio.create_task(storage._keep_house(), name="database-housekeeping")
         return storage
 
+    async def refresh(self) -> None:
+        """Something was looked up in the directory and not found: it may be there by now. Never fails."""
+        await self.directory.refresh_after_miss()
+
     async def close(self) -> None:
-        """Write what is held and close everything; the sink is closed by whoever made it, before this."""
+        """Stop delivering, write what is held and close everything."""
         if self._housekeeping is not None:
             self._housekeeping.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._housekeeping
             self._housekeeping = None
         await self.directory.close()
+        await self.outbox.close()
         await self.writer.close()
         await self.database.close()
+
+    def _secrets_of(self, account_sid: str) -> Sequence[str]:
+        account = self.directory.account(account_sid)
+        return (account.webhook_secret,) if account is not None else ()
 
     async def _keep_house(self) -> None:
         while True:

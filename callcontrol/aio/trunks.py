@@ -125,7 +125,7 @@ class TrunkService:
             Forbidden: It is another account's, or the platform's.
         """
         await self.get_carrier(account_sid, carrier_sid)
-        found = await self.gateways(carrier_sid)
+        found = await self._gateways(carrier_sid)
         start = (page - 1) * per_page
         return Page(found[start : start + per_page], len(found), page, per_page)
 
@@ -222,8 +222,11 @@ class TrunkService:
         found, _ = await self._database.read(lambda connection: trunks.carriers_of(connection, None))
         return found
 
-    async def gateways(self, carrier_sid: str) -> list[Gateway]:
-        """The gateways of any carrier, the preferred first."""
+    async def platform_gateways(self, carrier_sid: str) -> list[Gateway]:
+        """The gateways of a carrier of the platform, the preferred first."""
+        return await self._gateways(carrier_sid)
+
+    async def _gateways(self, carrier_sid: str) -> list[Gateway]:
         return await self._database.read(lambda connection: trunks.gateways_of(connection, carrier_sid))
 
     async def delete_platform_carrier(self, carrier_sid: str) -> None:

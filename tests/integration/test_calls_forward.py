@@ -210,6 +210,7 @@ async def test_a_gateway_that_says_nothing_gives_way_to_the_next(world: World) -
     )
     try:
         dead_port = transport.get_extra_info("sockname")[1]
+        world.sessions_linger = True
         world.directory.put(gateways=[make_gateway("gateway-dead", port=dead_port, priority=-1)])
         world.forward()
         a = world.phone.call(OWN_NUMBER, world.port)
@@ -228,13 +229,14 @@ async def test_all_gateways_silent(world: World) -> None:
     try:
         port = transport.get_extra_info("sockname")[1]
         world.directory.put(gateways=[make_gateway(outbound=False, port=world.phone.port)])
+        world.sessions_linger = True
         world.directory.put(gateways=[make_gateway("gateway-dead", port=port)])
         world.forward()
         a = world.phone.call(OWN_NUMBER, world.port)
         failed = await a.wait(Failed)
-        assert isinstance(failed, Failed) and failed.status == 504
+        assert isinstance(failed, Failed) and failed.status == 408
         record = await world.ended()
-        assert (record.status, record.hangup_cause) == (CallStatus.FAILED, "RECOVERY_ON_TIMER_EXPIRE")
+        assert (record.status, record.hangup_cause) == (CallStatus.FAILED, "NO_USER_RESPONSE")
         assert record.hangup_source == "carrier"
     finally:
         transport.close()

@@ -1,11 +1,9 @@
 #include "trunkline/engine/shard.hpp"
 
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <string>
 #include <system_error>
@@ -74,27 +72,31 @@ void Shard::remove(Stream* stream, std::int64_t now_ns) {
     streams_[stream->index]->index = stream->index;
     streams_.pop_back();
     std::erase(unfinished_, stream);
+    for (std::size_t n = 0; n < ready_count_; ++n) {
+        if (ready_[n].data.ptr == stream) ready_[n].data.ptr = nullptr;
+    }
     stream->shut(now_ns);
     outlet_.discard(stream);
 }
 
 void Shard::run() {
-    std::array<epoll_event, max_events> events;
     while (!stopping_) {
-        const int count = epoll_wait(epoll_, events.data(), max_events, patience_ms(monotonic_ns()));
+        const int count = epoll_wait(epoll_, ready_.data(), max_events, patience_ms(monotonic_ns()));
+        ready_count_ = static_cast<std::size_t>(std::max(count, 0));
         const std::int64_t now_ns = monotonic_ns();
-        for (int n = 0; n < count; ++n) {
+        // First, so that an order given before a packet came is in force when it is read.
+        run_commands(now_ns);
+        for (std::size_t n = 0; n < ready_count_; ++n) {
             // The wake-up descriptor is never read: edge-triggered, each write to it is an event.
-            auto* stream = static_cast<Stream*>(events[static_cast<std::size_t>(n)].data.ptr);
+            auto* stream = static_cast<Stream*>(ready_[n].data.ptr);
             if (stream != nullptr) receive(*stream, now_ns);
         }
         receive_unfinished(now_ns);
-        // After the packets: a command may destroy a stream that one of the events names.
-        run_commands(now_ns);
         wheel_.advance(now_ns);
         check_silence(now_ns);
         outlet_.flush(now_ns);
     }
+    ready_count_ = 0;
     shut_all();
 }
 

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <sys/epoll.h>
+
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -60,6 +63,8 @@ class Shard {
     std::atomic<bool> wake_pending_ = false;
     std::vector<Stream*> streams_;
     std::vector<Stream*> unfinished_;  ///< Sockets that had more than `max_reads` batches.
+    std::array<epoll_event, max_events> ready_;
+    std::size_t ready_count_ = 0;
     std::int64_t next_check_ns_ = 0;
     bool stopping_ = false;
     int epoll_ = -1;

@@ -209,6 +209,7 @@ async def serve(settings: Settings) -> None:
             _log.error("the drain failed", exc_info=drain.exception())
     finally:
         await server.stop()
+        gc.unfreeze()
         _log.info("stopped")
 
 

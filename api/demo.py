@@ -293,13 +293,14 @@ class _Demo:
         """Print the call's timeline and its signalling."""
         began = _seconds(call["created_at"])
         moments = [("created_at", "created"), ("ringing_at", "ringing"), ("answered_at", "answered")]
+        # What happened within the same hundredth of a second stays in the order of cause and effect.
         events = [(_seconds(call[name]), f"call {what}") for name, what in moments if call[name]]
         events += session.events if session is not None else []
         if call["ended_at"]:
             end = f"call {call['status']}: {call['hangup_cause']}, by {call['hangup_source']}"
             events.append((_seconds(call["ended_at"]), end))
         print("  timeline")
-        for at, what in sorted(events, key=lambda event: event[0]):
+        for at, what in sorted(events, key=lambda event: round(event[0], 2)):
             print(f"    {at - began:+8.3f} s  {what}")
         print("  signalling")
         trace = await self.request("GET", f"/v1/calls/{call['call_sid']}/trace")
@@ -368,17 +369,14 @@ class _Demo:
         print(f"  recording: {path} ({length_s:.1f} s, left: received, right: sent)")
 
     async def _fetch_recording(self, call: dict[str, Any], path: Path) -> None:
-        where = call["recording_url"]
-        if not where:
-            raise DemoFailed("the call was recorded")
-        if where.startswith(("http://", "https://")):
-            headers = {"Authorization": f"Bearer {self.account.api_key}"}
-            async with self.http.get(where, headers=headers) as response:
-                if response.status != 200:
-                    raise DemoFailed(f"the recording could be fetched: {response.status}")
-                await asyncio.to_thread(path.write_bytes, await response.read())
-        else:
-            shutil.copyfile(where.removeprefix("file://"), path)
+        # The file is completed after the call; its address appears in the call when it is.
+        deadline = time.monotonic() + STEP_TIMEOUT_S
+        while not call["recording_url"]:
+            if time.monotonic() > deadline:
+                raise DemoFailed("the call was recorded")
+            await asyncio.sleep(0.1)
+            call = await self.request("GET", self.path_of(call["call_sid"]))
+        shutil.move(self.directory / call["recording_url"].lstrip("/"), path)
 
 
 def _recording(call: SandboxCall) -> Path:

@@ -76,8 +76,8 @@ def _filter(query: CallList) -> CallFilter:
     return CallFilter(
         status=CallStatus(query.status) if query.status else None,
         direction=query.direction,
-        from_=_number(query.from_),
-        to=_number(query.to),
+        from_=query.from_,
+        to=query.to,
         start=start,
         end=end,
     )
@@ -100,11 +100,6 @@ def _moment(field: str, text: str | None, errors: list[FieldError], *, after_day
         pass
     errors.append(FieldError(field, "must be YYYY-MM-DD or RFC 3339 with an offset, 2026-01-31T12:00:00Z"))
     return None
-
-
-def _number(text: str | None) -> str | None:
-    """A number of a query; the plus sign of E.164 arrives as a space when it was not escaped."""
-    return "+" + text[1:] if text and text.startswith(" ") else text
 
 
 _CALLS: dict[str, Any] = {"tag": "calls"}

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from api.schemas.base import RequestModel, ResponseModel
-from api.schemas.common import Digits, Name, Page, PerPage, Timestamp
+from api.schemas.common import Digits, Name, Page, PerPage, QueryNumber, Timestamp
 from api.schemas.streams import StreamFields
 from api.schemas.verbs import CallTarget, CompleteTarget, Verb, check_names
 from callcontrol.errors import FieldError
@@ -154,8 +154,8 @@ class CallList(RequestModel):
 
     status: CallStatusName | None = None
     direction: Literal["inbound", "outbound"] | None = None
-    from_: Annotated[Annotated[str, Field(max_length=256)] | None, Field(alias="from")] = None
-    to: Annotated[str, Field(max_length=256)] | None = None
+    from_: Annotated[QueryNumber | None, Field(alias="from")] = None
+    to: QueryNumber | None = None
     start_date: Annotated[str, Field(description="RFC 3339, or YYYY-MM-DD (UTC); inclusive.")] | None = None
     end_date: (
         Annotated[str, Field(description="RFC 3339 (exclusive), or YYYY-MM-DD (UTC, inclusive).")] | None

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from api.schemas.base import RequestModel, ResponseModel
-from api.schemas.common import Page, PerPage, Timestamp
+from api.schemas.common import Page, PerPage, QueryNumber, Timestamp
 from api.schemas.streams import StreamFields
 
 __all__ = [
@@ -25,7 +25,7 @@ class NumberList(RequestModel):
 
     status: Literal["active", "suspended", "pending", "released"] | None = None
     number_type: Literal["mobile", "local", "toll_free", "140_series", "160_series"] | None = None
-    region: Annotated[str, Field(max_length=64)] | None = None
+    region: Annotated[QueryNumber, Field(description="Country or area code, such as +9180.")] | None = None
     page: Page = 1
     per_page: PerPage = 20
 

@@ -33,7 +33,7 @@ REQUESTS: list[tuple[str, str, Any]] = [
 
 
 async def test_list(client: Client, fakes: Fakes) -> None:
-    answer = await client.get("/v1/phone-numbers?status=active&number_type=local&region=KA&page=2")
+    answer = await client.get("/v1/phone-numbers?status=active&number_type=local&region=+9180&page=2")
     assert answer.status == 200
     assert answer.data == [
         {
@@ -51,7 +51,7 @@ async def test_list(client: Client, fakes: Fakes) -> None:
         }
     ]
     assert answer.json()["meta"]["page"] == 2
-    assert fakes.numbers.listed == [{"status": "active", "number_type": "local", "region": "KA"}]
+    assert fakes.numbers.listed == [{"status": "active", "number_type": "local", "region": "+9180"}]
 
 
 async def test_list_spells_its_codes_in_upper_case(client: Client) -> None:

@@ -1,0 +1,205 @@
+"""The command as a process: JSON on standard output, errors that say what to do, exit codes, SIGTERM."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TIMEOUT_S = 60
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("TRUNKLINE_")}
+    return {
+        **kept,
+        "PYTHONPATH": str(ROOT),
+        "PYTHONUNBUFFERED": "1",
+        "TRUNKLINE_DATA_DIR": str(tmp_path / "data"),
+        "TRUNKLINE_HTTP_LISTEN": "127.0.0.1:0",
+        "TRUNKLINE_SIP_LISTEN": "udp:127.0.0.1:0",
+        "TRUNKLINE_SANDBOX_LISTEN": "udp:127.0.0.1:0",
+        "TRUNKLINE_RTP_PORTS": "22100-22299",
+        "TRUNKLINE_SANDBOX_RTP_PORTS": "32100-32299",
+        "TRUNKLINE_DRAIN_S": "1",
+    }
+
+
+def run(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "api", *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+
+
+def result(environment: dict[str, str], *arguments: str) -> dict[str, Any]:
+    done = run(environment, *arguments)
+    assert done.returncode == 0, done.stderr
+    printed = json.loads(done.stdout)
+    assert isinstance(printed, dict)
+    return printed
+
+
+def test_accounts_keys_numbers_and_carriers(environment: dict[str, str]) -> None:
+    account = result(environment, "accounts", "create", "--name", "Acme", "--balance", "250.50", "--kyc")
+    assert account["api_key"].startswith("vp_")
+    assert (account["balance"], account["kyc_complete"]) == (250.5, True)
+    sid = account["account_sid"]
+    key = result(environment, "keys", "create", "--account", sid, "--service", "platform")
+    assert key["key"].startswith("vp_") and key["key"] != account["api_key"]
+    number = result(environment, "numbers", "add", "--account", sid, "--number", "+918047000010")
+    assert re.fullmatch(r"[0-9a-f-]{36}", number["phone_number_id"])
+    carrier = result(
+        environment,
+        *(
+            "carriers",
+            "add",
+            "--name",
+            "Trunk",
+            "--gateway",
+            "udp:192.0.2.1:5060",
+            "--gateway",
+            "tcp:192.0.2.2:5070",
+        ),
+        *("--outbound", "--username", "u", "--password", "p"),
+    )
+    assert re.fullmatch(r"[0-9a-f-]{36}", carrier["carrier_sid"])
+    assert [(gateway["address"], gateway["inbound"]) for gateway in carrier["gateways"]] == [
+        ("udp:192.0.2.1:5060", False),
+        ("tcp:192.0.2.2:5070", False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "part"),
+    [
+        (["numbers", "add", "--account", "nobody", "--number", "+918047000010"], 1, "account"),
+        (["keys", "create", "--account", "nobody", "--service", "platform"], 1, "account"),
+        (
+            ["carriers", "add", "--name", "x", "--gateway", "udp:192.0.2.1:5060", "--username", "u"],
+            1,
+            "--password",
+        ),
+        (["numbers", "add"], 2, "--account"),
+        (["nonsense"], 2, "nonsense"),
+    ],
+)
+def test_errors_say_what_to_do(
+    environment: dict[str, str], arguments: list[str], code: int, part: str
+) -> None:
+    done = run(environment, *arguments)
+    assert done.returncode == code
+    assert done.stdout == ""
+    assert part in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_number_in_the_wrong_form_and_one_that_is_taken(environment: dict[str, str]) -> None:
+    sid = result(environment, "accounts", "create", "--name", "Acme")["account_sid"]
+    wrong = run(environment, "numbers", "add", "--account", sid, "--number", "nonsense")
+    assert (wrong.returncode, wrong.stdout) == (1, "")
+    assert "--number" in wrong.stderr
+    result(environment, "numbers", "add", "--account", sid, "--number", "+918047000010")
+    taken = run(environment, "numbers", "add", "--account", sid, "--number", "+918047000010")
+    assert taken.returncode == 1
+    assert "Traceback" not in taken.stderr
+
+
+def test_a_data_directory_that_cannot_be_made(environment: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    broken = {**environment, "TRUNKLINE_DATA_DIR": str(tmp_path / "file" / "data")}
+    for arguments in (["accounts", "create", "--name", "x"], ["serve"]):
+        done = run(broken, *arguments)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "Traceback" not in done.stderr
+
+
+class Process:
+    """`trunkline serve`, up and greeting."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "api", "serve"],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.greeting = ""
+        while "curl" not in self.greeting and "another key" not in self.greeting:
+            line = self.process.stdout.readline()
+            assert line, self.process.communicate()[1]
+            self.greeting += line
+        found = re.search(r"up at (\S+)", self.greeting)
+        assert found is not None
+        self.url = found[1]
+
+    def get(self, path: str, key: str) -> tuple[int, Any]:
+        request = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {key}"})
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.loads(error.read())
+
+    def stop(self) -> tuple[int, str]:
+        self.process.send_signal(signal.SIGTERM)
+        _, errors = self.process.communicate(timeout=TIMEOUT_S)
+        return self.process.returncode, errors
+
+
+@pytest.fixture
+def server(environment: dict[str, str]) -> Iterator[Process]:
+    process = Process(environment)
+    yield process
+    if process.process.poll() is None:
+        process.process.kill()
+        process.process.communicate()
+
+
+def test_the_commands_work_beside_a_running_server(server: Process, environment: dict[str, str]) -> None:
+    account = result(environment, "accounts", "create", "--name", "Beside")
+    assert server.get("/v1/calls", account["api_key"])[0] == 200
+    number = result(
+        environment, "numbers", "add", "--account", account["account_sid"], "--number", "+918047000011"
+    )
+    status, answer = server.get(
+        f"/v1/phone-numbers/{number['phone_number_id']}/telephony", account["api_key"]
+    )
+    assert (status, answer["data"]["number"]) == (200, "+918047000011")
+    reader = result(
+        environment,
+        *("keys", "create", "--account", account["account_sid"], "--service", "platform"),
+        *("--scopes", "numbers.read"),
+    )
+    assert server.get("/v1/phone-numbers", reader["key"])[0] == 200
+    assert server.get("/v1/calls", reader["key"])[0] == 403
+
+
+def test_sigterm_ends_it_in_order_and_the_log_holds_no_key(server: Process) -> None:
+    found = re.search(r"vp_[A-Za-z0-9_-]+", server.greeting)
+    assert found is not None
+    assert server.get("/v1/calls", found[0])[0] == 200
+    code, errors = server.stop()
+    assert code == 0, errors
+    assert "Traceback" not in errors
+    assert found[0] not in errors
+    assert "stopped" in errors

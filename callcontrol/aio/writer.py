@@ -182,8 +182,12 @@ class Writer:
             async with asyncio.timeout(self._settings.timeout_s):
                 outcome = await request.future
         except TimeoutError:
+            self._forsake(request)
             self.stats.refused += 1
             raise ServiceUnavailable("The database did not answer in time; try again shortly.") from None
+        except asyncio.CancelledError:
+            self._forsake(request)
+            raise
         if isinstance(outcome, DomainError):
             raise outcome
         return outcome  # type: ignore[no-any-return]
@@ -271,13 +275,23 @@ class Writer:
         if request.future is None:
             return
         if request.future.done():
-            if request.undo is not None and error is None and not isinstance(outcome, DomainError):
-                self._queue.append(_Request(request.undo, None))
-                self._wake.set()
+            if error is None:
+                self._undo(request, outcome)
         elif error is not None:
             request.future.set_exception(error)
         else:
             request.future.set_result(outcome)
+
+    def _forsake(self, request: _Request) -> None:
+        """The caller goes in the moment between the commit and its being told."""
+        future = request.future
+        if future is not None and future.done() and not future.cancelled() and future.exception() is None:
+            self._undo(request, future.result())
+
+    def _undo(self, request: _Request, outcome: Any) -> None:
+        if request.undo is not None and not isinstance(outcome, DomainError):
+            self._queue.append(_Request(request.undo, None))
+            self._wake.set()
 
     async def _probe(self) -> None:
         try:

@@ -109,7 +109,7 @@ def refusal(request: Request) -> Response | None:
     if request.uri.scheme == "sips":
         return reply(request, 416)  # There is no TLS here, and what it promises must not be faked.
     headers = request.headers
-    if "Require" in headers:
+    if headers.first("require") is not None:
         unknown = [tag for tag in request.option_tags("Require") if tag not in _UNDERSTOOD]
         if unknown:
             return reply(request, 420, headers=(("Unsupported", ", ".join(unknown)),))

@@ -37,7 +37,7 @@ TEST_CASE("ten thousand streams leave nothing behind") {
     const std::size_t descriptors = entries("/proc/self/fd");
     const std::size_t threads = entries("/proc/self/task");
     {
-        Bench bench(2, 44000, 44999);
+        Bench bench(2, 44000, 47999);
         std::vector<std::shared_ptr<engine::StreamHandle>> open;
         for (int n = 0; n < 10'000; ++n) {
             auto stream = bench.open();
@@ -70,7 +70,7 @@ TEST_CASE("orders in any sequence are survived") {
         std::filesystem::temp_directory_path() / ("engine-stress-" + std::to_string(getpid()));
     std::filesystem::create_directory(directory);
     {
-        Bench bench(2, 45000, 45199);
+        Bench bench(2, 48000, 48199);
         std::vector<std::shared_ptr<engine::StreamHandle>> streams;
         std::vector<std::shared_ptr<engine::TapHandle>> taps;
         const std::vector<std::uint8_t> audio(3200, 0x33);

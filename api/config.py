@@ -43,7 +43,7 @@ PREFIX = "TRUNKLINE_"
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One setting that cannot be used: the variable's full name, what is wrong, and where it was set if that helps."""
+    """One setting that cannot be used: its full name, what is wrong, and where it was set if that helps."""
 
     variable: str
     message: str

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from callcontrol.call_object import call_object
+from callcontrol.call_object import call_object, timestamp
 from callcontrol.models import CallRecord, WebhookEvent
 
 _CHOSEN: Final = frozenset({"call.initiated", "call.ringing", "call.answered", "call.completed"})
@@ -29,7 +29,7 @@ def call_event(
     body = {
         "event": event,
         "event_id": event_id,
-        "timestamp": at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "timestamp": timestamp(at),
         "sequence": record.sequence,
         "data": {**call_object(record), **details},
     }
@@ -38,7 +38,7 @@ def call_event(
         account_sid=record.account_sid,
         event=event,
         url=url,
-        body=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(),
+        body=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"),
         created_at=at,
         call_sid=record.call_sid,
     )

@@ -52,7 +52,7 @@ class Router:
                 )
             return [route]
         routes = self._routes.outbound_route(
-            account_sid, party.caller_id, party.carrier_sid, target.number
+            account_sid, party.caller_id, party.carrier_sid, to_number=target.number
         )
         if not routes and party.carrier_sid is not None:
             raise NotFound("carrier_sid names no carrier of the account with an active outbound gateway.")

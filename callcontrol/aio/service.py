@@ -22,14 +22,21 @@ from callcontrol.call import CallMachine, initial_reserve_paise
 from callcontrol.call_events import call_event
 from callcontrol.capacity import Capacity
 from callcontrol.clock import WallClock
-from callcontrol.errors import CallEnded, DomainError, NotFound, ServiceUnavailable
+from callcontrol.errors import (
+    CallEnded,
+    DomainError,
+    FieldError,
+    NotFound,
+    ServiceUnavailable,
+    ValidationFailed,
+)
 from callcontrol.events import HangupRequested
 from callcontrol.hangup import CRASH, NORMAL_CLEARING, SYSTEM_SHUTDOWN
 from callcontrol.inbound import Arrival, Invitation, receive
 from callcontrol.interfaces import CallRecords, Destinations, Numbers, Routes, Wallets
 from callcontrol.meter import Rates
 from callcontrol.models import Account, CallFilter, CallRecord, Page
-from callcontrol.plan import DEFAULT_TIME_LIMIT_S, Plan, Play, Stream
+from callcontrol.plan import DEFAULT_TIME_LIMIT_S, Dial, Plan
 from callcontrol.reconcile import close_record
 from callcontrol.requests import CreateCall, plan_of
 from callcontrol.router import Router
@@ -248,8 +255,12 @@ class CallControl:
         """
         if self._draining:
             raise ServiceUnavailable("The server is shutting down; try again in a moment.", retry_after_s=5)
-        plan = plan_of(request, self.settings.allowed_countries, self._audio.prompt_names)
-        self._check_urls(request, plan)
+        plan = plan_of(
+            request,
+            self.settings.allowed_countries,
+            self._audio.prompt_names,
+            self._services.destinations.check_url,
+        )
         assert plan.dial is not None
         number = await self._services.numbers.owned(account_sid, plan.dial.caller_id)
         account = await self._account(account_sid)
@@ -259,6 +270,7 @@ class CallControl:
         except DomainError:
             await self._services.refresh()
             attempts = self._router.attempts(account_sid, plan.dial, now)
+        self._check_second_parties(account_sid, request, plan, now)
         record = CallRecord(
             call_sid=new_id(),
             account_sid=account_sid,
@@ -315,16 +327,19 @@ class CallControl:
         runner.post(HangupRequested("api", NORMAL_CLEARING))
         return record
 
-    def _check_urls(self, request: CreateCall, plan: Plan) -> None:
-        """Refuse URLs that can be seen to lead where this server must not connect."""
-        destinations = self._services.destinations
-        for step in plan.steps:
-            if isinstance(step, Stream):
-                destinations.check_url(step.choice.url, schemes=("ws", "wss"))
-            elif isinstance(step, Play) and not step.url.startswith("prompt:"):
-                destinations.check_url(step.url, schemes=("http", "https"))
-        if request.status_webhook_url is not None:
-            destinations.check_url(request.status_webhook_url, schemes=("http", "https"))
+    def _check_second_parties(self, account_sid: str, request: CreateCall, plan: Plan, now: float) -> None:
+        """Refuse at once what a dial verb would be refused later, when nobody listens any more."""
+        first_verb = 0 if request.send_digits is None else 1
+        for index, step in enumerate(plan.steps):
+            if not isinstance(step, Dial):
+                continue
+            try:
+                self._router.attempts(account_sid, step.party, now)
+            except ValidationFailed as refusal:
+                path = f"verbs[{index - first_verb}].target[0].sip_uri"
+                raise ValidationFailed([FieldError(path, item.message) for item in refusal.errors]) from None
+            except ServiceUnavailable:
+                pass  # there may be a gateway when the verb is reached
 
     async def _account(self, account_sid: str) -> Account:
         account = self._services.routes.account(account_sid)

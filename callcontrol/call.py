@@ -8,7 +8,7 @@ streams are machines of their own (``leg``, ``hunt``, ``bridge``, ``streams``).
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from enum import Enum, IntEnum
+from enum import IntEnum, auto
 from typing import Any, Final
 
 from callcontrol.bridge import Bridge
@@ -55,6 +55,7 @@ from callcontrol.plan import Answer, Dial, Hangup, Party, Pause, Plan, Play, Rej
 from callcontrol.routing import Attempt
 from callcontrol.steps import AnswerStep, DigitsStep, PauseStep, PlayStep, RunningStep
 from callcontrol.streams import AgentStep
+from sip import reason_phrase
 
 EXTEND_LEAD_S: Final = 5.0
 """How long before a reserve runs out the wallet is asked for more."""
@@ -76,13 +77,13 @@ class Stage(IntEnum):
     ENDED = 4
 
 
-class StageInput(Enum):
+class StageInput(IntEnum):
     """What moves the status of a call."""
 
-    START = "start"
-    RING = "ring"
-    ANSWER = "answer"
-    END = "end"
+    START = auto()
+    RING = auto()
+    ANSWER = auto()
+    END = auto()
 
 
 class CallMachine:
@@ -459,8 +460,9 @@ class CallMachine:
         record.ended_at = self._clock.at(self._now)
         record.hangup_cause, record.hangup_cause_code = ending.cause.name, ending.cause.code
         record.hangup_source = ending.source
-        if not answered:
-            record.sip_status, record.sip_reason = ending.sip_status, ending.sip_reason
+        if not answered and ending.sip_status is not None:
+            record.sip_status = ending.sip_status
+            record.sip_reason = ending.sip_reason or reason_phrase(ending.sip_status)
         record.duration_sec = int(self._now - self._answered_at + 0.5) if self._answered_at is not None else 0
         pulses = self._meter.pulses(self._a_id, self._now)
         record.bill_duration_sec = round(pulses * self._rates.pulse_s)

@@ -202,6 +202,8 @@ class _Reader:
             path = url_path if error.field == "stream_url" else prefix + error.field
             self._wrong(path, error.reason)
             return []
+        if choice.max_retries:
+            self._wrong(f"{prefix}stream_max_retries", "is not available yet; leave it out")
         self._url(url_path, choice.url, ("ws", "wss"))
         return [Stream(choice)]
 

@@ -60,7 +60,8 @@ class CallControlSettings:
     How calls are carried.
 
     ``forwarded_headers`` (lower case, ``x-`` only) are copied from a caller's INVITE to a second party's;
-    ``allowed_countries`` are ISO 3166 codes. Recordings go to ``data_dir/recordings``.
+    ``allowed_countries`` are ISO 3166 codes. An INVITE from an unknown source gets 403, or nothing at all
+    when the server is ``silent_to_strangers``. Recordings go to ``data_dir/recordings``.
     """
 
     sip_listens: Sequence[Listen]
@@ -75,6 +76,7 @@ class CallControlSettings:
     media_timeout_s: float = 60.0
     time_limit_s: float = DEFAULT_TIME_LIMIT_S
     forwarded_headers: Collection[str] = frozenset()
+    silent_to_strangers: bool = False
 
 
 async def _nothing_newer() -> None:
@@ -109,6 +111,7 @@ class CallControl:
         self._runners: dict[str, CallRunner] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._looking: asyncio.Task[None] | None = None
+        self._started = False
         self._draining = False
         self._all_ended = asyncio.Event()
         self._all_ended.set()
@@ -163,6 +166,7 @@ class CallControl:
         except OSError:
             await self._engine.close()
             raise
+        self._started = True
 
     async def drain(self, timeout_s: float) -> None:
         """Take no new calls, let those that are up go on for a while, then end them."""
@@ -184,7 +188,8 @@ class CallControl:
         if self._tasks:
             await asyncio.wait(self._tasks)
         await self._audio.close()
-        if hasattr(self, "_context"):
+        if self._started:
+            self._started = False
             await self._user_agent.close()
         await self._engine.close()
 
@@ -357,7 +362,7 @@ class CallControl:
         if self._services.routes.gateway_for_source(host, port) is not None:
             return ScreenVerdict.ACCEPT
         self._look_soon()
-        return ScreenVerdict.FORBID
+        return ScreenVerdict.DROP if self.settings.silent_to_strangers else ScreenVerdict.FORBID
 
     def _on_invite(self, session: InboundSession) -> None:
         arrival = self._receive(session)
@@ -450,8 +455,10 @@ class CallControl:
         task.add_done_callback(lambda done: self._done(runner, done))
 
     def _on_closed(self, runner: CallRunner) -> None:
-        self._capacity.leave(runner.record.account_sid)
-        self.outcomes[runner.record.direction, runner.record.status.value] += 1
+        record = runner.record
+        self._capacity.leave(record.account_sid)
+        if record.status.ended:  # a call that could not be recorded is none
+            self.outcomes[record.direction, record.status.value] += 1
 
     def _done(self, runner: CallRunner, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

@@ -18,7 +18,7 @@ from callcontrol.aio.call_runner import CallRunner
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.trace import TraceBook, TraceEntry
-from callcontrol.call import CallMachine, initial_reserve_paise
+from callcontrol.call import CallMachine
 from callcontrol.call_events import call_event
 from callcontrol.capacity import Capacity
 from callcontrol.clock import WallClock
@@ -39,6 +39,7 @@ from callcontrol.models import Account, CallFilter, CallRecord, Page
 from callcontrol.plan import DEFAULT_TIME_LIMIT_S, Dial, Plan
 from callcontrol.reconcile import close_record
 from callcontrol.requests import CreateCall, plan_of
+from callcontrol.reserve import initial_reserve_paise
 from callcontrol.router import Router
 from media.aio import MediaEngine
 from media.audio import PromptLibrary

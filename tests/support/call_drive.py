@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from callcontrol import effects as do
-from callcontrol.call import CallMachine, initial_reserve_paise
+from callcontrol.call import CallMachine
 from callcontrol.clock import WallClock
 from callcontrol.effects import Effect
 from callcontrol.events import (
@@ -22,6 +22,7 @@ from callcontrol.events import (
 from callcontrol.meter import Rates
 from callcontrol.models import CallRecord
 from callcontrol.plan import Dial, Party, Plan, Step, Stream
+from callcontrol.reserve import initial_reserve_paise
 from callcontrol.routing import Attempt, PhoneTarget
 from media.streams import choose_stream
 from tests.support.domain import ACCOUNT_SID, CALLEE, NOW, OWN_NUMBER, make_carrier, make_gateway

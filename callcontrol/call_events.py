@@ -38,7 +38,7 @@ def call_event(
         account_sid=record.account_sid,
         event=event,
         url=url,
-        body=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(),
+        body=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"),
         created_at=at,
         call_sid=record.call_sid,
     )

@@ -1,7 +1,7 @@
 """The call as every interface shows it: REST responses and webhooks have one shape."""
 
 from dataclasses import asdict
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from callcontrol.models import CallRecord
@@ -11,10 +11,10 @@ __all__ = ["call_object", "timestamp"]
 
 
 def timestamp(moment: datetime | None) -> str | None:
-    """A moment in UTC as RFC 3339 with milliseconds and ``Z``; None for None."""
+    """An aware moment as RFC 3339 in UTC, with milliseconds and ``Z``; None for None."""
     if moment is None:
         return None
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
 
 
 def call_object(record: CallRecord) -> dict[str, Any]:

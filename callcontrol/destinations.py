@@ -4,10 +4,14 @@ Which addresses this server may connect to on a customer's behalf.
 Webhooks and agent streams go to URLs that customers chose. Without a guard such a URL reaches whatever this
 host reaches: its own database, its neighbours, the cloud's metadata service. What is judged here is always
 an address, never a name: the shell resolves once, has every address judged, and connects to those.
+
+The networks are listed here rather than asked of ``ipaddress``, whose answers change between releases of
+Python.
 """
 
-from collections.abc import Sequence
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+import re
+from collections.abc import Iterator, Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -18,59 +22,146 @@ __all__ = ["check_url", "embedded_ipv4", "judge", "literal_address"]
 Address = IPv4Address | IPv6Address
 
 MAX_URL_CHARS: Final = 2048
+_MAX_HOST_CHARS: Final = 253
 
-_NAT64: Final = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
-_IPV4_COMPATIBLE: Final = IPv6Network("::/96")
-_SECURE_SCHEMES: Final = frozenset({"https", "wss"})
+_LINK_LOCAL: Final = (IPv4Network("169.254.0.0/16"), IPv6Network("fe80::/10"))
+
+# No address of a single host. All of 0.0.0.0/8 is here because Linux connects 0.0.0.0 to itself.
+_NOBODY: Final = (
+    IPv4Network("0.0.0.0/8"),
+    IPv4Network("224.0.0.0/4"),
+    IPv4Network("255.255.255.255/32"),
+    IPv6Network("::/128"),
+    IPv6Network("ff00::/8"),
+)
+
+# Metadata services outside the link-local networks: of Amazon, Google, Alibaba, Oracle and Azure.
+_METADATA: Final = frozenset(
+    {
+        IPv6Address("fd00:ec2::254"),
+        IPv6Address("fd20:ce::254"),
+        IPv4Address("100.100.100.200"),
+        IPv4Address("192.0.0.192"),
+        IPv4Address("168.63.129.16"),
+    }
+)
+
+# RFC 8215: within it the operator chooses where the IPv4 address stands, so it cannot be read.
+_LOCAL_NAT64: Final = IPv6Network("64:ff9b:1::/48")
+
+_LOOPBACK: Final = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
+
+# Source: IANA IPv4 Special-Purpose Address Registry (RFC 6890), RFC 7526 for 192.88.99.0/24.
+_PRIVATE_IPV4: Final = tuple(
+    IPv4Network(text)
+    for text in (
+        "10.0.0.0/8",
+        "100.64.0.0/10",
+        "172.16.0.0/12",
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "192.88.99.0/24",
+        "192.168.0.0/16",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "240.0.0.0/4",
+    )
+)
+
+# Global unicast (RFC 4291 2.4), and what the IANA IPv6 Special-Purpose Address Registry takes out of it:
+# protocol assignments with Teredo and ORCHID, documentation, 6to4, documentation again (RFC 9637).
+_GLOBAL_IPV6: Final = IPv6Network("2000::/3")
+_PRIVATE_IPV6: Final = tuple(
+    IPv6Network(text) for text in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
+)
+
+_MAPPED: Final = IPv6Network("::ffff:0:0/96")
+_NAT64: Final = IPv6Network("64:ff9b::/96")
+_COMPATIBLE: Final = IPv6Network("::/96")
+_TRANSLATED: Final = IPv6Network("::ffff:0:0:0/96")
+_SIX_TO_FOUR: Final = IPv6Network("2002::/16")
+_TEREDO: Final = IPv6Network("2001::/32")
+_ISATAP: Final = frozenset({0x00005EFE, 0x02005EFE})
+
+_LABEL: Final = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
+_NUMERIC: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_USERINFO: Final = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:%-]*")
+
+# Names that mean this host or its neighbours wherever they are asked for (RFC 6761, 6762, 8375, 9476).
+_LOCALHOST: Final = frozenset({"localhost", "ip6-localhost", "ip6-loopback", "loopback"})
+_LOCAL_ZONES: Final = ("localdomain", "local", "internal", "home.arpa")
 
 
 def judge(address: Address, *, allow_private: bool) -> str | None:
     """
     Why an address must not be connected to, None when it may be.
 
-    Link-local addresses, where metadata services live, multicast, broadcast and the unspecified address are
+    Link-local addresses, metadata services of clouds, multicast, broadcast and the unspecified address are
     refused always; loopback, private and reserved ones unless ``allow_private``. An IPv6 address that
-    carries an IPv4 one (mapped, compatible, NAT64, 6to4, Teredo) is judged as both.
+    carries an IPv4 one is judged as both; a mapped one and one of the well-known NAT64 prefix, which is how
+    an IPv6-only host reaches the IPv4 internet, as the IPv4 address alone.
     """
-    inner = embedded_ipv4(address) if isinstance(address, IPv6Address) else None
-    if inner is not None:
-        return judge(inner, allow_private=allow_private)
-    if address.is_link_local:
-        return "is a link-local address"
-    if address.is_unspecified or address.is_multicast or address == IPv4Address("255.255.255.255"):
-        return "is no address of a single host"
-    if allow_private:
-        return None
-    if address.is_loopback:
+    if isinstance(address, IPv6Address):
+        for inner in embedded_ipv4(address):
+            reason = judge(inner, allow_private=allow_private)
+            if reason is not None:
+                return reason
+        if address in _MAPPED or address in _NAT64:
+            return None
+    reason = _never(address)
+    if reason is not None or allow_private:
+        return reason
+    if _within(address, _LOOPBACK):
         return "is a loopback address"
-    # is_global is false for all that the registries of special-purpose addresses keep from the internet.
-    if (
-        not address.is_global
-        or address.is_reserved
-        or (isinstance(address, IPv6Address) and address.is_site_local)
-    ):
+    if _is_private(address):
         return "is a private or reserved address"
     return None
 
 
-def embedded_ipv4(address: IPv6Address) -> IPv4Address | None:
-    """
-    The IPv4 address that an IPv6 one stands for, None when it stands for itself.
-
-    Source: RFC 4291 2.5.5, RFC 6052, RFC 3056, RFC 4380.
-    """
-    if address.ipv4_mapped is not None:
-        return address.ipv4_mapped
-    if address.sixtofour is not None:
-        return address.sixtofour
-    if address.teredo is not None:
-        return address.teredo[1]
-    if any(address in network for network in _NAT64):
-        return IPv4Address(int(address) & 0xFFFFFFFF)
-    # ::1 and :: are themselves.
-    if address in _IPV4_COMPATIBLE and int(address) > 0xFFFF:
-        return IPv4Address(int(address))
+def _never(address: Address) -> str | None:
+    if _within(address, _LINK_LOCAL):
+        return "is a link-local address"
+    if address in _METADATA:
+        return "is a metadata service"
+    if _within(address, _NOBODY) or address in _LOCAL_NAT64:
+        return "is no address of a single host"
     return None
+
+
+def _within(address: Address, networks: Sequence[IPv4Network | IPv6Network]) -> bool:
+    return any(address in network for network in networks)
+
+
+def _is_private(address: Address) -> bool:
+    if isinstance(address, IPv4Address):
+        return _within(address, _PRIVATE_IPV4)
+    return address not in _GLOBAL_IPV6 or _within(address, _PRIVATE_IPV6)
+
+
+def embedded_ipv4(address: IPv6Address) -> list[IPv4Address]:
+    """
+    The IPv4 addresses that packets to an IPv6 one may end at; none for one that stands for itself.
+
+    Source: RFC 4291 2.5.5, RFC 6052, RFC 7915, RFC 3056, RFC 4380, RFC 5214.
+    """
+    return [IPv4Address(value & 0xFFFFFFFF) for value in _embedded(address)]
+
+
+def _embedded(address: IPv6Address) -> Iterator[int]:
+    value = int(address)
+    if address in _MAPPED or address in _NAT64 or address in _TRANSLATED:
+        yield value
+    # ::1 and :: are themselves.
+    elif address in _COMPATIBLE and value > 1:
+        yield value
+    elif address in _SIX_TO_FOUR:
+        yield value >> 80
+    elif address in _TEREDO:
+        yield value >> 64
+        yield ~value
+    if (value >> 32) & 0xFFFFFFFF in _ISATAP:
+        yield value
 
 
 def literal_address(host: str) -> Address | None:
@@ -78,9 +169,9 @@ def literal_address(host: str) -> Address | None:
     The address that a host is written as, None when it is a name.
 
     Understands what resolvers of the operating system do: decimal, octal and hexadecimal numbers, and fewer
-    than four parts, so that ``0x7f.1`` is 127.0.0.1 here as it is there.
+    than four parts, so that ``0x7f.1`` is 127.0.0.1 here as it is there. A zone (``%eth0``) is left out.
     """
-    host = host.strip("[]").rstrip(".").partition("%")[0]
+    host = host.partition("%")[0].strip("[]").rstrip(".")
     try:
         return ip_address(host)
     except ValueError:
@@ -91,27 +182,28 @@ def _numeric_ipv4(host: str) -> IPv4Address | None:
     parts = host.split(".")
     if not 1 <= len(parts) <= 4:
         return None
-    numbers = [_number(part) for part in parts]
-    *heads, tail = numbers
-    if tail is None or any(number is None or number > 255 for number in heads):
+    numbers = [number for number in map(_number, parts) if number is not None]
+    if len(numbers) < len(parts) or any(number > 255 for number in numbers[:-1]):
         return None
-    room = 4 - len(heads)
-    if tail >= 1 << (8 * room):
+    room = 5 - len(parts)
+    if numbers[-1] >= 1 << (8 * room):
         return None
-    value = tail
-    for index, number in enumerate(heads):
-        assert number is not None
+    value = numbers[-1]
+    for index, number in enumerate(numbers[:-1]):
         value |= number << (8 * (3 - index))
     return IPv4Address(value)
 
 
 def _number(text: str) -> int | None:
     lowered = text.lower()
-    if not lowered.isascii() or not lowered.isalnum() or len(lowered) > 14:
+    if not lowered.isascii() or not lowered.isalnum():
         return None
-    base = 16 if lowered.startswith("0x") else 8 if lowered.startswith("0") and len(lowered) > 1 else 10
+    base = 16 if lowered.startswith("0x") else 8 if lowered.startswith("0") else 10
+    digits = lowered.removeprefix("0x").lstrip("0") or "0"
+    if len(digits) > 11:  # 32 bits in octal.
+        return None
     try:
-        return int(lowered.removeprefix("0x") or "0", base)
+        return int(digits, base)
     except ValueError:
         return None
 
@@ -120,34 +212,66 @@ def check_url(url: str, *, schemes: Sequence[str], allow_private: bool, field: s
     """
     Refuse a URL that can be seen to be wrong without resolving its host.
 
+    It is strict where parsers of URLs differ (backslashes, percent signs and non-ASCII characters in the
+    authority), so that whoever connects cannot read another host in it than was judged here. Plain
+    ``http`` is taken only with ``allow_private``.
+
     Args:
         url: What the customer gave.
-        schemes: The schemes that fit; plain ones of them are taken only with ``allow_private``.
+        schemes: The schemes that fit.
         allow_private: Whether this server may connect to its own network.
         field: The name of the field, for the error.
 
     Raises:
-        ValidationFailed: It is no absolute URL of these schemes, too long, or holds control characters.
+        ValidationFailed: It is no absolute URL of these schemes, too long, or malformed.
         DestinationForbidden: It names an address that must not be connected to.
     """
     if len(url) > MAX_URL_CHARS:
         raise ValidationFailed.of(field, f"must be at most {MAX_URL_CHARS} characters long")
-    if not url.isprintable() or " " in url:
-        raise ValidationFailed.of(field, "must not hold spaces or control characters")
+    if not url.isprintable() or " " in url or "\\" in url:
+        raise ValidationFailed.of(field, "must not hold spaces, backslashes or control characters")
     try:
         parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
+        host, port = parts.hostname, parts.port
     except ValueError:
         raise ValidationFailed.of(field, "must be a URL") from None
     wanted = " or ".join(f"{scheme}://" for scheme in schemes)
     if parts.scheme not in schemes or not host:
         raise ValidationFailed.of(field, f"must be a URL that starts with {wanted}")
-    if parts.scheme not in _SECURE_SCHEMES and not allow_private and parts.scheme == "http":
+    if parts.scheme == "http" and not allow_private:
         raise ValidationFailed.of(field, "must be a URL that starts with https://")
-    address = literal_address(host)
-    if address is None and host.rstrip(".").lower().rpartition(".")[2] == "localhost":
-        address = IPv4Address("127.0.0.1")
-    reason = judge(address, allow_private=allow_private) if address is not None else None
+    if port == 0:
+        raise ValidationFailed.of(field, "must name a port from 1 to 65535")
+    if not parts.netloc.isascii():
+        raise ValidationFailed.of(field, "must give the host in ASCII; write international names as xn--")
+    if not _USERINFO.fullmatch(parts.netloc.rpartition("@")[0]):
+        raise ValidationFailed.of(field, "must percent-encode special characters in the user and password")
+    reason = _refuse_host(host, bracketed="[" in parts.netloc, allow_private=allow_private, field=field)
     if reason is not None:
         raise DestinationForbidden(f"{field}: {host} {reason}; give a public address.")
     return parts
+
+
+def _refuse_host(host: str, *, bracketed: bool, allow_private: bool, field: str) -> str | None:
+    """Why a host is forbidden; raises when it is neither an address nor a possible name."""
+    address = literal_address(host)
+    reason = judge(address, allow_private=allow_private) if address is not None else None
+    if reason is not None or (address is not None and "%" not in host):
+        return reason
+    name = host.removesuffix(".")
+    labels = name.split(".")
+    if (
+        bracketed
+        or len(name) > _MAX_HOST_CHARS
+        or not all(_LABEL.fullmatch(label) for label in labels)
+        # Resolvers and URL parsers take such a name for an address or refuse it; nobody resolves it.
+        or _NUMERIC.fullmatch(labels[-1])
+    ):
+        raise ValidationFailed.of(field, "must name a host")
+    if allow_private:
+        return None
+    if labels[-1] in _LOCALHOST:
+        return "is this server itself"
+    if any(f".{name}".endswith(f".{zone}") for zone in _LOCAL_ZONES):
+        return "is a name of a private network"
+    return None

@@ -1,21 +1,32 @@
 """Webhooks without I/O: how they are signed, when they are tried again, what an answer means."""
 
 import base64
+import binascii
 import hashlib
 import hmac
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from callcontrol.models import WebhookEvent
 
-__all__ = ["ATTEMPTS", "TIMEOUT_S", "is_gone", "is_success", "query_url", "retry_delay_s", "signed_headers"]
+__all__ = [
+    "OFFSETS_S",
+    "TIMEOUT_S",
+    "is_gone",
+    "is_success",
+    "origin",
+    "query_url",
+    "retry_after_s",
+    "retry_delay_s",
+    "signed_headers",
+]
 
-_OFFSETS_S: Final = (0.0, 5.0, 30.0, 120.0, 600.0, 3600.0, 21_600.0, 86_400.0)
-
-ATTEMPTS: Final = len(_OFFSETS_S)
-"""How often a delivery is tried before it has failed: at once and up to a day later."""
+OFFSETS_S: Final = (0.0, 5.0, 30.0, 120.0, 600.0, 3600.0, 21_600.0, 86_400.0)
+"""When a delivery is tried, counted from the first attempt; after the last one it has failed."""
 
 TIMEOUT_S: Final = 10.0
 """How long a receiver has to answer."""
@@ -25,7 +36,13 @@ _JITTER: Final = 0.2
 _STANDARD_PREFIX: Final = "whsec_"
 
 
-def retry_delay_s(attempts: int, *, jitter: float, retry_after_s: float | None = None) -> float | None:
+def retry_delay_s(
+    attempts: int,
+    *,
+    jitter: float,
+    retry_after_s: float | None = None,
+    offsets_s: Sequence[float] = OFFSETS_S,
+) -> float | None:
     """
     How long to wait after the given number of failed attempts; None when there is no further one.
 
@@ -34,14 +51,43 @@ def retry_delay_s(attempts: int, *, jitter: float, retry_after_s: float | None =
         jitter: A random number from 0 to 1; it spreads the delay over 20 % either way, so that the
             failures of one moment do not all come back in one moment.
         retry_after_s: What the receiver asked for; honoured up to a day, never shortened by the schedule.
+        offsets_s: The schedule.
     """
-    if attempts >= ATTEMPTS:
+    if attempts >= len(offsets_s):
         return None
-    delay_s = _OFFSETS_S[attempts] - _OFFSETS_S[attempts - 1]
+    delay_s = offsets_s[attempts] - offsets_s[attempts - 1]
     delay_s *= 1.0 - _JITTER + 2.0 * _JITTER * jitter
     if retry_after_s is not None:
         delay_s = max(delay_s, min(retry_after_s, _MAX_RETRY_AFTER_S))
     return delay_s
+
+
+def retry_after_s(value: str | None, date: str | None, now: datetime) -> float | None:
+    """
+    What a receiver asks for in ``Retry-After``, in seconds; None when it asks for nothing intelligible.
+
+    A moment is counted from the answer's own ``Date``, if it has one, so that a receiver's wrong clock does
+    no harm.
+
+    Source: RFC 9110 10.2.3.
+    """
+    if value is None:
+        return None
+    value = value.strip()
+    if value.isascii() and value.isdecimal():
+        return float(value) if len(value) <= 9 else _MAX_RETRY_AFTER_S
+    until = _moment(value)
+    if until is None:
+        return None
+    return max(0.0, (until - (_moment(date or "") or now)).total_seconds())
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        moment = parsedate_to_datetime(text)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None
 
 
 def is_success(status: int) -> bool:
@@ -54,6 +100,16 @@ def is_gone(status: int) -> bool:
     return status == 410
 
 
+def origin(url: str) -> str:
+    """The scheme, host and port of a URL, spelt in one way; the URL itself when it is none."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        return url
+    return f"{parts.scheme}://{(parts.hostname or '').rstrip('.')}:{port}"
+
+
 def signed_headers(event: WebhookEvent, secrets: Sequence[str], unix_time_s: int) -> dict[str, str]:
     """
     The headers of one attempt.
@@ -61,37 +117,41 @@ def signed_headers(event: WebhookEvent, secrets: Sequence[str], unix_time_s: int
     ``X-Service-Signature`` signs the body with the secret as it was shown; the Standard Webhooks trio signs
     id, time and body with the key that ``whsec_`` secrets encode. With two secrets, during a rotation, both
     sign, separated by a space. What is signed of a GET is its empty body.
+
+    Raises:
+        ValueError: There is no secret to sign with.
     """
+    keys = [(secret.encode(), _key(secret)) for secret in secrets]
+    if not keys or not all(key for _, key in keys):
+        raise ValueError("the account has no secret to sign with")
     body = event.body if event.method == "POST" else b""
+    content = f"{event.delivery_id}.{unix_time_s}.".encode() + body
     headers = {
+        "X-Service-Signature": " ".join(f"sha256={_hex(shown, body)}" for shown, _ in keys),
         "X-Service-Timestamp": str(unix_time_s),
         "X-Service-Event": event.event,
         "X-Service-Delivery": event.delivery_id,
         "webhook-id": event.delivery_id,
         "webhook-timestamp": str(unix_time_s),
+        "webhook-signature": " ".join(f"v1,{_base64(key, content)}" for _, key in keys),
     }
-    if secrets:
-        content = f"{event.delivery_id}.{unix_time_s}.".encode() + body
-        headers["X-Service-Signature"] = " ".join(
-            f"sha256={_hex(secret.encode(), body)}" for secret in secrets
-        )
-        headers["webhook-signature"] = " ".join(f"v1,{_base64(_key(secret), content)}" for secret in secrets)
     if event.method == "POST":
         headers["Content-Type"] = "application/json"
     return headers
 
 
 def query_url(event: WebhookEvent) -> str:
-    """The URL of a GET: the event's fields, flattened, behind the query that the customer wrote."""
+    """The URL of a GET: the event's fields, flattened, behind the query exactly as the customer wrote it."""
     parts = urlsplit(event.url)
-    fields = [*parse_qsl(parts.query, keep_blank_values=True), *_flat(json.loads(event.body))]
-    return urlunsplit(parts._replace(query=urlencode(fields), fragment=""))
+    fields = urlencode(_flat(json.loads(event.body)))
+    query = f"{parts.query}&{fields}" if parts.query else fields
+    return urlunsplit(parts._replace(query=query, fragment=""))
 
 
 def _flat(value: dict[str, Any]) -> list[tuple[str, str]]:
     """Scalars by name; those of ``data`` come up a level, deeper structures and nulls are left out."""
     data = value.get("data")
-    merged = {**value, **data} if isinstance(data, dict) else value
+    merged = {**data, **value} if isinstance(data, dict) else value
     return [
         (name, str(item).lower() if isinstance(item, bool) else str(item))
         for name, item in merged.items()
@@ -100,9 +160,14 @@ def _flat(value: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _key(secret: str) -> bytes:
-    if secret.startswith(_STANDARD_PREFIX):
-        return base64.b64decode(secret.removeprefix(_STANDARD_PREFIX))
-    return secret.encode()
+    if not secret.startswith(_STANDARD_PREFIX):
+        return secret.encode()
+    encoded = secret.removeprefix(_STANDARD_PREFIX)
+    try:
+        # Surplus padding is ignored, missing padding is not.
+        return base64.b64decode(encoded + "==")
+    except binascii.Error:
+        return secret.encode()
 
 
 def _hex(key: bytes, content: bytes) -> str:

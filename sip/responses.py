@@ -102,6 +102,8 @@ def refusal(request: Request) -> Response | None:
     method = request.method
     if method in ("ACK", "CANCEL"):
         return None
+    if method == "REFER":
+        return reply(request, 603)  # Nobody may have us call a third party.
     if method not in _HANDLED:
         return reply(request, 405 if method in KNOWN_METHODS else 501, headers=(("Allow", ALLOW),))
     if method != "BYE" and request.max_forwards == 0:

@@ -3,41 +3,44 @@ The webhook outbox: events that are durable before they are sent, and sent until
 
 An event is written in the transaction of the change that it tells of. From then on it is delivered at least
 once; ``delivery_id`` tells a receiver that it had it already. Events of one call to one URL keep their
-order: one that waits for its next attempt holds back those behind it. Every destination has its own queue and
-its own few connections, so a dead one delays nobody else.
+order: one that waits for its next attempt holds back those behind it.
+
+The database is the only queue. Memory holds what is about to be sent and nothing that waits for a later
+attempt, so a receiver that is down for a day costs rows, not memory. Every account's destination has a queue
+and a few connections of its own; one that is too slow for what it is sent hands the surplus back to the
+database, and one that is silent is only probed, so neither delays anybody else.
 """
 
 import asyncio
 import logging
 import random
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
-from urllib.parse import urlsplit
 
-import aiohttp
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.database import Operation
-from callcontrol.aio.destinations import checked_connector
 from callcontrol.aio.tokens import utc_now
+from callcontrol.aio.webhook_client import Answer, WebhookClient
 from callcontrol.aio.writer import Writer
 from callcontrol.errors import DomainError
 from callcontrol.interfaces import Destinations
 from callcontrol.models import Delivery, WebhookEvent
 from callcontrol.store.repositories import deliveries
-from callcontrol.webhooks import TIMEOUT_S, is_gone, is_success, query_url, retry_delay_s, signed_headers
+from callcontrol.webhooks import OFFSETS_S, TIMEOUT_S, is_gone, origin, retry_delay_s
 
 __all__ = ["Outbox", "OutboxSettings", "OutboxStats"]
 
 log = logging.getLogger(__name__)
 
 _CLOSE_S: Final = 2.0
-_MAX_ANSWER_BYTES: Final = 64 * 1024
+_BATCH: Final = 500
+_MAX_POSTPONED_S: Final = 60.0
+_MAX_DESTINATIONS: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,47 +49,72 @@ class OutboxSettings:
     How deliveries are paced.
 
     Attributes:
-        node: The name under which this process leases rows.
-        per_destination: Requests under way to one scheme, host and port.
+        node: The name under which this process leases rows; no two processes on one database share it.
+        per_destination: Requests under way to one scheme, host and port for one account.
+        max_active: Requests under way in all.
         max_held: Deliveries in memory; beyond it they wait in the database.
-        lease_s: How long after the next attempt is due another process may take a row over.
-        poll_s: How often the database is asked for what nobody holds.
+        max_held_per_destination: The same for one destination.
+        lease_s: How long the rows of a process that died wait for another one.
+        poll_s: How often the database is asked for what is due.
+        gather_s: How long new events wait for company before they are taken.
+        timeout_s: How long a receiver has to answer.
+        offsets_s: When a delivery is tried, from its first attempt on.
+        silent_after: Attempts in a row without an answer after which a destination is only probed.
+        probe_s: How often.
     """
 
     node: str = "local"
     per_destination: int = 8
+    max_active: int = 1000
     max_held: int = 10_000
+    max_held_per_destination: int = 1000
     lease_s: float = 120.0
-    poll_s: float = 5.0
+    poll_s: float = 1.0
+    gather_s: float = 0.02
     timeout_s: float = TIMEOUT_S
+    offsets_s: Sequence[float] = OFFSETS_S
+    silent_after: int = 8
+    probe_s: float = 5.0
 
 
 @dataclass(slots=True)
 class OutboxStats:
-    """What the outbox has done so far."""
+    """What the outbox has done so far; an attempt that a silent destination was spared is ``skipped``."""
 
     delivered: int = 0
     failed: int = 0
     attempts: int = 0
+    skipped: int = 0
+    postponed: int = 0
 
 
 @dataclass(slots=True, eq=False)
-class _Chain:
-    """Deliveries to one URL that must keep their order, oldest first."""
+class _Held:
+    """A delivery in memory, and until when (on the loop's clock) it is this process's to send."""
 
-    key: tuple[str, str]
-    waiting: deque[Delivery] = field(default_factory=deque)
-    timer: asyncio.TimerHandle | None = None
+    delivery: Delivery
+    until: float
 
 
 @dataclass(slots=True, eq=False)
 class _Destination:
-    """One scheme, host and port."""
+    """
+    Where one account sends: scheme, host and port.
 
-    origin: str
-    ready: deque[_Chain] = field(default_factory=deque)
-    chains: int = 0
+    ``silent`` counts attempts without an answer since the last one that had one; ``attempt_s`` follows how
+    long an attempt takes.
+    """
+
+    key: tuple[str, str]
+    queue: deque[_Held] = field(default_factory=deque)
     active: int = 0
+    silent: int = 0
+    probe_at: float = 0.0
+    attempt_s: float = 0.1
+
+    @property
+    def idle(self) -> bool:
+        return not self.queue and not self.active
 
 
 class Outbox:
@@ -94,9 +122,10 @@ class Outbox:
     Delivers the events of this process; an ``EventSink`` for the stores and a source for the writer.
 
     Args:
-        writer: Writes outcomes, and leases what others left.
+        writer: Writes outcomes, and leases what is due. It is closed after the outbox.
         destinations: Judges where requests may go.
-        secrets_of: The signing secrets of an account, the newest first; called at every attempt.
+        secrets_of: The signing secrets of an account, the newest first; called at every attempt. An event
+            of an account without any is not sent, and tried again later.
         settings: The pace.
     """
 
@@ -111,70 +140,64 @@ class Outbox:
         self._checks = destinations
         self._secrets_of = secrets_of
         self._settings = settings or OutboxSettings()
-        self._chains: dict[tuple[str, str], _Chain] = {}
-        self._destinations: dict[str, _Destination] = {}
-        self._held = 0
+        self._destinations: dict[tuple[str, str], _Destination] = {}
+        self._stalled: dict[_Destination, None] = {}
+        self._ids: set[str] = set()
+        self._active = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._poller: asyncio.Task[None] | None = None
-        self._session: aiohttp.ClientSession | None = None
+        self._client: WebhookClient | None = None
+        self._wake = asyncio.Event()
+        self._closing = False
         self._outcomes: dict[str, dict[str, Any]] = {}
         self._writing: dict[str, dict[str, Any]] = {}
         self.stats = OutboxStats()
 
     @property
     def held(self) -> int:
-        """Deliveries in memory that have not ended."""
-        return self._held
+        """Deliveries in memory: waiting for a connection, or under way."""
+        return len(self._ids)
 
     async def start(self) -> None:
         """Take up what a former run of this node left, and deliver from now on."""
-        self._session = aiohttp.ClientSession(
-            connector=checked_connector(self._checks, limit_per_host=self._settings.per_destination),
-            timeout=aiohttp.ClientTimeout(total=self._settings.timeout_s),
-            headers={"User-Agent": "trunkline/1.0"},
-            auto_decompress=False,
-            trust_env=False,
-        )
-        self._writer.attach(self)
         await self._writer.commit(partial(_release, self._settings.node))
+        self._writer.attach(self)
+        self._client = WebhookClient(self._checks, self._secrets_of, self._settings.timeout_s)
         self._poller = asyncio.create_task(self._poll(), name="webhook-poller")
 
     async def close(self) -> None:
         """Stop delivering; what is under way gets two seconds, and the rest stays in the database."""
+        self._closing = True
+        self._wake.set()
         if self._poller is not None:
+            # What it is leasing has to be let go of again, so it is stopped only if it does not stop.
+            await asyncio.wait([self._poller], timeout=_CLOSE_S)
             self._poller.cancel()
-        for chain in self._chains.values():
-            if chain.timer is not None:
-                chain.timer.cancel()
-        self._chains.clear()
-        self._destinations.clear()
-        self._held = 0
+            await asyncio.gather(self._poller, return_exceptions=True)
+            self._poller = None
+        for destination in self._destinations.values():
+            while destination.queue:
+                self._put_back(destination.queue.popleft().delivery)
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=_CLOSE_S)
-        tasks = [*self._tasks, *([self._poller] if self._poller is not None else [])]
+        tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self._session is not None:
-            await self._session.close()
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
 
     # What the stores ask (callcontrol.aio.call_store.EventSink).
 
     def rows(self, events: Sequence[WebhookEvent]) -> list[dict[str, Any]]:
         """The rows to write in the transaction that made the events."""
-        if not events:
-            return []
-        # With no room in memory the row is leased to nobody, and comes back through the poller.
-        lease_s = self._settings.lease_s if self._has_room(len(events)) else 0.0
-        until = utc_now() + timedelta(seconds=lease_s)
-        return [deliveries.row_of(event, self._settings.node, until) for event in events]
+        return [deliveries.row_of(event) for event in events]
 
     def committed(self, events: Sequence[WebhookEvent]) -> None:
         """The rows are durable: deliver them."""
-        if not events or self._session is None or self._session.closed or not self._has_room(len(events)):
-            return
-        for event in events:
-            self._add(Delivery(event, next_attempt_at=event.created_at))
+        if events:
+            self._wake.set()
 
     # What the writer asks (callcontrol.aio.writer.Source).
 
@@ -186,8 +209,9 @@ class Outbox:
         return partial(_record, list(self._writing.values()))
 
     def written(self, result: None) -> None:
-        """The outcomes are durable."""
+        """The outcomes are durable, and what waited behind them may follow."""
         self._writing = {}
+        self._wake.set()
 
     def give_back(self) -> None:
         """Hold again what was taken, unless there is newer."""
@@ -199,166 +223,189 @@ class Outbox:
         log.error("outcomes of webhooks could not be stored", exc_info=error)
         self._writing = {}
 
-    # Queues.
-
-    def _has_room(self, more: int) -> bool:
-        return self._held + more <= self._settings.max_held
-
-    def _add(self, delivery: Delivery) -> None:
-        event = delivery.event
-        key = (event.url, event.call_sid or event.delivery_id)
-        self._held += 1
-        chain = self._chains.get(key)
-        if chain is not None:
-            chain.waiting.append(delivery)
-            return
-        chain = self._chains[key] = _Chain(key)
-        chain.waiting.append(delivery)
-        destination = self._destination(event.url)
-        destination.chains += 1
-        self._schedule(chain, destination)
-
-    def _destination(self, url: str) -> _Destination:
-        parts = urlsplit(url)
-        origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2].lower()}"
-        found = self._destinations.get(origin)
-        if found is None:
-            found = self._destinations[origin] = _Destination(origin)
-        return found
-
-    def _schedule(self, chain: _Chain, destination: _Destination) -> None:
-        """Have a chain's first delivery sent when it is due."""
-        delay_s = (chain.waiting[0].next_attempt_at - utc_now()).total_seconds()
-        if delay_s > 0:
-            loop = asyncio.get_running_loop()
-            chain.timer = loop.call_later(delay_s, self._due, chain, destination)
-        else:
-            self._due(chain, destination)
-
-    def _due(self, chain: _Chain, destination: _Destination) -> None:
-        chain.timer = None
-        destination.ready.append(chain)
-        self._pump(destination)
-
-    def _pump(self, destination: _Destination) -> None:
-        while destination.ready and destination.active < self._settings.per_destination:
-            destination.active += 1
-            task = asyncio.create_task(self._serve(destination.ready.popleft(), destination))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-
-    async def _serve(self, chain: _Chain, destination: _Destination) -> None:
-        """Make one attempt at a chain's first delivery, and see how it goes on."""
-        delivery = chain.waiting[0]
-        try:
-            status, problem, retry_after_s = await self._attempt(delivery.event)
-            self._judge(delivery, status, problem, retry_after_s)
-        finally:
-            destination.active -= 1
-        if self._chains.get(chain.key) is not chain:
-            return  # Closed meanwhile.
-        if delivery.status != "pending":
-            chain.waiting.popleft()
-            self._held -= 1
-        if chain.waiting:
-            self._schedule(chain, destination)
-        else:
-            del self._chains[chain.key]
-            destination.chains -= 1
-        self._pump(destination)
-        if not destination.chains:
-            self._destinations.pop(destination.origin, None)
-
-    # Attempts.
-
-    async def _attempt(self, event: WebhookEvent) -> tuple[int, str | None, float | None]:
-        """Send an event once; status (0 without one), what went wrong, and when to come back if told."""
-        self.stats.attempts += 1
-        headers = signed_headers(event, self._secrets_of(event.account_sid), int(time.time()))
-        get = event.method == "GET"
-        assert self._session is not None
-        try:
-            self._checks.check_url(event.url, schemes=("http", "https"))
-            async with self._session.request(
-                event.method,
-                query_url(event) if get else event.url,
-                data=None if get else event.body,
-                headers=headers,
-                allow_redirects=False,
-            ) as response:
-                await response.content.read(_MAX_ANSWER_BYTES)
-                problem = None if is_success(response.status) else f"answered {response.status}"
-                return response.status, problem, _retry_after_s(response.headers.get("Retry-After"))
-        except DomainError as refusal:
-            return 0, refusal.message, None
-        except TimeoutError:
-            return 0, f"no answer within {self._settings.timeout_s:g} s", None
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            return 0, str(error) or type(error).__name__, None
-
-    def _judge(
-        self, delivery: Delivery, status: int, problem: str | None, retry_after_s: float | None
-    ) -> None:
-        """Write down how an attempt went and decide on the next one."""
-        now = utc_now()
-        delivery.attempts += 1
-        delivery.response_code = status
-        delivery.last_error = problem
-        delay_s = None
-        if problem is None:
-            delivery.status, delivery.delivered_at = "delivered", now
-            self.stats.delivered += 1
-        else:
-            if not is_gone(status):
-                delay_s = retry_delay_s(
-                    delivery.attempts, jitter=random.random(), retry_after_s=retry_after_s
-                )
-            if delay_s is None:
-                delivery.status = "failed"
-                self.stats.failed += 1
-                log.warning("webhook given up after %d attempts: %s", delivery.attempts, problem)
-            else:
-                delivery.next_attempt_at = now + timedelta(seconds=delay_s)
-        lease_s = 0.0 if delay_s is None else delay_s + self._settings.lease_s
-        self._outcomes[delivery.event.delivery_id] = deliveries.outcome_row(
-            delivery,
-            leased_until=now + timedelta(seconds=lease_s),
-            last_error=problem,
-            delivered_at=delivery.delivered_at,
-        )
-        self._writer.touch()
-
-    # What nobody holds.
+    # What is due.
 
     async def _poll(self) -> None:
-        """Take over deliveries that are due and that no living process holds."""
-        while True:
-            room = self._settings.max_held - self._held
-            taken = 0
-            if room > 0:
-                taken = await self._take_over(min(room, 500))
-            if taken < 500:
-                await asyncio.sleep(self._settings.poll_s)
+        while not self._closing:
+            room = self._settings.max_held - len(self._ids) - len(self._outcomes) - len(self._writing)
+            limit = min(room, _BATCH)
+            if limit > 0 and await self._take_over(limit) == limit:
+                continue
+            try:
+                async with asyncio.timeout(self._settings.poll_s):
+                    await self._wake.wait()
+                await asyncio.sleep(self._settings.gather_s)
+            except TimeoutError:
+                pass
+            self._wake.clear()
 
     async def _take_over(self, limit: int) -> int:
+        """Lease deliveries that are due and queue them; how many."""
+        settings = self._settings
+        # The lease is counted from before it was asked for, so it ends here before it ends elsewhere.
+        until = asyncio.get_running_loop().time() + settings.lease_s - settings.timeout_s
         now = utc_now()
-        until = now + timedelta(seconds=self._settings.lease_s)
+        take = partial(_take_due, settings.node, now, now + timedelta(seconds=settings.lease_s), limit)
         try:
-            found = await self._writer.commit(partial(_take_due, self._settings.node, now, until, limit))
+            found = await self._writer.commit(take)
         except DomainError as error:
             log.info("the outbox could not be read: %s", error.message)
             return 0
         for delivery in found:
-            # The status and the counts of the row go on; the object is this process's own.
-            self._add(replace(delivery))
+            if not self._is_known(delivery.event.delivery_id):
+                self._admit(_Held(delivery, until))
         return len(found)
 
+    def _is_known(self, delivery_id: str) -> bool:
+        """Whether a row came back, its lease over by a clock that jumped, that was never let go of."""
+        return delivery_id in self._ids or delivery_id in self._outcomes or delivery_id in self._writing
 
-def _retry_after_s(value: str | None) -> float | None:
-    """Seconds of a Retry-After; a date is not worth its clock skew and counts as none."""
-    if value is None or not value.isascii() or not value.isdecimal() or len(value) > 9:
-        return None
-    return float(value)
+    def _admit(self, held: _Held) -> None:
+        self._ids.add(held.delivery.event.delivery_id)
+        destination = self._destination(held.delivery.event)
+        wait_s = len(destination.queue) * destination.attempt_s / self._settings.per_destination
+        full = len(destination.queue) >= self._settings.max_held_per_destination
+        if full or wait_s > self._settings.lease_s / 2:
+            self._postpone(held.delivery, wait_s)
+            return
+        destination.queue.append(held)
+        self._pump(destination)
+        self._forget(destination)
+
+    def _destination(self, event: WebhookEvent) -> _Destination:
+        key = (event.account_sid, origin(event.url))
+        found = self._destinations.get(key)
+        if found is None:
+            if len(self._destinations) >= _MAX_DESTINATIONS:
+                # What is idle and still here is silent; forgetting it costs a few attempts in earnest.
+                idle = next((some for some in self._destinations.values() if some.idle), None)
+                if idle is not None:
+                    del self._destinations[idle.key]
+            found = self._destinations[key] = _Destination(key)
+        return found
+
+    def _forget(self, destination: _Destination) -> None:
+        """Forget a destination that has nothing to do, unless it is known to be silent."""
+        if destination.idle and not destination.silent:
+            self._destinations.pop(destination.key, None)
+
+    # Queues.
+
+    def _pump(self, destination: _Destination) -> None:
+        """Have as many of a destination's deliveries sent as may be under way."""
+        loop = asyncio.get_running_loop()
+        while destination.queue and not self._closing:
+            room = self._room(destination, loop.time())
+            if room == 0:
+                if destination.silent >= self._settings.silent_after and not destination.active:
+                    self._skip(destination)
+                return
+            if self._active >= self._settings.max_active:
+                self._stalled[destination] = None
+                return
+            held = destination.queue.popleft()
+            if loop.time() > held.until:
+                # Somebody else may have it by now.
+                self._ids.discard(held.delivery.event.delivery_id)
+                continue
+            destination.active += 1
+            self._active += 1
+            task = asyncio.create_task(self._serve(held.delivery, destination), name="webhook")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def _room(self, destination: _Destination, now: float) -> int:
+        """How many more requests may be under way to a destination."""
+        if destination.silent < self._settings.silent_after:
+            return self._settings.per_destination - destination.active
+        return 1 if not destination.active and now >= destination.probe_at else 0
+
+    def _skip(self, destination: _Destination) -> None:
+        """
+        Count an attempt for all that waits for a silent destination.
+
+        It would fail as those before it did; made in earnest it would keep connections busy for the whole
+        timeout, and with many such destinations everybody else waiting.
+        """
+        while destination.queue:
+            delivery = destination.queue.popleft().delivery
+            self.stats.skipped += 1
+            self._judge(delivery, Answer(problem="the destination has stopped answering"))
+
+    async def _serve(self, delivery: Delivery, destination: _Destination) -> None:
+        """Make one attempt at a delivery."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        answer: Answer | None = None
+        self.stats.attempts += 1
+        try:
+            assert self._client is not None
+            answer = await self._client.send(delivery.event)
+        finally:
+            destination.active -= 1
+            self._active -= 1
+            if answer is None:
+                self._put_back(delivery)
+        destination.attempt_s += (loop.time() - began - destination.attempt_s) / 8
+        destination.silent = destination.silent + 1 if answer.silent else 0
+        if answer.silent:
+            destination.probe_at = loop.time() + self._settings.probe_s
+        self._judge(delivery, answer)
+        self._pump(destination)
+        self._forget(destination)
+        while self._stalled and self._active < self._settings.max_active:
+            stalled = next(iter(self._stalled))
+            del self._stalled[stalled]
+            self._pump(stalled)
+
+    # Outcomes.
+
+    def _judge(self, delivery: Delivery, answer: Answer) -> None:
+        """Note how an attempt went and decide on the next one."""
+        now = utc_now()
+        delivery.attempts += 1
+        delivery.response_code = answer.status
+        delivery.last_error = answer.problem
+        if answer.problem is None:
+            delivery.status, delivery.delivered_at = "delivered", now
+            self.stats.delivered += 1
+        else:
+            delay_s = self._delay_s(delivery, answer)
+            if delay_s is None:
+                delivery.status = "failed"
+                self.stats.failed += 1
+                log.warning(
+                    "webhook %s given up after %d attempts: %s",
+                    delivery.event.delivery_id,
+                    delivery.attempts,
+                    answer.problem,
+                )
+            else:
+                delivery.next_attempt_at = now + timedelta(seconds=delay_s)
+        self._put_back(delivery)
+
+    def _delay_s(self, delivery: Delivery, answer: Answer) -> float | None:
+        if is_gone(answer.status):
+            return None
+        return retry_delay_s(
+            delivery.attempts,
+            jitter=random.random(),
+            retry_after_s=answer.retry_after_s,
+            offsets_s=self._settings.offsets_s,
+        )
+
+    def _postpone(self, delivery: Delivery, wait_s: float) -> None:
+        """Have a delivery come back when its destination may have worked off what is held for it."""
+        wait_s = min(max(wait_s, self._settings.poll_s), _MAX_POSTPONED_S)
+        delivery.next_attempt_at = utc_now() + timedelta(seconds=wait_s)
+        self.stats.postponed += 1
+        self._put_back(delivery)
+
+    def _put_back(self, delivery: Delivery) -> None:
+        """Let go of a delivery: write its state, and end its lease."""
+        self._ids.discard(delivery.event.delivery_id)
+        self._outcomes[delivery.event.delivery_id] = deliveries.outcome_row(delivery)
+        self._writer.touch()
 
 
 def _release(node: str, connection: Connection) -> None:
@@ -369,5 +416,7 @@ def _record(rows: Sequence[dict[str, Any]], connection: Connection) -> None:
     deliveries.record_outcomes(connection, rows)
 
 
-def _take_due(node: str, now: Any, until: Any, limit: int, connection: Connection) -> list[Delivery]:
+def _take_due(
+    node: str, now: datetime, until: datetime, limit: int, connection: Connection
+) -> list[Delivery]:
     return deliveries.take_due(connection, node, now, until, limit)

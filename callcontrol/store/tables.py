@@ -305,6 +305,8 @@ sa.Index(
     sqlite_where=deliveries.c.status == "pending",
     postgresql_where=deliveries.c.status == "pending",
 )
+# What a delivery has to wait for: the older ones of its call.
+sa.Index("ix_webhook_deliveries_call_sid_position", deliveries.c.call_sid, deliveries.c.position)
 sa.Index("ix_webhook_deliveries_account_sid_created_at", deliveries.c.account_sid, deliveries.c.created_at)
 
 idempotency_keys: Final = sa.Table(

@@ -3,7 +3,8 @@ The webhook outbox: one row per delivery of an event to a URL.
 
 A row is leased to the process that holds it in memory; the lease of a process that died runs out, and then
 any process may take the row. Releasing what a former run of the same node had leased makes a restart not
-wait for that.
+wait for that. Only the oldest pending row of a call and URL can be leased, which keeps their order whoever
+delivers them, across restarts too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,21 +15,42 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from callcontrol.models import Delivery, WebhookEvent
-from callcontrol.store.statements import insert_into, update_columns
+from callcontrol.store.statements import Statement, insert_into
 from callcontrol.store.tables import deliveries
-from callcontrol.store.values import to_micros, to_moment, to_moment_or_none
+from callcontrol.store.values import clean, to_micros, to_micros_or_none, to_moment, to_moment_or_none
 
 _INSERT: Final = insert_into(deliveries, ignore_conflict=True)
-_OUTCOME: Final = update_columns(
-    deliveries,
-    deliveries.c.delivery_id,
-    ("status", "attempts", "next_attempt_at", "leased_until", "response_code", "last_error", "delivered_at"),
-)
 _PENDING: Final = deliveries.c.status == "pending"
+# An outcome that comes late, after the lease has run out, does not undo what another process achieved.
+_OUTCOME: Final = Statement(
+    sa.update(deliveries)
+    .where(deliveries.c.delivery_id == sa.bindparam("_delivery_id"), _PENDING)
+    .values(
+        {
+            name: sa.bindparam(name)
+            for name in (
+                "status",
+                "attempts",
+                "next_attempt_at",
+                "leased_until",
+                "response_code",
+                "last_error",
+                "delivered_at",
+            )
+        }
+    )
+)
+_older: Final = deliveries.alias("older")
+_IS_OLDEST: Final = ~sa.exists().where(
+    _older.c.status == "pending",
+    _older.c.call_sid == deliveries.c.call_sid,
+    _older.c.url == deliveries.c.url,
+    _older.c.position < deliveries.c.position,
+)
 
 
-def row_of(event: WebhookEvent, node: str, leased_until: datetime) -> dict[str, Any]:
-    """The row of an event that is published now and held in memory by ``node``."""
+def row_of(event: WebhookEvent) -> dict[str, Any]:
+    """The row of an event that is published now, due at once and held by nobody."""
     return {
         "delivery_id": event.delivery_id,
         "event_id": event.event_id,
@@ -41,8 +63,8 @@ def row_of(event: WebhookEvent, node: str, leased_until: datetime) -> dict[str, 
         "status": "pending",
         "attempts": 0,
         "next_attempt_at": to_micros(event.created_at),
-        "node": node,
-        "leased_until": to_micros(leased_until),
+        "node": "",
+        "leased_until": 0,
         "response_code": 0,
         "last_error": None,
         "created_at": to_micros(event.created_at),
@@ -60,19 +82,17 @@ def withdraw(connection: Connection, delivery_ids: Sequence[str]) -> None:
     connection.execute(sa.delete(deliveries).where(deliveries.c.delivery_id.in_(delivery_ids)))
 
 
-def outcome_row(
-    delivery: Delivery, *, leased_until: datetime, last_error: str | None, delivered_at: datetime | None
-) -> dict[str, Any]:
-    """What an attempt changes of a delivery's row."""
+def outcome_row(delivery: Delivery) -> dict[str, Any]:
+    """The state of a delivery that nobody holds any longer."""
     return {
         "_delivery_id": delivery.event.delivery_id,
         "status": delivery.status,
         "attempts": delivery.attempts,
         "next_attempt_at": to_micros(delivery.next_attempt_at),
-        "leased_until": to_micros(leased_until),
+        "leased_until": 0,
         "response_code": delivery.response_code,
-        "last_error": last_error,
-        "delivered_at": to_micros(delivered_at) if delivered_at else None,
+        "last_error": clean(delivery.last_error),
+        "delivered_at": to_micros_or_none(delivery.delivered_at),
     }
 
 
@@ -94,14 +114,19 @@ def release(connection: Connection, node: str) -> int:
 def take_due(
     connection: Connection, node: str, now: datetime, leased_until: datetime, limit: int
 ) -> list[Delivery]:
-    """Lease deliveries that are due and that no living process holds, in the order of publication."""
+    """Lease due deliveries that no living process holds and none of their call goes before, oldest first."""
     micros = to_micros(now)
     due = connection.execute(
         sa.select(deliveries)
-        .where(_PENDING, deliveries.c.next_attempt_at <= micros, deliveries.c.leased_until <= micros)
+        .where(
+            _PENDING,
+            deliveries.c.next_attempt_at <= micros,
+            deliveries.c.leased_until <= micros,
+            _IS_OLDEST,
+        )
         .order_by(deliveries.c.position)
         .limit(limit)
-        .with_for_update(skip_locked=True)
+        .with_for_update(skip_locked=True, of=deliveries)
     ).all()
     if due:
         connection.execute(

@@ -362,6 +362,12 @@ def _webhook_deliveries() -> None:
         unique=False,
     )
     op.create_index(
+        "ix_webhook_deliveries_call_sid_position",
+        "webhook_deliveries",
+        ["call_sid", "position"],
+        unique=False,
+    )
+    op.create_index(
         "ix_webhook_deliveries_pending",
         "webhook_deliveries",
         ["next_attempt_at"],

@@ -7,6 +7,7 @@ meanwhile, and what belongs to calls that are up is kept until it can be written
 """
 
 import asyncio
+import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -109,6 +110,7 @@ class Writer:
         self._wake = asyncio.Event()
         self._lazy: asyncio.TimerHandle | None = None
         self._sources_due = False
+        self._writing_sources = False
         self._task: asyncio.Task[None] | None = None
         self._closing = False
         self._failing_since: float | None = None
@@ -197,6 +199,17 @@ class Writer:
         self._ask_sources()
         await self.commit(_nothing)
 
+    async def catch_up(self) -> None:
+        """
+        Have the sources written before something is read that they may change.
+
+        Returns at once when they hold nothing, and when the database takes no writes: what can be read
+        then is better than nothing.
+        """
+        if self._lazy is not None or self._sources_due or self._writing_sources:
+            with contextlib.suppress(ServiceUnavailable):
+                await self.flush()
+
     def _ask_sources(self) -> None:
         self._sources_due = True
         self._cancel_lazy()
@@ -237,9 +250,11 @@ class Writer:
 
     async def _write(self, batch: list[_Request], sources: list[tuple[Source, Operation[Any]]]) -> None:
         operations = [request.operation for request in batch] + [operation for _, operation in sources]
+        self._writing_sources = bool(sources)
         try:
             outcomes = await self._transact(operations)
         except Exception as error:
+            self._writing_sources = False
             self._failed(error)
             self._queue.extendleft(reversed(batch))
             for source, _ in sources:
@@ -256,6 +271,7 @@ class Writer:
                 source.refused(outcome.error)
             else:
                 source.written(outcome)
+        self._writing_sources = False
 
     async def _transact(self, operations: Sequence[Operation[Any]]) -> list[Any]:
         try:

@@ -122,6 +122,19 @@ async def test_the_end_settles_and_is_charged_once(storage: Storage, account: Ac
     assert found.price_paise == 60
 
 
+async def test_what_is_read_of_the_wallet_includes_calls_that_have_ended(
+    storage: Storage, account: Account
+) -> None:
+    for charge in (60, 120):
+        call = make_call(account)
+        await storage.calls.insert(call, reserve_paise=300)
+        call.status, call.ended_at = CallStatus.COMPLETED, utc_now()
+        storage.calls.finish(call, charge_paise=charge)
+        assert await storage.wallet.open_reserves() == []
+    assert await storage.wallet.balance(account.account_sid) == 99_820
+    assert (await storage.wallet.ledger(account.account_sid)).total == 3
+
+
 async def test_a_call_without_a_reserve_is_charged_too(storage: Storage, account: Account) -> None:
     call = make_call(account, direction="inbound")
     await storage.calls.insert(call)

@@ -153,6 +153,9 @@ async def test_wiring_refuses_what_it_cannot_do(storage: Storage, account: Accou
         await storage.numbers.register(sid, id_)
     with pytest.raises(BindFailed):
         await storage.numbers.bind(sid, id_, Binding(target="media_stream", stream_url="http://x"))
+    with pytest.raises(BindFailed) as caught:
+        await storage.numbers.bind(sid, id_, Binding(target="media_stream", stream_url="ws://127.0.0.1/x"))
+    assert [error.field for error in caught.value.errors] == ["stream_url"]
     stranger, _ = await storage.accounts.create("Other")
     for account_sid, phone_number_id in ((stranger.account_sid, id_), (sid, new_id())):
         with pytest.raises(NotFound):

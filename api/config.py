@@ -43,14 +43,15 @@ PREFIX = "TRUNKLINE_"
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One setting that cannot be used: the variable's full name, what is wrong, and where it was set."""
+    """One setting that cannot be used: its full name, what is wrong, and where it was set if that helps."""
 
     variable: str
     message: str
     source: str = "the environment"
 
     def __str__(self) -> str:
-        return f"{self.variable} (from {self.source}): {self.message}"
+        origin = f" (from {self.source})" if self.source else ""
+        return f"{self.variable}{origin}: {self.message}"
 
 
 class ConfigError(Exception):
@@ -87,8 +88,10 @@ VARIABLES: tuple[Variable, ...] = (
         parse_listens,
         "comma-separated transport:address:port",
     ),
-    Variable("SIP_TLS_CERT", "", parse_path, "certificate chain of the tls: listener (PEM)"),
-    Variable("SIP_TLS_KEY", "", parse_path, "private key of the tls: listener (PEM)"),
+    Variable(
+        "SIP_TLS_CERT", "", parse_path, "certificate chain of the tls: listener (PEM); not available yet"
+    ),
+    Variable("SIP_TLS_KEY", "", parse_path, "private key of the tls: listener (PEM); not available yet"),
     Variable("SIP_ADVERTISE", "", parse_advertise, "public SIP address behind 1:1 NAT"),
     Variable("RTP_LISTEN", "127.0.0.1", parse_ip, "address RTP is received on"),
     Variable("RTP_ADVERTISE", "", parse_advertise, "public RTP address behind 1:1 NAT"),
@@ -240,24 +243,24 @@ def _check_together(values: Mapping[str, Any], problems: list[Problem]) -> None:
     listens: tuple[ListenAddress, ...] = values["sip_listen"]
     if any(listen.transport == "tls" for listen in listens):
         problems.append(
-            Problem(
-                PREFIX + "SIP_LISTEN", "tls: is not available in this version; use udp: or tcp:", "its value"
-            )
+            Problem(PREFIX + "SIP_LISTEN", "tls: is not available in this version; use udp: or tcp:", "")
         )
     if values["sip_advertise"] is None and any(listen.is_any for listen in listens):
         problems.append(_any_without_advertise("SIP"))
     if values["rtp_advertise"] is None and values["rtp_listen"] in ("0.0.0.0", "::"):
         problems.append(_any_without_advertise("RTP"))
     if len(values["sandbox_listen"]) != 1 or values["sandbox_listen"][0].transport != "udp":
-        problems.append(Problem(PREFIX + "SANDBOX_LISTEN", "must be one udp:address:port", "its value"))
+        problems.append(Problem(PREFIX + "SANDBOX_LISTEN", "must be one udp:address:port", ""))
     if values["sandbox_carrier"] and values["sandbox_rtp_ports"].overlaps(values["rtp_ports"]):
         problems.append(
             Problem(
-                PREFIX + "SANDBOX_RTP_PORTS", f"overlaps {PREFIX}RTP_PORTS; the two need ports of their own"
+                PREFIX + "SANDBOX_RTP_PORTS",
+                f"overlaps {PREFIX}RTP_PORTS; the two need ports of their own",
+                "",
             )
         )
 
 
 def _any_without_advertise(which: str) -> Problem:
     message = f"listens on every address, so {PREFIX}{which}_ADVERTISE must say which one peers shall use"
-    return Problem(f"{PREFIX}{which}_LISTEN", message, "its value")
+    return Problem(f"{PREFIX}{which}_LISTEN", message, "")

@@ -376,7 +376,12 @@ class _Demo:
                 raise DemoFailed("the call was recorded")
             await asyncio.sleep(0.1)
             call = await self.request("GET", self.path_of(call["call_sid"]))
-        shutil.move(self.directory / call["recording_url"].lstrip("/"), path)
+        where = self.server.url + call["recording_url"]
+        headers = {"Authorization": f"Bearer {self.account.api_key}"}
+        async with self.http.get(where, headers=headers) as response:
+            if response.status != 200:
+                raise DemoFailed(f"the recording was served, not answered {response.status}")
+            await asyncio.to_thread(path.write_bytes, await response.read())
 
 
 def _recording(call: SandboxCall) -> Path:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
@@ -21,7 +22,7 @@ from api.services import Services
 from callcontrol import errors as domain
 from callcontrol.models import Principal
 
-__all__ = ["Context", "Endpoint", "Handler", "PublicEndpoint", "Reply", "path_parameters"]
+__all__ = ["Context", "Endpoint", "FileReply", "Handler", "PublicEndpoint", "Reply", "path_parameters"]
 
 BodyT = TypeVar("BodyT", bound=RequestModel)
 QueryT = TypeVar("QueryT", bound=RequestModel)
@@ -54,7 +55,14 @@ class Reply:
     meta: Mapping[str, Any] = field(default_factory=dict)
 
 
-Handler = Callable[[Context[BodyT, QueryT]], Awaitable[Reply]]
+@dataclass(frozen=True, slots=True)
+class FileReply:
+    """A file to send as it is."""
+
+    path: Path
+
+
+Handler = Callable[[Context[BodyT, QueryT]], Awaitable[Reply | FileReply]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,9 +71,9 @@ class Endpoint(Generic[BodyT, QueryT]):
     One method of one path.
 
     `scope` is what the key must carry. `response` is the model of ``data`` (of one item of it when `paged`),
-    None for an answer without body. `errors` are the domain errors this endpoint may give beyond those every
-    endpoint has. `places_calls` endpoints are refused while the server drains; `idempotent` ones honour the
-    header ``Idempotency-Key``.
+    None for an answer without body or, with a `media_type`, for a file. `errors` are the domain errors this
+    endpoint may give beyond those every endpoint has. `places_calls` endpoints are refused while the server
+    drains; `idempotent` ones honour the header ``Idempotency-Key``.
     """
 
     method: str
@@ -82,6 +90,7 @@ class Endpoint(Generic[BodyT, QueryT]):
     errors: tuple[type[domain.DomainError], ...] = ()
     style: ErrorStyle = ErrorStyle.GENERAL
     paged: bool = False
+    media_type: str | None = None
     places_calls: bool = False
     idempotent: bool = False
 

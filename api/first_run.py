@@ -45,7 +45,7 @@ async def prepare_sandbox(storage: Storage, address: tuple[str, int] | None) -> 
         carrier for carrier in await storage.trunks.platform_carriers() if carrier.name == SANDBOX_NAME
     ]
     for carrier in carriers:
-        gateways = await storage.trunks.gateways(carrier.carrier_sid)
+        gateways = await storage.trunks.platform_gateways(carrier.carrier_sid)
         if address is not None and [(gateway.host, gateway.port) for gateway in gateways] == [address]:
             return
         await storage.trunks.delete_platform_carrier(carrier.carrier_sid)

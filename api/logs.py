@@ -14,6 +14,8 @@ import sys
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+from aiohttp.http_exceptions import HttpProcessingError
+
 __all__ = ["configure_logging", "redact"]
 
 CONTEXT = ("call_sid", "account_sid", "request_id")
@@ -63,6 +65,18 @@ class _Json(logging.Formatter):
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
+class _PeersFaults(logging.Filter):
+    """Requests that are no HTTP are the peer's fault: one line for each instead of a traceback of ours."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, HttpProcessingError):
+            record.msg, record.args = "unreadable HTTP: %s", (type(error).__name__,)
+            record.levelno, record.levelname = logging.INFO, "INFO"
+            record.exc_info = None
+        return True
+
+
 def configure_logging(log_format: str, level: str, stream: TextIO | None = None) -> None:
     """Send every log of the process to `stream` (stderr by default)."""
     handler = logging.StreamHandler(stream or sys.stderr)
@@ -70,6 +84,8 @@ def configure_logging(log_format: str, level: str, stream: TextIO | None = None)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
+    server = logging.getLogger("aiohttp.server")
+    server.filters[:] = [_PeersFaults()]
     # These speak of every statement and every connection at levels that are ours elsewhere.
     for chatty in ("sqlalchemy", "aiosqlite", "alembic", "asyncio"):
         logging.getLogger(chatty).setLevel(logging.WARNING)

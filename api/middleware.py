@@ -21,6 +21,7 @@ __all__ = ["edge"]
 
 _log = logging.getLogger("api.access")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
+_PROBES = frozenset({"/health", "/ready", "/metrics"})
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -35,6 +36,8 @@ def edge(metrics: Metrics) -> Middleware:
         response = await _guard(request, handler, exchange)
         response.headers["X-Request-Id"] = exchange.request_id
         response.headers["X-Content-Type-Options"] = "nosniff"
+        # In place of the versions of the interpreter and of the libraries.
+        response.headers["Server"] = "Trunkline"
         response.headers.setdefault("Cache-Control", "no-store")
         for name, value in exchange.headers.items():
             response.headers.setdefault(name, value)
@@ -102,7 +105,10 @@ def _route(request: web.Request) -> str:
 
 def _tell(request: web.Request, response: web.StreamResponse, exchange: Exchange, took_s: float) -> None:
     """Log one line; the query is left out, for it may hold numbers of people."""
-    _log.info(
+    # Probes and scrapes come every few seconds and say nothing new.
+    level = logging.DEBUG if request.path in _PROBES and response.status < 500 else logging.INFO
+    _log.log(
+        level,
         "%s %s %d in %.1f ms",
         request.method,
         request.path[:200],

@@ -158,6 +158,9 @@ def _shown_as(error: type[domain.DomainError], style: ErrorStyle) -> tuple[int, 
 
 def _success(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict[str, Any]:
     headers = {name: {"$ref": f"#/components/headers/{name}"} for name in _RATE_HEADERS}
+    if endpoint.media_type is not None:
+        content = {endpoint.media_type: {"schema": {"type": "string", "format": "binary"}}}
+        return {"description": "The file.", "headers": headers, "content": content}
     if endpoint.response is None:
         return {"description": "Done.", "headers": headers}
     item = schemas["references"][endpoint.response, "serialization"]

@@ -19,7 +19,7 @@ from typing import Any
 from aiohttp import web
 
 from api.auth import authenticate
-from api.endpoint import Context, Endpoint, Reply, path_parameters
+from api.endpoint import Context, Endpoint, FileReply, Reply, path_parameters
 from api.errors import ApiError, ErrorStyle, to_api_error
 from api.exchange import current_exchange
 from api.jsonbody import parse_json
@@ -103,7 +103,7 @@ class Pipeline:
         key = _idempotency_key(request, endpoint)
         if key is None:
             reply = await endpoint.handler(context)
-            return self._respond(endpoint, reply, request)
+            return self._respond(endpoint, reply)
         return await self._answer_once(request, endpoint, context, key, raw)
 
     async def _answer_once(
@@ -125,12 +125,11 @@ class Pipeline:
         name = f"{request.method} {request.path}"
         stored = await store.begin(account_sid, key, name, hashlib.sha256(raw).hexdigest())
         if stored is not None:
-            response = _json(stored.body, stored.status)
-            response.headers["Idempotent-Replayed"] = "true"
-            return response
+            replayed = _json(stored.body, stored.status)
+            replayed.headers["Idempotent-Replayed"] = "true"
+            return replayed
         try:
-            reply = await endpoint.handler(context)
-            response = self._respond(endpoint, reply, request)
+            response: web.StreamResponse = self._respond(endpoint, await endpoint.handler(context))
         except DomainError:
             await store.release(account_sid, key)
             raise
@@ -138,11 +137,13 @@ class Pipeline:
             failure = unexpected(error, endpoint.style)
             await store.complete(account_sid, key, failure.status, _dump(failure.body()))
             raise failure from error
-        assert isinstance(response.body, bytes)
+        assert isinstance(response, web.Response) and isinstance(response.body, bytes)
         await store.complete(account_sid, key, response.status, response.body)
         return response
 
-    def _respond(self, endpoint: Endpoint[Any, Any], reply: Reply, request: web.Request) -> web.Response:
+    def _respond(self, endpoint: Endpoint[Any, Any], reply: Reply | FileReply) -> web.StreamResponse:
+        if isinstance(reply, FileReply):
+            return web.FileResponse(reply.path, headers={"Content-Type": endpoint.media_type or ""})
         if endpoint.response is None:
             return web.Response(status=endpoint.success)
         if self.check_replies:
@@ -173,6 +174,7 @@ def _path(request: web.Request, endpoint: Endpoint[Any, Any], principal: Princip
                 raise ValidationFailed.of(name, "must be a UUID")
             raise NotFound(f"There is no such {name}; identifiers are UUIDs as the create calls return them.")
         values[name] = value.lower()
+    current_exchange().call_sid = values.get("callSid")
     return values
 
 

@@ -43,7 +43,6 @@ from callcontrol.hangup import (
     NORMAL_CLEARING,
     ORIGINATOR_CANCEL,
     RECOVERY_ON_TIMER_EXPIRE,
-    SYSTEM_SHUTDOWN,
     outcome_of,
     rejection_of,
 )

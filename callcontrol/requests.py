@@ -81,10 +81,11 @@ class _Reader:
         self._request = request
         self._allowed = allowed_countries
         self._prompts = prompts
+        self._caller_id: str | None = None
 
     def plan(self) -> Plan | None:
         request = self._request
-        caller_id = self._number("from", request.from_)
+        caller_id = self._caller_id = self._number("from", request.from_)
         target = self._target("to", request.to)
         steps = self._steps()
         if request.send_digits is not None:
@@ -173,7 +174,7 @@ class _Reader:
         key = "sip_uri" if targets[0].get("type") == "sip" else "number"
         target = self._target(f"{path}.target[0].{key}", targets[0].get(key))
         given = verb.get("caller_id")
-        caller_id = self._number(f"{path}.caller_id", given if given is not None else self._request.from_)
+        caller_id = self._number(f"{path}.caller_id", given) if given is not None else self._caller_id
         if target is None or caller_id is None:
             return []
         return [Dial(Party(target, caller_id, ring_timeout_s=float(verb.get("timeout") or 60)))]

@@ -22,11 +22,11 @@ from sip.events import (
 from sip.fields import CSeq, NameAddr, Via
 from sip.framer import StreamFramer
 from sip.headers import Headers
-from sip.invite_session import State
+from sip.invite import Destination, OutboundInvite
 from sip.message import Message, Request, Response, make_response, serialise
-from sip.outbound import Destination, OutboundInvite
 from sip.parser import Limits, parse_message
 from sip.reasons import reason_phrase
+from sip.session_model import State
 from sip.timers import Timers
 from sip.uri import SipUri
 

@@ -176,7 +176,7 @@ def _target(uri: SipUri) -> SipUri:
 
 
 def _route_set(message: Message) -> tuple[str, ...]:
-    if "Record-Route" not in message.headers:
+    if message.headers.first("record-route") is None:
         return ()
     return tuple(str(route) for route in message.record_routes)
 

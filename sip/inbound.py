@@ -7,11 +7,12 @@ from sip.dialog import Dialog
 from sip.effects import Arm, Done, Effect, Notify, Respond
 from sip.events import Cancelled, Ended
 from sip.headers import Headers
-from sip.invite_session import Event, InviteSession, SessionSettings, State
+from sip.invite_session import InviteSession
 from sip.machine import Rules, compile_rules
 from sip.message import Request, Response
 from sip.reasons import reason_phrase
 from sip.responses import ACCEPT, ALLOW, add_fields, reply
+from sip.session_model import Event, SessionSettings, State
 
 __all__ = ["IGNORED", "RULES", "InboundInviteSession", "Reply"]
 
@@ -90,7 +91,7 @@ class InboundInviteSession(InviteSession):
         entries.append(("server", "Server", self.settings.product))
         add_fields(headers, answer.headers)
         if answer.body:
-            if "Content-Type" not in headers:
+            if headers.first("content-type") is None:
                 entries.append(("content-type", "Content-Type", ACCEPT))
             response.body = answer.body
         return response

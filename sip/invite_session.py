@@ -6,9 +6,7 @@ up. `sip.inbound` and `sip.outbound` add how it comes about. No I/O, no clock: c
 timer events come in by method call, and effects go out.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import IntEnum
+from collections.abc import Sequence
 from typing import Any
 
 from sip.dialog import Dialog
@@ -31,81 +29,10 @@ from sip.machine import NOTHING, Machine
 from sip.message import Request, Response
 from sip.offers import OfferTurns, Turn
 from sip.responses import ALLOW, reply
-from sip.timers import Timers
+from sip.session_model import Event, SessionSettings, State, UnackedAnswer
 from sip.uri import SipUri
 
-__all__ = ["Event", "InviteSession", "SessionSettings", "State"]
-
-
-class State(IntEnum):
-    """States in the only order they may be passed through."""
-
-    SETUP = 0
-    EARLY = 1
-    """A provisional response went one way or the other."""
-    CANCELLING = 2
-    """Outbound, given up by us; the final response is still to come."""
-    ACCEPTED = 3
-    """Answered, but the ACK is outstanding."""
-    CONFIRMED = 4
-    LEAVING = 5
-    """Hung up by us before the ACK came: the BYE waits for it (RFC 3261 15)."""
-    ENDING = 6
-    """Our BYE is on its way."""
-    ENDED = 7
-
-
-class Event(IntEnum):
-    """All that can happen to a session's state."""
-
-    # What its owner asks for.
-    PROGRESS = 0
-    ANSWER = 1
-    REJECT = 2
-    HANGUP = 3
-    # What the peer sends.
-    PROVISIONAL = 4
-    SUCCESS = 5
-    LATE_OFFER = 6
-    """A 2xx to an INVITE without an offer: it brings one."""
-    FAILURE = 7
-    CHALLENGE = 8
-    """A 401 or 407 for which there are credentials."""
-    CANCEL = 9
-    ACK = 10
-    BYE = 11
-    # How requests of ours end.
-    INVITE_FAILED = 12
-    BYE_DONE = 13
-    DIALOG_GONE = 14
-    """The peer did not answer a request within the dialog, or knows the dialog no more."""
-    # Timers.
-    TIMER_SILENCE = 15
-    """Nothing at all came back to our INVITE."""
-    TIMER_RINGING = 16
-    TIMER_CANCEL = 17
-    TIMER_REPEAT = 18
-    """The 2xx is sent again."""
-    TIMER_ACK = 19
-    """No ACK came in 64*T1."""
-    TIMER_OFFER = 20
-    """An offer of ours is to be made again, or was never answered."""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionSettings:
-    """What all sessions of a user agent have in common."""
-
-    timers: Timers
-    product: str
-    pick: Callable[[float, float], float]
-    """Gives a random number between two bounds."""
-    token: Callable[[], str]
-    """Gives an unguessable text, unlike all given before."""
-    max_ringing_s: float = 300.0
-    """How long an inbound INVITE may wait for the application, and an outbound one for an answer."""
-    first_response_timeout_s: float = 4.0
-    """How long nothing at all may come back to an outbound INVITE."""
+__all__ = ["InviteSession"]
 
 
 class InviteSession(Machine[State]):
@@ -132,7 +59,7 @@ class InviteSession(Machine[State]):
         self.settings = settings
         self.dialog: Dialog | None = None
         self.offers = OfferTurns(owner_of_call_id=caller, pick=settings.pick)
-        self._unacked: _UnackedAnswer | None = None
+        self._unacked: UnackedAnswer | None = None
         self._ack: tuple[int, SendAck] | None = None
 
     # Commands of the owner. Those that come too late for the session's state do nothing.
@@ -243,7 +170,7 @@ class InviteSession(Machine[State]):
     # Answers that wait for their ACK (RFC 3261 13.3.1.4, 14.2).
 
     def _await_ack(self, request: Request, transaction: Any, response: Response) -> Sequence[Effect]:
-        unacked = _UnackedAnswer(request, transaction, response, self.settings.timers)
+        unacked = UnackedAnswer(request, transaction, response, self.settings.timers)
         self._unacked = unacked
         return (Arm(Event.TIMER_REPEAT, unacked.repeat_after_s),)
 
@@ -265,11 +192,11 @@ class InviteSession(Machine[State]):
     def _stop_waiting(self) -> Sequence[Effect]:
         return (Disarm(Event.TIMER_REPEAT), Disarm(Event.TIMER_ACK))
 
-    def _confirm(self, about: "tuple[Request, _UnackedAnswer]") -> Sequence[Effect]:
+    def _confirm(self, about: "tuple[Request, UnackedAnswer]") -> Sequence[Effect]:
         self.state = State.CONFIRMED
         return (*self._stop_waiting(), Notify(Confirmed(about[0].body)), *self._offer_if_free())
 
-    def _confirm_again(self, about: "tuple[Request, _UnackedAnswer]") -> Sequence[Effect]:
+    def _confirm_again(self, about: "tuple[Request, UnackedAnswer]") -> Sequence[Effect]:
         """The ACK of a re-INVITE; it brings the answer when the 2xx brought the offer."""
         ack, unacked = about
         if unacked.made_offer:
@@ -321,9 +248,10 @@ class InviteSession(Machine[State]):
         if self.offers.turn is not Turn.OURS:
             return NOTHING
         self.offers.turn = Turn.NOBODY
-        if status == 491:
-            return (Arm(Event.TIMER_OFFER, self.offers.glare_delay_s()),)
-        self.offers.wanted = None
+        delay_s = self.offers.glare_delay_s() if status == 491 else None
+        if delay_s is not None:
+            return (Arm(Event.TIMER_OFFER, delay_s),)
+        self.offers.settle()
         failed = Notify(OfferFailed(status, response.reason))
         if status in (408, 481):
             return self.handle(Event.DIALOG_GONE)
@@ -339,16 +267,14 @@ class InviteSession(Machine[State]):
         ack = SendAck(dialog.request("ACK", cseq=number), dialog.next_hop())
         self._ack = (number, ack)
         if self.offers.turn is Turn.OURS:
-            self.offers.turn = Turn.NOBODY
-            self.offers.wanted = None
+            self.offers.settle()
         # Even if we had given the offer up: the peer uses the new session from here on.
         return (ack, Disarm(Event.TIMER_OFFER), Notify(OfferAnswered(response.body)))
 
     def _offer_timer(self, _: None) -> Sequence[Effect]:
         if self.offers.turn is not Turn.OURS:
             return self._offer_if_free()
-        self.offers.turn = Turn.NOBODY
-        self.offers.wanted = None
+        self.offers.settle()
         give_up = CancelInvite(CancelStep.CANCEL, Purpose.REINVITE)
         return (give_up, Notify(OfferFailed(408, "Request Timeout")))
 
@@ -394,29 +320,6 @@ class InviteSession(Machine[State]):
 
     def _end(self, _: object) -> Sequence[Effect]:
         return (Done(),)
-
-
-class _UnackedAnswer:
-    """A 2xx of ours that is repeated until its ACK comes or 64*T1 have passed."""
-
-    __slots__ = ("_left_s", "_timers", "cseq", "made_offer", "repeat_after_s", "response", "transaction")
-
-    def __init__(self, request: Request, transaction: Any, response: Response, timers: Timers) -> None:
-        self.cseq = request.cseq.number
-        self.made_offer = not request.body
-        self.transaction = transaction
-        self.response = response
-        self.repeat_after_s = timers.t1_s
-        self._left_s = timers.timeout_s - timers.t1_s
-        self._timers = timers
-
-    def next_wait(self) -> tuple[float, bool]:
-        """How long to wait after this repetition, and whether that was the last one."""
-        self.repeat_after_s = min(2 * self.repeat_after_s, self._timers.t2_s)
-        if self.repeat_after_s >= self._left_s:
-            return self._left_s, True
-        self._left_s -= self.repeat_after_s
-        return self.repeat_after_s, False
 
 
 def _without_body(request: Request) -> Request:

@@ -12,6 +12,9 @@ from sip.responses import ALLOW, reply
 
 __all__ = ["OfferTurns", "Turn"]
 
+MAX_GLARES = 10
+"""A peer that answers 491 more often than that is not making an offer of its own."""
+
 Pick = Callable[[float, float], float]
 """Gives a random number between two bounds."""
 
@@ -32,7 +35,7 @@ class OfferTurns:
     `wanted`; a later one replaces it.
     """
 
-    __slots__ = ("_peer", "owner_of_call_id", "pick", "turn", "wanted")
+    __slots__ = ("_glares", "_peer", "owner_of_call_id", "pick", "turn", "wanted")
 
     def __init__(self, *, owner_of_call_id: bool, pick: Pick) -> None:
         self.turn = Turn.NOBODY
@@ -40,6 +43,7 @@ class OfferTurns:
         self.owner_of_call_id = owner_of_call_id
         self.pick = pick
         self._peer: tuple[Request, Any] | None = None
+        self._glares = 0
 
     def receive(self, request: Request, transaction: Any) -> Sequence[Effect]:
         """
@@ -90,12 +94,21 @@ class OfferTurns:
             return ()
         return self.reject(487)
 
-    def glare_delay_s(self) -> float:
+    def settle(self) -> None:
+        """Note that our offer came to an end, one way or another."""
+        self.turn = Turn.NOBODY
+        self.wanted = None
+        self._glares = 0
+
+    def glare_delay_s(self) -> float | None:
         """
-        How long to wait before an offer that met a 491 is made again.
+        How long to wait before an offer that met a 491 is made again, None when it met too many.
 
         Source: RFC 3261 14.1.
         """
+        self._glares += 1
+        if self._glares > MAX_GLARES:
+            return None
         if self.owner_of_call_id:
             return round(self.pick(2.1, 4.0), 2)
         return round(self.pick(0.0, 2.0), 2)

@@ -1,11 +1,9 @@
 """The calling side of a session: from an INVITE sent to its answer acknowledged (RFC 3261 13.2)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from sip.authentication import Authenticator
 from sip.dialog import Dialog
-from sip.digest import Credentials
 from sip.effects import (
     Arm,
     CancelInvite,
@@ -20,53 +18,20 @@ from sip.effects import (
     StartRequest,
 )
 from sip.events import Answered, Failed, Progress
-from sip.fields import NameAddr
 from sip.headers import Headers
-from sip.invite_session import Event, InviteSession, SessionSettings, State
+from sip.invite import OutboundInvite
+from sip.invite_session import InviteSession
 from sip.machine import NOTHING, Rules, compile_rules
 from sip.message import Request, Response
 from sip.offers import Turn
 from sip.responses import ACCEPT, ALLOW, add_fields
+from sip.session_model import Event, SessionSettings, State
 from sip.uri import SipUri
 
-__all__ = ["IGNORED", "RULES", "Destination", "OutboundInvite", "OutboundInviteSession"]
+__all__ = ["IGNORED", "RULES", "OutboundInviteSession"]
 
 MAX_FORKS = 16
 """Further answers to one INVITE are left to time out at the peer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Destination:
-    """A peer to send to: `transport` is `udp` or `tcp`, `host` an IP address or a name."""
-
-    transport: str
-    host: str
-    port: int = 5060
-
-
-@dataclass(slots=True)
-class OutboundInvite:
-    """
-    What to invite whom with.
-
-    `from_` is without a tag. Without a `body` the answer brings the offer. `first_response_timeout_s`
-    is how long nothing at all may come back, `no_answer_timeout_s` how long it may take to be answered.
-    `call_id` is made up when None. `max_forwards` is one less than that of the call this one goes on with,
-    so that a number that leads back to us ends the loop.
-    """
-
-    uri: SipUri
-    from_: NameAddr
-    to: NameAddr
-    destination: Destination
-    headers: list[tuple[str, str]] = field(default_factory=list)
-    body: bytes = b""
-    content_type: str = ACCEPT
-    credentials: Credentials | None = None
-    call_id: str | None = None
-    max_forwards: int = 70
-    no_answer_timeout_s: float | None = None
-    first_response_timeout_s: float | None = None
 
 
 class OutboundInviteSession(InviteSession):

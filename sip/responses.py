@@ -102,6 +102,8 @@ def refusal(request: Request) -> Response | None:
     method = request.method
     if method in ("ACK", "CANCEL"):
         return None
+    if method == "REFER":
+        return reply(request, 603)  # Nobody may have us call a third party.
     if method not in _HANDLED:
         return reply(request, 405 if method in KNOWN_METHODS else 501, headers=(("Allow", ALLOW),))
     if method != "BYE" and request.max_forwards == 0:
@@ -109,7 +111,7 @@ def refusal(request: Request) -> Response | None:
     if request.uri.scheme == "sips":
         return reply(request, 416)  # There is no TLS here, and what it promises must not be faked.
     headers = request.headers
-    if "Require" in headers:
+    if headers.first("require") is not None:
         unknown = [tag for tag in request.option_tags("Require") if tag not in _UNDERSTOOD]
         if unknown:
             return reply(request, 420, headers=(("Unsupported", ", ".join(unknown)),))

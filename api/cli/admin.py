@@ -107,7 +107,7 @@ def add_carrier(settings: Settings, arguments: argparse.Namespace) -> int:
 
 def _run(settings: Settings, work: _Work) -> int:
     async def run() -> dict[str, Any]:
-        storage = await Storage.open(settings.database_url)
+        storage = await Storage.open(settings.database_url, deliver=False)
         try:
             return await work(storage)
         finally:

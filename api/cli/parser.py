@@ -101,7 +101,11 @@ def _accounts(commands: _Subparsers[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--name", required=True, help="name of the customer")
     parser.add_argument(
-        "--balance", type=_inr, default=_inr("500"), metavar="INR", help="opening balance of the wallet (500)"
+        "--balance",
+        type=_inr,
+        default=_inr("500"),
+        metavar="INR",
+        help="opening balance of the wallet in rupees (500)",
     )
     parser.add_argument("--kyc", action="store_true", help="mark KYC as done")
     parser.add_argument(

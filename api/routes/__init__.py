@@ -5,8 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from api.endpoint import Endpoint
-from api.routes import calls, numbers, trunks
+from api.routes import calls, numbers, recordings, trunks
 
 __all__ = ["ENDPOINTS"]
 
-ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (*calls.ENDPOINTS, *numbers.ENDPOINTS, *trunks.ENDPOINTS)
+ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
+    *calls.ENDPOINTS,
+    *numbers.ENDPOINTS,
+    *trunks.ENDPOINTS,
+    *recordings.ENDPOINTS,
+)

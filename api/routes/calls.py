@@ -7,6 +7,7 @@ from typing import Any
 
 from api.call_request import call_request
 from api.endpoint import Context, Endpoint, Reply
+from api.exchange import current_exchange
 from api.present import page_meta, trace_json
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.calls import CallList, CallObject, CreateCall, CreateStreamCall, TraceObject
@@ -25,13 +26,17 @@ __all__ = ["ENDPOINTS"]
 
 async def create_call(context: Context[CreateCall, NoQuery]) -> Reply:
     """Answer POST /calls."""
-    record = await context.services.calls.create_call(context.account_sid, call_request(context.body))
-    return Reply(call_object(record))
+    return await _create(context)
 
 
 async def create_stream_call(context: Context[CreateStreamCall, NoQuery]) -> Reply:
     """Answer POST /Accounts/{sid}/Calls."""
+    return await _create(context)
+
+
+async def _create(context: Context[Any, NoQuery]) -> Reply:
     record = await context.services.calls.create_call(context.account_sid, call_request(context.body))
+    current_exchange().call_sid = record.call_sid
     return Reply(call_object(record))
 
 

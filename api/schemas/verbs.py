@@ -56,7 +56,7 @@ CompleteTarget = Annotated[CallTarget, AfterValidator(_complete)]
 
 
 class Play(RequestModel):
-    """Play a recorded sound: ``prompt:NAME``, or an http(s) address of a WAV file."""
+    """Play a recorded sound: `prompt:NAME`, or an http(s) address of a WAV file."""
 
     verb: Literal["play"]
     url: Annotated[str, Field(min_length=3, max_length=2048)]

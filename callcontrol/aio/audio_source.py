@@ -1,13 +1,11 @@
 """Audio to be played: prompts of the server, and WAV files from customers' servers."""
 
 import asyncio
-import socket
-from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
 
+from callcontrol.aio.destinations import checked_connector
 from callcontrol.errors import DomainError
 from callcontrol.interfaces import Destinations
 from media.audio import AudioError, PromptLibrary, read_wav
@@ -19,36 +17,6 @@ _FETCH_TIMEOUT_S: Final = 10.0
 
 class AudioUnavailable(Exception):
     """The audio cannot be had; the message says why."""
-
-
-class _CheckedResolver(AbstractResolver):
-    """Resolves through ``Destinations``: the connection goes to an address that was checked, or nowhere."""
-
-    def __init__(self, destinations: Destinations) -> None:
-        self._destinations = destinations
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        """Resolve a host and check what it resolves to."""
-        try:
-            addresses: Sequence[Any] = await self._destinations.resolve(host, port, False)
-        except DomainError as refusal:
-            raise OSError(refusal.message) from None
-        return [
-            ResolveResult(
-                hostname=host,
-                host=address[0],
-                port=port,
-                family=socket.AF_INET6 if ":" in address[0] else socket.AF_INET,
-                proto=0,
-                flags=socket.AI_NUMERICHOST,
-            )
-            for address in addresses
-        ]
-
-    async def close(self) -> None:
-        """Hold nothing."""
 
 
 class AudioSource:
@@ -105,8 +73,7 @@ class AudioSource:
 
     async def _download(self, url: str) -> bytes:
         if self._session is None:
-            connector = aiohttp.TCPConnector(resolver=_CheckedResolver(self._destinations), limit_per_host=4)
-            self._session = aiohttp.ClientSession(connector=connector, trust_env=False)
+            self._session = aiohttp.ClientSession(connector=checked_connector(self._destinations))
         async with self._session.get(url, allow_redirects=False) as response:
             if response.status != 200:
                 raise AudioUnavailable(f"answered with status {response.status}")

@@ -94,8 +94,7 @@ class CallStore:
 
     async def list(self, account_sid: str, query: CallFilter, page: int, per_page: int) -> Page[CallRecord]:
         """Calls of the account, newest first; state that still waits to be written is written first."""
-        if self._held or self._taken:
-            await self._writer.flush()
+        await self._writer.catch_up()
         found, total = await self._database.read(
             lambda connection: calls.page(
                 connection, account_sid, query, offset=(page - 1) * per_page, limit=per_page

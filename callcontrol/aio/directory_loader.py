@@ -83,17 +83,15 @@ class DirectoryLoader(Directory):
 
         However many look-ups miss, they share a query every tenth of a second.
         """
-        if self._after_miss is None or self._after_miss.done():
-            self._after_miss = asyncio.create_task(self._refresh_soon(), name="directory-miss")
-        elif self._after_miss_began:
+        if self._after_miss is not None and self._after_miss_began:
             # That query may have been answered before what is missed was committed.
             await asyncio.shield(self._after_miss)
-            await self.refresh_after_miss()
-            return
+        if self._after_miss is None or self._after_miss.done():
+            self._after_miss_began = False
+            self._after_miss = asyncio.create_task(self._refresh_soon(), name="directory-miss")
         await asyncio.shield(self._after_miss)
 
     async def _refresh_soon(self) -> None:
-        self._after_miss_began = False
         wait_s = self._looked_at + _MISS_SPACING_S - asyncio.get_running_loop().time()
         if wait_s > 0:
             await asyncio.sleep(wait_s)

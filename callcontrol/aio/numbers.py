@@ -10,7 +10,8 @@ from callcontrol import numbers as rules
 from callcontrol.aio.database import Database
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.writer import Writer
-from callcontrol.errors import Conflict, DomainError, NotFound, NumberNotOwned
+from callcontrol.errors import BindFailed, Conflict, DomainError, FieldError, NotFound, NumberNotOwned
+from callcontrol.interfaces import Destinations
 from callcontrol.models import Binding, Page, PhoneNumber, Wiring
 from callcontrol.store.repositories import accounts, numbers, trunks
 from callcontrol.store.repositories import directory as revisions
@@ -34,10 +35,13 @@ class NumberDirectory(Protocol):
 class NumberService:
     """Numbers of accounts; see ``interfaces.Numbers``."""
 
-    def __init__(self, database: Database, writer: Writer, directory: NumberDirectory) -> None:
+    def __init__(
+        self, database: Database, writer: Writer, directory: NumberDirectory, destinations: Destinations
+    ) -> None:
         self._database = database
         self._writer = writer
         self._directory = directory
+        self._destinations = destinations
 
     async def add(
         self, account_sid: str, number: str, friendly_name: str | None = None, *, number_type: str = "local"
@@ -167,6 +171,8 @@ class NumberService:
             InboundConflict: It is bound elsewhere, and ``force`` was not given.
         """
         filled = rules.check_binding(binding)
+        if filled.stream_url is not None:
+            self._check_stream_url(filled.stream_url)
         return await self._change(
             account_sid,
             phone_number_id,
@@ -203,6 +209,13 @@ class NumberService:
         if not known[0].registered:
             raise NumberNotOwned("The caller-ID is not registered; register the number on the carrier first.")
         return known[0]
+
+    def _check_stream_url(self, url: str) -> None:
+        # It is judged again, by its addresses, whenever it is dialled; what can be seen now is said now.
+        try:
+            self._destinations.check_url(url, schemes=("ws", "wss"))
+        except DomainError as refusal:
+            raise BindFailed([FieldError("stream_url", refusal.message)]) from None
 
     async def _change(self, account_sid: str, phone_number_id: str, change: Change) -> Wiring:
         now = utc_now()

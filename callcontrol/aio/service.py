@@ -101,6 +101,7 @@ class CallControl:
         self._services = services
         self._runners: dict[str, CallRunner] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._looking: asyncio.Task[None] | None = None
         self._draining = False
         self._all_ended = asyncio.Event()
         self._all_ended.set()
@@ -338,18 +339,32 @@ class CallControl:
 
     def _screen(self, host: str, port: int, transport: str, request: Request) -> ScreenVerdict:
         """Let only gateways in; whoever else asks is told one thing, whatever number it tries."""
-        known = self._services.routes.gateway_for_source(host, port) is not None
-        return ScreenVerdict.ACCEPT if known else ScreenVerdict.FORBID
+        if self._services.routes.gateway_for_source(host, port) is not None:
+            return ScreenVerdict.ACCEPT
+        self._look_soon()
+        return ScreenVerdict.FORBID
 
     def _on_invite(self, session: InboundSession) -> None:
         arrival = self._receive(session)
         if arrival == 404:
             # The number may have been added by another process a moment ago.
-            task = asyncio.get_running_loop().create_task(self._look_again(session))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._beside(self._look_again(session))
         else:
             self._take(session, arrival)
+
+    def _look_soon(self) -> None:
+        """Bring the directory up to date, for a gateway that was added a moment ago and calls again."""
+        if self._looking is None or self._looking.done():
+            self._looking = self._beside(self._refresh())
+
+    async def _refresh(self) -> None:
+        await self._services.refresh()
+
+    def _beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _look_again(self, session: InboundSession) -> None:
         await self._services.refresh()

@@ -55,7 +55,7 @@ class Storage:
         self.wallet = WalletService(database, self.writer)
         self.keys = KeyService(database, self.writer)
         self.accounts = AccountService(database, self.writer, self.keys, self.directory)
-        self.numbers = NumberService(database, self.writer, self.directory)
+        self.numbers = NumberService(database, self.writer, self.directory, self.destinations)
         self.trunks = TrunkService(database, self.writer, self.directory)
         self.idempotency = IdempotencyStore(self.writer)
         self._housekeeping: asyncio.Task[None] | None = None

@@ -10,7 +10,11 @@ from callcontrol.store.repositories import wallet as wallets
 
 
 class WalletService:
-    """Money of accounts, in paise; see ``interfaces.Wallets``."""
+    """
+    Money of accounts, in paise; see ``interfaces.Wallets``.
+
+    What is read includes the settlement of every call that has ended.
+    """
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
@@ -27,6 +31,7 @@ class WalletService:
         Raises:
             NotFound: There is no such account.
         """
+        await self._writer.catch_up()
         found = await self._database.read(lambda connection: wallets.get(connection, account_sid))
         if found is None:
             raise NotFound("There is no such account.")
@@ -92,10 +97,12 @@ class WalletService:
 
     async def open_reserves(self) -> list[Reserve]:
         """Reserves that no settlement has closed."""
+        await self._writer.catch_up()
         return await self._database.read(wallets.open_reserves)
 
     async def ledger(self, account_sid: str, page: int = 1, per_page: int = 20) -> Page[LedgerEntry]:
         """Entries of the account's ledger, newest first."""
+        await self._writer.catch_up()
         found, total = await self._database.read(
             lambda connection: wallets.entries(
                 connection, account_sid, offset=(page - 1) * per_page, limit=per_page
@@ -105,6 +112,7 @@ class WalletService:
 
     async def ledger_sum(self, account_sid: str) -> int:
         """The sum of the account's ledger, which its balance must equal."""
+        await self._writer.catch_up()
         return await self._database.read(lambda connection: wallets.ledger_sum(connection, account_sid))
 
 

@@ -7,6 +7,7 @@ meanwhile, and what belongs to calls that are up is kept until it can be written
 """
 
 import asyncio
+import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -109,6 +110,7 @@ class Writer:
         self._wake = asyncio.Event()
         self._lazy: asyncio.TimerHandle | None = None
         self._sources_due = False
+        self._writing_sources = False
         self._task: asyncio.Task[None] | None = None
         self._closing = False
         self._failing_since: float | None = None
@@ -182,8 +184,12 @@ class Writer:
             async with asyncio.timeout(self._settings.timeout_s):
                 outcome = await request.future
         except TimeoutError:
+            self._forsake(request)
             self.stats.refused += 1
             raise ServiceUnavailable("The database did not answer in time; try again shortly.") from None
+        except asyncio.CancelledError:
+            self._forsake(request)
+            raise
         if isinstance(outcome, DomainError):
             raise outcome
         return outcome  # type: ignore[no-any-return]
@@ -192,6 +198,17 @@ class Writer:
         """Wait until all that was handed over before this is durable."""
         self._ask_sources()
         await self.commit(_nothing)
+
+    async def catch_up(self) -> None:
+        """
+        Have the sources written before something is read that they may change.
+
+        Returns at once when they hold nothing, and when the database takes no writes: what can be read
+        then is better than nothing.
+        """
+        if self._lazy is not None or self._sources_due or self._writing_sources:
+            with contextlib.suppress(ServiceUnavailable):
+                await self.flush()
 
     def _ask_sources(self) -> None:
         self._sources_due = True
@@ -233,9 +250,11 @@ class Writer:
 
     async def _write(self, batch: list[_Request], sources: list[tuple[Source, Operation[Any]]]) -> None:
         operations = [request.operation for request in batch] + [operation for _, operation in sources]
+        self._writing_sources = bool(sources)
         try:
             outcomes = await self._transact(operations)
         except Exception as error:
+            self._writing_sources = False
             self._failed(error)
             self._queue.extendleft(reversed(batch))
             for source, _ in sources:
@@ -252,6 +271,7 @@ class Writer:
                 source.refused(outcome.error)
             else:
                 source.written(outcome)
+        self._writing_sources = False
 
     async def _transact(self, operations: Sequence[Operation[Any]]) -> list[Any]:
         try:
@@ -271,13 +291,23 @@ class Writer:
         if request.future is None:
             return
         if request.future.done():
-            if request.undo is not None and error is None and not isinstance(outcome, DomainError):
-                self._queue.append(_Request(request.undo, None))
-                self._wake.set()
+            if error is None:
+                self._undo(request, outcome)
         elif error is not None:
             request.future.set_exception(error)
         else:
             request.future.set_result(outcome)
+
+    def _forsake(self, request: _Request) -> None:
+        """The caller goes in the moment between the commit and its being told."""
+        future = request.future
+        if future is not None and future.done() and not future.cancelled() and future.exception() is None:
+            self._undo(request, future.result())
+
+    def _undo(self, request: _Request, outcome: Any) -> None:
+        if request.undo is not None and not isinstance(outcome, DomainError):
+            self._queue.append(_Request(request.undo, None))
+            self._wake.set()
 
     async def _probe(self) -> None:
         try:

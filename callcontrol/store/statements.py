@@ -86,7 +86,8 @@ def insert_into(table: sa.Table, *, ignore_conflict: bool = False) -> Statement:
     """
     numbered = table.autoincrement_column
     names = [column.name for column in table.c if column is not numbered]
-    clause = sa.insert(table).values({name: sa.bindparam(name) for name in names})
+    # Inline: nobody asks for the number that the database gave.
+    clause = sa.insert(table).inline().values({name: sa.bindparam(name) for name in names})
     # Both databases spell it so; SQLAlchemy knows it only per dialect, which is not known here yet.
     return Statement(clause, suffix=" ON CONFLICT DO NOTHING" if ignore_conflict else "")
 

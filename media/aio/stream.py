@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
@@ -183,7 +184,7 @@ class RtpStream:
         error = self.native.start_recording(recording_id, path, channels)
         if error:
             self._engine.forget_recording(recording_id)
-            raise RecordingFailed(path, OSError(error, "").strerror or f"error {error}")
+            raise RecordingFailed(path, os.strerror(error))
 
     def stop_recording(self) -> None:
         """End the recording; harmless when there is none."""

@@ -2,10 +2,11 @@
 
 from sip.aio.endpoint import TraceRecord
 from sip.aio.session import InboundSession, OutboundSession, Session
+from sip.aio.settings import Screen, ScreenVerdict, UserAgentSettings
 from sip.aio.stream import StreamLimits
 from sip.aio.transport import Listen
-from sip.aio.user_agent import Screen, ScreenVerdict, UserAgent, UserAgentSettings
-from sip.outbound import Destination, OutboundInvite
+from sip.aio.user_agent import UserAgent
+from sip.invite import Destination, OutboundInvite
 
 __all__ = [
     "Destination",

@@ -1,12 +1,13 @@
 """Transports, transactions and timers of one user agent: messages in and out, matched and repeated."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from sip.aio.runs import ClientRun, RequestUser, ServerRun
 from sip.aio.transport import Address, Clock, Flow, Handle, Transport
-from sip.effects import Arm, CancelInvite, Deliver, Effect, Fail, Failure, Purpose, Send
+from sip.effects import CancelInvite, Purpose
 from sip.errors import ParseError
 from sip.message import Request, Response, serialise
 from sip.parser import Limits, parse_message
@@ -19,7 +20,7 @@ from sip.transactions.non_invite_server import NonInviteServerTransaction
 from sip.transactions.requests import make_cancel
 from sip.transactions.table import MAGIC_COOKIE, Key, TransactionTable, server_key
 
-__all__ = ["ClientRun", "Endpoint", "EndpointUser", "RequestUser", "ServerRun", "TraceRecord"]
+__all__ = ["SIP_PORT", "Endpoint", "EndpointUser", "TraceRecord"]
 
 logger = logging.getLogger(__name__)
 
@@ -40,16 +41,6 @@ class TraceRecord:
     call_id: str
 
 
-class RequestUser(Protocol):
-    """Whoever started a client transaction."""
-
-    def on_response(self, run: "ClientRun", response: Response) -> None:
-        """Take a response."""
-
-    def on_failure(self, run: "ClientRun", failure: Failure) -> None:
-        """Take the news that there will be none."""
-
-
 class EndpointUser(Protocol):
     """The layer above: decides about requests that belong to no transaction."""
 
@@ -61,128 +52,6 @@ class EndpointUser(Protocol):
 
     def on_stray_answer(self, response: Response, flow: Flow) -> None:
         """Take a 2xx to an INVITE whose transaction is gone."""
-
-
-class _Run:
-    """A transaction at work: its machine, its way to the peer and its running timers."""
-
-    __slots__ = ("call_id", "endpoint", "flow", "key", "timers")
-
-    def __init__(self, endpoint: "Endpoint", flow: Flow, key: Key, call_id: str) -> None:
-        self.endpoint = endpoint
-        self.flow = flow
-        self.key = key
-        self.call_id = call_id
-        self.timers: list[Timer] = []
-
-    def end(self) -> None:
-        """Forget the running timers."""
-        endpoint = self.endpoint
-        for timer in self.timers:
-            endpoint.disarm(timer)
-        self.timers.clear()
-
-
-class ClientRun(_Run):
-    """A request of ours at work."""
-
-    __slots__ = ("machine", "purpose", "user")
-
-    def __init__(
-        self,
-        endpoint: "Endpoint",
-        flow: Flow,
-        machine: InviteClientTransaction | NonInviteClientTransaction,
-        user: RequestUser,
-        purpose: Purpose,
-    ) -> None:
-        super().__init__(endpoint, flow, (), machine.request.headers.get("Call-ID") or "")
-        self.machine = machine
-        self.user = user
-        self.purpose = purpose
-
-    def on_timer(self, event: int) -> None:
-        """Feed a timer event to the machine."""
-        self.perform(self.machine.handle(event))
-
-    def on_flow_broken(self) -> None:
-        """Feed the loss of the connection to the machine."""
-        self.perform(self.machine.fail_transport())
-
-    def perform(self, effects: Sequence[Effect]) -> None:
-        """Do what the machine asks."""
-        endpoint = self.endpoint
-        for effect in effects:
-            if isinstance(effect, Send):
-                endpoint.send(effect.data, self.flow, self.call_id, self)
-            elif isinstance(effect, Arm):
-                self.timers.append(endpoint.arm(effect.delay_s, self, effect.event))
-            elif isinstance(effect, Deliver):
-                assert isinstance(effect.message, Response)
-                self.user.on_response(self, effect.message)
-            elif isinstance(effect, Fail):
-                self.user.on_failure(self, effect.failure)
-            else:
-                endpoint.end_client(self)
-
-
-class ServerRun(_Run):
-    """
-    A request of a peer at work.
-
-    `user` is whoever answers it, `on_end` is called when it is forgotten. `sent_by` is where a response
-    goes when the connection the request came by is gone (RFC 3261 18.2.2).
-    """
-
-    __slots__ = ("machine", "on_end", "sent_by", "user")
-
-    def __init__(
-        self,
-        endpoint: "Endpoint",
-        flow: Flow,
-        key: Key,
-        call_id: str,
-        machine: InviteServerTransaction | NonInviteServerTransaction,
-        sent_by: Address,
-    ) -> None:
-        super().__init__(endpoint, flow, key, call_id)
-        self.machine = machine
-        self.sent_by = sent_by
-        self.user: object = None
-        self.on_end: Callable[[], None] | None = None
-
-    def respond(self, response: Response) -> None:
-        """Send a response."""
-        self.perform(self.machine.respond(response))
-
-    def _reconnect(self) -> None:
-        flow = self.endpoint.flow_to(self.flow.transport.name, self.sent_by, self.flow.transport)
-        if flow is not None:
-            self.flow = flow
-
-    def on_timer(self, event: int) -> None:
-        """Feed a timer event to the machine."""
-        self.perform(self.machine.handle(event))
-
-    def on_flow_broken(self) -> None:
-        """Feed the loss of the connection to the machine."""
-        self.perform(self.machine.fail_transport())
-
-    def perform(self, effects: Sequence[Effect]) -> None:
-        """Do what the machine asks."""
-        endpoint = self.endpoint
-        for effect in effects:
-            if isinstance(effect, Send):
-                if self.flow.closed:
-                    self._reconnect()
-                endpoint.send(effect.data, self.flow, self.call_id, self)
-            elif isinstance(effect, Arm):
-                self.timers.append(endpoint.arm(effect.delay_s, self, effect.event))
-            elif isinstance(effect, Deliver):
-                assert isinstance(effect.message, Request)
-                endpoint.user.on_ack(effect.message)
-            else:
-                endpoint.end_server(self)
 
 
 class Endpoint:
@@ -208,6 +77,7 @@ class Endpoint:
         self._queue = TimerQueue()
         self._alarm: Handle | None = None
         self._alarm_at = 0.0
+        self._closed = False
 
     @property
     def transaction_count(self) -> int:
@@ -222,10 +92,12 @@ class Endpoint:
     # Timers.
 
     def arm(self, delay_s: float, owner: TimerOwner, event: int) -> Timer:
-        """Arm a timer."""
+        """Arm a timer; once the endpoint is closed it never fires."""
         now = self.clock.time()
         timer = self._queue.arm(now, delay_s, owner, event)
-        if self._alarm is None or timer.due_s < self._alarm_at:
+        if self._closed:
+            self._queue.disarm(timer)
+        elif self._alarm is None or timer.due_s < self._alarm_at:
             self._set_alarm(timer.due_s)
         return timer
 
@@ -248,6 +120,7 @@ class Endpoint:
 
     def close(self) -> None:
         """Forget everything and free the addresses."""
+        self._closed = True
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
@@ -275,7 +148,7 @@ class Endpoint:
             self._receive_request(message, flow)
 
     def _receive_response(self, response: Response, flow: Flow) -> None:
-        if len(response.headers.get_all("Via")) != 1:
+        if [entry[0] for entry in response.headers.entries()].count("via") != 1:
             return  # Meant for another hop (RFC 3261 8.1.3.3).
         run = self._table.client(response)
         if run is not None:
@@ -332,7 +205,7 @@ class Endpoint:
 
     def send_ack(self, request: Request, flow: Flow) -> None:
         """Send the ACK of a 2xx; one that is sent again keeps its Via."""
-        if "Via" not in request.headers:
+        if request.headers.first("via") is None:
             self._add_via(request, flow)
         self.send(serialise(request), flow, request.call_id)
 

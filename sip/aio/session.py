@@ -5,7 +5,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Protocol
 
-from sip.aio.endpoint import ClientRun, Endpoint, ServerRun
+from sip.aio.endpoint import Endpoint
+from sip.aio.runs import ClientRun, ServerRun
 from sip.aio.transport import Address, Flow
 from sip.effects import (
     Arm,
@@ -25,9 +26,11 @@ from sip.errors import InvalidValue
 from sip.events import SessionEvent
 from sip.fields import NameAddr
 from sip.inbound import InboundInviteSession, Reply
-from sip.invite_session import InviteSession, State
+from sip.invite import OutboundInvite
+from sip.invite_session import InviteSession
 from sip.message import Request, Response
-from sip.outbound import OutboundInvite, OutboundInviteSession
+from sip.outbound import OutboundInviteSession
+from sip.session_model import State
 from sip.timers import Timer
 
 __all__ = ["InboundSession", "OutboundSession", "Session", "SessionHost"]
@@ -277,7 +280,7 @@ Session._PERFORM = {
     SendAck: Session._send_ack,
     StartRequest: Session._send_request,
     CancelInvite: Session._cancel,
-    Done: Session._end,
+    Done: lambda session, effect: session._end(effect),
 }
 
 
@@ -299,13 +302,14 @@ _Deaf.user = _Deaf()
 class InboundSession(Session):
     """A session a peer asked for; answer it with `progress`, `answer` or `reject`."""
 
-    __slots__ = ("request", "source", "transport")
+    __slots__ = ("_run", "request", "source", "transport")
 
     _machine: InboundInviteSession
 
     def __init__(self, host: SessionHost, machine: InboundInviteSession, flow: Flow) -> None:
         super().__init__(host, machine, flow)
         request = machine.request
+        self._run: ServerRun | None = None
         self.request = request
         self.source: Address = flow.remote
         self.transport = flow.transport.name
@@ -346,7 +350,15 @@ class InboundSession(Session):
 
     def start(self, run: ServerRun) -> None:
         """Begin; for the user agent."""
+        self._run = run
         self._perform(self._machine.start(run))
+
+    def _end(self, effect: Done) -> None:
+        super()._end(effect)
+        if self._run is not None:
+            # The transaction outlives the session by half a minute, and need not keep it in memory.
+            self._run.user = None
+            self._run = None
 
 
 def _check_range(status: int, low: int, high: int) -> None:

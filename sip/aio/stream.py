@@ -24,6 +24,8 @@ class StreamLimits:
     connect_timeout_s: float = 5.0
     idle_s: float = 600.0
     """A connection on which nothing whole arrived for this long, and that nobody uses, is closed."""
+    evict_after_s: float = 5.0
+    """Beyond the maximum, an unused connection that was silent for this long makes room for a new one."""
     max_unsent_bytes: int = 1024 * 1024
     """A peer that does not read is cut off beyond this."""
 
@@ -210,10 +212,19 @@ class TcpTransport(Transport):
         known = self._connections.get((peer[0], peer[1]))
         if known is connection:
             return True
-        if len(self._connections) >= self.limits.max_connections:
+        if len(self._connections) >= self.limits.max_connections and not self._evict():
             return False
         connection.remote = (peer[0], peer[1])
         self._connections[connection.remote] = connection
+        return True
+
+    def _evict(self) -> bool:
+        unused = [connection for connection in self._connections.values() if not connection.watchers]
+        longest = min(unused, key=lambda connection: connection.heard_at, default=None)
+        if longest is None or longest.heard_at > self._loop.time() - self.limits.evict_after_s:
+            return False
+        longest.abort()
+        self.lost(longest)
         return True
 
     def lost(self, connection: _Connection) -> None:

@@ -5,13 +5,13 @@ import logging
 import os
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
 
-from sip.aio.endpoint import SIP_PORT, ClientRun, Endpoint, TraceRecord
+from sip.aio.endpoint import SIP_PORT, Endpoint, TraceRecord
 from sip.aio.resolver import Resolver, is_address, is_private
+from sip.aio.runs import ClientRun
 from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
-from sip.aio.stream import StreamLimits, TcpTransport
+from sip.aio.settings import Screen, ScreenVerdict, UserAgentSettings
+from sip.aio.stream import TcpTransport
 from sip.aio.tokens import Tokens
 from sip.aio.transport import Clock, Flow, Listen, Receive, Transport
 from sip.aio.udp import UdpTransport
@@ -20,52 +20,17 @@ from sip.errors import ParseError
 from sip.fields import NameAddr
 from sip.headers import Headers
 from sip.inbound import InboundInviteSession
-from sip.invite_session import SessionSettings, State
+from sip.invite import Destination, OutboundInvite
 from sip.message import Request, Response
-from sip.outbound import Destination, OutboundInvite, OutboundInviteSession
-from sip.parser import Limits
+from sip.outbound import OutboundInviteSession
 from sip.responses import ACCEPT, ALLOW, refusal, reply, stateless_tag
-from sip.timers import Timers
+from sip.session_model import SessionSettings, State
 from sip.transactions.table import Key, merge_key, server_key
 from sip.uri import SipUri
 
-__all__ = ["Screen", "ScreenVerdict", "UserAgent", "UserAgentSettings"]
+__all__ = ["UserAgent"]
 
 logger = logging.getLogger(__name__)
-
-
-class ScreenVerdict(Enum):
-    """What is to become of an INVITE from this source."""
-
-    ACCEPT = "accept"
-    FORBID = "forbid"
-    """Answer 403, remembering nothing."""
-    DROP = "drop"
-    """Say nothing."""
-
-
-Screen = Callable[[str, int, str, Request], ScreenVerdict]
-"""Called with source host, source port, transport and request, before anything is allocated."""
-
-
-@dataclass(frozen=True, slots=True)
-class UserAgentSettings:
-    """
-    How a user agent behaves and what it may hold.
-
-    Beyond `max_sessions` and `max_transactions` new INVITEs get a 503 with `retry_after_s`.
-    """
-
-    product: str = "Trunkline"
-    timers: Timers = field(default_factory=Timers)
-    limits: Limits = field(default_factory=Limits)
-    streams: StreamLimits = field(default_factory=StreamLimits)
-    max_sessions: int = 20_000
-    max_transactions: int = 200_000
-    retry_after_s: int = 5
-    max_ringing_s: float = 300.0
-    first_response_timeout_s: float = 4.0
-    """How long nothing at all may come back to an INVITE that does not say otherwise itself."""
 
 
 OpenTransport = Callable[[Listen, Receive], Transport]
@@ -359,9 +324,13 @@ class UserAgent:
         if session is None:
             self._say(reply(request, 481), request, flow)
             return
-        # No overload check: sessions are bounded, and calls that are up must be able to end.
+        # Calls that are up must be able to end, however full it is.
+        if request.method != "BYE" and self.transactions >= self.settings.max_transactions:
+            self._say(self._overloaded(request), request, flow)
+            return
         run = self.endpoint.start_server(request, flow, key)
-        run.user = session
+        if request.method == "INVITE":
+            run.user = session  # A CANCEL finds it by this.
         session.on_request(request, run, flow)
 
     def _receive_cancel(self, request: Request, flow: Flow) -> None:
@@ -375,8 +344,7 @@ class UserAgent:
             self._say(reply(request, 481), request, flow)
             return
         session = run.user
-        tag = session.key[1] if isinstance(session, Session) else None
-        self._say(reply(request, 200, to_tag=tag), request, flow)
+        self._say(reply(request, 200, to_tag=run.tag), request, flow)
         if isinstance(session, Session):
             session.on_cancel(request, run)
 
@@ -402,7 +370,7 @@ class UserAgent:
             return
         run = self.endpoint.start_server(request, flow, key)
         session = InboundSession(self, machine, flow)
-        run.user = session
+        run.user, run.tag = session, tag
         self._invites[merged] = key
         run.on_end = lambda: self._forget_invite(merged)
         self._sessions[session.key] = session

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -197,9 +198,19 @@ def test_the_commands_work_beside_a_running_server(server: Process, environment:
 def test_sigterm_ends_it_in_order_and_the_log_holds_no_key(server: Process) -> None:
     found = re.search(r"vp_[A-Za-z0-9_-]+", server.greeting)
     assert found is not None
-    assert server.get("/v1/calls", found[0])[0] == 200
+    line = next(line for line in server.greeting.splitlines() if line.startswith("curl "))
+    words = shlex.split(line)
+    request = urllib.request.Request(
+        words[words.index("-X") + 2],
+        data=words[words.index("-d") + 1].encode(),
+        headers={"Authorization": f"Bearer {found[0]}", "Content-Type": "application/json"},
+        method="POST",
+    )
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        assert answer.status == 201
     code, errors = server.stop()
     assert code == 0, errors
+    assert "leaked" not in errors
     assert "Traceback" not in errors
     assert found[0] not in errors
     assert "stopped" in errors

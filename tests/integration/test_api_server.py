@@ -1,4 +1,4 @@
-"""A whole server in this process: first run, calls over the REST API to the sandbox carrier, restart, drain."""
+"""A whole server in this process: first run, calls to the sandbox carrier, restart, drain."""
 
 from __future__ import annotations
 
@@ -58,8 +58,10 @@ class Api:
     ) -> tuple[int, Any]:
         lines = {"Authorization": f"Bearer {self._key}", **(headers or {})}
         async with self._session.request(method, self.server.url + path, json=body, headers=lines) as answer:
-            text = await answer.text()
-            return answer.status, json.loads(text) if "json" in answer.content_type else text
+            content = await answer.read()
+            if "json" in answer.content_type:
+                return answer.status, json.loads(content)
+            return answer.status, content.decode() if answer.content_type == "text/plain" else content
 
     async def ended(self, call_sid: str) -> dict[str, Any]:
         assert self.server.demo is not None
@@ -75,8 +77,9 @@ class Api:
     async def idle(self) -> str:
         """Wait until no call is left, and return the metrics."""
         async with asyncio.timeout(20):
-            while self.server.control.active_calls:
+            while self.server.control.active_calls:  # noqa: ASYNC110 - it is a figure, not an event
                 await asyncio.sleep(0.05)
+        await self.server.storage.calls.flush()
         _, text = await self("GET", "/metrics")
         return str(text)
 
@@ -111,6 +114,41 @@ async def test_the_curl_line_of_the_first_run_places_a_call(api: Api) -> None:
     assert first[0] == "INVITE" and "BYE" in first
     _, listed = await api("GET", "/v1/calls?status=completed&to=" + ECHO)
     assert [item["call_sid"] for item in listed["data"]] == [call["call_sid"]]
+
+
+async def test_a_recording_is_found_where_the_call_says(api: Api) -> None:
+    assert api.server.demo is not None
+    play = [{"verb": "play", "url": "prompt:en/goodbye"}, {"verb": "hangup"}]
+    body = {"from": api.server.demo.number, "to": ECHO, "verbs": play, "record": True}
+    _, answer = await api("POST", "/v1/calls", body)
+    call_sid = answer["data"]["call_sid"]
+    status, refused = await api("GET", f"/recordings/{call_sid}.wav")
+    assert (status, refused["error"]["code"]) == (404, "NOT_FOUND")
+    await api.ended(call_sid)
+    await api.idle()
+    call = await api.ended(call_sid)
+    status, audio = await api("GET", call["recording_url"])
+    assert status == 200
+    assert audio[:4] == b"RIFF" and len(audio) > 10_000
+    _, key = await api.server.storage.accounts.create("Other", 0, True, 10, 10)
+    async with aiohttp.ClientSession() as session:
+        status, _ = await Api(api.server, session, key)("GET", call["recording_url"])
+        assert status == 403
+
+
+async def test_a_call_comes_in_to_the_demo_number(api: Api) -> None:
+    server = api.server
+    assert server.demo is not None and server.sandbox is not None
+    incoming = server.sandbox.call(server.demo.number)
+    query = "/v1/calls?direction=inbound&status=in-progress"
+    async with asyncio.timeout(20):
+        while not (calls := (await api("GET", query))[1]["data"]):  # noqa: ASYNC110 - asked over HTTP
+            await asyncio.sleep(0.05)
+    assert calls[0]["to"] == server.demo.number
+    incoming.hangup()
+    call = await api.ended(calls[0]["call_sid"])
+    assert (call["status"], call["hangup_source"]) == ("completed", "caller")
+    assert "trunkline_rtp_ports_in_use 0.0" in await api.idle()
 
 
 async def test_a_busy_number(api: Api) -> None:
@@ -152,6 +190,18 @@ async def test_an_idempotency_key_places_one_call(api: Api) -> None:
     await api.idle()
     _, listed = await api("GET", "/v1/calls")
     assert listed["meta"]["total"] == 1
+
+
+async def test_one_of_two_requests_with_the_same_key_at_once_places_the_call(api: Api) -> None:
+    assert api.server.demo is not None
+    body = {"from": api.server.demo.number, "to": BUSY, "verbs": [{"verb": "hangup"}]}
+    headers = {"Idempotency-Key": "at-once"}
+    answers = await asyncio.gather(*(api("POST", "/v1/calls", body, headers) for _ in range(5)))
+    assert {status for status, _ in answers} <= {201, 409}
+    placed = {answer["data"]["call_sid"] for status, answer in answers if status == 201}
+    assert len(placed) == 1
+    await api.idle()
+    assert (await api("GET", "/v1/calls"))[1]["meta"]["total"] == 1
 
 
 @pytest.mark.parametrize(
@@ -309,7 +359,7 @@ async def test_draining(tmp_path: Path) -> None:
         call_sid = answer["data"]["call_sid"]
         drain = asyncio.create_task(server.drain())
         async with asyncio.timeout(5):
-            while server.lifecycle.phase is not Phase.DRAINING:
+            while server.lifecycle.phase is not Phase.DRAINING:  # noqa: ASYNC110 - a figure, not an event
                 await asyncio.sleep(0.01)
         assert (await api("GET", "/ready"))[0] == 503
         assert (await api("GET", "/health"))[0] == 200

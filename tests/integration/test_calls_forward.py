@@ -1,18 +1,24 @@
 """Inbound calls that are forwarded: two real far ends, and the server between them."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
-from callcontrol.events import TimerFired
+from callcontrol.events import Timer, TimerFired
 from callcontrol.models import CallStatus
 from media.sdp import SessionDescription
+from media.types import EngineSettings
 from sip import Answered, Cancelled, Confirmed, Ended, Failed, OfferAnswered, Progress
+from sip.aio import InboundSession
 from tests.support.domain import CALLEE, OWN_NUMBER, make_account, make_gateway, make_number
-from tests.support.phone import Phone, PhoneCall, eventually
+from tests.support.phone import PhoneCall, eventually
 from tests.support.world import World, running
+
+_ONLY_G722 = (
+    b"v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 4000 RTP/AVP 9\r\n"
+)
 
 
 @pytest.fixture
@@ -30,16 +36,8 @@ def only_ring(call: PhoneCall) -> None:
     call.ring()
 
 
-def reject_with(status: int, *headers: tuple[str, str]) -> "Script":
-    def script(call: PhoneCall) -> None:
-        call.reject(status, headers)
-
-    return script
-
-
-class Script:
-    def __call__(self, call: PhoneCall) -> None:
-        """What a telephone does with a call."""
+def reject_with(status: int, *headers: tuple[str, str]) -> Callable[[PhoneCall], None]:
+    return lambda call: call.reject(status, headers)
 
 
 async def test_caller_and_callee_hear_each_other(world: World) -> None:
@@ -189,8 +187,8 @@ async def test_the_next_gateway_is_tried_after_503_and_the_first_rests(world: Wo
         a.hang_up()
         await a.wait(Ended)
         assert await eventually(lambda: world.control.active_calls == 0)
-    # The second call never asked the gateway that wants its rest.
-    assert sum(call.session.call_id != "" for call in world.phone.calls if hasattr(call.session, "source")) == 1
+    asked = [call for call in world.phone.calls if isinstance(call.session, InboundSession)]
+    assert len(asked) == 1
 
 
 async def test_no_other_gateway_is_tried_after_busy(world: World) -> None:
@@ -344,20 +342,12 @@ async def test_an_invite_without_an_offer_gets_ours_and_answers_it_in_the_ack(wo
     await world.ended()
 
 
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [
-        (b"this is no description", 488),
-        (b"v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 4000 RTP/AVP 9\r\n", 488),
-    ],
-)
-async def test_a_call_without_a_common_codec_is_refused_and_recorded(
-    world: World, body: bytes, status: int
-) -> None:
+@pytest.mark.parametrize("body", [b"this is no description", _ONLY_G722])
+async def test_a_call_without_a_common_codec_is_refused_and_recorded(world: World, body: bytes) -> None:
     world.forward()
     a = world.phone.call(OWN_NUMBER, world.port, body=body)
     failed = await a.wait(Failed)
-    assert isinstance(failed, Failed) and failed.status == status
+    assert isinstance(failed, Failed) and failed.status == 488
     record = await world.ended()
     assert (record.status, record.hangup_cause) == (CallStatus.FAILED, "BEARERCAPABILITY_NOTAVAIL")
     assert len(world.phone.calls) == 1, "nobody was dialled"
@@ -380,9 +370,9 @@ async def test_a_callee_without_a_common_codec_is_hung_up(world: World) -> None:
 
 
 async def test_ports_run_out(tmp_path: Path) -> None:
-    from media.types import EngineSettings
-
-    async with running(tmp_path, media=EngineSettings(port_min=46_800, port_max=46_801, quarantine_s=0)) as world:
+    async with running(
+        tmp_path, media=EngineSettings(port_min=46_800, port_max=46_801, quarantine_s=0)
+    ) as world:
         world.forward()
         a = world.phone.call(OWN_NUMBER, world.port)
         failed = await a.wait(Failed)
@@ -530,12 +520,8 @@ async def test_a_defect_ends_the_call_and_no_other(world: World, monkeypatch: py
         raise RuntimeError("defect")
 
     monkeypatch.setattr(runner._machine, "_pass_on", fail)
-    from callcontrol.events import Timer
-
     runner._due.add(Timer.PAUSE)
     runner.post(TimerFired(Timer.PAUSE))
     await a.wait(Ended)
     record = await world.ended()
     assert (record.hangup_cause, record.hangup_source) == ("NORMAL_TEMPORARY_FAILURE", "system")
-
-

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from callcontrol.models import CallStatus
 from media.audio import tone, tone_level_dbfs
@@ -136,8 +137,6 @@ async def test_an_outbound_call_is_streamed_and_the_agent_waits_for_the_answer(w
 
 @pytest.mark.parametrize("status", [401, 404])
 async def test_an_agent_that_refuses_leaves_the_caller_unanswered(world: World, status: int) -> None:
-    from aiohttp import web
-
     async def refuse(_: web.Request) -> web.Response:
         return web.Response(status=status)
 
@@ -166,7 +165,11 @@ async def test_an_agent_that_refuses_leaves_the_caller_unanswered(world: World, 
 
 @pytest.mark.parametrize(
     ("url", "reason"),
-    [("ws://unknown.example/ws", "dns"), ("ws://forbidden.example/ws", "connect"), ("ws://127.0.0.1:1/", "connect")],
+    [
+        ("ws://unknown.example/ws", "dns"),
+        ("ws://forbidden.example/ws", "connect"),
+        ("ws://127.0.0.1:1/", "connect"),
+    ],
 )
 async def test_an_agent_that_cannot_be_reached(world: World, url: str, reason: str) -> None:
     world.stream(url)

@@ -19,6 +19,8 @@ from sip import (
     Timers,
 )
 from sip.aio import InboundSession, Listen, OutboundSession, StreamLimits, UserAgent, UserAgentSettings
+from sip.aio.transport import Address
+from sip.aio.udp import UdpTransport
 
 SDP = b"v=0\r\n"
 FAST = Timers(t1_s=0.05, t2_s=0.2, t4_s=0.05, trying_s=0.02, completed_invite_s=0.2)
@@ -205,6 +207,52 @@ async def test_connections_beyond_the_limit_are_closed() -> None:
         assert bob.ua.endpoint.transports[1].connection_count == 2  # type: ignore[attr-defined]
         for _, writer in opened:
             writer.close()
+
+
+async def test_a_silent_connection_makes_room_for_a_new_one() -> None:
+    limits = StreamLimits(max_connections=1, evict_after_s=0.0)
+    async with parties(streams=limits) as (_, bob):
+        first = await asyncio.open_connection("127.0.0.1", bob.port("tcp"))
+        await until(lambda: bob.ua.endpoint.transports[1].connection_count == 1)  # type: ignore[attr-defined]
+        second = await asyncio.open_connection("127.0.0.1", bob.port("tcp"))
+        with contextlib.suppress(ConnectionError):
+            assert await asyncio.wait_for(first[0].read(), DEADLINE_S) == b""
+        second[1].write(b"\r\n\r\n")
+        assert await asyncio.wait_for(second[0].readexactly(2), DEADLINE_S) == b"\r\n"
+        for _, writer in (first, second):
+            writer.close()
+
+
+async def test_datagrams_wait_while_the_socket_is_full_and_go_out_in_order() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
+        peer.bind(("127.0.0.1", 0))
+        peer.setblocking(False)
+        transport = UdpTransport(Listen("udp", "127.0.0.1", 0), lambda data, flow: None)
+        await transport.open()
+        real = transport._socket
+        assert real is not None
+
+        descriptor = real.fileno()
+
+        class Full:
+            """A socket whose buffer is full."""
+
+            def fileno(self) -> int:
+                return descriptor
+
+            def sendto(self, data: bytes, remote: Address) -> None:
+                raise BlockingIOError
+
+        flow = transport.flow_to(peer.getsockname())
+        transport._socket = Full()  # type: ignore[assignment]
+        assert flow.send(b"one")
+        assert flow.send(b"two")
+        transport._socket = real
+        loop = asyncio.get_running_loop()
+        assert await asyncio.wait_for(loop.sock_recv(peer, 100), DEADLINE_S) == b"one"
+        assert await asyncio.wait_for(loop.sock_recv(peer, 100), DEADLINE_S) == b"two"
+        transport.close()
+        assert not flow.send(b"three")
 
 
 async def test_an_idle_connection_is_closed() -> None:

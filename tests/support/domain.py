@@ -230,7 +230,7 @@ class OpenDestinations:
         if "forbidden.example" in url:
             raise DestinationForbidden("This address must not be connected to.")
 
-    async def resolve(self, host: str, port: int, tls: bool) -> Sequence[Any]:
+    async def resolve(self, host: str, port: int, tls: bool) -> list[Any]:
         if host == "forbidden.example":
             raise DestinationForbidden("This address must not be connected to.")
         if host == "unknown.example":

@@ -95,7 +95,9 @@ class World:
     def stream(self, url: str, **binding: Any) -> None:
         self.bind(target="media_stream", stream_url=url, **binding)
 
-    async def place(self, *verbs: dict[str, Any], stream_url: str | None = None, **request: Any) -> CallRecord:
+    async def place(
+        self, *verbs: dict[str, Any], stream_url: str | None = None, **request: Any
+    ) -> CallRecord:
         """Have the API place a call."""
         stream = StreamRequest(stream_url) if stream_url is not None else None
         return await self.control.create_call(

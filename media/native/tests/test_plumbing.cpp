@@ -264,6 +264,11 @@ TEST_CASE("addresses of both families are parsed and compared") {
     CHECK(address("2001:db8::1", 5).same_network(address("2001:db8::ffff", 9)));
     CHECK_FALSE(address("2001:db8::1", 5).same_network(address("2001:db9::1", 5)));
     CHECK(address("2001:db8::1", 5).host() == "2001:db8::1");
+    CHECK(address("2001:db8::1", 5).reachable());
+    CHECK_FALSE(address("0.0.0.0", 5).reachable());
+    CHECK_FALSE(address("::", 5).reachable());
+    CHECK_FALSE(address("127.0.0.1", 0).reachable());
+    CHECK_FALSE(io::Address().reachable());
     CHECK_FALSE(io::Address::parse("localhost", 5));
     CHECK_FALSE(io::Address::parse("", 5));
 }

@@ -37,7 +37,7 @@ TEST_CASE("ten thousand streams leave nothing behind") {
     const std::size_t descriptors = entries("/proc/self/fd");
     const std::size_t threads = entries("/proc/self/task");
     {
-        Bench bench(2, 44000, 44999);
+        Bench bench(2, 44000, 47999);
         std::vector<std::shared_ptr<engine::StreamHandle>> open;
         for (int n = 0; n < 10'000; ++n) {
             auto stream = bench.open();
@@ -70,7 +70,7 @@ TEST_CASE("orders in any sequence are survived") {
         std::filesystem::temp_directory_path() / ("engine-stress-" + std::to_string(getpid()));
     std::filesystem::create_directory(directory);
     {
-        Bench bench(2, 45000, 45199);
+        Bench bench(2, 48000, 48199);
         std::vector<std::shared_ptr<engine::StreamHandle>> streams;
         std::vector<std::shared_ptr<engine::TapHandle>> taps;
         const std::vector<std::uint8_t> audio(3200, 0x33);
@@ -139,8 +139,8 @@ TEST_CASE("orders in any sequence are survived") {
                         taps.erase(taps.begin() + static_cast<std::ptrdiff_t>(pick(taps.size())));
                     break;
                 case 14:
-                    one.start_recording(++id, (directory / std::to_string(id % 20)).string(),
-                                        random() % 2 + 1);
+                    ++id;
+                    one.start_recording(id, (directory / std::to_string(id % 20)).string(), random() % 2 + 1);
                     break;
                 case 15:
                     one.set_media_timeout(static_cast<std::int64_t>(random() % 1000) * 1'000'000);
@@ -151,4 +151,39 @@ TEST_CASE("orders in any sequence are survived") {
         CHECK(bench.media->figures().events_dropped == 0);
     }
     std::filesystem::remove_all(directory);
+}
+
+TEST_CASE("no datagram does harm") {
+    std::mt19937 random(7);
+    const auto path = std::filesystem::temp_directory_path() / ("engine-hostile-" + std::to_string(getpid()));
+    {
+        Bench bench(1, 48200, 48299);
+        tests::Peer peer;
+        auto one = bench.open();
+        auto other = bench.open(one.get());
+        one->connect(tests::towards(peer.udp_port(), dsp::Law::a));
+        other->connect(tests::towards(peer.udp_port()));
+        one->link(*other);
+        auto tap = one->open_tap({graph::Encoding::mulaw, 16000});
+        other->start_recording(1, path.string(), 2);
+        for (int n = 0; n < 20'000; ++n) {
+            std::vector<std::uint8_t> bytes(random() % 700);
+            for (std::uint8_t& byte : bytes) {
+                byte = static_cast<std::uint8_t>(random());
+            }
+            // Most look like RTP as far as the second byte, some all the way to a plausible number.
+            if (!bytes.empty() && n % 8 != 0) bytes[0] = static_cast<std::uint8_t>(0x80 | (bytes[0] & 0x3F));
+            if (bytes.size() > 12 && n % 2 == 0) {
+                bytes[0] = 0x80;
+                bytes[1] = random() % 3 == 0 ? 101 : static_cast<std::uint8_t>(random() % 2 * 8);
+                bytes[2] = bytes[8] = bytes[9] = bytes[10] = bytes[11] = 0;
+                if (n % 4 == 0) bytes[4] = bytes[5] = 0;
+            }
+            peer.send_raw(one->udp_port(), bytes);
+            if (n % 200 == 0) bench.fetch(1);
+        }
+        CHECK(one->snapshot().dropped_invalid > 0);
+        one->connect(tests::towards(peer.udp_port()));
+    }
+    std::filesystem::remove(path);
 }

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Iterator
 
 import pytest
+from aiohttp.http_exceptions import LineTooLong
 
 from api.logs import configure_logging, redact
 
@@ -64,3 +65,16 @@ def test_text_lines_are_one_line_per_event() -> None:
     (line,) = stream.getvalue().splitlines()
     assert "WARNING sip.test: bad message 'x' from\\r\\npeer\\x1b[31m" in line
     assert line.endswith("call_sid=c-1  request_id=r-1")
+
+
+def test_requests_that_are_no_http_leave_no_traceback() -> None:
+    stream = io.StringIO()
+    configure_logging("text", "info", stream)
+    try:
+        raise LineTooLong("X" * 100)
+    except LineTooLong as error:
+        logging.getLogger("aiohttp.server").error(
+            "Error handling request from %s", "192.0.2.7", exc_info=error
+        )
+    (line,) = stream.getvalue().splitlines()
+    assert line.endswith("INFO    aiohttp.server: unreadable HTTP: LineTooLong")

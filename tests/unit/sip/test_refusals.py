@@ -35,6 +35,7 @@ def nothing_kept(stage: Stage) -> None:
         ("INVITE", {"body": b"<xml/>", "Content_Type": "text/xml"}, 415, ("Accept", "application/sdp")),
         ("INVITE", {"Contact": ""}, 400, None),
         ("INVITE", {"Contact": "<mailto:x@example.net>"}, 400, None),
+        ("REFER", {"Refer_To": "<sip:+8821000000@example.net>"}, 603, None),
         ("BYE", {"To": "<sip:ua@example.net>;tag=gone"}, 481, None),
         ("INVITE", {"To": "<sip:ua@example.net>;tag=gone"}, 481, None),
         ("UPDATE", {}, 481, None),
@@ -281,7 +282,7 @@ class TestWithinADialog:
 
     @pytest.mark.parametrize(
         ("method", "status"),
-        [("OPTIONS", 200), ("REFER", 405), ("NOTIFY", 405), ("X-OWN", 501), ("PRACK", 405)],
+        [("OPTIONS", 200), ("REFER", 603), ("NOTIFY", 405), ("X-OWN", 501), ("PRACK", 405)],
     )
     async def test_other_methods(self, stage: Stage, method: str, status: int) -> None:
         raw, to = await self.make(stage)

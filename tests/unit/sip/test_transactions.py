@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sip import inbound, invite_session, outbound
+from sip import inbound, outbound, session_model
 from sip.effects import Arm, Deliver, Done, Effect, Fail, Failure, Send
 from sip.message import Request, Response, make_response
 from sip.parser import parse_message
@@ -22,7 +22,7 @@ TIMERS = Timers()
 TABLES: list[tuple[ModuleType, type[IntEnum], type[IntEnum]]] = [
     (module, module.State, module.Event)
     for module in (invite_client, invite_server, non_invite_client, non_invite_server)
-] + [(module, invite_session.State, invite_session.Event) for module in (inbound, outbound)]
+] + [(module, session_model.State, session_model.Event) for module in (inbound, outbound)]
 
 
 def make_request(method: str) -> Request:

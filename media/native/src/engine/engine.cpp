@@ -14,7 +14,7 @@ namespace trunkline::engine {
 namespace {
 
 /// Ports another process may hold in our range before we give up looking.
-constexpr int max_taken_ports = 64;
+constexpr int max_taken_ports = 256;
 
 template <typename Value>
 Value random_value() {

@@ -39,6 +39,12 @@ bool Address::same_network(const Address& other) const {
     return std::memcmp(&any_.v6.sin6_addr, &other.any_.v6.sin6_addr, 8) == 0;
 }
 
+bool Address::reachable() const {
+    if (any_.v4.sin_port == 0) return false;
+    if (family() == AF_INET) return any_.v4.sin_addr.s_addr != htonl(INADDR_ANY);
+    return family() == AF_INET6 && !IN6_IS_ADDR_UNSPECIFIED(&any_.v6.sin6_addr);
+}
+
 std::string Address::host() const {
     char text[INET6_ADDRSTRLEN] = "";
     if (family() == AF_INET) inet_ntop(AF_INET, &any_.v4.sin_addr, text, sizeof text);

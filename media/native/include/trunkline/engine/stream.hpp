@@ -129,7 +129,7 @@ class Stream final : public util::Node, private graph::PlaybackListener {
     void tick_receive(std::int64_t now_ns);
 
     // Sending, in stream_send.cpp.
-    bool may_send() const { return connected_ && settings_.send; }
+    bool may_send() const { return connected_ && settings_.send && latch_.remote().reachable(); }
     bool occupied() const;
     void relay_audio(const rtp::PacketView& packet, dsp::Law law, std::span<const std::int16_t> samples,
                      io::SendBatch& relayed, std::int64_t now_ns);

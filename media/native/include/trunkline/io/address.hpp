@@ -25,6 +25,8 @@ class Address {
     /// The IP literal.
     std::string host() const;
     std::uint16_t udp_port() const { return ntohs(any_.v4.sin_port); }
+    /// Whether datagrams can be sent there. The wildcard address means hold in older offers (RFC 3264 8.4).
+    bool reachable() const;
     bool empty() const { return any_.v4.sin_family == AF_UNSPEC; }
     int family() const { return any_.v4.sin_family; }
 

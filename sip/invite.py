@@ -1,0 +1,44 @@
+"""What an application says to have somebody called."""
+
+from dataclasses import dataclass, field
+
+from sip.digest import Credentials
+from sip.fields import NameAddr
+from sip.responses import ACCEPT
+from sip.uri import SipUri
+
+__all__ = ["Destination", "OutboundInvite"]
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A peer to send to: `transport` is `udp` or `tcp`, `host` an IP address or a name."""
+
+    transport: str
+    host: str
+    port: int = 5060
+
+
+@dataclass(slots=True)
+class OutboundInvite:
+    """
+    What to invite whom with.
+
+    `from_` is without a tag. Without a `body` the answer brings the offer. `first_response_timeout_s`
+    is how long nothing at all may come back, `no_answer_timeout_s` how long it may take to be answered.
+    `call_id` is made up when None. `max_forwards` is one less than that of the call this one goes on with,
+    so that a number that leads back to us ends the loop.
+    """
+
+    uri: SipUri
+    from_: NameAddr
+    to: NameAddr
+    destination: Destination
+    headers: list[tuple[str, str]] = field(default_factory=list)
+    body: bytes = b""
+    content_type: str = ACCEPT
+    credentials: Credentials | None = None
+    call_id: str | None = None
+    max_forwards: int = 70
+    no_answer_timeout_s: float | None = None
+    first_response_timeout_s: float | None = None

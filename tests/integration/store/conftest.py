@@ -1,0 +1,40 @@
+"""Every test that takes ``url`` runs on SQLite, and on PostgreSQL where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from callcontrol.aio.storage import Storage
+from callcontrol.models import Account
+from tests.support.postgres import PostgresServer, running_postgres
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+async def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite+aiosqlite:///{tmp_path / 'data' / 'trunkline.db'}"
+    server: PostgresServer = request.getfixturevalue("postgres")
+    return await server.new_url()
+
+
+@pytest.fixture
+async def storage(url: str) -> AsyncIterator[Storage]:
+    opened = await Storage.open(url, deliver=False)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def account(storage: Storage) -> Account:
+    """An account with 1000 rupees."""
+    created, _ = await storage.accounts.create("Acme", balance_paise=100_000, kyc=True)
+    return created

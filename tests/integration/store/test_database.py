@@ -1,0 +1,191 @@
+"""Migrations, and what each kind of database does of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import stat
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy.engine import Connection
+
+import callcontrol.store.migrations as migrations
+from callcontrol.aio import sqlite as sqlite_module
+from callcontrol.aio.database import Database
+from callcontrol.aio.sqlite import Sqlite
+from callcontrol.aio.storage import Storage
+from callcontrol.errors import ServiceUnavailable
+from callcontrol.store import schema
+from callcontrol.store.failures import is_transient
+from callcontrol.store.tables import directory_revision, metadata
+
+
+def differences(connection: Connection) -> list[Any]:
+    return list(compare_metadata(MigrationContext.configure(connection), metadata))
+
+
+def tables(connection: Connection) -> set[str]:
+    return set(sa.inspect(connection).get_table_names())
+
+
+def test_the_newest_migration_is_the_head() -> None:
+    assert migrations.__file__ is not None
+    scripts = ScriptDirectory(str(Path(migrations.__file__).parent))
+    assert scripts.get_heads() == [schema.HEAD]
+
+
+async def test_migrations_go_up_and_down_and_agree_with_the_tables(url: str) -> None:
+    database = await Database.open(url, migrate=False)
+    assert await database.read(schema.current) is None
+    for _ in range(2):
+        await database.migrate()
+        assert await database.read(schema.current) == schema.HEAD
+        assert await database.read(differences) == []
+        await database.migrate()
+        await database.write(lambda connection: schema.downgrade(connection, "base"))
+        assert await database.read(tables) <= {"alembic_version"}
+    await database.close()
+
+
+async def test_many_processes_may_migrate_at_once(url: str) -> None:
+    databases = await asyncio.gather(*(Database.open(url) for _ in range(4)))
+    assert {await database.read(schema.current) for database in databases} == {schema.HEAD}
+    for database in databases:
+        await database.close()
+
+
+async def test_a_failed_transaction_leaves_nothing(url: str) -> None:
+    database = await Database.open(url)
+
+    def broken(connection: Connection) -> None:
+        connection.execute(sa.update(directory_revision).values(revision=99))
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await database.write(broken)
+    query = sa.select(directory_revision.c.revision)
+    assert await database.read(lambda connection: connection.scalar(query)) == 0
+    await database.close()
+
+
+@pytest.mark.parametrize("url", ["", "nonsense", "mysql://x/y", "sqlite+aiosqlite://", "sqlite:///:memory:"])
+async def test_what_is_no_database(url: str) -> None:
+    with pytest.raises(ValueError, match="database|SQLite"):
+        await Database.open(url)
+
+
+async def test_an_unreachable_server_is_unavailable(tmp_path: Path) -> None:
+    database = await Database.open(f"postgresql+asyncpg://x@/x?host={tmp_path}", migrate=False)
+    with pytest.raises(ServiceUnavailable):
+        await database.read(lambda connection: connection.execute(sa.text("SELECT 1")))
+    with pytest.raises(Exception) as caught:  # noqa: B017 (whatever the driver raises)
+        await database.write(lambda connection: connection.execute(sa.text("SELECT 1")))
+    assert is_transient(caught.value)
+    await database.close()
+
+
+async def test_nothing_is_left_behind(url: str) -> None:
+    threads = {thread.name for thread in threading.enumerate()}
+    storage = await Storage.open(url)
+    await storage.accounts.create("Acme")
+    await storage.close()
+    await storage.close()
+    left = {thread.name for thread in threading.enumerate()} - threads
+    assert not {name for name in left if name.startswith("database")}
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+class TestSqlite:
+    """What is particular to SQLite."""
+
+    async def test_the_file_is_for_its_owner_alone(self, tmp_path: Path) -> None:
+        database = await Database.open(f"sqlite+aiosqlite:///{tmp_path}/deep/down/trunkline.db")
+        mode = (tmp_path / "deep" / "down" / "trunkline.db").stat().st_mode
+        assert stat.S_IMODE(mode) == 0o600
+        await database.close()
+
+    async def test_constraints_are_checked_and_readers_cannot_write(self, tmp_path: Path) -> None:
+        database = await Database.open(f"sqlite:///{tmp_path}/trunkline.db")
+        orphan = sa.text("INSERT INTO wallets VALUES ('nobody', 0, 0, 0)")
+        with pytest.raises(sa.exc.IntegrityError):
+            await database.write(lambda connection: connection.execute(orphan))
+        with pytest.raises((sa.exc.OperationalError, ServiceUnavailable)):
+            await database.read(
+                lambda connection: connection.execute(sa.text("UPDATE directory_revision SET revision = 1"))
+            )
+        await database.close()
+
+    async def test_a_slow_disk_does_not_hold_up_the_loop_for_long(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sqlite_module, "_SLOW_S", 0.0)
+        database = await Database.open(f"sqlite:///{tmp_path}/trunkline.db")
+        seen: list[str] = []
+
+        def note(_: Connection) -> None:
+            seen.append(threading.current_thread().name)
+
+        for _ in range(3):
+            await database.write(note)
+        assert seen[0] == threading.current_thread().name
+        assert all(name.startswith("database-writer") for name in seen[1:])
+        await database.close()
+
+    async def test_a_locked_database_is_refused_at_once_and_is_transient(self, tmp_path: Path) -> None:
+        path = tmp_path / "trunkline.db"
+        database = await Database.open(f"sqlite:///{path}")
+        blocker = sqlite3.connect(path, isolation_level=None)
+        blocker.execute("BEGIN IMMEDIATE")
+        with pytest.raises(sqlite3.OperationalError) as caught:
+            await database.write(lambda _: None)
+        assert is_transient(caught.value)
+        blocker.execute("ROLLBACK")
+        blocker.close()
+        await database.write(lambda _: None)
+        await database.close()
+
+    async def test_the_log_is_checkpointed_and_starts_over(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sqlite_module, "_CHECKPOINT_EVERY", 20)
+        monkeypatch.setattr(sqlite_module, "_WAL_PAGES", 50)
+        path = tmp_path / "trunkline.db"
+        backend = Sqlite(sa.make_url(f"sqlite:///{path}"))
+        await backend.migrate()
+
+        def touch(connection: Connection) -> None:
+            connection.execute(sa.text("UPDATE directory_revision SET revision = revision + 1"))
+
+        written = 0
+        while written < 2000:
+            try:
+                await backend.write(touch)
+                written += 1
+            except sqlite3.OperationalError as error:
+                # The checkpoint holds the writers off at its end; the writer would try again.
+                assert is_transient(error)
+            await asyncio.sleep(0)
+        await backend.close()
+        with sqlite3.connect(path) as connection:
+            assert connection.execute("SELECT revision FROM directory_revision").fetchone() == (2000,)
+            assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+    async def test_a_full_disk_is_transient(self, tmp_path: Path) -> None:
+        database = await Database.open(f"sqlite:///{tmp_path}/trunkline.db")
+
+        def fill(connection: Connection) -> None:
+            connection.exec_driver_sql("PRAGMA max_page_count = 1")
+            connection.exec_driver_sql("CREATE TABLE filler (x BLOB)")
+            connection.exec_driver_sql("INSERT INTO filler VALUES (zeroblob(10000000))")
+
+        with pytest.raises(sa.exc.OperationalError) as caught:
+            await database.write(fill)
+        assert is_transient(caught.value)
+        await database.close()

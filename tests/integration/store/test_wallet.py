@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from callcontrol.aio.storage import Storage
+from callcontrol.aio.tokens import new_id
+from callcontrol.errors import DomainError, InsufficientBalance, NotFound, ValidationFailed
+from callcontrol.models import Account
+
+
+async def test_a_reserve_is_held_then_settled(storage: Storage, account: Account) -> None:
+    call = new_id()
+    await storage.wallet.reserve(account.account_sid, call, 300)
+    wallet = await storage.wallet.wallet(account.account_sid)
+    assert (wallet.balance_paise, wallet.reserved_paise, wallet.available_paise) == (100_000, 300, 99_700)
+
+    assert await storage.wallet.settle(call, 60) == 60
+    wallet = await storage.wallet.wallet(account.account_sid)
+    assert (wallet.balance_paise, wallet.reserved_paise) == (99_940, 0)
+    entries = (await storage.wallet.ledger(account.account_sid)).items
+    assert [(entry.kind, entry.amount_paise, entry.call_sid) for entry in entries] == [
+        ("charge", -60, call),
+        ("top_up", 100_000, None),
+    ]
+
+
+async def test_settling_again_charges_once(storage: Storage, account: Account) -> None:
+    call = new_id()
+    await storage.wallet.reserve(account.account_sid, call, 300)
+    assert [await storage.wallet.settle(call, charge) for charge in (60, 120, 0)] == [60, 60, 60]
+    assert await storage.wallet.balance(account.account_sid) == 99_940
+
+
+async def test_a_call_that_was_not_answered_costs_nothing(storage: Storage, account: Account) -> None:
+    call = new_id()
+    await storage.wallet.reserve(account.account_sid, call, 300)
+    assert await storage.wallet.settle(call, 0) == 0
+    assert (await storage.wallet.wallet(account.account_sid)).available_paise == 100_000
+    assert (await storage.wallet.ledger(account.account_sid)).total == 1
+
+
+async def test_an_empty_wallet_refuses_and_holds_nothing(storage: Storage) -> None:
+    account, _ = await storage.accounts.create("Poor", balance_paise=100)
+    with pytest.raises(InsufficientBalance):
+        await storage.wallet.reserve(account.account_sid, new_id(), 101)
+    assert await storage.wallet.open_reserves() == []
+    assert (await storage.wallet.wallet(account.account_sid)).reserved_paise == 0
+
+
+async def test_a_charge_above_the_reserve_takes_what_is_there(storage: Storage) -> None:
+    account, _ = await storage.accounts.create("Poor", balance_paise=100)
+    call = new_id()
+    await storage.wallet.reserve(account.account_sid, call, 60)
+    assert await storage.wallet.settle(call, 500) == 100
+    assert await storage.wallet.balance(account.account_sid) == 0
+
+
+async def test_an_extension_is_to_a_total(storage: Storage) -> None:
+    account, _ = await storage.accounts.create("Acme", balance_paise=1000)
+    call = new_id()
+    await storage.wallet.reserve(account.account_sid, call, 300)
+    for _ in range(2):
+        await storage.wallet.extend(call, 900)
+    assert (await storage.wallet.wallet(account.account_sid)).reserved_paise == 900
+    with pytest.raises(InsufficientBalance):
+        await storage.wallet.extend(call, 1001)
+    assert (await storage.wallet.wallet(account.account_sid)).reserved_paise == 900
+    with pytest.raises(NotFound):
+        await storage.wallet.extend(new_id(), 10)
+
+
+async def test_a_top_up_with_its_reference_counts_once(storage: Storage, account: Account) -> None:
+    for _ in range(3):
+        balance = await storage.wallet.top_up(account.account_sid, 500, reference="payment-1")
+    assert balance == 100_500
+    with pytest.raises(NotFound):
+        await storage.wallet.top_up(new_id(), 500)
+    with pytest.raises(ValidationFailed):
+        await storage.wallet.top_up(account.account_sid, -1)
+
+
+async def test_two_requests_never_spend_the_same_rupee(storage: Storage, url: str) -> None:
+    """Two processes on one database, many tasks each, all after the same 50 reserves' worth of money."""
+    account, _ = await storage.accounts.create("Acme", balance_paise=5_000)
+    other = await Storage.open(url, node="other", deliver=False)
+    calls = [new_id() for _ in range(120)]
+
+    async def reserve(number: int, call: str) -> bool:
+        service = (storage, other)[number % 2].wallet
+        try:
+            await service.reserve(account.account_sid, call, 100)
+        except InsufficientBalance:
+            return False
+        return True
+
+    held = await asyncio.gather(*(reserve(number, call) for number, call in enumerate(calls)))
+    assert sum(held) == 50
+    wallet = await storage.wallet.wallet(account.account_sid)
+    assert wallet.reserved_paise == 5_000
+
+    async def settle(number: int, call: str) -> int:
+        return await (other, storage)[number % 2].wallet.settle(call, 100)
+
+    charged = await asyncio.gather(*(settle(number, call) for number, call in enumerate(calls)))
+    assert sum(charged) == 5_000
+    assert await storage.wallet.balance(account.account_sid) == 0
+    assert await storage.wallet.ledger_sum(account.account_sid) == 0
+    assert await storage.wallet.open_reserves() == []
+    await other.close()
+
+
+async def test_one_call_reserved_by_many_is_held_once(storage: Storage, account: Account) -> None:
+    call = new_id()
+    await asyncio.gather(*(storage.wallet.reserve(account.account_sid, call, 300) for _ in range(20)))
+    assert (await storage.wallet.wallet(account.account_sid)).reserved_paise == 300
+    charged = await asyncio.gather(*(storage.wallet.settle(call, 60) for _ in range(20)))
+    assert charged == [60] * 20
+    assert await storage.wallet.balance(account.account_sid) == 99_940
+
+
+async def test_an_unknown_account_is_refused(storage: Storage) -> None:
+    with pytest.raises(DomainError):
+        await storage.wallet.reserve(new_id(), new_id(), 1)
+    with pytest.raises(NotFound):
+        await storage.wallet.balance(new_id())

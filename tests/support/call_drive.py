@@ -1,0 +1,164 @@
+"""Drives a call machine on virtual time, doing at once what the layers below would do later."""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from callcontrol import effects as do
+from callcontrol.call import CallMachine, initial_reserve_paise
+from callcontrol.clock import WallClock
+from callcontrol.effects import Effect
+from callcontrol.events import (
+    Event,
+    LegConfirmed,
+    MediaConnected,
+    OfferTaken,
+    RouteFound,
+    Timer,
+    TimerFired,
+)
+from callcontrol.meter import Rates
+from callcontrol.models import CallRecord
+from callcontrol.plan import Party, Plan, Step
+from callcontrol.routing import Attempt, PhoneTarget
+from tests.support.domain import ACCOUNT_SID, CALLEE, NOW, OWN_NUMBER, make_carrier, make_gateway
+
+EffectT = TypeVar("EffectT", bound=Effect)
+
+CALL_SID = "6f1f1a52-6d0b-4b5f-8d39-1f0a5e1f7c11"
+CALLER = "+919811111111"
+
+
+def make_party(number: str = CALLEE, **changes: Any) -> Party:
+    return Party(**{"target": PhoneTarget(number), "caller_id": OWN_NUMBER, **changes})
+
+
+def make_attempt(number: int = 1) -> Attempt:
+    return Attempt(make_carrier(), make_gateway(f"gateway-{number}"), CALLEE)
+
+
+class Drive:
+    """
+    One call on virtual time.
+
+    Offers are taken, answers fit and routes are found unless ``obliging`` is False; then the test says what
+    becomes of them.
+    """
+
+    def __init__(
+        self,
+        *steps: Step,
+        inbound: bool = True,
+        routes: int = 1,
+        rates: Rates | None = None,
+        obliging: bool = True,
+        **plan: Any,
+    ) -> None:
+        self.now = 1000.0
+        self.routes = routes
+        self.obliging = obliging
+        rates = rates or Rates()
+        self.plan = Plan(steps, dial=None if inbound else make_party(), **plan)
+        self.record = CallRecord(
+            call_sid=CALL_SID,
+            account_sid=ACCOUNT_SID,
+            direction="inbound" if inbound else "outbound",
+            from_=CALLER if inbound else OWN_NUMBER,
+            to=OWN_NUMBER if inbound else CALLEE,
+            created_at=NOW,
+        )
+        self.machine = CallMachine(
+            self.record,
+            self.plan,
+            rates=rates,
+            clock=WallClock(self.now, NOW),
+            reserved_paise=initial_reserve_paise(self.plan, rates),
+        )
+        self.timers: dict[Timer, float] = {}
+        self.effects: list[Effect] = []
+        self.all: list[Effect] = []
+
+    def start(self) -> "Drive":
+        """Begin."""
+        if self.plan.dial is None:
+            self._take(self.machine.start_inbound(self.now))
+        else:
+            self._take(self.machine.start_outbound(self.attempts(), self.now))
+        return self
+
+    def attempts(self) -> Sequence[Attempt]:
+        return [make_attempt(number + 1) for number in range(self.routes)]
+
+    def feed(self, *events: Event) -> list[Effect]:
+        """Let things happen now; returns what was done about them."""
+        self.effects = []
+        for event in events:
+            self._take(self.machine.handle(event, self.now))
+        return self.effects
+
+    def after(self, delay_s: float) -> list[Effect]:
+        """Let time pass, timers included; returns what was done meanwhile."""
+        self.effects = []
+        end = self.now + delay_s
+        while self.timers:
+            timer = min(self.timers, key=self.timers.__getitem__)
+            if self.timers[timer] > end:
+                break
+            self.now = self.timers.pop(timer)
+            self._take(self.machine.handle(TimerFired(timer), self.now))
+        self.now = end
+        return self.effects
+
+    def answer_a(self) -> list[Effect]:
+        """The caller acknowledges our answer."""
+        return self.feed(LegConfirmed(0))
+
+    def done(self, kind: type[EffectT]) -> list[EffectT]:
+        """The effects of one kind so far."""
+        return [effect for effect in self.all if isinstance(effect, kind)]
+
+    def events(self) -> list[str]:
+        """The events published so far."""
+        return [effect.event for effect in self.done(do.Save) if effect.event is not None]
+
+    def _take(self, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            self.effects.append(effect)
+            self.all.append(effect)
+            if isinstance(effect, do.Arm):
+                self.timers[effect.timer] = self.now + effect.delay_s
+            elif isinstance(effect, do.Disarm):
+                self.timers.pop(effect.timer, None)
+            elif isinstance(effect, do.Finish):
+                self.timers.clear()
+        if self.obliging:
+            for effect in effects:
+                self._oblige(effect)
+
+    def _oblige(self, effect: Effect) -> None:
+        outcome: Event | None = None
+        if isinstance(effect, do.TakeOffer):
+            outcome = OfferTaken(effect.leg)
+        elif isinstance(effect, do.ConnectMedia) and not effect.early:
+            outcome = MediaConnected(effect.leg)
+        elif isinstance(effect, do.FindRoute):
+            outcome = RouteFound(self.attempts())
+        if outcome is not None:
+            self._take(self.machine.handle(outcome, self.now))
+
+
+def assert_nothing_left(drive: Drive) -> None:
+    """The call is over: every leg, stream and timer of it too, and its money is settled once."""
+    machine = drive.machine
+    assert machine.finished
+    assert all(leg.over for leg in machine.legs.values())
+    opened = {effect.leg for effect in drive.all if isinstance(effect, do.TakeOffer | do.DialLeg)}
+    closed = [effect.leg for effect in drive.done(do.CloseMedia)]
+    assert opened <= set(closed)
+    assert len(closed) == len(set(closed)), "a stream is closed once"
+    assert len(drive.done(do.Finish)) == 1
+    assert not drive.timers
+    assert drive.record.status.ended
+    assert drive.record.ended_at is not None
+    if drive.done(do.OpenAgent):
+        outcome = drive.record.stream
+        assert outcome is not None and outcome.state in ("stopped", "failed")

@@ -1,0 +1,113 @@
+"""A PostgreSQL of the machine's own, started for the tests in a folder of its own, on a socket file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import asyncpg  # type: ignore[import-untyped]
+import pytest
+
+_START_S = 60.0
+
+
+def find_binaries() -> Path | None:
+    """The folder with initdb and postgres, wherever the distribution has put them."""
+    found = shutil.which("initdb")
+    candidates = [Path(found).resolve().parent] if found else []
+    candidates += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    return next((path for path in candidates if (path / "initdb").exists()), None)
+
+
+def _unprivileged() -> dict[str, int]:
+    """Arguments for subprocess: PostgreSQL refuses to run as root."""
+    if os.geteuid() != 0:
+        return {}
+    for name in ("postgres", "nobody"):
+        with contextlib.suppress(KeyError):
+            entry = pwd.getpwnam(name)
+            return {"user": entry.pw_uid, "group": entry.pw_gid}
+    pytest.skip("PostgreSQL refuses to run as root, and there is no user to run it as")
+
+
+class PostgresServer:
+    """A running server; every ``new_url`` is a new, empty database on it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    async def new_url(self) -> str:
+        name = f"t{uuid.uuid4().hex}"
+        connection = await asyncpg.connect(user="trunkline", database="postgres", host=str(self.folder))
+        try:
+            await connection.execute(f"CREATE DATABASE {name}")
+        finally:
+            await connection.close()
+        return f"postgresql+asyncpg://trunkline@/{name}?host={self.folder}"
+
+
+@contextlib.contextmanager
+def running_postgres() -> Iterator[PostgresServer]:
+    """Start a server and stop it; skips where there is none to start."""
+    binaries = find_binaries()
+    if binaries is None:
+        pytest.skip("no PostgreSQL is installed: its initdb and postgres were not found")
+    identity = _unprivileged()
+    # A socket's path has to be short, so this is not below pytest's own folder.
+    folder = Path(tempfile.mkdtemp(prefix="tlpg-"))
+    try:
+        if identity:
+            os.chown(folder, identity["user"], identity["group"])
+        data = folder / "data"
+        subprocess.run(
+            [binaries / "initdb", "-D", data, "-U", "trunkline", "-A", "trust", "-E", "UTF8", "--no-sync"],
+            check=True,
+            capture_output=True,
+            cwd=folder,
+            timeout=_START_S,
+            **identity,  # type: ignore[call-overload]
+        )
+        options = {"listen_addresses": "", "unix_socket_directories": str(folder), "fsync": "off"}
+        arguments = [item for name, value in options.items() for item in ("-c", f"{name}={value}")]
+        with (folder / "log").open("wb") as log:
+            process = subprocess.Popen(
+                [binaries / "postgres", "-D", data, *arguments],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=folder,
+                **identity,  # type: ignore[call-overload]
+            )
+        try:
+            _wait_until_ready(binaries, folder)
+            yield PostgresServer(folder)
+        finally:
+            # A fast shutdown: connections that a failed test left open do not hold it up.
+            process.send_signal(signal.SIGINT)
+            process.wait(_START_S)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _wait_until_ready(binaries: Path, folder: Path) -> None:
+    ready = subprocess.run(
+        [binaries / "pg_isready", "-h", folder, "-U", "trunkline", "-d", "postgres", "-t", "1"],
+        capture_output=True,
+    )
+    attempts = int(_START_S * 10)
+    while ready.returncode != 0 and attempts:
+        attempts -= 1
+        subprocess.run(["sleep", "0.1"], check=True)
+        ready = subprocess.run(
+            [binaries / "pg_isready", "-h", folder, "-U", "trunkline", "-d", "postgres", "-t", "1"],
+            capture_output=True,
+        )
+    if ready.returncode != 0:
+        raise RuntimeError("PostgreSQL did not start:\n" + (folder / "log").read_text(errors="replace"))

@@ -1,0 +1,116 @@
+"""Calls fed with whatever may come, in any order: nothing raises, and nothing is ever left."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from callcontrol import effects as do
+from callcontrol.events import (
+    AgentClosed,
+    AgentDigits,
+    AgentExit,
+    AgentHangup,
+    AgentOpened,
+    AgentRefused,
+    AgentTransfer,
+    DigitReceived,
+    DigitsSent,
+    Event,
+    HangupRequested,
+    LegAnswered,
+    LegCancelled,
+    LegConfirmed,
+    LegEnded,
+    LegFailed,
+    LegOffered,
+    LegProgress,
+    LegRefused,
+    MediaConnected,
+    MediaSilent,
+    OfferTaken,
+    PlaybackEnded,
+    PlayoutDrained,
+    RecordingEnded,
+    ReserveExtended,
+    ReserveRefused,
+    RouteFound,
+    RouteRefused,
+    Timer,
+    TimerFired,
+)
+from callcontrol.hangup import NO_ROUTE_DESTINATION
+from callcontrol.plan import Answer, Dial, Hangup, Pause, Play, Reject, SendDtmf, Stream
+from media.streams import choose_stream
+from tests.support.call_drive import Drive, assert_nothing_left, make_attempt, make_party
+
+legs = st.integers(0, 4)
+bodies = st.sampled_from([b"", b"sdp"])
+statuses = st.sampled_from([401, 404, 408, 480, 486, 488, 500, 503, 600, 603])
+kinds = st.sampled_from(["response", "timeout", "transport", "cancelled", "resolve"])
+
+events: st.SearchStrategy[Event] = st.one_of(
+    st.builds(OfferTaken, legs),
+    st.builds(LegProgress, legs, st.sampled_from([180, 181, 183, 199]), bodies),
+    st.builds(LegAnswered, legs, bodies),
+    st.builds(MediaConnected, legs),
+    st.builds(LegConfirmed, legs, bodies),
+    st.builds(LegFailed, legs, statuses, st.just(""), kinds, st.sampled_from([None, 5.0])),
+    st.builds(LegCancelled, legs),
+    st.builds(LegEnded, legs, st.booleans()),
+    st.builds(LegOffered, legs, bodies),
+    st.builds(LegRefused, legs, st.sampled_from(["codec", "ports"])),
+    st.builds(DigitReceived, legs, st.just("1"), st.just(100), st.booleans()),
+    st.builds(PlaybackEnded, legs),
+    st.builds(DigitsSent, legs, st.just("1"), st.sampled_from([None, "cannot"])),
+    st.builds(PlayoutDrained, legs),
+    st.builds(MediaSilent, legs, st.just(60.0)),
+    st.builds(RecordingEnded, legs, st.just("/x.wav"), st.just(1), st.sampled_from([None, "disk full"])),
+    st.just(AgentOpened()),
+    st.builds(AgentRefused, st.just("dns")),
+    st.builds(AgentClosed, st.sampled_from(AgentExit)),
+    st.builds(AgentHangup, st.booleans()),
+    st.builds(AgentDigits, st.just("1")),
+    st.builds(AgentTransfer, st.sampled_from(["+919812345678", "sip:x@y", "nobody"])),
+    st.builds(RouteFound, st.just([make_attempt(1), make_attempt(2)])),
+    st.builds(RouteRefused, st.just(NO_ROUTE_DESTINATION), st.just("")),
+    st.builds(ReserveExtended, st.integers(0, 10_000)),
+    st.just(ReserveRefused()),
+    st.builds(TimerFired, st.sampled_from(Timer)),
+)
+steps = st.lists(
+    st.sampled_from(
+        [
+            Answer(),
+            Play("prompt:x"),
+            Pause(1.0),
+            SendDtmf("1"),
+            Dial(make_party()),
+            Stream(choose_stream("wss://agent.example/")),
+            Reject(),
+            Hangup(),
+        ]
+    ),
+    max_size=4,
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    steps=steps,
+    inbound=st.booleans(),
+    obliging=st.booleans(),
+    record=st.booleans(),
+    script=st.lists(st.tuples(st.floats(0, 90), events), max_size=25),
+)
+def test_every_call_ends_and_leaves_nothing(
+    steps: list[object], inbound: bool, obliging: bool, record: bool, script: list[tuple[float, Event]]
+) -> None:
+    drive = Drive(*steps, inbound=inbound, obliging=obliging, record=record, routes=2).start()  # type: ignore[arg-type]
+    for delay_s, event in script:
+        drive.after(delay_s)
+        drive.feed(event)
+    drive.feed(HangupRequested())
+    drive.after(20.0)
+    assert_nothing_left(drive)
+    reserved = max([500, *(effect.total_paise for effect in drive.done(do.ExtendReserve))])
+    assert 0 <= drive.done(do.Finish)[0].charge_paise <= reserved + 10 * 500
+    assert len([name for name in drive.events() if name == "call.answered"]) <= 1

@@ -1,0 +1,80 @@
+"""Limits on calls at once and on calls a second."""
+
+import pytest
+
+from callcontrol.capacity import Capacity
+from callcontrol.errors import RateLimited, ServiceUnavailable
+from tests.support.domain import ACCOUNT_SID, OTHER_SID, make_account, make_carrier
+
+
+def test_calls_at_once() -> None:
+    capacity = Capacity(max_calls=3, max_cps=100)
+    one, other = make_account(max_calls=2), make_account(OTHER_SID)
+    capacity.enter(one, 0.0)
+    capacity.enter(one, 0.0)
+    with pytest.raises(ServiceUnavailable, match="account has 2"):
+        capacity.enter(one, 0.0)
+    capacity.enter(other, 0.0)
+    with pytest.raises(ServiceUnavailable, match="All 3"):
+        capacity.enter(other, 0.0)
+    capacity.leave(ACCOUNT_SID)
+    capacity.enter(one, 0.0)
+    assert capacity.calls == 3
+
+
+def test_an_account_begins_calls_no_faster_than_it_may() -> None:
+    capacity = Capacity(1000, 1000)
+    account = make_account(max_cps=2, max_calls=1000)
+    capacity.enter(account, 0.0)
+    capacity.enter(account, 0.0)
+    with pytest.raises(RateLimited) as refusal:
+        capacity.enter(account, 0.0)
+    assert refusal.value.retry_after_s == pytest.approx(0.5)
+    capacity.enter(account, 0.5)
+    assert sum(_begun(capacity, account, number / 100) for number in range(51, 1051)) == 20
+
+
+def _begun(capacity: Capacity, account: object, now: float) -> bool:
+    try:
+        capacity.enter(account, now)  # type: ignore[arg-type]
+    except RateLimited:
+        return False
+    return True
+
+
+def test_the_server_begins_calls_no_faster_than_it_may() -> None:
+    capacity = Capacity(1000, 1)
+    capacity.enter(make_account(), 0.0)
+    with pytest.raises(ServiceUnavailable):
+        capacity.enter(make_account(OTHER_SID), 0.1)
+    capacity.enter(make_account(OTHER_SID), 1.0)
+
+
+def test_a_refused_call_counts_for_nothing() -> None:
+    capacity = Capacity(1, 100)
+    capacity.enter(make_account(), 0.0)
+    for _ in range(50):
+        with pytest.raises(ServiceUnavailable):
+            capacity.enter(make_account(), 0.0)
+    capacity.leave(ACCOUNT_SID)
+    capacity.enter(make_account(), 0.0)
+    assert capacity.calls == 1
+
+
+def test_carriers() -> None:
+    capacity = Capacity(10, 10)
+    carrier = make_carrier(max_concurrent_calls=1, max_cps=5)
+    assert capacity.carrier_has_room(carrier, 0.0)
+    capacity.enter_carrier(carrier, 0.0)
+    assert not capacity.carrier_has_room(carrier, 0.0)
+    assert capacity.carrier_legs("carrier-1") == 1
+    capacity.leave_carrier("carrier-1")
+    assert capacity.carrier_has_room(carrier, 0.0)
+    assert capacity.carrier_legs("carrier-1") == 0
+
+
+def test_an_account_without_a_rate_begins_nothing() -> None:
+    with pytest.raises(RateLimited):
+        capacity = Capacity(10, 10)
+        capacity.enter(make_account(max_cps=0), 0.0)
+        capacity.enter(make_account(max_cps=0), 0.0)

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from callcontrol import errors
+
+
+def every(base: type[errors.DomainError]) -> list[type[errors.DomainError]]:
+    return [item for child in base.__subclasses__() for item in (child, *every(child))]
+
+
+def test_every_refusal_has_a_code_of_the_interface() -> None:
+    codes = {item.__name__: item.code for item in every(errors.DomainError)}
+    assert codes == {
+        "BindFailed": "bind_failed",
+        "CallEnded": "CALL_ENDED",
+        "Conflict": "CONFLICT",
+        "DestinationForbidden": "FORBIDDEN",
+        "Forbidden": "FORBIDDEN",
+        "IdempotencyConflict": "IDEMPOTENCY_CONFLICT",
+        "InboundBound": "inbound_bound",
+        "InboundConflict": "inbound_conflict",
+        "InsufficientBalance": "INSUFFICIENT_BALANCE",
+        "Internal": "INTERNAL_ERROR",
+        "NotConfigured": "not_configured",
+        "NotFound": "NOT_FOUND",
+        "NumberNotOwned": "NUMBER_NOT_OWNED",
+        "RateLimited": "RATE_LIMITED",
+        "ServiceUnavailable": "SERVICE_UNAVAILABLE",
+        "Unauthorized": "UNAUTHORIZED",
+        "ValidationFailed": "VALIDATION_ERROR",
+    }
+
+
+def test_every_refusal_is_in_the_tree_at_the_top_of_the_module() -> None:
+    assert errors.__doc__ is not None
+    for item in every(errors.DomainError):
+        assert item.__name__ in errors.__doc__
+
+
+def test_wrong_fields_are_in_the_message_and_in_the_details() -> None:
+    refusal = errors.ValidationFailed(
+        [errors.FieldError("to", "is needed"), errors.FieldError("x", "is unknown")]
+    )
+    assert str(refusal) == "to: is needed; x: is unknown"
+    assert refusal.details == {
+        "errors": [{"field": "to", "message": "is needed"}, {"field": "x", "message": "is unknown"}]
+    }

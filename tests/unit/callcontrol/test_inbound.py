@@ -1,0 +1,142 @@
+"""What becomes of an INVITE: whose call it is, and by which plan."""
+
+from typing import Any
+
+import pytest
+
+from callcontrol.inbound import Arrival, Invitation, receive
+from callcontrol.models import Binding
+from callcontrol.plan import Dial, Stream
+from callcontrol.routing import PhoneTarget
+from tests.support.domain import (
+    ACCOUNT_SID,
+    CALLEE,
+    OTHER_SID,
+    OWN_NUMBER,
+    MemoryDirectory,
+    make_account,
+    make_carrier,
+    make_gateway,
+    make_number,
+)
+
+
+def directory(binding: Binding | None = None, **number: Any) -> MemoryDirectory:
+    made = MemoryDirectory()
+    made.put(
+        numbers=[make_number(binding=binding, **number)], carriers=[make_carrier()], gateways=[make_gateway()]
+    )
+    return made
+
+
+def arrive(routes: MemoryDirectory, **invitation: Any) -> Arrival | int:
+    facts: dict[str, Any] = {
+        "source": ("127.0.0.1", 5080),
+        "request_user": OWN_NUMBER,
+        "to_user": OWN_NUMBER,
+        "from_user": "9811111111",
+        **invitation,
+    }
+    return receive(
+        Invitation(**facts),
+        routes,
+        allowed_countries={"IN"},
+        forwarded_headers={"x-kept"},
+        time_limit_s=14_400.0,
+    )
+
+
+def arrival(routes: MemoryDirectory, **invitation: Any) -> Arrival:
+    made = arrive(routes, **invitation)
+    assert isinstance(made, Arrival)
+    return made
+
+
+def test_a_forwarded_number() -> None:
+    binding = Binding("forward", forward_to=CALLEE, timeout_s=20, record=True)
+    made = arrival(directory(binding), headers=[("X-Kept", "1"), ("X-Other", "2")])
+    assert made.plan is not None and made.plan.record
+    (step,) = made.plan.steps
+    assert isinstance(step, Dial)
+    assert step.party.target == PhoneTarget(CALLEE)
+    assert (step.party.caller_id, step.party.passthrough, step.party.ring_timeout_s) == (
+        "+919811111111",
+        True,
+        20.0,
+    )
+    assert step.party.headers == (("X-Kept", "1"),)
+    assert made.account.account_sid == ACCOUNT_SID
+
+
+def test_a_forwarded_number_that_shows_its_own() -> None:
+    made = arrival(directory(Binding("forward", forward_to="9876543210", caller_id=OWN_NUMBER)))
+    assert made.plan is not None
+    (step,) = made.plan.steps
+    assert isinstance(step, Dial)
+    assert (step.party.caller_id, step.party.passthrough) == (OWN_NUMBER, False)
+
+
+def test_a_streamed_number() -> None:
+    made = arrival(directory(Binding("media_stream", stream_url="wss://agent.example/", sample_rate=16000)))
+    assert made.plan is not None
+    (step,) = made.plan.steps
+    assert isinstance(step, Stream) and step.choice.sample_rate == 16000
+
+
+@pytest.mark.parametrize(
+    ("request_user", "to_user"),
+    [("918047491899", "x"), ("8047491899", "x"), ("line-4", "+918047491899")],
+)
+def test_the_number_is_found_however_the_carrier_writes_it(request_user: str, to_user: str) -> None:
+    binding = Binding("forward", forward_to=CALLEE)
+    assert arrival(directory(binding), request_user=request_user, to_user=to_user).plan is not None
+
+
+@pytest.mark.parametrize(
+    ("binding", "status", "cause"),
+    [
+        (None, "no-answer", "NO_ANSWER"),
+        (Binding("webhook", webhook_url="https://x.example/"), "failed", "NORMAL_TEMPORARY_FAILURE"),
+        (Binding("media_stream", stream_url="nonsense"), "failed", "NORMAL_TEMPORARY_FAILURE"),
+        (Binding("forward", forward_to="+12025550123"), "failed", "CALL_REJECTED"),
+        (Binding("forward", forward_to="nonsense"), "failed", "CALL_REJECTED"),
+    ],
+)
+def test_numbers_whose_calls_cannot_be_taken(binding: Binding | None, status: str, cause: str) -> None:
+    made = arrival(directory(binding))
+    assert made.plan is None and made.refusal is not None
+    assert (made.refusal.status.value, made.refusal.cause.name, made.refusal.sip_status) == (
+        status,
+        cause,
+        480,
+    )
+
+
+def test_who_is_refused_without_a_record() -> None:
+    routes = directory(Binding("forward", forward_to=CALLEE))
+    assert arrive(routes, source=("127.0.0.2", 5080)) == 403
+    assert arrive(routes, request_user="+918047491800", to_user="+918047491800") == 404
+    assert arrive(routes, request_user="", to_user="") == 404
+    routes.put(accounts=[make_account(is_active=False)])
+    assert arrive(routes) == 404
+    assert arrive(directory(status="suspended")) == 404
+
+
+def test_another_accounts_carrier_has_no_business_with_our_number() -> None:
+    routes = directory(Binding("forward", forward_to=CALLEE))
+    routes.put(accounts=[make_account(OTHER_SID)], carriers=[make_carrier(account_sid=OTHER_SID)])
+    assert arrive(routes) == 404
+
+
+@pytest.mark.parametrize(
+    ("user", "caller"),
+    [
+        ("anonymous", "anonymous"),
+        ("", "anonymous"),
+        ("x" * 100, "x" * 64),
+        ("a\x00b", "ab"),
+        ("1001", "1001"),
+    ],
+)
+def test_callers_that_are_no_number(user: str, caller: str) -> None:
+    assert arrival(directory(Binding("forward", forward_to=CALLEE)), from_user=user).caller == caller

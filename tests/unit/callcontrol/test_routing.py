@@ -1,0 +1,243 @@
+"""Numbers, countries, addresses, and which gateways are tried."""
+
+import pytest
+
+from callcontrol.capacity import Capacity
+from callcontrol.errors import Forbidden, NotFound, NumberNotOwned, ServiceUnavailable, ValidationFailed
+from callcontrol.plan import Party
+from callcontrol.router import Router
+from callcontrol.routing import (
+    GatewayRests,
+    PhoneTarget,
+    SipTarget,
+    may_fail_over,
+    normalise_number,
+    number_in,
+    parse_target,
+    region_of,
+    user_for,
+)
+from tests.support.call_drive import make_party
+from tests.support.domain import (
+    ACCOUNT_SID,
+    OTHER_SID,
+    OWN_NUMBER,
+    MemoryDirectory,
+    make_account,
+    make_carrier,
+    make_gateway,
+    make_number,
+)
+
+INDIA = frozenset({"IN"})
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("+919876543210", "+919876543210"),
+        ("9876543210", "+919876543210"),
+        ("09876543210", "+919876543210"),
+        ("08047491899", "+918047491899"),
+        ("+12025550123", "+12025550123"),
+    ],
+)
+def test_numbers_are_brought_to_e164(text: str, number: str) -> None:
+    assert normalise_number(text) == number
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "+",
+        "12345",
+        "+91",
+        "98765 43210",
+        "+91-98765-43210",
+        "abc",
+        "٩٨٧٦٥٤٣٢١٠",
+        "+9198765432109999",
+        "9" * 300,
+    ],
+)
+def test_what_is_no_number_is_refused_by_name(text: str) -> None:
+    with pytest.raises(ValidationFailed) as refusal:
+        normalise_number(text, field="caller_id")
+    assert refusal.value.errors[0].field == "caller_id"
+
+
+@pytest.mark.parametrize(
+    ("user", "number"),
+    [
+        ("+918047491899", "+918047491899"),
+        ("918047491899", "+918047491899"),
+        ("00918047491899", "+918047491899"),
+        ("8047491899", "+918047491899"),
+        ("+918047491899;phone-context=x", "+918047491899"),
+        ("anonymous", None),
+        ("", None),
+        ("9" * 300, None),
+    ],
+)
+def test_numbers_in_sip_addresses(user: str, number: str | None) -> None:
+    assert number_in(user) == number
+
+
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("9876543210", PhoneTarget("+919876543210")),
+        ("sip:desk@10.0.0.1", SipTarget("desk", "10.0.0.1")),
+        ("SIP:desk@Trunk.Example:5070", SipTarget("desk", "trunk.example", 5070)),
+        ("sip:a@[::1]:5060", SipTarget("a", "::1", 5060)),
+        ("sip:a@[::1]", SipTarget("a", "::1")),
+    ],
+)
+def test_targets(text: str, target: PhoneTarget | SipTarget) -> None:
+    assert parse_target(text, INDIA) == target
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sip:",
+        "sip:host",
+        "sip:@host",
+        "sip:a@",
+        "sip:a b@host",
+        "sip:a@host:0",
+        "sip:a@host:99999",
+        "sip:a@host:x",
+        "sip:a@[::1",
+        "sip:a@[::1]x",
+        "sip:a@host;maddr=10.0.0.1",
+        "sip:a@host?X=1",
+        "sip:a\r\nX: 1@host",
+        "sips:a@host",
+        "tel:+919876543210",
+        "sip:a@host" + "x" * 300,
+    ],
+)
+def test_addresses_that_are_refused(text: str) -> None:
+    with pytest.raises(ValidationFailed):
+        parse_target(text, INDIA)
+
+
+@pytest.mark.parametrize("text", ["+12025550123", "+442079460000", "+8821612345678", "+881612345678"])
+def test_countries_that_may_not_be_dialled(text: str) -> None:
+    with pytest.raises(Forbidden):
+        parse_target(text, INDIA)
+
+
+def test_countries_are_told_apart() -> None:
+    assert region_of("+12025550123") == "US"
+    assert region_of("+14165550123") == "CA"
+    assert region_of("+919800000001") == "IN"
+    assert parse_target("+12025550123", {"US"}) == PhoneTarget("+12025550123")
+    with pytest.raises(Forbidden):
+        parse_target("+14165550123", {"US"})
+
+
+def test_premium_numbers_are_refused_even_at_home() -> None:
+    with pytest.raises(Forbidden):
+        parse_target("+19002345678", {"US"})
+
+
+def test_users_as_carriers_want_them() -> None:
+    assert user_for(make_carrier(), "+919876543210") == "+919876543210"
+    assert user_for(make_carrier(e164_leading_plus=False), "+919876543210") == "919876543210"
+    assert user_for(make_carrier(tech_prefix="77#"), "+919876543210") == "77#919876543210"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "rang", "again"),
+    [
+        (503, "response", False, True),
+        (500, "response", True, True),
+        (408, "response", False, True),
+        (408, "response", True, False),
+        (408, "timeout", False, True),
+        (503, "transport", False, True),
+        (404, "resolve", False, True),
+        (486, "response", False, False),
+        (600, "response", False, False),
+        (603, "response", False, False),
+        (404, "response", False, False),
+        (487, "cancelled", True, False),
+    ],
+)
+def test_failover(status: int, kind: str, rang: bool, again: bool) -> None:
+    assert may_fail_over(status, kind, rang=rang) is again
+
+
+def test_gateways_rest_as_long_as_they_say_and_no_longer_than_allowed() -> None:
+    rests = GatewayRests()
+    rests.rest("g", 10.0, now=0.0)
+    rests.rest("g", 1.0, now=0.0)
+    assert rests.at_rest("g", 9.9)
+    assert not rests.at_rest("g", 10.0)
+    rests.rest("g", 1e9, now=0.0)
+    assert not rests.at_rest("g", GatewayRests.LONGEST_S)
+    assert not rests.at_rest("other", 0.0)
+
+
+class TestRouter:
+    def setup_method(self) -> None:
+        self.directory = MemoryDirectory()
+        self.directory.put(
+            numbers=[make_number()],
+            carriers=[make_carrier()],
+            gateways=[make_gateway("g1"), make_gateway("g2", priority=1), make_gateway("g3", protocol="tls")],
+        )
+        self.capacity = Capacity(10, 10)
+        self.router = Router(self.directory, self.capacity, INDIA)
+
+    def gateways(self, party: Party) -> list[str]:
+        return [item.gateway.gateway_sid for item in self.router.attempts(ACCOUNT_SID, party, 0.0)]
+
+    def test_by_priority_and_only_what_this_server_speaks(self) -> None:
+        assert self.gateways(make_party()) == ["g1", "g2"]
+
+    def test_gateways_at_rest_and_carriers_at_their_limit_are_left_out(self) -> None:
+        self.router.rests.rest("g1", 5.0, 0.0)
+        assert self.gateways(make_party()) == ["g2"]
+        self.directory.put(carriers=[make_carrier(max_concurrent_calls=1)])
+        self.capacity.enter_carrier(make_carrier(), 0.0)
+        with pytest.raises(ServiceUnavailable):
+            self.gateways(make_party())
+        self.capacity.leave_carrier("carrier-1")
+        self.directory.put(carriers=[make_carrier(max_cps=1)])
+        self.capacity.enter_carrier(make_carrier(max_cps=1), 0.0)
+        with pytest.raises(ServiceUnavailable):
+            self.gateways(make_party())
+
+    def test_the_guard_holds_whoever_asks(self) -> None:
+        with pytest.raises(Forbidden):
+            self.gateways(make_party("+12025550123"))
+        with pytest.raises(NumberNotOwned):
+            self.gateways(make_party(caller_id="+918047491800"))
+        assert self.gateways(make_party(caller_id="+918047491800", passthrough=True)) == ["g1", "g2"]
+        self.directory.put(numbers=[make_number(registered=False)])
+        with pytest.raises(NumberNotOwned):
+            self.gateways(make_party())
+
+    def test_another_accounts_number_is_not_ours(self) -> None:
+        self.directory.put(
+            accounts=[make_account(OTHER_SID)],
+            numbers=[make_number("+918047491800", account_sid=OTHER_SID)],
+        )
+        with pytest.raises(NumberNotOwned):
+            self.gateways(make_party(caller_id="+918047491800"))
+
+    def test_sip_addresses_lead_to_gateways_only(self) -> None:
+        party = Party(SipTarget("desk", "127.0.0.1", 5080), OWN_NUMBER)
+        (attempt,) = self.router.attempts(ACCOUNT_SID, party, 0.0)
+        assert attempt.user == "desk"
+        with pytest.raises(ValidationFailed):
+            self.gateways(Party(SipTarget("desk", "10.9.9.9"), OWN_NUMBER))
+
+    def test_a_forced_carrier_must_be_one_of_the_accounts(self) -> None:
+        assert self.gateways(make_party(carrier_sid="carrier-1")) == ["g1", "g2"]
+        with pytest.raises(NotFound):
+            self.gateways(make_party(carrier_sid="none"))

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from callcontrol.errors import ValidationFailed
+from callcontrol.models import Carrier, Gateway
+from callcontrol.trunks import check_carrier, check_gateway
+
+NOW = datetime(2026, 8, 1, tzinfo=UTC)
+CARRIER = Carrier("c", "a", "Carrier", NOW, NOW)
+GATEWAY = Gateway("g", "c", "192.0.2.10", NOW, NOW)
+
+
+def wrong_fields(check: Any, item: Any) -> set[str]:
+    with pytest.raises(ValidationFailed) as caught:
+        check(item)
+    return {error.field for error in caught.value.errors}
+
+
+def test_the_defaults_are_valid() -> None:
+    check_carrier(CARRIER)
+    check_gateway(GATEWAY)
+    assert (GATEWAY.port, GATEWAY.netmask, GATEWAY.protocol) == (5060, 32, "udp")
+
+
+@pytest.mark.parametrize(
+    ("changes", "wrong"),
+    [
+        ({"name": " "}, {"name"}),
+        ({"name": "x" * 300}, {"name"}),
+        ({"outbound_proxy": "sip:x\r\nEvil: 1"}, {"outbound_proxy"}),
+        (
+            {"trunk_type": "pigeon", "dtmf_type": "x", "srtp": "y"},
+            {"trunk_type", "dtmf_type", "srtp", "register_username"},
+        ),
+        ({"trunk_type": "auth"}, {"register_username"}),
+        ({"trunk_type": "reg", "register_username": "u"}, {"register_username"}),
+        ({"codecs": ()}, {"codecs"}),
+        ({"codecs": ("PCMU", "AMR")}, {"codecs"}),
+        ({"max_cps": 0, "max_concurrent_calls": -1}, {"max_cps", "max_concurrent_calls"}),
+        ({"register_transport": "sctp"}, {"register_transport"}),
+        ({"prefixes": ("+91", "91")}, {"prefixes"}),
+    ],
+)
+def test_wrong_fields_of_a_carrier(changes: dict[str, Any], wrong: set[str]) -> None:
+    assert wrong_fields(check_carrier, replace(CARRIER, **changes)) == wrong
+
+
+@pytest.mark.parametrize(
+    "host", ["sip.example.com", "gw-1.example.", "192.0.2.1", "2001:db8::1", "localhost", "a_b.example"]
+)
+def test_hosts(host: str) -> None:
+    check_gateway(replace(GATEWAY, host=host))
+
+
+@pytest.mark.parametrize(
+    ("changes", "wrong"),
+    [
+        ({"host": ""}, {"host"}),
+        ({"host": "999.1.1.1"}, {"host"}),
+        ({"host": "0x7f.0.0.1.0x1"}, {"host"}),
+        ({"host": "a b"}, {"host"}),
+        ({"host": "-x.example"}, {"host"}),
+        ({"host": "x;y"}, {"host"}),
+        ({"host": "x" * 300}, {"host"}),
+        ({"host": "224.0.0.1"}, {"host"}),
+        ({"host": "0.0.0.0"}, {"host"}),
+        ({"port": 0}, {"port"}),
+        ({"port": 65536}, {"port"}),
+        ({"protocol": "sctp"}, {"protocol"}),
+        ({"netmask": 33}, {"netmask"}),
+        ({"netmask": 0, "outbound": False}, {"netmask"}),
+        ({"netmask": 24}, {"netmask"}),
+        ({"netmask": 24, "outbound": False, "host": "sip.example.com"}, {"netmask"}),
+        ({"priority": -1, "weight": 70000}, {"priority", "weight"}),
+    ],
+)
+def test_wrong_fields_of_a_gateway(changes: dict[str, Any], wrong: set[str]) -> None:
+    assert wrong_fields(check_gateway, replace(GATEWAY, **changes)) == wrong
+
+
+def test_a_network_may_only_call_in() -> None:
+    check_gateway(replace(GATEWAY, netmask=24, outbound=False))
+
+
+def test_no_secret_is_shown() -> None:
+    carrier = replace(CARRIER, register_password="hush", inbound_auth_password="hush")
+    assert "hush" not in repr(carrier)

@@ -1,0 +1,310 @@
+"""The Python face of the media engine, over a native engine that only takes notes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+
+from media import _engine
+from media.aio.engine import MediaEngine
+from media.aio.stream import AgentTap, RtpStream
+from media.errors import (
+    DtmfUnavailable,
+    EngineClosed,
+    InvalidMedia,
+    MediaError,
+    RecordingFailed,
+    StreamClosed,
+)
+from media.types import (
+    DtmfReceived,
+    DtmfSent,
+    FirstPacket,
+    MarkReached,
+    MediaEvent,
+    MediaTimeout,
+    PlaybackFinished,
+    PlayoutDrained,
+    PlayoutOverflow,
+    RemoteMedia,
+)
+
+
+class NotedTap:
+    id = 900
+
+    def __init__(self) -> None:
+        self.room_bytes = 1_000_000
+        self.waiting_ms = 0
+        self.calls: list[tuple[Any, ...]] = []
+
+    def write(self, audio: bytes) -> int:
+        kept = min(len(audio), self.room_bytes)
+        self.room_bytes -= kept
+        return len(audio) - kept
+
+    def mark(self, mark: int) -> None:
+        self.calls.append(("mark", mark))
+
+    def clear(self) -> None:
+        self.calls.append(("clear",))
+
+    def queued_ms(self) -> int:
+        return self.waiting_ms
+
+    def close(self) -> None:
+        self.calls.append(("close",))
+
+
+class NotedStream:
+    id = 7
+    udp_port = 20000
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.linkable = True
+        self.recording_error = 0
+        self.tap = NotedTap()
+
+    def link(self, other: object) -> bool:
+        return self.linkable
+
+    def start_recording(self, recording_id: int, path: str, channels: int) -> int:
+        return self.recording_error
+
+    def open_tap(self, encoding: str, rate_hz: int) -> NotedTap:
+        self.calls.append(("open_tap", encoding, rate_hz))
+        return self.tap
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *arguments: self.calls.append((name, *arguments))
+
+
+class NotedEngine:
+    advertised = "192.0.2.1"
+
+    def __init__(self) -> None:
+        self.last_id = 0
+        self.recordings: dict[int, str] = {}
+        self.told: list[MediaEvent] = []
+        self.forgotten: list[int] = []
+
+    def next_id(self) -> int:
+        self.last_id += 1
+        return self.last_id
+
+    def call_soon(self, callback: object, event: MediaEvent) -> None:
+        self.told.append(event)
+
+    def expect_recording(self, recording_id: int, on_event: object, path: str) -> None:
+        self.recordings[recording_id] = path
+
+    def forget_recording(self, recording_id: int) -> None:
+        del self.recordings[recording_id]
+
+    def watch_tap(self, tap_id: int, on_frames: object) -> None: ...
+
+    def forget_tap(self, tap_id: int) -> None: ...
+
+    def forget_stream(self, stream_id: int) -> None:
+        self.forgotten.append(stream_id)
+
+
+class Face:
+    def __init__(self) -> None:
+        self.engine = NotedEngine()
+        self.native = NotedStream()
+        self.stream = RtpStream(
+            cast(MediaEngine, self.engine), cast(_engine.Stream, self.native), lambda event: None
+        )
+
+    def tap(self) -> AgentTap:
+        return self.stream.open_tap(on_frames=lambda frame: None)
+
+
+@pytest.fixture
+def face() -> Face:
+    return Face()
+
+
+REMOTE = RemoteMedia("198.51.100.1", 4000, "PCMA", 8, 20, 96)
+
+
+def test_the_advertised_address_is_told_with_the_port(face: Face) -> None:
+    assert face.stream.local == ("192.0.2.1", 20000)
+
+
+@pytest.mark.parametrize(
+    ("direction", "sends", "receives"),
+    [
+        ("sendrecv", True, True),
+        ("sendonly", True, False),
+        ("recvonly", False, True),
+        ("inactive", False, False),
+    ],
+)
+def test_connect_hands_on_what_was_agreed(face: Face, direction: Any, sends: bool, receives: bool) -> None:
+    face.stream.connect(RemoteMedia("198.51.100.1", 4000, "PCMA", 8, 30, 96, direction))
+    assert face.native.calls == [
+        ("connect", "198.51.100.1", 4000, "PCMA", 8, 30, 96, 96, sends, receives),
+    ]
+
+
+def test_no_telephone_events_are_a_negative_type_and_may_differ_by_direction(face: Face) -> None:
+    face.stream.connect(RemoteMedia("198.51.100.1", 4000, "PCMU", 0))
+    assert face.native.calls[-1][6:8] == (-1, -1)
+    face.stream.connect(
+        RemoteMedia("198.51.100.1", 4000, "PCMU", 0, dtmf_payload_type=101, dtmf_receive_payload_type=96)
+    )
+    assert face.native.calls[-1][6:8] == (101, 96)
+
+
+def test_streams_of_two_threads_cannot_be_linked(face: Face) -> None:
+    face.native.linkable = False
+    with pytest.raises(MediaError, match="near one another"):
+        face.stream.link(Face().stream)
+
+
+def test_a_closed_stream_refuses_new_work_and_closes_once(face: Face) -> None:
+    face.stream.close()
+    face.stream.close()
+    assert face.native.calls == [("close",)]
+    assert face.engine.forgotten == [7]
+    other = Face().stream
+    refused: list[Callable[[], object]] = [
+        lambda: face.stream.connect(REMOTE),
+        lambda: face.stream.link(other),
+        lambda: other.link(face.stream),
+        lambda: face.stream.play(b""),
+        lambda: face.stream.send_dtmf("1"),
+        lambda: face.stream.start_recording("/x.wav"),
+        lambda: face.tap(),
+    ]
+    for command in refused:
+        with pytest.raises(StreamClosed):
+            command()
+    face.stream.unlink()
+    face.stream.stop_playback()
+    face.stream.stop_recording()
+
+
+def test_playback_needs_whole_samples_and_is_bounded(face: Face) -> None:
+    with pytest.raises(InvalidMedia):
+        face.stream.play(b"123")
+    ids = [face.stream.play(b"12") for _ in range(256)]
+    assert len(set(ids)) == 256
+    with pytest.raises(MediaError, match="wait already"):
+        face.stream.play(b"12")
+    assert face.stream.decode(4, 0, ids[0]) == PlaybackFinished(ids[0], interrupted=False)
+    face.stream.play(b"12")
+
+
+@pytest.mark.parametrize("digits", ["", "x", "12 3", "1" * 257])
+def test_digits_are_checked(face: Face, digits: str) -> None:
+    face.stream.connect(REMOTE)
+    with pytest.raises(InvalidMedia):
+        face.stream.send_dtmf(digits)
+
+
+@pytest.mark.parametrize("times", [(0, 80), (160, 0), (9000, 80), (160, 9000)])
+def test_digit_times_are_checked(face: Face, times: tuple[int, int]) -> None:
+    face.stream.connect(REMOTE)
+    with pytest.raises(InvalidMedia):
+        face.stream.send_dtmf("1", *times)
+
+
+def test_digits_need_a_far_end_that_takes_them(face: Face) -> None:
+    with pytest.raises(DtmfUnavailable):
+        face.stream.send_dtmf("1")
+    face.stream.connect(RemoteMedia("198.51.100.1", 4000, "PCMU", 0))
+    with pytest.raises(DtmfUnavailable):
+        face.stream.send_dtmf("1")
+
+
+def test_sent_digits_are_told_by_what_was_asked(face: Face) -> None:
+    face.stream.connect(REMOTE)
+    face.stream.send_dtmf("12w#", 100, 50)
+    name, token, *rest = face.native.calls[-1]
+    assert (name, rest) == ("send_dtmf", ["12w#", 100, 50])
+    assert face.stream.decode(3, token, 0) == DtmfSent("12w#")
+    assert face.stream.decode(3, token, 0) is None
+
+
+def test_event_records_become_events(face: Face) -> None:
+    assert face.stream.decode(1, 0, 0) == FirstPacket()
+    assert face.stream.decode(2, ord("#"), 120) == DtmfReceived("#", 120)
+    assert face.stream.decode(4, 1, 33) == PlaybackFinished(33, interrupted=True)
+    assert face.stream.decode(6, 0, 0) == PlayoutDrained()
+    assert face.stream.decode(7, 0, 60250) == MediaTimeout(60.25)
+    assert face.stream.decode(99, 0, 0) is None
+
+
+def test_a_recording_that_cannot_start_is_forgotten(face: Face) -> None:
+    face.native.recording_error = 2
+    with pytest.raises(RecordingFailed) as raised:
+        face.stream.start_recording("/nowhere/x.wav")
+    assert raised.value.path == "/nowhere/x.wav"
+    assert face.engine.recordings == {}
+
+
+def test_marks_are_told_by_name(face: Face) -> None:
+    tap = face.tap()
+    tap.mark("greeting")
+    tap.mark("greeting")
+    first, second = (call[1] for call in face.native.tap.calls)
+    assert face.stream.decode(5, 0, first) == MarkReached("greeting", cleared=False)
+    assert face.stream.decode(5, 1, second) == MarkReached("greeting", cleared=True)
+    assert face.stream.decode(5, 1, second) is None
+
+
+def test_too_many_marks_are_told_as_cleared(face: Face) -> None:
+    tap = face.tap()
+    for number in range(1001):
+        tap.mark(str(number))
+    assert len(face.native.tap.calls) == 1000
+    assert face.engine.told == [MarkReached("1000", cleared=True)]
+
+
+def test_overflow_is_told_once_until_there_is_room_again(face: Face) -> None:
+    tap = face.tap()
+    face.native.tap.room_bytes = 320
+    tap.write(bytes(640))
+    tap.write(bytes(640))
+    assert face.engine.told == [PlayoutOverflow(20)]
+    assert tap.dropped_ms == 60
+    # Room for one frame is not yet the end of the overflow.
+    face.native.tap.room_bytes, face.native.tap.waiting_ms = 320, 119_980
+    tap.write(bytes(320))
+    tap.write(bytes(320))
+    assert len(face.engine.told) == 1
+    face.native.tap.room_bytes, face.native.tap.waiting_ms = 320, 5_000
+    tap.write(bytes(320))
+    tap.write(bytes(320))
+    assert len(face.engine.told) == 2
+
+
+def test_a_closed_tap_takes_everything_without_harm(face: Face) -> None:
+    tap = face.tap()
+    tap.close()
+    tap.close()
+    tap.write(bytes(320))
+    tap.mark("late")
+    tap.clear()
+    assert face.native.tap.calls == [("close",)]
+
+
+def test_opening_a_tap_closes_the_one_before(face: Face) -> None:
+    face.tap()
+    before = face.native.tap
+    face.native.tap = NotedTap()
+    face.tap()
+    assert before.calls == [("close",)]
+
+
+def test_an_engine_that_is_not_running_says_so() -> None:
+    engine = MediaEngine()
+    with pytest.raises(EngineClosed):
+        engine.open_stream(lambda event: None)
+    assert engine.stats().streams == 0

@@ -1,0 +1,193 @@
+"""Machines fed anything in any order: no exception, no way back, one end."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sip import Ended, Failed, Request, make_response, serialise
+from sip.aio import UserAgentSettings
+from sip.events import Cancelled, SessionEvent
+from sip.message import Response
+from sip.timers import Timers
+from sip.transactions import invite_client, invite_server, non_invite_client, non_invite_server
+from sip.transactions.invite_client import InviteClientTransaction
+from sip.transactions.invite_server import InviteServerTransaction
+from sip.transactions.non_invite_client import NonInviteClientTransaction
+from sip.transactions.non_invite_server import NonInviteServerTransaction
+from tests.support.sip_agents import OTHER_SDP, SDP, RawPeer, Side
+from tests.support.sip_stage import RAW, Stage, make_stage
+from tests.unit.sip.test_transactions import make_request
+
+TERMINAL = (Ended, Failed, Cancelled)
+STATUSES = st.sampled_from([100, 180, 183, 200, 202, 302, 401, 408, 481, 486, 487, 491, 500, 503, 603])
+
+
+@pytest.mark.parametrize("reliable", [False, True])
+@pytest.mark.parametrize(
+    ("make", "module", "method"),
+    [
+        (lambda r, v: InviteClientTransaction(r, Timers(), reliable=v), invite_client, "INVITE"),
+        (lambda r, v: InviteServerTransaction(r, Timers(), reliable=v), invite_server, "INVITE"),
+        (lambda r, v: NonInviteClientTransaction(r, Timers(), reliable=v), non_invite_client, "BYE"),
+        (lambda r, v: NonInviteServerTransaction(Timers(), reliable=v), non_invite_server, "BYE"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+@given(data=st.data())
+@settings(max_examples=60)
+def test_a_transaction(
+    data: st.DataObject, make: Callable[[Request, bool], Any], module: Any, method: str, reliable: bool
+) -> None:
+    request = make_request(method)
+    machine = make(request, reliable)
+    machine.start()
+    for _ in range(data.draw(st.integers(0, 20))):
+        before = machine.state
+        if data.draw(st.booleans()):
+            give = (
+                machine.receive
+                if hasattr(machine, "request") and "Client" in type(machine).__name__
+                else None
+            )
+            response = make_response(request, data.draw(STATUSES), to_tag="2")
+            if give is not None:
+                give(response)
+            else:
+                machine.respond(response)
+        elif data.draw(st.booleans()) and "Server" in type(machine).__name__:
+            machine.receive(data.draw(st.sampled_from([request, make_request("ACK")])))
+        else:
+            timers = [event for event in module.Event if event.name.startswith("T")]
+            machine.handle(data.draw(st.sampled_from(timers)))
+        assert machine.state >= before
+
+
+def command(side: Side, name: str) -> None:
+    """Give a session one command, if it has it."""
+    session = side.session
+    commands: dict[str, Callable[[], None]] = {
+        "hangup": session.hangup,
+        "reinvite": lambda: session.reinvite(OTHER_SDP),
+        "accept": lambda: session.accept_offer(SDP),
+        "refuse": session.reject_offer,
+        "info": lambda: session.info("text/plain", b"x"),
+    }
+    if hasattr(session, "answer"):
+        commands |= {
+            "progress": session.progress,
+            "answer": lambda: session.answer(SDP),
+            "reject": lambda: session.reject(486),
+        }
+    commands.get(name, lambda: None)()
+
+
+COMMANDS = st.sampled_from(["hangup", "reinvite", "accept", "refuse", "info", "progress", "answer", "reject"])
+METHODS = st.sampled_from(["INVITE", "ACK", "BYE", "CANCEL", "UPDATE", "INFO", "OPTIONS", "REFER"])
+COIN = st.booleans()
+WAITS = st.sampled_from([0.0, 0.0, 0.01, 0.6, 5.0, 33.0])
+
+
+def check_events(events: list[SessionEvent]) -> None:
+    ends = [event for event in events if isinstance(event, TERMINAL)]
+    assert len(ends) == 1, events
+    assert events[-1] is ends[0], events
+
+
+def say_anything_to_the_caller(data: st.DataObject, raw: RawPeer, tag: str) -> None:
+    """One random message from a called peer: a response to what it was sent, or a request of its own."""
+    requests = [message for message in raw.received if isinstance(message, Request)]
+    request: Request = data.draw(st.sampled_from(requests))
+    if data.draw(COIN):
+        raw.respond(request, data.draw(STATUSES), tag=tag, body=data.draw(st.sampled_from([b"", SDP])))
+        return
+    method = data.draw(METHODS)
+    own = raw.request(
+        method,
+        branch=str(data.draw(st.integers(0, 5))),
+        From=f"<sip:bob@example.net>;tag={tag}",
+        To=request.headers.get("From") or "",
+        Call_ID=request.call_id,
+        CSeq=f"{data.draw(st.integers(0, 9))} {method}",
+        body=data.draw(st.sampled_from([b"", SDP])),
+    )
+    raw.send(own)
+
+
+@given(data=st.data())
+@settings(max_examples=150)
+async def test_a_caller_and_an_erratic_peer(data: st.DataObject) -> None:
+    stage = await make_stage()
+    raw = stage.raw(stage.alice)
+    side = stage.alice.call(RAW, body=data.draw(st.sampled_from([SDP, b""])))
+    stage.advance(0.01)
+    for _ in range(data.draw(st.integers(0, 12))):
+        if data.draw(st.booleans()):
+            command(side, data.draw(COMMANDS))
+        else:
+            say_anything_to_the_caller(data, raw, data.draw(st.sampled_from(["one", "two"])))
+        stage.advance(data.draw(WAITS))
+    side.session.hangup()
+    stage.advance(400)
+    check_events(side.events)
+    stage.finish()
+
+
+@given(data=st.data())
+@settings(max_examples=150)
+async def test_a_called_side_and_an_erratic_peer(data: st.DataObject) -> None:
+    stage = await make_stage(UserAgentSettings(max_ringing_s=60))
+    stage.bob.answer = lambda session: None
+    raw = stage.raw()
+    raw.send(raw.request("INVITE", branch="0", CSeq="3 INVITE", body=data.draw(st.sampled_from([SDP, b""]))))
+    stage.advance(0.01)
+    bob = stage.bob.inbound[0]
+    for _ in range(data.draw(st.integers(0, 12))):
+        if data.draw(st.booleans()):
+            command(bob, data.draw(COMMANDS))
+        else:
+            erratic_caller(data, stage, raw)
+        stage.advance(data.draw(WAITS))
+    bob.session.hangup()
+    stage.advance(400)
+    check_events(bob.events)
+    for other in stage.bob.inbound[1:]:
+        check_events(other.events)
+    stage.finish()
+
+
+def erratic_caller(data: st.DataObject, stage: Stage, raw: RawPeer) -> None:
+    """One random message from a calling peer, within the dialog or not."""
+    asked = [message for message in raw.received if isinstance(message, Request)]
+    responds = bool(asked) and data.draw(COIN)
+    if responds:
+        raw.respond(data.draw(st.sampled_from(asked)), data.draw(STATUSES), tag="raw", body=SDP)
+        return
+    method = data.draw(METHODS)
+    tag = stage.bob.inbound[0].session.key[1]
+    raw.send(
+        raw.request(
+            method,
+            branch=str(data.draw(st.integers(0, 5))),
+            To=f"<sip:ua@example.net>;tag={tag}" if data.draw(st.booleans()) else "<sip:ua@example.net>",
+            CSeq=f"{data.draw(st.integers(0, 9))} {method}",
+            body=data.draw(st.sampled_from([b"", SDP])),
+        )
+    )
+
+
+@given(st.binary(max_size=300), st.integers(0, 400), st.integers(0, 400))
+@settings(max_examples=200)
+async def test_a_datagram_with_its_middle_replaced(noise: bytes, start: int, length: int) -> None:
+    """Nothing that arrives raises, and nothing but a well-formed INVITE makes a session."""
+    stage = await make_stage()
+    raw = stage.raw()
+    good = serialise(raw.request("INVITE", branch="a", body=SDP))
+    raw.send(good[:start] + noise + good[start + length :])
+    stage.advance()
+    for side in stage.bob.inbound:
+        side.session.hangup()
+    assert all(isinstance(message, Response | Request) for message in raw.received)
+    stage.finish()

@@ -7,7 +7,7 @@ where its owner changes it. However fast a call goes through its states, each tr
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, Final, Protocol
@@ -120,7 +120,7 @@ class CallStore:
             return None
         taken, self._held = self._held, _Held()
         self._taken = taken
-        rows = [calls.row_of(record) for record in taken.records.values()]
+        rows = _rows_of(taken.records.values())
         write = _write_each if self._careful else _write_all
         return partial(write, rows, taken.charges, self._events.rows(taken.events), utc_now())
 
@@ -146,6 +146,17 @@ class CallStore:
         self._careful = True
         self.give_back()
         self._writer.touch()
+
+
+def _rows_of(records: Iterable[CallRecord]) -> list[dict[str, Any]]:
+    rows = []
+    for record in records:
+        try:
+            rows.append(calls.row_of(record))
+        except Exception:
+            # A defect of this server's own; it must not keep the other calls from being written.
+            log.exception("the record of call %s has no storable state", record.call_sid)
+    return rows
 
 
 class _Held:
@@ -194,13 +205,10 @@ def _write_all(
     now: datetime,
     connection: Connection,
 ) -> dict[str, int]:
-    charged: dict[str, int] = {}
+    charged = {sid: wallet.settle(connection, sid, paise, now) for sid, paise in charges.items()}
     for row in rows:
-        call_sid = row["call_sid"]
-        if call_sid in charges:
-            row["price_paise"] = charged[call_sid] = wallet.settle(
-                connection, call_sid, charges[call_sid], now
-            )
+        if row["call_sid"] in charged:
+            row["price_paise"] = charged[row["call_sid"]]
     calls.update(connection, rows)
     deliveries.insert(connection, events)
     return charged
@@ -214,16 +222,21 @@ def _write_each(
     connection: Connection,
 ) -> dict[str, int]:
     charged: dict[str, int] = {}
-    parts: list[tuple[list[dict[str, Any]], Sequence[Row]]] = [([row], ()) for row in rows]
-    parts += [([], [event]) for event in events]
-    for some_rows, some_events in parts:
+    parts: list[tuple[list[dict[str, Any]], Mapping[str, int], Sequence[Row]]] = [
+        *(([], {call_sid: charge_paise}, ()) for call_sid, charge_paise in charges.items()),
+        *(([row], {}, ()) for row in rows),
+        *(([], {}, [event]) for event in events),
+    ]
+    for some_rows, some_charges, some_events in parts:
+        for row in some_rows:
+            row["price_paise"] = charged.get(row["call_sid"], row["price_paise"])
         try:
             with connection.begin_nested():
-                charged |= _write_all(some_rows, charges, some_events, now, connection)
+                charged |= _write_all(some_rows, some_charges, some_events, now, connection)
         except Exception as error:
             if is_transient(error):
                 raise
-            log.error("a row is lost: %r", some_rows or some_events, exc_info=error)
+            log.error("a row is lost: %r", some_rows or some_charges or some_events, exc_info=error)
     return charged
 
 

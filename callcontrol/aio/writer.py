@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar
@@ -243,9 +243,11 @@ class Writer:
             return batch, sources
         self._sources_due = False
         for source in self._sources:
-            operation = source.take()
-            if operation is not None:
-                sources.append((source, operation))
+            # A source that breaks must not take the writer, and with it every call, down.
+            with _logged("a source could not say what it holds"):
+                operation = source.take()
+                if operation is not None:
+                    sources.append((source, operation))
         return batch, sources
 
     async def _write(self, batch: list[_Request], sources: list[tuple[Source, Operation[Any]]]) -> None:
@@ -258,7 +260,8 @@ class Writer:
             self._failed(error)
             self._queue.extendleft(reversed(batch))
             for source, _ in sources:
-                source.give_back()
+                with _logged("a source could not take back what was not written"):
+                    source.give_back()
             self._sources_due = self._sources_due or bool(sources)
             return
         self._recovered()
@@ -267,10 +270,11 @@ class Writer:
         for request, outcome in zip(batch, outcomes, strict=False):
             self._settle(request, outcome)
         for (source, _), outcome in zip(sources, outcomes[len(batch) :], strict=True):
-            if isinstance(outcome, _Failed):
-                source.refused(outcome.error)
-            else:
-                source.written(outcome)
+            with _logged("a source could not take in how its writing went"):
+                if isinstance(outcome, _Failed):
+                    source.refused(outcome.error)
+                else:
+                    source.written(outcome)
         self._writing_sources = False
 
     async def _transact(self, operations: Sequence[Operation[Any]]) -> list[Any]:
@@ -363,6 +367,14 @@ class Writer:
         if self._lazy is not None:
             self._lazy.cancel()
             self._lazy = None
+
+
+@contextlib.contextmanager
+def _logged(what: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception:
+        log.exception(what)
 
 
 def _together(operations: Sequence[Operation[Any]], connection: Connection) -> list[Any]:

@@ -16,6 +16,8 @@ from pathlib import Path
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 
+from callcontrol.aio.database import Database
+
 _START_S = 60.0
 
 
@@ -39,18 +41,35 @@ def _unprivileged() -> dict[str, int]:
 
 
 class PostgresServer:
-    """A running server; every ``new_url`` is a new, empty database on it."""
+    """A running server, on which every test has a database of its own."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._template: str | None = None
 
-    async def new_url(self) -> str:
+    async def empty_url(self) -> str:
+        """The URL of a new, empty database."""
+        return self._url(await self._create("template1"))
+
+    async def url(self) -> str:
+        """The URL of a new database with the schema, a copy of one that was migrated once."""
+        if self._template is None:
+            template = await self._create("template1")
+            database = await Database.open(self._url(template))
+            await database.close()
+            self._template = template
+        return self._url(await self._create(self._template))
+
+    async def _create(self, template: str) -> str:
         name = f"t{uuid.uuid4().hex}"
         connection = await asyncpg.connect(user="trunkline", database="postgres", host=str(self.folder))
         try:
-            await connection.execute(f"CREATE DATABASE {name}")
+            await connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         finally:
             await connection.close()
+        return name
+
+    def _url(self, name: str) -> str:
         return f"postgresql+asyncpg://trunkline@/{name}?host={self.folder}"
 
 

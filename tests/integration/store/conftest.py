@@ -23,7 +23,15 @@ async def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite+aiosqlite:///{tmp_path / 'data' / 'trunkline.db'}"
     server: PostgresServer = request.getfixturevalue("postgres")
-    return await server.new_url()
+    return await server.url()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+async def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite+aiosqlite:///{tmp_path / 'data' / 'trunkline.db'}"
+    server: PostgresServer = request.getfixturevalue("postgres")
+    return await server.empty_url()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 
@@ -194,6 +195,31 @@ async def test_a_record_is_never_written_older_than_it_was_handed_over(
     assert await other.calls.unfinished() == []
     assert await other.wallet.balance(account.account_sid) == 100_000 - 40 * 60
     await other.close()
+
+
+async def test_one_record_that_cannot_be_stored_spoils_no_other(
+    storage: Storage, account: Account, caplog: pytest.LogCaptureFixture
+) -> None:
+    calls = [make_call(account) for _ in range(4)]
+    for call in calls:
+        await storage.calls.insert(call, reserve_paise=300)
+        call.status, call.ended_at = CallStatus.COMPLETED, utc_now()
+    calls[1].hangup_cause_code = 2**70  # No database takes it.
+    calls[2].answered_at = datetime(2026, 8, 1)  # Not aware.
+    for call in calls:
+        storage.calls.finish(call, charge_paise=60, events=[make_event(call, "call.completed")])
+    for _ in range(3):
+        await storage.calls.flush()
+    assert await storage.wallet.balance(account.account_sid) == 100_000 - 4 * 60
+    assert await storage.wallet.open_reserves() == []
+    page = await storage.calls.list(account.account_sid, CallFilter(status=CallStatus.COMPLETED), 1, 20)
+    assert {item.call_sid for item in page.items} == {calls[0].call_sid, calls[3].call_sid}
+    assert {item.price_paise for item in page.items} == {60}
+    stored = [
+        await storage.database.read(partial(deliveries.of_call, call_sid=call.call_sid)) for call in calls
+    ]
+    assert [len(item) for item in stored] == [1, 1, 1, 1]
+    assert "a row is lost" in caplog.text
 
 
 async def test_another_accounts_call_is_forbidden(storage: Storage, account: Account) -> None:

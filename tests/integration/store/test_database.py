@@ -41,8 +41,8 @@ def test_the_newest_migration_is_the_head() -> None:
     assert scripts.get_heads() == [schema.HEAD]
 
 
-async def test_migrations_go_up_and_down_and_agree_with_the_tables(url: str) -> None:
-    database = await Database.open(url, migrate=False)
+async def test_migrations_go_up_and_down_and_agree_with_the_tables(empty_url: str) -> None:
+    database = await Database.open(empty_url, migrate=False)
     assert await database.read(schema.current) is None
     for _ in range(2):
         await database.migrate()
@@ -54,8 +54,8 @@ async def test_migrations_go_up_and_down_and_agree_with_the_tables(url: str) -> 
     await database.close()
 
 
-async def test_many_processes_may_migrate_at_once(url: str) -> None:
-    databases = await asyncio.gather(*(Database.open(url) for _ in range(4)))
+async def test_many_processes_may_migrate_at_once(empty_url: str) -> None:
+    databases = await asyncio.gather(*(Database.open(empty_url) for _ in range(4)))
     assert {await database.read(schema.current) for database in databases} == {schema.HEAD}
     for database in databases:
         await database.close()

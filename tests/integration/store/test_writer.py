@@ -230,6 +230,22 @@ async def test_a_broken_source_spoils_no_request(writer: Writer, database: Faili
     assert await database.read(lambda connection: connection.scalar(revision)) == 0
 
 
+async def test_a_source_that_raises_does_not_end_the_writer(writer: Writer) -> None:
+    class Broken(Counter):
+        def take(self) -> Operation[int] | None:
+            raise ZeroDivisionError
+
+        def written(self, result: int) -> None:
+            raise ZeroDivisionError
+
+    broken, sound = Broken(writer), Counter(writer)
+    broken.set(1)
+    sound.set(2)
+    await writer.flush()
+    assert sound.stored == [2]
+    assert await writer.commit(add("a")) == "a"
+
+
 async def test_the_queue_is_bounded(database: FailingDatabase, writer: Writer) -> None:
     database.hold = asyncio.Event()
     tasks = [asyncio.create_task(writer.commit(add(f"n{number}"))) for number in range(80)]

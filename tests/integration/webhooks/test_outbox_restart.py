@@ -81,6 +81,16 @@ async def test_order_survives_a_restart(stage: Stage, receiver: Receiver) -> Non
     assert (await stage.row(second)).attempts == 0
 
 
+async def test_what_is_blocked_is_due_when_what_blocks_it_is(stage: Stage, receiver: Receiver) -> None:
+    receiver.answers["/hook"] = statuses(500)
+    await stage.start(SLOW)
+    first = await stage.attempted(await stage.post(receiver.url("/hook")))
+    second, third = [await stage.post(receiver.url("/hook")) for _ in range(2)]
+    await stage.ended(await stage.post(receiver.url("/other"), "call-2"))
+    rows = await stage.rows()
+    assert rows[second].next_attempt_at == rows[third].next_attempt_at == first.next_attempt_at
+
+
 async def test_a_late_outcome_does_not_undo_a_delivery(stage: Stage, receiver: Receiver) -> None:
     await stage.start()
     event = stage.event(receiver.url("/hook"))

@@ -241,9 +241,7 @@ async def test_an_agent_that_closes_at_once_is_not(world: World) -> None:
         a = world.phone.call(OWN_NUMBER, world.port)
         begun = asyncio.get_running_loop().time()
         await a.wait(Ended)
-        assert asyncio.get_running_loop().time() - begun < 9.0, (
-            "nothing was waited for"
-        )
+        assert asyncio.get_running_loop().time() - begun < 9.0, "nothing was waited for"
         assert (await world.ended()).hangup_source == "stream"
 
 

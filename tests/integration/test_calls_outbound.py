@@ -370,8 +370,15 @@ async def test_requests_that_are_refused_leave_nothing(world: World) -> None:
     with pytest.raises(ValidationFailed) as refusal:
         await world.place(stream_url="http://bot.example/")
     assert [error.field for error in refusal.value.errors] == ["stream_url"]
-    with pytest.raises(Forbidden):
+    with pytest.raises(ValidationFailed):
         await world.place(stream_url="ws://forbidden.example/")
+    with pytest.raises(NumberNotOwned):
+        await world.place(dial(caller_id="+918047491877"))
+    with pytest.raises(ValidationFailed) as refusal:
+        await world.place(
+            pause(), {"verb": "dial", "target": [{"type": "sip", "sip_uri": "sip:x@elsewhere.example"}]}
+        )
+    assert [error.field for error in refusal.value.errors] == ["verbs[1].target[0].sip_uri"]
     with pytest.raises(NotFound):
         await world.place(pause(), carrier_sid="none")
     with pytest.raises(ValidationFailed):

@@ -134,7 +134,7 @@ def take_due(
             .where(deliveries.c.position.in_([row.position for row in due]))
             .values(node=node, leased_until=to_micros(leased_until))
         )
-    return [_delivery(row) for row in due]
+    return [to_delivery(row) for row in due]
 
 
 def of_call(connection: Connection, call_sid: str) -> list[Delivery]:
@@ -142,7 +142,7 @@ def of_call(connection: Connection, call_sid: str) -> list[Delivery]:
     rows = connection.execute(
         sa.select(deliveries).where(deliveries.c.call_sid == call_sid).order_by(deliveries.c.position)
     )
-    return [_delivery(row) for row in rows]
+    return [to_delivery(row) for row in rows]
 
 
 def counts(connection: Connection) -> dict[str, int]:
@@ -151,7 +151,8 @@ def counts(connection: Connection) -> dict[str, int]:
     return {row[0]: row[1] for row in rows}
 
 
-def _delivery(row: Row[Any]) -> Delivery:
+def to_delivery(row: Row[Any]) -> Delivery:
+    """The delivery that a row holds."""
     return Delivery(
         event=WebhookEvent(
             event_id=row.event_id,

@@ -1,0 +1,251 @@
+"""Receivers of webhooks on loopback, and an outbox over a database of its own."""
+
+import asyncio
+import itertools
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import sqlalchemy as sa
+from aiohttp import web
+
+from callcontrol.aio.database import Database
+from callcontrol.aio.destinations import DestinationGuard
+from callcontrol.aio.outbox import Outbox, OutboxSettings
+from callcontrol.aio.tokens import utc_now
+from callcontrol.aio.writer import Writer, WriterSettings
+from callcontrol.interfaces import Destinations
+from callcontrol.models import Account, Delivery, WebhookEvent
+from callcontrol.store import tables
+from callcontrol.store.repositories import accounts, deliveries
+
+ACCOUNT_SID = "acc-1"
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+PATIENCE_S = 30.0 * float(os.environ.get("TRUNKLINE_TEST_PATIENCE", "1"))
+
+FAST = OutboxSettings(
+    poll_s=0.02,
+    gather_s=0.0,
+    timeout_s=PATIENCE_S,
+    # The last gap is longer than any test: what comes that far is not tried again.
+    offsets_s=(0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07),
+    probe_s=0.02,
+)
+
+Answer = Callable[["Received"], Awaitable[web.StreamResponse] | web.StreamResponse]
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait until something holds, however slow the machine is."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            if condition():
+                return
+            await asyncio.sleep(0.005)
+
+
+@dataclass(slots=True)
+class Received:
+    """A request as the receiver saw it."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    body: bytes
+    request: web.Request
+
+    @property
+    def delivery_id(self) -> str:
+        return self.headers["X-Service-Delivery"]
+
+
+@dataclass
+class Receiver:
+    """An HTTP server whose answers are scripted by path; it answers 204 where nothing is."""
+
+    answers: dict[str, Answer] = field(default_factory=dict)
+    requests: list[Received] = field(default_factory=list)
+    connections: int = 0
+    port: int = 0
+    _runner: web.AppRunner | None = None
+
+    async def start(self, port: int = 0) -> None:
+        app = web.Application()
+        app.router.add_route("*", "/{tail:.*}", self._handle)
+        self._runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=0.1)
+        await self._runner.setup()
+        assert self._runner.server is not None
+        serve = self._runner.server
+
+        def accept() -> asyncio.BaseProtocol:
+            self.connections += 1
+            return serve()
+
+        self._server = await asyncio.get_running_loop().create_server(accept, "127.0.0.1", port)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def close(self) -> None:
+        if self._runner is not None:
+            self._server.close()
+            await self._runner.cleanup()
+            self._runner = None
+
+    def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
+        return f"http://{host}:{self.port}{path}"
+
+    def ids(self, path: str | None = None) -> list[str]:
+        return [got.delivery_id for got in self.requests if path is None or got.path == path]
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        got = Received(
+            request.method,
+            request.path,
+            dict(request.query),
+            dict(request.headers),
+            await request.read(),
+            request,
+        )
+        self.requests.append(got)
+        answer = self.answers.get(got.path)
+        if answer is None:
+            return web.Response(status=204)
+        found = answer(got)
+        return found if isinstance(found, web.StreamResponse) else await found
+
+
+def statuses(*codes: int, headers: dict[str, str] | None = None) -> Answer:
+    """Answer with one status after the other, the last one for ever."""
+    left = itertools.chain(codes[:-1], itertools.repeat(codes[-1]))
+    return lambda _: web.Response(status=next(left), headers=headers)
+
+
+class Gate:
+    """Answers nobody until it is opened; counts who waits."""
+
+    def __init__(self) -> None:
+        self.waiting = 0
+        self._open = asyncio.Event()
+
+    def open(self) -> None:
+        self._open.set()
+
+    async def __call__(self, _: Received) -> web.StreamResponse:
+        self.waiting += 1
+        try:
+            await self._open.wait()
+        finally:
+            self.waiting -= 1
+        return web.Response(status=200)
+
+
+@dataclass
+class Stage:
+    """A database, a writer and an outbox that can be restarted."""
+
+    folder: Path
+    secrets: list[str] = field(default_factory=lambda: [SECRET])
+    _numbers: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
+
+    database: Database = field(init=False)
+    writer: Writer = field(init=False)
+    outbox: Outbox = field(init=False)
+
+    async def start(
+        self,
+        settings: OutboxSettings = FAST,
+        *,
+        destinations: Destinations | None = None,
+        deliver: bool = True,
+    ) -> Outbox:
+        self.database = await Database.open(f"sqlite:///{self.folder}/outbox.db")
+        self.writer = Writer(self.database, WriterSettings(lazy_s=0.005))
+        await self.writer.start()
+        await self.writer.commit(_ensure_account)
+        self.outbox = Outbox(
+            self.writer, destinations or DestinationGuard(True), lambda _: self.secrets, settings
+        )
+        if deliver:
+            await self.outbox.start()
+        return self.outbox
+
+    async def close(self) -> None:
+        await self.outbox.close()
+        await self.writer.close()
+        await self.database.close()
+
+    def event(
+        self,
+        url: str,
+        call_sid: str | None = "call-1",
+        *,
+        body: bytes = b'{"event":"call.ringing"}',
+        method: Literal["POST", "GET"] = "POST",
+    ) -> WebhookEvent:
+        return WebhookEvent(
+            event_id=f"event-{next(self._numbers)}",
+            account_sid=ACCOUNT_SID,
+            event="call.ringing",
+            url=url,
+            body=body,
+            created_at=utc_now(),
+            call_sid=call_sid,
+            method=method,
+        )
+
+    async def publish(self, *events: WebhookEvent) -> list[str]:
+        """Make events durable as the stores do; their ids."""
+        await self.writer.commit(partial(_insert, self.outbox.rows(events)))
+        self.outbox.committed(events)
+        return [event.delivery_id for event in events]
+
+    async def post(self, url: str, call_sid: str | None = "call-1") -> str:
+        """Publish one event."""
+        return (await self.publish(self.event(url, call_sid)))[0]
+
+    async def rows(self) -> dict[str, Delivery]:
+        """The deliveries in the database, by id, with all that was noted so far."""
+        await self.writer.flush()
+        return {row.event.delivery_id: row for row in await self.database.read(_every)}
+
+    async def row(self, delivery_id: str) -> Delivery:
+        return (await self.rows())[delivery_id]
+
+    async def ended(self, *delivery_ids: str) -> list[Delivery]:
+        """The deliveries, once none of them is pending."""
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                found = await self.rows()
+                rows = [found[delivery_id] for delivery_id in delivery_ids]
+                if all(row.status != "pending" for row in rows):
+                    return rows
+                await asyncio.sleep(0.01)
+
+    async def lease(self, node: str, lease_s: float) -> Sequence[Delivery]:
+        """Take what is due as another process would, and never come back to it."""
+        now = utc_now()
+        until_then = now.fromtimestamp(now.timestamp() + lease_s, tz=now.tzinfo)
+        return await self.writer.commit(
+            lambda connection: deliveries.take_due(connection, node, now, until_then, 1000)
+        )
+
+
+def fast(**changes: Any) -> OutboxSettings:
+    """The settings of these tests, but for some."""
+    return replace(FAST, **changes)
+
+
+def _ensure_account(connection: Any) -> None:
+    if accounts.get(connection, ACCOUNT_SID) is None:
+        accounts.insert(connection, Account(ACCOUNT_SID, "Acme", utc_now(), utc_now()), 1)
+
+
+def _insert(rows: list[dict[str, Any]], connection: Any) -> None:
+    deliveries.insert(connection, rows)
+
+
+def _every(connection: Any) -> list[Delivery]:
+    return [deliveries.to_delivery(row) for row in connection.execute(sa.select(tables.deliveries))]

@@ -193,7 +193,8 @@ class _Demo:
         call = await self.place(to=ECHO_NUMBER, stream_url=self.agent.url, record=True)
         session = await self.within("the agent's stream began", self.agent.session())
         await self.within("the agent's greeting was played", session.greeted.wait())
-        await self.heard(session, len(self.agent.greeting) + 2 * 8000)
+        whole_echo = session.hears(len(self.agent.greeting) + 2 * 8000)
+        await self.within("the agent heard the whole echo", whole_echo)
         await session.hang_up()
         call = await self.ended(call["call_sid"])
         await self.within("the agent's stream was closed", session.closed.wait())
@@ -272,14 +273,6 @@ class _Demo:
             return await asyncio.wait_for(awaitable, STEP_TIMEOUT_S)
         except TimeoutError:
             raise DemoFailed(what) from None
-
-    async def heard(self, session: AgentSession, size_bytes: int) -> None:
-        """Wait until the agent has heard that much; a stream that stands still is judged by what came."""
-        deadline = time.monotonic() + STEP_TIMEOUT_S
-        while len(session.heard) < size_bytes and not session.closed.is_set():
-            if time.monotonic() > deadline:
-                return
-            await asyncio.sleep(0.05)
 
     async def carrier_call(self, number: str, *, over: bool = True) -> SandboxCall:
         """The sandbox's side of the latest call to a number."""

@@ -21,6 +21,5 @@ WORKDIR /var/lib/trunkline
 VOLUME /var/lib/trunkline
 EXPOSE 8080/tcp 5060/udp 5060/tcp 20000-29999/udp
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
-    CMD ["python3", "-c", "import os, urllib.request as u; a = os.environ.get('TRUNKLINE_HTTP_LISTEN', '127.0.0.1:8080').rpartition(':'); u.urlopen(f'http://{a[0] if a[0] not in (\"0.0.0.0\", \"[::]\") else \"127.0.0.1\"}:{a[2]}/health', timeout=2)"]
+HEALTHCHECK --interval=10s --timeout=5s --start-period=10s CMD ["trunkline", "health"]
 CMD ["trunkline", "serve"]

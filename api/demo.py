@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import logging
 import re
 import shutil
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,8 +49,6 @@ STEP_TIMEOUT_S = 30.0
 RUNS_KEPT = 5
 ENDED = frozenset({"completed", "busy", "no-answer", "failed", "canceled"})
 
-_log = logging.getLogger(__name__)
-
 
 class DemoFailed(Exception):
     """Something the demo depends on did not happen, so that the rest cannot be tried."""
@@ -78,11 +78,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """Run the demo; 0 when everything happened, 1 when something did not."""
-    directory = _fresh_directory(arguments.directory or settings.data_dir / "demo")
-    _log_to(directory / "server.log")
+    directory = fresh_directory(arguments.directory or settings.data_dir / "demo")
     verdicts = Verdicts()
     try:
-        run_loop(_demonstrate(_demo_settings(settings, directory), directory, verdicts))
+        with _logged_to(directory / "server.log"):
+            run_loop(_demonstrate(_demo_settings(settings, directory), directory, verdicts))
     except (DemoFailed, StartFailed, OSError, ValueError, aiohttp.ClientError) as error:
         verdicts.failed.append(str(error) or type(error).__name__)
     if verdicts.failed:
@@ -113,7 +113,7 @@ def _demo_settings(settings: Settings, directory: Path) -> Settings:
     )
 
 
-def _fresh_directory(parent: Path) -> Path:
+def fresh_directory(parent: Path) -> Path:
     """A new directory for this run; those of all but the latest runs are removed."""
     parent.mkdir(parents=True, exist_ok=True)
     directory = parent / f"{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
@@ -124,14 +124,21 @@ def _fresh_directory(parent: Path) -> Path:
     return directory.resolve()
 
 
-def _log_to(path: Path) -> None:
+@contextlib.contextmanager
+def _logged_to(path: Path) -> Iterator[None]:
     """Keep the server's log out of what is shown."""
     root = logging.getLogger()
-    for handler in root.handlers[:]:
-        root.removeHandler(handler)
+    before, level = root.handlers[:], root.level
     handler = logging.FileHandler(path)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
-    root.addHandler(handler)
+    root.handlers[:] = [handler]
+    root.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        root.handlers[:] = before
+        root.setLevel(level)
+        handler.close()
 
 
 async def _demonstrate(settings: Settings, directory: Path, verdicts: Verdicts) -> None:
@@ -186,7 +193,8 @@ class _Demo:
         call = await self.place(to=ECHO_NUMBER, stream_url=self.agent.url, record=True)
         session = await self.within("the agent's stream began", self.agent.session())
         await self.within("the agent's greeting was played", session.greeted.wait())
-        await self.heard(session, len(self.agent.greeting) + 2 * 8000)
+        whole_echo = session.hears(len(self.agent.greeting) + 2 * 8000)
+        await self.within("the agent heard the whole echo", whole_echo)
         await session.hang_up()
         call = await self.ended(call["call_sid"])
         await self.within("the agent's stream was closed", session.closed.wait())
@@ -265,14 +273,6 @@ class _Demo:
             return await asyncio.wait_for(awaitable, STEP_TIMEOUT_S)
         except TimeoutError:
             raise DemoFailed(what) from None
-
-    async def heard(self, session: AgentSession, size_bytes: int) -> None:
-        """Wait until the agent has heard that much; a stream that stands still is judged by what came."""
-        deadline = time.monotonic() + STEP_TIMEOUT_S
-        while len(session.heard) < size_bytes and not session.closed.is_set():
-            if time.monotonic() > deadline:
-                return
-            await asyncio.sleep(0.05)
 
     async def carrier_call(self, number: str, *, over: bool = True) -> SandboxCall:
         """The sandbox's side of the latest call to a number."""

@@ -7,7 +7,7 @@ caller.
 """
 
 from collections.abc import Callable, Iterator
-from enum import Enum, IntEnum
+from enum import IntEnum, auto
 from typing import Final
 
 from callcontrol.effects import Effect, FindRoute, LinkMedia, PlayRingback, SendDigits, StopAudio
@@ -39,19 +39,19 @@ class BridgeState(IntEnum):
     OVER = 4
 
 
-class BridgeInput(Enum):
+class BridgeInput(IntEnum):
     """What a bridge is told."""
 
-    BEGIN = "begin"
-    ROUTED = "routed"
-    UNROUTABLE = "unroutable"
-    PROGRESS = "progress"
-    ANSWERED = "answered"
-    LOST = "lost"
+    BEGIN = auto()
+    ROUTED = auto()
+    UNROUTABLE = auto()
+    PROGRESS = auto()
+    ANSWERED = auto()
+    LOST = auto()
     """The second party cannot be reached."""
-    GONE = "gone"
+    GONE = auto()
     """The second party hung up."""
-    STOP = "stop"
+    STOP = auto()
     """Command: the call ends."""
 
 

@@ -8,12 +8,12 @@ streams are machines of their own (``leg``, ``hunt``, ``bridge``, ``streams``).
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from enum import Enum, IntEnum
+from enum import IntEnum, auto
 from typing import Any, Final
 
 from callcontrol.bridge import Bridge
 from callcontrol.clock import WallClock
-from callcontrol.effects import Arm, Disarm, Effect, ExtendReserve, Finish, Save, StartRecording
+from callcontrol.effects import Arm, Disarm, Effect, Finish, Save, StartRecording
 from callcontrol.events import (
     DigitReceived,
     Event,
@@ -49,18 +49,14 @@ from callcontrol.hangup import (
 from callcontrol.hunt import Ending, Hunt, HuntState
 from callcontrol.ids import A_LEG, LegId, stream_sid
 from callcontrol.leg import InboundLeg, Leg, LegFacts, LegInput, OutboundLeg
-from callcontrol.meter import Meter, Rates
+from callcontrol.meter import Rates
 from callcontrol.models import CallRecord, CallStatus, HangupSource
 from callcontrol.plan import Answer, Dial, Hangup, Party, Pause, Plan, Play, Reject, SendDtmf, Step, Stream
+from callcontrol.reserve import ReserveWatch
 from callcontrol.routing import Attempt
 from callcontrol.steps import AnswerStep, DigitsStep, PauseStep, PlayStep, RunningStep
 from callcontrol.streams import AgentStep
-
-EXTEND_LEAD_S: Final = 5.0
-"""How long before a reserve runs out the wallet is asked for more."""
-
-CUT_LEAD_S: Final = 0.5
-"""How long before an unpaid pulse would start a call is cut."""
+from sip import reason_phrase
 
 RECORDING_LIMIT_S: Final = 10.0
 """How long the end of a recording is waited for."""
@@ -76,13 +72,13 @@ class Stage(IntEnum):
     ENDED = 4
 
 
-class StageInput(Enum):
+class StageInput(IntEnum):
     """What moves the status of a call."""
 
-    START = "start"
-    RING = "ring"
-    ANSWER = "answer"
-    END = "end"
+    START = auto()
+    RING = auto()
+    ANSWER = auto()
+    END = auto()
 
 
 class CallMachine:
@@ -105,9 +101,7 @@ class CallMachine:
         self._rates = rates
         self._clock = clock
         self._now = clock.monotonic_s
-        self._meter = Meter(rates.pulse_s)
-        self._reserved_paise = reserved_paise
-        self._reserve_refused = False
+        self._money = ReserveWatch(rates, reserved_paise)
         self._answered_at: float | None = None
         self._steps = list(plan.steps)
         self._stream_count = 0
@@ -221,8 +215,7 @@ class CallMachine:
         yield from self._pass_on(event)
         leg = self.legs.get(event.leg)
         if event.leg != self._a_id and leg is not None and leg.up:
-            self._meter.start(leg.id, self._rates.outbound_paise, self._now)
-            yield from self._watch_money()
+            yield self._money.start(leg.id, self._rates.outbound_paise, self._now)
 
     def _offer_taken(self, event: OfferTaken) -> Iterator[Effect]:
         if event.leg == self._a_id and self._step is None:
@@ -257,7 +250,7 @@ class CallMachine:
     def _lost(self, leg_id: LegId) -> Iterator[Effect]:
         leg = self.legs.get(leg_id)
         if leg is not None:
-            self._meter.stop(leg_id, self._now)
+            self._money.stop(leg_id, self._now)
             yield from leg.handle(LegInput.LOST)
 
     def _leg_failed(self, event: LegFailed) -> Iterator[Effect]:
@@ -370,33 +363,18 @@ class CallMachine:
 
     # --- money ----------------------------------------------------------------------------------------------
 
-    def _watch_money(self) -> Iterator[Effect]:
-        """Have the timer run out shortly before the reserve does."""
-        at = self._meter.exhausted_at(self._reserved_paise, self._now)
-        if at is None:
-            yield Disarm(Timer.MONEY)
-        else:
-            lead_s = CUT_LEAD_S if self._reserve_refused else EXTEND_LEAD_S
-            yield Arm(Timer.MONEY, max(0.0, at - lead_s - self._now))
-
     def _money_due(self) -> Iterator[Effect]:
-        at = self._meter.exhausted_at(self._reserved_paise, self._now)
-        if at is None:
-            return
-        if self._reserve_refused:
-            yield from self._end(Ending(CallStatus.COMPLETED, BALANCE_EXHAUSTED, "system"))
+        effect = self._money.due(self._now)
+        if effect is not None:
+            yield effect
         else:
-            more_paise = self._rates.reserve_pulses * self._meter.rate_paise()
-            due_paise = max(self._reserved_paise, self._meter.charge_paise(self._now))
-            yield ExtendReserve(due_paise + more_paise)
+            yield from self._end(Ending(CallStatus.COMPLETED, BALANCE_EXHAUSTED, "system"))
 
     def _extended(self, event: ReserveExtended) -> Iterator[Effect]:
-        self._reserved_paise = max(self._reserved_paise, event.total_paise)
-        yield from self._watch_money()
+        yield self._money.extended(event.total_paise, self._now)
 
     def _not_extended(self, _: ReserveRefused) -> Iterator[Effect]:
-        self._reserve_refused = True
-        yield from self._watch_money()
+        yield self._money.refused(self._now)
 
     # --- the status -----------------------------------------------------------------------------------------
 
@@ -426,10 +404,9 @@ class CallMachine:
         record.sip_status, record.sip_reason = 200, "OK"
         inbound = record.direction == "inbound"
         rate_paise = self._rates.inbound_paise if inbound else self._rates.outbound_paise
-        self._meter.start(self._a_id, rate_paise, self._now)
         yield Save("call.answered")
         yield Arm(Timer.TIME_LIMIT, self.plan.time_limit_s)
-        yield from self._watch_money()
+        yield self._money.start(self._a_id, rate_paise, self._now)
         if self.plan.record:
             self._recording = True
             yield StartRecording(self._a_id, self.plan.recording_channels)
@@ -459,21 +436,15 @@ class CallMachine:
         record.ended_at = self._clock.at(self._now)
         record.hangup_cause, record.hangup_cause_code = ending.cause.name, ending.cause.code
         record.hangup_source = ending.source
-        if not answered:
-            record.sip_status, record.sip_reason = ending.sip_status, ending.sip_reason
+        if not answered and ending.sip_status is not None:
+            record.sip_status = ending.sip_status
+            record.sip_reason = ending.sip_reason or reason_phrase(ending.sip_status)
         record.duration_sec = int(self._now - self._answered_at + 0.5) if self._answered_at is not None else 0
-        pulses = self._meter.pulses(self._a_id, self._now)
+        pulses = self._money.meter.pulses(self._a_id, self._now)
         record.bill_duration_sec = round(pulses * self._rates.pulse_s)
-        yield Finish(self._meter.charge_paise(self._now))
+        yield Finish(self._money.meter.charge_paise(self._now))
         if self._recording:
             yield Arm(Timer.RECORDING, RECORDING_LIMIT_S)
-
-
-def initial_reserve_paise(plan: Plan, rates: Rates) -> int:
-    """What a call must have reserved before it begins: some pulses of every leg it may come to have."""
-    first_paise = rates.inbound_paise if plan.dial is None else rates.outbound_paise
-    second_paise = rates.outbound_paise if plan.dials else 0
-    return rates.reserve_pulses * (first_paise + second_paise)
 
 
 def _ending_of(step: Hangup | Reject) -> Ending:

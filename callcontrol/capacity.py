@@ -6,6 +6,7 @@ from callcontrol.errors import DomainError, RateLimited, ServiceUnavailable
 from callcontrol.models import Account, Carrier
 
 _IDLE_PACES: Final = 4096
+_NEVER_S: Final = 60.0  # when to ask again where nothing may begin
 
 
 class _Pace:
@@ -19,19 +20,21 @@ class _Pace:
 
     def ready_in_s(self, per_second: int, now: float) -> float:
         """Seconds until one more may begin; 0.0 when it may now."""
-        limit = float(max(per_second, 1))
+        if per_second <= 0:
+            return _NEVER_S
+        limit = float(per_second)
         if self._left is None:
             self._left, self._at = limit, now
         self._left = min(limit, self._left + (now - self._at) * per_second)
         self._at = now
         if self._left >= 1.0:
             return 0.0
-        return (1.0 - self._left) / per_second if per_second > 0 else 60.0
+        return (1.0 - self._left) / per_second
 
     def use(self) -> None:
         """Count one start."""
-        assert self._left is not None
-        self._left -= 1.0
+        if self._left is not None:
+            self._left -= 1.0
 
 
 class Capacity:

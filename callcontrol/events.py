@@ -7,7 +7,7 @@ They come from SIP sessions, RTP streams, the agent's socket, the API, timers an
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, IntEnum, auto
 from typing import Literal
 
 from callcontrol.hangup import NORMAL_CLEARING, HangupCause
@@ -16,15 +16,15 @@ from callcontrol.models import HangupSource
 from callcontrol.routing import Attempt
 
 
-class Timer(Enum):
+class Timer(IntEnum):
     """The timers of a call; each is armed at most once at any time."""
 
-    RING = "ring"
-    PAUSE = "pause"
-    DRAIN = "drain"
-    TIME_LIMIT = "time_limit"
-    MONEY = "money"
-    RECORDING = "recording"
+    RING = auto()
+    PAUSE = auto()
+    DRAIN = auto()
+    TIME_LIMIT = auto()
+    MONEY = auto()
+    RECORDING = auto()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ all comes back is given up by the SIP layer after 4 s, so that the next one has 
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum, IntEnum
+from enum import IntEnum, auto
 from typing import Final, Protocol
 
 from callcontrol.effects import Arm, Disarm, Effect, RestGateway
@@ -59,19 +59,19 @@ class HuntState(IntEnum):
     LOST = 3
 
 
-class HuntInput(Enum):
+class HuntInput(IntEnum):
     """What a hunt is told."""
 
-    BEGIN = "begin"
-    PROGRESS = "progress"
-    ANSWERED = "answered"
-    NEXT = "next"
+    BEGIN = auto()
+    PROGRESS = auto()
+    ANSWERED = auto()
+    NEXT = auto()
     """A try failed, and another gateway may be tried."""
-    FAILED = "failed"
+    FAILED = auto()
     """A try failed for good, or it was the last."""
-    TIMEOUT = "timeout"
+    TIMEOUT = auto()
     """The party rang for too long."""
-    ABANDON = "abandon"
+    ABANDON = auto()
     """Command: stop trying."""
 
 

@@ -7,7 +7,7 @@ once; what the far end still says (a 200 that crossed our CANCEL) is settled by 
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from enum import Enum, IntEnum
+from enum import IntEnum, auto
 from typing import ClassVar, Final, NamedTuple
 
 from callcontrol.effects import (
@@ -43,30 +43,30 @@ class LegState(IntEnum):
     ENDED = 4
 
 
-class LegInput(Enum):
+class LegInput(IntEnum):
     """What a leg is told: commands of the call, and news of the far end."""
 
-    START = "start"
+    START = auto()
     """Command: dial, or take the INVITE that came."""
-    RING = "ring"
+    RING = auto()
     """Command: let the caller hear that it rings, or early media."""
-    ACCEPT = "accept"
+    ACCEPT = auto()
     """Command: answer the caller."""
-    HANG_UP = "hang_up"
+    HANG_UP = auto()
     """Command: end the leg, whatever its state."""
-    PROGRESS = "progress"
+    PROGRESS = auto()
     """The party we dialled is being reached."""
-    ANSWERED = "answered"
+    ANSWERED = auto()
     """The party we dialled answered; its SDP is still to be applied."""
-    CONNECTED = "connected"
+    CONNECTED = auto()
     """Its SDP is applied: the leg is up."""
-    CONFIRMED = "confirmed"
+    CONFIRMED = auto()
     """The caller acknowledged our answer."""
-    OFFERED = "offered"
+    OFFERED = auto()
     """The far end offers changed media."""
-    REFUSED = "refused"
+    REFUSED = auto()
     """There can be no media on this leg."""
-    LOST = "lost"
+    LOST = auto()
     """The far end is gone: rejected, cancelled, hung up, or unreachable."""
 
 

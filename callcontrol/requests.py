@@ -7,9 +7,9 @@ path in the request (``verbs[0].url``).
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 
-from callcontrol.errors import FieldError, ValidationFailed
+from callcontrol.errors import DestinationForbidden, FieldError, ValidationFailed
 from callcontrol.plan import (
     DEFAULT_RING_TIMEOUT_S,
     DEFAULT_TIME_LIMIT_S,
@@ -71,13 +71,25 @@ class CreateCall:
     status_webhook_events: Sequence[str] = DEFAULT_STATUS_EVENTS
 
 
+class CheckUrl(Protocol):
+    """Refuses URLs that must not be connected to; see ``interfaces.Destinations.check_url``."""
+
+    def __call__(self, url: str, *, schemes: Sequence[str]) -> None:
+        """Raise ValidationFailed or DestinationForbidden."""
+
+
 class _Reader:
     """Reads the values of one request and keeps what is wrong with them."""
 
     def __init__(
-        self, request: CreateCall, allowed_countries: Collection[str], prompts: Collection[str]
+        self,
+        request: CreateCall,
+        allowed_countries: Collection[str],
+        prompts: Collection[str],
+        check_url: CheckUrl,
     ) -> None:
         self.errors: list[FieldError] = []
+        self._check_url = check_url
         self._request = request
         self._allowed = allowed_countries
         self._prompts = prompts
@@ -90,6 +102,8 @@ class _Reader:
         steps = self._steps()
         if request.send_digits is not None:
             steps = [*self._digits("send_digits", request.send_digits), *steps]
+        if request.status_webhook_url is not None:
+            self._url("status_webhook_url", request.status_webhook_url, ("http", "https"))
         if caller_id is None or target is None or self.errors:
             return None
         party = Party(
@@ -150,6 +164,8 @@ class _Reader:
         elif not text.lower().startswith(("http://", "https://")):
             self._wrong(path, "must be prompt:NAME or the http(s) URL of a WAV file")
             return []
+        else:
+            self._url(path, text, ("http", "https"))
         return [Play(text)]
 
     def _pause(self, path: str, length: object) -> Sequence[Step]:
@@ -181,11 +197,24 @@ class _Reader:
 
     def _stream(self, url: object, fields: Mapping[str, object], prefix: str, url_path: str) -> list[Step]:
         try:
-            return [Stream(choose_stream(url, fields))]
+            choice = choose_stream(url, fields)
         except StreamSetupError as error:
             path = url_path if error.field == "stream_url" else prefix + error.field
             self._wrong(path, error.reason)
             return []
+        if choice.max_retries:
+            self._wrong(f"{prefix}stream_max_retries", "is not available yet; leave it out")
+        self._url(url_path, choice.url, ("ws", "wss"))
+        return [Stream(choice)]
+
+    def _url(self, path: str, url: str, schemes: Sequence[str]) -> None:
+        """Refuse a URL that can be seen to lead where this server must not connect."""
+        try:
+            self._check_url(url, schemes=schemes)
+        except ValidationFailed as refusal:
+            self.errors += [FieldError(path, error.message) for error in refusal.errors]
+        except DestinationForbidden as refusal:
+            self._wrong(path, refusal.message)
 
     def _number(self, path: str, text: object) -> str | None:
         try:
@@ -205,17 +234,22 @@ class _Reader:
         self.errors.append(FieldError(path, message))
 
 
-def plan_of(request: CreateCall, allowed_countries: Collection[str], prompts: Collection[str]) -> Plan:
+def plan_of(
+    request: CreateCall,
+    allowed_countries: Collection[str],
+    prompts: Collection[str],
+    check_url: CheckUrl,
+) -> Plan:
     """
     The plan that a request means.
 
-    ``prompts`` are the names that ``prompt:NAME`` may have.
+    ``prompts`` are the names that ``prompt:NAME`` may have; ``check_url`` is ``Destinations.check_url``.
 
     Raises:
         ValidationFailed: Values are wrong; all of them are named.
         Forbidden: A number may not be dialled.
     """
-    reader = _Reader(request, allowed_countries, prompts)
+    reader = _Reader(request, allowed_countries, prompts, check_url)
     plan = reader.plan()
     if plan is None:
         raise ValidationFailed(reader.errors)

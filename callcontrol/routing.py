@@ -7,21 +7,21 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
+from urllib.parse import quote
 
 import phonenumbers
 from phonenumbers import PhoneNumberType
 
 from callcontrol.errors import Forbidden, ValidationFailed
 from callcontrol.models import Carrier, Gateway
+from sip import ParseError, SipUri
 
 HOME_REGION: Final = "IN"
 """The region of numbers written without a country code."""
 
 _MAX_ADDRESS_CHARS: Final = 256
 _SUPPORTED_PROTOCOLS: Final = frozenset({"udp", "tcp"})
-_ALPHANUMERIC: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-_USER_CHARS: Final = frozenset(_ALPHANUMERIC + "-_.!~*'()&=+$,;?/%")  # RFC 3261 25.1, user
-_HOST_CHARS: Final = frozenset(_ALPHANUMERIC + "-.:[]")
+_USER_SAFE: Final = "-_.!~*'()&=+$,;?/"  # beside letters and digits (RFC 3261 25.1, user)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ class SipTarget:
     port: int | None = None
 
     def __str__(self) -> str:
-        port = f":{self.port}" if self.port is not None else ""
-        return f"sip:{self.user}@{self.host}{port}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"sip:{self.user}@{host}" if self.port is None else f"sip:{self.user}@{host}:{self.port}"
 
 
 Target = PhoneTarget | SipTarget
@@ -107,32 +107,14 @@ def parse_sip_target(text: str, *, field: str = "to") -> SipTarget:
     Raises:
         ValidationFailed: It has another form.
     """
-    user, at, place = text[4:].partition("@")
-    if text[:4].lower() != "sip:" or not at or not user or not _USER_CHARS.issuperset(user):
+    try:
+        uri = SipUri.parse(text)
+    except ParseError as error:
+        raise ValidationFailed.of(field, f"is no SIP address: {error.reason}") from None
+    plain = not uri.params and uri.headers is None and uri.password is None
+    if uri.scheme != "sip" or not uri.user or not plain:
         raise ValidationFailed.of(field, "must be sip:user@host or sip:user@host:port")
-    host, port = _split_host_port(place, field)
-    return SipTarget(user, host.lower(), port)
-
-
-def _split_host_port(place: str, field: str) -> tuple[str, int | None]:
-    """Split ``host[:port]``, with IPv6 in brackets, which are dropped."""
-    if not place or not _HOST_CHARS.issuperset(place):
-        raise ValidationFailed.of(field, "names no valid host")
-    if place.startswith("["):
-        host, bracket, rest = place[1:].partition("]")
-        if not bracket or (rest and not rest.startswith(":")):
-            raise ValidationFailed.of(field, "names no valid host")
-        port_text = rest[1:] if rest else None
-    else:
-        host, colon, rest = place.partition(":")
-        port_text = rest if colon else None
-    if not host:
-        raise ValidationFailed.of(field, "names no valid host")
-    if port_text is None:
-        return host, None
-    if not port_text.isdecimal() or not 1 <= int(port_text[:6]) <= 65535:
-        raise ValidationFailed.of(field, "has no valid port")
-    return host, int(port_text)
+    return SipTarget(uri.user, uri.host, uri.port)
 
 
 def normalise_number(text: str, *, field: str = "to") -> str:
@@ -205,9 +187,10 @@ def _is_premium(number: str) -> bool:
 
 
 def user_for(carrier: Carrier, number: str) -> str:
-    """A number as the carrier wants to see it: technical prefix, and with or without ``+``."""
-    digits = number if carrier.e164_leading_plus and not carrier.tech_prefix else number.removeprefix("+")
-    return f"{carrier.tech_prefix}{digits}" if carrier.tech_prefix else digits
+    """A number as the carrier wants it in a URI: with its technical prefix, with or without ``+``."""
+    if carrier.tech_prefix:
+        return quote(carrier.tech_prefix, safe=_USER_SAFE) + number.removeprefix("+")
+    return number if carrier.e164_leading_plus else number.removeprefix("+")
 
 
 def attempts_for(

@@ -8,7 +8,7 @@ caller transferred; then the bridge takes the stream's place.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from enum import Enum, IntEnum
+from enum import IntEnum, auto
 from typing import Final
 
 from callcontrol.bridge import Bridge
@@ -77,27 +77,27 @@ class StreamState(IntEnum):
     OVER = 5
 
 
-class StreamInput(Enum):
+class StreamInput(IntEnum):
     """What a stream is told."""
 
-    BEGIN = "begin"
-    OPENED = "opened"
-    REFUSED = "refused"
-    PARTY_UP = "party_up"
-    LEAVES = "leaves"
+    BEGIN = auto()
+    OPENED = auto()
+    REFUSED = auto()
+    PARTY_UP = auto()
+    LEAVES = auto()
     """The agent closed or asked to hang up: its queued audio is played first."""
-    LEAVES_AT_ONCE = "leaves_at_once"
-    LOST = "lost"
+    LEAVES_AT_ONCE = auto()
+    LOST = auto()
     """The agent's connection broke."""
-    DRAINED = "drained"
-    DIGIT = "digit"
+    DRAINED = auto()
+    DIGIT = auto()
     """The party pressed a key."""
-    SEND_DIGITS = "send_digits"
-    DIGITS_SENT = "digits_sent"
-    TRANSFER = "transfer"
-    TRANSFERRED = "transferred"
+    SEND_DIGITS = auto()
+    DIGITS_SENT = auto()
+    TRANSFER = auto()
+    TRANSFERRED = auto()
     """The second party answered."""
-    STOP = "stop"
+    STOP = auto()
     """Command: the call ends."""
 
 

@@ -36,6 +36,7 @@ def build_parser(command: str | None = None) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     _serve(commands)
     _demo(commands, command)
+    _health(commands)
     _accounts(commands)
     _keys(commands)
     _numbers(commands)
@@ -92,6 +93,11 @@ def _demo(commands: _Subparsers[argparse.ArgumentParser], command: str | None) -
 
         demo.add_arguments(parser)
         parser.set_defaults(run=demo.run)
+
+
+def _health(commands: _Subparsers[argparse.ArgumentParser]) -> None:
+    parser = _command(commands, "health", "exit with 0 when the server of these settings is alive")
+    parser.set_defaults(run=_later("health", "run"))
 
 
 def _accounts(commands: _Subparsers[argparse.ArgumentParser]) -> None:

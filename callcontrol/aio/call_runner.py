@@ -65,7 +65,7 @@ class CallRunner:
         self.record.sip_call_id = session.call_id
         self._performer.sip.adopt(A_LEG, session)
         self._performer.set_offer(session.request.body)
-        self._context.traces.claim(self.record.call_sid, A_LEG, session.call_id)
+        self._context.traces.claim(self.record.call_sid, "a", session.call_id)
 
     async def run_outbound(self, attempts: Sequence[Attempt]) -> None:
         """Run a call whose record is inserted; ``attempts`` are the ways to its party."""
@@ -199,6 +199,11 @@ class CallRunner:
         for timer in list(self._timers):
             self.disarm(timer)
         record = self.record
+        if record.status.ended:
+            self._log_end(record)
+        self._on_closed(self)
+
+    def _log_end(self, record: CallRecord) -> None:
         self.log.info(
             "%s %s -> %s: %s (%s, by %s), %s s",
             record.direction,
@@ -209,7 +214,6 @@ class CallRunner:
             record.hangup_source,
             record.duration_sec,
         )
-        self._on_closed(self)
 
     def now(self) -> float:
         """Monotonic seconds."""

@@ -24,6 +24,7 @@ from callcontrol.errors import (
 )
 from callcontrol.events import (
     Event,
+    LegFailed,
     LegRefused,
     MediaConnected,
     OfferTaken,
@@ -43,6 +44,7 @@ from callcontrol.hangup import (
 )
 from callcontrol.ids import A_LEG, LegId
 from callcontrol.models import Account, CallRecord, Carrier, WebhookEvent
+from sip import InvalidValue
 
 
 class Owner(Protocol):
@@ -102,6 +104,8 @@ class Performer:
 
     def event(self, name: str, details: Any = None) -> list[WebhookEvent]:
         """An event for the customer, if it is wanted."""
+        if self._record.status_webhook_url is None:
+            return []
         made = call_event(self._record, name, details or {}, event_id=new_id(), at=utc_now())
         return [made] if made is not None else []
 
@@ -132,12 +136,18 @@ class Performer:
         except MediaRefusal as refusal:
             self._owner.follow(LegRefused(effect.leg, refusal.problem))
             return
+        try:
+            call_id = self.sip.dial(effect.leg, attempt, effect.party, offer)
+        except InvalidValue as error:
+            # The carrier is set up with a name or a domain that no URI can hold.
+            self._owner.log.warning("cannot dial through %s: %s", attempt.carrier.carrier_sid, error)
+            self._owner.follow(LegFailed(effect.leg, 0, kind="resolve"))
+            return
         self._context.capacity.enter_carrier(attempt.carrier, self._owner.now())
         self._carriers[effect.leg] = attempt.carrier
-        call_id = self.sip.dial(effect.leg, attempt, effect.party, offer)
         if effect.like is None:
             self._first_leg, self._record.sip_call_id = effect.leg, call_id
-        self._context.traces.claim(self._record.call_sid, effect.leg, call_id)
+        self._context.traces.claim(self._record.call_sid, "a" if effect.like is None else "b", call_id)
 
     def _ring(self, effect: do.RingLeg) -> None:
         body = self.media.description(effect.leg) if effect.early_media else b""

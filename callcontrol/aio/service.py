@@ -18,20 +18,28 @@ from callcontrol.aio.call_runner import CallRunner
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.trace import TraceBook, TraceEntry
-from callcontrol.call import CallMachine, initial_reserve_paise
+from callcontrol.call import CallMachine
 from callcontrol.call_events import call_event
 from callcontrol.capacity import Capacity
 from callcontrol.clock import WallClock
-from callcontrol.errors import CallEnded, DomainError, NotFound, ServiceUnavailable
+from callcontrol.errors import (
+    CallEnded,
+    DomainError,
+    FieldError,
+    NotFound,
+    ServiceUnavailable,
+    ValidationFailed,
+)
 from callcontrol.events import HangupRequested
 from callcontrol.hangup import CRASH, NORMAL_CLEARING, SYSTEM_SHUTDOWN
 from callcontrol.inbound import Arrival, Invitation, receive
 from callcontrol.interfaces import CallRecords, Destinations, Numbers, Routes, Wallets
 from callcontrol.meter import Rates
 from callcontrol.models import Account, CallFilter, CallRecord, Page
-from callcontrol.plan import DEFAULT_TIME_LIMIT_S, Plan, Play, Stream
+from callcontrol.plan import DEFAULT_TIME_LIMIT_S, Dial, Plan
 from callcontrol.reconcile import close_record
 from callcontrol.requests import CreateCall, plan_of
+from callcontrol.reserve import initial_reserve_paise
 from callcontrol.router import Router
 from media.aio import MediaEngine
 from media.audio import PromptLibrary
@@ -53,7 +61,8 @@ class CallControlSettings:
     How calls are carried.
 
     ``forwarded_headers`` (lower case, ``x-`` only) are copied from a caller's INVITE to a second party's;
-    ``allowed_countries`` are ISO 3166 codes. Recordings go to ``data_dir/recordings``.
+    ``allowed_countries`` are ISO 3166 codes. An INVITE from an unknown source gets 403, or nothing at all
+    when the server is ``silent_to_strangers``. Recordings go to ``data_dir/recordings``.
     """
 
     sip_listens: Sequence[Listen]
@@ -68,6 +77,7 @@ class CallControlSettings:
     media_timeout_s: float = 60.0
     time_limit_s: float = DEFAULT_TIME_LIMIT_S
     forwarded_headers: Collection[str] = frozenset()
+    silent_to_strangers: bool = False
 
 
 async def _nothing_newer() -> None:
@@ -102,6 +112,7 @@ class CallControl:
         self._runners: dict[str, CallRunner] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._looking: asyncio.Task[None] | None = None
+        self._started = False
         self._draining = False
         self._all_ended = asyncio.Event()
         self._all_ended.set()
@@ -156,6 +167,7 @@ class CallControl:
         except OSError:
             await self._engine.close()
             raise
+        self._started = True
 
     async def drain(self, timeout_s: float) -> None:
         """Take no new calls, let those that are up go on for a while, then end them."""
@@ -177,7 +189,8 @@ class CallControl:
         if self._tasks:
             await asyncio.wait(self._tasks)
         await self._audio.close()
-        if hasattr(self, "_context"):
+        if self._started:
+            self._started = False
             await self._user_agent.close()
         await self._engine.close()
 
@@ -248,8 +261,12 @@ class CallControl:
         """
         if self._draining:
             raise ServiceUnavailable("The server is shutting down; try again in a moment.", retry_after_s=5)
-        plan = plan_of(request, self.settings.allowed_countries, self._audio.prompt_names)
-        self._check_urls(request, plan)
+        plan = plan_of(
+            request,
+            self.settings.allowed_countries,
+            self._audio.prompt_names,
+            self._services.destinations.check_url,
+        )
         assert plan.dial is not None
         number = await self._services.numbers.owned(account_sid, plan.dial.caller_id)
         account = await self._account(account_sid)
@@ -259,6 +276,7 @@ class CallControl:
         except DomainError:
             await self._services.refresh()
             attempts = self._router.attempts(account_sid, plan.dial, now)
+        self._check_second_parties(account_sid, request, plan, now)
         record = CallRecord(
             call_sid=new_id(),
             account_sid=account_sid,
@@ -315,16 +333,19 @@ class CallControl:
         runner.post(HangupRequested("api", NORMAL_CLEARING))
         return record
 
-    def _check_urls(self, request: CreateCall, plan: Plan) -> None:
-        """Refuse URLs that can be seen to lead where this server must not connect."""
-        destinations = self._services.destinations
-        for step in plan.steps:
-            if isinstance(step, Stream):
-                destinations.check_url(step.choice.url, schemes=("ws", "wss"))
-            elif isinstance(step, Play) and not step.url.startswith("prompt:"):
-                destinations.check_url(step.url, schemes=("http", "https"))
-        if request.status_webhook_url is not None:
-            destinations.check_url(request.status_webhook_url, schemes=("http", "https"))
+    def _check_second_parties(self, account_sid: str, request: CreateCall, plan: Plan, now: float) -> None:
+        """Refuse at once what a dial verb would be refused later, when nobody listens any more."""
+        first_verb = 0 if request.send_digits is None else 1
+        for index, step in enumerate(plan.steps):
+            if not isinstance(step, Dial):
+                continue
+            try:
+                self._router.attempts(account_sid, step.party, now)
+            except ValidationFailed as refusal:
+                path = f"verbs[{index - first_verb}].target[0].sip_uri"
+                raise ValidationFailed([FieldError(path, item.message) for item in refusal.errors]) from None
+            except ServiceUnavailable:
+                pass  # there may be a gateway when the verb is reached
 
     async def _account(self, account_sid: str) -> Account:
         account = self._services.routes.account(account_sid)
@@ -342,7 +363,7 @@ class CallControl:
         if self._services.routes.gateway_for_source(host, port) is not None:
             return ScreenVerdict.ACCEPT
         self._look_soon()
-        return ScreenVerdict.FORBID
+        return ScreenVerdict.DROP if self.settings.silent_to_strangers else ScreenVerdict.FORBID
 
     def _on_invite(self, session: InboundSession) -> None:
         arrival = self._receive(session)
@@ -435,8 +456,10 @@ class CallControl:
         task.add_done_callback(lambda done: self._done(runner, done))
 
     def _on_closed(self, runner: CallRunner) -> None:
-        self._capacity.leave(runner.record.account_sid)
-        self.outcomes[runner.record.direction, runner.record.status.value] += 1
+        record = runner.record
+        self._capacity.leave(record.account_sid)
+        if record.status.ended:  # a call that could not be recorded is none
+            self.outcomes[record.direction, record.status.value] += 1
 
     def _done(self, runner: CallRunner, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

@@ -28,6 +28,7 @@ from sip import (
     Ended,
     Failed,
     InfoReceived,
+    InvalidValue,
     NameAddr,
     OfferAnswered,
     OfferReceived,
@@ -39,6 +40,7 @@ from sip.aio import Destination, InboundSession, OutboundInvite, OutboundSession
 
 Post = Callable[[Event], None]
 
+_X_HEADER: Final = re.compile(r"X-[A-Za-z0-9-]{1,64}", re.IGNORECASE)
 _DTMF_RELAY: Final = re.compile(r"^\s*signal\s*=\s*([0-9*#A-D])", re.IGNORECASE | re.MULTILINE)
 _DTMF_DURATION: Final = re.compile(r"^\s*duration\s*=\s*(\d{1,5})", re.IGNORECASE | re.MULTILINE)
 _INFO_DIGIT_MS: Final = 160
@@ -165,18 +167,21 @@ def _invite(
     params = (("transport", "tcp"),) if destination.transport == "tcp" else ()
     port = gateway.port if gateway.port != 5060 else None
     uri = SipUri("sip", user=attempt.user, host=gateway.host, port=port, params=params)
-    caller = SipUri(
-        "sip",
-        user=_caller_user(carrier, party.caller_id),
-        host=carrier.register_from_domain or local_host,
-    )
+    domain = carrier.register_from_domain or local_host
+    try:
+        caller = SipUri("sip", user=_caller_user(carrier, party.caller_id), host=domain)
+    except InvalidValue:
+        caller = SipUri("sip", user="anonymous", host=domain)  # a caller's own name, cut off in an escape
     identity = NameAddr(party.caller_name, caller)
     return OutboundInvite(
         uri=uri,
         from_=identity,
         to=NameAddr(None, SipUri("sip", user=attempt.user, host=gateway.host, port=port)),
         destination=destination,
-        headers=[("P-Asserted-Identity", str(identity)), *party.headers],
+        headers=[
+            ("P-Asserted-Identity", str(identity)),
+            *(item for item in party.headers if _X_HEADER.fullmatch(item[0]) and item[1].isprintable()),
+        ],
         body=offer,
         credentials=_credentials(carrier),
     )

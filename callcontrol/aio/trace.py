@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from callcontrol.clock import WallClock
-from callcontrol.ids import CallSid, LegId
+from callcontrol.ids import CallSid
 from sip.aio import TraceRecord
 
 _MAX_CALLS: Final = 500
@@ -16,7 +16,7 @@ _MAX_MESSAGES: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class TraceEntry:
-    """One SIP message of a call; ``leg`` is ``a``, ``b``, ``c``... in the order the legs were made."""
+    """One SIP message of a call; ``leg`` is ``a`` for the first party and ``b`` for any second one."""
 
     at: datetime
     leg: str
@@ -40,7 +40,7 @@ class TraceBook:
         self._max_calls = max_calls
         self._unclaimed: OrderedDict[str, deque[TraceRecord]] = OrderedDict()
         self._dialogs: dict[str, deque[TraceRecord]] = {}
-        self._calls: OrderedDict[CallSid, list[tuple[LegId, str]]] = OrderedDict()
+        self._calls: OrderedDict[CallSid, list[tuple[str, str]]] = OrderedDict()
 
     def note(self, record: TraceRecord) -> None:
         """Keep a message, if its dialog is kept or begins with it."""
@@ -54,7 +54,7 @@ class TraceBook:
             if len(self._unclaimed) > _MAX_UNCLAIMED:
                 self._unclaimed.popitem(last=False)
 
-    def claim(self, call_sid: CallSid, leg: LegId, call_id: str) -> None:
+    def claim(self, call_sid: CallSid, leg: str, call_id: str) -> None:
         """Say which call a dialog belongs to; its messages are kept with the call's from now on."""
         if call_id in self._dialogs:
             return
@@ -69,7 +69,7 @@ class TraceBook:
     def of(self, call_sid: CallSid) -> list[TraceEntry]:
         """The messages of a call in the order they were on the wire; empty when it is forgotten."""
         found = [
-            (record, chr(ord("a") + min(leg, 25)))
+            (record, leg)
             for leg, call_id in self._calls.get(call_sid, ())
             for record in self._dialogs.get(call_id, ())
         ]

@@ -195,6 +195,18 @@ def test_the_commands_work_beside_a_running_server(server: Process, environment:
     assert server.get("/v1/calls", reader["key"])[0] == 403
 
 
+def test_health_tells_a_server_that_lives_from_one_that_does_not(
+    server: Process, environment: dict[str, str]
+) -> None:
+    here = environment | {"TRUNKLINE_HTTP_LISTEN": server.url.removeprefix("http://")}
+    assert run(here, "health").returncode == 0
+    assert server.stop()[0] == 0
+    gone = run(here, "health")
+    assert gone.returncode == 1
+    assert "does not answer" in gone.stderr
+    assert "Traceback" not in gone.stderr
+
+
 def test_sigterm_ends_it_in_order_and_the_log_holds_no_key(server: Process) -> None:
     found = re.search(r"vp_[A-Za-z0-9_-]+", server.greeting)
     assert found is not None

@@ -83,7 +83,7 @@ async def test_a_prompt_is_played_and_the_call_ends(world: World) -> None:
         "system",
     )
     assert (record.direction, record.tag, record.price_paise) == ("outbound", "t", 60)
-    assert record.bill_duration_sec == 60 and record.duration_sec in (1, 2)
+    assert record.bill_duration_sec == 60 and record.duration_sec is not None and record.duration_sec >= 1
     assert record.carrier_sid == "carrier-1" and record.sip_call_id == b.session.call_id
     assert b.request.headers.get("X-Order") == "7"
     assert str(b.request.from_).startswith('"Trunk Line" <sip:+918047491899@127.0.0.1')
@@ -284,11 +284,7 @@ async def test_the_time_limit(world: World) -> None:
     b = await world.phone.next_call()
     await b.wait(Ended)
     record = await world.ended()
-    assert (record.status, record.hangup_cause, record.duration_sec) == (
-        CallStatus.COMPLETED,
-        "ALLOTTED_TIMEOUT",
-        1,
-    )
+    assert (record.status, record.hangup_cause) == (CallStatus.COMPLETED, "ALLOTTED_TIMEOUT")
 
 
 async def test_a_party_that_falls_silent(tmp_path: Path) -> None:
@@ -370,8 +366,15 @@ async def test_requests_that_are_refused_leave_nothing(world: World) -> None:
     with pytest.raises(ValidationFailed) as refusal:
         await world.place(stream_url="http://bot.example/")
     assert [error.field for error in refusal.value.errors] == ["stream_url"]
-    with pytest.raises(Forbidden):
+    with pytest.raises(ValidationFailed):
         await world.place(stream_url="ws://forbidden.example/")
+    with pytest.raises(NumberNotOwned):
+        await world.place(dial(caller_id="+918047491877"))
+    with pytest.raises(ValidationFailed) as refusal:
+        await world.place(
+            pause(), {"verb": "dial", "target": [{"type": "sip", "sip_uri": "sip:x@elsewhere.example"}]}
+        )
+    assert [error.field for error in refusal.value.errors] == ["verbs[1].target[0].sip_uri"]
     with pytest.raises(NotFound):
         await world.place(pause(), carrier_sid="none")
     with pytest.raises(ValidationFailed):

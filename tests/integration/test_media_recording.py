@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 async def bench() -> AsyncIterator[MediaBench]:
-    engine = MediaEngine(EngineSettings(port_min=46400, port_max=46499, quarantine_s=0))
+    engine = MediaEngine(EngineSettings(port_min=14400, port_max=14499, quarantine_s=0))
     await engine.start()
     try:
         yield MediaBench(engine)
@@ -114,7 +114,7 @@ async def test_a_full_disk_ends_the_recording_only(bench: MediaBench) -> None:
 
 
 async def test_closing_the_engine_completes_recordings(tmp_path: Path) -> None:
-    engine = MediaEngine(EngineSettings(port_min=46500, port_max=46509))
+    engine = MediaEngine(EngineSettings(port_min=14500, port_max=14509))
     await engine.start()
     told = MediaBench(engine).open()
     path = tmp_path / "open.wav"
@@ -131,7 +131,7 @@ from media import EngineSettings
 from media.aio import MediaEngine
 
 async def main() -> None:
-    engine = MediaEngine(EngineSettings(port_min=46510, port_max=46519))
+    engine = MediaEngine(EngineSettings(port_min=14510, port_max=14519))
     await engine.start()
     engine.open_stream(lambda event: None).start_recording(sys.argv[1])
     await asyncio.sleep(60)

@@ -29,7 +29,7 @@ from tests.support.media_bench import MediaBench, amplitude_at, sine, towards, u
 
 @pytest.fixture
 async def bench() -> AsyncIterator[MediaBench]:
-    engine = MediaEngine(EngineSettings(port_min=46000, port_max=46399, quarantine_s=0))
+    engine = MediaEngine(EngineSettings(port_min=14000, port_max=14399, quarantine_s=0))
     await engine.start()
     try:
         yield MediaBench(engine)

@@ -43,6 +43,7 @@ class Exchange:
         self.second_callee_port = free_port()
         self.account = Account("", "")
         self.number_id = ""
+        self._started: list[Sipp] = []
 
     def __enter__(self) -> Self:
         self.server.start()
@@ -56,6 +57,8 @@ class Exchange:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        for sipp in self._started:
+            sipp.kill()
         status = self.server.stop()
         assert status == 0, f"the server ended with {status}:\n{self.server.log()}"
         assert "Traceback" not in self.server.log(), self.server.log()
@@ -95,7 +98,7 @@ class Exchange:
         extra: str = "",
     ) -> Sipp:
         """Start a SIPp that calls the server, from the first caller's trunk unless told otherwise."""
-        return start_sipp(
+        sipp = start_sipp(
             scenario,
             self.directory,
             port or self.caller_port,
@@ -104,11 +107,14 @@ class Exchange:
             number=number,
             extra=["-mp", str(free_port()), *extra.split()],
         )
+        self._started.append(sipp)
+        return sipp
 
     def callee(self, scenario: str = "uas.xml", load: Load = _ONE_CALL, *, port: int = 0) -> Sipp:
         """Start a SIPp that is called, on the first callee's trunk unless told otherwise."""
         port = port or self.callee_port
         sipp = start_sipp(scenario, self.directory, port, load, extra=["-mp", str(free_port())])
+        self._started.append(sipp)
         assert wait_until(lambda: _bound(port) or not sipp.running), "SIPp does not listen"
         return sipp
 

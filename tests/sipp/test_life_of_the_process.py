@@ -37,4 +37,4 @@ def test_a_killed_server_settles_its_calls_when_it_is_started_again(tmp_path: Pa
         assert call["ended_at"] is not None
         exchange.assert_clean()
         for sipp in (caller, callee):
-            sipp.stop()
+            sipp.kill()

@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from callcontrol import effects as do
-from callcontrol.call import CallMachine, initial_reserve_paise
+from callcontrol.call import CallMachine
 from callcontrol.clock import WallClock
 from callcontrol.effects import Effect
 from callcontrol.events import (
+    AgentOpened,
     Event,
+    LegAnswered,
     LegConfirmed,
+    LegProgress,
     MediaConnected,
     OfferTaken,
     RouteFound,
@@ -18,8 +21,10 @@ from callcontrol.events import (
 )
 from callcontrol.meter import Rates
 from callcontrol.models import CallRecord
-from callcontrol.plan import Party, Plan, Step
+from callcontrol.plan import Dial, Party, Plan, Step, Stream
+from callcontrol.reserve import initial_reserve_paise
 from callcontrol.routing import Attempt, PhoneTarget
+from media.streams import choose_stream
 from tests.support.domain import ACCOUNT_SID, CALLEE, NOW, OWN_NUMBER, make_carrier, make_gateway
 
 EffectT = TypeVar("EffectT", bound=Effect)
@@ -34,6 +39,10 @@ def make_party(number: str = CALLEE, **changes: Any) -> Party:
 
 def make_attempt(number: int = 1) -> Attempt:
     return Attempt(make_carrier(), make_gateway(f"gateway-{number}"), CALLEE)
+
+
+A, B, C = 0, 1, 2
+AGENT = Stream(choose_stream("wss://agent.example/ws"))
 
 
 class Drive:
@@ -162,3 +171,34 @@ def assert_nothing_left(drive: Drive) -> None:
     if drive.done(do.OpenAgent):
         outcome = drive.record.stream
         assert outcome is not None and outcome.state in ("stopped", "failed")
+
+
+DIAL = Dial(make_party())
+
+
+def outcome(drive: Drive) -> tuple[str, str | None, str | None]:
+    record = drive.record
+    return record.status.value, record.hangup_cause, record.hangup_source
+
+
+def forward(**changes: object) -> Drive:
+    return Drive(DIAL, **changes).start()  # type: ignore[arg-type]
+
+
+def bridged(**changes: object) -> Drive:
+    drive = forward(**changes)
+    drive.feed(LegProgress(B, 180), LegAnswered(B, b"sdp"))
+    drive.answer_a()
+    return drive
+
+
+def streamed(**changes: object) -> Drive:
+    drive = Drive(AGENT, **changes).start()  # type: ignore[arg-type]
+    drive.feed(AgentOpened(), LegConfirmed(A))
+    return drive
+
+
+def placed(*steps: Step, **changes: object) -> Drive:
+    drive = Drive(*steps, inbound=False, **changes).start()  # type: ignore[arg-type]
+    drive.feed(LegProgress(A, 180), LegAnswered(A, b"sdp"))
+    return drive

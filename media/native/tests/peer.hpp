@@ -108,7 +108,7 @@ inline engine::MediaSettings towards(std::uint16_t udp_port, dsp::Law law = dsp:
 /// An engine with the events and frames it has told.
 class Bench {
   public:
-    explicit Bench(std::size_t threads = 1, std::uint16_t port_min = 42000, std::uint16_t port_max = 42999)
+    explicit Bench(std::size_t threads = 1, std::uint16_t port_min = 15000, std::uint16_t port_max = 15999)
         : media(engine::Engine::create({"127.0.0.1", port_min, port_max, threads, 0})) {}
     ~Bench() { media->close(); }
 

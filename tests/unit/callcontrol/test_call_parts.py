@@ -96,8 +96,8 @@ class TestTraces:
 
     def test_the_messages_of_both_legs_in_order(self) -> None:
         self.book.note(message("x", 1.0, b"INVITE sip:a SIP/2.0\r\n"))
-        self.book.claim("call", 0, "x")
-        self.book.claim("call", 1, "y")
+        self.book.claim("call", "a", "x")
+        self.book.claim("call", "b", "y")
         self.book.note(message("y", 2.0, b"INVITE sip:b SIP/2.0\r\n"))
         self.book.note(message("x", 3.0))
         entries = self.book.of("call")
@@ -107,22 +107,22 @@ class TestTraces:
 
     def test_only_invites_begin_a_dialog(self) -> None:
         self.book.note(message("x", 1.0))
-        self.book.claim("call", 0, "x")
+        self.book.claim("call", "a", "x")
         assert self.book.of("call") == []
 
     def test_what_no_call_claims_is_forgotten_first(self) -> None:
         self.book.note(message("x", 1.0, b"INVITE sip:a SIP/2.0\r\n"))
-        self.book.claim("call", 0, "x")
+        self.book.claim("call", "a", "x")
         for number in range(1000):
             self.book.note(message(f"flood-{number}", 2.0, b"INVITE sip:a SIP/2.0\r\n"))
         assert len(self.book.of("call")) == 1
-        self.book.claim("late", 0, "flood-0")
+        self.book.claim("late", "a", "flood-0")
         assert self.book.of("late") == []
 
     def test_calls_and_messages_are_bounded(self) -> None:
         for number in range(5):
             self.book.note(message(f"x{number}", 1.0, b"INVITE sip:a SIP/2.0\r\n"))
-            self.book.claim(f"call-{number}", 0, f"x{number}")
+            self.book.claim(f"call-{number}", "a", f"x{number}")
         assert self.book.of("call-0") == [] and self.book.of("call-4")
         for _ in range(1000):
             self.book.note(message("x4", 2.0))

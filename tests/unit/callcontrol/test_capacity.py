@@ -75,6 +75,6 @@ def test_carriers() -> None:
 
 def test_an_account_without_a_rate_begins_nothing() -> None:
     with pytest.raises(RateLimited):
-        capacity = Capacity(10, 10)
-        capacity.enter(make_account(max_cps=0), 0.0)
-        capacity.enter(make_account(max_cps=0), 0.0)
+        Capacity(10, 10).enter(make_account(max_cps=0), 0.0)
+    with pytest.raises(ServiceUnavailable):
+        Capacity(10, 0).enter(make_account(), 0.0)

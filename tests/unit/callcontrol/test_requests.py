@@ -8,14 +8,14 @@ from callcontrol.errors import Forbidden, ValidationFailed
 from callcontrol.plan import Dial, Hangup, Pause, Plan, Play, SendDtmf, Stream
 from callcontrol.requests import CreateCall, StreamRequest, plan_of
 from callcontrol.routing import PhoneTarget, SipTarget
-from tests.support.domain import CALLEE, OWN_NUMBER
+from tests.support.domain import CALLEE, OWN_NUMBER, OpenDestinations
 
 INDIA = frozenset({"IN"})
 
 
 def plan(*verbs: dict[str, Any], **request: Any) -> Plan:
     values: dict[str, Any] = {"from_": OWN_NUMBER, "to": CALLEE, "verbs": verbs or None, **request}
-    return plan_of(CreateCall(**values), INDIA, {"en/hello"})
+    return plan_of(CreateCall(**values), INDIA, {"en/hello"}, OpenDestinations().check_url)
 
 
 def wrong(*verbs: dict[str, Any], **request: Any) -> list[str]:
@@ -104,6 +104,16 @@ def test_every_wrong_value_is_named() -> None:
         "verbs[16].verb",
         "send_digits",
     ]
+
+
+def test_urls_that_must_not_be_connected_to_are_named_too() -> None:
+    url = "//forbidden.example/"
+    assert wrong(
+        {"verb": "play", "url": f"https:{url}"},
+        {"verb": "stream", "url": f"ws:{url}"},
+        status_webhook_url=f"https:{url}",
+    ) == ["verbs[0].url", "verbs[1].url", "status_webhook_url"]
+    assert wrong(stream=StreamRequest(f"ws:{url}")) == ["stream_url"]
 
 
 def test_one_thing_to_do_and_not_too_many() -> None:

@@ -147,7 +147,7 @@ def test_premium_numbers_are_refused_even_at_home() -> None:
 def test_users_as_carriers_want_them() -> None:
     assert user_for(make_carrier(), "+919876543210") == "+919876543210"
     assert user_for(make_carrier(e164_leading_plus=False), "+919876543210") == "919876543210"
-    assert user_for(make_carrier(tech_prefix="77#"), "+919876543210") == "77#919876543210"
+    assert user_for(make_carrier(tech_prefix="77#"), "+919876543210") == "77%23919876543210"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,84 @@
+"""Audio fetched from customers' servers: what is played, and what is refused."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp import web
+
+from callcontrol.aio.audio_source import AudioSource, AudioUnavailable
+from callcontrol.aio.destinations import DestinationGuard
+from media.audio import Clip, tone, write_wav
+
+WAV = write_wav(Clip(tone(440.0, 100)))
+
+
+async def good(_: web.Request) -> web.Response:
+    return web.Response(body=WAV)
+
+
+async def elsewhere(_: web.Request) -> web.Response:
+    raise web.HTTPFound("/good")
+
+
+async def no_wav(_: web.Request) -> web.Response:
+    return web.Response(body=b"RIFF nonsense")
+
+
+async def endless(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse()
+    await response.prepare(request)
+    try:
+        for _ in range(20):
+            await response.write(b"\0" * (1 << 20))
+    except ConnectionError:
+        pass
+    return response
+
+
+@asynccontextmanager
+async def serving() -> AsyncIterator[str]:
+    app = web.Application()
+    for handler in (good, elsewhere, no_wav, endless):
+        app.router.add_get(f"/{handler.__name__}", handler)
+    runner = web.AppRunner(app, shutdown_timeout=1.0)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+async def test_a_file_is_brought_to_the_engines_form() -> None:
+    source = AudioSource(None, DestinationGuard(True))
+    async with serving() as base:
+        assert await source.fetch(f"{base}/good") == tone(440.0, 100)
+    await source.close()
+
+
+@pytest.mark.parametrize("path", ["elsewhere", "no_wav", "endless", "missing"])
+async def test_what_is_refused(path: str) -> None:
+    source = AudioSource(None, DestinationGuard(True))
+    async with serving() as base:
+        with pytest.raises(AudioUnavailable):
+            await source.fetch(f"{base}/{path}")
+    await source.close()
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://127.0.0.1:9/a.wav", "http://169.254.169.254/latest", "ftp://x/a.wav", "http://[::1]/a.wav"],
+)
+async def test_where_this_server_must_not_connect(url: str) -> None:
+    source = AudioSource(None, DestinationGuard(False))
+    with pytest.raises(AudioUnavailable):
+        await source.fetch(url)
+    await source.close()
+
+
+def test_a_server_without_prompts() -> None:
+    source = AudioSource(None, DestinationGuard(True))
+    assert source.prompt_names == frozenset()
+    with pytest.raises(AudioUnavailable):
+        source.prompt("en/hello")

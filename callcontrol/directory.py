@@ -7,6 +7,7 @@ it costs no query, does no I/O and never waits.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address
 from typing import Final
 
@@ -203,6 +204,7 @@ class Directory:
         self._networks = sorted(networks, key=lambda item: -item[0].prefixlen)
 
 
+@lru_cache(maxsize=4096)
 def plain_address(host: str) -> IPv4Address | IPv6Address | None:
     """The address a host is written as; None when it is a name. IPv4-mapped IPv6 becomes IPv4."""
     try:

@@ -78,7 +78,7 @@ class AccountService:
         Raises:
             NotFound: There is no such account.
         """
-        account = await self._database.read(lambda connection: accounts.get(connection, account_sid))
+        account = await self._database.look_up(lambda connection: accounts.get(connection, account_sid))
         if account is None:
             raise NotFound("There is no such account.")
         return account
@@ -89,4 +89,4 @@ class AccountService:
 
     async def any(self) -> bool:
         """Whether there is an account at all."""
-        return await self._database.read(accounts.any_exists)
+        return await self._database.look_up(accounts.any_exists)

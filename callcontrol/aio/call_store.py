@@ -85,7 +85,7 @@ class CallStore:
 
     async def get(self, account_sid: str, call_sid: str) -> CallRecord:
         """One call of the account, in its newest state."""
-        record = self._in_memory(call_sid) or await self._database.read(partial(_get, call_sid))
+        record = self._in_memory(call_sid) or await self._database.look_up(partial(_get, call_sid))
         if record is None:
             raise NotFound("There is no such call.")
         if record.account_sid != account_sid:

@@ -6,8 +6,9 @@ SQLAlchemy's asyncio engine, so waiting for the network blocks nobody. SQLite ha
 a copy into the operating system's page cache, and ``_Sqlite`` says what that leads to.
 """
 
+import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, Protocol, TypeVar
 
 from sqlalchemy.engine import URL, Connection, make_url
@@ -31,6 +32,9 @@ class Backend(Protocol):
 
     async def read(self, operation: Operation[T]) -> T:
         """Run a function that only reads."""
+
+    async def look_up(self, operation: Operation[T]) -> T:
+        """Run a function that reads a few rows by their keys."""
 
     async def write(self, operation: Operation[T]) -> T:
         """Run a function in one transaction and commit it."""
@@ -80,13 +84,18 @@ class Database:
         Raises:
             ServiceUnavailable: The database is failing, or too many readers wait for it.
         """
-        try:
+        with _unavailable_when_failing():
             return await self._backend.read(operation)
-        except Exception as error:
-            if not is_transient(error):
-                raise
-            log.warning("reading the database failed: %s", error)
-            raise ServiceUnavailable("The database does not answer; try again shortly.") from error
+
+    async def look_up(self, operation: Operation[T]) -> T:
+        """
+        Run a function that reads a few rows by their keys, so that it need not make way for others.
+
+        Raises:
+            ServiceUnavailable: The database is failing.
+        """
+        with _unavailable_when_failing():
+            return await self._backend.look_up(operation)
 
     async def write(self, operation: Operation[T]) -> T:
         """
@@ -99,6 +108,17 @@ class Database:
     async def close(self) -> None:
         """Close all connections."""
         await self._backend.close()
+
+
+@contextlib.contextmanager
+def _unavailable_when_failing() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if not is_transient(error):
+            raise
+        log.warning("reading the database failed: %s", error)
+        raise ServiceUnavailable("The database does not answer; try again shortly.") from error
 
 
 def _backend_for(url: str) -> Backend:
@@ -131,6 +151,9 @@ class _Postgres:
     async def read(self, operation: Operation[T]) -> T:
         async with self._engine.connect() as connection:
             return await connection.run_sync(operation)
+
+    async def look_up(self, operation: Operation[T]) -> T:
+        return await self.read(operation)
 
     async def write(self, operation: Operation[T]) -> T:
         async with self._engine.begin() as connection:

@@ -67,9 +67,8 @@ class DirectoryLoader(Directory):
             ServiceUnavailable: The database does not answer; what is known stays as it is.
         """
         async with self._loading:
-            changes = await self._database.read(partial(rows.changes_since, seen=self.revision))
-            if changes.revision != self.revision:
-                self.apply(changes)
+            if await self._database.look_up(rows.revision) != self.revision:
+                self.apply(await self._database.read(partial(rows.changes_since, seen=self.revision)))
         self._looked_at = asyncio.get_running_loop().time()
         self._resolve_names()
 

@@ -113,7 +113,7 @@ class KeyService:
             raise NotFound("There is no such key on the account.")
 
     async def _look_up(self, key_hash: str) -> Principal | None:
-        found = await self._database.read(lambda connection: accounts.key_by_hash(connection, key_hash))
+        found = await self._database.look_up(lambda connection: accounts.key_by_hash(connection, key_hash))
         if found is None:
             return None
         record, stored_hash, active = found

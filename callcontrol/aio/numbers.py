@@ -113,7 +113,7 @@ class NumberService:
         Raises:
             NotFound: It does not exist or is not the account's.
         """
-        found = await self._database.read(lambda connection: numbers.get(connection, phone_number_id))
+        found = await self._database.look_up(lambda connection: numbers.get(connection, phone_number_id))
         if found is None or found.account_sid != account_sid:
             raise NotFound("The number does not exist or is not on the account.")
         return found

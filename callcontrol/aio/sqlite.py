@@ -34,14 +34,15 @@ _WAL_PAGES: Final = 8000
 
 class Sqlite:
     """
-    One connection that writes, two threads that read, and a thread that checkpoints.
+    One connection that writes, one that looks up, two threads that read, and one that checkpoints.
 
     Transactions run on the event loop itself while the disk is quick. A commit only copies pages into the
     operating system's cache; handing that to a thread takes longer than doing it, and the thread would have
     to win the interpreter lock again after every statement, which under load it does not: with a busy loop
-    a transaction then takes a hundred times as long. What can take long is kept away: waiting for another
-    process's lock (refused at once, the writer tries again), checkpoints with their fsync (a thread), and
-    a disk that stalls: after one slow transaction the next ones run on a thread until that is over.
+    a transaction then takes a hundred times as long. The same holds for looking up a row by its key. What
+    can take long is kept away: longer queries (threads), waiting for another process's lock (refused at
+    once, the writer tries again), checkpoints with their fsync (a thread), and a disk that stalls: after
+    one slow transaction the next ones run on a thread until that is over.
 
     ``synchronous`` is NORMAL: a commit is in the operating system's hands when it returns, so it survives
     the end of this process however it comes; after a loss of power the database is intact and may lack
@@ -60,13 +61,22 @@ class Sqlite:
         self._connection: Connection | None = None
         self._writing = asyncio.Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="database-writer")
-        self._readers = _Readers(_engine(self._url, query_only=True))
+        self._reading = _engine(self._url, query_only=True)
+        self._looker: Connection | None = None
+        self._readers = _Readers(self._reading)
         self._checkpoints = _Checkpoints(_engine(self._url))
         self._slow_until = 0.0
+        self._closed = False
 
     async def read(self, operation: Operation[T]) -> T:
         """Run a function that only reads, on a thread."""
         return await self._readers.run(operation)
+
+    async def look_up(self, operation: Operation[T]) -> T:
+        """Run a function that reads a few rows by their keys, here unless the disk is slow."""
+        if self._closed or asyncio.get_running_loop().time() < self._slow_until:
+            return await self.read(operation)
+        return self._here(self._look, operation)
 
     async def write(self, operation: Operation[T]) -> T:
         """Run a function in one transaction and commit it."""
@@ -75,7 +85,7 @@ class Sqlite:
             if loop.time() < self._slow_until:
                 result = await loop.run_in_executor(self._thread, self._transact, operation)
             else:
-                result = self._transact_here(operation, loop)
+                result = self._here(self._transact, operation)
         self._checkpoints.count()
         return result
 
@@ -89,6 +99,10 @@ class Sqlite:
 
     async def close(self) -> None:
         """Close all connections."""
+        self._closed = True
+        if self._looker is not None:
+            _close(self._looker)
+            self._looker = None
         await self._readers.close()
         await self._checkpoints.close()
         async with self._writing:
@@ -96,15 +110,27 @@ class Sqlite:
         self._thread.shutdown(wait=True)
         self._engine.dispose()
 
-    def _transact_here(self, operation: Operation[T], loop: asyncio.AbstractEventLoop) -> T:
+    def _here(self, run: Callable[[Operation[T]], T], operation: Operation[T]) -> T:
+        loop = asyncio.get_running_loop()
         started = loop.time()
         try:
-            return self._transact(operation)
+            return run(operation)
         finally:
             ended = loop.time()
             if ended - started > _SLOW_S:
                 self._slow_until = ended + _SLOW_FOR_S
-                log.warning("a transaction took %.0f ms, writing from a thread", (ended - started) * 1000)
+                log.warning("the database took %.0f ms; using a thread for a while", (ended - started) * 1000)
+
+    def _look(self, operation: Operation[T]) -> T:
+        if self._looker is None:
+            self._looker = self._reading.connect()
+        try:
+            with self._looker.begin():
+                return operation(self._looker)
+        except BaseException:
+            _close(self._looker)
+            self._looker = None
+            raise
 
     def _transact(self, operation: Operation[T]) -> T:
         if self._connection is None:

@@ -73,7 +73,7 @@ class TrunkService:
             NotFound: There is no such carrier.
             Forbidden: It is another account's, or the platform's.
         """
-        found = await self._database.read(lambda connection: _own(connection, account_sid, carrier_sid))
+        found = await self._database.look_up(lambda connection: _own(connection, account_sid, carrier_sid))
         return _or_raise(found)
 
     async def delete_carrier(self, account_sid: str, carrier_sid: str) -> None:

@@ -32,7 +32,7 @@ class WalletService:
             NotFound: There is no such account.
         """
         await self._writer.catch_up()
-        found = await self._database.read(lambda connection: wallets.get(connection, account_sid))
+        found = await self._database.look_up(lambda connection: wallets.get(connection, account_sid))
         if found is None:
             raise NotFound("There is no such account.")
         return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from media.types import Direction
 
@@ -242,6 +243,7 @@ def _milliseconds(text: str | None) -> int | None:
     return value or None
 
 
+@lru_cache(maxsize=256)
 def _rtpmap(value: str) -> RtpMap | None:
     number_text, _, rest = value.partition(" ")
     number = _number(number_text, 127)

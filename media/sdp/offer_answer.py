@@ -304,13 +304,18 @@ def _checked_address(connection: Connection | None) -> str:
     """Address literal to send to; the address of a held stream passes, nothing is sent to it."""
     if connection is None:
         raise NegotiationError("The stream has no connection address", 301)
+    return _checked_literal(connection.address, connection.address_type)
+
+
+@lru_cache(maxsize=4096)
+def _checked_literal(literal: str, address_type: str) -> str:
     try:
-        address = ipaddress.ip_address(connection.address)
+        address = ipaddress.ip_address(literal)
     except ValueError:
         raise NegotiationError("The connection address is not an IP address", 301) from None
     if isinstance(address, ipaddress.IPv6Address) and address.scope_id is not None:
         raise NegotiationError("The connection address has a zone", 301)
-    if (address.version == 6) != (connection.address_type == "IP6"):
+    if (address.version == 6) != (address_type == "IP6"):
         raise NegotiationError("The connection address is not of its type", 301)
     if address.is_multicast or str(address) == "255.255.255.255":
         raise NegotiationError("Multicast is not supported", 301)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from media.sdp.errors import SdpError
 from media.sdp.model import Attribute, Connection, MediaDescription, Origin, SessionDescription
@@ -211,13 +212,23 @@ def _read_time(section: _Section, value: str, number: int) -> None:
 
 
 def _read_attribute(section: _Section, value: str, number: int) -> None:
-    name, colon, rest = value.partition(":")
-    name = name.strip()
-    if not _is_token(name):
+    attribute = _common_attribute(value) if len(value) <= _COMMON_CHARS else _attribute(value)
+    if attribute is None:
         raise SdpError("unreadable attribute name", number)
-    section.attributes.append(Attribute(name, rest.strip() if colon else None))
+    section.attributes.append(attribute)
     if len(section.attributes) > section.limits.attributes:
         raise SdpError(f"more than {section.limits.attributes} attributes in one section", number)
+
+
+def _attribute(value: str) -> Attribute | None:
+    name, colon, rest = value.partition(":")
+    name = name.strip()
+    return Attribute(name, rest.strip() if colon else None) if _is_token(name) else None
+
+
+# The same few lines come with nearly every call: codecs, packet length, direction.
+_COMMON_CHARS = 80
+_common_attribute = lru_cache(maxsize=1024)(_attribute)
 
 
 def _read_media(value: str, number: int, limits: SdpLimits) -> tuple[str, int, int, str, tuple[str, ...]]:

@@ -345,14 +345,14 @@ async def test_misses_share_their_queries(
     storage: Storage, account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queries = 0
-    read = storage.database.read
+    look_up = storage.database.look_up
 
     async def counting(operation: Any) -> Any:
         nonlocal queries
         queries += 1
-        return await read(operation)
+        return await look_up(operation)
 
-    monkeypatch.setattr(storage.database, "read", counting)
+    monkeypatch.setattr(storage.database, "look_up", counting)
     await asyncio.gather(*(storage.refresh() for _ in range(500)))
     assert queries <= 3
 

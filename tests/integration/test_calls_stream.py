@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -111,8 +110,6 @@ async def test_sixteen_kilohertz(world: World) -> None:
 
 
 async def test_an_outbound_call_is_streamed_and_the_agent_waits_for_the_answer(world: World) -> None:
-    answer = asyncio.Event()
-
     def ring(call: PhoneCall) -> None:
         call.ring()
 
@@ -132,7 +129,6 @@ async def test_an_outbound_call_is_streamed_and_the_agent_waits_for_the_answer(w
         record = await world.ended()
         assert (record.status, record.hangup_source) == (CallStatus.COMPLETED, "callee")
         assert (record.from_, record.to, record.price_paise) == (OWN_NUMBER, CALLEE, 60)
-    assert not answer.is_set()
 
 
 @pytest.mark.parametrize("status", [401, 404])
@@ -231,7 +227,7 @@ async def test_a_short_last_word_is_heard_too(world: World) -> None:
         a = world.phone.call(OWN_NUMBER, world.port)
         begun = asyncio.get_running_loop().time()
         await a.wait(Ended)
-        assert asyncio.get_running_loop().time() - begun < 5.0, "the drain limit was not waited for"
+        assert asyncio.get_running_loop().time() - begun < 9.0, "the drain limit was not waited for"
         await world.ended()
     assert tone_level_dbfs(bytes(a.heard), 880.0) > -60.0
 
@@ -240,12 +236,12 @@ async def test_an_agent_that_closes_at_once_is_not(world: World) -> None:
     async def leave(bot: Bot) -> None:
         await bot.socket.close(code=4001)
 
-    async with Bot(saying(tone(880.0, 5000), leave)).running() as bot:
+    async with Bot(saying(tone(880.0, 20_000), leave)).running() as bot:
         world.stream(bot.url)
         a = world.phone.call(OWN_NUMBER, world.port)
         begun = asyncio.get_running_loop().time()
         await a.wait(Ended)
-        assert asyncio.get_running_loop().time() - begun < 4.0
+        assert asyncio.get_running_loop().time() - begun < 9.0, "nothing was waited for"
         assert (await world.ended()).hangup_source == "stream"
 
 
@@ -266,7 +262,7 @@ async def test_an_agent_hangs_up(world: World, drain: bool) -> None:
         }
     assert (record.status, record.hangup_source) == (CallStatus.COMPLETED, "stream")
     if drain:
-        assert math.isclose(len([b for b in a.heard if b]) > 0, True)
+        assert any(a.heard), "what it had said is heard"
 
 
 async def test_an_agent_that_is_lost_ends_the_call(world: World) -> None:

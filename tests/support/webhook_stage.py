@@ -30,10 +30,12 @@ FAST = OutboxSettings(
     poll_s=0.02,
     gather_s=0.0,
     timeout_s=PATIENCE_S,
-    # The last gap is longer than any test: what comes that far is not tried again.
     offsets_s=(0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07),
     probe_s=0.02,
 )
+
+SLOW = replace(FAST, offsets_s=(0.0, 3600.0, 7200.0))
+"""Attempts far apart, so that what failed once does not come back during a test."""
 
 Answer = Callable[["Received"], Awaitable[web.StreamResponse] | web.StreamResponse]
 
@@ -213,6 +215,14 @@ class Stage:
 
     async def row(self, delivery_id: str) -> Delivery:
         return (await self.rows())[delivery_id]
+
+    async def attempted(self, delivery_id: str) -> Delivery:
+        """A delivery once its first attempt is noted."""
+        found: list[Delivery] = []
+        async with asyncio.timeout(PATIENCE_S):
+            while not found or not found[0].attempts:
+                found = [await self.row(delivery_id)]
+        return found[0]
 
     async def ended(self, *delivery_ids: str) -> list[Delivery]:
         """The deliveries, once none of them is pending."""

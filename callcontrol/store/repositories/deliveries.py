@@ -41,12 +41,17 @@ _OUTCOME: Final = Statement(
     )
 )
 _older: Final = deliveries.alias("older")
-_IS_OLDEST: Final = ~sa.exists().where(
-    _older.c.status == "pending",
-    _older.c.call_sid == deliveries.c.call_sid,
-    _older.c.url == deliveries.c.url,
-    _older.c.position < deliveries.c.position,
-)
+_waiting: Final = deliveries.alias("waiting")
+
+
+def _goes_before(row: Any) -> sa.ColumnElement[bool]:
+    """Whether ``_older`` has to be delivered before a row."""
+    return sa.and_(
+        _older.c.status == "pending",
+        _older.c.call_sid == row.c.call_sid,
+        _older.c.url == row.c.url,
+        _older.c.position < row.c.position,
+    )
 
 
 def row_of(event: WebhookEvent) -> dict[str, Any]:
@@ -116,13 +121,14 @@ def take_due(
 ) -> list[Delivery]:
     """Lease due deliveries that no living process holds and none of their call goes before, oldest first."""
     micros = to_micros(now)
+    _defer_blocked(connection, micros)
     due = connection.execute(
         sa.select(deliveries)
         .where(
             _PENDING,
             deliveries.c.next_attempt_at <= micros,
             deliveries.c.leased_until <= micros,
-            _IS_OLDEST,
+            ~sa.exists().where(_goes_before(deliveries)),
         )
         .order_by(deliveries.c.position)
         .limit(limit)
@@ -135,6 +141,30 @@ def take_due(
             .values(node=node, leased_until=to_micros(leased_until))
         )
     return [to_delivery(row) for row in due]
+
+
+def _defer_blocked(connection: Connection, micros: int) -> None:
+    """
+    Make what is behind a delivery that waits for its next attempt due when that one is.
+
+    Else whatever calls publish to a receiver that is down would be looked at again at every turn.
+    """
+    blocked = (
+        sa.select(_waiting.c.position)
+        .where(
+            _waiting.c.status == "pending",
+            _waiting.c.next_attempt_at <= micros,
+            _waiting.c.leased_until <= micros,
+            sa.exists().where(_goes_before(_waiting), _older.c.next_attempt_at > micros),
+        )
+        .with_for_update(skip_locked=True, of=_waiting)
+    )
+    until = sa.select(sa.func.max(_older.c.next_attempt_at)).where(_goes_before(deliveries))
+    connection.execute(
+        sa.update(deliveries)
+        .where(deliveries.c.position.in_(blocked))
+        .values(next_attempt_at=until.scalar_subquery())
+    )
 
 
 def of_call(connection: Connection, call_sid: str) -> list[Delivery]:

@@ -76,7 +76,7 @@ std::shared_ptr<StreamHandle> Engine::open_stream(const StreamHandle* near) {
         throw std::system_error(error, std::generic_category(), "cannot watch an RTP socket");
     }
     Stream* stream = made.release();
-    shard.submit(make_command([&shard, stream](std::int64_t) { shard.add(stream); }));
+    shard.submit(make_command([&shard, stream](std::int64_t) { shard.add(stream); }), false);
     auto handle = std::make_shared<StreamHandle>(shared_from_this(), shard, stream, udp_port);
     handles_.insert(handle.get());
     ++slot.streams;

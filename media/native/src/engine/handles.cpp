@@ -15,24 +15,29 @@ StreamHandle::StreamHandle(std::shared_ptr<Engine> engine, Shard& shard, Stream*
 
 void StreamHandle::connect(const MediaSettings& settings) {
     if (!open()) return;
-    shard_->submit(make_command(
-        [stream = stream_, settings](std::int64_t now_ns) { stream->connect(settings, now_ns); }));
+    // With nothing to send yet, what was agreed matters to the first packet and is in force by then.
+    shard_->submit(make_command([stream = stream_, settings](std::int64_t now_ns) {
+                       stream->connect(settings, now_ns);
+                   }),
+                   has_output_);
 }
 
 bool StreamHandle::link(StreamHandle& other) {
     if (!open() || !other.open()) return true;
     if (shard_ != other.shard_) return false;
-    shard_->submit(make_command([one = stream_, two = other.stream_](std::int64_t) { one->link(*two); }));
+    shard_->submit(make_command([one = stream_, two = other.stream_](std::int64_t) { one->link(*two); }),
+                   false);
     return true;
 }
 
 void StreamHandle::unlink() {
     if (!open()) return;
-    shard_->submit(make_command([stream = stream_](std::int64_t) { stream->unlink(); }));
+    shard_->submit(make_command([stream = stream_](std::int64_t) { stream->unlink(); }), false);
 }
 
 void StreamHandle::play(std::unique_ptr<graph::Clip> clip) {
     if (!open()) return;
+    has_output_ = true;
     shard_->submit(make_command([stream = stream_, clip = std::move(clip)](std::int64_t now_ns) mutable {
         stream->play(clip.release(), now_ns);
     }));
@@ -45,6 +50,7 @@ void StreamHandle::stop_playback() {
 
 void StreamHandle::send_dtmf(std::unique_ptr<DtmfText> text) {
     if (!open()) return;
+    has_output_ = true;
     shard_->submit(make_command([stream = stream_, text = std::move(text)](std::int64_t now_ns) mutable {
         stream->send_dtmf(text.release(), now_ns);
     }));
@@ -53,13 +59,15 @@ void StreamHandle::send_dtmf(std::unique_ptr<DtmfText> text) {
 void StreamHandle::set_media_timeout(std::int64_t timeout_ns) {
     if (!open()) return;
     shard_->submit(make_command([stream = stream_, timeout_ns](std::int64_t now_ns) {
-        stream->set_media_timeout(timeout_ns, now_ns);
-    }));
+                       stream->set_media_timeout(timeout_ns, now_ns);
+                   }),
+                   false);
 }
 
 int StreamHandle::start_recording(std::uint64_t recording_id, const std::string& path,
                                   std::uint16_t channels) {
     if (!open()) return 0;
+    has_output_ = true;
     const int descriptor = io::WavFile::create(path);
     if (descriptor < 0) return -descriptor;
     auto recording = std::make_unique<Recording>(recording_id, descriptor, channels);
@@ -81,6 +89,7 @@ void StreamHandle::stop_recording() {
 std::shared_ptr<TapHandle> StreamHandle::open_tap(graph::AudioFormat format) {
     if (!open()) return nullptr;
     if (const auto before = tap_.lock()) before->close();
+    has_output_ = true;
     const std::uint64_t id = engine_->next_id();
     auto tap = std::make_unique<Tap>(id, id_, format, monotonic_ns(), shard_->outlet());
     auto handle = std::make_shared<TapHandle>(shared_from_this(), id, tap.get(), format);

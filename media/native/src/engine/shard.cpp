@@ -15,6 +15,7 @@ namespace trunkline::engine {
 namespace {
 
 constexpr std::int64_t silence_check_ns = 250'000'000;
+constexpr std::int64_t idle_turn_ns = 1'000'000'000;
 /// Streams one shard has room for before its table must grow; far above what one core can carry.
 constexpr std::size_t reserved_streams = 8192;
 
@@ -100,12 +101,12 @@ void Shard::run() {
     shut_all();
 }
 
-/// How long to sleep at most, in milliseconds as epoll counts them; -1 for ever.
+/// How long to sleep at most, in milliseconds as epoll counts them.
 int Shard::patience_ms(std::int64_t now_ns) {
     if (!unfinished_.empty()) return 0;
     std::int64_t due_ns = std::min(wheel_.next_due_ns(), outlet_.flush_due_ns());
-    if (!streams_.empty()) due_ns = std::min(due_ns, next_check_ns_);
-    if (due_ns == TickWheel::never_ns) return -1;
+    // Without a stream too: a command that was submitted without a wake-up may bring the first one.
+    due_ns = std::min(due_ns, streams_.empty() ? now_ns + idle_turn_ns : next_check_ns_);
     const std::int64_t left_ns = std::max<std::int64_t>(due_ns - now_ns, 0);
     return static_cast<int>((left_ns + 999'999) / 1'000'000);
 }

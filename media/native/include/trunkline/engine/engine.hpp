@@ -131,6 +131,7 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     friend class Engine;
 
     std::shared_ptr<Engine> engine_;
+    bool has_output_ = false;  ///< Something was ordered that makes the stream run a clock of its own.
     Shard* shard_;
     Stream* stream_;  ///< Null once closed.
     std::uint64_t id_;

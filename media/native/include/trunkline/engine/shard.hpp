@@ -28,7 +28,8 @@ class Shard {
     ~Shard();
 
     /// Control thread: have a command run, in the order of submission. With `wake` false it runs with the
-    /// next packet or beat, which is soon enough where a clock is running anyway.
+    /// next packet, beat or idle turn (a second at most): soon enough where a clock is running anyway, or
+    /// where only a packet can show the difference. Waking a sleeping thread costs more than the command.
     void submit(Command* command, bool wake = true);
 
     /// Control thread: wake up for a stream's packets. Returns 0 or the error number; `add` must follow.

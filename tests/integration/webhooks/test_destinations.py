@@ -10,6 +10,7 @@ import pytest
 from callcontrol.aio import destinations
 from callcontrol.aio.destinations import CheckedResolver, DestinationGuard
 from callcontrol.errors import DestinationForbidden
+from tests.support.webhook_stage import until
 
 
 class Lookups:
@@ -90,8 +91,7 @@ async def test_silent_name_servers_neither_block_others_nor_pile_up(
     # The event loop's own threads are free all the while.
     assert await asyncio.to_thread(lambda: 1) == 1
     held.release.set()
-    while guard._lookups:
-        await asyncio.sleep(0)
+    await until(lambda: not guard._lookups)
     assert await guard.resolve("one-more.example.com", 443, True) == [("93.184.215.14", 443)]
 
 

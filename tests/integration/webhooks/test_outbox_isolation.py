@@ -1,0 +1,129 @@
+"""What receivers that hang, vanish or dawdle cost everybody else: nothing."""
+
+import asyncio
+from pathlib import Path
+
+from aiohttp import web
+
+from tests.support.webhook_stage import (
+    Gate,
+    Received,
+    Receiver,
+    Stage,
+    fast,
+    until,
+)
+
+
+async def test_a_hanging_destination_delays_nobody(stage: Stage, receiver: Receiver, tmp_path: Path) -> None:
+    gate, hanging = Gate(), Receiver()
+    hanging.answers["/hook"] = gate
+    await hanging.start()
+    outbox = await stage.start(fast(per_destination=2))
+    stuck = [stage.event(hanging.url("/hook"), f"stuck-{number}") for number in range(50)]
+    await stage.publish(*stuck)
+    await until(lambda: gate.waiting == 2)
+    # Were these to wait for those, they would wait until the gate is opened.
+    ids = [await stage.post(receiver.url("/hook"), f"call-{number}") for number in range(20)]
+    await stage.ended(*ids)
+    assert gate.waiting == 2
+    assert outbox.held == 50
+    gate.open()
+    await stage.ended(*[event.delivery_id for event in stuck])
+    assert sorted(hanging.ids()) == sorted(event.delivery_id for event in stuck)
+    await hanging.close()
+
+
+async def test_a_hanging_destination_does_not_fill_the_memory(stage: Stage, receiver: Receiver) -> None:
+    gate, hanging = Gate(), Receiver()
+    hanging.answers["/hook"] = gate
+    await hanging.start()
+    outbox = await stage.start(fast(per_destination=2, max_held=20, max_held_per_destination=4))
+    stuck = [stage.event(hanging.url("/hook"), f"stuck-{number}") for number in range(100)]
+    await stage.publish(*stuck)
+    await until(lambda: outbox.stats.postponed >= 94)
+    assert outbox.held == 6
+    ids = [await stage.post(receiver.url("/hook"), f"call-{number}") for number in range(20)]
+    await stage.ended(*ids)
+    assert gate.waiting == 2
+    gate.open()
+    rows = await stage.ended(*[event.delivery_id for event in stuck])
+    assert {row.attempts for row in rows} == {1}
+    assert len(hanging.requests) == 100
+    await hanging.close()
+
+
+async def test_many_hanging_destinations_leave_connections_for_others(
+    stage: Stage, receiver: Receiver
+) -> None:
+    # More destinations than a connector's usual hundred connections serve.
+    gate = Gate()
+    hanging = [Receiver() for _ in range(15)]
+    await stage.start()
+    for one in hanging:
+        one.answers["/hook"] = gate
+        await one.start()
+    stuck = [
+        stage.event(one.url("/hook"), f"stuck-{one.port}-{number}") for one in hanging for number in range(8)
+    ]
+    await stage.publish(*stuck)
+    await until(lambda: gate.waiting == 120)
+    await stage.ended(await stage.post(receiver.url("/hook"), "call-1"))
+    gate.open()
+    await stage.ended(*[event.delivery_id for event in stuck])
+    for one in hanging:
+        await one.close()
+
+
+async def test_a_silent_destination_is_probed_and_comes_back(stage: Stage, receiver: Receiver) -> None:
+    port = receiver.port
+    await receiver.close()
+    outbox = await stage.start(
+        fast(silent_after=3, per_destination=3, offsets_s=[0.1 * step for step in range(1000)])
+    )
+    events = [stage.event(receiver.url("/hook"), f"call-{number}") for number in range(30)]
+    await stage.publish(*events)
+    await until(lambda: outbox.stats.skipped > 60)
+    # Most attempts were spared: about one in each probing interval was made.
+    assert outbox.stats.attempts < outbox.stats.skipped
+    await receiver.start(port)
+    await stage.ended(*[event.delivery_id for event in events])
+    assert sorted(receiver.ids()) == sorted(event.delivery_id for event in events)
+
+
+async def test_no_more_requests_than_allowed_are_under_way(stage: Stage, receiver: Receiver) -> None:
+    gate = Gate()
+    others = [Receiver() for _ in range(4)]
+    await stage.start(fast(max_active=5, per_destination=3))
+    for one in others:
+        one.answers["/hook"] = gate
+        await one.start()
+    events = [stage.event(one.url("/hook"), f"{one.port}-{number}") for one in others for number in range(10)]
+    await stage.publish(*events)
+    await until(lambda: gate.waiting == 5)
+    await asyncio.sleep(0.05)
+    assert gate.waiting == 5
+    gate.open()
+    await stage.ended(*[event.delivery_id for event in events])
+    assert sum(len(one.requests) for one in others) == 40
+    for one in others:
+        await one.close()
+
+
+async def test_memory_is_bounded(stage: Stage, receiver: Receiver) -> None:
+    most = 0
+
+    async def answer(_: Received) -> web.StreamResponse:
+        nonlocal most
+        most = max(most, outbox.held)
+        await asyncio.sleep(0)
+        return web.Response(status=200)
+
+    receiver.answers["/hook"] = answer
+    outbox = await stage.start(fast(max_held=5))
+    events = [stage.event(receiver.url("/hook"), f"call-{number}") for number in range(100)]
+    await stage.publish(*events)
+    ids = [event.delivery_id for event in events]
+    await stage.ended(*ids)
+    assert 1 <= most <= 5
+    assert sorted(receiver.ids()) == sorted(ids)

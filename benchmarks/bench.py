@@ -28,7 +28,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="where JSON goes")
     parser.add_argument("--seconds", type=float, default=None, help="length of each measured window")
     parser.add_argument("--rates", default="50,100", help="w1: calls per second")
-    parser.add_argument("--calls", default="100,200", help="w2, w3: calls at the same time")
+    parser.add_argument("--calls", help="w2, w3: calls at the same time (100,200 and 50,100)")
     arguments = parser.parse_args()
     unknown = set(arguments.claims) - set(_CLAIMS)
     if unknown:

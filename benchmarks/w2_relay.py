@@ -33,7 +33,7 @@ _NEAR, _FAR = 20000, 28000
 
 def run(sut: SystemUnderTest, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     steps = []
-    for calls in map(int, arguments.calls.split(",")):
+    for calls in map(int, (arguments.calls or "100,200").split(",")):
         floor = _floor(sut, calls, arguments.seconds or 10.0)
         relay = _relay(sut, calls, arguments.seconds or 10.0)
         if floor["cpu_us_per_packet"]:

@@ -30,9 +30,8 @@ def run(sut: SystemUnderTest, arguments: argparse.Namespace) -> list[dict[str, A
     agent = [sys.executable, "-m", "benchmarks.load.agent_echo", "--port", str(sut.agent_port)]
     with background(agent, sut.source_root):
         wait_until(lambda: False, 1.0)
-        return [
-            _step(sut, calls, arguments.seconds or 10.0) for calls in map(int, arguments.calls.split(","))
-        ]
+        steps = map(int, (arguments.calls or "50,100").split(","))
+        return [_step(sut, calls, arguments.seconds or 10.0) for calls in steps]
 
 
 def _step(sut: SystemUnderTest, calls: int, seconds: float) -> dict[str, Any]:

@@ -131,8 +131,11 @@ void Shard::receive_unfinished(std::int64_t now_ns) {
 }
 
 void Shard::run_commands(std::int64_t now_ns) {
+    // Before the look at the queue, and even when it is empty: a wake-up may arrive after its command was
+    // taken in an earlier turn, and a flag that stayed up would swallow the next one. The exchange also makes
+    // visible the command of whoever found the flag up and wrote nothing.
+    wake_pending_.exchange(false, std::memory_order_acq_rel);
     if (commands_.empty()) return;
-    wake_pending_.store(false, std::memory_order_release);
     for (util::Node* node = commands_.take_oldest_first(); node != nullptr;) {
         util::Node* following = node->next_node;
         static_cast<Command*>(node)->run(now_ns);

@@ -445,3 +445,23 @@ TEST_CASE("options that cannot work are refused") {
     CHECK_THROWS_AS(engine::Engine::create({"127.0.0.1", 15000, 15999, 0, 0}), std::invalid_argument);
     CHECK_THROWS_AS(engine::Engine::create({"127.0.0.1", 5000, 5000, 1, 0}), std::invalid_argument);
 }
+
+TEST_CASE("no order waits for something else to wake the thread") {
+    Bench bench;
+    auto stream = bench.open();
+    // Closing a stream tells its digits, if the order to close it ran. With no stream open nothing but the
+    // order itself wakes the thread.
+    for (int round = 0; round < 10000; ++round) {
+        stream->close();
+        bench.events.clear();
+        stream = bench.open();
+        auto text = std::make_unique<engine::DtmfText>();
+        text->token = static_cast<std::uint32_t>(round);
+        stream->send_dtmf(std::move(text));
+        stream->close();
+        const auto sent = bench.expect(EventKind::dtmf_sent, 1000);
+        REQUIRE(sent);
+        CHECK(sent->a == static_cast<std::uint32_t>(round));
+        stream = bench.open();
+    }
+}

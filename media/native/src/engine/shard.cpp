@@ -130,8 +130,11 @@ void Shard::receive_unfinished(std::int64_t now_ns) {
 }
 
 void Shard::run_commands(std::int64_t now_ns) {
+    // Before looking, also when there is nothing: a command that was taken with the last ones may have
+    // announced itself after that, and no later one would write to the descriptor while this stands.
+    if (wake_pending_.load(std::memory_order_relaxed))
+        wake_pending_.exchange(false, std::memory_order_acq_rel);
     if (commands_.empty()) return;
-    wake_pending_.store(false, std::memory_order_release);
     for (util::Node* node = commands_.take_oldest_first(); node != nullptr;) {
         util::Node* following = node->next_node;
         static_cast<Command*>(node)->run(now_ns);

@@ -206,7 +206,10 @@ def _without_userinfo(parts: SplitResult, url: str) -> tuple[str, BasicAuth | No
         return url, None
     username, _, password = userinfo.partition(":")
     auth = _basic("stream_url", unquote(username), unquote(password))
-    return url.replace(f"//{userinfo}@", "//", 1), auth
+    plain = url.replace(f"//{userinfo}@", "//", 1)
+    # Brackets in the user information can make up for ones that the host lacks.
+    _split_url(plain)
+    return plain, auth
 
 
 def _auth(body: object, url_auth: BasicAuth | None) -> StreamAuth | None:

@@ -80,6 +80,14 @@ class Peer {
         return Heard{packet->header, {packet->payload.begin(), packet->payload.end()}};
     }
 
+    /// Listen until a packet has this payload; false when none comes in time.
+    bool hear_until(const std::vector<std::uint8_t>& payload) {
+        while (const auto heard = hear()) {
+            if (heard->payload == payload) return true;
+        }
+        return false;
+    }
+
     /// Whether nothing comes for a while.
     bool hears_nothing(int for_ms = 60) {
         pollfd waiting{descriptor_, POLLIN, 0};
@@ -143,6 +151,16 @@ class Bench {
             fetch(10);
         }
         return std::nullopt;
+    }
+
+    /// Wait for a condition; false when it does not come true in time.
+    template <typename Condition>
+    bool until(Condition condition, int timeout_ms = 3000) {
+        for (int waited = 0; waited <= timeout_ms * patience(); waited += 5) {
+            if (condition()) return true;
+            fetch(5);
+        }
+        return false;
     }
 
     bool heard_of(engine::EventKind kind) const {

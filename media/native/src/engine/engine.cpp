@@ -130,7 +130,7 @@ void Engine::release_frame() {
 EngineFigures Engine::figures() const {
     EngineFigures figures;
     figures.streams = handles_.size();
-    figures.ports_in_use = ports_.in_use();
+    figures.ports_in_use = handles_.size();
     figures.ports_total = ports_.capacity();
     figures.packets_in = closed_packets_in_;
     figures.packets_out = closed_packets_out_;
@@ -172,7 +172,6 @@ Engine::ShardSlot& Engine::emptiest() {
 }
 
 void Engine::closed(StreamHandle& handle) {
-    ports_.give_back(handle.udp_port(), monotonic_ns());
     --slot_of(*handle.shard_).streams;
     handles_.erase(&handle);
     closed_packets_in_ += handle.last_.packets_in;

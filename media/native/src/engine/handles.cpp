@@ -9,6 +9,26 @@
 
 namespace trunkline::engine {
 
+namespace {
+
+/// Gives a port back to its pool when it is destroyed. Held by the command that closes the socket, which the
+/// control thread destroys after it ran: only then can the port be bound again.
+class PortLease {
+  public:
+    PortLease(PortPool& pool, std::uint16_t port) : pool_(&pool), port_(port) {}
+    PortLease(PortLease&& other) noexcept : pool_(std::exchange(other.pool_, nullptr)), port_(other.port_) {}
+    PortLease& operator=(PortLease&&) = delete;
+    ~PortLease() {
+        if (pool_ != nullptr) pool_->give_back(port_, monotonic_ns());
+    }
+
+  private:
+    PortPool* pool_;
+    std::uint16_t port_;
+};
+
+}  // namespace
+
 StreamHandle::StreamHandle(std::shared_ptr<Engine> engine, Shard& shard, Stream* stream,
                            std::uint16_t udp_port)
     : engine_(std::move(engine)), shard_(&shard), stream_(stream), id_(stream->id()), udp_port_(udp_port) {}
@@ -126,8 +146,11 @@ void StreamHandle::close() {
     if (!open()) return;
     last_ = snapshot();
     if (const auto tap = tap_.lock()) tap->tap_ = nullptr;
-    shard_->submit(make_command([shard = shard_, stream = std::exchange(stream_, nullptr)](
-                                    std::int64_t now_ns) { shard->remove(stream, now_ns); }));
+    auto action = [shard = shard_, stream = std::exchange(stream_, nullptr),
+                   lease = PortLease(engine_->ports_, udp_port_)](std::int64_t now_ns) {
+        shard->remove(stream, now_ns);
+    };
+    shard_->submit(make_command(std::move(action)));
     engine_->closed(*this);
 }
 

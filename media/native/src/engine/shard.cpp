@@ -131,10 +131,10 @@ void Shard::receive_unfinished(std::int64_t now_ns) {
 }
 
 void Shard::run_commands(std::int64_t now_ns) {
-    // Before the look at the queue, and even when it is empty: a wake-up may arrive after its command was
-    // taken in an earlier turn, and a flag that stayed up would swallow the next one. The exchange also makes
-    // visible the command of whoever found the flag up and wrote nothing.
-    wake_pending_.exchange(false, std::memory_order_acq_rel);
+    // Before looking, also when there is nothing: a command that was taken with the last ones may have
+    // announced itself after that, and no later one would write to the descriptor while this stands.
+    if (wake_pending_.load(std::memory_order_relaxed))
+        wake_pending_.exchange(false, std::memory_order_acq_rel);
     if (commands_.empty()) return;
     for (util::Node* node = commands_.take_oldest_first(); node != nullptr;) {
         util::Node* following = node->next_node;

@@ -38,6 +38,7 @@ from callcontrol.meter import Rates
 from callcontrol.models import Account, CallFilter, CallRecord, Page
 from callcontrol.plan import DEFAULT_TIME_LIMIT_S, Dial, Plan
 from callcontrol.reconcile import close_record
+from callcontrol.recordings import recording_file, recording_url
 from callcontrol.requests import CreateCall, plan_of
 from callcontrol.reserve import initial_reserve_paise
 from callcontrol.router import Router
@@ -53,6 +54,7 @@ log = logging.getLogger(__name__)
 
 _SHUTDOWN_LIMIT_S: Final = 5.0
 _RETRY_AFTER_S: Final = 5
+_WAV_HEADER_BYTES: Final = 44
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,12 +209,20 @@ class CallControl:
         for record in await self._services.calls.unfinished():
             charge_paise = close_record(record, CRASH, self.settings.rates)
             record.price_paise = charge_paise
+            await self._keep_recording(record)
             event = call_event(record, "call.completed", {}, event_id=new_id(), at=utc_now())
             self._services.calls.finish(
                 record, charge_paise=charge_paise, events=[event] if event is not None else []
             )
             CallLog(record.call_sid).warning("was cut off by a restart")
         await self._services.calls.flush()
+
+    async def _keep_recording(self, record: CallRecord) -> None:
+        """What was recorded until the cut is a whole WAV file: it belongs to the call as any other does."""
+        path = self._context.recordings_dir / recording_file(record.call_sid)
+        if record.recording_url is None and await asyncio.to_thread(_holds_audio, path):
+            record.recording_path = str(path)
+            record.recording_url = recording_url(record.call_sid)
 
     # --- figures --------------------------------------------------------------------------------------------
 
@@ -471,3 +481,10 @@ class CallControl:
 
     def _on_message(self, record: Any) -> None:
         self._traces.note(record)
+
+
+def _holds_audio(path: Path) -> bool:
+    try:
+        return path.stat().st_size > _WAV_HEADER_BYTES
+    except OSError:
+        return False

@@ -44,6 +44,7 @@ _X_HEADER: Final = re.compile(r"X-[A-Za-z0-9-]{1,64}", re.IGNORECASE)
 _DTMF_RELAY: Final = re.compile(r"^\s*signal\s*=\s*([0-9*#A-D])", re.IGNORECASE | re.MULTILINE)
 _DTMF_DURATION: Final = re.compile(r"^\s*duration\s*=\s*(\d{1,5})", re.IGNORECASE | re.MULTILINE)
 _INFO_DIGIT_MS: Final = 160
+_MAX_FORWARDS: Final = 70  # RFC 3261 8.1.1.6
 
 
 class SipLegs:
@@ -62,18 +63,22 @@ class SipLegs:
         self._post = post
         self._on_late_answer = on_late_answer
         self._sessions: dict[LegId, Session] = {}
+        self._max_forwards = _MAX_FORWARDS
 
     def adopt(self, leg: LegId, session: InboundSession) -> None:
         """Make a session that came in a leg of the call."""
+        hops_left = session.request.max_forwards
+        if hops_left is not None:
+            # A number that leads back to us would ring for ever, one call opening the next (RFC 7332 3).
+            self._max_forwards = max(min(hops_left, _MAX_FORWARDS) - 1, 0)
         self._attach(leg, session)
 
     def dial(self, leg: LegId, attempt: Attempt, party: Party, offer: bytes) -> str:
         """Send the INVITE of a leg; returns its Call-ID."""
         destination = _destination(attempt)
-        session: OutboundSession = self._user_agent.invite(
-            _invite(attempt, party, destination, self._local_host(destination.transport), offer),
-            self._listener(leg),
-        )
+        invite = _invite(attempt, party, destination, self._local_host(destination.transport), offer)
+        invite.max_forwards = self._max_forwards
+        session: OutboundSession = self._user_agent.invite(invite, self._listener(leg))
         self._sessions[leg] = session
         return session.call_id
 
@@ -161,7 +166,8 @@ def _invite(
     """
     The INVITE of a leg.
 
-    It is made of the party and the gateway only: nothing of another leg's signalling is in it.
+    It is made of the party and the gateway only: nothing of another leg's signalling is in it. The number
+    of hops that are left is for the caller of this function to say.
     """
     carrier, gateway = attempt.carrier, attempt.gateway
     params = (("transport", "tcp"),) if destination.transport == "tcp" else ()

@@ -37,8 +37,8 @@ class TraceBook:
     """
     SIP messages by Call-ID, and the calls whose legs they are.
 
-    Bounded in calls, in dialogs a call and in messages a dialog. Messages of an INVITE that no call has claimed yet are kept
-    apart and few, so that a flood of them pushes out nothing of real calls.
+    Bounded in calls, in dialogs a call and in messages a dialog. Messages of an INVITE that no call has
+    claimed yet are kept apart and few, so that a flood of them pushes out nothing of real calls.
     """
 
     def __init__(self, clock: WallClock, *, max_calls: int = _MAX_CALLS) -> None:

@@ -45,7 +45,7 @@ from callcontrol.router import Router
 from media.aio import MediaEngine
 from media.audio import PromptLibrary
 from media.types import EngineSettings, EngineStats
-from sip import Request
+from sip import Request, State
 from sip.aio import InboundSession, Listen, ScreenVerdict, UserAgent, UserAgentSettings
 
 __all__ = ["CallControl", "CallControlSettings", "CallServices", "TraceEntry"]
@@ -203,7 +203,11 @@ class CallControl:
             await asyncio.wait_for(self._all_ended.wait(), _SHUTDOWN_LIMIT_S)
         except TimeoutError:
             log.error("%d calls did not end in time", len(self._runners))
-        await self._services.calls.flush()
+        try:
+            await self._services.calls.flush()
+        except DomainError as failure:
+            # The sockets and the engine are to be freed all the same; a restart settles the calls.
+            log.error("the last states of calls could not be written: %s", failure.message)
 
     async def _reconcile(self) -> None:
         for record in await self._services.calls.unfinished():
@@ -394,12 +398,23 @@ class CallControl:
     def _beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._beside_done)
         return task
 
+    def _beside_done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("looking at the directory again failed", exc_info=task.exception())
+
     async def _look_again(self, session: InboundSession) -> None:
-        await self._services.refresh()
-        self._take(session, self._receive(session))
+        try:
+            await self._services.refresh()
+            # Nobody listened meanwhile: the caller may have given up, and would never be heard of again.
+            if session.state < State.ENDED:
+                self._take(session, self._receive(session))
+        except BaseException:
+            session.reject(503, headers=[("Retry-After", str(_RETRY_AFTER_S))])
+            raise
 
     def _receive(self, session: InboundSession) -> Arrival | int:
         request = session.request

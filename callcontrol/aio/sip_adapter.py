@@ -15,7 +15,7 @@ from callcontrol.events import (
     LegOffered,
     LegProgress,
 )
-from callcontrol.hangup import HangupCause
+from callcontrol.hangup import NORMAL_TEMPORARY_FAILURE, HangupCause
 from callcontrol.ids import LegId
 from callcontrol.models import Carrier
 from callcontrol.plan import Party
@@ -52,8 +52,7 @@ class SipLegs:
     The SIP sessions of one call, by leg.
 
     ``post`` takes the events in the order in which they happened. ``on_late_answer`` gets the SDP answer to
-    an offer that a party asked us for within the call. After ``release`` nothing more is posted; sessions
-    then end by themselves.
+    an offer that a party asked us for within the call. After ``release`` nothing more is posted.
     """
 
     def __init__(
@@ -106,7 +105,7 @@ class SipLegs:
         session = self._sessions.pop(leg, None)
         if session is not None:
             session.on_event = None
-            session.hangup(reason=cause.reason_header())
+            session.hangup(reason=cause.reason_header(), status=503)
 
     def accept_offer(self, leg: LegId, body: bytes) -> None:
         """Answer a party's offer."""
@@ -121,10 +120,9 @@ class SipLegs:
             session.reject_offer(status, warning)
 
     def release(self) -> None:
-        """Listen to the sessions no more."""
-        for session in self._sessions.values():
-            session.on_event = None
-        self._sessions.clear()
+        """Listen to the sessions no more, and end those that nobody has ended."""
+        for leg in list(self._sessions):
+            self.hang_up(leg, NORMAL_TEMPORARY_FAILURE)
 
     def _attach(self, leg: LegId, session: Session) -> None:
         self._sessions[leg] = session
@@ -135,6 +133,8 @@ class SipLegs:
             if isinstance(event, OfferAnswered):
                 self._on_late_answer(leg, event.body)
                 return
+            if isinstance(event, Failed | Cancelled | Ended):
+                self._sessions.pop(leg, None)
             translate = _TRANSLATIONS.get(type(event))
             translated = translate(leg, event) if translate is not None else None
             if translated is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -38,6 +39,8 @@ from callcontrol.errors import (
 from callcontrol.models import Principal
 
 __all__ = ["Pipeline"]
+
+_log = logging.getLogger("api.pipeline")
 
 MAX_BODY_BYTES = 1024 * 1024
 _BODY_TIMEOUT_S = 15.0
@@ -131,14 +134,14 @@ class Pipeline:
         try:
             response: web.StreamResponse = self._respond(endpoint, await endpoint.handler(context))
         except DomainError:
-            await store.release(account_sid, key)
+            await _keep(store.release(account_sid, key))
             raise
         except Exception as error:
             failure = unexpected(error, endpoint.style)
-            await store.complete(account_sid, key, failure.status, _dump(failure.body()))
+            await _keep(store.complete(account_sid, key, failure.status, _dump(failure.body())))
             raise failure from error
         assert isinstance(response, web.Response) and isinstance(response.body, bytes)
-        await store.complete(account_sid, key, response.status, response.body)
+        await _keep(store.complete(account_sid, key, response.status, response.body))
         return response
 
     def _respond(self, endpoint: Endpoint[Any, Any], reply: Reply | FileReply) -> web.StreamResponse:
@@ -150,6 +153,14 @@ class Pipeline:
             _check(endpoint, reply)
         meta = {"request_id": current_exchange().request_id, "timestamp": _timestamp(), **reply.meta}
         return _json(_dump({"data": reply.data, "meta": meta}), endpoint.success)
+
+
+async def _keep(outcome: Awaitable[None]) -> None:
+    """Keep what became of a request; what was done is done, and its client learns of it in any case."""
+    try:
+        await outcome
+    except DomainError as error:
+        _log.warning("what became of an idempotency key is not kept: %s", error.message)
 
 
 def unexpected(error: Exception, style: ErrorStyle = ErrorStyle.GENERAL) -> ApiError:

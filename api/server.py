@@ -101,7 +101,9 @@ class Server:
         settings = self.settings
         await asyncio.to_thread(settings.data_dir.mkdir, parents=True, exist_ok=True)
         self.storage = await Storage.open(
-            settings.database_url, allow_private_destinations=settings.allow_private_destinations
+            settings.database_url,
+            allow_private_destinations=settings.allow_private_destinations,
+            allowed_countries=settings.allowed_countries,
         )
         self._parts.push_async_callback(self.storage.close)
 

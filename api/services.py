@@ -123,6 +123,9 @@ class Trunks(Protocol):
     ) -> Page[Gateway]:
         """Gateways of a carrier."""
 
+    async def get_gateway(self, account_sid: str, carrier_sid: str, gateway_sid: str) -> Gateway:
+        """One gateway of a carrier."""
+
     async def delete_gateway(self, account_sid: str, carrier_sid: str, gateway_sid: str) -> None:
         """Remove a gateway."""
 

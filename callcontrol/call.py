@@ -52,6 +52,7 @@ from callcontrol.leg import InboundLeg, Leg, LegFacts, LegInput, OutboundLeg
 from callcontrol.meter import Rates
 from callcontrol.models import CallRecord, CallStatus, HangupSource
 from callcontrol.plan import Answer, Dial, Hangup, Party, Pause, Plan, Play, Reject, SendDtmf, Step, Stream
+from callcontrol.recordings import recording_url
 from callcontrol.reserve import ReserveWatch
 from callcontrol.routing import Attempt
 from callcontrol.steps import AnswerStep, DigitsStep, PauseStep, PlayStep, RunningStep
@@ -303,7 +304,7 @@ class CallMachine:
         self._recording = False
         if event.problem is None:
             self.record.recording_path = event.path
-            self.record.recording_url = f"/recordings/{self.record.call_sid}.wav"
+            self.record.recording_url = recording_url(self.record.call_sid)
             yield Save("call.recording.ready", {"recording_duration_ms": event.duration_ms})
 
     def _afterwards(self, event: Event) -> Iterator[Effect]:

@@ -5,10 +5,11 @@ The directory mirrors rows of the database; ``callcontrol.aio.directory_loader``
 it costs no query, does no I/O and never waits.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address
+from itertools import chain
 from typing import Final
 
 from callcontrol.models import Account, Binding, Carrier, Gateway, PhoneNumber
@@ -40,8 +41,8 @@ class Directory:
         self._carriers: dict[str, Carrier] = {}
         self._gateways: dict[str, Gateway] = {}
         self._addresses: dict[str, tuple[str, ...]] = {}
-        self._by_source: dict[tuple[str, int], Gateway] = {}
-        self._by_host: dict[str, Gateway] = {}
+        self._by_source: dict[tuple[str, int], list[Gateway]] = {}
+        self._by_host: dict[str, list[Gateway]] = {}
         self._networks: list[tuple[IPv4Network, Gateway]] = []
         self._outbound: dict[str | None, list[tuple[Carrier, Gateway]]] = {}
         self._turn = 0
@@ -92,20 +93,31 @@ class Directory:
         """The gateways of a carrier, or all."""
         return [item for item in self._gateways.values() if carrier_sid in (None, item.carrier_sid)]
 
-    def gateway_for_source(self, host: str, port: int) -> tuple[Carrier, Gateway] | None:
+    def gateway_for_source(
+        self, host: str, port: int, account_sid: str | None = None
+    ) -> tuple[Carrier, Gateway] | None:
         """
         Whose inbound gateway a request came from.
 
-        The exact host and port win over the host alone, and that over the narrowest network around it.
+        The exact host and port win over the host alone, and that over the narrowest network around it. With
+        ``account_sid`` only carriers that may call this account's numbers count: its own and the platform's.
+        Several accounts may well have the same carrier, and none of them shuts the others out.
         """
         address = plain_address(host)
         if address is None:
             return None
         text = str(address)
-        gateway = self._by_source.get((text, port)) or self._by_host.get(text)
-        if gateway is None and isinstance(address, IPv4Address):
-            gateway = next((found for network, found in self._networks if address in network), None)
-        return (self._carriers[gateway.carrier_sid], gateway) if gateway else None
+        for gateway in chain(
+            self._by_source.get((text, port), ()), self._by_host.get(text, ()), self._around(address)
+        ):
+            carrier = self._carriers[gateway.carrier_sid]
+            if account_sid is None or carrier.account_sid in (None, account_sid):
+                return carrier, gateway
+        return None
+
+    def _around(self, address: IPv4Address | IPv6Address) -> Iterator[Gateway]:
+        if isinstance(address, IPv4Address):
+            yield from (found for network, found in self._networks if address in network)
 
     def number(self, e164: str) -> tuple[PhoneNumber, Binding | None] | None:
         """The number and where its inbound calls go."""
@@ -198,9 +210,9 @@ class Directory:
             if isinstance(own, IPv4Address) and gateway.netmask < 32:
                 networks.append((IPv4Network((own, gateway.netmask), strict=False), gateway))
             for host in [str(own)] if own is not None else self._addresses.get(gateway.host.lower(), ()):
-                self._by_source.setdefault((host, gateway.port), gateway)
+                self._by_source.setdefault((host, gateway.port), []).append(gateway)
                 if gateway.netmask == 32:
-                    self._by_host.setdefault(host, gateway)
+                    self._by_host.setdefault(host, []).append(gateway)
         self._networks = sorted(networks, key=lambda item: -item[0].prefixlen)
 
 

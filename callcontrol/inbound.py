@@ -69,18 +69,17 @@ def receive(
     403 for an unknown source, 404 for a number that is nobody's, or that another account's carrier has no
     business to call. Headers named in ``forwarded_headers`` (lower case) are passed on to a second party.
     """
-    origin = routes.gateway_for_source(*invitation.source)
-    if origin is None:
+    if routes.gateway_for_source(*invitation.source) is None:
         return 403
-    carrier, gateway = origin
     found = _number(invitation, routes)
     if found is None:
         return 404
     number, binding = found
     account = routes.account(number.account_sid)
-    foreign = carrier.account_sid not in (None, number.account_sid)
-    if account is None or not account.is_active or number.status != "active" or foreign:
+    origin = routes.gateway_for_source(*invitation.source, number.account_sid)
+    if account is None or not account.is_active or number.status != "active" or origin is None:
         return 404
+    carrier, gateway = origin
     caller = number_in(invitation.from_user) or _clean(invitation.from_user)
     plan, refusal = _plan(binding, caller, allowed_countries, time_limit_s)
     if plan is not None and forwarded_headers:

@@ -144,8 +144,14 @@ class Routes(Protocol):
     def account(self, account_sid: str) -> Account | None:
         """The account, with its limits."""
 
-    def gateway_for_source(self, host: str, port: int) -> tuple[Carrier, Gateway] | None:
-        """Whose inbound gateway a request came from; the most exact match wins."""
+    def gateway_for_source(
+        self, host: str, port: int, account_sid: str | None = None
+    ) -> tuple[Carrier, Gateway] | None:
+        """
+        Whose inbound gateway a request came from; the most exact match wins.
+
+        With ``account_sid`` only the carriers of that account and the platform's count.
+        """
 
     def number(self, e164: str) -> tuple[PhoneNumber, Binding | None] | None:
         """The number and where its inbound calls go."""

@@ -31,6 +31,7 @@ from callcontrol.errors import (
     ValidationFailed,
 )
 from callcontrol.models import Binding, PhoneNumber
+from media.streams import StreamChoice, StreamSetupError, choose_stream
 
 E164: Final = re.compile(r"\+[1-9][0-9]{6,14}", re.ASCII)
 _SIP_HOST: Final = r"(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])"
@@ -45,6 +46,22 @@ _MAX_PARAMETER_CHARACTERS: Final = 512
 
 # Targets of the interface whose services are not in this version: refused by name, not half served.
 _NOT_AVAILABLE: Final = ("voice_agent", "webhook")
+
+_REQUEST_NAMES: Final = {"timeout_s": "timeout"}
+_STREAM_FIELDS: Final = (
+    "stream_protocol",
+    "encoding",
+    "sample_rate",
+    "custom_parameters",
+    "stream_auth",
+    "stream_track",
+    "stream_max_retries",
+)
+_ANY_TARGET: Final = frozenset({"target", "record", "status_webhook_url"})
+_TARGET_FIELDS: Final = {
+    "media_stream": _ANY_TARGET | {"stream_url", *_STREAM_FIELDS},
+    "forward": _ANY_TARGET | {"forward_to", "caller_id", "timeout_s"},
+}
 
 
 def register(number: PhoneNumber, *, configured: bool, now: datetime) -> PhoneNumber:
@@ -131,27 +148,61 @@ def check_binding(binding: Binding) -> Binding:
         raise BindFailed(
             [FieldError("target", f"{binding.target} is not available yet; use media_stream or forward")]
         )
+    if binding.target not in _TARGET_FIELDS:
+        raise BindFailed([FieldError("target", "must be voice_agent, webhook, media_stream or forward")])
+    errors = _foreign_fields(binding)
     if binding.target == "media_stream":
-        errors = _stream_errors(binding)
-        filled = replace(
-            binding,
-            sample_rate=binding.sample_rate or SAMPLE_RATES[0],
-            stream_protocol=binding.stream_protocol or STREAM_PROTOCOLS[0],
-            encoding=binding.encoding or ENCODINGS[0],
-        )
-    elif binding.target == "forward":
-        errors = _forward_errors(binding)
+        errors += _stream_errors(binding)
+        choice = _choice(binding, errors) if not errors else None
+        filled = _as_chosen(binding, choice) if choice is not None else binding
+    else:
+        errors += _forward_errors(binding)
         filled = replace(
             binding,
             caller_id=binding.caller_id or "passthrough",
             timeout_s=60 if binding.timeout_s is None else binding.timeout_s,
             record=bool(binding.record),
         )
-    else:
-        raise BindFailed([FieldError("target", "must be voice_agent, webhook, media_stream or forward")])
     if errors:
         raise BindFailed(errors)
     return filled
+
+
+def choice_of(binding: Binding) -> StreamChoice:
+    """
+    How the agent of a ``media_stream`` binding is to be reached.
+
+    Raises:
+        StreamSetupError: The binding does not describe a stream that is possible.
+    """
+    return choose_stream(binding.stream_url, {name: getattr(binding, name) for name in _STREAM_FIELDS})
+
+
+def _choice(binding: Binding, errors: list[FieldError]) -> StreamChoice | None:
+    try:
+        choice = choice_of(binding)
+    except StreamSetupError as error:
+        errors.append(FieldError(error.field, error.reason))
+        return None
+    if choice.max_retries:
+        errors.append(FieldError("stream_max_retries", "is not available yet; leave it out"))
+    return choice
+
+
+def _as_chosen(binding: Binding, choice: StreamChoice) -> Binding:
+    """The binding with what was chosen written out; what the URL said stays in agreement with it."""
+    return replace(
+        binding, sample_rate=choice.sample_rate, stream_protocol=choice.protocol, encoding=choice.encoding
+    )
+
+
+def _foreign_fields(binding: Binding) -> list[FieldError]:
+    """Fields that belong to another target: taken in silence, they would look as if they had an effect."""
+    return [
+        FieldError(_REQUEST_NAMES.get(name, name), f"is not a field of target {binding.target}")
+        for name in binding.to_json()
+        if name not in _TARGET_FIELDS[binding.target]
+    ]
 
 
 def _stream_errors(binding: Binding) -> list[FieldError]:

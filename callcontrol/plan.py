@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from callcontrol.models import Binding
+from callcontrol.numbers import choice_of
 from callcontrol.routing import Target
-from media.streams import StreamChoice, choose_stream
+from media.streams import StreamChoice
 
 DEFAULT_RING_TIMEOUT_S: Final = 60.0
 DEFAULT_TIME_LIMIT_S: Final = 14_400.0
@@ -129,16 +130,7 @@ def stream_plan(binding: Binding, time_limit_s: float) -> Plan:
     Raises:
         StreamSetupError: The binding no longer describes a stream that is possible.
     """
-    fields = {
-        "stream_protocol": binding.stream_protocol,
-        "encoding": binding.encoding,
-        "sample_rate": binding.sample_rate,
-        "custom_parameters": binding.custom_parameters,
-        "stream_auth": binding.stream_auth,
-        "stream_track": binding.stream_track,
-        "stream_max_retries": binding.stream_max_retries,
-    }
-    choice = choose_stream(binding.stream_url, fields)
+    choice = choice_of(binding)
     return Plan((Stream(choice),), record=bool(binding.record), time_limit_s=time_limit_s)
 
 

@@ -90,6 +90,9 @@ def check_gateway(gateway: Gateway) -> None:
         errors.append(FieldError("host", "must be an IP address or a host name"))
     elif address is not None and (address.is_multicast or address.is_unspecified):
         errors.append(FieldError("host", "must be the address of one host"))
+    elif address is not None and address.is_link_local:
+        # Instance metadata services live there, and nothing that a carrier runs.
+        errors.append(FieldError("host", "must not be a link-local address"))
     if not 1 <= gateway.port <= 65535:
         errors.append(FieldError("port", "must be 1 to 65535"))
     if gateway.protocol not in PROTOCOLS:

@@ -121,6 +121,9 @@ def refusal(request: Request) -> Response | None:
 def _refuse_offer(request: Request) -> Response | None:
     if request.body and request.content_type != ACCEPT:
         return reply(request, 415, headers=(("Accept", ACCEPT),))
+    coding = request.headers.get("Content-Encoding") or "identity"
+    if request.body and coding.strip().lower() != "identity":
+        return reply(request, 415, headers=(("Accept-Encoding", "identity"),))
     value = request.headers.get("Session-Expires")
     if value is None:
         return None

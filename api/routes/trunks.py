@@ -56,6 +56,15 @@ async def list_gateways(context: Context[NoBody, Paging]) -> Reply:
     return Reply([gateway_json(gateway) for gateway in page.items], page_meta(page))
 
 
+async def get_gateway(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer GET /trunk-portal/carriers/:carrier_sid/gateways/:gateway_sid."""
+    path = context.path
+    gateway = await context.services.trunks.get_gateway(
+        context.account_sid, path["carrier_sid"], path["gateway_sid"]
+    )
+    return Reply(gateway_json(gateway))
+
+
 async def delete_gateway(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer DELETE /trunk-portal/carriers/:carrier_sid/gateways/:gateway_sid."""
     path = context.path
@@ -130,6 +139,14 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         query=Paging,
         response=GatewayObject,
         paged=True,
+        **_READ,
+    ),
+    Endpoint(
+        method="GET",
+        path=_GATEWAYS + "/{gateway_sid}",
+        handler=get_gateway,
+        summary="Get a gateway",
+        response=GatewayObject,
         **_READ,
     ),
     Endpoint(

@@ -17,7 +17,16 @@ from callcontrol.aio.performer import Performer
 from callcontrol.call import CallMachine
 from callcontrol.effects import Effect
 from callcontrol.errors import DomainError, InsufficientBalance
-from callcontrol.events import Event, HangupRequested, Timer, TimerFired
+from callcontrol.events import (
+    AgentDigits,
+    AgentHangup,
+    AgentTransfer,
+    DigitReceived,
+    Event,
+    HangupRequested,
+    Timer,
+    TimerFired,
+)
 from callcontrol.hangup import BALANCE_EXHAUSTED, NORMAL_TEMPORARY_FAILURE
 from callcontrol.hunt import Ending
 from callcontrol.ids import A_LEG
@@ -27,6 +36,8 @@ from callcontrol.routing import Attempt
 from sip.aio import InboundSession
 
 _MAX_QUEUED: Final = 1000
+# What a peer can send at any pace. Of all else there is only so much, and a call may hang on each of it.
+_SHED: Final = (DigitReceived, AgentDigits, AgentTransfer, AgentHangup)
 _WIND_UP_LIMIT_S: Final = 10.0
 
 _UNPAID: Final = Ending(CallStatus.FAILED, BALANCE_EXHAUSTED, "system", 480, "Temporarily Unavailable")
@@ -48,12 +59,13 @@ class CallRunner:
         self._machine = machine
         self._on_closed = on_closed
         self._loop = asyncio.get_running_loop()
-        self._queue: asyncio.Queue[Event] = asyncio.Queue(_MAX_QUEUED)
+        self._queue: asyncio.Queue[Event] = asyncio.Queue()
         self._outcomes: deque[Event] = deque()
         self._timers: dict[Timer, asyncio.TimerHandle] = {}
         self._due: set[Timer] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._failed = False
+        self._shedding = False
         self._inserted = False
         self._closed = False
         self._performer = Performer(context, machine.record, account, self)
@@ -80,10 +92,12 @@ class CallRunner:
         """
         try:
             refusal = await self._insert(reserve_paise, refusal)
-        except DomainError as failure:
-            self.log.warning("not taken: %s", failure.message)
+        except BaseException as failure:
             self._performer.sip.reject(A_LEG, 503, NORMAL_TEMPORARY_FAILURE)
             await self._wind_up()
+            if not isinstance(failure, DomainError):
+                raise
+            self.log.warning("not taken: %s", failure.message)
             return
         if refusal is None:
             await self._run(self._machine.start_inbound)
@@ -137,21 +151,29 @@ class CallRunner:
         outcomes = self._outcomes
         while True:
             for effect in effects:
-                self._performer.perform(effect)
+                self._perform(effect)
             if not outcomes:
                 return
             effects = self._machine.handle(outcomes.popleft(), self.now())
 
+    def _perform(self, effect: Effect) -> None:
+        """Perform an effect; one that fails keeps none of the others, such as the last ones, from it."""
+        try:
+            self._performer.perform(effect)
+        except Exception:
+            self.log.exception("%s failed; the call is ended", type(effect).__name__)
+            self.follow(HangupRequested("system", NORMAL_TEMPORARY_FAILURE))
+
     async def _wind_up(self) -> None:
-        """Leave nothing: no timer, session, stream or task."""
+        """Leave nothing: no timer, session, stream or task, and no record without its end."""
         for handle in self._timers.values():
             handle.cancel()
         self._timers.clear()
-        self._performer.release()
-        if self._inserted and not self.record.status.ended:
-            charge_paise = close_record(self.record, NORMAL_TEMPORARY_FAILURE, self._context.rates)
-            self._context.records.finish(self.record, charge_paise=charge_paise)
-        self.closed()
+        try:
+            self._performer.release()
+        finally:
+            self._settle()
+            self.closed()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=_WIND_UP_LIMIT_S)
         for task in list(self._tasks):
@@ -159,14 +181,24 @@ class CallRunner:
         if self._tasks:
             await asyncio.wait(self._tasks)
 
+    def _settle(self) -> None:
+        """Have the record's end written, if that did not come about in good order."""
+        if not self._inserted or self._closed:
+            return
+        charge_paise = self.record.price_paise or 0
+        if not self.record.status.ended:
+            charge_paise = close_record(self.record, NORMAL_TEMPORARY_FAILURE, self._context.rates)
+        self._context.records.finish(self.record, charge_paise=charge_paise)
+
     # --- callcontrol.aio.performer.Owner --------------------------------------------------------------------
 
     def post(self, event: Event) -> None:
-        """Put an event in the call's queue; a call flooded with events loses the newest."""
-        try:
+        """Put an event in the call's queue; of a flood of digits or commands the newest are lost."""
+        if self._queue.qsize() < _MAX_QUEUED or not isinstance(event, _SHED):
             self._queue.put_nowait(event)
-        except asyncio.QueueFull:
-            self.log.warning("%s dropped, %d events are waiting", type(event).__name__, _MAX_QUEUED)
+        elif not self._shedding:
+            self._shedding = True
+            self.log.warning("flooded: %s and what follows is dropped", type(event).__name__)
 
     def follow(self, event: Event) -> None:
         """Have an event handled before anything else: the outcome of the effect being performed."""
@@ -232,4 +264,6 @@ class CallRunner:
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
-            self.log.error("a task of the call failed", exc_info=task.exception())
+            # What it would have reported never comes, and the call might wait for it.
+            self.log.error("a task of the call failed; the call is ended", exc_info=task.exception())
+            self.post(HangupRequested("system", NORMAL_TEMPORARY_FAILURE))

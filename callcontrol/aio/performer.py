@@ -44,6 +44,7 @@ from callcontrol.hangup import (
 )
 from callcontrol.ids import A_LEG, LegId
 from callcontrol.models import Account, CallRecord, Carrier, WebhookEvent
+from callcontrol.recordings import recording_file
 from sip import InvalidValue
 
 
@@ -235,7 +236,7 @@ class Performer:
         self.media.send_digits(effect.leg, effect.digits, effect.duration_ms, effect.gap_ms)
 
     def _record_leg(self, effect: do.StartRecording) -> None:
-        path = self._context.recordings_dir / f"{self._record.call_sid}.wav"
+        path = self._context.recordings_dir / recording_file(self._record.call_sid)
         self.media.record(effect.leg, str(path), effect.channels)
 
     # --- the agent ------------------------------------------------------------------------------------------

@@ -38,13 +38,14 @@ from callcontrol.meter import Rates
 from callcontrol.models import Account, CallFilter, CallRecord, Page
 from callcontrol.plan import DEFAULT_TIME_LIMIT_S, Dial, Plan
 from callcontrol.reconcile import close_record
+from callcontrol.recordings import recording_file, recording_url
 from callcontrol.requests import CreateCall, plan_of
 from callcontrol.reserve import initial_reserve_paise
 from callcontrol.router import Router
 from media.aio import MediaEngine
 from media.audio import PromptLibrary
 from media.types import EngineSettings, EngineStats
-from sip import Request
+from sip import Request, State
 from sip.aio import InboundSession, Listen, ScreenVerdict, UserAgent, UserAgentSettings
 
 __all__ = ["CallControl", "CallControlSettings", "CallServices", "TraceEntry"]
@@ -53,6 +54,7 @@ log = logging.getLogger(__name__)
 
 _SHUTDOWN_LIMIT_S: Final = 5.0
 _RETRY_AFTER_S: Final = 5
+_WAV_HEADER_BYTES: Final = 44
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,18 +203,30 @@ class CallControl:
             await asyncio.wait_for(self._all_ended.wait(), _SHUTDOWN_LIMIT_S)
         except TimeoutError:
             log.error("%d calls did not end in time", len(self._runners))
-        await self._services.calls.flush()
+        try:
+            await self._services.calls.flush()
+        except DomainError as failure:
+            # The sockets and the engine are to be freed all the same; a restart settles the calls.
+            log.error("the last states of calls could not be written: %s", failure.message)
 
     async def _reconcile(self) -> None:
         for record in await self._services.calls.unfinished():
             charge_paise = close_record(record, CRASH, self.settings.rates)
             record.price_paise = charge_paise
+            await self._keep_recording(record)
             event = call_event(record, "call.completed", {}, event_id=new_id(), at=utc_now())
             self._services.calls.finish(
                 record, charge_paise=charge_paise, events=[event] if event is not None else []
             )
             CallLog(record.call_sid).warning("was cut off by a restart")
         await self._services.calls.flush()
+
+    async def _keep_recording(self, record: CallRecord) -> None:
+        """What was recorded until the cut is a whole WAV file: it belongs to the call as any other does."""
+        path = self._context.recordings_dir / recording_file(record.call_sid)
+        if record.recording_url is None and await asyncio.to_thread(_holds_audio, path):
+            record.recording_path = str(path)
+            record.recording_url = recording_url(record.call_sid)
 
     # --- figures --------------------------------------------------------------------------------------------
 
@@ -384,12 +398,23 @@ class CallControl:
     def _beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._beside_done)
         return task
 
+    def _beside_done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("looking at the directory again failed", exc_info=task.exception())
+
     async def _look_again(self, session: InboundSession) -> None:
-        await self._services.refresh()
-        self._take(session, self._receive(session))
+        try:
+            await self._services.refresh()
+            # Nobody listened meanwhile: the caller may have given up, and would never be heard of again.
+            if session.state < State.ENDED:
+                self._take(session, self._receive(session))
+        except BaseException:
+            session.reject(503, headers=[("Retry-After", str(_RETRY_AFTER_S))])
+            raise
 
     def _receive(self, session: InboundSession) -> Arrival | int:
         request = session.request
@@ -471,3 +496,10 @@ class CallControl:
 
     def _on_message(self, record: Any) -> None:
         self._traces.note(record)
+
+
+def _holds_audio(path: Path) -> bool:
+    try:
+        return path.stat().st_size > _WAV_HEADER_BYTES
+    except OSError:
+        return False

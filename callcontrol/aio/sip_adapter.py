@@ -15,7 +15,7 @@ from callcontrol.events import (
     LegOffered,
     LegProgress,
 )
-from callcontrol.hangup import HangupCause
+from callcontrol.hangup import NORMAL_TEMPORARY_FAILURE, HangupCause
 from callcontrol.ids import LegId
 from callcontrol.models import Carrier
 from callcontrol.plan import Party
@@ -44,6 +44,7 @@ _X_HEADER: Final = re.compile(r"X-[A-Za-z0-9-]{1,64}", re.IGNORECASE)
 _DTMF_RELAY: Final = re.compile(r"^\s*signal\s*=\s*([0-9*#A-D])", re.IGNORECASE | re.MULTILINE)
 _DTMF_DURATION: Final = re.compile(r"^\s*duration\s*=\s*(\d{1,5})", re.IGNORECASE | re.MULTILINE)
 _INFO_DIGIT_MS: Final = 160
+_MAX_FORWARDS: Final = 70  # RFC 3261 8.1.1.6
 
 
 class SipLegs:
@@ -51,8 +52,7 @@ class SipLegs:
     The SIP sessions of one call, by leg.
 
     ``post`` takes the events in the order in which they happened. ``on_late_answer`` gets the SDP answer to
-    an offer that a party asked us for within the call. After ``release`` nothing more is posted; sessions
-    then end by themselves.
+    an offer that a party asked us for within the call. After ``release`` nothing more is posted.
     """
 
     def __init__(
@@ -62,18 +62,22 @@ class SipLegs:
         self._post = post
         self._on_late_answer = on_late_answer
         self._sessions: dict[LegId, Session] = {}
+        self._max_forwards = _MAX_FORWARDS
 
     def adopt(self, leg: LegId, session: InboundSession) -> None:
         """Make a session that came in a leg of the call."""
+        hops_left = session.request.max_forwards
+        if hops_left is not None:
+            # A number that leads back to us would ring for ever, one call opening the next (RFC 7332 3).
+            self._max_forwards = max(min(hops_left, _MAX_FORWARDS) - 1, 0)
         self._attach(leg, session)
 
     def dial(self, leg: LegId, attempt: Attempt, party: Party, offer: bytes) -> str:
         """Send the INVITE of a leg; returns its Call-ID."""
         destination = _destination(attempt)
-        session: OutboundSession = self._user_agent.invite(
-            _invite(attempt, party, destination, self._local_host(destination.transport), offer),
-            self._listener(leg),
-        )
+        invite = _invite(attempt, party, destination, self._local_host(destination.transport), offer)
+        invite.max_forwards = self._max_forwards
+        session: OutboundSession = self._user_agent.invite(invite, self._listener(leg))
         self._sessions[leg] = session
         return session.call_id
 
@@ -101,7 +105,7 @@ class SipLegs:
         session = self._sessions.pop(leg, None)
         if session is not None:
             session.on_event = None
-            session.hangup(reason=cause.reason_header())
+            session.hangup(reason=cause.reason_header(), status=503)
 
     def accept_offer(self, leg: LegId, body: bytes) -> None:
         """Answer a party's offer."""
@@ -116,10 +120,9 @@ class SipLegs:
             session.reject_offer(status, warning)
 
     def release(self) -> None:
-        """Listen to the sessions no more."""
-        for session in self._sessions.values():
-            session.on_event = None
-        self._sessions.clear()
+        """Listen to the sessions no more, and end those that nobody has ended."""
+        for leg in list(self._sessions):
+            self.hang_up(leg, NORMAL_TEMPORARY_FAILURE)
 
     def _attach(self, leg: LegId, session: Session) -> None:
         self._sessions[leg] = session
@@ -130,6 +133,8 @@ class SipLegs:
             if isinstance(event, OfferAnswered):
                 self._on_late_answer(leg, event.body)
                 return
+            if isinstance(event, Failed | Cancelled | Ended):
+                self._sessions.pop(leg, None)
             translate = _TRANSLATIONS.get(type(event))
             translated = translate(leg, event) if translate is not None else None
             if translated is not None:
@@ -161,7 +166,8 @@ def _invite(
     """
     The INVITE of a leg.
 
-    It is made of the party and the gateway only: nothing of another leg's signalling is in it.
+    It is made of the party and the gateway only: nothing of another leg's signalling is in it. The number
+    of hops that are left is for the caller of this function to say.
     """
     carrier, gateway = attempt.carrier, attempt.gateway
     params = (("transport", "tcp"),) if destination.transport == "tcp" else ()

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from callcontrol.aio.accounts import AccountService
@@ -13,7 +13,7 @@ from callcontrol.aio.destinations import DestinationGuard
 from callcontrol.aio.directory_loader import DirectoryLoader
 from callcontrol.aio.idempotency import IdempotencyStore
 from callcontrol.aio.keys import KeyService
-from callcontrol.aio.numbers import NumberService
+from callcontrol.aio.numbers import DEFAULT_COUNTRIES, NumberService
 from callcontrol.aio.outbox import Outbox, OutboxSettings
 from callcontrol.aio.trunks import TrunkService
 from callcontrol.aio.wallet import WalletService
@@ -44,6 +44,7 @@ class Storage:
         *,
         node: str = "local",
         allow_private_destinations: bool = False,
+        allowed_countries: Collection[str] = DEFAULT_COUNTRIES,
         settings: WriterSettings | None = None,
     ) -> None:
         self.database = database
@@ -55,7 +56,9 @@ class Storage:
         self.wallet = WalletService(database, self.writer)
         self.keys = KeyService(database, self.writer)
         self.accounts = AccountService(database, self.writer, self.keys, self.directory)
-        self.numbers = NumberService(database, self.writer, self.directory, self.destinations)
+        self.numbers = NumberService(
+            database, self.writer, self.directory, self.destinations, allowed_countries
+        )
         self.trunks = TrunkService(database, self.writer, self.directory)
         self.idempotency = IdempotencyStore(self.writer)
         self._housekeeping: asyncio.Task[None] | None = None
@@ -67,6 +70,7 @@ class Storage:
         *,
         node: str = "local",
         allow_private_destinations: bool = False,
+        allowed_countries: Collection[str] = DEFAULT_COUNTRIES,
         deliver: bool = True,
         settings: WriterSettings | None = None,
     ) -> "Storage":
@@ -78,6 +82,7 @@ class Storage:
             node: The name of this process among those that share the database; the same after a restart,
                 so that it finds what its former run left behind.
             allow_private_destinations: Let webhooks and streams reach private addresses and plain HTTP.
+            allowed_countries: Where numbers may be forwarded to, as ISO 3166 codes.
             deliver: Deliver webhooks. A process beside the server, such as the command line, must not: it
                 would take over what the server has in its hands.
             settings: How the writer trades delay for work.
@@ -87,6 +92,7 @@ class Storage:
             database,
             node=node,
             allow_private_destinations=allow_private_destinations,
+            allowed_countries=allowed_countries,
             settings=settings,
         )
         try:

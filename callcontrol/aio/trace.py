@@ -1,5 +1,6 @@
 """The signalling of recent calls, kept for those who ask what happened on the wire."""
 
+import re
 from collections import OrderedDict, deque
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +13,11 @@ from sip.aio import TraceRecord
 _MAX_CALLS: Final = 500
 _MAX_UNCLAIMED: Final = 200
 _MAX_MESSAGES: Final = 200
+_MAX_DIALOGS: Final = 20
+# What a trunk's password can be guessed from; a folded value goes on in the lines after it.
+_SECRETS: Final = re.compile(
+    r"^((?:Proxy-)?Authorization[ \t]*:)[^\r\n]*(?:\r?\n[ \t][^\r\n]*)*", re.IGNORECASE | re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +37,8 @@ class TraceBook:
     """
     SIP messages by Call-ID, and the calls whose legs they are.
 
-    Bounded in calls and in messages a dialog. Messages of an INVITE that no call has claimed yet are kept
-    apart and few, so that a flood of them pushes out nothing of real calls.
+    Bounded in calls, in dialogs a call and in messages a dialog. Messages of an INVITE that no call has
+    claimed yet are kept apart and few, so that a flood of them pushes out nothing of real calls.
     """
 
     def __init__(self, clock: WallClock, *, max_calls: int = _MAX_CALLS) -> None:
@@ -60,7 +66,11 @@ class TraceBook:
             return
         early = self._unclaimed.pop(call_id) if call_id in self._unclaimed else deque(maxlen=_MAX_MESSAGES)
         self._dialogs[call_id] = early
-        self._calls.setdefault(call_sid, []).append((leg, call_id))
+        legs = self._calls.setdefault(call_sid, [])
+        legs.append((leg, call_id))
+        if len(legs) > _MAX_DIALOGS:
+            # An agent may try transfers for hours. The first party's dialog stays.
+            self._dialogs.pop(legs.pop(1)[1], None)
         if len(self._calls) > self._max_calls:
             _, legs = self._calls.popitem(last=False)
             for _, forgotten in legs:
@@ -82,7 +92,7 @@ class TraceBook:
                 transport=record.transport,
                 peer=record.peer,
                 call_id=record.call_id,
-                message=record.message.decode("utf-8", "replace"),
+                message=_SECRETS.sub(r"\1 (withheld)", record.message.decode("utf-8", "replace")),
             )
             for record, leg in found
         ]

@@ -129,6 +129,20 @@ class TrunkService:
         start = (page - 1) * per_page
         return Page(found[start : start + per_page], len(found), page, per_page)
 
+    async def get_gateway(self, account_sid: str, carrier_sid: str, gateway_sid: str) -> Gateway:
+        """
+        One gateway of the account's carrier.
+
+        Raises:
+            NotFound: There is no such carrier, or no such gateway of it.
+            Forbidden: The carrier is another account's, or the platform's.
+        """
+        await self.get_carrier(account_sid, carrier_sid)
+        found = await self._database.look_up(lambda connection: trunks.get_gateway(connection, gateway_sid))
+        if found is None or found.carrier_sid != carrier_sid:
+            raise NotFound("There is no such gateway of this carrier.")
+        return found
+
     async def delete_gateway(self, account_sid: str, carrier_sid: str, gateway_sid: str) -> None:
         """
         Delete a gateway of the account's carrier.

@@ -54,6 +54,7 @@ class UserAgent:
         screen: Screen | None = None,
         clock: Clock | None = None,
         open_transport: OpenTransport | None = None,
+        resolver: Resolver | None = None,
     ) -> None:
         self.settings = settings or UserAgentSettings()
         self.on_invite = on_invite
@@ -66,7 +67,7 @@ class UserAgent:
         self._open_transport = open_transport or self._open
         self._tokens = Tokens()
         self._secret = os.urandom(32)
-        self._resolver = Resolver()
+        self._resolver = resolver or Resolver()
         self._sessions: dict[tuple[str, str], Session] = {}
         self._invites: dict[Key, Key] = {}
         self._session_settings = SessionSettings(

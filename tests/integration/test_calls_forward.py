@@ -81,6 +81,16 @@ async def test_nothing_of_the_callers_signalling_reaches_the_callee(world: World
     await world.ended()
 
 
+async def test_the_hops_that_are_left_grow_fewer(world: World) -> None:
+    """A number that is forwarded back to us would otherwise ring for ever."""
+    world.forward()
+    a = world.phone.call(OWN_NUMBER, world.port, max_forwards=3)
+    await a.wait(Answered)
+    assert (await world.phone.next_call(2)).request.max_forwards == 2
+    a.hang_up()
+    await world.ended()
+
+
 async def test_headers_are_passed_on_when_the_settings_name_them(tmp_path: Path) -> None:
     async with running(tmp_path, forwarded_headers={"x-campaign"}) as world:
         world.forward()

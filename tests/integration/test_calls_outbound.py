@@ -426,9 +426,16 @@ async def test_a_restart_ends_what_a_former_process_left(tmp_path: Path) -> None
             record.answered_at = WallClock(0.0, NOW).at(1.0)
         world.records.records[record.call_sid] = record
         world.wallets.reserves[record.call_sid] = 300
+    recordings_dir = tmp_path / "recordings"
+    recordings_dir.mkdir()
+    (recordings_dir / "call-0.wav").write_bytes(write_wav(Clip(b"")))  # nothing was said yet
+    (recordings_dir / "call-1.wav").write_bytes(write_wav(Clip(tone(700.0, 100))))
     await world.start()
     try:
         ringing, answered = world.records.records.values()
+        assert (ringing.recording_url, ringing.recording_path) == (None, None)
+        assert answered.recording_url == "/recordings/call-1.wav"
+        assert answered.recording_path == str(recordings_dir / "call-1.wav")
         assert (ringing.status, ringing.price_paise) == (CallStatus.FAILED, 0)
         assert (answered.status, answered.price_paise) == (CallStatus.COMPLETED, 60)
         assert answered.ended_at == answered.answered_at

@@ -210,6 +210,7 @@ class Phone:
         body: bytes | None = None,
         codecs: Sequence[str] = ("PCMU", "PCMA"),
         headers: Sequence[tuple[str, str]] = (),
+        max_forwards: int = 70,
     ) -> PhoneCall:
         """Call a number of the server."""
         made = PhoneCall(self)
@@ -219,6 +220,7 @@ class Phone:
             to=NameAddr(None, SipUri("sip", user=to, host="127.0.0.1")),
             destination=Destination("udp", "127.0.0.1", server_port),
             headers=list(headers),
+            max_forwards=max_forwards,
             body=made.describe(codecs) if body is None else body,
         )
         made.attach(self.user_agent.invite(invite, made.on_event))

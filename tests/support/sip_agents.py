@@ -18,6 +18,7 @@ from sip import (
     serialise,
 )
 from sip.aio import InboundSession, Listen, Session, UserAgent, UserAgentSettings
+from sip.aio.resolver import Found, Resolver
 from sip.aio.transport import Address
 from tests.support.sip_network import Network
 from tests.support.virtual_clock import VirtualClock
@@ -55,6 +56,13 @@ class Side:
         return found[-1]
 
 
+class NoNames(Resolver):
+    """A resolver that knows no name and asks nobody: virtual time does not wait for a real one."""
+
+    def find(self, host: str, found: Found) -> None:
+        found(None)
+
+
 class Agent:
     """A user agent on the network, with a handler for what comes in that tests may replace."""
 
@@ -77,6 +85,7 @@ class Agent:
             on_invite=self._on_invite,
             clock=network.clock,
             open_transport=network.opener(),
+            resolver=NoNames(),
             **options,
         )
 

@@ -146,6 +146,39 @@ async def test_wiring_a_number(storage: Storage, account: Account, number: Phone
     assert (wiring.carrier_registered, wiring.inbound_bound) == (False, False)
 
 
+async def test_a_forward_must_be_able_to_reach_its_target(
+    storage: Storage, other: Storage, account: Account, number: PhoneNumber
+) -> None:
+    sid, id_ = account.account_sid, number.phone_number_id
+    stranger, _ = await storage.accounts.create("Other")
+    await storage.numbers.add(stranger.account_sid, "+918047491898")
+    await storage.numbers.add(sid, "+918047491897")
+    wrong = {
+        "caller_id": [
+            {"forward_to": "+919800000001", "caller_id": "+918047491898"},  # another account's
+            {"forward_to": "+919800000001", "caller_id": "+918047491897"},  # not registered
+        ],
+        "forward_to": [
+            {"forward_to": "+14155550100"},
+            {"forward_to": "sip:desk@192.0.2.77"},
+            {"forward_to": "sips:desk@192.0.2.1"},
+        ],
+        "status_webhook_url": [{"forward_to": "+919800000001", "status_webhook_url": "ftp://x.example"}],
+    }
+    for field, bodies in wrong.items():
+        for body in bodies:
+            with pytest.raises(BindFailed) as caught:
+                await storage.numbers.bind(sid, id_, Binding(target="forward", **body))
+            assert [error.field for error in caught.value.errors] == [field], body
+    assert not (await storage.numbers.wiring(sid, id_)).inbound_bound
+    own = Binding(target="forward", forward_to="+919800000001", caller_id=NUMBER)
+    assert (await storage.numbers.bind(sid, id_, own)).carrier_registered
+    # A gateway that another process added a moment ago is known.
+    await other.trunks.add_platform_carrier("More", [("udp", "192.0.2.78", 5060)])
+    elsewhere = Binding(target="forward", forward_to="sip:desk@192.0.2.78")
+    assert (await storage.numbers.bind(sid, id_, elsewhere, force=True)).inbound_bound
+
+
 async def test_wiring_refuses_what_it_cannot_do(storage: Storage, account: Account) -> None:
     number = await storage.numbers.add(account.account_sid, NUMBER)
     sid, id_ = account.account_sid, number.phone_number_id
@@ -242,6 +275,9 @@ async def test_carriers_and_gateways_of_an_account(storage: Storage, account: Ac
     assert tls.port == 5061
     assert storage.directory.gateway_for_source("192.0.2.3", 40_000) == (carrier, tls)
 
+    assert await storage.trunks.get_gateway(sid, carrier.carrier_sid, tls.gateway_sid) == tls
+    with pytest.raises(NotFound):
+        await storage.trunks.get_gateway(sid, carrier.carrier_sid, new_id())
     await storage.trunks.delete_gateway(sid, carrier.carrier_sid, tls.gateway_sid)
     assert storage.directory.gateway_for_source("192.0.2.3", 40_000) is None
     with pytest.raises(NotFound):

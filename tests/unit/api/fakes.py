@@ -211,6 +211,12 @@ class FakeTrunks:
         await self.get_carrier(account_sid, carrier_sid)
         return Page([Gateway(GATEWAY_SID, carrier_sid, "192.0.2.1", MOMENT, MOMENT)], 1, page, per_page)
 
+    async def get_gateway(self, account_sid: str, carrier_sid: str, gateway_sid: str) -> Gateway:
+        await self.get_carrier(account_sid, carrier_sid)
+        if gateway_sid != GATEWAY_SID:
+            raise NotFound("There is no such gateway on the carrier.")
+        return Gateway(GATEWAY_SID, carrier_sid, "192.0.2.1", MOMENT, MOMENT)
+
     async def delete_gateway(self, account_sid: str, carrier_sid: str, gateway_sid: str) -> None:
         await self.get_carrier(account_sid, carrier_sid)
         if gateway_sid != GATEWAY_SID:

@@ -289,6 +289,19 @@ class TestIdempotency:
             assert (answer.status, answer.code) == (500, "INTERNAL_ERROR")
         assert len(fakes.calls.requests) == 1
 
+    @pytest.mark.parametrize("status", [201, 402])
+    async def test_a_database_that_fails_after_the_deed_hides_no_answer(
+        self, client: Client, fakes: Fakes, monkeypatch: pytest.MonkeyPatch, status: int
+    ) -> None:
+        async def away(*_: object) -> None:
+            raise domain.ServiceUnavailable("The database is away.")
+
+        for name in ("complete", "release"):
+            monkeypatch.setattr(fakes.idempotency, name, away)
+        if status == 402:
+            fakes.calls.failure = InsufficientBalance("Top up the wallet.")
+        assert (await client.post("/v1/calls", CALL, headers=self.HEADERS)).status == status
+
     @pytest.mark.parametrize("key", ["", "x" * 256, "spa ce", "ümlaut"])
     async def test_keys_that_cannot_be_used(self, client: Client, key: str) -> None:
         answer = await client.post("/v1/calls", CALL, headers={"Idempotency-Key": key})

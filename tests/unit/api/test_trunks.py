@@ -52,6 +52,9 @@ async def test_gateways(client: Client, fakes: Fakes) -> None:
     assert fakes.trunks.values[0]["priority"] == 2
     listed = await client.get(GATEWAYS)
     assert listed.data[0]["host"] == "192.0.2.1"
+    one = await client.get(f"{GATEWAYS}/{GATEWAY_SID}")
+    assert (one.status, one.data["gateway_sid"]) == (200, GATEWAY_SID)
+    assert (await client.get(f"{GATEWAYS}/{NOWHERE}")).code == "NOT_FOUND"
     assert (await client.delete(f"{GATEWAYS}/{GATEWAY_SID}")).status == 204
     missing = await client.delete(f"{GATEWAYS}/{NOWHERE}")
     assert (missing.status, missing.code) == (404, "NOT_FOUND")
@@ -116,6 +119,7 @@ async def test_gateways_that_are_wrong(client: Client, body: Any, fields: list[s
         ("DELETE", "", None),
         ("GET", "/gateways", None),
         ("POST", "/gateways", {"host": "192.0.2.1"}),
+        ("GET", f"/gateways/{GATEWAY_SID}", None),
         ("DELETE", f"/gateways/{GATEWAY_SID}", None),
     ],
 )

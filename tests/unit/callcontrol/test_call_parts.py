@@ -119,6 +119,23 @@ class TestTraces:
         self.book.claim("late", "a", "flood-0")
         assert self.book.of("late") == []
 
+    def test_what_a_password_can_be_guessed_from_is_left_out(self) -> None:
+        text = (
+            b'INVITE sip:a SIP/2.0\r\nproxy-authorization : Digest a,\r\n response="1f"\r\nX-Own: 1\r\n\r\n'
+        )
+        self.book.note(message("x", 1.0, text))
+        self.book.claim("call", "b", "x")
+        (entry,) = self.book.of("call")
+        kept = "INVITE sip:a SIP/2.0\r\nproxy-authorization : (withheld)\r\nX-Own: 1\r\n\r\n"
+        assert entry.message == kept
+
+    def test_a_call_of_very_many_legs_keeps_the_first_and_the_last(self) -> None:
+        for number in range(1000):
+            self.book.note(message(f"x{number}", float(number), b"INVITE sip:a SIP/2.0\r\n"))
+            self.book.claim("call", "b", f"x{number}")
+        entries = self.book.of("call")
+        assert [entries[0].call_id, entries[-1].call_id, len(entries)] == ["x0", "x999", 20]
+
     def test_calls_and_messages_are_bounded(self) -> None:
         for number in range(5):
             self.book.note(message(f"x{number}", 1.0, b"INVITE sip:a SIP/2.0\r\n"))

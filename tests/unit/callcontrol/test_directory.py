@@ -67,6 +67,25 @@ def test_a_source_matches_by_host_and_port_then_host_then_narrowest_network() ->
     assert source(made.gateway_for_source("::ffff:192.0.2.10", 5060)) == "host"
 
 
+def test_an_account_that_adds_anothers_address_shuts_nobody_out() -> None:
+    """However exactly a stranger's gateway matches: for a number of account a only a's and ours count."""
+    made = directory(
+        [carrier("ours"), carrier("a's", "a"), carrier("stranger's", "s")],
+        [
+            gateway("ours", "ours", "192.0.2.10", priority=1),
+            gateway("a's", "a's", "192.0.3.0", netmask=24, outbound=False),
+            gateway("host", "stranger's", "192.0.2.10"),
+            gateway("port", "stranger's", "192.0.2.10", port=41_000),
+            gateway("in the network", "stranger's", "192.0.3.7"),
+        ],
+    )
+    for port in (5060, 41_000, 50_000):
+        assert source(made.gateway_for_source("192.0.2.10", port, "a")) == "ours"
+        assert source(made.gateway_for_source("192.0.3.7", port, "a")) == "a's"
+    assert source(made.gateway_for_source("192.0.2.10", 41_000, "s")) == "port"
+    assert made.gateway_for_source("192.0.3.9", 5060, "s") is None
+
+
 def test_an_ipv6_source_matches_however_it_is_written() -> None:
     made = directory([carrier("c")], [gateway("six", "c", "2001:db8:0:0::1")])
     assert source(made.gateway_for_source("2001:db8::1", 5060)) == "six"

@@ -1,5 +1,6 @@
 """What becomes of an INVITE: whose call it is, and by which plan."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -126,6 +127,17 @@ def test_another_accounts_carrier_has_no_business_with_our_number() -> None:
     routes = directory(Binding("forward", forward_to=CALLEE))
     routes.put(accounts=[make_account(OTHER_SID)], carriers=[make_carrier(account_sid=OTHER_SID)])
     assert arrive(routes) == 404
+
+
+def test_an_account_with_the_same_address_takes_no_calls_away() -> None:
+    routes = directory(Binding("forward", forward_to=CALLEE))
+    theirs = replace(make_carrier(account_sid=OTHER_SID), carrier_sid="theirs")
+    routes.put(
+        accounts=[make_account(OTHER_SID)],
+        carriers=[theirs],
+        gateways=[replace(make_gateway(), gateway_sid="theirs", carrier_sid="theirs", priority=0)],
+    )
+    assert arrival(routes).carrier.account_sid is None
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,32 @@ def test_a_binding_gets_its_defaults() -> None:
             },
             {"custom_parameters"},
         ),
+        ({"target": "media_stream", "stream_url": "wss://x", "encoding": "mulaw"}, {"encoding"}),
+        (
+            {"target": "media_stream", "stream_url": "wss://x?sample-rate=16000", "sample_rate": 8000},
+            {"sample_rate"},
+        ),
+        ({"target": "media_stream", "stream_url": "wss://x?sample-rate=44100"}, {"sample_rate"}),
+        ({"target": "media_stream", "stream_url": "wss://x?stream_protocol=x"}, {"stream_protocol"}),
+        ({"target": "media_stream", "stream_url": "wss://x", "stream_track": "both"}, {"stream_track"}),
+        (
+            {"target": "media_stream", "stream_url": "wss://x", "stream_max_retries": 1},
+            {"stream_max_retries"},
+        ),
+        ({"target": "media_stream", "stream_url": "wss://x", "stream_auth": {"type": "x"}}, {"stream_auth"}),
+        (
+            {
+                "target": "media_stream",
+                "stream_url": "wss://x",
+                "forward_to": "+919800000001",
+                "timeout_s": 9,
+            },
+            {"forward_to", "timeout"},
+        ),
+        (
+            {"target": "forward", "forward_to": "+919800000001", "stream_url": "wss://x", "agent_id": "x"},
+            {"stream_url", "agent_id"},
+        ),
         ({"target": "forward"}, {"forward_to"}),
         ({"target": "forward", "forward_to": "12345"}, {"forward_to"}),
         ({"target": "forward", "forward_to": "sip:x@y>evil"}, {"forward_to"}),
@@ -132,6 +158,14 @@ def test_wrong_fields_of_a_binding_are_all_named(fields: dict[str, Any], wrong: 
         numbers.check_binding(Binding(**fields))
     assert {error.field for error in caught.value.errors} == wrong
     assert {item["field"] for item in caught.value.details["errors"]} == wrong
+
+
+def test_a_binding_keeps_to_what_its_url_says() -> None:
+    """Filling in the default rate would contradict the URL, and every call would be refused."""
+    given = Binding(target="media_stream", stream_url="wss://x/?sample-rate=16000&customer=42")
+    stored = numbers.check_binding(given)
+    assert stored.sample_rate == 16000
+    assert numbers.choice_of(stored).sample_rate == 16000
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,8 @@ def test_hosts(host: str) -> None:
         ({"host": "x" * 300}, {"host"}),
         ({"host": "224.0.0.1"}, {"host"}),
         ({"host": "0.0.0.0"}, {"host"}),
+        ({"host": "169.254.169.254"}, {"host"}),
+        ({"host": "fe80::1"}, {"host"}),
         ({"port": 0}, {"port"}),
         ({"port": 65536}, {"port"}),
         ({"protocol": "sctp"}, {"protocol"}),

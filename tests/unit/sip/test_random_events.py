@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sip import Ended, Failed, Request, make_response, serialise
@@ -178,6 +178,7 @@ def erratic_caller(data: st.DataObject, stage: Stage, raw: RawPeer) -> None:
     )
 
 
+@example(b"A", 223, 4)  # The Contact's address becomes a name.
 @given(st.binary(max_size=300), st.integers(0, 400), st.integers(0, 400))
 @settings(max_examples=200)
 async def test_a_datagram_with_its_middle_replaced(noise: bytes, start: int, length: int) -> None:

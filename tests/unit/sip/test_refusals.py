@@ -33,6 +33,12 @@ def nothing_kept(stage: Stage) -> None:
         ("INVITE", {"Session_Expires": "60;refresher=uac", "Supported": "timer"}, 422, ("Min-SE", "90")),
         ("INVITE", {"Session_Expires": "soon"}, 400, None),
         ("INVITE", {"body": b"<xml/>", "Content_Type": "text/xml"}, 415, ("Accept", "application/sdp")),
+        (
+            "INVITE",
+            {"body": b"\x1f\x8b", "Content_Type": "application/sdp", "Content_Encoding": "gzip"},
+            415,
+            ("Accept-Encoding", "identity"),
+        ),
         ("INVITE", {"Contact": ""}, 400, None),
         ("INVITE", {"Contact": "<mailto:x@example.net>"}, 400, None),
         ("REFER", {"Refer_To": "<sip:+8821000000@example.net>"}, 603, None),

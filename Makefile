@@ -56,7 +56,7 @@ test: setup $(VENV)/.test-system native-test ## Run the whole test suite: native
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 native-test: setup $(VENV)/.test-system
-	@echo "native tests: AddressSanitizer and UndefinedBehaviorSanitizer"
+	@echo "native tests: AddressSanitizer and UndefinedBehaviorSanitizer (building them takes some minutes the first time)"
 	@cmake -S media/native -B $(SANITIZED) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 		-DTRUNKLINE_TESTS=ON -DTRUNKLINE_SANITIZE=address,undefined > $(VENV)/native-test.log 2>&1 \
 		|| { cat $(VENV)/native-test.log; exit 1; }

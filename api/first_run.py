@@ -78,15 +78,15 @@ def _known(account: Account) -> DemoAccount:
     return DemoAccount(account.account_sid, DEMO_NUMBER, None)
 
 
-def greeting(demo: DemoAccount | None, url: str) -> str:
-    """What the operator of the process reads once it is up."""
+def greeting(demo: DemoAccount | None, url: str, command: str = "trunkline") -> str:
+    """What the operator of the process reads once it is up; `command` is how a shell reaches `trunkline`."""
     lines = [f"Trunkline is up at {url}", f"  documentation   {url}/docs"]
     if demo is None:
-        lines.append("  an account      trunkline accounts create --name NAME --kyc")
+        lines.append(f"  an account      {command} accounts create --name NAME --kyc")
     elif demo.api_key is None:
         lines.append(f"  demo account    {demo.account_sid}, number {demo.number}")
         lines.append(
-            f"  another key     trunkline keys create --account {demo.account_sid} --service platform"
+            f"  another key     {command} keys create --account {demo.account_sid} --service platform"
         )
     else:
         lines.append(f"  demo account    {demo.account_sid}, number {demo.number}, wallet 1000 INR")

@@ -186,8 +186,14 @@ class Server:
         )
 
 
-async def serve(settings: Settings) -> None:
-    """Run a server in the foreground until it is told to end: once to drain, twice to end at once."""
+async def serve(settings: Settings, command: str = "trunkline") -> None:
+    """
+    Run a server in the foreground until it is told to end: once to drain, twice to end at once.
+
+    Args:
+        settings: The settings of the server.
+        command: How the operator's shell reaches `trunkline`; the commands that are printed begin with it.
+    """
     for name in settings.unknown_variables:
         _log.warning("%s is no setting of this server; see trunkline serve --help", name)
     signals = _Signals()
@@ -195,7 +201,7 @@ async def serve(settings: Settings) -> None:
     await server.start()
     try:
         _calm_collector()
-        print(greeting(server.demo, server.url), flush=True)
+        print(greeting(server.demo, server.url, command), flush=True)
         _log.info("ready: API %s, SIP %s", server.url, ", ".join(_sip_addresses(server)))
         await signals.first.wait()
         drain = asyncio.create_task(server.drain())

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+import shutil
+import sys
+from pathlib import Path
 
 from api.config import Settings
 from api.logs import configure_logging
@@ -14,5 +18,13 @@ __all__ = ["run"]
 def run(settings: Settings, _: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT, and return 0 after a drain."""
     configure_logging(settings.log_format, settings.log_level)
-    run_loop(serve(settings))
+    run_loop(serve(settings, _command()))
     return 0
+
+
+def _command() -> str:
+    """How a shell reaches the command: by its bare name when PATH has it, else by the path given to start it."""
+    started_as = Path(sys.argv[0])
+    if started_as.name != "trunkline" or shutil.which("trunkline"):
+        return "trunkline"
+    return shlex.quote(str(started_as))

@@ -236,7 +236,9 @@ def _write_each(
         except Exception as error:
             if is_transient(error):
                 raise
-            log.error("a row is lost: %r", some_rows or some_charges or some_events, exc_info=error)
+            # Which one is enough: rows hold numbers, and events what a customer's webhook is to know.
+            rows_lost = [row.get("delivery_id") or row["call_sid"] for row in (*some_rows, *some_events)]
+            log.error("a row is lost: %s", rows_lost or list(some_charges), exc_info=error)
     return charged
 
 

@@ -142,6 +142,7 @@ class _Postgres:
     def __init__(self, url: URL) -> None:
         self._engine = create_async_engine(
             url.set(drivername="postgresql+asyncpg"),
+            hide_parameters=True,
             pool_size=5,
             max_overflow=5,
             pool_timeout=_POSTGRES_TIMEOUT_S,

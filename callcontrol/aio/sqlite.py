@@ -174,7 +174,10 @@ class Sqlite:
 
 
 def _engine(url: URL, *, query_only: bool = False) -> Engine:
-    engine = sa.create_engine(url, poolclass=NullPool, connect_args={"check_same_thread": False})
+    # Errors name the statement without its values: they end in the log, the values are customers'.
+    engine = sa.create_engine(
+        url, poolclass=NullPool, hide_parameters=True, connect_args={"check_same_thread": False}
+    )
 
     @sa.event.listens_for(engine, "connect")
     def prepare(connection: Any, _: Any) -> None:

@@ -153,7 +153,7 @@ async def test_a_forward_must_be_able_to_reach_its_target(
     stranger, _ = await storage.accounts.create("Other")
     await storage.numbers.add(stranger.account_sid, "+918047491898")
     await storage.numbers.add(sid, "+918047491897")
-    wrong = {
+    wrong: dict[str, list[dict[str, Any]]] = {
         "caller_id": [
             {"forward_to": "+919800000001", "caller_id": "+918047491898"},  # another account's
             {"forward_to": "+919800000001", "caller_id": "+918047491897"},  # not registered

@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 _READERS: Final = 2
 _MAX_WAITING: Final = 1000
 _MIGRATION_TIMEOUT_MS: Final = 30_000
+_WAL_TIMEOUT_MS: Final = 5000
+_WAL_PAUSE_MS: Final = 10
 _SLOW_S: Final = 0.03
 _SLOW_FOR_S: Final = 30.0
 _CHECKPOINT_EVERY: Final = 1000
@@ -184,9 +186,7 @@ def _engine(url: URL, *, query_only: bool = False) -> Engine:
         # The driver must not begin transactions of its own: it would do so too late, and not for DDL.
         connection.isolation_level = None
         cursor = connection.cursor()
-        # Changing to WAL is the one thing that may wait here, and only when the file is new.
-        cursor.execute("PRAGMA busy_timeout = 5000")
-        cursor.execute("PRAGMA journal_mode = WAL")
+        _enter_wal(cursor)
         cursor.execute("PRAGMA busy_timeout = 0")
         cursor.execute("PRAGMA synchronous = NORMAL")
         cursor.execute("PRAGMA wal_autocheckpoint = 0")
@@ -201,6 +201,27 @@ def _engine(url: URL, *, query_only: bool = False) -> Engine:
             driver.execute("BEGIN" if query_only else "BEGIN IMMEDIATE")
 
     return engine
+
+
+def _enter_wal(cursor: sqlite3.Cursor) -> None:
+    """
+    Have the file in WAL mode: the one thing here that may wait, and only while the file is new.
+
+    Where several processes change the mode at once, SQLite refuses all but one without waiting, whatever the
+    busy timeout: each holds a lock that the other needs. Those try again.
+    """
+    cursor.execute(f"PRAGMA busy_timeout = {_WAL_TIMEOUT_MS}")
+    pause = threading.Event()
+    for _ in range(_WAL_TIMEOUT_MS // _WAL_PAUSE_MS):
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error):
+                raise
+            pause.wait(_WAL_PAUSE_MS / 1000)
+        else:
+            return
+    cursor.execute("PRAGMA journal_mode = WAL")
 
 
 def _driver(connection: Connection) -> sqlite3.Connection:

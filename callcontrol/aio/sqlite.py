@@ -93,8 +93,12 @@ class Sqlite:
 
     async def migrate(self) -> None:
         """Bring the schema up to date, waiting for another process that is at it."""
-        if await self.read(schema.current) == schema.HEAD:
-            return
+        try:
+            if await self.read(schema.current) == schema.HEAD:
+                return
+        except sa.exc.OperationalError as error:
+            # Another process makes the file just now. Unlike a look, the migration waits for it.
+            log.info("the database is busy, waiting for it: %s", error)
         loop = asyncio.get_running_loop()
         async with self._writing:
             await loop.run_in_executor(self._thread, self._migrate)

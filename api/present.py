@@ -82,6 +82,16 @@ _CARRIER_FIELDS = (
     "max_concurrent_calls",
     "max_cps",
     "app_sid",
+    "number_format",
+    "identity_header",
+    "trusts_identity",
+    "forwards_history",
+    "allows_refer",
+    "follows_redirects",
+    "rel100",
+    "session_expires_s",
+    "register_expires_s",
+    "certificate_name",
 )
 
 
@@ -94,6 +104,8 @@ def carrier_json(carrier: Carrier) -> dict[str, Any]:
         **{name: getattr(carrier, name) for name in _CARRIER_FIELDS},
         "register_status": dict(unregistered),
         "codecs": list(carrier.codecs),
+        "forwarded_headers": list(carrier.forwarded_headers),
+        "registrars": list(carrier.registrars),
         "created_at": rfc3339(carrier.created_at),
         "updated_at": rfc3339(carrier.updated_at),
     }
@@ -102,7 +114,6 @@ def carrier_json(carrier: Carrier) -> dict[str, Any]:
 _GATEWAY_FIELDS = (
     "carrier_sid",
     "host",
-    "port",
     "netmask",
     "protocol",
     "inbound",
@@ -111,6 +122,8 @@ _GATEWAY_FIELDS = (
     "weight",
     "send_options_ping",
     "is_active",
+    "max_concurrent_calls",
+    "max_cps",
 )
 
 
@@ -120,6 +133,7 @@ def gateway_json(gateway: Gateway) -> dict[str, Any]:
         "gateway_sid": gateway.gateway_sid,
         "sid": gateway.gateway_sid,
         **{name: getattr(gateway, name) for name in _GATEWAY_FIELDS},
+        "port": gateway.port or None,
         "health": {"state": "unknown", "last_ok_at": None, "rtt_ms": None},
         "created_at": rfc3339(gateway.created_at),
         "updated_at": rfc3339(gateway.updated_at),

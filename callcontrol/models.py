@@ -18,7 +18,10 @@ CURRENCY: Final = "INR"
 Direction = Literal["inbound", "outbound"]
 HangupSource = Literal["caller", "callee", "carrier", "api", "stream", "system"]
 InboundTarget = Literal["voice_agent", "webhook", "media_stream", "forward"]
-Protocol = Literal["udp", "tcp", "tls", "tls/srtp"]
+Protocol = Literal["udp", "tcp", "tls", "tls/srtp", "auto"]
+NumberFormat = Literal["e164", "national", "significant"]
+IdentityHeader = Literal["pai", "ppi", "rpid", "none"]
+Reliability = Literal["off", "supported", "required"]
 Service = Literal["platform", "messaging", "assistant", "tools", "admin"]
 TrunkType = Literal["static_ip", "auth", "reg"]
 
@@ -207,6 +210,15 @@ class Carrier:
 
     With ``prefixes`` it serves numbers that begin with one of them and no others, and those before any
     carrier that serves all numbers.
+
+    ``number_format`` says how numbers of its own country are written to it: ``e164`` (with ``+`` when
+    ``e164_leading_plus``), ``national`` (with the trunk prefix, 09876543210) or ``significant`` (9876543210).
+    ``identity_header`` carries the caller's identity; with ``trusts_identity`` the one it sends is believed.
+    ``rel100`` is the use of reliable provisional responses (RFC 3262), ``session_expires_s`` the session
+    interval that is asked for (RFC 4028, None: no session timer). ``registrars`` are hosts, if need be with a
+    port, to register with; none means the outbound gateways. ``certificate_name`` is a name in the client
+    certificate by which its calls are known. ``forwarded_headers`` are the X- header fields that may pass
+    between it and another leg.
     """
 
     carrier_sid: str
@@ -237,6 +249,18 @@ class Carrier:
     max_concurrent_calls: int | None = None
     max_cps: int | None = None
     app_sid: str | None = None
+    number_format: NumberFormat = "e164"
+    identity_header: IdentityHeader = "pai"
+    trusts_identity: bool = True
+    forwards_history: bool = False
+    forwarded_headers: tuple[str, ...] = ()
+    allows_refer: bool = False
+    follows_redirects: bool = False
+    rel100: Reliability = "supported"
+    session_expires_s: int | None = 1800
+    registrars: tuple[str, ...] = ()
+    register_expires_s: int = 3600
+    certificate_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +269,8 @@ class Gateway:
     One reachable host of a carrier.
 
     A lower ``priority`` is tried first; among equals the share of calls follows ``weight``. ``netmask``
-    widens an inbound IPv4 ``host`` to a network (32: that address alone).
+    widens an inbound IPv4 ``host`` to a network (32: that address alone). ``port`` 0 leaves port and, with
+    protocol ``auto``, transport to what the name server says of the host (RFC 3263).
     """
 
     gateway_sid: str
@@ -262,6 +287,8 @@ class Gateway:
     weight: int = 1
     send_options_ping: bool = False
     is_active: bool = True
+    max_concurrent_calls: int | None = None
+    max_cps: int | None = None
 
 
 @dataclass(slots=True)

@@ -9,23 +9,34 @@ from callcontrol.directory import plain_address
 from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.models import Carrier, Gateway
 
-PROTOCOLS: Final = ("udp", "tcp", "tls", "tls/srtp")
+PROTOCOLS: Final = ("udp", "tcp", "tls", "tls/srtp", "auto")
 TRUNK_TYPES: Final = ("static_ip", "auth", "reg")
 DTMF_TYPES: Final = ("rfc2833", "info", "tones")
 SRTP_MODES: Final = ("off", "sdes", "require")
 CODECS: Final = ("PCMU", "PCMA")
 REGISTER_TRANSPORTS: Final = ("udp", "tcp", "tls")
+NUMBER_FORMATS: Final = ("e164", "national", "significant")
+IDENTITY_HEADERS: Final = ("pai", "ppi", "rpid", "none")
+RELIABILITY: Final = ("off", "supported", "required")
+MIN_SESSION_EXPIRES_S: Final = 90
+MAX_REGISTRARS: Final = 8
+MAX_FORWARDED_HEADERS: Final = 32
 TLS_PORT: Final = 5061
 
 _MAX_TEXT_CHARACTERS: Final = 255
 _HOST_NAME: Final = re.compile(
     r"(?=.{1,253}\Z)(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*\.?", re.ASCII
 )
+_X_HEADER: Final = re.compile(r"[Xx]-[A-Za-z0-9-]{1,64}", re.ASCII)
+_REGISTRAR: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(?::([0-9]{1,5}))?", re.ASCII)
 _PREFIX: Final = re.compile(r"\+[1-9][0-9]{0,14}", re.ASCII)
 _CHOICES: Final = {
     "trunk_type": TRUNK_TYPES,
     "dtmf_type": DTMF_TYPES,
     "srtp": SRTP_MODES,
+    "number_format": NUMBER_FORMATS,
+    "identity_header": IDENTITY_HEADERS,
+    "rel100": RELIABILITY,
 }
 
 
@@ -36,7 +47,7 @@ def check_carrier(carrier: Carrier) -> None:
     Raises:
         ValidationFailed: With every wrong field.
     """
-    errors = _text_errors(carrier) + _list_errors(carrier)
+    errors = _text_errors(carrier) + _list_errors(carrier) + _limit_errors(carrier)
     if not carrier.name.strip():
         errors.append(FieldError("name", "must not be empty"))
     for name, choices in _CHOICES.items():
@@ -44,9 +55,6 @@ def check_carrier(carrier: Carrier) -> None:
             errors.append(FieldError(name, f"must be one of {', '.join(choices)}"))
     if carrier.register_transport not in (None, *REGISTER_TRANSPORTS):
         errors.append(FieldError("register_transport", f"must be one of {', '.join(REGISTER_TRANSPORTS)}"))
-    for name in ("max_concurrent_calls", "max_cps"):
-        if not _is_none_or_within(getattr(carrier, name), 1, 100_000):
-            errors.append(FieldError(name, "must be 1 to 100000"))
     if carrier.trunk_type != "static_ip" and not (carrier.register_username and carrier.register_password):
         message = f"is needed with register_password when trunk_type is {carrier.trunk_type}"
         errors.append(FieldError("register_username", message))
@@ -54,10 +62,31 @@ def check_carrier(carrier: Carrier) -> None:
         raise ValidationFailed(errors)
 
 
+def _limit_errors(carrier: Carrier) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for name in ("max_concurrent_calls", "max_cps"):
+        if not _is_none_or_within(getattr(carrier, name), 1, 100_000):
+            errors.append(FieldError(name, "must be 1 to 100000"))
+    if not _is_none_or_within(carrier.session_expires_s, MIN_SESSION_EXPIRES_S, 86_400):
+        errors.append(
+            FieldError("session_expires_s", f"must be {MIN_SESSION_EXPIRES_S} to 86400, or null for none")
+        )
+    if not 60 <= carrier.register_expires_s <= 86_400:
+        errors.append(FieldError("register_expires_s", "must be 60 to 86400"))
+    return errors
+
+
 def _list_errors(carrier: Carrier) -> list[FieldError]:
     errors: list[FieldError] = []
     if not carrier.codecs or any(codec not in CODECS for codec in carrier.codecs):
         errors.append(FieldError("codecs", f"must be some of {', '.join(CODECS)}"))
+    if len(carrier.registrars) > MAX_REGISTRARS or not all(map(_is_registrar, carrier.registrars)):
+        message = f"must be at most {MAX_REGISTRARS} hosts, each with :port if need be"
+        errors.append(FieldError("registrars", message))
+    headers = carrier.forwarded_headers
+    if len(headers) > MAX_FORWARDED_HEADERS or not all(_X_HEADER.fullmatch(name) for name in headers):
+        message = f"must be at most {MAX_FORWARDED_HEADERS} names of X- header fields"
+        errors.append(FieldError("forwarded_headers", message))
     if any(not _PREFIX.fullmatch(prefix) for prefix in carrier.prefixes):
         errors.append(FieldError("prefixes", "must be beginnings of numbers in E.164, such as +9180"))
     return errors
@@ -93,10 +122,7 @@ def check_gateway(gateway: Gateway) -> None:
     elif address is not None and address.is_link_local:
         # Instance metadata services live there, and nothing that a carrier runs.
         errors.append(FieldError("host", "must not be a link-local address"))
-    if not 1 <= gateway.port <= 65535:
-        errors.append(FieldError("port", "must be 1 to 65535"))
-    if gateway.protocol not in PROTOCOLS:
-        errors.append(FieldError("protocol", f"must be one of {', '.join(PROTOCOLS)}"))
+    errors += _way_errors(gateway, numbered=address is not None)
     errors += _netmask_errors(gateway, isinstance(address, IPv4Address))
     if not 0 <= gateway.priority <= 65535:
         errors.append(FieldError("priority", "must be 0 to 65535"))
@@ -104,6 +130,22 @@ def check_gateway(gateway: Gateway) -> None:
         errors.append(FieldError("weight", "must be 0 to 65535"))
     if errors:
         raise ValidationFailed(errors)
+
+
+def _way_errors(gateway: Gateway, *, numbered: bool) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if not 0 <= gateway.port <= 65535:
+        errors.append(FieldError("port", "must be 1 to 65535, or null to look it up"))
+    elif gateway.port == 0 and numbered:
+        errors.append(FieldError("port", "can be looked up for a host name only"))
+    if gateway.protocol not in PROTOCOLS:
+        errors.append(FieldError("protocol", f"must be one of {', '.join(PROTOCOLS)}"))
+    elif gateway.protocol == "auto" and gateway.port != 0:
+        errors.append(FieldError("protocol", "auto needs the port null: both are looked up together"))
+    for name in ("max_concurrent_calls", "max_cps"):
+        if not _is_none_or_within(getattr(gateway, name), 1, 100_000):
+            errors.append(FieldError(name, "must be 1 to 100000"))
+    return errors
 
 
 def _netmask_errors(gateway: Gateway, numbered: bool) -> list[FieldError]:
@@ -116,6 +158,13 @@ def _netmask_errors(gateway: Gateway, numbered: bool) -> list[FieldError]:
     if gateway.outbound:
         return [FieldError("netmask", "must be 32 for an outbound gateway: calls are sent to one host")]
     return []
+
+
+def _is_registrar(text: str) -> bool:
+    match = _REGISTRAR.fullmatch(text)
+    if match is None or not 0 < int(match[2] or 5060) <= 65535:
+        return False
+    return plain_address(match[1]) is not None or is_host_name(match[1])
 
 
 def is_host_name(text: str) -> bool:

@@ -49,6 +49,10 @@ class Purpose(IntEnum):
     INFO = 3
     FORK_BYE = 4
     """Hangs up a fork that answered too late."""
+    PRACK = 5
+    UPDATE = 6
+    REFER = 7
+    NOTIFY = 8
 
 
 class CancelStep(Enum):

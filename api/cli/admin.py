@@ -14,6 +14,8 @@ from callcontrol.errors import FieldError, ValidationFailed
 
 __all__ = ["add_carrier", "add_number", "create_account", "create_key"]
 
+_OF_GATEWAY = "gateway."
+
 _Work = Callable[[Storage], Awaitable[dict[str, Any]]]
 
 
@@ -77,6 +79,7 @@ def add_carrier(settings: Settings, arguments: argparse.Namespace) -> int:
         missing = "username" if arguments.username is None else "password"
         raise ValidationFailed([FieldError(missing, "is required with the other half of the credentials")])
     both = not arguments.inbound and not arguments.outbound
+    policy, gateway_policy = _policies(arguments.set)
 
     async def work(storage: Storage) -> dict[str, Any]:
         carrier, gateways = await storage.trunks.add_platform_carrier(
@@ -86,6 +89,8 @@ def add_carrier(settings: Settings, arguments: argparse.Namespace) -> int:
             outbound=arguments.outbound or both,
             username=arguments.username,
             password=arguments.password,
+            policy=policy,
+            gateway_policy=gateway_policy,
         )
         return {
             "carrier_sid": carrier.carrier_sid,
@@ -103,6 +108,15 @@ def add_carrier(settings: Settings, arguments: argparse.Namespace) -> int:
         }
 
     return _run(settings, work)
+
+
+def _policies(given: list[tuple[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Fields of the carrier, and those of its gateways, which are written `gateway.NAME`."""
+    own = {name: value for name, value in given if not name.startswith(_OF_GATEWAY)}
+    gateways = {
+        name.removeprefix(_OF_GATEWAY): value for name, value in given if name.startswith(_OF_GATEWAY)
+    }
+    return own, gateways
 
 
 def _run(settings: Settings, work: _Work) -> int:

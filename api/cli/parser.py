@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from importlib import import_module, metadata
+from typing import Any
 
 from api.config import PREFIX, VARIABLES, Settings
 from api.values import ListenAddress, parse_int, parse_listen
@@ -171,6 +173,15 @@ def _carriers(commands: _Subparsers[argparse.ArgumentParser]) -> None:
     parser.add_argument("--outbound", action="store_true", help="calls go out through its gateways")
     parser.add_argument("--username", metavar="U", help="user name of digest authentication")
     parser.add_argument("--password", metavar="P", help="password of digest authentication")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        type=_setting,
+        metavar="FIELD=VALUE",
+        help="a field of the carrier as the trunk portal names it, or gateway.FIELD for all its gateways; "
+        "VALUE is JSON or plain text; may be repeated",
+    )
     parser.set_defaults(run=_later("admin", "add_carrier"))
 
 
@@ -191,11 +202,19 @@ def _gateway(text: str) -> ListenAddress:
         gateway = parse_listen(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-    if gateway.transport == "tls":
-        raise argparse.ArgumentTypeError("tls: is not available in this version; use udp: or tcp:")
     if gateway.port == 0 or gateway.is_any:
         raise argparse.ArgumentTypeError(f"{text!r} is not an address that can be reached")
     return gateway
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not FIELD=VALUE")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
 
 
 def _inr(text: str) -> int:

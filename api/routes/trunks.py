@@ -41,8 +41,13 @@ async def delete_carrier(context: Context[NoBody, NoQuery]) -> Reply:
 
 async def create_gateway(context: Context[CreateGateway, NoQuery]) -> Reply:
     """Answer POST /trunk-portal/carriers/:carrier_sid/gateways."""
+    values = context.body.model_dump()
+    if "port" not in context.body.model_fields_set:
+        del values["port"]  # its default depends on the protocol
+    elif values["port"] is None:
+        values["port"] = 0
     gateway = await context.services.trunks.create_gateway(
-        context.account_sid, context.path["carrier_sid"], context.body.model_dump()
+        context.account_sid, context.path["carrier_sid"], values
     )
     return Reply(gateway_json(gateway))
 

@@ -43,18 +43,7 @@ class Paging(RequestModel):
     per_page: PerPage = 20
 
 
-# What the decided interface names and a later version brings; refused by name until then.
-_REGISTRATION = "registering with a carrier is not available yet; use trunk_type static_ip or auth"
-_INBOUND_AUTH = "digest authentication of inbound calls is not available yet; use a gateway's address"
 CARRIER_NOT_YET: Mapping[str, str] = {
-    "register_sip_realm": _REGISTRATION,
-    "register_from_user": _REGISTRATION,
-    "register_from_domain": _REGISTRATION,
-    "register_transport": _REGISTRATION,
-    "inbound_auth_username": _INBOUND_AUTH,
-    "inbound_auth_password": _INBOUND_AUTH,
-    "outbound_proxy": "is not available yet; add the proxy as a gateway",
-    "diversion": "is not available yet",
     "app_sid": "applications are not available yet; wire numbers with PUT /phone-numbers/:id/inbound",
 }
 
@@ -67,15 +56,42 @@ class CreateCarrier(RequestModel):
     name: Name
     description: Annotated[str, Field(max_length=1024)] | None = None
     is_active: bool = True
-    trunk_type: Literal["static_ip", "auth"] = "static_ip"
+    trunk_type: Literal["static_ip", "auth", "reg"] = "static_ip"
     e164_leading_plus: bool = True
     tech_prefix: Annotated[str, Field(pattern=r"^[0-9#*]{0,16}$")] | None = None
-    requires_register: Literal[False] = False
+    number_format: Annotated[
+        Literal["e164", "national", "significant"],
+        Field(description="How numbers of the carrier's country are written to it."),
+    ] = "e164"
+    requires_register: bool = False
     register_username: Annotated[Text, Field(description="User name of outbound digest answers.")] | None = (
         None
     )
     register_password: Secret | None = None
-    dtmf_type: Literal["rfc2833"] = "rfc2833"
+    register_sip_realm: Text | None = None
+    register_from_user: Text | None = None
+    register_from_domain: Text | None = None
+    register_transport: Literal["udp", "tcp", "tls"] | None = None
+    register_expires_s: Annotated[int, Field(ge=60, le=86_400)] = 3600
+    registrars: Annotated[
+        list[Text], Field(max_length=8, description="Hosts to register with; none: the outbound gateways.")
+    ] = []
+    inbound_auth_username: Text | None = None
+    inbound_auth_password: Secret | None = None
+    certificate_name: (
+        Annotated[Text, Field(description="Name in the client certificate its calls are known by.")] | None
+    ) = None
+    outbound_proxy: Text | None = None
+    diversion: Text | None = None
+    identity_header: Literal["pai", "ppi", "rpid", "none"] = "pai"
+    trusts_identity: bool = True
+    forwards_history: bool = False
+    forwarded_headers: Annotated[list[Text], Field(max_length=32)] = []
+    allows_refer: bool = False
+    follows_redirects: bool = False
+    rel100: Literal["off", "supported", "required"] = "supported"
+    session_expires_s: Annotated[int, Field(ge=90, le=86_400)] | None = 1800
+    dtmf_type: Literal["rfc2833", "info"] = "rfc2833"
     codecs: Annotated[list[Literal["PCMU", "PCMA"]], Field(min_length=1, max_length=2)] = ["PCMU", "PCMA"]
     srtp: Literal["off"] = "off"
     max_concurrent_calls: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
@@ -86,43 +102,48 @@ class CreateCarrier(RequestModel):
         """Ask for both halves of credentials; refuse by name what is not available yet."""
         errors = [
             FieldError(name, "is not available yet")
-            for name, words in (("dtmf_type", ("info", "tones")), ("srtp", ("sdes", "require")))
+            for name, words in (("dtmf_type", ("tones",)), ("srtp", ("sdes", "require")))
             if given.get(name) in words
         ]
-        if given.get("trunk_type") == "reg":
-            errors.append(FieldError("trunk_type", _REGISTRATION))
-        if given.get("requires_register") is True:
-            errors.append(FieldError("requires_register", _REGISTRATION))
-        halves = ("register_username", "register_password")
-        wanted = given.get("trunk_type") == "auth" or any(given.get(name) is not None for name in halves)
-        if wanted:
-            missing = [name for name in halves if given.get(name) is None]
-            errors += [FieldError(name, "is required for digest authentication") for name in missing]
+        registers = given.get("requires_register") is True or given.get("trunk_type") in ("auth", "reg")
+        errors += _half_given(given, "register_username", "register_password", needed=registers)
+        errors += _half_given(given, "inbound_auth_username", "inbound_auth_password")
         return errors
+
+
+def _half_given(given: Mapping[str, Any], *halves: str, needed: bool = False) -> list[FieldError]:
+    if not needed and all(given.get(name) is None for name in halves):
+        return []
+    missing = [name for name in halves if given.get(name) is None]
+    return [FieldError(name, "is required for digest authentication") for name in missing]
 
 
 class CreateGateway(RequestModel):
     """One reachable host of a carrier."""
 
     host: Annotated[str, Field(min_length=1, max_length=253), AfterValidator(_host)]
-    port: Annotated[int, Field(ge=1, le=65535)] = 5060
+    port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
+        5060, description="5061 by default for tls; null: looked up by SRV."
+    )
     netmask: Annotated[int, Field(ge=8, le=32, description="Widens an inbound IPv4 host to a network.")] = 32
-    protocol: Literal["udp", "tcp"] = "udp"
+    protocol: Annotated[
+        Literal["udp", "tcp", "tls", "auto"], Field(description="auto: looked up by NAPTR; needs port null.")
+    ] = "udp"
     inbound: bool = True
     outbound: bool = True
     priority: Annotated[int, Field(ge=0, le=65535, description="Lower is tried first.")] = 0
     weight: Annotated[int, Field(ge=0, le=65535)] = 1
-    send_options_ping: Literal[False] = False
+    send_options_ping: bool = False
     is_active: bool = True
+    max_concurrent_calls: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    max_cps: Annotated[int, Field(ge=1, le=100_000)] | None = None
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
         """Refuse by name what is not available yet, and a netmask on what is no IPv4 address."""
         errors: list[FieldError] = []
-        if given.get("protocol") in ("tls", "tls/srtp"):
-            errors.append(FieldError("protocol", f"{given['protocol']} is not available yet; use udp or tcp"))
-        if given.get("send_options_ping") is True:
-            errors.append(FieldError("send_options_ping", "is not available yet"))
+        if given.get("protocol") == "tls/srtp":
+            errors.append(FieldError("protocol", "tls/srtp is not available yet; use tls"))
         host, netmask = given.get("host"), given.get("netmask", 32)
         if isinstance(host, str) and netmask != 32 and re.fullmatch(r"[0-9.]+", host) is None:
             errors.append(FieldError("netmask", "needs an IPv4 address as host"))
@@ -164,6 +185,18 @@ class CarrierObject(ResponseModel):
     max_concurrent_calls: int | None
     max_cps: int | None
     app_sid: str | None
+    number_format: str
+    identity_header: str
+    trusts_identity: bool
+    forwards_history: bool
+    forwarded_headers: list[str]
+    allows_refer: bool
+    follows_redirects: bool
+    rel100: str
+    session_expires_s: int | None
+    registrars: list[str]
+    register_expires_s: int
+    certificate_name: str | None
     created_at: Timestamp
     updated_at: Timestamp
 
@@ -183,7 +216,7 @@ class GatewayObject(ResponseModel):
     sid: Annotated[str, Field(description="Alias of gateway_sid.")]
     carrier_sid: str
     host: str
-    port: int
+    port: Annotated[int | None, Field(description="Null: looked up by SRV.")]
     netmask: int
     protocol: str
     inbound: bool
@@ -192,6 +225,8 @@ class GatewayObject(ResponseModel):
     weight: int
     send_options_ping: bool
     is_active: bool
+    max_concurrent_calls: int | None
+    max_cps: int | None
     health: GatewayHealth
     created_at: Timestamp
     updated_at: Timestamp

@@ -170,7 +170,7 @@ class TrunkService:
         await self._writer.commit(write)
         await self._directory.refresh()
 
-    async def add_platform_carrier(
+    async def add_platform_carrier(  # noqa: PLR0913 - each is an option of the command that calls it.
         self,
         name: str,
         gateways: Sequence[tuple[str, str, int]],
@@ -180,6 +180,8 @@ class TrunkService:
         username: str | None = None,
         password: str | None = None,
         prefixes: Sequence[str] = (),
+        policy: Mapping[str, Any] | None = None,
+        gateway_policy: Mapping[str, Any] | None = None,
     ) -> tuple[Carrier, list[Gateway]]:
         """
         Create a carrier of the platform; its gateways are preferred in the order given.
@@ -192,6 +194,8 @@ class TrunkService:
             username: Answers the carrier's digest challenges, with ``password``.
             password: As above.
             prefixes: Numbers it serves, in E.164; all when empty.
+            policy: Further fields of the carrier.
+            gateway_policy: Further fields of all its gateways.
 
         Raises:
             ValidationFailed: With every wrong field.
@@ -203,7 +207,7 @@ class TrunkService:
                 "register_username": username,
                 "register_password": password,
             }
-        carrier = _carrier(None, {"name": name, "prefixes": tuple(prefixes), **credentials})
+        carrier = _carrier(None, {"name": name, "prefixes": tuple(prefixes), **credentials, **(policy or {})})
         if not gateways:
             raise ValidationFailed.of("gateway", "is needed at least once")
         made = [
@@ -216,6 +220,7 @@ class TrunkService:
                     "inbound": inbound,
                     "outbound": outbound,
                     "priority": priority,
+                    **(gateway_policy or {}),
                 },
             )
             for priority, (protocol, host, port) in enumerate(gateways)
@@ -292,7 +297,7 @@ def _carrier(account_sid: str | None, values: Mapping[str, Any]) -> Carrier:
     _refuse_unknown(values, _CARRIER_FIELDS, needed="name")
     now = utc_now()
     given = dict(values)
-    for name in ("codecs", "prefixes"):
+    for name in ("codecs", "prefixes", "forwarded_headers", "registrars"):
         if name in given:
             given[name] = tuple(given[name])
     carrier = Carrier(carrier_sid=new_id(), account_sid=account_sid, created_at=now, updated_at=now, **given)

@@ -14,7 +14,8 @@ from callcontrol.store.values import to_micros, to_moment
 
 _CARRIER_FIELDS: Final = tuple(item.name for item in fields(Carrier))
 _GATEWAY_FIELDS: Final = tuple(item.name for item in fields(Gateway))
-_CONVERTED: Final = frozenset({"codecs", "prefixes", "created_at", "updated_at"})
+_LISTS: Final = ("codecs", "prefixes", "forwarded_headers", "registrars")
+_CONVERTED: Final = frozenset({*_LISTS, "created_at", "updated_at"})
 
 
 def insert_carrier(connection: Connection, carrier: Carrier, revision: int) -> None:
@@ -116,17 +117,17 @@ def _row(item: Carrier | Gateway, names: tuple[str, ...]) -> dict[str, Any]:
     row["created_at"] = to_micros(item.created_at)
     row["updated_at"] = to_micros(item.updated_at)
     if isinstance(item, Carrier):
-        row["codecs"] = ",".join(item.codecs)
-        row["prefixes"] = ",".join(item.prefixes)
+        row |= {name: ",".join(getattr(item, name)) for name in _LISTS}
     return row
 
 
 def _carrier(row: Row[Any]) -> Carrier:
     values = {name: getattr(row, name) for name in _CARRIER_FIELDS if name not in _CONVERTED}
+    for name in _LISTS:
+        text = getattr(row, name)
+        values[name] = tuple(text.split(",")) if text else ()
     return Carrier(
         **values,
-        codecs=tuple(row.codecs.split(",")) if row.codecs else (),
-        prefixes=tuple(row.prefixes.split(",")) if row.prefixes else (),
         created_at=to_moment(row.created_at),
         updated_at=to_moment(row.updated_at),
     )

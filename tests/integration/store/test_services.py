@@ -316,8 +316,14 @@ async def test_unknown_and_wrong_trunk_fields_are_named(storage: Storage, accoun
     assert {error.field for error in caught.value.errors} == {"nmae", "account_sid", "name"}
     carrier = await storage.trunks.create_carrier(sid, {"name": "x"})
     with pytest.raises(ValidationFailed) as caught:
-        await storage.trunks.create_gateway(sid, carrier.carrier_sid, {"host": "?", "port": 0, "netmask": 99})
+        await storage.trunks.create_gateway(
+            sid, carrier.carrier_sid, {"host": "?", "port": -1, "netmask": 99}
+        )
     assert {error.field for error in caught.value.errors} == {"host", "port", "netmask"}
+    made = await storage.trunks.create_gateway(
+        sid, carrier.carrier_sid, {"host": "gw.example", "protocol": "tls"}
+    )
+    assert made.port == 5061
     with pytest.raises(ValidationFailed):
         await storage.trunks.add_platform_carrier("x", [])
 

@@ -82,7 +82,7 @@ def test_carriers_keep_the_order_of_their_gateways() -> None:
 
 
 @pytest.mark.parametrize(
-    "gateway", ["192.0.2.1:5060", "udp:192.0.2.1", "udp:0.0.0.0:5060", "udp:x:0", "tls:x:5061"]
+    "gateway", ["192.0.2.1:5060", "udp:192.0.2.1", "udp:0.0.0.0:5060", "udp:x:0", "sctp:x:5060"]
 )
 def test_gateways_that_are_none(capsys: pytest.CaptureFixture[str], gateway: str) -> None:
     assert "--gateway" in refused(capsys, "carriers", "add", "--name", "x", "--gateway", gateway)

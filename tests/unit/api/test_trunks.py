@@ -67,13 +67,15 @@ async def test_gateways(client: Client, fakes: Fakes) -> None:
         ({"name": ""}, ["name"]),
         ({"name": "x", "trunk_type": "auth"}, ["register_password", "register_username"]),
         ({"name": "x", "register_username": "u"}, ["register_password"]),
-        ({"name": "x", "trunk_type": "reg"}, ["trunk_type"]),
+        ({"name": "x", "trunk_type": "reg"}, ["register_password", "register_username"]),
+        ({"name": "x", "requires_register": True}, ["register_password", "register_username"]),
+        ({"name": "x", "inbound_auth_password": "p"}, ["inbound_auth_username"]),
         (
-            {"name": "x", "requires_register": True, "outbound_proxy": "y"},
-            ["outbound_proxy", "requires_register"],
+            {"name": "x", "session_expires_s": 60, "register_expires_s": 1},
+            ["register_expires_s", "session_expires_s"],
         ),
         (
-            {"name": "x", "srtp": "sdes", "dtmf_type": "info", "app_sid": "a"},
+            {"name": "x", "srtp": "sdes", "dtmf_type": "tones", "app_sid": "a"},
             ["app_sid", "dtmf_type", "srtp"],
         ),
         ({"name": "x", "codecs": []}, ["codecs"]),
@@ -100,9 +102,9 @@ async def test_carriers_that_are_wrong(client: Client, body: Any, fields: list[s
         ({"host": "192.0.2.1", "port": 65536}, ["port"]),
         ({"host": "sip.example.com", "netmask": 24}, ["netmask"]),
         ({"host": "192.0.2.1", "netmask": 0}, ["netmask"]),
-        ({"host": "192.0.2.1", "protocol": "tls"}, ["protocol"]),
+        ({"host": "192.0.2.1", "protocol": "tls/srtp"}, ["protocol"]),
         ({"host": "192.0.2.1", "protocol": "sctp"}, ["protocol"]),
-        ({"host": "192.0.2.1", "send_options_ping": True}, ["send_options_ping"]),
+        ({"host": "192.0.2.1", "max_cps": 0}, ["max_cps"]),
         ({"host": "192.0.2.1", "weight": 1.5}, ["weight"]),
     ],
 )
@@ -110,6 +112,18 @@ async def test_gateways_that_are_wrong(client: Client, body: Any, fields: list[s
     answer = await client.post(GATEWAYS, body)
     assert (answer.status, answer.code) == (400, "VALIDATION_ERROR")
     assert sorted(answer.fields) == fields
+
+
+@pytest.mark.parametrize(
+    ("body", "port"),
+    [
+        ({"host": "192.0.2.1"}, 5060),
+        ({"host": "sip.example.com", "port": None, "protocol": "auto"}, None),
+    ],
+)
+async def test_the_port_of_a_gateway(client: Client, body: Any, port: int | None) -> None:
+    made = await client.post(GATEWAYS, body)
+    assert (made.status, made.data["port"]) == (201, port)
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,15 @@ def test_the_defaults_are_valid() -> None:
         ({"max_cps": 0, "max_concurrent_calls": -1}, {"max_cps", "max_concurrent_calls"}),
         ({"register_transport": "sctp"}, {"register_transport"}),
         ({"prefixes": ("+91", "91")}, {"prefixes"}),
+        ({"registrars": ("sip:x",)}, {"registrars"}),
+        ({"registrars": ("reg.example.com:99999",)}, {"registrars"}),
+        ({"registrars": ("r.example.com",) * 9}, {"registrars"}),
+        ({"forwarded_headers": ("From",)}, {"forwarded_headers"}),
+        ({"session_expires_s": 60, "register_expires_s": 1}, {"session_expires_s", "register_expires_s"}),
+        (
+            {"number_format": "x", "identity_header": "y", "rel100": "z"},
+            {"number_format", "identity_header", "rel100"},
+        ),
     ],
 )
 def test_wrong_fields_of_a_carrier(changes: dict[str, Any], wrong: set[str]) -> None:
@@ -74,6 +83,8 @@ def test_hosts(host: str) -> None:
         ({"port": 0}, {"port"}),
         ({"port": 65536}, {"port"}),
         ({"protocol": "sctp"}, {"protocol"}),
+        ({"protocol": "auto", "host": "gw.example"}, {"protocol"}),
+        ({"max_cps": 0, "max_concurrent_calls": 0}, {"max_cps", "max_concurrent_calls"}),
         ({"netmask": 33}, {"netmask"}),
         ({"netmask": 0, "outbound": False}, {"netmask"}),
         ({"netmask": 24}, {"netmask"}),
@@ -83,6 +94,11 @@ def test_hosts(host: str) -> None:
 )
 def test_wrong_fields_of_a_gateway(changes: dict[str, Any], wrong: set[str]) -> None:
     assert wrong_fields(check_gateway, replace(GATEWAY, **changes)) == wrong
+
+
+def test_what_is_looked_up() -> None:
+    check_gateway(replace(GATEWAY, host="gw.example", port=0))
+    check_gateway(replace(GATEWAY, host="gw.example", port=0, protocol="auto"))
 
 
 def test_a_network_may_only_call_in() -> None:

@@ -11,6 +11,7 @@ from callcontrol.hangup import (
     NORMAL_TEMPORARY_FAILURE,
 )
 from callcontrol.hunt import Ending
+from callcontrol.identification import Origin, origins_of, registered_users
 from callcontrol.interfaces import Routes
 from callcontrol.models import Account, Binding, CallStatus, Carrier, Gateway, PhoneNumber
 from callcontrol.plan import Plan, forward_plan, stream_plan
@@ -33,23 +34,33 @@ NOT_ALLOWED: Final = Ending(CallStatus.FAILED, CALL_REJECTED, "system", 480, "Te
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """The facts of an INVITE that decide about it; users are the user parts of its addresses."""
+    """
+    The facts of an INVITE that decide about it; users are the user parts of its addresses.
+
+    ``carriers`` are those the caller has proved to be, by certificate or password; without any its address
+    says who it is.
+    """
 
     source: tuple[str, int]
     request_user: str
     to_user: str
     from_user: str
     headers: Sequence[tuple[str, str]] = field(default=())
+    carriers: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A call for one of our accounts; without a ``plan`` it is recorded and refused with ``refusal``."""
+    """
+    A call for one of our accounts; without a ``plan`` it is recorded and refused with ``refusal``.
+
+    ``gateway`` is None for a carrier that proved itself from an address that is none of its gateways'.
+    """
 
     account: Account
     number: PhoneNumber
     carrier: Carrier
-    gateway: Gateway
+    gateway: Gateway | None
     caller: str
     plan: Plan | None
     refusal: Ending | None = None
@@ -69,14 +80,15 @@ def receive(
     403 for an unknown source, 404 for a number that is nobody's, or that another account's carrier has no
     business to call. Headers named in ``forwarded_headers`` (lower case) are passed on to a second party.
     """
-    if routes.gateway_for_source(*invitation.source) is None:
+    origins = origins_of(invitation.carriers, invitation.source, routes)
+    if not origins:
         return 403
-    found = _number(invitation, routes)
+    found = _number(invitation, origins, routes)
     if found is None:
         return 404
     number, binding = found
     account = routes.account(number.account_sid)
-    origin = routes.gateway_for_source(*invitation.source, number.account_sid)
+    origin = _origin(invitation, origins, number.account_sid, routes)
     if account is None or not account.is_active or number.status != "active" or origin is None:
         return 404
     carrier, gateway = origin
@@ -88,9 +100,28 @@ def receive(
     return Arrival(account, number, carrier, gateway, caller, plan, refusal)
 
 
-def _number(invitation: Invitation, routes: Routes) -> tuple[PhoneNumber, Binding | None] | None:
-    """The called number by the request URI, or by To when a proxy has rewritten the URI."""
-    for user in (invitation.request_user, invitation.to_user):
+def _origin(
+    invitation: Invitation, origins: Sequence[Origin], account_sid: str, routes: Routes
+) -> Origin | None:
+    """The carrier that may call this account's numbers."""
+    if not invitation.carriers:
+        return routes.gateway_for_source(*invitation.source, account_sid)
+    return next((item for item in origins if item[0].account_sid in (None, account_sid)), None)
+
+
+def _number(
+    invitation: Invitation, origins: Sequence[Origin], routes: Routes
+) -> tuple[PhoneNumber, Binding | None] | None:
+    """
+    The called number by the request URI, or by To when a proxy has rewritten the URI.
+
+    A carrier we register with calls our Contact address; which number was called stands in To then, even
+    if the user we registered looks like a number itself.
+    """
+    users = [invitation.request_user, invitation.to_user]
+    if any(invitation.request_user in registered_users(carrier) for carrier, _ in origins):
+        users.reverse()
+    for user in users:
         e164 = number_in(user)
         found = routes.number(e164) if e164 is not None else None
         if found is not None:

@@ -2,7 +2,7 @@
 
 from sip.aio.endpoint import TraceRecord
 from sip.aio.session import InboundSession, OutboundSession, Session
-from sip.aio.settings import Screen, ScreenVerdict, UserAgentSettings
+from sip.aio.settings import OnAuthFailure, Screen, Screened, ScreenVerdict, Source, UserAgentSettings
 from sip.aio.stream import StreamLimits
 from sip.aio.transport import Listen
 from sip.aio.user_agent import UserAgent
@@ -12,11 +12,14 @@ __all__ = [
     "Destination",
     "InboundSession",
     "Listen",
+    "OnAuthFailure",
     "OutboundInvite",
     "OutboundSession",
     "Screen",
     "ScreenVerdict",
+    "Screened",
     "Session",
+    "Source",
     "StreamLimits",
     "TraceRecord",
     "UserAgent",

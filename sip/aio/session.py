@@ -2,7 +2,7 @@
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, ClassVar, Protocol
 
 from sip.aio.endpoint import Endpoint
@@ -302,7 +302,7 @@ _Deaf.user = _Deaf()
 class InboundSession(Session):
     """A session a peer asked for; answer it with `progress`, `answer` or `reject`."""
 
-    __slots__ = ("_run", "request", "source", "transport")
+    __slots__ = ("_run", "identities", "request", "source", "transport")
 
     _machine: InboundInviteSession
 
@@ -311,6 +311,8 @@ class InboundSession(Session):
         request = machine.request
         self._run: ServerRun | None = None
         self.request = request
+        self.identities: tuple[Hashable, ...] = ()
+        """Who the caller proved or is known to be, in the screen's own terms."""
         self.source: Address = flow.remote
         self.transport = flow.transport.name
 

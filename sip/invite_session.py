@@ -28,7 +28,7 @@ from sip.events import Confirmed, Ended, InfoReceived, OfferAnswered, OfferFaile
 from sip.machine import NOTHING, Machine
 from sip.message import Request, Response
 from sip.offers import OfferTurns, Turn
-from sip.responses import ALLOW, reply
+from sip.responses import ALLOW, reply, supported_fields
 from sip.session_model import Event, SessionSettings, State, UnackedAnswer
 from sip.uri import SipUri
 
@@ -231,7 +231,7 @@ class InviteSession(Machine[State]):
             self._start(
                 "INVITE",
                 Purpose.REINVITE,
-                headers=(("Allow", ALLOW),),
+                headers=(("Allow", ALLOW), *supported_fields()),
                 body=offers.wanted,
                 content_type="application/sdp",
             ),

@@ -12,14 +12,19 @@ __all__ = [
     "ALLOW",
     "KNOWN_METHODS",
     "MIN_SESSION_EXPIRES_S",
+    "SUPPORTED",
     "add_fields",
     "refusal",
     "reply",
     "stateless_tag",
+    "supported_fields",
 ]
 
 ALLOW = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE"
 """The methods this user agent handles."""
+
+SUPPORTED: tuple[str, ...] = ()
+"""The option tags of the extensions this user agent has: it announces them, and a Require may name them."""
 
 ACCEPT = "application/sdp"
 """The media type of offers and answers."""
@@ -40,8 +45,17 @@ _OWNED = frozenset(
 )
 _REPLACEABLE = frozenset(("allow", "content-type", "server", "user-agent"))
 _HANDLED = frozenset(ALLOW.split(", "))
-_UNDERSTOOD: frozenset[str] = frozenset()
-"""Option tags a Require may name."""
+_UNDERSTOOD = frozenset(SUPPORTED)
+
+
+def supported_fields(*without: str) -> tuple[tuple[str, str], ...]:
+    """
+    Return the Supported header field of our messages, with all tags but those named; nothing if none is left.
+
+    Source: RFC 3261 20.37.
+    """
+    tags = [tag for tag in SUPPORTED if tag not in without]
+    return (("Supported", ", ".join(tags)),) if tags else ()
 
 
 def reply(

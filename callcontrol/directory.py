@@ -46,6 +46,7 @@ class Directory:
         self._networks: list[tuple[IPv4Network | IPv6Network, Gateway]] = []
         self._by_user: dict[str, list[Carrier]] = {}
         self._by_certificate: dict[str, list[Carrier]] = {}
+        self._hosts: frozenset[str] = frozenset()
         self._outbound: dict[str | None, list[tuple[Carrier, Gateway]]] = {}
         self._turn = 0
         self._watchers: list[Callable[[], None]] = []
@@ -133,6 +134,11 @@ class Directory:
                 self._by_source.get((text, port), ()), self._by_host.get(text, ()), self._around(address)
             ):
                 yield self._carriers[gateway.carrier_sid], gateway
+
+    def knows_host(self, host: str) -> bool:
+        """Whether an address is that of a gateway, inbound or outbound."""
+        address = plain_address(host)
+        return address is not None and (str(address) in self._hosts or any(self._around(address)))
 
     def _around(self, address: IPv4Address | IPv6Address) -> Iterator[Gateway]:
         yield from (found for network, found in self._networks if address in network)
@@ -243,17 +249,25 @@ class Directory:
     def _index_sources(self) -> None:
         self._by_source.clear()
         self._by_host.clear()
+        hosts: set[str] = set()
+        for _, gateway in self._active():
+            hosts.update(self._addresses_of(gateway))
+        self._hosts = frozenset(hosts)
         networks: list[tuple[IPv4Network | IPv6Network, Gateway]] = []
         for gateway in self._inbound():
             own = plain_address(gateway.host)
             single = gateway.netmask in (32, own.max_prefixlen if own is not None else 32)
             if own is not None and not single:
                 networks.append((ip_network((own, gateway.netmask), strict=False), gateway))
-            for host in [str(own)] if own is not None else self._addresses.get(gateway.host.lower(), ()):
+            for host in self._addresses_of(gateway):
                 self._by_source.setdefault((host, gateway.port), []).append(gateway)
                 if single:
                     self._by_host.setdefault(host, []).append(gateway)
         self._networks = sorted(networks, key=lambda item: -item[0].prefixlen)
+
+    def _addresses_of(self, gateway: Gateway) -> tuple[str, ...]:
+        address = plain_address(gateway.host)
+        return self._addresses.get(gateway.host.lower(), ()) if address is None else (str(address),)
 
 
 @lru_cache(maxsize=4096)

@@ -175,6 +175,9 @@ class Routes(Protocol):
     def watch_trunks(self, tell: Callable[[], None]) -> None:
         """Have ``tell`` called whenever carriers or gateways have changed."""
 
+    def knows_host(self, host: str) -> bool:
+        """Whether an address is that of a gateway, inbound or outbound."""
+
     def number(self, e164: str) -> tuple[PhoneNumber, Binding | None] | None:
         """The number and where its inbound calls go."""
 

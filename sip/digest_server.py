@@ -27,7 +27,7 @@ _MAX_SECRETS = 16
 
 _COUNT = re.compile(r"[0-9a-fA-F]{8}")
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]{32,128}")
-_NONCE = re.compile(r"([0-9a-f]{12})([0-9a-f]{20})([0-9a-f]{32})")
+_NONCE = re.compile(r"([0-9a-f]{32})([0-9a-f]{32})")
 _NEEDED = ("username", "realm", "nonce", "uri", "response")
 
 
@@ -38,7 +38,7 @@ class Outcome(Enum):
     MISSING = "missing"
     """There is no answer to a challenge of ours: a first request, which is as it should be."""
     STALE = "stale"
-    """The password is right, but the nonce is too old, used up, or not of this process."""
+    """The nonce is too old, used up, or was not given to this source: another is needed."""
     REJECTED = "rejected"
     """The user is unknown or the password wrong."""
     MALFORMED = "malformed"
@@ -90,9 +90,10 @@ class DigestServer:
     """
     The server side of digest authentication for one realm; no clock: the time comes with each call.
 
-    A nonce carries the time it was made and a mark that only this process can make, so challenges cost no
-    memory. Only a nonce that came back with a right password is remembered, with the highest count it was
-    used with, and a count must rise: an answer that was overheard opens nothing a second time.
+    A nonce carries the time it was made and a mark that only this process can make, of the source it was
+    given to, so challenges cost no memory and a password can be tried only by whoever was challenged. Only a
+    nonce that came back with a right password is remembered, with the highest count it was used with, and a
+    count must rise: an answer that was overheard opens nothing a second time.
 
     `secret` is random and at least 16 bytes; `token` gives 20 hexadecimal digits unlike all given before.
 
@@ -115,13 +116,13 @@ class DigestServer:
 
     # Challenges.
 
-    def challenge(self, now_s: float, *, stale: bool = False) -> list[tuple[str, str]]:
+    def challenge(self, source: str, now_s: float, *, stale: bool = False) -> list[tuple[str, str]]:
         """
         The header fields of a 401: one challenge for each algorithm, the strongest first.
 
         Source: RFC 8760 2.3.
         """
-        nonce = self._make_nonce(now_s)
+        nonce = self._make_nonce(source, now_s)
         settings = self._settings
         rest = f', qop="{",".join(settings.qop)}"' + (", stale=true" if stale else "")
         realm = quote(settings.realm)
@@ -130,21 +131,26 @@ class DigestServer:
             for name in settings.algorithms
         ]
 
-    def _make_nonce(self, now_s: float) -> str:
+    def _make_nonce(self, source: str, now_s: float) -> str:
         text = f"{int(now_s * 1000):012x}"[-12:] + self._token()[:20]
-        return text + self._mark(text)
+        return text + self._mark(text, source)
 
-    def _mark(self, text: str) -> str:
-        return hmac.new(self._secret, text.encode(), hashlib.sha256).hexdigest()[:32]
+    def _mark(self, text: str, source: str) -> str:
+        return hmac.new(self._secret, f"{text}{source}".encode(), hashlib.sha256).hexdigest()[:32]
+
+    def _is_ours(self, nonce: str, source: str) -> bool:
+        match = _NONCE.fullmatch(nonce)
+        return match is not None and hmac.compare_digest(self._mark(match[1], source), match[2])
 
     # Answers.
 
-    def judge(self, request: Request, secrets_of: SecretsOf, now_s: float) -> DigestVerdict:
+    def judge(self, request: Request, source: str, secrets_of: SecretsOf, now_s: float) -> DigestVerdict:
         """
         Say what the Authorization header fields of a request prove.
 
-        An unknown user costs as much time as a wrong password. The password is looked at before the nonce,
-        since a wrong one must not be told that only its nonce was stale.
+        An unknown user costs as much time as a wrong password. A nonce that was given to nobody here, or by a
+        former process, says nothing about the password; of one that was, the password is looked at before its
+        age, since a wrong one must not be told that only its nonce was stale.
         """
         answer = self._answer_of(request)
         if answer is None:
@@ -152,6 +158,8 @@ class DigestServer:
         username = unquote(f'"{answer.get("username", "")}"')[:64]
         if not self._is_sound(answer, request):
             return DigestVerdict(Outcome.MALFORMED, username=username)
+        if not self._is_ours(answer["nonce"], source):
+            return DigestVerdict(Outcome.STALE, username=username)
         proved = self._prove(answer, request, secrets_of)
         if not proved:
             return DigestVerdict(Outcome.REJECTED, username=username)
@@ -210,12 +218,9 @@ class DigestServer:
         return tuple(proved)
 
     def _use_nonce(self, answer: Mapping[str, str], now_s: float) -> bool:
-        """Count a use of a nonce; False when it is not ours, too old, or was used this often before."""
+        """Count a use of a nonce; False when it is too old or was used this often before."""
         nonce = answer["nonce"]
-        match = _NONCE.fullmatch(nonce)
-        if match is None or not hmac.compare_digest(self._mark(match[1] + match[2]), match[3]):
-            return False
-        made_ms = int(match[1], 16)
+        made_ms = _made_ms(nonce)
         age_s = now_s - made_ms / 1000
         if not -1.0 <= age_s <= self._settings.nonce_lifetime_s:
             return False
@@ -231,15 +236,18 @@ class DigestServer:
     def _remember(self, nonce: str, count: int, now_s: float) -> bool:
         counts = self._counts
         oldest_ms = int((now_s - self._settings.nonce_lifetime_s) * 1000)
-        while counts and (made_ms := int(next(iter(counts))[:12], 16)) < oldest_ms:
+        while counts and _made_ms(next(iter(counts))) < oldest_ms:
             counts.popitem(last=False)  # Too old to be used in any case.
         if len(counts) >= self._settings.max_nonces:
             forgotten, _ = counts.popitem(last=False)
             # How often those made up to then were used is not known for certain any more.
-            made_ms = int(forgotten[:12], 16)
-            self._floor_ms = max(self._floor_ms, made_ms)
+            self._floor_ms = max(self._floor_ms, _made_ms(forgotten))
         counts[nonce] = count
         return True
+
+
+def _made_ms(nonce: str) -> int:
+    return int(nonce[:12], 16)
 
 
 _NOBODY = Secret("\x00")

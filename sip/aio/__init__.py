@@ -1,8 +1,9 @@
 """The asyncio shell of the SIP user agent: sockets, clocks and randomness around the core."""
 
 from sip.aio.endpoint import TraceRecord
+from sip.aio.guard import Guard
 from sip.aio.session import InboundSession, OutboundSession, Session
-from sip.aio.settings import OnAuthFailure, Screen, Screened, ScreenVerdict, Source, UserAgentSettings
+from sip.aio.settings import Screen, Screened, ScreenVerdict, Source, UserAgentSettings
 from sip.aio.stream import StreamLimits
 from sip.aio.transport import Listen
 from sip.aio.user_agent import UserAgent
@@ -10,9 +11,9 @@ from sip.invite import Destination, OutboundInvite
 
 __all__ = [
     "Destination",
+    "Guard",
     "InboundSession",
     "Listen",
-    "OnAuthFailure",
     "OutboundInvite",
     "OutboundSession",
     "Screen",

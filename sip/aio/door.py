@@ -2,16 +2,29 @@
 
 import logging
 from collections.abc import Callable, Hashable
+from typing import Protocol
 
-from sip.aio.settings import OnAuthFailure, Screen, Screened, ScreenVerdict, Source
+from sip.aio.settings import Screen, Screened, ScreenVerdict, Source
 from sip.aio.transport import Flow
 from sip.digest_server import DigestServer, Outcome, SecretsOf
 from sip.message import Request, Response
+from sip.protection import source_of
 from sip.responses import reply
 
 __all__ = ["Door"]
 
 logger = logging.getLogger(__name__)
+
+
+class OnCredentials(Protocol):
+    """
+    Told of each password that was right or wrong.
+
+    A request without credentials and one with a stale nonce say nothing about the password.
+    """
+
+    def __call__(self, source: Source, *, right: bool) -> None:
+        """Take note."""
 
 
 class Door:
@@ -26,12 +39,12 @@ class Door:
         self,
         screen: Screen | None,
         digest: DigestServer,
-        on_auth_failure: OnAuthFailure,
+        on_credentials: OnCredentials,
         time_s: Callable[[], float],
     ) -> None:
         self._screen = screen
         self._digest = digest
-        self._on_auth_failure = on_auth_failure
+        self._on_credentials = on_credentials
         self._time_s = time_s
 
     def admit(self, request: Request, flow: Flow) -> tuple[Hashable, ...] | Response | None:
@@ -56,15 +69,17 @@ class Door:
         self, request: Request, source: Source, secrets_of: SecretsOf | None
     ) -> tuple[Hashable, ...] | Response:
         now_s = self._time_s()
-        verdict = self._digest.judge(request, secrets_of or _nobody, now_s)
+        verdict = self._digest.judge(request, source_of(source.host), secrets_of or _nobody, now_s)
         if verdict.outcome is Outcome.ACCEPTED:
+            self._on_credentials(source, right=True)
             return verdict.identities
         if verdict.outcome is Outcome.MALFORMED:
             return reply(request, 400, "Malformed Authorization")
         if verdict.outcome is Outcome.REJECTED:
-            self._on_auth_failure(source, verdict.username)
+            self._on_credentials(source, right=False)
         stale = verdict.outcome is Outcome.STALE
-        return reply(request, 401, headers=self._digest.challenge(now_s, stale=stale))
+        challenges = self._digest.challenge(source_of(source.host), now_s, stale=stale)
+        return reply(request, 401, headers=challenges)
 
 
 def _nobody(_: str) -> tuple[()]:

@@ -10,7 +10,7 @@ from sip.message import Request
 from sip.parser import Limits
 from sip.timers import Timers
 
-__all__ = ["OnAuthFailure", "Screen", "ScreenVerdict", "Screened", "Source", "UserAgentSettings"]
+__all__ = ["Screen", "ScreenVerdict", "Screened", "Source", "UserAgentSettings"]
 
 
 class ScreenVerdict(Enum):
@@ -51,13 +51,6 @@ class Screened:
 
 Screen = Callable[[Source, Request], Screened | ScreenVerdict]
 """Called with each new INVITE before anything is allocated for it."""
-
-OnAuthFailure = Callable[[Source, str], None]
-"""
-Told of each wrong password or unknown user name, with the name.
-
-A request without credentials and one with a stale nonce are no failures.
-"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ from collections.abc import Awaitable, Callable, Hashable, Sequence
 
 from sip.aio.door import Door
 from sip.aio.endpoint import SIP_PORT, Endpoint, TraceRecord
+from sip.aio.guard import Guard
 from sip.aio.resolver import Resolver, is_address, is_private
 from sip.aio.runs import ClientRun
 from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
-from sip.aio.settings import OnAuthFailure, Screen, Source, UserAgentSettings
+from sip.aio.settings import Screen, Source, UserAgentSettings
 from sip.aio.stream import TcpTransport
 from sip.aio.tokens import Tokens
 from sip.aio.transport import Clock, Flow, Listen, Receive, Transport
@@ -25,7 +26,7 @@ from sip.inbound import InboundInviteSession
 from sip.invite import Destination, OutboundInvite
 from sip.message import Request, Response
 from sip.outbound import OutboundInviteSession
-from sip.responses import ACCEPT, ALLOW, refusal, reply, stateless_tag
+from sip.responses import ACCEPT, ALLOW, refusal, reply, stateless_tag, supported_fields
 from sip.session_model import SessionSettings, State
 from sip.transactions.table import Key, merge_key, server_key
 from sip.uri import SipUri
@@ -43,7 +44,8 @@ class UserAgent:
     A SIP user agent on one or more local addresses.
 
     `invite` calls out, `on_invite` is called with each call that comes in and must keep, answer or
-    reject it. `on_message` sees every message on the wire. Setting `draining` refuses new calls.
+    reject it. `on_message` sees every message on the wire. A `guard`, set before the start,
+    decides who is heard at all. Setting `draining` refuses new calls.
     """
 
     def __init__(
@@ -60,8 +62,7 @@ class UserAgent:
     ) -> None:
         self.settings = settings or UserAgentSettings()
         self.on_invite = on_invite
-        self.on_auth_failure: OnAuthFailure | None = None
-        """Told of each wrong password or unknown user name."""
+        self.guard: Guard | None = None
         self.draining = False
         self.addresses: list[Listen] = []
         self._listens = list(listens)
@@ -71,7 +72,7 @@ class UserAgent:
         self._tokens = Tokens()
         self._secret = os.urandom(32)
         digest = DigestServer(self.settings.digest, os.urandom(32), self._tokens.token)
-        self._door = Door(screen, digest, self._note_auth_failure, lambda: self.endpoint.clock.time())
+        self._door = Door(screen, digest, self._note_credentials, lambda: self.endpoint.clock.time())
         self._resolver = resolver or Resolver()
         self._sessions: dict[tuple[str, str], Session] = {}
         self._invites: dict[Key, Key] = {}
@@ -101,21 +102,26 @@ class UserAgent:
                 raise ValueError(
                     f"To listen on {listen.host}, say which address peers are to be told (advertise)"
                 )
+        clock = self._clock or asyncio.get_running_loop()
         self.endpoint = Endpoint(
             self,
-            self._clock or asyncio.get_running_loop(),
+            clock,
             settings.timers,
             settings.limits,
             self._tokens.token,
             self._on_message,
+            self.guard,
         )
+        if self.guard is not None:
+            self.guard.start(clock)
         try:
             for listen in self._listens:
                 transport = self._open_transport(listen, self.endpoint.receive)
+                transport.admits = None if self.guard is None else self.guard.admits_connection
                 await transport.open()
                 self.endpoint.transports.append(transport)
         except OSError:
-            self.endpoint.close()
+            self._close_endpoint()
             raise
         self.addresses = [transport.address for transport in self.endpoint.transports]
         self._resolver.families = frozenset(
@@ -125,9 +131,14 @@ class UserAgent:
     async def close(self) -> None:
         """Free all addresses; sessions that are still up are forgotten without a word."""
         self._resolver.close()
-        self.endpoint.close()
+        self._close_endpoint()
         self._sessions.clear()
         self._invites.clear()
+
+    def _close_endpoint(self) -> None:
+        self.endpoint.close()
+        if self.guard is not None:
+            self.guard.close()
 
     def _open(self, listen: Listen, receive: Receive) -> Transport:
         if listen.transport == "udp":
@@ -318,12 +329,17 @@ class UserAgent:
         if isinstance(admitted, Response):
             self._say(admitted, request, flow)
             return None
+        if admitted is not None:
+            self.endpoint.vouch(flow)
         return admitted
 
-    def _note_auth_failure(self, source: Source, username: str) -> None:
-        logger.warning("A wrong password or unknown user name from %s", source.host)
-        if self.on_auth_failure is not None:
-            self.on_auth_failure(source, username)
+    def _note_credentials(self, source: Source, *, right: bool) -> None:
+        if not right:
+            logger.warning("a wrong password or an unknown user name came from %s", source.host)
+        if self.guard is not None and right:
+            self.guard.on_auth_success(source.host)
+        elif self.guard is not None:
+            self.guard.on_auth_failure(source.host)
 
     def _session_of(self, request: Request) -> Session | None:
         return self._sessions.get((request.call_id, request.to.tag or ""))
@@ -333,6 +349,7 @@ class UserAgent:
         if session is None:
             self._say(reply(request, 481), request, flow)
             return
+        self.endpoint.vouch(flow)
         # Calls that are up must be able to end, however full it is.
         if request.method != "BYE" and self.transactions >= self.settings.max_transactions:
             self._say(self._overloaded(request), request, flow)
@@ -353,6 +370,7 @@ class UserAgent:
             self._say(reply(request, 481), request, flow)
             return
         session = run.user
+        self.endpoint.vouch(flow)
         self._say(reply(request, 200, to_tag=run.tag), request, flow)
         if isinstance(session, Session):
             session.on_cancel(request, run)
@@ -405,6 +423,11 @@ class UserAgent:
 
     def _say(self, response: Response, request: Request, flow: Flow) -> None:
         """Send a final response that is the same for every repetition of the request."""
+        if self.guard is not None:
+            allowed = self.guard.answer_for(response, request, flow)
+            if allowed is None:
+                return
+            response = allowed
         if response.to.tag is None:
             tag = stateless_tag(self._secret, request)
             response.headers.set("To", f"{response.headers.get('To')};tag={tag}")
@@ -421,7 +444,9 @@ class UserAgent:
         """
         if self.draining:
             return self._overloaded(request)
-        headers = (("Allow", ALLOW), ("Accept", ACCEPT), ("Supported", ""), ("Server", self.settings.product))
+        # An empty Supported says that there are no extensions, which is something too (RFC 3261 11.2).
+        supported = supported_fields() or (("Supported", ""),)
+        headers = (("Allow", ALLOW), ("Accept", ACCEPT), *supported, ("Server", self.settings.product))
         return reply(request, 200, headers=headers)
 
 

@@ -16,6 +16,7 @@ from sip.uri import SipUri
 
 URI = SipUri.parse("sip:+918047000001@192.0.2.2")
 NOW_S = 5000.0
+HERE = "192.0.2.1"
 BODY = b"v=0\r\n"
 
 
@@ -50,24 +51,26 @@ def answer(
     uri: str = str(URI),
     body: bytes = BODY,
 ) -> str:
-    values = [value for _, value in server.challenge(now_s)]
+    values = [value for _, value in server.challenge(HERE, now_s)]
     challenge = next(item for item in parse_challenges(values) if algorithm in (None, item.algorithm))
     return answer_challenge(challenge, Credentials(user, password), "INVITE", uri, body, "c0ffee", nc)
 
 
 def judge(server: DigestServer, *answers: str, now_s: float = NOW_S, **changes: Any) -> DigestVerdict:
-    return server.judge(request(*answers, **changes), secrets_of, now_s)
+    return server.judge(request(*answers, **changes), HERE, secrets_of, now_s)
 
 
 def test_a_challenge_for_each_algorithm_the_strongest_first() -> None:
     """RFC 8760 2.3."""
-    values = [value for name, value in make().challenge(NOW_S) if name == "WWW-Authenticate"]
+    values = [value for name, value in make().challenge(HERE, NOW_S) if name == "WWW-Authenticate"]
     challenges = parse_challenges(values)
     assert [item.algorithm for item in challenges] == ["SHA-512-256", "SHA-256", "MD5"]
     assert ["SHA-512-256" in values[0], "SHA-256" in values[1], "MD5" in values[2]] == [True] * 3
     assert all('qop="auth,auth-int"' in value and 'realm="trunkline"' in value for value in values)
     assert not any(item.stale for item in challenges)
-    assert all(item.stale for item in parse_challenges([v for _, v in make().challenge(NOW_S, stale=True)]))
+    assert all(
+        item.stale for item in parse_challenges([v for _, v in make().challenge(HERE, NOW_S, stale=True)])
+    )
 
 
 @pytest.mark.parametrize("algorithm", ["SHA-512-256", "SHA-256", "MD5"])
@@ -90,7 +93,7 @@ def test_the_worked_example_of_rfc_7616() -> None:
     )
     example = request(value)
     example.method = "GET"
-    assert server.judge(example, secrets_of, NOW_S).outcome is Outcome.MALFORMED  # no SIP URI
+    assert server.judge(example, HERE, secrets_of, NOW_S).outcome is Outcome.MALFORMED  # no SIP URI
 
 
 def test_a_first_request_is_no_failure() -> None:
@@ -126,7 +129,7 @@ def test_names_and_passwords_with_odd_characters() -> None:
 class TestNonces:
     def test_its_count_must_rise(self) -> None:
         server = make()
-        (value, *_) = [value for _, value in server.challenge(NOW_S)]
+        (value, *_) = [value for _, value in server.challenge(HERE, NOW_S)]
         (challenge,) = parse_challenges([value])
 
         def used(nc: int) -> Outcome:
@@ -166,6 +169,14 @@ class TestNonces:
         other = DigestServer(DigestSettings(), b"another secret..", lambda: "0" * 20)
         assert judge(make(), answer(other)).outcome is Outcome.STALE
 
+    def test_one_that_was_given_to_another_source_proves_nothing(self) -> None:
+        """Not even that a password is wrong: such guesses would be counted against the wrong source."""
+        server = make()
+        for password in ("good", "wrong"):
+            text = answer(server, password=password)
+            verdict = server.judge(request(text), "192.0.2.66", secrets_of, NOW_S)
+            assert verdict.outcome is Outcome.STALE
+
     def test_used_ones_are_forgotten_with_time(self) -> None:
         server = make()
         for index in range(100):
@@ -176,7 +187,7 @@ class TestNonces:
     def test_clients_without_qop_use_each_once(self) -> None:
         """RFC 7616 3.4.3 and 5.11: such answers prove a password, but nothing about when."""
         server = make()
-        (*_, value) = [value for _, value in server.challenge(NOW_S)]
+        (*_, value) = [value for _, value in server.challenge(HERE, NOW_S)]
         (challenge,) = parse_challenges([value.replace(', qop="auth,auth-int"', "")])
         assert challenge.qop is None
         text = answer_challenge(challenge, Credentials("trunk", "good"), "INVITE", str(URI), BODY, "c", 1)

@@ -170,7 +170,7 @@ def _invite(
     of hops that are left is for the caller of this function to say.
     """
     carrier, gateway = attempt.carrier, attempt.gateway
-    params = (("transport", "tcp"),) if destination.transport == "tcp" else ()
+    params = (("transport", destination.transport),) if destination.transport in ("tcp", "tls") else ()
     port = gateway.port if gateway.port != 5060 else None
     uri = SipUri("sip", user=attempt.user, host=gateway.host, port=port, params=params)
     domain = carrier.register_from_domain or local_host

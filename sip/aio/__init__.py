@@ -4,11 +4,13 @@ from sip.aio.endpoint import TraceRecord
 from sip.aio.session import InboundSession, OutboundSession, Session
 from sip.aio.settings import Screen, ScreenVerdict, UserAgentSettings
 from sip.aio.stream import StreamLimits
+from sip.aio.tls import ClientCertificates, TlsSettings
 from sip.aio.transport import Listen
 from sip.aio.user_agent import UserAgent
 from sip.invite import Destination, OutboundInvite
 
 __all__ = [
+    "ClientCertificates",
     "Destination",
     "InboundSession",
     "Listen",
@@ -18,6 +20,7 @@ __all__ = [
     "ScreenVerdict",
     "Session",
     "StreamLimits",
+    "TlsSettings",
     "TraceRecord",
     "UserAgent",
     "UserAgentSettings",

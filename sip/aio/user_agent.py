@@ -23,7 +23,7 @@ from sip.inbound import InboundInviteSession
 from sip.invite import Destination, OutboundInvite
 from sip.message import Request, Response
 from sip.outbound import OutboundInviteSession
-from sip.responses import ACCEPT, ALLOW, refusal, reply, stateless_tag
+from sip.responses import ACCEPT, ALLOW, refusal, reply, stateless_tag, supported_fields
 from sip.session_model import SessionSettings, State
 from sip.transactions.table import Key, merge_key, server_key
 from sip.uri import SipUri
@@ -405,7 +405,9 @@ class UserAgent:
         """
         if self.draining:
             return self._overloaded(request)
-        headers = (("Allow", ALLOW), ("Accept", ACCEPT), ("Supported", ""), ("Server", self.settings.product))
+        # An empty Supported says that there are no extensions, which is something too (RFC 3261 11.2).
+        supported = supported_fields() or (("Supported", ""),)
+        headers = (("Allow", ALLOW), ("Accept", ACCEPT), *supported, ("Server", self.settings.product))
         return reply(request, 200, headers=headers)
 
 

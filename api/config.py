@@ -120,6 +120,12 @@ VARIABLES: tuple[Variable, ...] = (
         parse_float(0, 3600),
         "silence after which a connection in use is pinged; 0 never",
     ),
+    Variable(
+        "SIP_STRANGERS",
+        "forbid",
+        parse_choice("forbid", "silent"),
+        "what unknown sources get: forbid (one 403 in a while) or silent",
+    ),
     Variable("RTP_LISTEN", "127.0.0.1", parse_ip, "address RTP is received on"),
     Variable("RTP_ADVERTISE", "", parse_advertise, "public RTP address behind 1:1 NAT"),
     Variable("RTP_PORTS", "20000-29999", parse_ports, "range of RTP ports"),
@@ -168,6 +174,7 @@ class Settings:
     sip_advertise: tuple[str, ...]
     sip_udp_max_bytes: int
     sip_keepalive_s: float
+    sip_strangers: str
     rtp_listen: str
     rtp_advertise: str | None
     rtp_ports: PortRange

@@ -54,6 +54,15 @@ def watch(metrics: Metrics, control: CallControl, storage: Storage) -> None:
         lambda: {(name,): float(count) for name, count in control.user_agent.connections.items()},
         ("transport",),
     )
+    metrics.watch_counter(
+        "trunkline_sip_rejected",
+        "SIP messages that were not served, by reason.",
+        lambda: {(reason,): float(count) for reason, count in control.guard.rejected.items()},
+        ("reason",),
+    )
+    metrics.watch_gauge(
+        "trunkline_sip_banned_sources", "Sources that are banned.", lambda: float(len(control.guard.banned))
+    )
     reserved_paise = 0
 
     async def sum_reserves() -> None:

@@ -149,6 +149,7 @@ class Connection(asyncio.Protocol, Flow):
         self.watchers.clear()
         if self._stream is not None:
             self._stream.abort()
+        self._owner.lost(self)
 
     def shut(self) -> None:
         """Close in good order what nobody uses."""
@@ -194,6 +195,8 @@ class Connection(asyncio.Protocol, Flow):
             self._refuse(error)
             return
         for frame in frames:
+            if self.broken:
+                return  # One before it made its peer unwanted.
             self._take(frame)
         if self._framer.failure is not None:
             self._refuse(self._framer.failure)

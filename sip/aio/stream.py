@@ -140,6 +140,8 @@ class TcpTransport(Transport):
         if connection.outgoing:
             return True
         host, port = peer[0], peer[1]
+        if self.admits is not None and not self.admits(host):
+            return False
         if self._from_source.get(host, 0) >= self.limits.max_per_source:
             return False
         if len(self._connections) >= self.limits.max_connections and not self._evict():

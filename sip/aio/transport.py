@@ -7,7 +7,7 @@ from typing import Protocol
 
 from sip.fields import Via
 
-__all__ = ["Address", "Clock", "Flow", "Handle", "Listen", "Receive", "Transport", "Watcher"]
+__all__ = ["Address", "Admit", "Clock", "Flow", "Handle", "Listen", "Receive", "Transport", "Watcher"]
 
 Address = tuple[str, int]
 """IP address literal and port."""
@@ -94,6 +94,9 @@ class Flow(ABC):
     def note_via(self, via: Via) -> None:  # noqa: B027
         """Take what the top Via of a request from a connection says of the connection itself."""
 
+    def abort(self) -> None:  # noqa: B027
+        """Close a connection whose peer is not wanted; a datagram's way has nothing to close."""
+
     @property
     def closed(self) -> bool:
         """True when nothing can be sent this way any more."""
@@ -105,6 +108,8 @@ class Flow(ABC):
 
 
 Receive = Callable[[bytes, Flow], None]
+Admit = Callable[[str], bool]
+"""Whether a connection from a host may come up."""
 
 
 class Transport(ABC):
@@ -115,6 +120,8 @@ class Transport(ABC):
     default_port = 5060
     address: Listen
     """What was bound, with the real port."""
+    admits: Admit | None = None
+    """Asked before a connection is taken."""
 
     @abstractmethod
     async def open(self) -> None:

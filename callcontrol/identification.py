@@ -5,18 +5,19 @@ A carrier that has a certificate name or a password of its own is known by these
 one that has neither is known by the addresses of its inbound gateways.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from callcontrol.interfaces import Routes
 from callcontrol.models import Carrier, Gateway
-from callcontrol.routing import number_in
+from callcontrol.number_format import number_in, user_of
+from sip import SipUri
 
 __all__ = ["UNKNOWN", "Caller", "Origin", "identify", "origins_of", "proves_itself", "registered_users"]
 
-Origin = tuple[Carrier, Gateway | None]
-"""A carrier, and its gateway the call came by, if it is one of them."""
+Origin = tuple[Carrier, Gateway]
+"""A carrier and its gateway the call came by, one without ``gateway_sid`` if it is none of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +43,12 @@ def proves_itself(carrier: Carrier) -> bool:
 
 
 def identify(
-    source: tuple[str, int], names: Collection[str], users: Iterable[str], answers: bool, routes: Routes
+    source: tuple[str, int], names: Collection[str], called: Sequence[SipUri], answers: bool, routes: Routes
 ) -> Caller:
     """
     Say what is known of a caller, and whether it has to give a password.
 
-    ``names`` are those of its verified certificate, ``users`` the called ones of its INVITE, which settle
+    ``names`` are those of its verified certificate, ``called`` the URIs its INVITE calls, which settle
     who is meant where several carriers share an address; ``answers`` says that it brings credentials.
     """
     proved = routes.carriers_with_certificate(names) if names else []
@@ -58,15 +59,15 @@ def identify(
     closed_here = [carrier for carrier in here if carrier.inbound_auth_username]
     if not open_here:
         return Caller(asked=routes.asks_passwords) if closed_here or routes.asks_passwords else UNKNOWN
-    if closed_here and (answers or not _serves(open_here, users, routes)):
+    if closed_here and (answers or not _serves(open_here, called, routes)):
         return Caller(asked=True)
     return Caller(known=True)
 
 
-def _serves(carriers: Sequence[Carrier], users: Iterable[str], routes: Routes) -> bool:
+def _serves(carriers: Sequence[Carrier], called: Sequence[SipUri], routes: Routes) -> bool:
     """Whether one of these carriers may call the number, or the number is nobody's in any case."""
-    for user in users:
-        e164 = number_in(user)
+    for uri in called:
+        e164 = number_in(user_of(uri))
         found = routes.number(e164) if e164 is not None else None
         if found is not None:
             owner = found[0].account_sid
@@ -81,7 +82,16 @@ def origins_of(carriers: Sequence[str], source: tuple[str, int], routes: Routes)
         return [] if found is None else [found]
     here = {carrier.carrier_sid: gateway for carrier, gateway in routes.gateways_at(*source)}
     known = (routes.carrier(carrier_sid) for carrier_sid in carriers)
-    return [(carrier, here.get(carrier.carrier_sid)) for carrier in known if carrier and carrier.is_active]
+    return [
+        (carrier, here.get(carrier.carrier_sid) or _elsewhere(carrier, source))
+        for carrier in known
+        if carrier is not None and carrier.is_active
+    ]
+
+
+def _elsewhere(carrier: Carrier, source: tuple[str, int]) -> Gateway:
+    host, port = source
+    return Gateway("", carrier.carrier_sid, host, carrier.created_at, carrier.updated_at, port)
 
 
 def registered_users(carrier: Carrier) -> frozenset[str]:

@@ -12,13 +12,14 @@ from callcontrol.hangup import (
 )
 from callcontrol.hunt import Ending
 from callcontrol.identification import Origin, origins_of, registered_users
+from callcontrol.identity import Caller, caller_of
 from callcontrol.interfaces import Routes
 from callcontrol.models import Account, Binding, CallStatus, Carrier, Gateway, PhoneNumber
+from callcontrol.number_format import numbers_in, user_of
 from callcontrol.plan import Plan, forward_plan, stream_plan
-from callcontrol.routing import number_in, parse_target
+from callcontrol.routing import parse_target
 from media.streams import StreamSetupError
-
-_MAX_CALLER_CHARS: Final = 64
+from sip import Headers, NameAddr, SipUri
 
 NO_TARGET: Final = Ending(CallStatus.NO_ANSWER, NO_ANSWER, "system", 480, "Temporarily Unavailable")
 """The number is somebody's, but its calls go nowhere."""
@@ -35,17 +36,17 @@ NOT_ALLOWED: Final = Ending(CallStatus.FAILED, CALL_REJECTED, "system", 480, "Te
 @dataclass(frozen=True, slots=True)
 class Invitation:
     """
-    The facts of an INVITE that decide about it; users are the user parts of its addresses.
+    The facts of an INVITE that decide about it.
 
     ``carriers`` are those the caller has proved to be, by certificate or password; without any its address
     says who it is.
     """
 
     source: tuple[str, int]
-    request_user: str
-    to_user: str
-    from_user: str
-    headers: Sequence[tuple[str, str]] = field(default=())
+    request_uri: SipUri
+    to: NameAddr
+    from_: NameAddr
+    headers: Headers = field(default_factory=Headers)
     carriers: Sequence[str] = ()
 
 
@@ -54,14 +55,14 @@ class Arrival:
     """
     A call for one of our accounts; without a ``plan`` it is recorded and refused with ``refusal``.
 
-    ``gateway`` is None for a carrier that proved itself from an address that is none of its gateways'.
+    The ``gateway`` has no ``gateway_sid`` when the carrier proved itself from an address of none of its own.
     """
 
     account: Account
     number: PhoneNumber
     carrier: Carrier
-    gateway: Gateway | None
-    caller: str
+    gateway: Gateway
+    caller: Caller
     plan: Plan | None
     refusal: Ending | None = None
 
@@ -71,14 +72,13 @@ def receive(
     routes: Routes,
     *,
     allowed_countries: Collection[str],
-    forwarded_headers: Collection[str] = (),
     time_limit_s: float,
 ) -> Arrival | int:
     """
     Decide about an INVITE; a number instead of an arrival is the status to refuse it with, unrecorded.
 
     403 for an unknown source, 404 for a number that is nobody's, or that another account's carrier has no
-    business to call. Headers named in ``forwarded_headers`` (lower case) are passed on to a second party.
+    business to call.
     """
     origins = origins_of(invitation.carriers, invitation.source, routes)
     if not origins:
@@ -92,11 +92,8 @@ def receive(
     if account is None or not account.is_active or number.status != "active" or origin is None:
         return 404
     carrier, gateway = origin
-    caller = number_in(invitation.from_user) or _clean(invitation.from_user)
+    caller = caller_of(invitation.from_, invitation.headers, carrier)
     plan, refusal = _plan(binding, caller, allowed_countries, time_limit_s)
-    if plan is not None and forwarded_headers:
-        kept = tuple(item for item in invitation.headers if item[0].lower() in forwarded_headers)
-        plan = plan.with_headers(kept)
     return Arrival(account, number, carrier, gateway, caller, plan, refusal)
 
 
@@ -118,25 +115,20 @@ def _number(
     A carrier we register with calls our Contact address; which number was called stands in To then, even
     if the user we registered looks like a number itself.
     """
-    users = [invitation.request_user, invitation.to_user]
-    if any(invitation.request_user in registered_users(carrier) for carrier, _ in origins):
-        users.reverse()
-    for user in users:
-        e164 = number_in(user)
-        found = routes.number(e164) if e164 is not None else None
-        if found is not None:
-            return found
+    carrier = origins[0][0]
+    uris = [invitation.request_uri, invitation.to.uri]
+    if any(invitation.request_uri.user in registered_users(item) for item, _ in origins):
+        uris.reverse()
+    for uri in uris:
+        for e164 in numbers_in(user_of(uri), carrier):
+            found = routes.number(e164)
+            if found is not None:
+                return found
     return None
 
 
-def _clean(user: str) -> str:
-    """A caller that is no number (anonymous, a name): shown as it is, bounded and printable."""
-    shown = "".join(character for character in user if character.isprintable())
-    return shown[:_MAX_CALLER_CHARS] or "anonymous"
-
-
 def _plan(
-    binding: Binding | None, caller: str, allowed_countries: Collection[str], time_limit_s: float
+    binding: Binding | None, caller: Caller, allowed_countries: Collection[str], time_limit_s: float
 ) -> tuple[Plan | None, Ending | None]:
     if binding is None:
         return None, NO_TARGET

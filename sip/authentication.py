@@ -17,13 +17,14 @@ _MAX_CHALLENGES = 32
 
 
 class _Answered:
-    """One challenge and how many requests were sent with its nonce."""
+    """One challenge, how many requests were sent with its nonce, and whether one of them was accepted."""
 
-    __slots__ = ("challenge", "count")
+    __slots__ = ("challenge", "count", "proved")
 
     def __init__(self, challenge: Challenge) -> None:
         self.challenge = challenge
         self.count = 0
+        self.proved = False
 
 
 class Authenticator:
@@ -59,8 +60,15 @@ class Authenticator:
         return True
 
     def accepted(self) -> None:
-        """Note that the credentials were good: nonces may go stale again and again from here on."""
+        """
+        Note that the answers were good.
+
+        Many servers want a new nonce for each request and forget to say that the old one is stale; of one
+        that has taken the password before, this is believed.
+        """
         self._rounds = 0
+        for answered in self._answered.values():
+            answered.proved = True
 
     def headers(self, method: str, uri: SipUri, body: bytes) -> list[tuple[str, str]]:
         """The header fields that answer all challenges so far, for one request."""
@@ -75,7 +83,7 @@ class Authenticator:
 
     def _is_fresh(self, status: int, challenge: Challenge) -> bool:
         known = self._answered.get((status, challenge.realm))
+        if known is None or known.challenge.nonce == challenge.nonce:
+            return known is None
         # A nonce that goes stale before its first use would make an endless exchange.
-        return known is None or (
-            challenge.stale and known.count > 0 and known.challenge.nonce != challenge.nonce
-        )
+        return known.proved or (challenge.stale and known.count > 0)

@@ -5,11 +5,13 @@ from sip.aio.guard import Guard
 from sip.aio.session import InboundSession, OutboundSession, Session
 from sip.aio.settings import Screen, Screened, ScreenVerdict, Source, UserAgentSettings
 from sip.aio.stream import StreamLimits
+from sip.aio.tls import ClientCertificates, TlsSettings
 from sip.aio.transport import Listen
 from sip.aio.user_agent import UserAgent
 from sip.invite import Destination, OutboundInvite
 
 __all__ = [
+    "ClientCertificates",
     "Destination",
     "Guard",
     "InboundSession",
@@ -22,6 +24,7 @@ __all__ = [
     "Session",
     "Source",
     "StreamLimits",
+    "TlsSettings",
     "TraceRecord",
     "UserAgent",
     "UserAgentSettings",

@@ -51,7 +51,7 @@ class Door:
         """Give who a caller let in is known to be, the response that keeps it out, or None for silence."""
         if self._screen is None:
             return ()
-        source = Source(*flow.remote[:2], flow.transport.name, getattr(flow, "peer_names", frozenset()))
+        source = Source(*flow.remote[:2], flow.transport.name, flow.peer_names)
         try:
             screened = self._screen(source, request)
             if isinstance(screened, ScreenVerdict):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from sip.aio.stream import StreamLimits
+from sip.aio.tls import TlsSettings
 from sip.digest_server import DigestSettings, SecretsOf
 from sip.message import Request
 from sip.parser import Limits
@@ -66,6 +67,8 @@ class UserAgentSettings:
     limits: Limits = field(default_factory=Limits)
     streams: StreamLimits = field(default_factory=StreamLimits)
     digest: DigestSettings = field(default_factory=DigestSettings)
+    tls: TlsSettings | None = None
+    """Needed for `tls` addresses."""
     max_sessions: int = 20_000
     max_transactions: int = 200_000
     retry_after_s: int = 5

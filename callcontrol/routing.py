@@ -20,7 +20,7 @@ HOME_REGION: Final = "IN"
 """The region of numbers written without a country code."""
 
 _MAX_ADDRESS_CHARS: Final = 256
-_SUPPORTED_PROTOCOLS: Final = frozenset({"udp", "tcp"})
+_SUPPORTED_PROTOCOLS: Final = frozenset({"udp", "tcp", "auto"})
 _USER_SAFE: Final = "-_.!~*'()&=+$,;?/"  # beside letters and digits (RFC 3261 25.1, user)
 
 

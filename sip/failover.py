@@ -1,4 +1,4 @@
-"""Which target of several is tried next, and which are left alone for a while (RFC 3263 4.3); no I/O, no clock."""
+"""Which target of several is tried next, and which are left alone for a while (RFC 3263 4.3)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

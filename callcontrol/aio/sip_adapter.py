@@ -142,22 +142,23 @@ class SipLegs:
 
         return listen
 
-    def _local_host(self, transport: str) -> str:
+    def _local_host(self, transport: str | None) -> str:
         for listen in self._user_agent.addresses:
-            if listen.transport == transport:
+            if transport in (None, listen.transport):
                 return listen.advertise or listen.host
         return "localhost"
 
 
 def _destination(attempt: Attempt) -> Destination:
     gateway = attempt.gateway
+    transport = None if gateway.protocol == "auto" else gateway.protocol
     proxy = attempt.carrier.outbound_proxy
     if proxy:
         host, colon, port = proxy.rpartition(":")
         if colon and port.isdecimal() and "]" not in port:
-            return Destination(gateway.protocol, host.strip("[]"), int(port))
-        return Destination(gateway.protocol, proxy.strip("[]"), 5060)
-    return Destination(gateway.protocol, gateway.host, gateway.port)
+            return Destination(transport, host.strip("[]"), int(port))
+        return Destination(transport, proxy.strip("[]"), 0)
+    return Destination(transport, gateway.host, gateway.port)
 
 
 def _invite(
@@ -171,7 +172,7 @@ def _invite(
     """
     carrier, gateway = attempt.carrier, attempt.gateway
     params = (("transport", "tcp"),) if destination.transport == "tcp" else ()
-    port = gateway.port if gateway.port != 5060 else None
+    port = gateway.port if gateway.port not in (0, 5060) else None
     uri = SipUri("sip", user=attempt.user, host=gateway.host, port=port, params=params)
     domain = carrier.register_from_domain or local_host
     try:

@@ -11,10 +11,13 @@ from sip.invite_session import InviteSession
 from sip.machine import Rules, compile_rules
 from sip.message import Request, Response
 from sip.reasons import reason_phrase
-from sip.responses import ACCEPT, ALLOW, add_fields, reply
+from sip.responses import ACCEPT, ALLOW, add_fields, reply, supported_fields
 from sip.session_model import Event, SessionSettings, State
 
 __all__ = ["IGNORED", "RULES", "InboundInviteSession", "Reply"]
+
+
+_SUPPORTED = [("supported", name, value) for name, value in supported_fields()]
 
 
 class Reply(NamedTuple):
@@ -88,6 +91,8 @@ class InboundInviteSession(InviteSession):
         if status < 300:
             entries.append(("contact", "Contact", self.dialog.local_contact))
             entries.append(("allow", "Allow", ALLOW))
+        if 200 <= status < 300:
+            entries += _SUPPORTED
         entries.append(("server", "Server", self.settings.product))
         add_fields(headers, answer.headers)
         if answer.body:

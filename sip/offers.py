@@ -8,7 +8,7 @@ from sip.dialog import Dialog
 from sip.effects import Effect, Notify, Respond
 from sip.events import OfferReceived
 from sip.message import Request, Response
-from sip.responses import ALLOW, reply
+from sip.responses import ALLOW, reply, supported_fields
 
 __all__ = ["OfferTurns", "Turn"]
 
@@ -73,7 +73,7 @@ class OfferTurns:
             return None
         request, transaction = self._take()
         dialog.refresh_target(request)
-        headers = [("Contact", dialog.local_contact), ("Allow", ALLOW)]
+        headers = [("Contact", dialog.local_contact), ("Allow", ALLOW), *supported_fields()]
         if body:
             headers.append(("Content-Type", "application/sdp"))
         response = reply(request, 200, headers=headers)

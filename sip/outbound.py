@@ -24,7 +24,7 @@ from sip.invite_session import InviteSession
 from sip.machine import NOTHING, Rules, compile_rules
 from sip.message import Request, Response
 from sip.offers import Turn
-from sip.responses import ACCEPT, ALLOW, add_fields
+from sip.responses import ACCEPT, ALLOW, add_fields, supported_fields
 from sip.session_model import Event, SessionSettings, State
 from sip.uri import SipUri
 
@@ -114,6 +114,8 @@ class OutboundInviteSession(InviteSession):
                 ("user-agent", "User-Agent", self.settings.product),
             ]
         )
+        for name, value in supported_fields():
+            headers.add(name, value)
         if invite.body:
             headers.add("Content-Type", invite.content_type)
         add_fields(headers, invite.headers)

@@ -12,14 +12,19 @@ __all__ = [
     "ALLOW",
     "KNOWN_METHODS",
     "MIN_SESSION_EXPIRES_S",
+    "SUPPORTED",
     "add_fields",
     "refusal",
     "reply",
     "stateless_tag",
+    "supported_fields",
 ]
 
 ALLOW = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE"
 """The methods this user agent handles."""
+
+SUPPORTED: tuple[str, ...] = ()
+"""The option tags of the extensions this user agent has: it announces them, and a Require may name them."""
 
 ACCEPT = "application/sdp"
 """The media type of offers and answers."""
@@ -40,8 +45,17 @@ _OWNED = frozenset(
 )
 _REPLACEABLE = frozenset(("allow", "content-type", "server", "user-agent"))
 _HANDLED = frozenset(ALLOW.split(", "))
-_UNDERSTOOD: frozenset[str] = frozenset()
-"""Option tags a Require may name."""
+_UNDERSTOOD = frozenset(SUPPORTED)
+
+
+def supported_fields(*without: str) -> tuple[tuple[str, str], ...]:
+    """
+    Return the Supported header field of our messages, with all tags but those named; nothing if none is left.
+
+    Source: RFC 3261 20.37.
+    """
+    tags = [tag for tag in SUPPORTED if tag not in without]
+    return (("Supported", ", ".join(tags)),) if tags else ()
 
 
 def reply(
@@ -119,6 +133,8 @@ def refusal(request: Request) -> Response | None:
 
 
 def _refuse_offer(request: Request) -> Response | None:
+    if request.headers.first("accept") is not None and not _accepts_answers(request):
+        return reply(request, 406)
     if request.body and request.content_type != ACCEPT:
         return reply(request, 415, headers=(("Accept", ACCEPT),))
     coding = request.headers.get("Content-Encoding") or "identity"
@@ -135,3 +151,13 @@ def _refuse_offer(request: Request) -> Response | None:
     if too_small and "timer" in request.option_tags("Supported"):
         return reply(request, 422, headers=(("Min-SE", str(MIN_SESSION_EXPIRES_S)),))
     return None
+
+
+def _accepts_answers(request: Request) -> bool:
+    """
+    Whether the Accept of a request leaves room for SDP in the response; an empty one does not.
+
+    Source: RFC 3261 20.1.
+    """
+    kinds = {value.partition(";")[0].strip().lower() for value in request.headers.get_all("Accept")}
+    return not kinds.isdisjoint((ACCEPT, "application/*", "*/*"))

@@ -26,7 +26,6 @@ QUESTION_LIMIT_S = 2.5
 """How long all name servers together may take."""
 MAX_RECORDS = 64
 _FILE_CHECK_S = 5.0
-_NO_TTL = 2**31 - 1
 _MAX_FILE_BYTES = 1024 * 1024
 
 NameServer = tuple[str, int]
@@ -76,7 +75,7 @@ class DnsClient:
         except (dns.exception.DNSException, OSError, ValueError, EOFError) as error:
             # ValueError is what names beyond the rules of IDNA and unreadable answers raise, among others.
             raise DnsUnavailable(str(error)) from error
-        return DnsAnswer(_records(kind, answer.rrset), _ttl_s(answer.chaining_result.minimum_ttl))
+        return DnsAnswer(_records(kind, answer.rrset), _ttl_s(answer.response))
 
 
 def _system() -> dns.asyncresolver.Resolver:
@@ -89,15 +88,16 @@ def _system() -> dns.asyncresolver.Resolver:
 
 def _negative_ttl_s(missing: dns.resolver.NXDOMAIN) -> float:
     """How long a name does not exist: by the SOA record of the answer (RFC 2308 5), 0.0 when it has none."""
-    with contextlib.suppress(dns.exception.DNSException, KeyError, TypeError, IndexError):
+    with contextlib.suppress(dns.exception.DNSException, KeyError, TypeError, IndexError, ValueError):
         responses: Mapping[Any, dns.message.QueryMessage] = missing.kwargs["responses"]
-        return min(_ttl_s(response.resolve_chaining().minimum_ttl) for response in responses.values())
+        return min(_ttl_s(response) for response in responses.values())
     return 0.0
 
 
-def _ttl_s(lowest: int) -> float:
-    """A time to live; 0.0 where no record gave one."""
-    return 0.0 if lowest >= _NO_TTL else float(lowest)
+def _ttl_s(response: dns.message.QueryMessage) -> float:
+    chain = response.resolve_chaining()
+    dated = any(rrset.rdtype == dns.rdatatype.SOA for rrset in response.authority)
+    return float(chain.minimum_ttl) if chain.answer is not None or dated else 0.0
 
 
 def _records(kind: Kind, rrset: Any) -> tuple[Any, ...]:

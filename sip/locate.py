@@ -98,6 +98,8 @@ class Wanted:
     port: int = 0
     transport: str | None = None
     secure: bool = False
+    verify: str | None = None
+    """What a TLS certificate must name, when that is not the host."""
 
     @classmethod
     def of(cls, uri: SipUri) -> "Wanted":
@@ -111,7 +113,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One place to send to; `name` is the host that was asked for, which a TLS certificate must name."""
+    """One place to send to; `name` is what a TLS certificate must name: the host that was asked for."""
 
     transport: str
     host: str
@@ -132,13 +134,14 @@ def locate(wanted: Wanted, reach: Reach, pick: Pick) -> Steps:
     Source: RFC 3263 4.1, 4.2; RFC 5922 4 for the name.
     """
     host = wanted.host.strip("[]").rstrip(".").lower()
+    name = wanted.verify or host
     fixed = _fixed_transport(wanted)
     if fixed is not None and fixed not in reach:
         return []
     if ip_version(host) is not None:
         transport = fixed or _usual_transport(wanted, reach)
         spots = [(transport, host, wanted.port or default_port(transport))]
-        return _targets(spots, {}, reach, host)
+        return _targets(spots, {}, reach, name)
     if wanted.port:
         transport = fixed or _usual_transport(wanted, reach)
         spots = [(transport, host, wanted.port)]
@@ -148,7 +151,7 @@ def locate(wanted: Wanted, reach: Reach, pick: Pick) -> Steps:
             transport = fixed or _usual_transport(wanted, reach)
             spots = [(transport, host, default_port(transport))]
     addresses = yield from _ask(_address_questions(spots, reach))
-    return _targets(spots, addresses, reach, host)
+    return _targets(spots, addresses, reach, name)
 
 
 def sources(host: str) -> Steps:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sip.aio.endpoint import Endpoint
+from sip.aio.contacts import settle_contact
 from sip.aio.runs import DEAF, ClientRun
 from sip.aio.session import OutboundSession, Session
 from sip.aio.transport import Flow
@@ -181,9 +181,8 @@ class Attempt:
             request = Request(request.method, request.uri, headers, request.body)
         if self._invites:
             # Requests within the dialog come to where its INVITE told: the machine keeps it in its own copy.
-            contact = ways.contact(flow.transport.name)
-            request.headers.set("Contact", contact)
-            self._request.headers.set("Contact", contact)
+            settle_contact(request, flow.transport)
+            settle_contact(self._request, flow.transport)
         run = self._run = ways.endpoint.start_client(request, flow, self, self._purpose)
         session = self._session
         session.on_started(run)
@@ -219,9 +218,7 @@ class Attempt:
         if run in self._cancelled:
             return
         self._cancelled.add(run)
-        endpoint = self._ways.endpoint
-        endpoint.cancel(run, DEAF, CancelInvite(CancelStep.CANCEL))
-        endpoint.arm(endpoint.timers.timeout_s, _GiveUp(endpoint, run), 0)
+        self._ways.endpoint.cancel(run, DEAF, CancelInvite(CancelStep.CANCEL))
 
     def _end_late(self, run: ClientRun, response: Response) -> None:
         """Acknowledge the answer of a target given up, and hang up (RFC 3261 13.2.2.4)."""
@@ -239,18 +236,6 @@ class Attempt:
             ways.send_alone(bye, wanted, run.flow)
         else:
             ways.acknowledge(ack, wanted, run.flow)
-
-
-class _GiveUp:
-    """Forgets an INVITE that was cancelled and got no final response."""
-
-    def __init__(self, endpoint: Endpoint, run: ClientRun) -> None:
-        self._endpoint = endpoint
-        self._run = run
-
-    def on_timer(self, event: int) -> None:
-        """End the transaction, if that has not happened."""
-        self._endpoint.abandon(self._run, give_up=True)
 
 
 def prefer(targets: list[Target], near: Flow | None) -> list[Target]:

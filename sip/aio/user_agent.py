@@ -5,13 +5,15 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Sequence
 
+from sip.aio.contacts import contact_of
 from sip.aio.endpoint import Endpoint, TraceRecord
 from sip.aio.guard import Guard
-from sip.aio.resolver import Resolver
+from sip.aio.resolver import Resolver, is_address
 from sip.aio.runs import ClientRun
 from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
 from sip.aio.settings import Screen, ScreenVerdict, UserAgentSettings
 from sip.aio.stream import TcpTransport
+from sip.aio.tls import TlsContexts, TlsTransport
 from sip.aio.tokens import Tokens
 from sip.aio.transport import Clock, Flow, Listen, Receive, Transport
 from sip.aio.udp import UdpTransport
@@ -26,6 +28,7 @@ from sip.locate import Reach
 from sip.message import Request, Response
 from sip.outbound import OutboundInviteSession
 from sip.responses import ACCEPT, ALLOW, refusal, reply, stateless_tag, supported_fields
+from sip.secure import is_secure, secure_refusal
 from sip.session_model import SessionSettings
 from sip.transactions.table import Key, merge_key, server_key
 from sip.uri import SipUri
@@ -69,6 +72,8 @@ class UserAgent:
         self._on_message = on_message
         self._clock = clock
         self._open_transport = open_transport or self._open
+        self._has_tls = any(listen.transport == "tls" for listen in self._listens)
+        self._contexts: TlsContexts | None = None
         self._tokens = Tokens()
         self._secret = os.urandom(32)
         self._resolver = resolver or Resolver()
@@ -93,9 +98,12 @@ class UserAgent:
 
         Raises:
             OSError: One of them cannot be had; none is kept then.
-            ValueError: One is a wildcard without an address to advertise, or of an unknown transport.
+            ValueError: One is a wildcard without an address to advertise, or of an unknown transport, or is
+                for TLS and the certificate cannot be used.
         """
         settings = self.settings
+        if settings.tls is not None and self._has_tls:
+            self._contexts = TlsContexts(settings.tls)
         for listen in self._listens:
             if listen.host in ("0.0.0.0", "::") and listen.advertise is None:
                 raise ValueError(
@@ -119,12 +127,12 @@ class UserAgent:
                 transport.admits = None if self.guard is None else self.guard.admits_connection
                 await transport.open()
                 self.endpoint.transports.append(transport)
-        except OSError:
+        except (OSError, ValueError):
             self._close_endpoint()
             raise
         self.addresses = [transport.address for transport in self.endpoint.transports]
         self._resolver.reach = _reach(self.addresses)
-        self._ways = Ways(self.endpoint, self._resolver, self._contact)
+        self._ways = Ways(self.endpoint, self._resolver)
 
     async def close(self) -> None:
         """Free all addresses; sessions that are still up are forgotten without a word."""
@@ -141,9 +149,14 @@ class UserAgent:
     def _open(self, listen: Listen, receive: Receive) -> Transport:
         if listen.transport == "udp":
             return UdpTransport(listen, receive)
+        streams, limits = self.settings.streams, self.settings.limits
         if listen.transport == "tcp":
-            return TcpTransport(listen, receive, self.settings.streams, self.settings.limits)
-        raise ValueError(f"There is no SIP transport {listen.transport!r} here; use udp or tcp")
+            return TcpTransport(listen, receive, streams, limits)
+        if listen.transport == "tls":
+            if self._contexts is None:
+                raise ValueError(f"To listen on tls:{listen.host}, give a certificate and its key")
+            return TlsTransport(listen, receive, streams, limits, self._contexts)
+        raise ValueError(f"There is no SIP transport {listen.transport!r} here; use udp, tcp or tls")
 
     # Counts, to see that nothing is left behind.
 
@@ -167,7 +180,7 @@ class UserAgent:
     def invite(self, invite: OutboundInvite, on_event: OnEvent) -> OutboundSession:
         """Send an INVITE; whatever comes of it, and be it that it cannot be sent, is told to `on_event`."""
         call_id = invite.call_id or self._tokens.token()
-        contact = self._contact(invite.destination.transport)
+        contact = self._contact(invite.destination, secure=invite.uri.scheme == "sips")
         machine = OutboundInviteSession(invite, call_id, contact, self._session_settings)
         session = OutboundSession(self, machine, invite)
         session.on_event = on_event
@@ -178,7 +191,7 @@ class UserAgent:
     def options(self, destination: Destination, uri: SipUri) -> Awaitable[Response | None]:
         """Ask a peer whether it is alive; None when it does not answer."""
         question = _Question(asyncio.get_running_loop().create_future())
-        local = NameAddr(None, SipUri("sip", host=self._host(destination.transport)))
+        local = NameAddr(None, SipUri("sip", host=self._host(destination)))
         request = Request("OPTIONS", uri, Headers())
         for name, value in (
             ("Max-Forwards", "70"),
@@ -186,7 +199,7 @@ class UserAgent:
             ("To", f"<{uri}>"),
             ("Call-ID", self._tokens.token()),
             ("CSeq", "1 OPTIONS"),
-            ("Contact", self._contact(destination.transport)),
+            ("Contact", self._contact(destination)),
             ("Accept", ACCEPT),
             ("User-Agent", self.settings.product),
         ):
@@ -201,19 +214,29 @@ class UserAgent:
         self._ways.with_flow(destination, None, send)
         return question.future
 
-    def _transport(self, name: str | None) -> Transport | None:
+    @property
+    def connections(self) -> dict[str, int]:
+        """Connections that are up or coming up, by transport."""
+        counts: dict[str, int] = {}
         for transport in self.endpoint.transports:
-            if name is None or transport.name == name:
-                return transport
-        return None
+            if transport.reliable:
+                counts[transport.name] = counts.get(transport.name, 0) + transport.connection_count
+        return counts
 
-    def _host(self, transport_name: str | None) -> str:
-        transport = self._transport(transport_name)
+    def _transport(self, destination: Destination) -> Transport | None:
+        """The transport a destination is likely to be reached by; a name may lead to another family's."""
+        name, host = destination.transport, destination.host
+        if name is not None and is_address(host):
+            return self.endpoint.transport_for(name, host)
+        return next((found for found in self.endpoint.transports if name in (None, found.name)), None)
+
+    def _host(self, destination: Destination) -> str:
+        transport = self._transport(destination)
         return "localhost" if transport is None else (transport.address.advertise or transport.address.host)
 
-    def _contact(self, transport_name: str | None) -> str:
-        transport = self._transport(transport_name)
-        return "<sip:localhost>" if transport is None else _contact_of(transport)
+    def _contact(self, destination: Destination, *, secure: bool = False) -> str:
+        transport = self._transport(destination)
+        return "<sip:localhost>" if transport is None else contact_of(transport, secure=secure)
 
     # What sessions ask for.
 
@@ -252,6 +275,8 @@ class UserAgent:
         if new_call and not self._pass_screen(request, flow):
             return
         refused = refusal(request)
+        if refused is None and request.uri.scheme == "sips":
+            refused = secure_refusal(request, flow.transport.name, has_tls=self._has_tls)
         if refused is not None:
             self._say(refused, request, flow)
         elif request.to.tag is not None:
@@ -325,7 +350,7 @@ class UserAgent:
 
     def _open_session(self, request: Request, flow: Flow, key: Key, merged: Key) -> None:
         tag = self._tokens.token()
-        contact = _contact_of(flow.transport)
+        contact = contact_of(flow.transport, secure=is_secure(request))
         try:
             # The dialog is made before the transaction, so that a bad Contact leaves nothing behind.
             machine = InboundInviteSession(request, tag, contact, self._session_settings)
@@ -395,12 +420,6 @@ class _Question:
 
     def on_failure(self, run: ClientRun, failure: Failure) -> None:
         self.settle(None)
-
-
-def _contact_of(transport: Transport) -> str:
-    if transport.name == "udp":
-        return f"<sip:{transport.sent_by}>"
-    return f"<sip:{transport.sent_by};transport={transport.name}>"
 
 
 def _reach(addresses: Sequence[Listen]) -> Reach:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from sip.aio.attempt import Attempt, prefer
+from sip.aio.contacts import settle_contact
 from sip.aio.endpoint import Endpoint
 from sip.aio.resolver import Resolver, is_address, is_private
 from sip.aio.runs import DEAF
@@ -27,11 +28,9 @@ class Ways:
     `Attempt`, which changes to the next target when one fails.
     """
 
-    def __init__(self, endpoint: Endpoint, resolver: Resolver, contact: Callable[[str], str]) -> None:
+    def __init__(self, endpoint: Endpoint, resolver: Resolver) -> None:
         self.endpoint = endpoint
         self.resolver = resolver
-        self.contact = contact
-        """Gives our Contact value for a transport."""
         self.rests = TargetRests()
 
     # What the user agent calls.
@@ -54,6 +53,8 @@ class Ways:
             wanted, near = _wanted(session.invite.destination), None
         known, flow = self._known_flow(wanted, near)
         if flow is not None:
+            if effect.next_hop is None:
+                settle_contact(effect.request, flow.transport)
             session.on_started(self.endpoint.start_client(effect.request, flow, session, purpose))
         elif known:
             # Never from within the command that wanted it sent.
@@ -115,18 +116,20 @@ class Ways:
         """
         host = wanted.host
         if near is not None and near.reliable and not near.closed:
-            if host == near.remote[0] or is_private(host):
+            if host == near.remote[0] or is_private(host) or host in near.peer_names:
                 return True, near
         if not is_address(host):
             return False, None
-        transport = wanted.transport or ("tls" if wanted.secure else "udp")
-        if wanted.secure and transport == "tcp":
-            transport = "tls"
+        transport = "tls" if wanted.secure else wanted.transport or "udp"
         remote = (host, wanted.port or default_port(transport))
-        if near is not None and near.remote == remote and not near.closed:
-            if near.transport.name == transport:
-                return True, near
-        return True, self.endpoint.flow_to(transport, remote, None if near is None else near.transport)
+        if near is None:
+            return True, self.endpoint.flow_to(transport, remote, None, wanted.verify or host)
+        if near.remote == remote and near.transport.name == transport and not near.closed:
+            return True, near
+        # An address a proved peer gave us is proved by the same name: few certificates are for addresses.
+        return True, self.endpoint.flow_to(
+            transport, remote, near.transport, wanted.verify or near.name or host
+        )
 
     def flow_to(self, target: Target, near: Flow | None) -> Flow | None:
         """Give the way to a target, the one given if that leads there."""
@@ -135,8 +138,8 @@ class Ways:
             if near.transport.name == target.transport:
                 return near
         transport = None if near is None else near.transport
-        return self.endpoint.flow_to(target.transport, remote, transport)
+        return self.endpoint.flow_to(target.transport, remote, transport, target.name)
 
 
 def _wanted(destination: Destination) -> Wanted:
-    return Wanted(destination.host, destination.port, destination.transport)
+    return Wanted(destination.host, destination.port, destination.transport, verify=destination.verify)

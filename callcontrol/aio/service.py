@@ -9,6 +9,7 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass, field
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from callcontrol.aio.audio_source import AudioSource
 from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.call_runner import CallRunner
 from callcontrol.aio.context import CallContext
+from callcontrol.aio.gatekeeper import make_guard
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.trace import TraceBook, TraceEntry
 from callcontrol.call import CallMachine
@@ -47,6 +49,7 @@ from media.audio import PromptLibrary
 from media.types import EngineSettings, EngineStats
 from sip import Request, State
 from sip.aio import InboundSession, Listen, ScreenVerdict, UserAgent, UserAgentSettings
+from sip.protection import ProtectionSettings
 
 __all__ = ["CallControl", "CallControlSettings", "CallServices", "TraceEntry"]
 
@@ -64,7 +67,8 @@ class CallControlSettings:
 
     ``forwarded_headers`` (lower case, ``x-`` only) are copied from a caller's INVITE to a second party's;
     ``allowed_countries`` are ISO 3166 codes. An INVITE from an unknown source gets 403, or nothing at all
-    when the server is ``silent_to_strangers``. Recordings go to ``data_dir/recordings``.
+    when the server is ``silent_to_strangers``; ``trusted_sources`` are never banned. Recordings go
+    to ``data_dir/recordings``.
     """
 
     sip_listens: Sequence[Listen]
@@ -80,6 +84,8 @@ class CallControlSettings:
     time_limit_s: float = DEFAULT_TIME_LIMIT_S
     forwarded_headers: Collection[str] = frozenset()
     silent_to_strangers: bool = False
+    trusted_sources: Collection[IPv4Network | IPv6Network] = ()
+    protection: ProtectionSettings = field(default_factory=ProtectionSettings)
 
 
 async def _nothing_newer() -> None:
@@ -121,6 +127,12 @@ class CallControl:
         self._capacity = Capacity(settings.max_calls, settings.max_cps)
         self._router = Router(services.routes, self._capacity, settings.allowed_countries)
         self._engine = MediaEngine(settings.media)
+        self.guard = make_guard(
+            settings.protection,
+            services.routes,
+            settings.trusted_sources,
+            silent=settings.silent_to_strangers,
+        )
         self._user_agent = UserAgent(
             settings.sip_listens,
             settings.sip,
@@ -128,6 +140,7 @@ class CallControl:
             on_message=self._on_message,
             screen=self._screen,
         )
+        self._user_agent.guard = self.guard
         prompts = PromptLibrary(settings.prompts_dir) if settings.prompts_dir is not None else None
         self._audio = AudioSource(prompts, services.destinations)
         self._context: CallContext

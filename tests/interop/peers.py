@@ -114,29 +114,33 @@ class Pjsua(Peer):
 
     def wait_for_audio(self, call: str) -> None:
         """Wait until something is heard on a call."""
-        self.poll(lambda: self.do("level", call=call), "level", lambda event: event["level"] > 0.05)
+        self.poll(lambda: self.do("level", call=call), "level", lambda event: event["level"] > 5)
 
     def wait_for_silence(self, call: str) -> None:
         """Wait until nothing is heard any more on a call."""
-        self.poll(lambda: self.do("level", call=call), "level", lambda event: event["level"] < 0.02)
+        self.poll(lambda: self.do("level", call=call), "level", lambda event: event["level"] < 2)
 
 
 class Baresip(Peer):
     """A baresip with its TCP control interface; events are those of baresip, by their type."""
 
-    def __init__(self, folder: Path, user: str = "baresip", *, transport: str = "udp", extra: str = "") -> None:
+    def __init__(
+        self, folder: Path, user: str = "baresip", *, transport: str = "udp", extra: str = ""
+    ) -> None:
         super().__init__()
         folder.mkdir(parents=True, exist_ok=True)
         control_port = free_port()
-        modules = ("g711.so", "ausine.so", "aubridge.so", "account.so", "menu.so", "ctrl_tcp.so", "uuid.so", "stdio.so")
+        modules = ("g711.so", "ausine.so", "aubridge.so", "account.so", "menu.so", "ctrl_tcp.so", "uuid.so")
         path = _module_path()
         (folder / "config").write_text(
             f"sip_listen\t127.0.0.1:{self.port}\n"
             f"rtp_ports\t{free_port()}-65000\n"
             "audio_source\tausine,440\naudio_player\taubridge,p\naudio_alert\taubridge,a\n"
-            "audio_channels\t1-1\nausrc_channels\t1\nauplay_channels\t1\n"
+            "ausrc_srate\t48000\nauplay_srate\t48000\nausrc_channels\t2\nauplay_channels\t1\n"
             f"module_path\t{path}\n"
-            + "".join(f"module\t\t\t{name}\n" for name in modules if name.startswith(("g711", "au", "stdio")))
+            + "".join(
+                f"module\t\t\t{name}\n" for name in modules if name in ("g711.so", "ausine.so", "aubridge.so")
+            )
             + "module_tmp\t\tuuid.so\nmodule_tmp\t\taccount.so\nmodule_app\t\tmenu.so\nmodule_app\t\tctrl_tcp.so\n"
             f"ctrl_tcp_listen\t127.0.0.1:{control_port}\n{extra}"
         )

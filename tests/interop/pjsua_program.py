@@ -81,9 +81,16 @@ class Call(pj.Call):
 
     def onCallTsxState(self, prm: Any) -> None:
         transaction = prm.e.body.tsxState.tsx
-        if transaction.state == pj.PJSIP_TSX_STATE_COMPLETED:
+        accepted = transaction.method == "INVITE" and transaction.statusCode < 300
+        if transaction.state == (pj.PJSIP_TSX_STATE_TERMINATED if accepted else pj.PJSIP_TSX_STATE_COMPLETED):
             role = "client" if transaction.role == pj.PJSIP_ROLE_UAC else "server"
-            tell("transaction", call=self.name, method=transaction.method, code=transaction.statusCode, role=role)
+            tell(
+                "transaction",
+                call=self.name,
+                method=transaction.method,
+                code=transaction.statusCode,
+                role=role,
+            )
 
 
 class Account(pj.Account):
@@ -165,7 +172,9 @@ class Program:
         if "registrar" in options:
             config.regConfig.registrarUri = options["registrar"]
         if "password" in options:
-            config.sipConfig.authCreds.append(pj.AuthCredInfo("digest", "*", options["user"], 0, options["password"]))
+            config.sipConfig.authCreds.append(
+                pj.AuthCredInfo("digest", "*", options["user"], 0, options["password"])
+            )
         account = Account()
         account.program = self
         account.create(config)
@@ -219,7 +228,7 @@ class Program:
         tell("dump", call=call, text=self.calls[call].dump(True, "  "))
 
     def level(self, call: str) -> None:
-        """How loud the audio that comes in is now, 0 to 1."""
+        """How loud the audio that comes in is now, 0 to 255."""
         tell("level", call=call, level=self.calls[call].getAudioMedia(-1).getTxLevel())
 
     def run(self) -> None:

@@ -12,7 +12,6 @@ import pytest
 from tests.interop.peers import Baresip, Pjsua
 from tests.sipp.exchange import Exchange
 
-
 MakePjsua = Callable[..., Pjsua]
 MakeBaresip = Callable[..., Baresip]
 

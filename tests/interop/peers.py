@@ -1,4 +1,4 @@
-"""Real endpoints of other makes as processes of their own: PJSIP by its Python binding, baresip from Debian."""
+"""Real endpoints of other makes as processes of their own: PJSIP and baresip."""
 
 from __future__ import annotations
 
@@ -130,18 +130,16 @@ class Baresip(Peer):
         super().__init__()
         folder.mkdir(parents=True, exist_ok=True)
         control_port = free_port()
-        modules = ("g711.so", "ausine.so", "aubridge.so", "account.so", "menu.so", "ctrl_tcp.so", "uuid.so")
-        path = _module_path()
+        media = "".join(f"module\t{name}.so\n" for name in ("g711", "ausine", "aubridge"))
+        application = "".join(f"module_app\t{name}.so\n" for name in ("menu", "ctrl_tcp"))
         (folder / "config").write_text(
             f"sip_listen\t127.0.0.1:{self.port}\n"
             f"rtp_ports\t{free_port()}-65000\n"
             "audio_source\tausine,440\naudio_player\taubridge,p\naudio_alert\taubridge,a\n"
+            # The only format of its tone source.
             "ausrc_srate\t48000\nauplay_srate\t48000\nausrc_channels\t2\nauplay_channels\t1\n"
-            f"module_path\t{path}\n"
-            + "".join(
-                f"module\t\t\t{name}\n" for name in modules if name in ("g711.so", "ausine.so", "aubridge.so")
-            )
-            + "module_tmp\t\tuuid.so\nmodule_tmp\t\taccount.so\nmodule_app\t\tmenu.so\nmodule_app\t\tctrl_tcp.so\n"
+            f"module_path\t{_module_path()}\n{media}"
+            f"module_tmp\tuuid.so\nmodule_tmp\taccount.so\n{application}"
             f"ctrl_tcp_listen\t127.0.0.1:{control_port}\n{extra}"
         )
         (folder / "accounts").write_text(

@@ -16,9 +16,12 @@ class Destination:
     A peer to send to: `transport` is `udp`, `tcp` or `tls`, `host` an IP address or a name.
 
     Over TLS its certificate must prove `verify`, or the host itself when that is None (RFC 5922 7).
+
+    Port 0 and transport None are looked up in the DNS (RFC 3263); a name leads to several targets then,
+    and so does a name with a port that has several addresses.
     """
 
-    transport: str
+    transport: str | None
     host: str
     port: int = 5060
     verify: str | None = None

@@ -5,15 +5,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from sip.aio.guard import Guard
 from sip.aio.runs import ClientRun, RequestUser, ServerRun
 from sip.aio.transport import Address, Clock, Flow, Handle, Transport
 from sip.effects import CancelInvite, Purpose
 from sip.errors import ParseError
 from sip.message import Request, Response, serialise
+from sip.multipart import unwrap
 from sip.parser import Limits, parse_message
 from sip.timers import Timer, TimerOwner, TimerQueue, Timers
 from sip.transactions.invite_client import Event as InviteClientEvent
 from sip.transactions.invite_client import InviteClientTransaction
+from sip.transactions.invite_client import State as InviteClientState
 from sip.transactions.invite_server import InviteServerTransaction
 from sip.transactions.non_invite_client import NonInviteClientTransaction
 from sip.transactions.non_invite_server import NonInviteServerTransaction
@@ -65,6 +68,7 @@ class Endpoint:
         limits: Limits,
         token: Callable[[], str],
         trace: Callable[[TraceRecord], None] | None,
+        guard: Guard | None = None,
     ) -> None:
         self.user = user
         self.clock = clock
@@ -73,6 +77,7 @@ class Endpoint:
         self._limits = limits
         self._token = token
         self._trace = trace
+        self._guard = guard
         self._table: TransactionTable[ClientRun | ServerRun] = TransactionTable()
         self._queue = TimerQueue()
         self._alarm: Handle | None = None
@@ -135,6 +140,10 @@ class Endpoint:
         """Take one message from a transport."""
         if data[:1] <= b" " and not data.strip(b"\r\n\0 "):
             return  # A keep-alive.
+        guard = self._guard
+        if guard is not None and flow.remote[0] not in guard.known and not guard.admit(data, flow):
+            flow.abort()
+            return
         try:
             message = parse_message(data, self._limits)
         except ParseError as error:
@@ -142,6 +151,8 @@ class Endpoint:
             return
         if self._trace is not None:
             self._note("in", data, flow, message.call_id)
+        if message.body:
+            unwrap(message)
         if isinstance(message, Response):
             self._receive_response(message, flow)
         else:
@@ -153,6 +164,7 @@ class Endpoint:
         run = self._table.client(response)
         if run is not None:
             assert isinstance(run, ClientRun)
+            self.vouch(flow)
             run.perform(run.machine.receive(response))
         elif 200 <= response.status < 300 and response.cseq.method == "INVITE":
             self.user.on_stray_answer(response, flow)
@@ -178,6 +190,9 @@ class Endpoint:
 
     def _refuse(self, error: ParseError, flow: Flow) -> None:
         """Answer a malformed request where that is possible; say nothing to anything else."""
+        if self._guard is not None and self._guard.is_stranger(flow):
+            self._guard.on_malformed(flow)
+            return
         response = error.answer
         if response is None:
             return
@@ -188,6 +203,11 @@ class Endpoint:
         if via.rport is None and not flow.reliable:
             flow = flow.transport.flow_to((flow.remote[0], via.port or SIP_PORT))
         self.send_response(response, flow)
+
+    def vouch(self, flow: Flow) -> None:
+        """Have the guard let in who is at the other end: we send there, or it takes part in a dialog."""
+        if self._guard is not None:
+            self._guard.vouch(flow.remote[0])
 
     # Sending.
 
@@ -223,13 +243,20 @@ class Endpoint:
         machine = NonInviteClientTransaction(request, self.timers, reliable=run.flow.reliable)
         branch = str(run.key[0])
         self._run_client(ClientRun(self, run.flow, machine, user, effect.purpose), branch)
+        self.expire(run)  # RFC 3261 9.1: the INVITE may never get its final response.
 
     def abandon(self, run: ClientRun, *, give_up: bool) -> None:
         """Repeat an INVITE no more, or forget it altogether."""
         event = InviteClientEvent.GIVE_UP if give_up else InviteClientEvent.ABANDON
         run.perform(run.machine.handle(event))
 
+    def expire(self, run: ClientRun) -> None:
+        """Forget an INVITE in the end, even if its final response never comes to be acknowledged."""
+        if run.machine.state <= InviteClientState.PROCEEDING:
+            run.timers.append(self.arm(self.timers.timeout_s, run, InviteClientEvent.GIVE_UP))
+
     def _run_client(self, run: ClientRun, branch: str) -> ClientRun:
+        self.vouch(run.flow)
         run.key = self._table.add_client(branch, run.machine.request.method, run)
         run.flow.watch(run)
         run.perform(run.machine.start())

@@ -4,6 +4,7 @@ import pytest
 
 from sip import Request, Response, Timers
 from sip.aio import ScreenVerdict, UserAgentSettings
+from sip.responses import ALLOW
 from tests.support.sip_agents import SDP, RawPeer
 from tests.support.sip_stage import RAW, Stage, make_stage
 

@@ -27,6 +27,7 @@ from sip.invite import Destination, OutboundInvite
 from sip.message import Message, Request, Response, make_response, serialise
 from sip.parser import Limits, parse_message
 from sip.reasons import reason_phrase
+from sip.registration import OutboundRegistration, RegistrationState, RegistrationStatus
 from sip.session_model import State
 from sip.timers import Timers
 from sip.uri import SipUri
@@ -51,8 +52,11 @@ __all__ = [
     "OfferFailed",
     "OfferReceived",
     "OutboundInvite",
+    "OutboundRegistration",
     "ParseError",
     "Progress",
+    "RegistrationState",
+    "RegistrationStatus",
     "Request",
     "Response",
     "Secret",

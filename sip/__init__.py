@@ -25,6 +25,7 @@ from sip.headers import Headers
 from sip.invite import Destination, OutboundInvite
 from sip.message import Message, Request, Response, make_response, serialise
 from sip.parser import Limits, parse_message
+from sip.reason_header import Reason, read_reasons, reason_value
 from sip.reasons import reason_phrase
 from sip.session_model import State
 from sip.timers import Timers
@@ -51,6 +52,7 @@ __all__ = [
     "OutboundInvite",
     "ParseError",
     "Progress",
+    "Reason",
     "Request",
     "Response",
     "SessionEvent",
@@ -62,6 +64,8 @@ __all__ = [
     "Via",
     "make_response",
     "parse_message",
+    "read_reasons",
     "reason_phrase",
+    "reason_value",
     "serialise",
 ]

@@ -53,6 +53,8 @@ class Purpose(IntEnum):
     UPDATE = 6
     REFER = 7
     NOTIFY = 8
+    REFRESH = 9
+    """An UPDATE that offers nothing: it keeps the session alive."""
 
 
 class CancelStep(Enum):

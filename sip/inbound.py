@@ -10,6 +10,7 @@ from sip.headers import Headers
 from sip.invite_session import InviteSession
 from sip.machine import Rules, compile_rules
 from sip.message import Request, Response
+from sip.reason_header import reason_value
 from sip.reasons import reason_phrase
 from sip.responses import ACCEPT, ALLOW, add_fields, reply, supported_fields
 from sip.session_model import Event, SessionSettings, State
@@ -93,12 +94,15 @@ class InboundInviteSession(InviteSession):
             entries.append(("allow", "Allow", ALLOW))
         if 200 <= status < 300:
             entries += _SUPPORTED
+            for name, value in self._heed_request(self.request):
+                headers.add(name, value)
         entries.append(("server", "Server", self.settings.product))
         add_fields(headers, answer.headers)
         if answer.body:
             if headers.first("content-type") is None:
                 entries.append(("content-type", "Content-Type", ACCEPT))
             response.body = answer.body
+            self._described = answer.body
         return response
 
     def _ring(self, answer: Reply) -> Sequence[Effect]:
@@ -127,7 +131,7 @@ class InboundInviteSession(InviteSession):
     def _early_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:
         request, transaction = about
         ok = Respond(transaction, reply(request, 200))
-        return (ok, *self._cancel(request.headers.get("Reason")))
+        return (ok, *self._cancel(reason_value(request)))
 
     def _leave_later(self, about: tuple[str | None, int]) -> Sequence[Effect]:
         self._leaving_reason = about[0]
@@ -166,6 +170,8 @@ RULES: Rules[State, Event] = {
     (_S.CONFIRMED, _E.TIMER_REPEAT): (_S.CONFIRMED, _I._repeat_answer),
     (_S.CONFIRMED, _E.TIMER_ACK): (_S.ENDING, _I._leave_unacked),
     (_S.CONFIRMED, _E.TIMER_OFFER): (_S.CONFIRMED, _I._offer_timer),
+    (_S.CONFIRMED, _E.TIMER_REFRESH): (_S.CONFIRMED, _I._refresh_due),
+    (_S.CONFIRMED, _E.TIMER_EXPIRY): (_S.ENDING, _I._expire),
     (_S.LEAVING, _E.ACK): (_S.ENDING, _I._leave_now),
     (_S.LEAVING, _E.BYE): (_S.ENDED, _I._obey_last_bye),
     (_S.LEAVING, _E.TIMER_REPEAT): (_S.LEAVING, _I._repeat_answer),
@@ -194,6 +200,13 @@ IGNORED = (
         (state, event)
         for state in (_S.SETUP, _S.EARLY)
         for event in (_E.ACK, _E.BYE_DONE, _E.DIALOG_GONE, _E.TIMER_REPEAT, _E.TIMER_ACK, _E.TIMER_OFFER)
+    }
+    # The session timer begins with the ACK.
+    | {
+        (state, event)
+        for state in State
+        if state not in (_S.CONFIRMED, _S.CANCELLING)
+        for event in (_E.TIMER_REFRESH, _E.TIMER_EXPIRY)
     }
     # Commands that lost a race with the peer, and a CANCEL that lost it with the answer.
     | {

@@ -27,7 +27,8 @@ class OutboundInvite:
     `from_` is without a tag. Without a `body` the answer brings the offer. `first_response_timeout_s`
     is how long nothing at all may come back, `no_answer_timeout_s` how long it may take to be answered.
     `call_id` is made up when None. `max_forwards` is one less than that of the call this one goes on with,
-    so that a number that leads back to us ends the loop.
+    so that a number that leads back to us ends the loop. `session_expires_s` asks for a session timer of
+    that interval (RFC 4028); None asks for none, and does what the peer asks.
     """
 
     uri: SipUri
@@ -42,3 +43,4 @@ class OutboundInvite:
     max_forwards: int = 70
     no_answer_timeout_s: float | None = None
     first_response_timeout_s: float | None = None
+    session_expires_s: int | None = None

@@ -28,8 +28,10 @@ from sip.events import Confirmed, Ended, InfoReceived, OfferAnswered, OfferFaile
 from sip.machine import NOTHING, Machine
 from sip.message import Request, Response
 from sip.offers import OfferTurns, Turn
+from sip.reason_header import reason_value
 from sip.responses import ALLOW, reply, supported_fields
 from sip.session_model import Event, SessionSettings, State, UnackedAnswer
+from sip.session_timer import EXPIRED_REASON, SessionTimer
 from sip.uri import SipUri
 
 __all__ = ["InviteSession"]
@@ -44,12 +46,14 @@ class InviteSession(Machine[State]):
 
     __slots__ = (
         "_ack",
+        "_described",
         "_unacked",
         "call_id",
         "dialog",
         "local_tag",
         "offers",
         "settings",
+        "timer",
     )
 
     def __init__(self, call_id: str, local_tag: str, settings: SessionSettings, *, caller: bool) -> None:
@@ -61,6 +65,10 @@ class InviteSession(Machine[State]):
         self.offers = OfferTurns(owner_of_call_id=caller, pick=settings.pick)
         self._unacked: UnackedAnswer | None = None
         self._ack: tuple[int, SendAck] | None = None
+        self._described = b""
+        """Our session description as the peer has it: what a re-INVITE that changes nothing offers."""
+        self.timer: SessionTimer | None = None
+        """None as long as neither side asks for a session timer."""
 
     # Commands of the owner. Those that come too late for the session's state do nothing.
 
@@ -84,7 +92,10 @@ class InviteSession(Machine[State]):
         if accepted is None:
             return NOTHING
         request, transaction, response = accepted
-        effects: list[Effect] = [Respond(transaction, response)]
+        self._described = body or self._described
+        for name, value in self._heed_request(request):
+            response.headers.add(name, value)
+        effects: list[Effect] = [Respond(transaction, response), *self._run_timer()]
         if request.method == "INVITE":
             effects += self._await_ack(request, transaction, response)
         effects += self._offer_if_free()
@@ -130,6 +141,8 @@ class InviteSession(Machine[State]):
             return self._receive_answer(response)
         if response.status < 200 or purpose is Purpose.FORK_BYE:
             return NOTHING
+        if purpose is Purpose.REFRESH:
+            return self._refreshed(response)
         if purpose is Purpose.BYE:
             return self.handle(Event.BYE_DONE, response)
         return self.handle(Event.DIALOG_GONE) if response.status in (408, 481) else NOTHING
@@ -140,6 +153,14 @@ class InviteSession(Machine[State]):
             return self.handle(Event.BYE_DONE)
         if purpose is Purpose.FORK_BYE:
             return NOTHING
+        timer = self.timer
+        if failure is not Failure.TIMEOUT and timer is not None:
+            # A way that is closed for a while says nothing of the session; there is time to try again.
+            if purpose is Purpose.REFRESH:
+                return timer.retry()
+            if purpose is Purpose.REINVITE and timer.in_offer:
+                self.offers.settle()
+                return timer.retry()
         return self.handle(Event.DIALOG_GONE)
 
     # Requests of ours.
@@ -194,7 +215,8 @@ class InviteSession(Machine[State]):
 
     def _confirm(self, about: "tuple[Request, UnackedAnswer]") -> Sequence[Effect]:
         self.state = State.CONFIRMED
-        return (*self._stop_waiting(), Notify(Confirmed(about[0].body)), *self._offer_if_free())
+        confirmed = Notify(Confirmed(about[0].body))
+        return (*self._stop_waiting(), *self._run_timer(), confirmed, *self._offer_if_free())
 
     def _confirm_again(self, about: "tuple[Request, UnackedAnswer]") -> Sequence[Effect]:
         """The ACK of a re-INVITE; it brings the answer when the 2xx brought the offer."""
@@ -223,15 +245,17 @@ class InviteSession(Machine[State]):
     def _offer_if_free(self) -> Sequence[Effect]:
         offers = self.offers
         free = offers.turn is Turn.NOBODY and self._unacked is None and self.state is State.CONFIRMED
-        if offers.wanted is None or not free:
+        if not free:
             return NOTHING
+        if offers.wanted is None:
+            return self._refresh_if_due()
         offers.turn = Turn.OURS
         return (
             Disarm(Event.TIMER_OFFER),
             self._start(
                 "INVITE",
                 Purpose.REINVITE,
-                headers=(("Allow", ALLOW), *supported_fields()),
+                headers=(("Allow", ALLOW), *supported_fields(), *self._timer_fields()),
                 body=offers.wanted,
                 content_type="application/sdp",
             ),
@@ -251,11 +275,16 @@ class InviteSession(Machine[State]):
         delay_s = self.offers.glare_delay_s() if status == 491 else None
         if delay_s is not None:
             return (Arm(Event.TIMER_OFFER, delay_s),)
+        timer = self.timer
+        if status == 422 and timer is not None and timer.take_too_small(response):
+            return self._offer_if_free()
         self.offers.settle()
-        failed = Notify(OfferFailed(status, response.reason))
         if status in (408, 481):
             return self.handle(Event.DIALOG_GONE)
-        return (Disarm(Event.TIMER_OFFER), failed)
+        if timer is not None and timer.in_offer:
+            return (Disarm(Event.TIMER_OFFER), *timer.retry(response.retry_after_s))
+        failed = Notify(OfferFailed(status, response.reason))
+        return (Disarm(Event.TIMER_OFFER), failed, *self._offer_if_free())
 
     def _receive_accepted(self, response: Response) -> Sequence[Effect]:
         number = response.cseq.number
@@ -267,16 +296,88 @@ class InviteSession(Machine[State]):
         ack = SendAck(dialog.request("ACK", cseq=number), dialog.next_hop())
         self._ack = (number, ack)
         if self.offers.turn is Turn.OURS:
+            self._described = self.offers.wanted or self._described
             self.offers.settle()
+        timers = self._heed_answer(response)
         # Even if we had given the offer up: the peer uses the new session from here on.
-        return (ack, Disarm(Event.TIMER_OFFER), Notify(OfferAnswered(response.body)))
+        return (ack, Disarm(Event.TIMER_OFFER), *timers, Notify(OfferAnswered(response.body)))
 
     def _offer_timer(self, _: None) -> Sequence[Effect]:
         if self.offers.turn is not Turn.OURS:
             return self._offer_if_free()
         self.offers.settle()
         give_up = CancelInvite(CancelStep.CANCEL, Purpose.REINVITE)
-        return (give_up, Notify(OfferFailed(408, "Request Timeout")))
+        timer = self.timer
+        if timer is not None and timer.in_offer:
+            return (give_up, *timer.retry())
+        failed = Notify(OfferFailed(408, "Request Timeout"))
+        return (give_up, failed, *(timer.retry() if timer is not None and timer.due else ()))
+
+    # The session timer (RFC 4028).
+
+    def _timer_fields(self) -> Sequence[tuple[str, str]]:
+        return () if self.timer is None else self.timer.request_fields()
+
+    def _heed_answer(self, response: Response) -> Sequence[Effect]:
+        """Take what a 2xx to a request of ours decides about the session timer."""
+        if self.timer is None:
+            if response.headers.first("session-expires") is None:
+                return NOTHING
+            self.timer = SessionTimer(None, self.settings.min_se_s)
+        return self.timer.take_answer(response)
+
+    def _heed_request(self, request: Request) -> Sequence[tuple[str, str]]:
+        """Take what the peer's request asks of the session timer; the header fields of its 2xx."""
+        if self.timer is None:
+            if request.headers.first("session-expires") is None:
+                return ()
+            self.timer = SessionTimer(None, self.settings.min_se_s)
+        return self.timer.take_request(request)
+
+    def _run_timer(self) -> Sequence[Effect]:
+        return NOTHING if self.timer is None else self.timer.run()
+
+    def _refresh_due(self, _: None) -> Sequence[Effect]:
+        timer = self.timer
+        assert timer is not None
+        return (*timer.fall_due(), *self._offer_if_free())
+
+    def _refresh_if_due(self) -> Sequence[Effect]:
+        """Refresh the session in the lightest way the peer knows."""
+        timer = self.timer
+        if timer is None or not timer.due:
+            return NOTHING
+        timer.due = False
+        if timer.updates or not self._described:
+            headers = (("Allow", ALLOW), *supported_fields(), *timer.request_fields())
+            return (self._start("UPDATE", Purpose.REFRESH, headers=headers),)
+        timer.in_offer = True
+        self.offers.wanted = self._described
+        return self._offer_if_free()
+
+    def _refreshed(self, response: Response) -> Sequence[Effect]:
+        """Take the final response to an UPDATE that only refreshes."""
+        timer, status = self.timer, response.status
+        if timer is None or self.state is not State.CONFIRMED:
+            return NOTHING
+        if status < 300:
+            assert self.dialog is not None
+            self.dialog.refresh_target(response)
+            return timer.take_answer(response)
+        if status in (408, 481):
+            return self.handle(Event.DIALOG_GONE)
+        if status in (405, 501):
+            timer.updates = False  # Whatever its Allow said.
+        elif status != 422 or not timer.take_too_small(response):
+            glare_s = self.offers.glare_delay_s() if status == 491 else None
+            return timer.retry(response.retry_after_s if glare_s is None else glare_s)
+        timer.due = True
+        return self._offer_if_free()
+
+    def _expire(self, _: None) -> Sequence[Effect]:
+        """End a session whose refresh did not come: the peer ends it as well (RFC 4028 10)."""
+        ended = Notify(Ended("local", "session_expired", EXPIRED_REASON))
+        return (*self.offers.reject(487), self._bye(EXPIRED_REASON), ended)
 
     # Other requests within the dialog.
 
@@ -286,7 +387,10 @@ class InviteSession(Machine[State]):
             assert self.dialog is not None
             self.dialog.refresh_target(request)
             contact = ("Contact", self.dialog.local_contact)
-            return (Respond(transaction, reply(request, 200, headers=(contact,))),)
+            if self.state is not State.CONFIRMED:
+                return (Respond(transaction, reply(request, 200, headers=(contact,))),)
+            headers = (contact, *self._heed_request(request))
+            return (Respond(transaction, reply(request, 200, headers=headers)), *self._run_timer())
         ok = Respond(transaction, reply(request, 200, headers=(("Allow", ALLOW),)))
         if request.method != "INFO":
             return (ok,)
@@ -296,7 +400,7 @@ class InviteSession(Machine[State]):
 
     def _obey_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:
         request, transaction = about
-        ended = Ended("remote", "bye", request.headers.get("Reason"))
+        ended = Ended("remote", "bye", reason_value(request))
         # An offer of the peer that is still unanswered ends with the dialog.
         refused = self.offers.reject(487)
         return (Respond(transaction, reply(request, 200)), *refused, Notify(ended), Done())

@@ -26,6 +26,7 @@ from sip.message import Request, Response
 from sip.offers import Turn
 from sip.responses import ACCEPT, ALLOW, add_fields, supported_fields
 from sip.session_model import Event, SessionSettings, State
+from sip.session_timer import SessionTimer
 from sip.uri import SipUri
 
 __all__ = ["IGNORED", "RULES", "OutboundInviteSession"]
@@ -51,6 +52,9 @@ class OutboundInviteSession(InviteSession):
     def __init__(self, invite: OutboundInvite, call_id: str, contact: str, settings: SessionSettings) -> None:
         super().__init__(call_id, settings.token(), settings, caller=True)
         self._invite = invite
+        self._described = invite.body
+        if invite.session_expires_s is not None:
+            self.timer = SessionTimer(invite.session_expires_s, settings.min_se_s)
         self._request = self._make_request(contact)
         self._cseq = 1
         self._heard = False
@@ -81,6 +85,9 @@ class OutboundInviteSession(InviteSession):
             return self.handle(Event.SUCCESS if self._request.body else Event.LATE_OFFER, response)
         if status in (401, 407) and self.state <= State.EARLY and self._learn(response):
             return self.handle(Event.CHALLENGE, response)
+        timer = self.timer
+        if status == 422 and self.state <= State.EARLY and timer and timer.take_too_small(response):
+            return self.handle(Event.CHALLENGE, response)
         return self.handle(Event.FAILURE, response)
 
     def fail_request(self, purpose: Purpose, failure: Failure) -> Sequence[Effect]:
@@ -105,7 +112,7 @@ class OutboundInviteSession(InviteSession):
                 ("user-agent", "User-Agent", self.settings.product),
             ]
         )
-        for name, value in supported_fields():
+        for name, value in (*supported_fields(), *self._timer_fields()):
             headers.add(name, value)
         if invite.body:
             headers.add("Content-Type", invite.content_type)
@@ -128,8 +135,10 @@ class OutboundInviteSession(InviteSession):
     def _invite_again(self, _: Response) -> Sequence[Effect]:
         old = self._request
         headers = old.headers.copy()
-        for name in ("Via", "Authorization", "Proxy-Authorization"):
+        for name in ("Via", "Authorization", "Proxy-Authorization", "Session-Expires", "Min-SE"):
             headers.remove(name)
+        for name, value in self._timer_fields():
+            headers.add(name, value)
         self._cseq += 1
         headers.set("CSeq", f"{self._cseq} INVITE")
         for name, value in self._credentials("INVITE", old.uri, old.body):
@@ -140,8 +149,11 @@ class OutboundInviteSession(InviteSession):
 
     def _answer_challenge(self, purpose: Purpose, response: Response) -> Sequence[Effect]:
         """Send a BYE or re-INVITE again, with credentials; nothing when it is not worth it."""
-        if purpose not in (Purpose.BYE, Purpose.REINVITE) or not self._learn(response):
+        if purpose not in (Purpose.BYE, Purpose.REINVITE, Purpose.REFRESH) or not self._learn(response):
             return NOTHING
+        if purpose is Purpose.REFRESH and self.timer is not None:
+            self.timer.due = True
+            return self._offer_if_free()
         if purpose is Purpose.BYE:
             return (self._bye(self._bye_reason),)
         self.offers.turn = Turn.NOBODY
@@ -170,14 +182,17 @@ class OutboundInviteSession(InviteSession):
         ack = self._acknowledge(response, b"")
         self.state = State.CONFIRMED
         answered = Notify(Answered(response.body, response.headers))
-        return (ack, *self._quiet(), answered, *self._offer_if_free())
+        timers = self._heed_answer(response)
+        return (ack, *self._quiet(), *timers, answered, *self._offer_if_free())
 
     def _offered(self, response: Response) -> Sequence[Effect]:
         self._establish(response)
-        return (*self._quiet(), Notify(Answered(response.body, response.headers, needs_answer=True)))
+        answered = Notify(Answered(response.body, response.headers, needs_answer=True))
+        return (*self._quiet(), *self._heed_answer(response), answered)
 
     def _answer_offer(self, body: bytes) -> Sequence[Effect]:
         ack = self._make_ack(body)
+        self._described = body
         self.state = State.CONFIRMED
         return (ack, *self._offer_if_free())
 
@@ -321,6 +336,9 @@ RULES: Rules[State, Event] = {
     (_S.CONFIRMED, _E.TIMER_REPEAT): (_S.CONFIRMED, _O._repeat_answer),
     (_S.CONFIRMED, _E.TIMER_ACK): (_S.ENDING, _O._leave_unacked),
     (_S.CONFIRMED, _E.TIMER_OFFER): (_S.CONFIRMED, _O._offer_timer),
+    (_S.ACCEPTED, _E.TIMER_REFRESH): (_S.ACCEPTED, _O._refresh_due),
+    (_S.CONFIRMED, _E.TIMER_REFRESH): (_S.CONFIRMED, _O._refresh_due),
+    (_S.CONFIRMED, _E.TIMER_EXPIRY): (_S.ENDING, _O._expire),
     (_S.ENDING, _E.BYE): (_S.ENDING, _O._obey_crossing_bye),
     (_S.ENDING, _E.BYE_DONE): (_S.ENDED, _O._end),
     (_S.ACCEPTED, _E.SUCCESS): (_S.ACCEPTED, _O._answered_again),
@@ -352,6 +370,8 @@ IGNORED = (
             _E.TIMER_REPEAT,
             _E.TIMER_ACK,
             _E.TIMER_OFFER,
+            _E.TIMER_REFRESH,
+            _E.TIMER_EXPIRY,
         )
     }
     | {(state, _E.TIMER_CANCEL) for state in (_S.SETUP, _S.EARLY)}
@@ -383,6 +403,7 @@ IGNORED = (
             _E.TIMER_REPEAT,
             _E.TIMER_ACK,
             _E.TIMER_OFFER,
+            _E.TIMER_EXPIRY,
         )
     }
     | {(_S.CONFIRMED, event) for event in (_E.ANSWER, _E.BYE_DONE)}
@@ -397,6 +418,8 @@ IGNORED = (
             _E.TIMER_REPEAT,
             _E.TIMER_ACK,
             _E.TIMER_OFFER,
+            _E.TIMER_REFRESH,
+            _E.TIMER_EXPIRY,
         )
     }
     | {(_S.ENDED, event) for event in Event if event not in (_E.SUCCESS, _E.LATE_OFFER)}

@@ -44,7 +44,7 @@ class Event(IntEnum):
     """A 2xx to an INVITE without an offer: it brings one."""
     FAILURE = 7
     CHALLENGE = 8
-    """A 401 or 407 for which there are credentials."""
+    """A refusal that says how to ask again: a 401 or 407 for which there are credentials, a 422."""
     CANCEL = 9
     ACK = 10
     BYE = 11
@@ -64,6 +64,10 @@ class Event(IntEnum):
     """No ACK came in 64*T1."""
     TIMER_OFFER = 20
     """An offer of ours is to be made again, or was never answered."""
+    TIMER_REFRESH = 21
+    """Half the session's interval has passed: it is ours to refresh it (RFC 4028 10)."""
+    TIMER_EXPIRY = 22
+    """No refresh came, or none succeeded, before the session's interval was over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,8 @@ class SessionSettings:
     """Gives an unguessable text, unlike all given before."""
     max_ringing_s: float = 300.0
     """How long an inbound INVITE may wait for the application, and an outbound one for an answer."""
+    min_se_s: int = 90
+    """The shortest session interval a peer may ask for (RFC 4028 5)."""
     first_response_timeout_s: float = 4.0
     """How long nothing at all may come back to an outbound INVITE."""
 

@@ -30,6 +30,7 @@ from sip.invite import OutboundInvite
 from sip.invite_session import InviteSession
 from sip.message import Request, Response
 from sip.outbound import OutboundInviteSession
+from sip.reason_header import reason_value
 from sip.session_model import State
 from sip.timers import Timer
 
@@ -164,7 +165,7 @@ class Session:
 
     def on_cancel(self, cancel: Request, run: ServerRun) -> None:
         """Take a CANCEL of one of the peer's requests."""
-        self._perform(self._machine.receive_cancel(run, cancel.headers.get("Reason")))
+        self._perform(self._machine.receive_cancel(run, reason_value(cancel)))
 
     def on_response(self, run: ClientRun, response: Response) -> None:
         """Take a response to a request of this session."""

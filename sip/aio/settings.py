@@ -7,6 +7,7 @@ from enum import Enum
 from sip.aio.stream import StreamLimits
 from sip.message import Request
 from sip.parser import Limits
+from sip.responses import MIN_SESSION_EXPIRES_S
 from sip.timers import Timers
 
 __all__ = ["Screen", "ScreenVerdict", "UserAgentSettings"]
@@ -42,5 +43,7 @@ class UserAgentSettings:
     max_transactions: int = 200_000
     retry_after_s: int = 5
     max_ringing_s: float = 300.0
+    min_se_s: int = MIN_SESSION_EXPIRES_S
+    """The shortest session interval a peer may ask for (RFC 4028 5)."""
     first_response_timeout_s: float = 4.0
     """How long nothing at all may come back to an INVITE that does not say otherwise itself."""

@@ -76,6 +76,7 @@ class UserAgent:
             pick=self._tokens.pick,
             token=self._tokens.token,
             max_ringing_s=self.settings.max_ringing_s,
+            min_se_s=self.settings.min_se_s,
             first_response_timeout_s=self.settings.first_response_timeout_s,
         )
         self.endpoint: Endpoint
@@ -292,7 +293,7 @@ class UserAgent:
         new_call = request.method == "INVITE" and request.to.tag is None
         if new_call and not self._pass_screen(request, flow):
             return
-        refused = refusal(request)
+        refused = refusal(request, self.settings.min_se_s)
         if refused is not None:
             self._say(refused, request, flow)
         elif request.to.tag is not None:

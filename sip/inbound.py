@@ -102,7 +102,7 @@ class InboundInviteSession(InviteSession):
             if headers.first("content-type") is None:
                 entries.append(("content-type", "Content-Type", ACCEPT))
             response.body = answer.body
-            self._described = answer.body
+            self.described = answer.body
         return response
 
     def _ring(self, answer: Reply) -> Sequence[Effect]:

@@ -1,109 +1,37 @@
 """
 The session an INVITE makes, from its first message to the end of its BYE.
 
-This module holds what both sides share once the dialog stands: requests within it, offers, hanging
-up. `sip.inbound` and `sip.outbound` add how it comes about. No I/O, no clock: commands, messages and
+This module holds what both sides share once the dialog stands: requests within it and hanging up.
+`sip.inbound` and `sip.outbound` add how it comes about. No I/O, no clock: commands, messages and
 timer events come in by method call, and effects go out.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
-from sip.dialog import Dialog
-from sip.effects import (
-    Arm,
-    CancelInvite,
-    CancelStep,
-    Disarm,
-    Done,
-    Effect,
-    Failure,
-    Notify,
-    Purpose,
-    Respond,
-    SendAck,
-    StartRequest,
-)
-from sip.events import Confirmed, Ended, InfoReceived, OfferAnswered, OfferFailed
-from sip.machine import NOTHING, Machine
+from sip.effects import Done, Effect, Failure, Notify, Purpose, Respond
+from sip.events import Ended, InfoReceived
+from sip.machine import NOTHING
 from sip.message import Request, Response
-from sip.offers import OfferTurns, Turn
 from sip.reason_header import reason_value
-from sip.responses import ALLOW, reply, supported_fields
-from sip.session_model import Event, SessionSettings, State, UnackedAnswer
-from sip.session_timer import EXPIRED_REASON, SessionTimer
-from sip.uri import SipUri
+from sip.renegotiation import Renegotiation
+from sip.responses import ALLOW, reply
+from sip.session_model import Event, State
+from sip.session_timer import EXPIRED_REASON
 
 __all__ = ["InviteSession"]
 
 
-class InviteSession(Machine[State]):
-    """
-    What the two sides of a session share.
+class InviteSession(Renegotiation):
+    """What the two sides of a session share."""
 
-    `call_id`, `local_tag` and the peer's tag identify it; `dialog` is None until one stands.
-    """
-
-    __slots__ = (
-        "_ack",
-        "_described",
-        "_unacked",
-        "call_id",
-        "dialog",
-        "local_tag",
-        "offers",
-        "settings",
-        "timer",
-    )
-
-    def __init__(self, call_id: str, local_tag: str, settings: SessionSettings, *, caller: bool) -> None:
-        self.state = State.SETUP
-        self.call_id = call_id
-        self.local_tag = local_tag
-        self.settings = settings
-        self.dialog: Dialog | None = None
-        self.offers = OfferTurns(owner_of_call_id=caller, pick=settings.pick)
-        self._unacked: UnackedAnswer | None = None
-        self._ack: tuple[int, SendAck] | None = None
-        self._described = b""
-        """Our session description as the peer has it: what a re-INVITE that changes nothing offers."""
-        self.timer: SessionTimer | None = None
-        """None as long as neither side asks for a session timer."""
+    __slots__ = ()
 
     # Commands of the owner. Those that come too late for the session's state do nothing.
 
     def hangup(self, reason: str | None = None, status: int = 603) -> Sequence[Effect]:
         """End the session by BYE, CANCEL or a final response, whichever its state asks for."""
         return self.handle(Event.HANGUP, (reason, status))
-
-    def reinvite(self, body: bytes) -> Sequence[Effect]:
-        """Offer a change of the session, at once or as soon as it is up and our turn."""
-        if self.state >= State.LEAVING or self.state is State.CANCELLING:
-            return NOTHING
-        self.offers.wanted = body
-        return self._offer_if_free()
-
-    def accept_offer(self, body: bytes) -> Sequence[Effect]:
-        """Answer the peer's offer, or make the offer it asked for."""
-        if self.state is not State.CONFIRMED:
-            return self.handle(Event.ANSWER, body)
-        assert self.dialog is not None
-        accepted = self.offers.accept(body, self.dialog)
-        if accepted is None:
-            return NOTHING
-        request, transaction, response = accepted
-        self._described = body or self._described
-        for name, value in self._heed_request(request):
-            response.headers.add(name, value)
-        effects: list[Effect] = [Respond(transaction, response), *self._run_timer()]
-        if request.method == "INVITE":
-            effects += self._await_ack(request, transaction, response)
-        effects += self._offer_if_free()
-        return effects
-
-    def reject_offer(self, status: int = 488, warning: str | None = None) -> Sequence[Effect]:
-        """Refuse the peer's offer; `warning` is the value of a Warning header field."""
-        return (*self.offers.reject(status, warning), *self._offer_if_free())
 
     def info(self, content_type: str, body: bytes) -> Sequence[Effect]:
         """Send an INFO within the session."""
@@ -163,222 +91,6 @@ class InviteSession(Machine[State]):
                 return timer.retry()
         return self.handle(Event.DIALOG_GONE)
 
-    # Requests of ours.
-
-    def _start(
-        self,
-        method: str,
-        purpose: Purpose,
-        *,
-        headers: Sequence[tuple[str, str]] = (),
-        body: bytes = b"",
-        content_type: str | None = None,
-    ) -> StartRequest:
-        dialog = self.dialog
-        assert dialog is not None
-        request = dialog.request(method, headers=headers, body=body, content_type=content_type)
-        for name, value in self._credentials(method, request.uri, body):
-            request.headers.add(name, value)
-        return StartRequest(request, purpose, dialog.next_hop())
-
-    def _credentials(self, method: str, uri: SipUri, body: bytes) -> Sequence[tuple[str, str]]:
-        """Header fields that answer the challenges this session met; the called side met none."""
-        return ()
-
-    def _bye(self, reason: str | None) -> StartRequest:
-        return self._start("BYE", Purpose.BYE, headers=(("Reason", reason),) if reason else ())
-
-    # Answers that wait for their ACK (RFC 3261 13.3.1.4, 14.2).
-
-    def _await_ack(self, request: Request, transaction: Any, response: Response) -> Sequence[Effect]:
-        unacked = UnackedAnswer(request, transaction, response, self.settings.timers)
-        self._unacked = unacked
-        return (Arm(Event.TIMER_REPEAT, unacked.repeat_after_s),)
-
-    def _repeat_answer(self, _: None) -> Sequence[Effect]:
-        unacked = self._unacked
-        if unacked is None:
-            return NOTHING
-        delay_s, last = unacked.next_wait()
-        again = Respond(unacked.transaction, unacked.response)
-        return (again, Arm(Event.TIMER_ACK if last else Event.TIMER_REPEAT, delay_s))
-
-    def _receive_ack(self, request: Request) -> Sequence[Effect]:
-        unacked = self._unacked
-        if unacked is None or unacked.cseq != request.cseq.number:
-            return NOTHING  # Repeated, or of a failure.
-        self._unacked = None
-        return self.handle(Event.ACK, (request, unacked))
-
-    def _stop_waiting(self) -> Sequence[Effect]:
-        return (Disarm(Event.TIMER_REPEAT), Disarm(Event.TIMER_ACK))
-
-    def _confirm(self, about: "tuple[Request, UnackedAnswer]") -> Sequence[Effect]:
-        self.state = State.CONFIRMED
-        confirmed = Notify(Confirmed(about[0].body))
-        return (*self._stop_waiting(), *self._run_timer(), confirmed, *self._offer_if_free())
-
-    def _confirm_again(self, about: "tuple[Request, UnackedAnswer]") -> Sequence[Effect]:
-        """The ACK of a re-INVITE; it brings the answer when the 2xx brought the offer."""
-        ack, unacked = about
-        if unacked.made_offer:
-            return (*self._stop_waiting(), Notify(OfferAnswered(ack.body)), *self._offer_if_free())
-        return (*self._stop_waiting(), *self._offer_if_free())
-
-    # Offers after the first.
-
-    def _receive_offer(self, request: Request, transaction: Any) -> Sequence[Effect]:
-        effects: Sequence[Effect] = NOTHING
-        unacked = self._unacked
-        if unacked is not None and request.method == "INVITE" and not unacked.made_offer:
-            # A caller that sends a re-INVITE has our 2xx: only its ACK was lost (RFC 5407 3.1.4).
-            self._unacked = None
-            effects = self.handle(Event.ACK, (_without_body(request), unacked))
-        if self.state is not State.CONFIRMED:
-            early = self.state is not State.ACCEPTED
-            response = self.offers.busy(request) if early else reply(request, 491)
-            return (Respond(transaction, response),)
-        if self._unacked is not None and self._unacked.made_offer:
-            return (Respond(transaction, reply(request, 491)),)
-        return (*effects, *self.offers.receive(request, transaction))
-
-    def _offer_if_free(self) -> Sequence[Effect]:
-        offers = self.offers
-        free = offers.turn is Turn.NOBODY and self._unacked is None and self.state is State.CONFIRMED
-        if not free:
-            return NOTHING
-        if offers.wanted is None:
-            return self._refresh_if_due()
-        offers.turn = Turn.OURS
-        return (
-            Disarm(Event.TIMER_OFFER),
-            self._start(
-                "INVITE",
-                Purpose.REINVITE,
-                headers=(("Allow", ALLOW), *supported_fields(), *self._timer_fields()),
-                body=offers.wanted,
-                content_type="application/sdp",
-            ),
-        )
-
-    def _receive_answer(self, response: Response) -> Sequence[Effect]:
-        """Take a response to our re-INVITE (RFC 3261 14.1)."""
-        status = response.status
-        if status < 200:
-            # It must not ring for ever: other offers are refused meanwhile.
-            return (Arm(Event.TIMER_OFFER, self.settings.timers.timeout_s),)
-        if status < 300:
-            return self._receive_accepted(response)
-        if self.offers.turn is not Turn.OURS:
-            return NOTHING
-        self.offers.turn = Turn.NOBODY
-        delay_s = self.offers.glare_delay_s() if status == 491 else None
-        if delay_s is not None:
-            return (Arm(Event.TIMER_OFFER, delay_s),)
-        timer = self.timer
-        if status == 422 and timer is not None and timer.take_too_small(response):
-            return self._offer_if_free()
-        self.offers.settle()
-        if status in (408, 481):
-            return self.handle(Event.DIALOG_GONE)
-        if timer is not None and timer.in_offer:
-            return (Disarm(Event.TIMER_OFFER), *timer.retry(response.retry_after_s))
-        failed = Notify(OfferFailed(status, response.reason))
-        return (Disarm(Event.TIMER_OFFER), failed, *self._offer_if_free())
-
-    def _receive_accepted(self, response: Response) -> Sequence[Effect]:
-        number = response.cseq.number
-        if self._ack is not None and self._ack[0] == number:
-            return (self._ack[1],)  # Our ACK was lost.
-        dialog = self.dialog
-        assert dialog is not None
-        dialog.refresh_target(response)
-        ack = SendAck(dialog.request("ACK", cseq=number), dialog.next_hop())
-        self._ack = (number, ack)
-        if self.offers.turn is Turn.OURS:
-            self._described = self.offers.wanted or self._described
-            self.offers.settle()
-        timers = self._heed_answer(response)
-        # Even if we had given the offer up: the peer uses the new session from here on.
-        return (ack, Disarm(Event.TIMER_OFFER), *timers, Notify(OfferAnswered(response.body)))
-
-    def _offer_timer(self, _: None) -> Sequence[Effect]:
-        if self.offers.turn is not Turn.OURS:
-            return self._offer_if_free()
-        self.offers.settle()
-        give_up = CancelInvite(CancelStep.CANCEL, Purpose.REINVITE)
-        timer = self.timer
-        if timer is not None and timer.in_offer:
-            return (give_up, *timer.retry())
-        failed = Notify(OfferFailed(408, "Request Timeout"))
-        return (give_up, failed, *(timer.retry() if timer is not None and timer.due else ()))
-
-    # The session timer (RFC 4028).
-
-    def _timer_fields(self) -> Sequence[tuple[str, str]]:
-        return () if self.timer is None else self.timer.request_fields()
-
-    def _heed_answer(self, response: Response) -> Sequence[Effect]:
-        """Take what a 2xx to a request of ours decides about the session timer."""
-        if self.timer is None:
-            if response.headers.first("session-expires") is None:
-                return NOTHING
-            self.timer = SessionTimer(None, self.settings.min_se_s)
-        return self.timer.take_answer(response)
-
-    def _heed_request(self, request: Request) -> Sequence[tuple[str, str]]:
-        """Take what the peer's request asks of the session timer; the header fields of its 2xx."""
-        if self.timer is None:
-            if request.headers.first("session-expires") is None:
-                return ()
-            self.timer = SessionTimer(None, self.settings.min_se_s)
-        return self.timer.take_request(request)
-
-    def _run_timer(self) -> Sequence[Effect]:
-        return NOTHING if self.timer is None else self.timer.run()
-
-    def _refresh_due(self, _: None) -> Sequence[Effect]:
-        timer = self.timer
-        assert timer is not None
-        return (*timer.fall_due(), *self._offer_if_free())
-
-    def _refresh_if_due(self) -> Sequence[Effect]:
-        """Refresh the session in the lightest way the peer knows."""
-        timer = self.timer
-        if timer is None or not timer.due:
-            return NOTHING
-        timer.due = False
-        if timer.updates or not self._described:
-            headers = (("Allow", ALLOW), *supported_fields(), *timer.request_fields())
-            return (self._start("UPDATE", Purpose.REFRESH, headers=headers),)
-        timer.in_offer = True
-        self.offers.wanted = self._described
-        return self._offer_if_free()
-
-    def _refreshed(self, response: Response) -> Sequence[Effect]:
-        """Take the final response to an UPDATE that only refreshes."""
-        timer, status = self.timer, response.status
-        if timer is None or self.state is not State.CONFIRMED:
-            return NOTHING
-        if status < 300:
-            assert self.dialog is not None
-            self.dialog.refresh_target(response)
-            return timer.take_answer(response)
-        if status in (408, 481):
-            return self.handle(Event.DIALOG_GONE)
-        if status in (405, 501):
-            timer.updates = False  # Whatever its Allow said.
-        elif status != 422 or not timer.take_too_small(response):
-            glare_s = self.offers.glare_delay_s() if status == 491 else None
-            return timer.retry(response.retry_after_s if glare_s is None else glare_s)
-        timer.due = True
-        return self._offer_if_free()
-
-    def _expire(self, _: None) -> Sequence[Effect]:
-        """End a session whose refresh did not come: the peer ends it as well (RFC 4028 10)."""
-        ended = Notify(Ended("local", "session_expired", EXPIRED_REASON))
-        return (*self.offers.reject(487), self._bye(EXPIRED_REASON), ended)
-
     # Other requests within the dialog.
 
     def _receive_other(self, request: Request, transaction: Any) -> Sequence[Effect]:
@@ -389,8 +101,8 @@ class InviteSession(Machine[State]):
             contact = ("Contact", self.dialog.local_contact)
             if self.state is not State.CONFIRMED:
                 return (Respond(transaction, reply(request, 200, headers=(contact,))),)
-            headers = (contact, *self._heed_request(request))
-            return (Respond(transaction, reply(request, 200, headers=headers)), *self._run_timer())
+            response = reply(request, 200, headers=(contact, *self._heed_request(request)))
+            return (Respond(transaction, response), *self._run_timer())
         ok = Respond(transaction, reply(request, 200, headers=(("Allow", ALLOW),)))
         if request.method != "INFO":
             return (ok,)
@@ -422,9 +134,10 @@ class InviteSession(Machine[State]):
         # The BYE is owed even to a peer that seems gone (RFC 3261 12.2.1.2).
         return (*self.offers.reject(487), self._bye(None), Notify(Ended("remote", "timeout")))
 
+    def _expire(self, _: None) -> Sequence[Effect]:
+        """End a session whose refresh did not come: the peer ends it as well (RFC 4028 10)."""
+        ended = Notify(Ended("local", "session_expired", EXPIRED_REASON))
+        return (*self.offers.reject(487), self._bye(EXPIRED_REASON), ended)
+
     def _end(self, _: object) -> Sequence[Effect]:
         return (Done(),)
-
-
-def _without_body(request: Request) -> Request:
-    return Request(request.method, request.uri, request.headers)

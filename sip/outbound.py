@@ -52,7 +52,7 @@ class OutboundInviteSession(InviteSession):
     def __init__(self, invite: OutboundInvite, call_id: str, contact: str, settings: SessionSettings) -> None:
         super().__init__(call_id, settings.token(), settings, caller=True)
         self._invite = invite
-        self._described = invite.body
+        self.described = invite.body
         if invite.session_expires_s is not None:
             self.timer = SessionTimer(invite.session_expires_s, settings.min_se_s)
         self._request = self._make_request(contact)
@@ -192,7 +192,7 @@ class OutboundInviteSession(InviteSession):
 
     def _answer_offer(self, body: bytes) -> Sequence[Effect]:
         ack = self._make_ack(body)
-        self._described = body
+        self.described = body
         self.state = State.CONFIRMED
         return (ack, *self._offer_if_free())
 

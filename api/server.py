@@ -31,7 +31,7 @@ from callcontrol.aio.service import CallControl, CallControlSettings, CallServic
 from callcontrol.aio.storage import Storage
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from media.types import EngineSettings
-from sip.aio import Destination, Listen
+from sip.aio import Destination, Listen, UserAgentSettings
 
 __all__ = ["Server", "run_loop", "serve"]
 
@@ -261,6 +261,7 @@ def _control_settings(settings: Settings) -> CallControlSettings:
             for listen in settings.sip_listen
         ],
         data_dir=settings.data_dir,
+        sip=UserAgentSettings(min_se_s=settings.sip_min_se),
         media=EngineSettings(
             listen=settings.rtp_listen,
             advertise=settings.rtp_advertise,

@@ -65,6 +65,7 @@ def invite_for(
         headers=headers,
         body=offer,
         credentials=_credentials(carrier),
+        session_expires_s=carrier.session_expires_s,
     )
 
 

@@ -14,6 +14,7 @@ from sip.reason_header import reason_value
 from sip.reasons import reason_phrase
 from sip.responses import ACCEPT, ALLOW, add_fields, reply, supported_fields
 from sip.session_model import Event, SessionSettings, State
+from sip.session_timer import SessionTimer
 
 __all__ = ["IGNORED", "RULES", "InboundInviteSession", "Reply"]
 
@@ -53,6 +54,15 @@ class InboundInviteSession(InviteSession):
         return (Arm(Event.TIMER_RINGING, self.settings.max_ringing_s),)
 
     # Commands of the owner.
+
+    def want_timer(self, interval_s: int) -> None:
+        """
+        Ask in our answer for a session timer that we refresh, if the caller knows of timers but asks for none.
+
+        Source: RFC 4028 9.
+        """
+        if self.timer is None and "timer" in self.request.option_tags("Supported"):
+            self.timer = SessionTimer(interval_s, self.settings.min_se_s)
 
     def progress(self, answer: Reply) -> Sequence[Effect]:
         """Send a provisional response."""
@@ -131,7 +141,7 @@ class InboundInviteSession(InviteSession):
     def _early_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:
         request, transaction = about
         ok = Respond(transaction, reply(request, 200))
-        return (ok, *self._cancel(reason_value(request)))
+        return (ok, *self._cancel(reason_value(request.headers)))
 
     def _leave_later(self, about: tuple[str | None, int]) -> Sequence[Effect]:
         self._leaving_reason = about[0]

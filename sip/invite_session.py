@@ -112,7 +112,7 @@ class InviteSession(Renegotiation):
 
     def _obey_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:
         request, transaction = about
-        ended = Ended("remote", "bye", reason_value(request))
+        ended = Ended("remote", "bye", reason_value(request.headers))
         # An offer of the peer that is still unanswered ends with the dialog.
         refused = self.offers.reject(487)
         return (Respond(transaction, reply(request, 200)), *refused, Notify(ended), Done())

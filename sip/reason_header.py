@@ -7,7 +7,7 @@ What a peer writes there is a hint, never a command: anything that cannot be rea
 from typing import NamedTuple
 
 from sip.grammar import is_token, split_list, unquote, without_controls
-from sip.message import Message
+from sip.headers import Headers
 
 __all__ = ["Reason", "read_reasons", "reason_value"]
 
@@ -25,15 +25,15 @@ class Reason(NamedTuple):
     text: str = ""
 
 
-def reason_value(message: Message) -> str | None:
+def reason_value(headers: Headers) -> str | None:
     """
     Return all Reason header fields of a message as one value; None when there is none, or too much of it.
 
     Source: RFC 3326 2.
     """
-    if message.headers.first("reason") is None:
+    if headers.first("reason") is None:
         return None
-    value = ", ".join(message.headers.get_all("Reason"))
+    value = ", ".join(headers.get_all("Reason"))
     return value if value and len(value) <= MAX_CHARACTERS else None
 
 

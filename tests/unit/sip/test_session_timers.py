@@ -3,6 +3,7 @@
 import pytest
 
 from sip import Ended, Request
+from sip.aio import InboundSession
 from tests.support.sip_agents import SDP, Side
 from tests.support.sip_stage import BOB, RAW, Stage
 from tests.support.timer_peer import TimerPeer
@@ -388,6 +389,32 @@ class TestTheCalledSide:
         assert bob.session._machine.timer is None
         bob.session.hangup()
         stage.finish()
+
+    async def test_we_may_ask_a_caller_that_knows_timers(self, stage: Stage) -> None:
+        peer = TimerPeer(stage, caller="yes", Session_Expires="1800;refresher=uac")
+
+        def answer(session: InboundSession) -> None:
+            session.want_timer(1800)
+            session.answer(SDP)
+
+        stage.bob.answer = answer
+        bob = calling(stage, peer, Supported="timer", Allow=UPDATES)
+        assert peer.responses("INVITE", 200)[0].headers.get("Session-Expires") == "1800;refresher=uas"
+        lives_for_a_day(stage, bob)
+        assert len(refreshes(peer, "UPDATE")) == 96
+
+    async def test_we_ask_no_caller_that_knows_none(self, stage: Stage) -> None:
+        peer = TimerPeer(stage, caller="yes")
+
+        def answer(session: InboundSession) -> None:
+            session.want_timer(1800)
+            session.answer(SDP)
+
+        stage.bob.answer = answer
+        bob = calling(stage, peer)
+        assert peer.responses("INVITE", 200)[0].headers.get("Session-Expires") is None
+        lives_for_a_day(stage, bob)
+        assert refreshes(peer, "INVITE") == []
 
     async def test_a_timer_may_begin_with_an_update(self, stage: Stage) -> None:
         peer = TimerPeer(stage, caller="yes")

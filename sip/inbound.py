@@ -57,7 +57,7 @@ class InboundInviteSession(InviteSession):
 
     def want_timer(self, interval_s: int) -> None:
         """
-        Ask in our answer for a session timer that we refresh, if the caller knows of timers but asks for none.
+        Have our answer ask for a session timer, kept by us, if the caller knows of timers but asks for none.
 
         Source: RFC 4028 9.
         """

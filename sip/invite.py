@@ -12,11 +12,16 @@ __all__ = ["Destination", "OutboundInvite"]
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """A peer to send to: `transport` is `udp` or `tcp`, `host` an IP address or a name."""
+    """
+    A peer to send to: `transport` is `udp`, `tcp` or `tls`, `host` an IP address or a name.
+
+    Over TLS its certificate must prove `verify`, or the host itself when that is None (RFC 5922 7).
+    """
 
     transport: str
     host: str
     port: int = 5060
+    verify: str | None = None
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Protocol
 
 from sip.aio.endpoint import Endpoint
@@ -23,7 +24,7 @@ from sip.effects import (
     StartRequest,
 )
 from sip.errors import InvalidValue
-from sip.events import SessionEvent
+from sip.events import Failed, SessionEvent
 from sip.fields import NameAddr
 from sip.inbound import InboundInviteSession, Reply
 from sip.invite import OutboundInvite
@@ -66,6 +67,7 @@ class Session:
 
     __slots__ = (
         "_events",
+        "_held",
         "_host",
         "_in_command",
         "_machine",
@@ -89,6 +91,9 @@ class Session:
         self._runs: dict[Purpose, ClientRun] = {}
         self._events: deque[SessionEvent] | None = None
         self._in_command = False
+        self._held: Flow | None = None
+        if flow is not None and flow.reliable:
+            self._hold(flow)
 
     @property
     def call_id(self) -> str:
@@ -157,6 +162,8 @@ class Session:
     def on_request(self, request: Request, run: ServerRun | None, flow: Flow) -> None:
         """Take a request within the session."""
         self.flow = flow
+        if flow.reliable or self._held is not None:
+            self._hold(flow)
         self._perform(self._machine.receive_request(request, run))
 
     def on_ack(self, request: Request) -> None:
@@ -169,7 +176,9 @@ class Session:
 
     def on_response(self, run: ClientRun, response: Response) -> None:
         """Take a response to a request of this session."""
-        self.flow = run.flow
+        self.flow = flow = run.flow
+        if flow.reliable or self._held is not None:
+            self._hold(flow)
         self._perform(self._machine.receive_response(run.purpose, response))
 
     def on_stray_answer(self, response: Response) -> None:
@@ -178,11 +187,14 @@ class Session:
 
     def on_failure(self, run: ClientRun, failure: Failure) -> None:
         """Take the news that a request got no final response."""
-        self.on_unsent(run.purpose, failure)
+        self.on_unsent(run.purpose, failure, run.flow.trouble)
 
-    def on_unsent(self, purpose: Purpose, failure: Failure) -> None:
-        """Take the news that a request did not leave."""
-        self._perform(self._machine.fail_request(purpose, failure))
+    def on_unsent(self, purpose: Purpose, failure: Failure, trouble: str | None = None) -> None:
+        """Take the news that a request did not leave; `trouble` is what the way to the peer says of it."""
+        effects = self._machine.fail_request(purpose, failure)
+        if trouble is not None and failure is Failure.TRANSPORT:
+            effects = [_explained(effect, trouble) for effect in effects]
+        self._perform(effects)
 
     def on_timer(self, event: int) -> None:
         """Take a timer event."""
@@ -192,6 +204,17 @@ class Session:
     def on_started(self, run: ClientRun) -> None:
         """Take note of the transaction of a request of this session."""
         self._runs[run.purpose] = run
+
+    def _hold(self, flow: Flow | None) -> None:
+        """Keep a connection open for as long as the session may need it, and let go of the one before."""
+        held = self._held
+        if held is flow:
+            return
+        if held is not None:
+            held.release()
+        self._held = flow if flow is not None and flow.reliable else None
+        if self._held is not None:
+            self._held.hold()
 
     # Effects.
 
@@ -253,6 +276,7 @@ class Session:
         if reinvite is not None:
             self._host.endpoint.expire(reinvite)
         self._runs.clear()
+        self._hold(None)
         self._host.forget(self)
 
     def _tell(self, event: SessionEvent) -> None:
@@ -288,6 +312,13 @@ Session._PERFORM = {
 }
 
 
+def _explained(effect: Effect, trouble: str) -> Effect:
+    """The end of a session, with what went wrong on the way to its peer."""
+    if isinstance(effect, Notify) and isinstance(effect.event, Failed):
+        return Notify(replace(effect.event, reason=trouble))
+    return effect
+
+
 class _Deaf:
     """The user of a CANCEL: what comes of it shows at the INVITE."""
 
@@ -306,7 +337,7 @@ _Deaf.user = _Deaf()
 class InboundSession(Session):
     """A session a peer asked for; answer it with `progress`, `answer` or `reject`."""
 
-    __slots__ = ("_run", "request", "source", "transport")
+    __slots__ = ("_run", "peer_names", "request", "source", "transport")
 
     _machine: InboundInviteSession
 
@@ -317,6 +348,8 @@ class InboundSession(Session):
         self.request = request
         self.source: Address = flow.remote
         self.transport = flow.transport.name
+        self.peer_names = flow.peer_names
+        """What the caller's TLS certificate proves; empty without one."""
 
     @property
     def local(self) -> NameAddr:

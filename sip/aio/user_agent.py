@@ -6,13 +6,15 @@ import os
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 
-from sip.aio.endpoint import SIP_PORT, Endpoint, TraceRecord
+from sip.aio.contacts import contact_of, settle_contact
+from sip.aio.endpoint import Endpoint, TraceRecord
 from sip.aio.guard import Guard
 from sip.aio.resolver import Resolver, is_address, is_private
 from sip.aio.runs import ClientRun
 from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
 from sip.aio.settings import Screen, ScreenVerdict, UserAgentSettings
 from sip.aio.stream import TcpTransport
+from sip.aio.tls import TlsContexts, TlsTransport
 from sip.aio.tokens import Tokens
 from sip.aio.transport import Clock, Flow, Listen, Receive, Transport
 from sip.aio.udp import UdpTransport
@@ -25,6 +27,7 @@ from sip.invite import Destination, OutboundInvite
 from sip.message import Request, Response
 from sip.outbound import OutboundInviteSession
 from sip.responses import ACCEPT, ALLOW, refusal, reply, stateless_tag, supported_fields
+from sip.secure import hop_port, hop_transport, is_secure, secure_refusal
 from sip.session_model import SessionSettings, State
 from sip.transactions.table import Key, merge_key, server_key
 from sip.uri import SipUri
@@ -68,6 +71,8 @@ class UserAgent:
         self._on_message = on_message
         self._clock = clock
         self._open_transport = open_transport or self._open
+        self._has_tls = any(listen.transport == "tls" for listen in self._listens)
+        self._contexts: TlsContexts | None = None
         self._tokens = Tokens()
         self._secret = os.urandom(32)
         self._resolver = resolver or Resolver()
@@ -92,9 +97,12 @@ class UserAgent:
 
         Raises:
             OSError: One of them cannot be had; none is kept then.
-            ValueError: One is a wildcard without an address to advertise, or of an unknown transport.
+            ValueError: One is a wildcard without an address to advertise, or of an unknown transport, or is
+                for TLS and the certificate cannot be used.
         """
         settings = self.settings
+        if settings.tls is not None and self._has_tls:
+            self._contexts = TlsContexts(settings.tls)
         for listen in self._listens:
             if listen.host in ("0.0.0.0", "::") and listen.advertise is None:
                 raise ValueError(
@@ -118,7 +126,7 @@ class UserAgent:
                 transport.admits = None if self.guard is None else self.guard.admits_connection
                 await transport.open()
                 self.endpoint.transports.append(transport)
-        except OSError:
+        except (OSError, ValueError):
             self._close_endpoint()
             raise
         self.addresses = [transport.address for transport in self.endpoint.transports]
@@ -141,9 +149,14 @@ class UserAgent:
     def _open(self, listen: Listen, receive: Receive) -> Transport:
         if listen.transport == "udp":
             return UdpTransport(listen, receive)
+        streams, limits = self.settings.streams, self.settings.limits
         if listen.transport == "tcp":
-            return TcpTransport(listen, receive, self.settings.streams, self.settings.limits)
-        raise ValueError(f"There is no SIP transport {listen.transport!r} here; use udp or tcp")
+            return TcpTransport(listen, receive, streams, limits)
+        if listen.transport == "tls":
+            if self._contexts is None:
+                raise ValueError(f"To listen on tls:{listen.host}, give a certificate and its key")
+            return TlsTransport(listen, receive, streams, limits, self._contexts)
+        raise ValueError(f"There is no SIP transport {listen.transport!r} here; use udp, tcp or tls")
 
     # Counts, to see that nothing is left behind.
 
@@ -167,7 +180,7 @@ class UserAgent:
     def invite(self, invite: OutboundInvite, on_event: OnEvent) -> OutboundSession:
         """Send an INVITE; whatever comes of it, and be it that it cannot be sent, is told to `on_event`."""
         call_id = invite.call_id or self._tokens.token()
-        contact = self._contact(invite.destination.transport)
+        contact = self._contact(invite.destination, secure=invite.uri.scheme == "sips")
         machine = OutboundInviteSession(invite, call_id, contact, self._session_settings)
         session = OutboundSession(self, machine, invite)
         session.on_event = on_event
@@ -178,7 +191,7 @@ class UserAgent:
     def options(self, destination: Destination, uri: SipUri) -> Awaitable[Response | None]:
         """Ask a peer whether it is alive; None when it does not answer."""
         question = _Question(asyncio.get_running_loop().create_future())
-        local = NameAddr(None, SipUri("sip", host=self._host(destination.transport)))
+        local = NameAddr(None, SipUri("sip", host=self._host(destination)))
         request = Request("OPTIONS", uri, Headers())
         for name, value in (
             ("Max-Forwards", "70"),
@@ -186,7 +199,7 @@ class UserAgent:
             ("To", f"<{uri}>"),
             ("Call-ID", self._tokens.token()),
             ("CSeq", "1 OPTIONS"),
-            ("Contact", self._contact(destination.transport)),
+            ("Contact", self._contact(destination)),
             ("Accept", ACCEPT),
             ("User-Agent", self.settings.product),
         ):
@@ -201,19 +214,29 @@ class UserAgent:
         self._with_flow(destination, None, send)
         return question.future
 
-    def _transport(self, name: str) -> Transport | None:
+    @property
+    def connections(self) -> dict[str, int]:
+        """Connections that are up or coming up, by transport."""
+        counts: dict[str, int] = {}
         for transport in self.endpoint.transports:
-            if transport.name == name:
-                return transport
-        return None
+            if transport.reliable:
+                counts[transport.name] = counts.get(transport.name, 0) + transport.connection_count
+        return counts
 
-    def _host(self, transport_name: str) -> str:
-        transport = self._transport(transport_name)
+    def _transport(self, destination: Destination) -> Transport | None:
+        """The transport a destination is likely to be reached by; a name may lead to another family's."""
+        name, host = destination.transport, destination.host
+        if is_address(host):
+            return self.endpoint.transport_for(name, host)
+        return next((found for found in self.endpoint.transports if found.name == name), None)
+
+    def _host(self, destination: Destination) -> str:
+        transport = self._transport(destination)
         return "localhost" if transport is None else (transport.address.advertise or transport.address.host)
 
-    def _contact(self, transport_name: str) -> str:
-        transport = self._transport(transport_name)
-        return "<sip:localhost>" if transport is None else _contact_of(transport)
+    def _contact(self, destination: Destination, *, secure: bool = False) -> str:
+        transport = self._transport(destination)
+        return "<sip:localhost>" if transport is None else contact_of(transport, secure=secure)
 
     # What sessions ask for.
 
@@ -229,6 +252,8 @@ class UserAgent:
             if purpose is Purpose.INVITE and session.state >= State.CANCELLING:
                 session.on_unsent(purpose, Failure.RESOLVE)  # Hung up while its name was looked up.
             elif flow is not None:
+                if effect.next_hop is None:
+                    settle_contact(request, flow.transport)
                 session.on_started(self.endpoint.start_client(request, flow, session, purpose))
             else:
                 # Never from within the command that wanted it sent.
@@ -257,10 +282,13 @@ class UserAgent:
         """
         flow = session.flow
         host = uri.host
+        transport = hop_transport(uri)
         if flow is not None and flow.reliable and not flow.closed:
-            if host == flow.remote[0] or is_private(host):
+            if host == flow.remote[0] or is_private(host) or host in flow.peer_names:
                 return Destination(flow.transport.name, *flow.remote)
-        return Destination(uri.transport or "udp", host, uri.port or SIP_PORT)
+        # An address a proved peer gave us is proved by the same name: few certificates are for addresses.
+        verify = flow.name if flow is not None and is_address(host) else None
+        return Destination(transport, host, hop_port(transport, uri.port), verify)
 
     def _with_flow(
         self, destination: Destination, near: Flow | None, send: Callable[[Flow | None, Failure], None]
@@ -277,7 +305,8 @@ class UserAgent:
                 return
             transport = None if near is None else near.transport
             remote = (host, destination.port)
-            send(self.endpoint.flow_to(destination.transport, remote, transport), Failure.TRANSPORT)
+            name = destination.verify or destination.host
+            send(self.endpoint.flow_to(destination.transport, remote, transport, name), Failure.TRANSPORT)
 
         if is_address(destination.host):
             found(destination.host)
@@ -307,6 +336,8 @@ class UserAgent:
         if new_call and not self._pass_screen(request, flow):
             return
         refused = refusal(request, self.settings.min_se_s)
+        if refused is None and request.uri.scheme == "sips":
+            refused = secure_refusal(request, flow.transport.name, has_tls=self._has_tls)
         if refused is not None:
             self._say(refused, request, flow)
         elif request.to.tag is not None:
@@ -380,7 +411,7 @@ class UserAgent:
 
     def _open_session(self, request: Request, flow: Flow, key: Key, merged: Key) -> None:
         tag = self._tokens.token()
-        contact = _contact_of(flow.transport)
+        contact = contact_of(flow.transport, secure=is_secure(request))
         try:
             # The dialog is made before the transaction, so that a bad Contact leaves nothing behind.
             machine = InboundInviteSession(request, tag, contact, self._session_settings)
@@ -450,9 +481,3 @@ class _Question:
 
     def on_failure(self, run: ClientRun, failure: Failure) -> None:
         self.settle(None)
-
-
-def _contact_of(transport: Transport) -> str:
-    if transport.name == "udp":
-        return f"<sip:{transport.sent_by}>"
-    return f"<sip:{transport.sent_by};transport={transport.name}>"

@@ -64,9 +64,17 @@ class Event(IntEnum):
     """No ACK came in 64*T1."""
     TIMER_OFFER = 20
     """An offer of ours is to be made again, or was never answered."""
-    TIMER_REFRESH = 21
+    TIMER_PROVISIONAL = 21
+    """A reliable provisional response is sent again."""
+    TIMER_PRACK = 22
+    """No PRACK came in 64*T1."""
+    TIMER_OWNER = 23
+    """The owner never answered an offer the peer made in a request."""
+    TIMER_LATE_ANSWER = 24
+    """The owner never answered an offer that came in a response to our INVITE."""
+    TIMER_REFRESH = 25
     """Half the session's interval has passed: it is ours to refresh it (RFC 4028 10)."""
-    TIMER_EXPIRY = 22
+    TIMER_EXPIRY = 26
     """No refresh came, or none succeeded, before the session's interval was over."""
 
 
@@ -86,6 +94,8 @@ class SessionSettings:
     """The shortest session interval a peer may ask for (RFC 4028 5)."""
     first_response_timeout_s: float = 4.0
     """How long nothing at all may come back to an outbound INVITE."""
+    owner_patience_s: float = 10.0
+    """How long an offer may wait for the owner's answer: the peer's transaction gives up after 64*T1."""
 
 
 class UnackedAnswer:
@@ -95,7 +105,7 @@ class UnackedAnswer:
 
     def __init__(self, request: Request, transaction: Any, response: Response, timers: Timers) -> None:
         self.cseq = request.cseq.number
-        self.made_offer = not request.body
+        self.made_offer = bool(response.body) and not request.body
         self.transaction = transaction
         self.response = response
         self.repeat_after_s = timers.t1_s

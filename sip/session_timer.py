@@ -84,8 +84,8 @@ class SessionTimer:
 
     `wanted_s` is the interval we ask for, None when we only do what the peer asks. `interval_s` is the one
     that runs, 0 when none does. `ours` says that we refresh, `agreed` that the peer knows of the interval.
-    `updates` says that the peer takes UPDATE. `due` says that a refresh is to be sent as soon as it may,
-    `in_offer` that the re-INVITE under way is nothing but a refresh.
+    `due` says that a refresh is to be sent as soon as it may, `in_offer` that the re-INVITE under way is
+    nothing but a refresh.
     """
 
     __slots__ = (
@@ -97,7 +97,6 @@ class SessionTimer:
         "interval_s",
         "min_se_s",
         "ours",
-        "updates",
         "wanted_s",
     )
 
@@ -107,7 +106,6 @@ class SessionTimer:
         self.interval_s = 0
         self.ours = False
         self.agreed = False
-        self.updates = False
         self.due = False
         self.in_offer = False
         self._expiring = False
@@ -235,10 +233,7 @@ class SessionTimer:
         return self.interval_s if self.ours else 0
 
     def _note(self, message: Message) -> None:
-        """Learn what the peer can do and what it bears."""
-        allowed = message.headers.get_all("Allow")
-        if allowed:
-            self.updates = any(method.strip() == "UPDATE" for value in allowed for method in value.split(","))
+        """Learn what the peer bears."""
         minimum_s = read_min_se(message)
         if minimum_s is not None and self.min_se_s < minimum_s <= LONGEST_MIN_SE_S:
             self.min_se_s = minimum_s

@@ -349,9 +349,9 @@ class TestRefusedRefreshes:
     async def test_a_refresh_waits_for_the_answer_to_the_peers_offer(self, stage: Stage) -> None:
         peer = TimerPeer(stage, Allow=UPDATES, Session_Expires="1800;refresher=uac")
         alice = called(stage, peer)
-        stage.advance(890)
+        stage.advance(895)
         peer.within("INVITE", body=SDP)
-        stage.advance(20)
+        stage.advance(8)
         assert alice.names[-1] == "OfferReceived" and refreshes(peer, "UPDATE") == []
         alice.session.reject_offer()
         stage.advance(1)

@@ -16,7 +16,7 @@ from sip.transactions.table import Key
 if TYPE_CHECKING:
     from sip.aio.endpoint import Endpoint
 
-__all__ = ["ClientRun", "RequestUser", "ServerRun"]
+__all__ = ["DEAF", "ClientRun", "RequestUser", "ServerRun"]
 
 
 class RequestUser(Protocol):
@@ -156,3 +156,16 @@ class ServerRun(_Run):
                 endpoint.user.on_ack(effect.message)
             else:
                 endpoint.end_server(self)
+
+
+class _Deaf:
+    """The user of a request whose outcome is of no interest, or shows elsewhere, as that of a CANCEL does."""
+
+    def on_response(self, run: ClientRun, response: Response) -> None:
+        """Ignore the response."""
+
+    def on_failure(self, run: ClientRun, failure: Failure) -> None:
+        """Ignore the failure."""
+
+
+DEAF = _Deaf()

@@ -4,10 +4,10 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from sip.aio.endpoint import Endpoint
-from sip.aio.runs import ClientRun, ServerRun
+from sip.aio.runs import DEAF, ClientRun, ServerRun
 from sip.aio.transport import Address, Flow
 from sip.effects import (
     Arm,
@@ -25,14 +25,19 @@ from sip.effects import (
 )
 from sip.errors import InvalidValue
 from sip.events import Failed, SessionEvent
+from sip.failover import Outcome, Tried
 from sip.fields import NameAddr
 from sip.inbound import InboundInviteSession, Reply
-from sip.invite import OutboundInvite
+from sip.invite import Destination, OutboundInvite
 from sip.invite_session import InviteSession
+from sip.locate import default_port
 from sip.message import Request, Response
 from sip.outbound import OutboundInviteSession
-from sip.session_model import State
+from sip.session_model import Event, State
 from sip.timers import Timer
+
+if TYPE_CHECKING:
+    from sip.aio.attempt import Attempt
 
 __all__ = ["InboundSession", "OutboundSession", "Session", "SessionHost"]
 
@@ -138,8 +143,16 @@ class Session:
         """Offer a change; `OfferAnswered` or `OfferFailed` follows."""
         self._command(self._machine.reinvite(body))
 
+    def update(self, body: bytes = b"") -> None:
+        """
+        Offer a change as `reinvite` does, but by UPDATE where the peer allows it, even while it still rings.
+
+        Without a body nothing is offered: the peer only learns that we are still there.
+        """
+        self._command(self._machine.update(body))
+
     def accept_offer(self, body: bytes) -> None:
-        """Answer an `OfferReceived`, or an `Answered` that needs it."""
+        """Answer an `OfferReceived`, or an `Answered` or a `Progress` that needs it."""
         self._command(self._machine.accept_offer(body))
 
     def reject_offer(self, status: int = 488, warning: str | None = None) -> None:
@@ -263,7 +276,7 @@ class Session:
             return
         endpoint = self._host.endpoint
         if effect.step is CancelStep.CANCEL:
-            endpoint.cancel(run, _Deaf.user, effect)
+            endpoint.cancel(run, DEAF, effect)
         else:
             endpoint.abandon(run, give_up=effect.step is CancelStep.GIVE_UP)
 
@@ -318,21 +331,6 @@ def _explained(effect: Effect, trouble: str) -> Effect:
     return effect
 
 
-class _Deaf:
-    """The user of a CANCEL: what comes of it shows at the INVITE."""
-
-    user: "_Deaf"
-
-    def on_response(self, run: ClientRun, response: Response) -> None:
-        """Ignore the response."""
-
-    def on_failure(self, run: ClientRun, failure: Failure) -> None:
-        """Ignore the failure."""
-
-
-_Deaf.user = _Deaf()
-
-
 class InboundSession(Session):
     """A session a peer asked for; answer it with `progress`, `answer` or `reject`."""
 
@@ -360,15 +358,26 @@ class InboundSession(Session):
         """The caller's address, with its tag."""
         return self.request.from_
 
-    def progress(self, status: int = 180, body: bytes = b"", headers: Iterable[tuple[str, str]] = ()) -> None:
+    def progress(
+        self,
+        status: int = 180,
+        body: bytes = b"",
+        headers: Iterable[tuple[str, str]] = (),
+        *,
+        reliable: bool | None = None,
+    ) -> None:
         """
         Send a provisional response; a body with SDP announces early media.
+
+        `reliable` sends it with 100rel where the caller supports that; None does so when it has a body. A
+        caller that requires 100rel gets every response reliably. The first SDP that was sent reliably is the
+        answer: what later responses would repeat of it is left out.
 
         Raises:
             InvalidValue: The status is not one of 101 to 199, or a header field cannot be set.
         """
         _check_range(status, 101, 199)
-        self._command(self._machine.progress(Reply(status, None, body, headers)))
+        self._command(self._machine.progress(Reply(status, None, body, headers, reliable)))
 
     def answer(self, body: bytes, headers: Iterable[tuple[str, str]] = ()) -> None:
         """Send the 200; `Confirmed` follows with the ACK."""
@@ -405,13 +414,15 @@ def _check_range(status: int, low: int, high: int) -> None:
 class OutboundSession(Session):
     """A session we asked for."""
 
-    __slots__ = ("invite",)
+    __slots__ = ("attempt", "invite")
 
     _machine: OutboundInviteSession
 
     def __init__(self, host: SessionHost, machine: OutboundInviteSession, invite: OutboundInvite) -> None:
         super().__init__(host, machine, None)
         self.invite = invite
+        self.attempt: Attempt | None = None
+        """The targets of its INVITE, when it goes to a name."""
 
     @property
     def local(self) -> NameAddr:
@@ -432,3 +443,34 @@ class OutboundSession(Session):
     def start(self) -> None:
         """Begin; for the user agent."""
         self._command(self._machine.start())
+
+    def await_response(self) -> None:
+        """The INVITE went to another target: wait for it as for the first one; for the attempt."""
+        self._perform(self._machine.await_response())
+
+    def on_timer(self, event: int) -> None:
+        """Take a timer event; after silence another target may have its turn."""
+        if event == Event.TIMER_SILENCE and self.attempt is not None:
+            self._timers.pop(event, None)
+            if self.attempt.on_silence():
+                return
+        super().on_timer(event)
+
+    def _tell(self, event: SessionEvent) -> None:
+        if isinstance(event, Failed):
+            event = replace(event, tried=_tried(event, self.invite.destination, self.attempt))
+        super()._tell(event)
+
+
+def _tried(event: Failed, destination: Destination, attempt: "Attempt | None") -> tuple[Tried, ...]:
+    """What a call that failed had tried: the targets of a name, or the one address it was sent to."""
+    if attempt is not None:
+        return attempt.tried
+    if event.cause == "cancelled" or event.cause == "resolve":
+        return ()
+    outcome: Outcome = event.cause
+    if outcome == "response" and event.status == 503:
+        outcome = "unavailable"
+    transport = destination.transport or "udp"
+    port = destination.port or default_port(transport)
+    return (Tried(transport, destination.host, port, outcome, event.retry_after_s),)

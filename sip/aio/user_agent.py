@@ -3,13 +3,12 @@
 import asyncio
 import logging
 import os
-import socket
 from collections.abc import Awaitable, Callable, Sequence
 
-from sip.aio.contacts import contact_of, settle_contact
+from sip.aio.contacts import contact_of
 from sip.aio.endpoint import Endpoint, TraceRecord
 from sip.aio.guard import Guard
-from sip.aio.resolver import Resolver, is_address, is_private
+from sip.aio.resolver import Resolver, is_address
 from sip.aio.runs import ClientRun
 from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
 from sip.aio.settings import Screen, ScreenVerdict, UserAgentSettings
@@ -18,17 +17,19 @@ from sip.aio.tls import TlsContexts, TlsTransport
 from sip.aio.tokens import Tokens
 from sip.aio.transport import Clock, Flow, Listen, Receive, Transport
 from sip.aio.udp import UdpTransport
+from sip.aio.ways import Ways
 from sip.effects import Failure, Purpose, SendAck, StartRequest
 from sip.errors import ParseError
 from sip.fields import NameAddr
 from sip.headers import Headers
 from sip.inbound import InboundInviteSession
 from sip.invite import Destination, OutboundInvite
+from sip.locate import Reach
 from sip.message import Request, Response
 from sip.outbound import OutboundInviteSession
 from sip.responses import ACCEPT, ALLOW, refusal, reply, stateless_tag, supported_fields
-from sip.secure import hop_port, hop_transport, is_secure, secure_refusal
-from sip.session_model import SessionSettings, State
+from sip.secure import is_secure, secure_refusal
+from sip.session_model import SessionSettings
 from sip.transactions.table import Key, merge_key, server_key
 from sip.uri import SipUri
 
@@ -87,6 +88,7 @@ class UserAgent:
             first_response_timeout_s=self.settings.first_response_timeout_s,
         )
         self.endpoint: Endpoint
+        self._ways: Ways
 
     # Life.
 
@@ -130,9 +132,8 @@ class UserAgent:
             self._close_endpoint()
             raise
         self.addresses = [transport.address for transport in self.endpoint.transports]
-        self._resolver.families = frozenset(
-            socket.AF_INET6 if ":" in listen.host else socket.AF_INET for listen in self.addresses
-        )
+        self._resolver.reach = _reach(self.addresses)
+        self._ways = Ways(self.endpoint, self._resolver)
 
     async def close(self) -> None:
         """Free all addresses; sessions that are still up are forgotten without a word."""
@@ -211,7 +212,7 @@ class UserAgent:
             else:
                 self.endpoint.start_client(request, flow, question, Purpose.INFO)
 
-        self._with_flow(destination, None, send)
+        self._ways.with_flow(destination, None, send)
         return question.future
 
     @property
@@ -226,9 +227,9 @@ class UserAgent:
     def _transport(self, destination: Destination) -> Transport | None:
         """The transport a destination is likely to be reached by; a name may lead to another family's."""
         name, host = destination.transport, destination.host
-        if is_address(host):
+        if name is not None and is_address(host):
             return self.endpoint.transport_for(name, host)
-        return next((found for found in self.endpoint.transports if found.name == name), None)
+        return next((found for found in self.endpoint.transports if name in (None, found.name)), None)
 
     def _host(self, destination: Destination) -> str:
         transport = self._transport(destination)
@@ -246,72 +247,11 @@ class UserAgent:
 
     def send_request(self, session: Session, effect: StartRequest) -> None:
         """Find the way and start the transaction; failures come back to the session."""
-        purpose, request = effect.purpose, effect.request
-
-        def send(flow: Flow | None, failure: Failure) -> None:
-            if purpose is Purpose.INVITE and session.state >= State.CANCELLING:
-                session.on_unsent(purpose, Failure.RESOLVE)  # Hung up while its name was looked up.
-            elif flow is not None:
-                if effect.next_hop is None:
-                    settle_contact(request, flow.transport)
-                session.on_started(self.endpoint.start_client(request, flow, session, purpose))
-            else:
-                # Never from within the command that wanted it sent.
-                self.endpoint.clock.call_soon(session.on_unsent, purpose, failure)
-
-        if effect.next_hop is not None:
-            self._with_flow(self._next(effect.next_hop, session), session.flow, send)
-        elif isinstance(session, OutboundSession):
-            self._with_flow(session.invite.destination, None, send)
+        self._ways.send_request(session, effect)
 
     def send_ack(self, session: Session, effect: SendAck) -> None:
         """Find the way and send the ACK; the 2xx comes again when it is lost."""
-
-        def send(flow: Flow | None, failure: Failure) -> None:
-            if flow is not None:
-                self.endpoint.send_ack(effect.request, flow)
-
-        self._with_flow(self._next(effect.next_hop, session), session.flow, send)
-
-    def _next(self, uri: SipUri, session: Session) -> Destination:
-        """
-        Where a URI leads.
-
-        A connection the session came by is used again for the same host, and for a private one, which
-        is how a peer behind a NAT names itself.
-        """
-        flow = session.flow
-        host = uri.host
-        transport = hop_transport(uri)
-        if flow is not None and flow.reliable and not flow.closed:
-            if host == flow.remote[0] or is_private(host) or host in flow.peer_names:
-                return Destination(flow.transport.name, *flow.remote)
-        # An address a proved peer gave us is proved by the same name: few certificates are for addresses.
-        verify = flow.name if flow is not None and is_address(host) else None
-        return Destination(transport, host, hop_port(transport, uri.port), verify)
-
-    def _with_flow(
-        self, destination: Destination, near: Flow | None, send: Callable[[Flow | None, Failure], None]
-    ) -> None:
-        """Call `send` with the way to a destination, at once unless its name must be looked up."""
-        if near is not None and near.remote == (destination.host, destination.port) and not near.closed:
-            if near.transport.name == destination.transport:
-                send(near, Failure.TRANSPORT)
-                return
-
-        def found(host: str | None) -> None:
-            if host is None:
-                send(None, Failure.RESOLVE)
-                return
-            transport = None if near is None else near.transport
-            remote = (host, destination.port)
-            name = destination.verify or destination.host
-            send(self.endpoint.flow_to(destination.transport, remote, transport, name), Failure.TRANSPORT)
-
-        if is_address(destination.host):
-            found(destination.host)
-        else:
-            self._resolver.find(destination.host, found)
+        self._ways.send_ack(session, effect)
 
     # What comes in.
 
@@ -481,3 +421,14 @@ class _Question:
 
     def on_failure(self, run: ClientRun, failure: Failure) -> None:
         self.settle(None)
+
+
+def _reach(addresses: Sequence[Listen]) -> Reach:
+    """Which IP versions each transport can send to; what is listened on first is preferred."""
+    reach: dict[str, tuple[int, ...]] = {}
+    for listen in addresses:
+        version = 6 if ":" in listen.host else 4
+        known = reach.get(listen.transport, ())
+        if version not in known:
+            reach[listen.transport] = (*known, version)
+    return reach

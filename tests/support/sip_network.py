@@ -107,6 +107,10 @@ class _MemoryConnection(Flow):
         return self.broken
 
     @property
+    def secure(self) -> bool:  # type: ignore[override]
+        return self.transport.name == "tls"
+
+    @property
     def established(self) -> bool:  # type: ignore[override]
         return self.peer is not None
 

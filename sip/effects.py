@@ -53,7 +53,8 @@ class Purpose(IntEnum):
     UPDATE = 6
     REFER = 7
     NOTIFY = 8
-    REFRESH = 9
+    REGISTER = 9
+    REFRESH = 10
     """An UPDATE that offers nothing: it keeps the session alive."""
 
 

@@ -162,7 +162,7 @@ class TestChallenges:
     def test_a_new_nonce_each_time_though_nobody_says_that_the_old_is_stale(self, line: Line) -> None:
         line.answer(401, WWW_Authenticate=CHALLENGE.format("n1"))
         line.answer(200)
-        line.advance(3300)
+        line.wait_until_asked()
         line.answer(401, WWW_Authenticate=CHALLENGE.format("n2"))
         assert 'nonce="n2"' in (line.asked[-1].headers.get("Authorization") or "")
         line.answer(200)
@@ -279,7 +279,7 @@ class TestSilence:
         assert line.run.status.state is REGISTERED and line.run.status.reason is not None
         line.advance(30)
         assert line.run.status.state is UNREACHABLE and line.run.expires_at_s is None
-        line.advance(60)
+        line.wait_until_asked()
         line.answer(200)
         assert line.run.status.state is REGISTERED
         line.finish()

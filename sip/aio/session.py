@@ -2,7 +2,7 @@
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -334,7 +334,7 @@ def _explained(effect: Effect, trouble: str) -> Effect:
 class InboundSession(Session):
     """A session a peer asked for; answer it with `progress`, `answer` or `reject`."""
 
-    __slots__ = ("_run", "peer_names", "request", "source", "transport")
+    __slots__ = ("_run", "identities", "peer_names", "request", "source", "transport")
 
     _machine: InboundInviteSession
 
@@ -343,6 +343,8 @@ class InboundSession(Session):
         request = machine.request
         self._run: ServerRun | None = None
         self.request = request
+        self.identities: tuple[Hashable, ...] = ()
+        """Who the caller proved or is known to be, in the screen's own terms."""
         self.source: Address = flow.remote
         self.transport = flow.transport.name
         self.peer_names = flow.peer_names

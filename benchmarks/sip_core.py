@@ -25,11 +25,13 @@ from tests.support.sip_stage import BOB, make_stage
 VIA = "SIP/2.0/UDP 192.0.2.1:5060;branch=z9hG4bKa1b2c3d4e5f60718;rport"
 COMMON = (
     f"Via: {VIA}\r\nMax-Forwards: 70\r\n"
-    'From: "Asha Rao" <sip:+918047000001@192.0.2.1>;tag=4fe1a0b9c2d3\r\nTo: <sip:+919812345678@192.0.2.2>{tag}\r\n'
+    'From: "Asha Rao" <sip:+918047000001@192.0.2.1>;tag=4fe1a0b9c2d3\r\n'
+    "To: <sip:+919812345678@192.0.2.2>{tag}\r\n"
     "Call-ID: 7c1f0e2a9b8d4c6f@192.0.2.1\r\nCSeq: {cseq}\r\n"
 )
 CAPABILITIES = (
-    "Contact: <sip:192.0.2.1:5060>\r\nAllow: INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK, REFER, NOTIFY\r\n"
+    "Contact: <sip:192.0.2.1:5060>\r\n"
+    "Allow: INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK, REFER, NOTIFY\r\n"
     "Supported: 100rel, timer, replaces\r\nUser-Agent: Carrier SBC 9.1\r\n"
     "P-Asserted-Identity: <sip:+918047000001@192.0.2.1>\r\nContent-Type: application/sdp\r\n"
 )

@@ -69,6 +69,8 @@ class UserAgentSettings:
     digest: DigestSettings = field(default_factory=DigestSettings)
     tls: TlsSettings | None = None
     """Needed for `tls` addresses."""
+    max_udp_request_bytes: int = 1300
+    """Larger requests go by TCP where it can be had (RFC 3261 18.1.1); 0 sends all as datagrams."""
     max_sessions: int = 20_000
     max_transactions: int = 200_000
     retry_after_s: int = 5

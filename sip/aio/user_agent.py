@@ -121,6 +121,7 @@ class UserAgent:
             self._tokens.token,
             self._on_message,
             self.guard,
+            settings.max_udp_request_bytes,
         )
         if self.guard is not None:
             self.guard.start(clock)

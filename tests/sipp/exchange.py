@@ -27,7 +27,12 @@ class Exchange:
     routed by number.
     """
 
-    def __init__(self, directory: Path, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        environment: Mapping[str, str] | None = None,
+        tls: tuple[Path, Path] | None = None,
+    ) -> None:
         self.directory = directory
         self.server = ServerProcess(
             directory / "server",
@@ -36,6 +41,7 @@ class Exchange:
                 "TRUNKLINE_MAX_CPS": "1000",
                 **(environment or {}),
             },
+            tls=tls,
         )
         self.caller_port = free_port()
         self.second_caller_port = free_port()

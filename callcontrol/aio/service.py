@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
+from math import ceil
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,6 +40,7 @@ from callcontrol.interfaces import CallRecords, Destinations, Numbers, Routes, W
 from callcontrol.meter import Rates
 from callcontrol.models import Account, CallFilter, CallRecord, Page
 from callcontrol.plan import DEFAULT_TIME_LIMIT_S, Dial, Plan
+from callcontrol.received import Received
 from callcontrol.reconcile import close_record
 from callcontrol.recordings import recording_file, recording_url
 from callcontrol.requests import CreateCall, plan_of
@@ -65,7 +67,7 @@ class CallControlSettings:
     """
     How calls are carried.
 
-    ``forwarded_headers`` (lower case, ``x-`` only) are copied from a caller's INVITE to a second party's;
+    ``forwarded_headers`` (lower case, ``x-`` only) pass between all trunks, whatever those list themselves;
     ``allowed_countries`` are ISO 3166 codes. An INVITE from an unknown source gets 403, or nothing at all
     when the server is ``silent_to_strangers``; ``trusted_sources`` are never banned. Recordings go
     to ``data_dir/recordings``.
@@ -175,6 +177,7 @@ class CallControl:
             rates=settings.rates,
             recordings_dir=recordings_dir,
             media_timeout_s=settings.media_timeout_s,
+            forwarded_headers=settings.forwarded_headers,
         )
         await self._reconcile()
         await self._engine.start()
@@ -437,16 +440,15 @@ class CallControl:
         request = session.request
         invitation = Invitation(
             source=session.source,
-            request_user=request.uri.user or "",
-            to_user=request.to.uri.user or "",
-            from_user=request.from_.uri.user or "",
-            headers=tuple(request.headers.items()) if self.settings.forwarded_headers else (),
+            request_uri=request.uri,
+            to=request.to,
+            from_=request.from_,
+            headers=request.headers,
         )
         return receive(
             invitation,
             self._services.routes,
             allowed_countries=self.settings.allowed_countries,
-            forwarded_headers=self.settings.forwarded_headers,
             time_limit_s=self.settings.time_limit_s,
         )
 
@@ -454,31 +456,37 @@ class CallControl:
         if isinstance(arrival, int):
             session.reject(arrival)
             return
-        account = arrival.account
+        account, now = arrival.account, asyncio.get_running_loop().time()
+        wait_s = self._capacity.wait_for_trunk_s(arrival.carrier, arrival.gateway, now)
+        if wait_s > 0.0:
+            log.info("inbound call refused: the trunk %s is at its limit", arrival.carrier.carrier_sid)
+            session.reject(503, headers=[("Retry-After", str(ceil(wait_s)))])
+            return
         try:
-            self._capacity.enter(account, asyncio.get_running_loop().time())
+            self._capacity.enter(account, now)
         except DomainError as refusal:
             log.warning("inbound call refused: %s", refusal.message)
             session.reject(503, headers=[("Retry-After", str(_RETRY_AFTER_S))])
             return
-        plan = arrival.plan or Plan(())
+        plan, received = arrival.plan or Plan(()), Received.of(session.request.headers)
         binding = arrival.number.binding
         record = CallRecord(
             call_sid=new_id(),
             account_sid=account.account_sid,
             direction="inbound",
-            from_=arrival.caller,
+            from_=arrival.caller.shown,
             to=arrival.number.number,
             created_at=utc_now(),
             carrier_sid=arrival.carrier.carrier_sid,
             gateway_sid=arrival.gateway.gateway_sid,
+            sip=received.shown(arrival.caller) or None,
             phone_number_id=arrival.number.phone_number_id,
             status_webhook_url=binding.status_webhook_url if binding is not None else None,
             status_webhook_events=("initiated", "ringing", "answered", "completed"),
         )
         reserve_paise = initial_reserve_paise(plan, self.settings.rates)
         runner = self._runner(record, plan, account, reserve_paise)
-        runner.adopt(session)
+        runner.adopt(session, (arrival.carrier, arrival.gateway), received)
         self._spawn(runner, runner.run_inbound(reserve_paise, arrival.refusal))
 
     # --- the calls' tasks -----------------------------------------------------------------------------------

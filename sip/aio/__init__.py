@@ -3,13 +3,15 @@
 from sip.aio.endpoint import TraceRecord
 from sip.aio.guard import Guard
 from sip.aio.session import InboundSession, OutboundSession, Session
-from sip.aio.settings import Screen, ScreenVerdict, UserAgentSettings
+from sip.aio.settings import Screen, Screened, ScreenVerdict, Source, UserAgentSettings
 from sip.aio.stream import StreamLimits
+from sip.aio.tls import ClientCertificates, TlsSettings
 from sip.aio.transport import Listen
 from sip.aio.user_agent import UserAgent
 from sip.invite import Destination, OutboundInvite
 
 __all__ = [
+    "ClientCertificates",
     "Destination",
     "Guard",
     "InboundSession",
@@ -18,8 +20,11 @@ __all__ = [
     "OutboundSession",
     "Screen",
     "ScreenVerdict",
+    "Screened",
     "Session",
+    "Source",
     "StreamLimits",
+    "TlsSettings",
     "TraceRecord",
     "UserAgent",
     "UserAgentSettings",

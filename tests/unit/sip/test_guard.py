@@ -52,7 +52,7 @@ async def make_scene(
     ),
 ) -> Scene:
     network = make_network()
-    server = PlainAgent(network, SERVER, screen=lambda host, port, transport, request: screen(host))
+    server = PlainAgent(network, SERVER, screen=lambda source, request: screen(source.host))
     server.ua.guard = Guard(settings or ProtectionSettings(), lambda host: host == GATEWAY[0])
     await server.start()
     return Scene(network, server)

@@ -9,6 +9,7 @@ from sip.aio.tls import TlsSettings
 from sip.digest_server import DigestSettings, SecretsOf
 from sip.message import Request
 from sip.parser import Limits
+from sip.responses import MIN_SESSION_EXPIRES_S
 from sip.timers import Timers
 
 __all__ = ["Screen", "ScreenVerdict", "Screened", "Source", "UserAgentSettings"]
@@ -69,9 +70,13 @@ class UserAgentSettings:
     digest: DigestSettings = field(default_factory=DigestSettings)
     tls: TlsSettings | None = None
     """Needed for `tls` addresses."""
+    max_udp_request_bytes: int = 1300
+    """Larger requests go by TCP where it can be had (RFC 3261 18.1.1); 0 sends all as datagrams."""
     max_sessions: int = 20_000
     max_transactions: int = 200_000
     retry_after_s: int = 5
     max_ringing_s: float = 300.0
+    min_se_s: int = MIN_SESSION_EXPIRES_S
+    """The shortest session interval a peer may ask for (RFC 4028 5)."""
     first_response_timeout_s: float = 4.0
     """How long nothing at all may come back to an INVITE that does not say otherwise itself."""

@@ -92,6 +92,7 @@ class UserAgent:
             pick=self._tokens.pick,
             token=self._tokens.token,
             max_ringing_s=self.settings.max_ringing_s,
+            min_se_s=self.settings.min_se_s,
             first_response_timeout_s=self.settings.first_response_timeout_s,
         )
         self.endpoint: Endpoint
@@ -125,6 +126,7 @@ class UserAgent:
             self._tokens.token,
             self._on_message,
             self.guard,
+            settings.max_udp_request_bytes,
         )
         if self.guard is not None:
             self.guard.start(clock)
@@ -285,7 +287,7 @@ class UserAgent:
         identities = self._identify(request, flow) if new_call else ()
         if identities is None:
             return
-        refused = refusal(request)
+        refused = refusal(request, self.settings.min_se_s)
         if refused is None and request.uri.scheme == "sips":
             refused = secure_refusal(request, flow.transport.name, has_tls=self._has_tls)
         if refused is not None:

@@ -31,7 +31,6 @@ class Exchange:
         self,
         directory: Path,
         environment: Mapping[str, str] | None = None,
-        *,
         tls: tuple[Path, Path] | None = None,
     ) -> None:
         self.directory = directory

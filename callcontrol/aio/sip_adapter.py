@@ -40,8 +40,8 @@ class SipLegs:
 
     ``post`` takes the events in the order in which they happened. ``on_late_answer`` gets the SDP answer to
     an offer that a party asked us for within the call. ``session_id`` stands for parties without one
-    (RFC 7989); ``open_headers`` are the X- header fields that pass between all trunks. ``service_route`` gives
-    the way a registrar wants calls to a gateway to take. After ``release`` nothing more is posted.
+    (RFC 7989); ``open_headers`` are the X- header fields that pass between all trunks. ``service_route`` is
+    asked for the way a registrar wants calls to a gateway to take. After ``release`` nothing more is posted.
     """
 
     def __init__(

@@ -26,6 +26,7 @@ from api.values import (
     parse_choice,
     parse_countries,
     parse_database_url,
+    parse_digest_algorithms,
     parse_float,
     parse_host_port,
     parse_int,
@@ -34,6 +35,7 @@ from api.values import (
     parse_networks,
     parse_path,
     parse_ports,
+    parse_realm,
     parse_url,
 )
 
@@ -120,6 +122,13 @@ VARIABLES: tuple[Variable, ...] = (
         parse_float(0, 3600),
         "silence after which a connection in use is pinged; 0 never",
     ),
+    Variable("SIP_REALM", "trunkline", parse_realm, "realm of the passwords callers are asked for"),
+    Variable(
+        "SIP_DIGEST",
+        "SHA-512-256,SHA-256,MD5",
+        parse_digest_algorithms,
+        "digest algorithms of those challenges, in their order; some old clients look at the first alone",
+    ),
     Variable(
         "SIP_STRANGERS",
         "forbid",
@@ -175,6 +184,8 @@ class Settings:
     sip_advertise: tuple[str, ...]
     sip_udp_max_bytes: int
     sip_keepalive_s: float
+    sip_realm: str
+    sip_digest: tuple[str, ...]
     sip_strangers: str
     sip_min_se: int
     rtp_listen: str

@@ -4,7 +4,6 @@ from sip.overload import CallShedder, OverloadSettings, Refusals
 from tests.support.sip_agents import SDP
 from tests.support.sip_stage import Stage
 
-
 QUICK = OverloadSettings(wait_s=0.1, standing_s=0.3, severe_s=1.0)
 
 

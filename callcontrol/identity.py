@@ -20,7 +20,8 @@ ANONYMOUS: Final = "anonymous"
 _NOBODY: Final = NameAddr("Anonymous", SipUri("sip", user=ANONYMOUS, host="anonymous.invalid"))
 _MAX_CALLER_CHARS: Final = 64
 _WITHHOLDING: Final = frozenset({"id", "user", "header", "session"})
-_USER_SAFE: Final = "-_.!~*'()&=+$,;?/%"
+_USER_SAFE: Final = "-_.!~*'()&=+$,;?/"  # beside letters and digits (RFC 3261 25.1, user)
+_ESCAPED_SAFE: Final = _USER_SAFE + "%"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +163,7 @@ def _address(carrier: Carrier, caller: Caller, host: str) -> NameAddr | None:
     """The caller's address at our host; None when it calls itself something that no URI can hold."""
     number = caller.number
     try:
-        user = caller_user_for(carrier, number) if number.startswith("+") else quote(number, _USER_SAFE)
+        user = caller_user_for(carrier, number) if number.startswith("+") else quote(number, _ESCAPED_SAFE)
         return NameAddr(caller.name, SipUri("sip", user=user, host=host))
     except InvalidValue:
         return None

@@ -48,6 +48,12 @@ def watch(metrics: Metrics, control: CallControl, storage: Storage) -> None:
         metrics.watch_counter(name, text, _reader(control.media_stats, attribute))
     for name, (attribute, text) in _SIP_GAUGES.items():
         metrics.watch_gauge(name, text, _reader(lambda: control.user_agent, attribute))
+    metrics.watch_gauge(
+        "trunkline_sip_connections",
+        "TCP and TLS connections, up or coming up.",
+        lambda: {(name,): float(count) for name, count in control.user_agent.connections.items()},
+        ("transport",),
+    )
     metrics.watch_counter(
         "trunkline_sip_rejected",
         "SIP messages that were not served, by reason.",

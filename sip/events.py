@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from sip.failover import Tried
 from sip.headers import Headers
 
 __all__ = [
@@ -62,7 +63,8 @@ class Failed(SessionEvent):
     `cause` is `response` when `status` is that of the final response. Otherwise the status is our own:
     408 with `timeout` when nothing at all came back, 487 with `timeout` when it rang too long, 487 with
     `cancelled` when the owner hung up, 503 with `transport` and 404 with `resolve` when the destination
-    could not be reached or not be found.
+    could not be reached or not be found. `tried` are the targets the INVITE was sent to, in order; where a
+    name led to several, the status and cause are those of the last.
     """
 
     status: int
@@ -70,6 +72,7 @@ class Failed(SessionEvent):
     headers: Headers | None
     cause: Literal["response", "timeout", "transport", "cancelled", "resolve"]
     retry_after_s: int | None = None
+    tried: tuple[Tried, ...] = ()
 
     @property
     def timed_out(self) -> bool:

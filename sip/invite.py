@@ -12,11 +12,19 @@ __all__ = ["Destination", "OutboundInvite"]
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """A peer to send to: `transport` is `udp` or `tcp`, `host` an IP address or a name."""
+    """
+    A peer to send to: `transport` is `udp`, `tcp` or `tls`, `host` an IP address or a name.
 
-    transport: str
+    Over TLS its certificate must prove `verify`, or the host itself when that is None (RFC 5922 7).
+
+    Port 0 and transport None are looked up in the DNS (RFC 3263); a name leads to several targets then,
+    and so does a name with a port that has several addresses.
+    """
+
+    transport: str | None
     host: str
     port: int = 5060
+    verify: str | None = None
 
 
 @dataclass(slots=True)

@@ -61,13 +61,22 @@ class OutboundInviteSession(InviteSession):
 
     def start(self) -> Sequence[Effect]:
         """Return the first effects: send the INVITE, and limit the silence and the ringing."""
-        invite, settings = self._invite, self.settings
-        silence_s, ringing_s = invite.first_response_timeout_s, invite.no_answer_timeout_s
+        settings, ringing_s = self.settings, self._invite.no_answer_timeout_s
         return (
             StartRequest(self._request, Purpose.INVITE, None),
-            Arm(Event.TIMER_SILENCE, settings.first_response_timeout_s if silence_s is None else silence_s),
+            *self.await_response(),
             Arm(Event.TIMER_RINGING, settings.max_ringing_s if ringing_s is None else ringing_s),
         )
+
+    def await_response(self) -> Sequence[Effect]:
+        """Limit the silence of the target the INVITE goes to, which has not been heard yet."""
+        if self.state > State.EARLY:
+            return NOTHING
+        self._heard = False
+        silence_s = self._invite.first_response_timeout_s
+        if silence_s is None:
+            silence_s = self.settings.first_response_timeout_s
+        return (Arm(Event.TIMER_SILENCE, silence_s),)
 
     def receive_response(self, purpose: Purpose, response: Response) -> Sequence[Effect]:
         """Take a response to a request of this session."""

@@ -122,8 +122,6 @@ def refusal(request: Request) -> Response | None:
         return reply(request, 405 if method in KNOWN_METHODS else 501, headers=(("Allow", ALLOW),))
     if method != "BYE" and request.max_forwards == 0:
         return reply(request, 483)
-    if request.uri.scheme == "sips":
-        return reply(request, 416)  # There is no TLS here, and what it promises must not be faked.
     headers = request.headers
     if headers.first("require") is not None:
         unknown = [tag for tag in request.option_tags("Require") if tag not in _UNDERSTOOD]

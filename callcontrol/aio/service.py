@@ -157,6 +157,7 @@ class CallControl:
 
         Raises:
             OSError: A SIP address cannot be had.
+            ValueError: The TLS certificate cannot be used.
         """
         settings = self.settings
         recordings_dir = settings.data_dir / "recordings"
@@ -182,7 +183,7 @@ class CallControl:
         await self._engine.start()
         try:
             await self._user_agent.start()
-        except OSError:
+        except (OSError, ValueError):
             await self._engine.close()
             raise
         self._started = True

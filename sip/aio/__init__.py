@@ -5,11 +5,13 @@ from sip.aio.guard import Guard
 from sip.aio.session import InboundSession, OutboundSession, Session
 from sip.aio.settings import Screen, ScreenVerdict, UserAgentSettings
 from sip.aio.stream import StreamLimits
+from sip.aio.tls import ClientCertificates, TlsSettings
 from sip.aio.transport import Listen
 from sip.aio.user_agent import UserAgent
 from sip.invite import Destination, OutboundInvite
 
 __all__ = [
+    "ClientCertificates",
     "Destination",
     "Guard",
     "InboundSession",
@@ -20,6 +22,7 @@ __all__ = [
     "ScreenVerdict",
     "Session",
     "StreamLimits",
+    "TlsSettings",
     "TraceRecord",
     "UserAgent",
     "UserAgentSettings",

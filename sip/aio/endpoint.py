@@ -175,7 +175,10 @@ class Endpoint:
         stamped = via.with_source(remote[0], remote[1])
         if stamped is not via:
             request.headers.replace_via(stamped)
-        if via.rport is None and not flow.reliable:
+        if flow.reliable:
+            if via.params:
+                flow.note_via(via)
+        elif via.rport is None:
             flow = flow.transport.flow_to((remote[0], via.port or SIP_PORT))
         key = server_key(request)
         run = self._table.server(key)
@@ -265,7 +268,9 @@ class Endpoint:
     def _add_via(self, request: Request, flow: Flow) -> str:
         transport = flow.transport
         branch = MAGIC_COOKIE + self._token()
-        via = f"SIP/2.0/{transport.name.upper()} {transport.sent_by};branch={branch};rport"
+        # A server that trusts our certificate may use the connection for requests of its own (RFC 5923 4).
+        alias = ";alias" if flow.secure else ""
+        via = f"SIP/2.0/{transport.name.upper()} {transport.sent_by};branch={branch};rport{alias}"
         request.headers.add_first("Via", via)
         return branch
 
@@ -276,8 +281,7 @@ class Endpoint:
             machine = InviteServerTransaction(request, self.timers, reliable=flow.reliable)
         else:
             machine = NonInviteServerTransaction(self.timers, reliable=flow.reliable)
-        sent_by = (flow.remote[0], request.via.port or SIP_PORT)
-        run = ServerRun(self, flow, key, request.call_id, machine, sent_by)
+        run = ServerRun(self, flow, key, request, machine)
         self._table.add_server(key, run)
         run.perform(machine.start())
         return run
@@ -305,15 +309,31 @@ class Endpoint:
 
     # Ways to peers.
 
-    def flow_to(self, transport_name: str, remote: Address, near: Transport | None = None) -> Flow | None:
-        """Give a way to a peer, from the transport `near` if it fits; None when no transport does."""
-        ipv6 = ":" in remote[0]
+    def transport_for(
+        self, transport_name: str, host: str, near: Transport | None = None
+    ) -> Transport | None:
+        """The transport of that name for a peer's address: `near` if it fits; None when there is none."""
+        ipv6 = ":" in host
         if near is not None and near.name == transport_name and (":" in near.address.host) is ipv6:
-            return near.flow_to(remote)
+            return near
         for transport in self.transports:
             if transport.name == transport_name and (":" in transport.address.host) is ipv6:
-                return transport.flow_to(remote)
+                return transport
         return None
+
+    def flow_to(
+        self, transport_name: str, remote: Address, near: Transport | None = None, name: str | None = None
+    ) -> Flow | None:
+        """
+        Give a way to a peer, from the transport `near` if it fits; None when no transport does.
+
+        `name` is what the peer's certificate must prove over TLS, its address when None.
+        """
+        transport = self.transport_for(transport_name, remote[0], near)
+        if transport is None:
+            logger.warning("There is no %s listener from which %s can be reached", transport_name, remote[0])
+            return None
+        return transport.flow_to(remote, name)
 
     def _note(self, direction: str, data: bytes, flow: Flow, call_id: str) -> None:
         assert self._trace is not None

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from sip.aio.stream import StreamLimits
+from sip.aio.tls import TlsSettings
 from sip.message import Request
 from sip.parser import Limits
 from sip.timers import Timers
@@ -38,6 +39,8 @@ class UserAgentSettings:
     timers: Timers = field(default_factory=Timers)
     limits: Limits = field(default_factory=Limits)
     streams: StreamLimits = field(default_factory=StreamLimits)
+    tls: TlsSettings | None = None
+    """Needed for `tls` addresses."""
     max_sessions: int = 20_000
     max_transactions: int = 200_000
     retry_after_s: int = 5

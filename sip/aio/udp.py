@@ -56,6 +56,9 @@ class UdpTransport(Transport):
             with contextlib.suppress(OSError):  # The system may cap it.
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
+            if family == socket.AF_INET6:
+                # One socket, one family: the Via of a request must name an address of the peer's kind.
+                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             sock.bind((listen.host, listen.port))
         except OSError:
             sock.close()
@@ -72,7 +75,7 @@ class UdpTransport(Transport):
             self._loop.remove_writer(sock.fileno())
             sock.close()
 
-    def flow_to(self, remote: Address) -> Flow:
+    def flow_to(self, remote: Address, name: str | None = None) -> Flow:
         """Give the way to a remote address."""
         return _UdpFlow(self, remote)
 

@@ -3,29 +3,33 @@
 import asyncio
 import logging
 import os
-import socket
 from collections.abc import Awaitable, Callable, Sequence
 
-from sip.aio.endpoint import SIP_PORT, Endpoint, TraceRecord
+from sip.aio.contacts import contact_of
+from sip.aio.endpoint import Endpoint, TraceRecord
 from sip.aio.guard import Guard
-from sip.aio.resolver import Resolver, is_address, is_private
+from sip.aio.resolver import Resolver, is_address
 from sip.aio.runs import ClientRun
 from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
 from sip.aio.settings import Screen, ScreenVerdict, UserAgentSettings
 from sip.aio.stream import TcpTransport
+from sip.aio.tls import TlsContexts, TlsTransport
 from sip.aio.tokens import Tokens
 from sip.aio.transport import Clock, Flow, Listen, Receive, Transport
 from sip.aio.udp import UdpTransport
+from sip.aio.ways import Ways
 from sip.effects import Failure, Purpose, SendAck, StartRequest
 from sip.errors import ParseError
 from sip.fields import NameAddr
 from sip.headers import Headers
 from sip.inbound import InboundInviteSession
 from sip.invite import Destination, OutboundInvite
+from sip.locate import Reach
 from sip.message import Request, Response
 from sip.outbound import OutboundInviteSession
 from sip.responses import ACCEPT, ALLOW, refusal, reply, stateless_tag, supported_fields
-from sip.session_model import SessionSettings, State
+from sip.secure import is_secure, secure_refusal
+from sip.session_model import SessionSettings
 from sip.transactions.table import Key, merge_key, server_key
 from sip.uri import SipUri
 
@@ -68,6 +72,8 @@ class UserAgent:
         self._on_message = on_message
         self._clock = clock
         self._open_transport = open_transport or self._open
+        self._has_tls = any(listen.transport == "tls" for listen in self._listens)
+        self._contexts: TlsContexts | None = None
         self._tokens = Tokens()
         self._secret = os.urandom(32)
         self._resolver = resolver or Resolver()
@@ -82,6 +88,7 @@ class UserAgent:
             first_response_timeout_s=self.settings.first_response_timeout_s,
         )
         self.endpoint: Endpoint
+        self._ways: Ways
 
     # Life.
 
@@ -91,9 +98,12 @@ class UserAgent:
 
         Raises:
             OSError: One of them cannot be had; none is kept then.
-            ValueError: One is a wildcard without an address to advertise, or of an unknown transport.
+            ValueError: One is a wildcard without an address to advertise, or of an unknown transport, or is
+                for TLS and the certificate cannot be used.
         """
         settings = self.settings
+        if settings.tls is not None and self._has_tls:
+            self._contexts = TlsContexts(settings.tls)
         for listen in self._listens:
             if listen.host in ("0.0.0.0", "::") and listen.advertise is None:
                 raise ValueError(
@@ -117,13 +127,12 @@ class UserAgent:
                 transport.admits = None if self.guard is None else self.guard.admits_connection
                 await transport.open()
                 self.endpoint.transports.append(transport)
-        except OSError:
+        except (OSError, ValueError):
             self._close_endpoint()
             raise
         self.addresses = [transport.address for transport in self.endpoint.transports]
-        self._resolver.families = frozenset(
-            socket.AF_INET6 if ":" in listen.host else socket.AF_INET for listen in self.addresses
-        )
+        self._resolver.reach = _reach(self.addresses)
+        self._ways = Ways(self.endpoint, self._resolver)
 
     async def close(self) -> None:
         """Free all addresses; sessions that are still up are forgotten without a word."""
@@ -140,9 +149,14 @@ class UserAgent:
     def _open(self, listen: Listen, receive: Receive) -> Transport:
         if listen.transport == "udp":
             return UdpTransport(listen, receive)
+        streams, limits = self.settings.streams, self.settings.limits
         if listen.transport == "tcp":
-            return TcpTransport(listen, receive, self.settings.streams, self.settings.limits)
-        raise ValueError(f"There is no SIP transport {listen.transport!r} here; use udp or tcp")
+            return TcpTransport(listen, receive, streams, limits)
+        if listen.transport == "tls":
+            if self._contexts is None:
+                raise ValueError(f"To listen on tls:{listen.host}, give a certificate and its key")
+            return TlsTransport(listen, receive, streams, limits, self._contexts)
+        raise ValueError(f"There is no SIP transport {listen.transport!r} here; use udp, tcp or tls")
 
     # Counts, to see that nothing is left behind.
 
@@ -166,7 +180,7 @@ class UserAgent:
     def invite(self, invite: OutboundInvite, on_event: OnEvent) -> OutboundSession:
         """Send an INVITE; whatever comes of it, and be it that it cannot be sent, is told to `on_event`."""
         call_id = invite.call_id or self._tokens.token()
-        contact = self._contact(invite.destination.transport)
+        contact = self._contact(invite.destination, secure=invite.uri.scheme == "sips")
         machine = OutboundInviteSession(invite, call_id, contact, self._session_settings)
         session = OutboundSession(self, machine, invite)
         session.on_event = on_event
@@ -177,7 +191,7 @@ class UserAgent:
     def options(self, destination: Destination, uri: SipUri) -> Awaitable[Response | None]:
         """Ask a peer whether it is alive; None when it does not answer."""
         question = _Question(asyncio.get_running_loop().create_future())
-        local = NameAddr(None, SipUri("sip", host=self._host(destination.transport)))
+        local = NameAddr(None, SipUri("sip", host=self._host(destination)))
         request = Request("OPTIONS", uri, Headers())
         for name, value in (
             ("Max-Forwards", "70"),
@@ -185,7 +199,7 @@ class UserAgent:
             ("To", f"<{uri}>"),
             ("Call-ID", self._tokens.token()),
             ("CSeq", "1 OPTIONS"),
-            ("Contact", self._contact(destination.transport)),
+            ("Contact", self._contact(destination)),
             ("Accept", ACCEPT),
             ("User-Agent", self.settings.product),
         ):
@@ -197,22 +211,32 @@ class UserAgent:
             else:
                 self.endpoint.start_client(request, flow, question, Purpose.INFO)
 
-        self._with_flow(destination, None, send)
+        self._ways.with_flow(destination, None, send)
         return question.future
 
-    def _transport(self, name: str) -> Transport | None:
+    @property
+    def connections(self) -> dict[str, int]:
+        """Connections that are up or coming up, by transport."""
+        counts: dict[str, int] = {}
         for transport in self.endpoint.transports:
-            if transport.name == name:
-                return transport
-        return None
+            if transport.reliable:
+                counts[transport.name] = counts.get(transport.name, 0) + transport.connection_count
+        return counts
 
-    def _host(self, transport_name: str) -> str:
-        transport = self._transport(transport_name)
+    def _transport(self, destination: Destination) -> Transport | None:
+        """The transport a destination is likely to be reached by; a name may lead to another family's."""
+        name, host = destination.transport, destination.host
+        if name is not None and is_address(host):
+            return self.endpoint.transport_for(name, host)
+        return next((found for found in self.endpoint.transports if name in (None, found.name)), None)
+
+    def _host(self, destination: Destination) -> str:
+        transport = self._transport(destination)
         return "localhost" if transport is None else (transport.address.advertise or transport.address.host)
 
-    def _contact(self, transport_name: str) -> str:
-        transport = self._transport(transport_name)
-        return "<sip:localhost>" if transport is None else _contact_of(transport)
+    def _contact(self, destination: Destination, *, secure: bool = False) -> str:
+        transport = self._transport(destination)
+        return "<sip:localhost>" if transport is None else contact_of(transport, secure=secure)
 
     # What sessions ask for.
 
@@ -222,66 +246,11 @@ class UserAgent:
 
     def send_request(self, session: Session, effect: StartRequest) -> None:
         """Find the way and start the transaction; failures come back to the session."""
-        purpose, request = effect.purpose, effect.request
-
-        def send(flow: Flow | None, failure: Failure) -> None:
-            if purpose is Purpose.INVITE and session.state >= State.CANCELLING:
-                session.on_unsent(purpose, Failure.RESOLVE)  # Hung up while its name was looked up.
-            elif flow is not None:
-                session.on_started(self.endpoint.start_client(request, flow, session, purpose))
-            else:
-                # Never from within the command that wanted it sent.
-                self.endpoint.clock.call_soon(session.on_unsent, purpose, failure)
-
-        if effect.next_hop is not None:
-            self._with_flow(self._next(effect.next_hop, session), session.flow, send)
-        elif isinstance(session, OutboundSession):
-            self._with_flow(session.invite.destination, None, send)
+        self._ways.send_request(session, effect)
 
     def send_ack(self, session: Session, effect: SendAck) -> None:
         """Find the way and send the ACK; the 2xx comes again when it is lost."""
-
-        def send(flow: Flow | None, failure: Failure) -> None:
-            if flow is not None:
-                self.endpoint.send_ack(effect.request, flow)
-
-        self._with_flow(self._next(effect.next_hop, session), session.flow, send)
-
-    def _next(self, uri: SipUri, session: Session) -> Destination:
-        """
-        Where a URI leads.
-
-        A connection the session came by is used again for the same host, and for a private one, which
-        is how a peer behind a NAT names itself.
-        """
-        flow = session.flow
-        host = uri.host
-        if flow is not None and flow.reliable and not flow.closed:
-            if host == flow.remote[0] or is_private(host):
-                return Destination(flow.transport.name, *flow.remote)
-        return Destination(uri.transport or "udp", host, uri.port or SIP_PORT)
-
-    def _with_flow(
-        self, destination: Destination, near: Flow | None, send: Callable[[Flow | None, Failure], None]
-    ) -> None:
-        """Call `send` with the way to a destination, at once unless its name must be looked up."""
-        if near is not None and near.remote == (destination.host, destination.port) and not near.closed:
-            if near.transport.name == destination.transport:
-                send(near, Failure.TRANSPORT)
-                return
-
-        def found(host: str | None) -> None:
-            if host is None:
-                send(None, Failure.RESOLVE)
-                return
-            transport = None if near is None else near.transport
-            remote = (host, destination.port)
-            send(self.endpoint.flow_to(destination.transport, remote, transport), Failure.TRANSPORT)
-
-        if is_address(destination.host):
-            found(destination.host)
-        else:
-            self._resolver.find(destination.host, found)
+        self._ways.send_ack(session, effect)
 
     # What comes in.
 
@@ -306,6 +275,8 @@ class UserAgent:
         if new_call and not self._pass_screen(request, flow):
             return
         refused = refusal(request)
+        if refused is None and request.uri.scheme == "sips":
+            refused = secure_refusal(request, flow.transport.name, has_tls=self._has_tls)
         if refused is not None:
             self._say(refused, request, flow)
         elif request.to.tag is not None:
@@ -379,7 +350,7 @@ class UserAgent:
 
     def _open_session(self, request: Request, flow: Flow, key: Key, merged: Key) -> None:
         tag = self._tokens.token()
-        contact = _contact_of(flow.transport)
+        contact = contact_of(flow.transport, secure=is_secure(request))
         try:
             # The dialog is made before the transaction, so that a bad Contact leaves nothing behind.
             machine = InboundInviteSession(request, tag, contact, self._session_settings)
@@ -451,7 +422,12 @@ class _Question:
         self.settle(None)
 
 
-def _contact_of(transport: Transport) -> str:
-    if transport.name == "udp":
-        return f"<sip:{transport.sent_by}>"
-    return f"<sip:{transport.sent_by};transport={transport.name}>"
+def _reach(addresses: Sequence[Listen]) -> Reach:
+    """Which IP versions each transport can send to; what is listened on first is preferred."""
+    reach: dict[str, tuple[int, ...]] = {}
+    for listen in addresses:
+        version = 6 if ":" in listen.host else 4
+        known = reach.get(listen.transport, ())
+        if version not in known:
+            reach[listen.transport] = (*known, version)
+    return reach

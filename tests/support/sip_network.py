@@ -146,7 +146,7 @@ class MemoryTransport(Transport):
     def __init__(self, network: Network, listen: Listen, receive: Receive) -> None:
         self.network = network
         self.name = listen.transport
-        self.reliable = listen.transport == "tcp"
+        self.reliable = listen.transport != "udp"
         port = listen.port or network.free_port()
         self.address = Listen(listen.transport, listen.host, port, listen.advertise)
         self.receive = receive
@@ -158,13 +158,13 @@ class MemoryTransport(Transport):
     def close(self) -> None:
         self.network.unbind(self.name, (self.address.host, self.address.port))
 
-    def flow_to(self, remote: Address) -> Flow:
+    def flow_to(self, remote: Address, name: str | None = None) -> Flow:
         if not self.reliable:
             return _MemoryFlow(self, remote)
         connection = self.connections.get(remote)
         if connection is None or connection.closed:
             connection = self.connections[remote] = _MemoryConnection(self, remote)
-            other = self.network.node("tcp", remote)
+            other = self.network.node(self.name, remote)
             if isinstance(other, MemoryTransport):
                 source = (self.address.host, self.network.free_port())
                 back = other.connections[source] = _MemoryConnection(other, source)

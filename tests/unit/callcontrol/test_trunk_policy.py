@@ -64,21 +64,21 @@ def test_request_uris(gateway: dict[str, Any], uri: str) -> None:
 @pytest.mark.parametrize(
     ("proxy", "protocol", "route", "destination"),
     [
-        ("proxy.example", "udp", "<sip:proxy.example;lr>", Destination("udp", "proxy.example", 5060)),
+        ("proxy.example", "udp", "<sip:proxy.example;lr>", Destination("udp", "proxy.example", 0)),
         ("192.0.2.9:5070", "udp", "<sip:192.0.2.9:5070;lr>", Destination("udp", "192.0.2.9", 5070)),
         ("[2001:db8::9]:5070", "udp", "<sip:[2001:db8::9]:5070;lr>", Destination("udp", "2001:db8::9", 5070)),
-        ("2001:db8::9", "udp", "<sip:[2001:db8::9];lr>", Destination("udp", "2001:db8::9", 5060)),
+        ("2001:db8::9", "udp", "<sip:[2001:db8::9];lr>", Destination("udp", "2001:db8::9", 0)),
         (
             "proxy.example",
             "tcp",
             "<sip:proxy.example;transport=tcp;lr>",
-            Destination("tcp", "proxy.example", 5060),
+            Destination("tcp", "proxy.example", 0),
         ),
         (
             "sip:proxy.example;transport=tls;lr",
             "udp",
             "<sip:proxy.example;transport=tls;lr>",
-            Destination("tls", "proxy.example", 5061),
+            Destination("tls", "proxy.example", 0),
         ),
     ],
 )

@@ -72,6 +72,8 @@ class SipLegs:
         self._ids.learn(leg, received.session_id)
         self._legs[leg] = _SipLeg(session, carrier)
         session.set_session_id(self._ids.header(leg, None))
+        if carrier.session_expires_s is not None:
+            session.want_timer(carrier.session_expires_s)
         session.on_event = self._listener(leg)
 
     def dial(

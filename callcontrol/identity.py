@@ -66,6 +66,8 @@ def caller_of(from_: NameAddr, headers: Headers, carrier: Carrier) -> Caller:
 
 def privacy_of(headers: Headers) -> tuple[str, ...]:
     """The privacy that a message asks for, in lower case (RFC 3323 4.2); unknown words are kept."""
+    if headers.first("privacy") is None:
+        return ()
     words = (word.strip().lower() for value in headers.get_all("Privacy") for word in value.split(";"))
     return tuple(word[:_MAX_CALLER_CHARS] for word in words if word.isascii() and word.isprintable() and word)
 
@@ -88,6 +90,8 @@ def _asserted(headers: Headers, carrier: Carrier) -> NameAddr | None:
 
 
 def _addresses(headers: Headers, name: str) -> Iterator[NameAddr]:
+    if headers.first(name.lower()) is None:
+        return
     for value in headers.get_all(name)[:4]:
         try:
             yield NameAddr.parse(value)

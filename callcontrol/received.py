@@ -20,9 +20,7 @@ _MAX_VALUE_CHARS: Final = 1024
 _MAX_IDENTITY_CHARS: Final = 4096  # a PASSporT with its certificate's address is 600 to 1000 characters
 _MAX_ENTRIES: Final = 8
 _MAX_SHOWN_CHARS: Final = 8192
-_HEEDED: Final = frozenset(
-    {"diversion", "history-info", "user-to-user", "identity", "session-id", "privacy"}
-)
+_HEEDED: Final = frozenset({"diversion", "history-info", "user-to-user", "identity", "session-id", "privacy"})
 _X_HEADER: Final = re.compile(r"X-[A-Za-z0-9-]{1,64}", re.IGNORECASE | re.ASCII)
 
 

@@ -78,7 +78,7 @@ class Renegotiation(SessionCore):
 
     def _refuse_for_owner(self, _: None) -> Sequence[Effect]:
         """The owner said nothing in time: the peer must not be left hanging."""
-        return (*self.offers.reject(500, retry_after_s=0), *self._offer_if_free())
+        return (*self.offers.reject(500), *self._offer_if_free())
 
     # Answers acknowledged.
 

@@ -126,6 +126,7 @@ VARIABLES: tuple[Variable, ...] = (
         parse_choice("forbid", "silent"),
         "what unknown sources get: forbid (one 403 in a while) or silent",
     ),
+    Variable("SIP_MIN_SE", "90", parse_int(1, 86_400), "shortest session interval a peer may ask for (s)"),
     Variable("RTP_LISTEN", "127.0.0.1", parse_ip, "address RTP is received on"),
     Variable("RTP_ADVERTISE", "", parse_advertise, "public RTP address behind 1:1 NAT"),
     Variable("RTP_PORTS", "20000-29999", parse_ports, "range of RTP ports"),
@@ -175,6 +176,7 @@ class Settings:
     sip_udp_max_bytes: int
     sip_keepalive_s: float
     sip_strangers: str
+    sip_min_se: int
     rtp_listen: str
     rtp_advertise: str | None
     rtp_ports: PortRange

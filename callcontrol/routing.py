@@ -17,7 +17,7 @@ from callcontrol.number_format import to_e164, user_for
 from sip import ParseError, SipUri
 
 _MAX_ADDRESS_CHARS: Final = 256
-_SUPPORTED_PROTOCOLS: Final = frozenset({"udp", "tcp", "tls"})
+_SUPPORTED_PROTOCOLS: Final = frozenset({"udp", "tcp", "tls", "auto"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,7 @@ def invite_for(
         body=offer,
         credentials=_credentials(carrier),
         rel100=carrier.rel100,
+        session_expires_s=carrier.session_expires_s,
     )
 
 
@@ -88,10 +89,10 @@ def request_uri(gateway: Gateway, user: str) -> SipUri:
 def destination_of(carrier: Carrier, gateway: Gateway) -> Destination:
     """Where the INVITE is sent: to the carrier's proxy if it has one, else to the gateway."""
     proxy = proxy_of(carrier)
+    transport = None if gateway.protocol == "auto" else gateway.protocol
     if proxy is None:
-        return Destination(gateway.protocol, gateway.host, gateway.port)
-    transport = proxy.transport or gateway.protocol
-    return Destination(transport, proxy.host, proxy.port or _DEFAULT_PORT.get(transport, 5060))
+        return Destination(transport, gateway.host, gateway.port)
+    return Destination(proxy.transport or transport, proxy.host, proxy.port or 0)
 
 
 def proxy_of(carrier: Carrier) -> SipUri | None:

@@ -5,6 +5,7 @@ Machines take messages, commands and timer events, and return effects; `sip.aio`
 """
 
 from sip.digest import Credentials
+from sip.digest_server import DigestSettings, Secret
 from sip.errors import InvalidValue, ParseError, SipError
 from sip.events import (
     Answered,
@@ -25,6 +26,7 @@ from sip.headers import Headers
 from sip.invite import Destination, OutboundInvite
 from sip.message import Message, Request, Response, make_response, serialise
 from sip.parser import Limits, parse_message
+from sip.reason_header import Reason, read_reasons, reason_value
 from sip.reasons import reason_phrase
 from sip.session_model import State
 from sip.timers import Timers
@@ -37,6 +39,7 @@ __all__ = [
     "Confirmed",
     "Credentials",
     "Destination",
+    "DigestSettings",
     "Ended",
     "Failed",
     "Headers",
@@ -51,8 +54,10 @@ __all__ = [
     "OutboundInvite",
     "ParseError",
     "Progress",
+    "Reason",
     "Request",
     "Response",
+    "Secret",
     "SessionEvent",
     "SipError",
     "SipUri",
@@ -62,6 +67,8 @@ __all__ = [
     "Via",
     "make_response",
     "parse_message",
+    "read_reasons",
     "reason_phrase",
+    "reason_value",
     "serialise",
 ]

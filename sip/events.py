@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from sip.failover import Tried
 from sip.headers import Headers
 
 __all__ = [
@@ -82,7 +83,8 @@ class Failed(SessionEvent):
     `cause` is `response` when `status` is that of the final response. Otherwise the status is our own:
     408 with `timeout` when nothing at all came back, 487 with `timeout` when it rang too long, 487 with
     `cancelled` when the owner hung up, 503 with `transport` and 404 with `resolve` when the destination
-    could not be reached or not be found.
+    could not be reached or not be found. `tried` are the targets the INVITE was sent to, in order; where a
+    name led to several, the status and cause are those of the last.
     """
 
     status: int
@@ -90,6 +92,7 @@ class Failed(SessionEvent):
     headers: Headers | None
     cause: Literal["response", "timeout", "transport", "cancelled", "resolve"]
     retry_after_s: int | None = None
+    tried: tuple[Tried, ...] = ()
 
     @property
     def timed_out(self) -> bool:
@@ -153,9 +156,10 @@ class Ended(SessionEvent):
 
     `bye`: one side hung up. `ack_timeout`: our answer was never acknowledged. `timeout` by the remote
     side: it did not answer a request within the dialog, or knew the dialog no more; by the local side: the
-    owner never answered the INVITE. `rejected`: the owner refused the INVITE.
+    owner never answered the INVITE. `rejected`: the owner refused the INVITE. `session_expired`: the peer
+    agreed to a session timer, and no refresh came through in its time.
     """
 
     by: Literal["local", "remote"]
-    cause: Literal["bye", "ack_timeout", "timeout", "transport", "rejected"]
+    cause: Literal["bye", "ack_timeout", "timeout", "transport", "rejected", "session_expired"]
     reason_header: str | None = None

@@ -2,26 +2,8 @@
 
 from sip.message import Request, Response
 from sip.responses import reply
-from sip.uri import SipUri
 
-__all__ = ["hop_transport", "hop_port", "is_secure", "secure_refusal"]
-
-TLS_PORT = 5061
-PORT = 5060
-
-
-def hop_transport(uri: SipUri) -> str:
-    """
-    The transport a request to this URI takes when nothing has been looked up.
-
-    Source: RFC 3261 19.1.2, 26.2.2; RFC 5630 3.1.1 (`sips` with `transport=tcp` is TLS over TCP).
-    """
-    return "tls" if uri.scheme == "sips" else uri.transport or "udp"
-
-
-def hop_port(transport: str, port: int | None = None) -> int:
-    """The port of a URI, or that of its transport."""
-    return port or (TLS_PORT if transport == "tls" else PORT)
+__all__ = ["is_secure", "secure_refusal"]
 
 
 def is_secure(request: Request) -> bool:

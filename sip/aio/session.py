@@ -2,12 +2,12 @@
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from sip.aio.endpoint import Endpoint
-from sip.aio.runs import ClientRun, ServerRun
+from sip.aio.runs import DEAF, ClientRun, ServerRun
 from sip.aio.transport import Address, Flow
 from sip.effects import (
     Arm,
@@ -25,14 +25,20 @@ from sip.effects import (
 )
 from sip.errors import InvalidValue
 from sip.events import Failed, SessionEvent
+from sip.failover import Outcome, Tried
 from sip.fields import NameAddr
 from sip.inbound import InboundInviteSession, Reply
-from sip.invite import OutboundInvite
+from sip.invite import Destination, OutboundInvite
 from sip.invite_session import InviteSession
+from sip.locate import default_port
 from sip.message import Request, Response
 from sip.outbound import OutboundInviteSession
-from sip.session_model import State
+from sip.reason_header import reason_value
+from sip.session_model import Event, State
 from sip.timers import Timer
+
+if TYPE_CHECKING:
+    from sip.aio.attempt import Attempt
 
 __all__ = ["InboundSession", "OutboundSession", "Session", "SessionHost"]
 
@@ -179,7 +185,7 @@ class Session:
 
     def on_cancel(self, cancel: Request, run: ServerRun) -> None:
         """Take a CANCEL of one of the peer's requests."""
-        self._perform(self._machine.receive_cancel(run, cancel.headers.get("Reason")))
+        self._perform(self._machine.receive_cancel(run, reason_value(cancel.headers)))
 
     def on_response(self, run: ClientRun, response: Response) -> None:
         """Take a response to a request of this session."""
@@ -271,7 +277,7 @@ class Session:
             return
         endpoint = self._host.endpoint
         if effect.step is CancelStep.CANCEL:
-            endpoint.cancel(run, _Deaf.user, effect)
+            endpoint.cancel(run, DEAF, effect)
         else:
             endpoint.abandon(run, give_up=effect.step is CancelStep.GIVE_UP)
 
@@ -326,25 +332,10 @@ def _explained(effect: Effect, trouble: str) -> Effect:
     return effect
 
 
-class _Deaf:
-    """The user of a CANCEL: what comes of it shows at the INVITE."""
-
-    user: "_Deaf"
-
-    def on_response(self, run: ClientRun, response: Response) -> None:
-        """Ignore the response."""
-
-    def on_failure(self, run: ClientRun, failure: Failure) -> None:
-        """Ignore the failure."""
-
-
-_Deaf.user = _Deaf()
-
-
 class InboundSession(Session):
     """A session a peer asked for; answer it with `progress`, `answer` or `reject`."""
 
-    __slots__ = ("_run", "peer_names", "request", "source", "transport")
+    __slots__ = ("_run", "identities", "peer_names", "request", "source", "transport")
 
     _machine: InboundInviteSession
 
@@ -353,6 +344,8 @@ class InboundSession(Session):
         request = machine.request
         self._run: ServerRun | None = None
         self.request = request
+        self.identities: tuple[Hashable, ...] = ()
+        """Who the caller proved or is known to be, in the screen's own terms."""
         self.source: Address = flow.remote
         self.transport = flow.transport.name
         self.peer_names = flow.peer_names
@@ -367,6 +360,10 @@ class InboundSession(Session):
     def remote(self) -> NameAddr:
         """The caller's address, with its tag."""
         return self.request.from_
+
+    def want_timer(self, interval_s: int) -> None:
+        """Have the session refreshed, should the caller know session timers but ask for none (RFC 4028 9)."""
+        self._machine.want_timer(interval_s)
 
     def progress(
         self,
@@ -424,13 +421,15 @@ def _check_range(status: int, low: int, high: int) -> None:
 class OutboundSession(Session):
     """A session we asked for."""
 
-    __slots__ = ("invite",)
+    __slots__ = ("attempt", "invite")
 
     _machine: OutboundInviteSession
 
     def __init__(self, host: SessionHost, machine: OutboundInviteSession, invite: OutboundInvite) -> None:
         super().__init__(host, machine, None)
         self.invite = invite
+        self.attempt: Attempt | None = None
+        """The targets of its INVITE, when it goes to a name."""
 
     @property
     def local(self) -> NameAddr:
@@ -451,3 +450,34 @@ class OutboundSession(Session):
     def start(self) -> None:
         """Begin; for the user agent."""
         self._command(self._machine.start())
+
+    def await_response(self) -> None:
+        """The INVITE went to another target: wait for it as for the first one; for the attempt."""
+        self._perform(self._machine.await_response())
+
+    def on_timer(self, event: int) -> None:
+        """Take a timer event; after silence another target may have its turn."""
+        if event == Event.TIMER_SILENCE and self.attempt is not None:
+            self._timers.pop(event, None)
+            if self.attempt.on_silence():
+                return
+        super().on_timer(event)
+
+    def _tell(self, event: SessionEvent) -> None:
+        if isinstance(event, Failed):
+            event = replace(event, tried=_tried(event, self.invite.destination, self.attempt))
+        super()._tell(event)
+
+
+def _tried(event: Failed, destination: Destination, attempt: "Attempt | None") -> tuple[Tried, ...]:
+    """What a call that failed had tried: the targets of a name, or the one address it was sent to."""
+    if attempt is not None:
+        return attempt.tried
+    if event.cause == "cancelled" or event.cause == "resolve":
+        return ()
+    outcome: Outcome = event.cause
+    if outcome == "response" and event.status == 503:
+        outcome = "unavailable"
+    transport = destination.transport or "udp"
+    port = destination.port or default_port(transport)
+    return (Tried(transport, destination.host, port, outcome, event.retry_after_s),)

@@ -91,6 +91,9 @@ class Flow(ABC):
     def release(self) -> None:  # noqa: B027
         """End what one `hold` began."""
 
+    def give_up(self, reason: str) -> None:  # noqa: B027
+        """Stop trying to come up, when that has not happened yet; nothing that waited for it is sent."""
+
     def note_via(self, via: Via) -> None:  # noqa: B027
         """Take what the top Via of a request from a connection says of the connection itself."""
 
@@ -122,6 +125,8 @@ class Transport(ABC):
     """What was bound, with the real port."""
     admits: Admit | None = None
     """Asked before a connection is taken."""
+    on_wait: Callable[[float], None] | None = None
+    """Told how many seconds a message had waited, when messages wait."""
 
     @abstractmethod
     async def open(self) -> None:

@@ -3,32 +3,36 @@
 import asyncio
 import logging
 import os
-import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 
-from sip.aio.contacts import contact_of, settle_contact
+from sip.aio.admission import Admission
+from sip.aio.contacts import contact_of
+from sip.aio.door import Door
 from sip.aio.endpoint import Endpoint, TraceRecord
 from sip.aio.guard import Guard
-from sip.aio.resolver import Resolver, is_address, is_private
+from sip.aio.resolver import Resolver, is_address
 from sip.aio.runs import ClientRun
 from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
-from sip.aio.settings import Screen, ScreenVerdict, UserAgentSettings
+from sip.aio.settings import Screen, Source, UserAgentSettings
 from sip.aio.stream import TcpTransport
 from sip.aio.tls import TlsContexts, TlsTransport
 from sip.aio.tokens import Tokens
 from sip.aio.transport import Clock, Flow, Listen, Receive, Transport
 from sip.aio.udp import UdpTransport
+from sip.aio.ways import Ways
+from sip.digest_server import DigestServer
 from sip.effects import Failure, Purpose, SendAck, StartRequest
 from sip.errors import ParseError
 from sip.fields import NameAddr
 from sip.headers import Headers
 from sip.inbound import InboundInviteSession
 from sip.invite import Destination, OutboundInvite
+from sip.locate import Reach
 from sip.message import Request, Response
 from sip.outbound import OutboundInviteSession
 from sip.responses import ACCEPT, ALLOW, refusal, reply, stateless_tag, supported_fields
-from sip.secure import hop_port, hop_transport, is_secure, secure_refusal
-from sip.session_model import SessionSettings, State
+from sip.secure import is_secure, secure_refusal
+from sip.session_model import SessionSettings
 from sip.transactions.table import Key, merge_key, server_key
 from sip.uri import SipUri
 
@@ -63,7 +67,6 @@ class UserAgent:
     ) -> None:
         self.settings = settings or UserAgentSettings()
         self.on_invite = on_invite
-        self.screen = screen
         self.guard: Guard | None = None
         self.draining = False
         self.addresses: list[Listen] = []
@@ -75,6 +78,11 @@ class UserAgent:
         self._contexts: TlsContexts | None = None
         self._tokens = Tokens()
         self._secret = os.urandom(32)
+        self.admission = Admission(
+            self._secret, self.settings.retry_after_s, self.settings.timers.completed_invite_s
+        )
+        digest = DigestServer(self.settings.digest, os.urandom(32), self._tokens.token)
+        self._door = Door(screen, digest, self._note_credentials, lambda: self.endpoint.clock.time())
         self._resolver = resolver or Resolver()
         self._sessions: dict[tuple[str, str], Session] = {}
         self._invites: dict[Key, Key] = {}
@@ -84,9 +92,11 @@ class UserAgent:
             pick=self._tokens.pick,
             token=self._tokens.token,
             max_ringing_s=self.settings.max_ringing_s,
+            min_se_s=self.settings.min_se_s,
             first_response_timeout_s=self.settings.first_response_timeout_s,
         )
         self.endpoint: Endpoint
+        self._ways: Ways
 
     # Life.
 
@@ -116,22 +126,25 @@ class UserAgent:
             self._tokens.token,
             self._on_message,
             self.guard,
+            settings.max_udp_request_bytes,
         )
         if self.guard is not None:
             self.guard.start(clock)
+            self.admission.guard = self.guard
         try:
             for listen in self._listens:
                 transport = self._open_transport(listen, self.endpoint.receive)
-                transport.admits = None if self.guard is None else self.guard.admits_connection
+                if self.guard is not None:
+                    transport.admits = self.guard.admits_connection
+                    transport.on_wait = self.guard.note_wait
                 await transport.open()
                 self.endpoint.transports.append(transport)
         except (OSError, ValueError):
             self._close_endpoint()
             raise
         self.addresses = [transport.address for transport in self.endpoint.transports]
-        self._resolver.families = frozenset(
-            socket.AF_INET6 if ":" in listen.host else socket.AF_INET for listen in self.addresses
-        )
+        self._resolver.reach = _reach(self.addresses)
+        self._ways = Ways(self.endpoint, self._resolver)
 
     async def close(self) -> None:
         """Free all addresses; sessions that are still up are forgotten without a word."""
@@ -210,7 +223,7 @@ class UserAgent:
             else:
                 self.endpoint.start_client(request, flow, question, Purpose.INFO)
 
-        self._with_flow(destination, None, send)
+        self._ways.with_flow(destination, None, send)
         return question.future
 
     @property
@@ -225,9 +238,9 @@ class UserAgent:
     def _transport(self, destination: Destination) -> Transport | None:
         """The transport a destination is likely to be reached by; a name may lead to another family's."""
         name, host = destination.transport, destination.host
-        if is_address(host):
+        if name is not None and is_address(host):
             return self.endpoint.transport_for(name, host)
-        return next((found for found in self.endpoint.transports if found.name == name), None)
+        return next((found for found in self.endpoint.transports if name in (None, found.name)), None)
 
     def _host(self, destination: Destination) -> str:
         transport = self._transport(destination)
@@ -245,72 +258,11 @@ class UserAgent:
 
     def send_request(self, session: Session, effect: StartRequest) -> None:
         """Find the way and start the transaction; failures come back to the session."""
-        purpose, request = effect.purpose, effect.request
-
-        def send(flow: Flow | None, failure: Failure) -> None:
-            if purpose is Purpose.INVITE and session.state >= State.CANCELLING:
-                session.on_unsent(purpose, Failure.RESOLVE)  # Hung up while its name was looked up.
-            elif flow is not None:
-                if effect.next_hop is None:
-                    settle_contact(request, flow.transport)
-                session.on_started(self.endpoint.start_client(request, flow, session, purpose))
-            else:
-                # Never from within the command that wanted it sent.
-                self.endpoint.clock.call_soon(session.on_unsent, purpose, failure)
-
-        if effect.next_hop is not None:
-            self._with_flow(self._next(effect.next_hop, session), session.flow, send)
-        elif isinstance(session, OutboundSession):
-            self._with_flow(session.invite.destination, None, send)
+        self._ways.send_request(session, effect)
 
     def send_ack(self, session: Session, effect: SendAck) -> None:
         """Find the way and send the ACK; the 2xx comes again when it is lost."""
-
-        def send(flow: Flow | None, failure: Failure) -> None:
-            if flow is not None:
-                self.endpoint.send_ack(effect.request, flow)
-
-        self._with_flow(self._next(effect.next_hop, session), session.flow, send)
-
-    def _next(self, uri: SipUri, session: Session) -> Destination:
-        """
-        Where a URI leads.
-
-        A connection the session came by is used again for the same host, and for a private one, which
-        is how a peer behind a NAT names itself.
-        """
-        flow = session.flow
-        host = uri.host
-        transport = hop_transport(uri)
-        if flow is not None and flow.reliable and not flow.closed:
-            if host == flow.remote[0] or is_private(host) or host in flow.peer_names:
-                return Destination(flow.transport.name, *flow.remote)
-        # An address a proved peer gave us is proved by the same name: few certificates are for addresses.
-        verify = flow.name if flow is not None and is_address(host) else None
-        return Destination(transport, host, hop_port(transport, uri.port), verify)
-
-    def _with_flow(
-        self, destination: Destination, near: Flow | None, send: Callable[[Flow | None, Failure], None]
-    ) -> None:
-        """Call `send` with the way to a destination, at once unless its name must be looked up."""
-        if near is not None and near.remote == (destination.host, destination.port) and not near.closed:
-            if near.transport.name == destination.transport:
-                send(near, Failure.TRANSPORT)
-                return
-
-        def found(host: str | None) -> None:
-            if host is None:
-                send(None, Failure.RESOLVE)
-                return
-            transport = None if near is None else near.transport
-            remote = (host, destination.port)
-            name = destination.verify or destination.host
-            send(self.endpoint.flow_to(destination.transport, remote, transport, name), Failure.TRANSPORT)
-
-        if is_address(destination.host):
-            found(destination.host)
-        else:
-            self._resolver.find(destination.host, found)
+        self._ways.send_ack(session, effect)
 
     # What comes in.
 
@@ -332,9 +284,10 @@ class UserAgent:
             self._receive_cancel(request, flow)
             return
         new_call = request.method == "INVITE" and request.to.tag is None
-        if new_call and not self._pass_screen(request, flow):
+        identities = self._identify(request, flow) if new_call else ()
+        if identities is None:
             return
-        refused = refusal(request)
+        refused = refusal(request, self.settings.min_se_s)
         if refused is None and request.uri.scheme == "sips":
             refused = secure_refusal(request, flow.transport.name, has_tls=self._has_tls)
         if refused is not None:
@@ -342,26 +295,31 @@ class UserAgent:
         elif request.to.tag is not None:
             self._receive_within(request, flow, key)
         elif request.method == "INVITE":
-            self._receive_invite(request, flow, key)
+            self._receive_invite(request, flow, key, identities)
         elif request.method == "OPTIONS":
             self._say(self._capabilities(request), request, flow)
         else:
             self._say(reply(request, 481), request, flow)
 
-    def _pass_screen(self, request: Request, flow: Flow) -> bool:
-        """Ask the application about the source, first of all: strangers learn nothing from other answers."""
-        if self.screen is None:
-            return True
-        try:
-            verdict = self.screen(flow.remote[0], flow.remote[1], flow.transport.name, request)
-        except Exception:
-            logger.exception("The screen failed; the INVITE is dropped")
-            return False
-        if verdict is ScreenVerdict.FORBID:
-            self._say(reply(request, 403), request, flow)
-        elif verdict is ScreenVerdict.ACCEPT:
+    def _identify(self, request: Request, flow: Flow) -> tuple[Hashable, ...] | None:
+        """Ask who calls, first of all: strangers learn nothing from other answers. None: it was refused."""
+        if merge_key(request) in self._invites:
+            return ()  # It came by another path before, and will be told no more than that.
+        admitted = self._door.admit(request, flow)
+        if isinstance(admitted, Response):
+            self._say(admitted, request, flow)
+            return None
+        if admitted is not None:
             self.endpoint.vouch(flow)
-        return verdict is ScreenVerdict.ACCEPT
+        return admitted
+
+    def _note_credentials(self, source: Source, *, right: bool) -> None:
+        if not right:
+            logger.warning("a wrong password or an unknown user name came from %s", source.host)
+        if self.guard is not None and right:
+            self.guard.on_auth_success(source.host)
+        elif self.guard is not None:
+            self.guard.on_auth_failure(source.host)
 
     def _session_of(self, request: Request) -> Session | None:
         return self._sessions.get((request.call_id, request.to.tag or ""))
@@ -374,7 +332,7 @@ class UserAgent:
         self.endpoint.vouch(flow)
         # Calls that are up must be able to end, however full it is.
         if request.method != "BYE" and self.transactions >= self.settings.max_transactions:
-            self._say(self._overloaded(request), request, flow)
+            self._say(self.admission.overloaded(request), request, flow)
             return
         run = self.endpoint.start_server(request, flow, key)
         if request.method == "INVITE":
@@ -397,18 +355,24 @@ class UserAgent:
         if isinstance(session, Session):
             session.on_cancel(request, run)
 
-    def _receive_invite(self, request: Request, flow: Flow, key: Key) -> None:
+    def _receive_invite(
+        self, request: Request, flow: Flow, key: Key, identities: tuple[Hashable, ...]
+    ) -> None:
         """Judge a new INVITE; nothing is kept of one that is refused here."""
         merged = merge_key(request)
-        full = len(self._sessions) >= self.settings.max_sessions
-        if self.draining or full or self.transactions >= self.settings.max_transactions:
-            self._say(self._overloaded(request), request, flow)
+        settings = self.settings
+        full = len(self._sessions) >= settings.max_sessions or self.transactions >= settings.max_transactions
+        if self.draining or self.admission.refuses(key, self.endpoint.clock.time(), full=full):
+            self._say(self.admission.overloaded(request), request, flow)
         elif merged in self._invites:
             self._say(reply(request, 482), request, flow)
         else:
-            self._open_session(request, flow, key, merged)
+            session = self._open_session(request, flow, key, merged)
+            if session is not None:
+                session.identities = identities
+                self._announce(session)
 
-    def _open_session(self, request: Request, flow: Flow, key: Key, merged: Key) -> None:
+    def _open_session(self, request: Request, flow: Flow, key: Key, merged: Key) -> InboundSession | None:
         tag = self._tokens.token()
         contact = contact_of(flow.transport, secure=is_secure(request))
         try:
@@ -416,7 +380,7 @@ class UserAgent:
             machine = InboundInviteSession(request, tag, contact, self._session_settings)
         except ParseError as error:
             self._say(reply(request, 400, error.reason), request, flow)
-            return
+            return None
         run = self.endpoint.start_server(request, flow, key)
         session = InboundSession(self, machine, flow)
         run.user, run.tag = session, tag
@@ -424,6 +388,9 @@ class UserAgent:
         run.on_end = lambda: self._forget_invite(merged)
         self._sessions[session.key] = session
         session.start(run)
+        return session
+
+    def _announce(self, session: InboundSession) -> None:
         try:
             self.on_invite(session)
         except Exception:
@@ -447,9 +414,6 @@ class UserAgent:
             response.headers.set("To", f"{response.headers.get('To')};tag={tag}")
         self.endpoint.send_response(response, flow)
 
-    def _overloaded(self, request: Request) -> Response:
-        return reply(request, 503, headers=(("Retry-After", str(self.settings.retry_after_s)),))
-
     def _capabilities(self, request: Request) -> Response:
         """
         Answer an OPTIONS as an INVITE would be answered.
@@ -457,7 +421,7 @@ class UserAgent:
         Source: RFC 3261 11.2.
         """
         if self.draining:
-            return self._overloaded(request)
+            return self.admission.overloaded(request)
         # An empty Supported says that there are no extensions, which is something too (RFC 3261 11.2).
         supported = supported_fields() or (("Supported", ""),)
         headers = (("Allow", ALLOW), ("Accept", ACCEPT), *supported, ("Server", self.settings.product))
@@ -480,3 +444,14 @@ class _Question:
 
     def on_failure(self, run: ClientRun, failure: Failure) -> None:
         self.settle(None)
+
+
+def _reach(addresses: Sequence[Listen]) -> Reach:
+    """Which IP versions each transport can send to; what is listened on first is preferred."""
+    reach: dict[str, tuple[int, ...]] = {}
+    for listen in addresses:
+        version = 6 if ":" in listen.host else 4
+        known = reach.get(listen.transport, ())
+        if version not in known:
+            reach[listen.transport] = (*known, version)
+    return reach

@@ -19,8 +19,10 @@ from sip import (
     Timers,
 )
 from sip.aio import InboundSession, Listen, OutboundSession, StreamLimits, UserAgent, UserAgentSettings
+from sip.aio.resolver import Found, Resolver
 from sip.aio.transport import Address
 from sip.aio.udp import UdpTransport
+from sip.locate import Wanted
 
 SDP = b"v=0\r\n"
 FAST = Timers(t1_s=0.05, t2_s=0.2, t4_s=0.05, trying_s=0.02, completed_invite_s=0.2)
@@ -149,7 +151,14 @@ async def test_a_name_that_does_not_exist_fails() -> None:
 
 
 async def test_a_call_that_is_hung_up_while_its_name_is_looked_up() -> None:
+    class Slow(Resolver):
+        def locate(self, wanted: Wanted, found: Found) -> None:
+            asyncio.get_running_loop().call_later(0.1, super().locate, wanted, found)
+
     async with parties() as (alice, bob):
+        slow = Slow()
+        slow.reach = {"udp": (4,)}
+        alice.ua._ways.resolver = slow
         session, events = alice.call(bob.port("udp"), "udp", host="localhost")
         session.hangup()
         await until(lambda: events)

@@ -19,6 +19,7 @@ from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.call_runner import CallRunner
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.gatekeeper import make_guard
+from callcontrol.aio.registrar import Registrar
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.trace import TraceBook, TraceEntry
 from callcontrol.call import CallMachine
@@ -44,6 +45,7 @@ from callcontrol.plan import DEFAULT_TIME_LIMIT_S, Dial, Plan
 from callcontrol.received import Received
 from callcontrol.reconcile import close_record
 from callcontrol.recordings import recording_file, recording_url
+from callcontrol.registration import RegistrationView
 from callcontrol.requests import CreateCall, plan_of
 from callcontrol.reserve import initial_reserve_paise
 from callcontrol.router import Router
@@ -144,6 +146,7 @@ class CallControl:
             screen=self._screen,
         )
         self._user_agent.guard = self.guard
+        self._registrar = Registrar(self._user_agent, services.routes)
         self._user_agent.admission.has_room = self._has_room
         prompts = PromptLibrary(settings.prompts_dir) if settings.prompts_dir is not None else None
         self._audio = AudioSource(prompts, services.destinations)
@@ -179,6 +182,7 @@ class CallControl:
             rates=settings.rates,
             recordings_dir=recordings_dir,
             media_timeout_s=settings.media_timeout_s,
+            service_route=self._registrar.service_route,
             forwarded_headers=settings.forwarded_headers,
         )
         await self._reconcile()
@@ -189,11 +193,13 @@ class CallControl:
             await self._engine.close()
             raise
         self._started = True
+        self._registrar.start()
 
     async def drain(self, timeout_s: float) -> None:
         """Take no new calls, let those that are up go on for a while, then end them."""
         self._draining = True
         self._user_agent.draining = True
+        await self._registrar.stop()
         try:
             await asyncio.wait_for(self._all_ended.wait(), timeout_s)
         except TimeoutError:
@@ -204,6 +210,7 @@ class CallControl:
         """End all calls and free every socket; harmless when done before or never started."""
         self._draining = True
         self._user_agent.draining = True
+        await self._registrar.stop()
         await self._end_all()
         for task in list(self._tasks):
             task.cancel()
@@ -263,6 +270,10 @@ class CallControl:
     def user_agent(self) -> UserAgent:
         """The SIP user agent, for its figures."""
         return self._user_agent
+
+    def registrations(self, carrier_sid: str | None = None) -> list[RegistrationView]:
+        """How the registrations with a carrier stand, or all of them, the worst first."""
+        return self._registrar.views(carrier_sid)
 
     @property
     def prompt_names(self) -> Collection[str]:

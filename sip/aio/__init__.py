@@ -2,6 +2,7 @@
 
 from sip.aio.endpoint import TraceRecord
 from sip.aio.guard import Guard
+from sip.aio.registrations import RegistrationRun
 from sip.aio.session import InboundSession, OutboundSession, Session
 from sip.aio.settings import Screen, Screened, ScreenVerdict, Source, UserAgentSettings
 from sip.aio.stream import StreamLimits
@@ -18,6 +19,7 @@ __all__ = [
     "Listen",
     "OutboundInvite",
     "OutboundSession",
+    "RegistrationRun",
     "Screen",
     "ScreenVerdict",
     "Screened",

@@ -53,7 +53,18 @@ from media.aio import MediaEngine
 from media.audio import PromptLibrary
 from media.types import EngineSettings, EngineStats
 from sip import Request, Secret, State
-from sip.aio import InboundSession, Listen, Screened, ScreenVerdict, Source, UserAgent, UserAgentSettings
+from sip.aio import (
+    HepSender,
+    HepSettings,
+    InboundSession,
+    Listen,
+    Screened,
+    ScreenVerdict,
+    Source,
+    TraceRecord,
+    UserAgent,
+    UserAgentSettings,
+)
 from sip.protection import ProtectionSettings
 
 __all__ = ["CallControl", "CallControlSettings", "CallServices", "TraceEntry"]
@@ -91,6 +102,7 @@ class CallControlSettings:
     silent_to_strangers: bool = False
     trusted_sources: Collection[IPv4Network | IPv6Network] = ()
     protection: ProtectionSettings = field(default_factory=ProtectionSettings)
+    hep: HepSettings | None = None
 
 
 async def _nothing_newer() -> None:
@@ -151,6 +163,8 @@ class CallControl:
         prompts = PromptLibrary(settings.prompts_dir) if settings.prompts_dir is not None else None
         self._audio = AudioSource(prompts, services.destinations)
         self._context: CallContext
+        self.hep: HepSender | None = None
+        """Sends copies of SIP messages to a capture server, when that is set."""
         self._traces: TraceBook
         self._clock: WallClock
 
@@ -169,6 +183,10 @@ class CallControl:
         await asyncio.to_thread(recordings_dir.mkdir, parents=True, exist_ok=True)
         self._clock = WallClock(asyncio.get_running_loop().time(), utc_now())
         self._traces = TraceBook(self._clock)
+        if settings.hep is not None:
+            self.hep = HepSender(
+                settings.hep, self._clock.at_us, lambda key: self._traces.call_of(key) or key
+            )
         self._context = CallContext(
             user_agent=self._user_agent,
             engine=self._engine,
@@ -187,6 +205,8 @@ class CallControl:
         )
         await self._reconcile()
         await self._engine.start()
+        if self.hep is not None:
+            await self.hep.start()
         try:
             await self._user_agent.start()
         except (OSError, ValueError):
@@ -220,6 +240,8 @@ class CallControl:
         if self._started:
             self._started = False
             await self._user_agent.close()
+        if self.hep is not None:
+            self.hep.close()
         await self._engine.close()
 
     async def _end_all(self) -> None:
@@ -549,8 +571,10 @@ class CallControl:
         if not task.cancelled() and task.exception() is not None:
             runner.log.error("the call's task failed", exc_info=task.exception())
 
-    def _on_message(self, record: Any) -> None:
+    def _on_message(self, record: TraceRecord) -> None:
         self._traces.note(record)
+        if self.hep is not None:
+            self.hep.send(record)
 
 
 def _holds_audio(path: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from sip.aio.endpoint import TraceRecord
 from sip.aio.guard import Guard
+from sip.aio.hep_sender import HepSender, HepSettings
 from sip.aio.registrations import RegistrationRun
 from sip.aio.session import InboundSession, OutboundSession, Session
 from sip.aio.settings import Screen, Screened, ScreenVerdict, Source, UserAgentSettings
@@ -15,6 +16,8 @@ __all__ = [
     "ClientCertificates",
     "Destination",
     "Guard",
+    "HepSender",
+    "HepSettings",
     "InboundSession",
     "Listen",
     "OutboundInvite",

@@ -13,7 +13,14 @@ from callcontrol.received import Received, custom_headers, user_to_user
 from callcontrol.routing import Attempt
 from callcontrol.session_ids import SessionIds
 from callcontrol.sip_events import DTMF_RELAY, call_event_of, digit_body
-from callcontrol.trunk_policy import Origin, invite_for, may_pass, no_service_route, route_by
+from callcontrol.trunk_policy import (
+    Origin,
+    destination_of,
+    invite_for,
+    may_pass,
+    no_service_route,
+    route_by,
+)
 from sip import Answered, Cancelled, Ended, Failed, Headers, OfferAnswered, Progress, SessionEvent
 from sip.aio import InboundSession, OutboundSession, Session, UserAgent
 
@@ -81,7 +88,7 @@ class SipLegs:
         self, leg: LegId, attempt: Attempt, party: Party, offer: bytes, other: LegId | None = None
     ) -> str:
         """Send the INVITE of a leg, for the party of the leg ``other`` if any; returns its Call-ID."""
-        local_host = self._local_host(attempt.gateway.protocol)
+        local_host = self._user_agent.local_host(destination_of(attempt.carrier, attempt.gateway))
         invite = invite_for(attempt, party, offer, local_host=local_host, origin=self._origin)
         route_by(invite, self._service_route(attempt.carrier, attempt.gateway))
         invite.headers.append(("Session-ID", self._ids.header(leg, other)))
@@ -183,10 +190,3 @@ class SipLegs:
 
     def _response_headers(self, leg: LegId, found: _SipLeg) -> list[tuple[str, str]]:
         return [("Session-ID", self._ids.header(leg, found.other)), *found.answer_headers]
-
-    def _local_host(self, transport: str) -> str:
-        addresses = self._user_agent.addresses
-        for listen in addresses:
-            if transport in (listen.transport, "auto"):
-                return listen.advertise or listen.host
-        return "localhost"

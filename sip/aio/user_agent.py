@@ -209,7 +209,7 @@ class UserAgent:
     def options(self, destination: Destination, uri: SipUri) -> Awaitable[Response | None]:
         """Ask a peer whether it is alive; None when it does not answer."""
         question = _Question(asyncio.get_running_loop().create_future())
-        local = NameAddr(None, SipUri("sip", host=self._host(destination)))
+        local = NameAddr(None, SipUri("sip", host=self.local_host(destination)))
         request = Request("OPTIONS", uri, Headers())
         for name, value in (
             ("Max-Forwards", "70"),
@@ -269,7 +269,8 @@ class UserAgent:
             return self.endpoint.transport_for(name, host)
         return next((found for found in self.endpoint.transports if name in (None, found.name)), None)
 
-    def _host(self, destination: Destination) -> str:
+    def local_host(self, destination: Destination) -> str:
+        """The address we are known by to a destination, as its peer is to write it."""
         transport = self._transport(destination)
         return "localhost" if transport is None else (transport.address.advertise or transport.address.host)
 

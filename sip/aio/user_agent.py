@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from sip.aio.contacts import contact_of
 from sip.aio.endpoint import Endpoint, TraceRecord
 from sip.aio.guard import Guard
+from sip.aio.probes import probe, probe_rested
 from sip.aio.resolver import Resolver, is_address
 from sip.aio.runs import ClientRun
 from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
@@ -187,6 +188,18 @@ class UserAgent:
         self._sessions[session.key] = session
         session.start()
         return session
+
+    async def probe(self, destination: Destination, limit_s: float = 4.0) -> float | None:
+        """
+        Ask all targets of a destination whether they are alive.
+
+        Returns the seconds the fastest took to answer, or None when none did in time.
+        """
+        return await probe(self, self._ways, destination, limit_s)
+
+    async def probe_rested(self, limit_s: float = 4.0) -> None:
+        """Ask the targets whose rest is over whether they are alive, before calls have to find out."""
+        await probe_rested(self, self._ways, limit_s)
 
     def options(self, destination: Destination, uri: SipUri) -> Awaitable[Response | None]:
         """Ask a peer whether it is alive; None when it does not answer."""

@@ -28,6 +28,7 @@ def user_agent_settings(settings: Settings) -> UserAgentSettings:
     return UserAgentSettings(
         streams=replace(StreamLimits(), keepalive_s=settings.sip_keepalive_s),
         tls=_tls(settings),
+        max_udp_request_bytes=settings.sip_udp_max_bytes,
     )
 
 

@@ -65,6 +65,7 @@ def invite_for(
         headers=headers,
         body=offer,
         credentials=_credentials(carrier),
+        rel100=carrier.rel100,
     )
 
 

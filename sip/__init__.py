@@ -5,6 +5,7 @@ Machines take messages, commands and timer events, and return effects; `sip.aio`
 """
 
 from sip.digest import Credentials
+from sip.digest_server import DigestSettings, Secret
 from sip.errors import InvalidValue, ParseError, SipError
 from sip.events import (
     Answered,
@@ -37,6 +38,7 @@ __all__ = [
     "Confirmed",
     "Credentials",
     "Destination",
+    "DigestSettings",
     "Ended",
     "Failed",
     "Headers",
@@ -53,6 +55,7 @@ __all__ = [
     "Progress",
     "Request",
     "Response",
+    "Secret",
     "SessionEvent",
     "SipError",
     "SipUri",

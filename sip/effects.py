@@ -53,6 +53,7 @@ class Purpose(IntEnum):
     UPDATE = 6
     REFER = 7
     NOTIFY = 8
+    REGISTER = 9
 
 
 class CancelStep(Enum):

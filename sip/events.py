@@ -12,6 +12,7 @@ __all__ = [
     "Confirmed",
     "Ended",
     "Failed",
+    "ForkEnded",
     "InfoReceived",
     "OfferAnswered",
     "OfferFailed",
@@ -33,12 +34,30 @@ class SessionEvent:
 
 @dataclass(frozen=True, slots=True)
 class Progress(SessionEvent):
-    """The called party sent a provisional response above 100."""
+    """
+    A called party sent a provisional response above 100.
+
+    `tag` is that party's: an INVITE may be forked, and then several ring. Of their early media the one that
+    was described last is to be heard; `Answered` names the description that holds in the end. A response that
+    is `reliable` is acknowledged by the session. One that `needs_answer` holds the offer that our INVITE
+    lacked: `accept_offer` answers it.
+    """
 
     status: int
     reason: str
     body: bytes
     headers: Headers
+    tag: str | None = None
+    reliable: bool = False
+    needs_answer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ForkEnded(SessionEvent):
+    """One of the parties that ring is out, the others may still answer (199, RFC 6228)."""
+
+    tag: str
+    reason_header: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +66,8 @@ class Answered(SessionEvent):
     The called party answered.
 
     The ACK has been sent, unless `needs_answer`: then the INVITE was without an offer, `body` holds
-    the offer, and the ACK leaves with the answer given to `accept_offer`.
+    the offer, and the ACK leaves with the answer given to `accept_offer`. `body` is the description that
+    holds: the last one that was agreed on while it rang, or else that of the 2xx.
     """
 
     body: bytes
@@ -99,7 +119,8 @@ class OfferReceived(SessionEvent):
     """
     The peer wants to change the session: answer with `accept_offer` or `reject_offer`.
 
-    An empty body asks us for an offer, which `accept_offer` then carries.
+    An empty body asks us for an offer, which `accept_offer` then carries. An offer that is answered neither
+    way is refused after some seconds.
     """
 
     body: bytes
@@ -107,14 +128,14 @@ class OfferReceived(SessionEvent):
 
 @dataclass(frozen=True, slots=True)
 class OfferAnswered(SessionEvent):
-    """The peer answered the offer of our `reinvite`, or its ACK answered the offer it had asked for."""
+    """The peer answered our `reinvite` or `update`, or its ACK or PRACK the offer it had asked for."""
 
     body: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class OfferFailed(SessionEvent):
-    """The offer of our `reinvite` was not accepted; the session goes on as it was."""
+    """The offer of our `reinvite` or `update` was not accepted; the session goes on as it was."""
 
     status: int
     reason: str

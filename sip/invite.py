@@ -35,7 +35,8 @@ class OutboundInvite:
     `from_` is without a tag. Without a `body` the answer brings the offer. `first_response_timeout_s`
     is how long nothing at all may come back, `no_answer_timeout_s` how long it may take to be answered.
     `call_id` is made up when None. `max_forwards` is one less than that of the call this one goes on with,
-    so that a number that leads back to us ends the loop.
+    so that a number that leads back to us ends the loop. `rel100` says whether the called party may
+    (`supported`), must (`required`) or need not (`off`) send its provisional responses reliably (RFC 3262).
     """
 
     uri: SipUri
@@ -50,3 +51,4 @@ class OutboundInvite:
     max_forwards: int = 70
     no_answer_timeout_s: float | None = None
     first_response_timeout_s: float | None = None
+    rel100: str = "supported"

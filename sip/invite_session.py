@@ -9,12 +9,13 @@ timer events come in by method call, and effects go out.
 from collections.abc import Sequence
 from typing import Any
 
+from sip.dialog import Dialog
 from sip.effects import Done, Effect, Failure, Notify, Purpose, Respond
 from sip.events import Ended, InfoReceived
 from sip.machine import NOTHING
 from sip.message import Request, Response
 from sip.renegotiation import Renegotiation
-from sip.responses import ALLOW, reply
+from sip.responses import ALLOW, reply, supported_fields
 from sip.session_model import Event, State
 
 __all__ = ["InviteSession"]
@@ -33,16 +34,17 @@ class InviteSession(Renegotiation):
 
     def info(self, content_type: str, body: bytes) -> Sequence[Effect]:
         """Send an INFO within the session."""
-        if self.state is not State.CONFIRMED:
+        dialog = self._talking()
+        if dialog is None:
             return NOTHING
-        return (self._start("INFO", Purpose.INFO, body=body, content_type=content_type),)
+        return (self._start("INFO", Purpose.INFO, body=body, content_type=content_type, within=dialog),)
 
     # What comes from the network.
 
     def receive_request(self, request: Request, transaction: Any) -> Sequence[Effect]:
         """Take a request that carries our tag; `transaction` is None for an ACK."""
-        dialog, method = self.dialog, request.method
-        if dialog is None or not dialog.matches(request):
+        dialog, method = self._dialog_of(request), request.method
+        if dialog is None:
             return NOTHING if method == "ACK" else (Respond(transaction, reply(request, 481)),)
         if method == "ACK":
             return self._receive_ack(request)
@@ -51,11 +53,13 @@ class InviteSession(Renegotiation):
             return (Respond(transaction, reply(request, 500, headers=(("Retry-After", "0"),))),)
         if method == "BYE":
             return self.handle(Event.BYE, (request, transaction))
+        if method == "PRACK":
+            return self._receive_prack(request, transaction)
         if self.state >= State.LEAVING:
             return (Respond(transaction, reply(request, 481)),)
         if method == "INVITE" or (method == "UPDATE" and request.body):
-            return self._receive_offer(request, transaction)
-        return self._receive_other(request, transaction)
+            return self._receive_offer(request, transaction, dialog)
+        return self._receive_other(request, transaction, dialog)
 
     def receive_cancel(self, transaction: Any, reason: str | None) -> Sequence[Effect]:
         """Take a CANCEL of the re-INVITE of this transaction; its own 200 has been sent."""
@@ -65,8 +69,10 @@ class InviteSession(Renegotiation):
         """Take a response to a request of this session."""
         if purpose is Purpose.REINVITE:
             return self._receive_answer(response)
-        if response.status < 200 or purpose is Purpose.FORK_BYE:
+        if response.status < 200 or purpose in (Purpose.FORK_BYE, Purpose.PRACK):
             return NOTHING
+        if purpose is Purpose.UPDATE:
+            return self._receive_update_answer(response)
         if purpose is Purpose.BYE:
             return self.handle(Event.BYE_DONE, response)
         return self.handle(Event.DIALOG_GONE) if response.status in (408, 481) else NOTHING
@@ -75,23 +81,28 @@ class InviteSession(Renegotiation):
         """Take the news that a request of this session got no final response."""
         if purpose is Purpose.BYE:
             return self.handle(Event.BYE_DONE)
-        if purpose is Purpose.FORK_BYE:
-            return NOTHING
-        return self.handle(Event.DIALOG_GONE)
+        if purpose in (Purpose.FORK_BYE, Purpose.PRACK):
+            return NOTHING  # Whoever misses a PRACK repeats the response, or ends the call itself.
+        if self.state is State.CONFIRMED:
+            return self.handle(Event.DIALOG_GONE)
+        return self._update_failed(408, "Request Timeout") if purpose is Purpose.UPDATE else NOTHING
 
     # Other requests within the dialog.
 
-    def _receive_other(self, request: Request, transaction: Any) -> Sequence[Effect]:
+    def _receive_other(self, request: Request, transaction: Any, dialog: Dialog) -> Sequence[Effect]:
         if request.method == "UPDATE":
             # Without an offer it only refreshes the target.
-            assert self.dialog is not None
-            self.dialog.refresh_target(request)
-            contact = ("Contact", self.dialog.local_contact)
-            return (Respond(transaction, reply(request, 200, headers=(contact,))),)
+            dialog.refresh_target(request)
+            fields = (("Contact", dialog.local_contact), ("Allow", ALLOW), *supported_fields())
+            return (Respond(transaction, reply(request, 200, headers=fields)),)
         ok = Respond(transaction, reply(request, 200, headers=(("Allow", ALLOW),)))
         if request.method != "INFO":
             return (ok,)
         return (ok, Notify(InfoReceived(request.content_type or "", request.body)))
+
+    def _receive_prack(self, request: Request, transaction: Any) -> Sequence[Effect]:
+        """Take a PRACK, which only the called side has something for."""
+        return (Respond(transaction, reply(request, 481)),)
 
     # Actions of the tables.
 

@@ -20,10 +20,10 @@ __all__ = [
     "supported_fields",
 ]
 
-ALLOW = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE"
+ALLOW = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, PRACK, UPDATE"
 """The methods this user agent handles."""
 
-SUPPORTED: tuple[str, ...] = ()
+SUPPORTED: tuple[str, ...] = ("100rel", "199")
 """The option tags of the extensions this user agent has: it announces them, and a Require may name them."""
 
 ACCEPT = "application/sdp"
@@ -32,7 +32,7 @@ ACCEPT = "application/sdp"
 KNOWN_METHODS = frozenset(
     (
         *ALLOW.split(", "),
-        *("REGISTER", "PRACK", "SUBSCRIBE", "NOTIFY", "PUBLISH", "MESSAGE", "REFER"),
+        *("REGISTER", "SUBSCRIBE", "NOTIFY", "PUBLISH", "MESSAGE", "REFER"),
     )
 )
 """Methods of the standards; any other is not merely refused but unknown (501)."""
@@ -127,7 +127,7 @@ def refusal(request: Request) -> Response | None:
         unknown = [tag for tag in request.option_tags("Require") if tag not in _UNDERSTOOD]
         if unknown:
             return reply(request, 420, headers=(("Unsupported", ", ".join(unknown)),))
-    return _refuse_offer(request) if method in ("INVITE", "UPDATE") else None
+    return _refuse_offer(request) if method in ("INVITE", "UPDATE", "PRACK") else None
 
 
 def _refuse_offer(request: Request) -> Response | None:

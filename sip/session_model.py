@@ -64,6 +64,14 @@ class Event(IntEnum):
     """No ACK came in 64*T1."""
     TIMER_OFFER = 20
     """An offer of ours is to be made again, or was never answered."""
+    TIMER_PROVISIONAL = 21
+    """A reliable provisional response is sent again."""
+    TIMER_PRACK = 22
+    """No PRACK came in 64*T1."""
+    TIMER_OWNER = 23
+    """The owner never answered an offer the peer made in a request."""
+    TIMER_LATE_ANSWER = 24
+    """The owner never answered an offer that came in a response to our INVITE."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +88,8 @@ class SessionSettings:
     """How long an inbound INVITE may wait for the application, and an outbound one for an answer."""
     first_response_timeout_s: float = 4.0
     """How long nothing at all may come back to an outbound INVITE."""
+    owner_patience_s: float = 10.0
+    """How long an offer may wait for the owner's answer: the peer's transaction gives up after 64*T1."""
 
 
 class UnackedAnswer:
@@ -89,7 +99,7 @@ class UnackedAnswer:
 
     def __init__(self, request: Request, transaction: Any, response: Response, timers: Timers) -> None:
         self.cseq = request.cseq.number
-        self.made_offer = not request.body
+        self.made_offer = bool(response.body) and not request.body
         self.transaction = transaction
         self.response = response
         self.repeat_after_s = timers.t1_s

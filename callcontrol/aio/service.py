@@ -35,6 +35,7 @@ from callcontrol.errors import (
 )
 from callcontrol.events import HangupRequested
 from callcontrol.hangup import CRASH, NORMAL_CLEARING, SYSTEM_SHUTDOWN
+from callcontrol.identification import identify
 from callcontrol.inbound import Arrival, Invitation, receive
 from callcontrol.interfaces import CallRecords, Destinations, Numbers, Routes, Wallets
 from callcontrol.meter import Rates
@@ -49,8 +50,8 @@ from callcontrol.router import Router
 from media.aio import MediaEngine
 from media.audio import PromptLibrary
 from media.types import EngineSettings, EngineStats
-from sip import Request, State
-from sip.aio import InboundSession, Listen, ScreenVerdict, UserAgent, UserAgentSettings
+from sip import Request, Secret, State
+from sip.aio import InboundSession, Listen, Screened, ScreenVerdict, Source, UserAgent, UserAgentSettings
 from sip.protection import ProtectionSettings
 
 __all__ = ["CallControl", "CallControlSettings", "CallServices", "TraceEntry"]
@@ -389,12 +390,28 @@ class CallControl:
 
     # --- calls by SIP ---------------------------------------------------------------------------------------
 
-    def _screen(self, host: str, port: int, transport: str, request: Request) -> ScreenVerdict:
-        """Let only gateways in; whoever else asks is told one thing, whatever number it tries."""
-        if self._services.routes.gateway_for_source(host, port) is not None:
-            return ScreenVerdict.ACCEPT
+    def _screen(self, source: Source, request: Request) -> Screened:
+        """Let only carriers in; whoever else asks is told one thing, whatever number it tries."""
+        caller = identify(
+            (source.host, source.port),
+            source.names,
+            (request.uri, request.to.uri),
+            "Authorization" in request.headers,
+            self._services.routes,
+        )
+        if caller.known:
+            return Screened(ScreenVerdict.ACCEPT, caller.carriers)
         self._look_soon()
-        return ScreenVerdict.DROP if self.settings.silent_to_strangers else ScreenVerdict.FORBID
+        if caller.asked:
+            return Screened(ScreenVerdict.CHALLENGE, secrets_of=self._secrets_of)
+        silent = self.settings.silent_to_strangers
+        return Screened(ScreenVerdict.DROP if silent else ScreenVerdict.FORBID)
+
+    def _secrets_of(self, username: str) -> list[Secret]:
+        return [
+            Secret(carrier.inbound_auth_password or "", carrier.carrier_sid)
+            for carrier in self._services.routes.carriers_with_user(username)
+        ]
 
     def _on_invite(self, session: InboundSession) -> None:
         arrival = self._receive(session)
@@ -441,6 +458,7 @@ class CallControl:
             to=request.to,
             from_=request.from_,
             headers=request.headers,
+            carriers=tuple(str(carrier_sid) for carrier_sid in session.identities),
         )
         return receive(
             invitation,
@@ -475,7 +493,7 @@ class CallControl:
             to=arrival.number.number,
             created_at=utc_now(),
             carrier_sid=arrival.carrier.carrier_sid,
-            gateway_sid=arrival.gateway.gateway_sid,
+            gateway_sid=arrival.gateway.gateway_sid or None,
             sip=received.shown(arrival.caller) or None,
             phone_number_id=arrival.number.phone_number_id,
             status_webhook_url=binding.status_webhook_url if binding is not None else None,

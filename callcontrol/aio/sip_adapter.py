@@ -20,6 +20,7 @@ from sip.aio import InboundSession, OutboundSession, Session, UserAgent
 Post = Callable[[Event], None]
 
 _MAX_FORWARDS: Final = 70  # RFC 3261 8.1.1.6
+_RELIABLE: Final[dict[str, bool | None]] = {"off": False, "supported": None, "required": True}
 
 
 @dataclass(slots=True)
@@ -88,7 +89,8 @@ class SipLegs:
         """Send a provisional response to the caller."""
         found = self._legs.get(leg)
         if found is not None and isinstance(found.session, InboundSession):
-            found.session.progress(status, body, self._response_headers(leg, found))
+            reliable = _RELIABLE[found.carrier.rel100]
+            found.session.progress(status, body, self._response_headers(leg, found), reliable=reliable)
 
     def answer(self, leg: LegId, body: bytes) -> None:
         """Answer the caller."""

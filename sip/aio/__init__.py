@@ -3,7 +3,7 @@
 from sip.aio.endpoint import TraceRecord
 from sip.aio.guard import Guard
 from sip.aio.session import InboundSession, OutboundSession, Session
-from sip.aio.settings import Screen, ScreenVerdict, UserAgentSettings
+from sip.aio.settings import Screen, Screened, ScreenVerdict, Source, UserAgentSettings
 from sip.aio.stream import StreamLimits
 from sip.aio.tls import ClientCertificates, TlsSettings
 from sip.aio.transport import Listen
@@ -20,7 +20,9 @@ __all__ = [
     "OutboundSession",
     "Screen",
     "ScreenVerdict",
+    "Screened",
     "Session",
+    "Source",
     "StreamLimits",
     "TlsSettings",
     "TraceRecord",

@@ -139,9 +139,10 @@ class Connection(asyncio.Protocol, Flow):
         """Take what the top Via of a request says of the connection."""
         self._owner.note_via(self, via)
 
-    def fail(self, reason: str) -> None:
-        """Take the news that the connection did not come up."""
-        self._break(reason)
+    def give_up(self, reason: str) -> None:
+        """Stop trying to come up; nothing that waited for it is sent."""
+        if not self.established:
+            self._break(reason)
 
     def abort(self) -> None:
         """Close at once; nobody is told."""

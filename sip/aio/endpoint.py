@@ -1,11 +1,13 @@
 """Transports, transactions and timers of one user agent: messages in and out, matched and repeated."""
 
 import logging
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from sip.aio.guard import Guard
+from sip.aio.oversize import Oversize
 from sip.aio.runs import ClientRun, RequestUser, ServerRun
 from sip.aio.transport import Address, Clock, Flow, Handle, Transport
 from sip.effects import CancelInvite, Purpose
@@ -69,6 +71,7 @@ class Endpoint:
         token: Callable[[], str],
         trace: Callable[[TraceRecord], None] | None,
         guard: Guard | None = None,
+        max_udp_bytes: int = 0,
     ) -> None:
         self.user = user
         self.clock = clock
@@ -79,6 +82,9 @@ class Endpoint:
         self._trace = trace
         self._guard = guard
         self._table: TransactionTable[ClientRun | ServerRun] = TransactionTable()
+        self._oversize = Oversize(self)
+        self.max_udp_bytes = max_udp_bytes or sys.maxsize
+        """Requests beyond this size do not go as datagrams if they need not."""
         self._queue = TimerQueue()
         self._alarm: Handle | None = None
         self._alarm_at = 0.0
@@ -233,12 +239,52 @@ class Endpoint:
         self.send(serialise(request), flow, request.call_id)
 
     def start_client(self, request: Request, flow: Flow, user: RequestUser, purpose: Purpose) -> ClientRun:
-        """Send a request in a client transaction of its own."""
+        """
+        Send a request in a client transaction of its own.
+
+        One that is too large for a datagram takes a connection (RFC 3261 18.1.1).
+        """
         branch = self._add_via(request, flow)
-        invite = request.method == "INVITE"
-        kind = InviteClientTransaction if invite else NonInviteClientTransaction
-        machine = kind(request, self.timers, reliable=flow.reliable)
-        return self._run_client(ClientRun(self, flow, machine, user, purpose), branch)
+        run = ClientRun(self, flow, self._client_machine(request, flow), user, purpose)
+        if len(run.machine.wire) > self.max_udp_bytes and not flow.reliable:
+            stream = self._oversize.stream_for(flow)
+            if stream is not None:
+                run.fallback = flow
+                branch = self._reroute(run, stream)
+                self._run_client(run, branch)
+                self._oversize.watch(run)
+                return run
+        return self._run_client(run, branch)
+
+    def _client_machine(
+        self, request: Request, flow: Flow
+    ) -> InviteClientTransaction | NonInviteClientTransaction:
+        kind = InviteClientTransaction if request.method == "INVITE" else NonInviteClientTransaction
+        return kind(request, self.timers, reliable=flow.reliable)
+
+    def _reroute(self, run: ClientRun, flow: Flow) -> str:
+        """Have a request that was not sent leave another way, under a Via of its own; gives its branch."""
+        request = run.machine.request
+        request.headers.remove_first("Via")
+        branch = self._add_via(request, flow)
+        run.flow, run.machine = flow, self._client_machine(request, flow)
+        return branch
+
+    def fall_back(self, run: ClientRun) -> bool:
+        """
+        Send a request as a datagram whose connection never came up; False when it may have been sent.
+
+        Source: RFC 3261 18.1.1.
+        """
+        flow, run.fallback = run.fallback, None
+        if flow is None or run.flow.established or not run.machine.wanted:
+            return False
+        self._oversize.note_refusal(run.flow.remote)
+        run.end()
+        run.flow.unwatch(run)
+        self._table.remove_client(run.key)
+        self._run_client(run, self._reroute(run, flow))
+        return True
 
     def cancel(self, run: ClientRun, user: RequestUser, effect: CancelInvite) -> None:
         """Send the CANCEL of an INVITE at work, on the way the INVITE took."""

@@ -12,7 +12,7 @@ from typing import Protocol
 from sip.aio.dns_client import DnsAnswer, DnsClient, DnsUnavailable, HostsFile, NameServer
 from sip.locate import Question, Reach, Records, Steps, Target, Wanted, locate, sources
 
-__all__ = ["Asker", "Found", "Resolver", "is_address", "is_private"]
+__all__ = ["Asker", "Found", "Resolver", "canonical", "is_address", "is_private"]
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +43,11 @@ def is_address(host: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def canonical(host: str) -> str:
+    """The host as the system writes it: IPv6 addresses have many spellings."""
+    return str(ipaddress.ip_address(host)) if ":" in host and is_address(host) else host
 
 
 def is_private(host: str) -> bool:

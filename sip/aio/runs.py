@@ -50,9 +50,9 @@ class _Run:
 
 
 class ClientRun(_Run):
-    """A request of ours at work."""
+    """A request of ours at work; `fallback` is the way of datagrams that it was too large for."""
 
-    __slots__ = ("machine", "purpose", "user")
+    __slots__ = ("fallback", "machine", "purpose", "user")
 
     def __init__(
         self,
@@ -66,13 +66,16 @@ class ClientRun(_Run):
         self.machine = machine
         self.user = user
         self.purpose = purpose
+        self.fallback: Flow | None = None
 
     def on_timer(self, event: int) -> None:
         """Feed a timer event to the machine."""
         self.perform(self.machine.handle(event))
 
     def on_flow_broken(self) -> None:
-        """Feed the loss of the connection to the machine."""
+        """Feed the loss of the connection to the machine, unless the request can still go another way."""
+        if self.fallback is not None and self.endpoint.fall_back(self):
+            return
         self.perform(self.machine.fail_transport())
 
     def perform(self, effects: Sequence[Effect]) -> None:

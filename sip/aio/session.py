@@ -2,7 +2,7 @@
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -143,8 +143,16 @@ class Session:
         """Offer a change; `OfferAnswered` or `OfferFailed` follows."""
         self._command(self._machine.reinvite(body))
 
+    def update(self, body: bytes = b"") -> None:
+        """
+        Offer a change as `reinvite` does, but by UPDATE where the peer allows it, even while it still rings.
+
+        Without a body nothing is offered: the peer only learns that we are still there.
+        """
+        self._command(self._machine.update(body))
+
     def accept_offer(self, body: bytes) -> None:
-        """Answer an `OfferReceived`, or an `Answered` that needs it."""
+        """Answer an `OfferReceived`, or an `Answered` or a `Progress` that needs it."""
         self._command(self._machine.accept_offer(body))
 
     def reject_offer(self, status: int = 488, warning: str | None = None) -> None:
@@ -326,7 +334,7 @@ def _explained(effect: Effect, trouble: str) -> Effect:
 class InboundSession(Session):
     """A session a peer asked for; answer it with `progress`, `answer` or `reject`."""
 
-    __slots__ = ("_run", "peer_names", "request", "source", "transport")
+    __slots__ = ("_run", "identities", "peer_names", "request", "source", "transport")
 
     _machine: InboundInviteSession
 
@@ -335,6 +343,8 @@ class InboundSession(Session):
         request = machine.request
         self._run: ServerRun | None = None
         self.request = request
+        self.identities: tuple[Hashable, ...] = ()
+        """Who the caller proved or is known to be, in the screen's own terms."""
         self.source: Address = flow.remote
         self.transport = flow.transport.name
         self.peer_names = flow.peer_names
@@ -350,15 +360,26 @@ class InboundSession(Session):
         """The caller's address, with its tag."""
         return self.request.from_
 
-    def progress(self, status: int = 180, body: bytes = b"", headers: Iterable[tuple[str, str]] = ()) -> None:
+    def progress(
+        self,
+        status: int = 180,
+        body: bytes = b"",
+        headers: Iterable[tuple[str, str]] = (),
+        *,
+        reliable: bool | None = None,
+    ) -> None:
         """
         Send a provisional response; a body with SDP announces early media.
+
+        `reliable` sends it with 100rel where the caller supports that; None does so when it has a body. A
+        caller that requires 100rel gets every response reliably. The first SDP that was sent reliably is the
+        answer: what later responses would repeat of it is left out.
 
         Raises:
             InvalidValue: The status is not one of 101 to 199, or a header field cannot be set.
         """
         _check_range(status, 101, 199)
-        self._command(self._machine.progress(Reply(status, None, body, headers)))
+        self._command(self._machine.progress(Reply(status, None, body, headers, reliable)))
 
     def answer(self, body: bytes, headers: Iterable[tuple[str, str]] = ()) -> None:
         """Send the 200; `Confirmed` follows with the ACK."""

@@ -182,9 +182,9 @@ class TcpTransport(Transport):
             async with asyncio.timeout(self.limits.connect_timeout_s):
                 await self._loop.create_connection(lambda: connection, host, port)
         except TimeoutError:
-            connection.fail("The connection did not come up in time")
+            connection.give_up("The connection did not come up in time")
         except OSError as error:
-            connection.fail(f"The connection was refused: {error.strerror or error}")
+            connection.give_up(f"The connection was refused: {error.strerror or error}")
 
     # Looking after them.
 

@@ -91,6 +91,9 @@ class Flow(ABC):
     def release(self) -> None:  # noqa: B027
         """End what one `hold` began."""
 
+    def give_up(self, reason: str) -> None:  # noqa: B027
+        """Stop trying to come up, when that has not happened yet; nothing that waited for it is sent."""
+
     def note_via(self, via: Via) -> None:  # noqa: B027
         """Take what the top Via of a request from a connection says of the connection itself."""
 

@@ -3,22 +3,24 @@
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 
 from sip.aio.contacts import contact_of
+from sip.aio.door import Door
 from sip.aio.endpoint import Endpoint, TraceRecord
 from sip.aio.guard import Guard
 from sip.aio.probes import probe, probe_rested
 from sip.aio.resolver import Resolver, is_address
 from sip.aio.runs import ClientRun
 from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
-from sip.aio.settings import Screen, ScreenVerdict, UserAgentSettings
+from sip.aio.settings import Screen, Source, UserAgentSettings
 from sip.aio.stream import TcpTransport
 from sip.aio.tls import TlsContexts, TlsTransport
 from sip.aio.tokens import Tokens
 from sip.aio.transport import Clock, Flow, Listen, Receive, Transport
 from sip.aio.udp import UdpTransport
 from sip.aio.ways import Ways
+from sip.digest_server import DigestServer
 from sip.effects import Failure, Purpose, SendAck, StartRequest
 from sip.errors import ParseError
 from sip.fields import NameAddr
@@ -65,7 +67,6 @@ class UserAgent:
     ) -> None:
         self.settings = settings or UserAgentSettings()
         self.on_invite = on_invite
-        self.screen = screen
         self.guard: Guard | None = None
         self.draining = False
         self.addresses: list[Listen] = []
@@ -77,6 +78,8 @@ class UserAgent:
         self._contexts: TlsContexts | None = None
         self._tokens = Tokens()
         self._secret = os.urandom(32)
+        digest = DigestServer(self.settings.digest, os.urandom(32), self._tokens.token)
+        self._door = Door(screen, digest, self._note_credentials, lambda: self.endpoint.clock.time())
         self._resolver = resolver or Resolver()
         self._sessions: dict[tuple[str, str], Session] = {}
         self._invites: dict[Key, Key] = {}
@@ -119,6 +122,7 @@ class UserAgent:
             self._tokens.token,
             self._on_message,
             self.guard,
+            settings.max_udp_request_bytes,
         )
         if self.guard is not None:
             self.guard.start(clock)
@@ -285,7 +289,8 @@ class UserAgent:
             self._receive_cancel(request, flow)
             return
         new_call = request.method == "INVITE" and request.to.tag is None
-        if new_call and not self._pass_screen(request, flow):
+        identities = self._identify(request, flow) if new_call else ()
+        if identities is None:
             return
         refused = refusal(request)
         if refused is None and request.uri.scheme == "sips":
@@ -295,26 +300,31 @@ class UserAgent:
         elif request.to.tag is not None:
             self._receive_within(request, flow, key)
         elif request.method == "INVITE":
-            self._receive_invite(request, flow, key)
+            self._receive_invite(request, flow, key, identities)
         elif request.method == "OPTIONS":
             self._say(self._capabilities(request), request, flow)
         else:
             self._say(reply(request, 481), request, flow)
 
-    def _pass_screen(self, request: Request, flow: Flow) -> bool:
-        """Ask the application about the source, first of all: strangers learn nothing from other answers."""
-        if self.screen is None:
-            return True
-        try:
-            verdict = self.screen(flow.remote[0], flow.remote[1], flow.transport.name, request)
-        except Exception:
-            logger.exception("The screen failed; the INVITE is dropped")
-            return False
-        if verdict is ScreenVerdict.FORBID:
-            self._say(reply(request, 403), request, flow)
-        elif verdict is ScreenVerdict.ACCEPT:
+    def _identify(self, request: Request, flow: Flow) -> tuple[Hashable, ...] | None:
+        """Ask who calls, first of all: strangers learn nothing from other answers. None: it was refused."""
+        if merge_key(request) in self._invites:
+            return ()  # It came by another path before, and will be told no more than that.
+        admitted = self._door.admit(request, flow)
+        if isinstance(admitted, Response):
+            self._say(admitted, request, flow)
+            return None
+        if admitted is not None:
             self.endpoint.vouch(flow)
-        return verdict is ScreenVerdict.ACCEPT
+        return admitted
+
+    def _note_credentials(self, source: Source, *, right: bool) -> None:
+        if not right:
+            logger.warning("a wrong password or an unknown user name came from %s", source.host)
+        if self.guard is not None and right:
+            self.guard.on_auth_success(source.host)
+        elif self.guard is not None:
+            self.guard.on_auth_failure(source.host)
 
     def _session_of(self, request: Request) -> Session | None:
         return self._sessions.get((request.call_id, request.to.tag or ""))
@@ -350,7 +360,9 @@ class UserAgent:
         if isinstance(session, Session):
             session.on_cancel(request, run)
 
-    def _receive_invite(self, request: Request, flow: Flow, key: Key) -> None:
+    def _receive_invite(
+        self, request: Request, flow: Flow, key: Key, identities: tuple[Hashable, ...]
+    ) -> None:
         """Judge a new INVITE; nothing is kept of one that is refused here."""
         merged = merge_key(request)
         full = len(self._sessions) >= self.settings.max_sessions
@@ -359,9 +371,12 @@ class UserAgent:
         elif merged in self._invites:
             self._say(reply(request, 482), request, flow)
         else:
-            self._open_session(request, flow, key, merged)
+            session = self._open_session(request, flow, key, merged)
+            if session is not None:
+                session.identities = identities
+                self._announce(session)
 
-    def _open_session(self, request: Request, flow: Flow, key: Key, merged: Key) -> None:
+    def _open_session(self, request: Request, flow: Flow, key: Key, merged: Key) -> InboundSession | None:
         tag = self._tokens.token()
         contact = contact_of(flow.transport, secure=is_secure(request))
         try:
@@ -369,7 +384,7 @@ class UserAgent:
             machine = InboundInviteSession(request, tag, contact, self._session_settings)
         except ParseError as error:
             self._say(reply(request, 400, error.reason), request, flow)
-            return
+            return None
         run = self.endpoint.start_server(request, flow, key)
         session = InboundSession(self, machine, flow)
         run.user, run.tag = session, tag
@@ -377,6 +392,9 @@ class UserAgent:
         run.on_end = lambda: self._forget_invite(merged)
         self._sessions[session.key] = session
         session.start(run)
+        return session
+
+    def _announce(self, session: InboundSession) -> None:
         try:
             self.on_invite(session)
         except Exception:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from sip.aio.attempt import Attempt, prefer
 from sip.aio.contacts import settle_contact
 from sip.aio.endpoint import Endpoint
-from sip.aio.resolver import Resolver, is_address, is_private
+from sip.aio.resolver import Resolver, canonical, is_address, is_private
 from sip.aio.runs import DEAF
 from sip.aio.session import OutboundSession, Session
 from sip.aio.transport import Flow
@@ -114,8 +114,8 @@ class Ways:
         A connection the session came by is used again for the same host, and for a private one, which
         is how a peer behind a NAT names itself.
         """
-        host = wanted.host
-        if near is not None and near.reliable and not near.closed:
+        host = canonical(wanted.host)
+        if near is not None and near.reliable and not near.closed and (near.secure or not wanted.secure):
             if host == near.remote[0] or is_private(host) or host in near.peer_names:
                 return True, near
         if not is_address(host):

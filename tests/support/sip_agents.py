@@ -104,8 +104,8 @@ class Agent:
         side = Side()
         host, port = peer
         options.setdefault("body", SDP)
+        options.setdefault("uri", SipUri.parse(f"sip:bob@{host}:{port}"))
         invite = OutboundInvite(
-            uri=SipUri.parse(f"sip:bob@{host}:{port}"),
             from_=NameAddr.parse("<sip:alice@example.net>"),
             to=NameAddr.parse("<sip:bob@example.net>"),
             destination=Destination(transport, host, port),

@@ -28,6 +28,8 @@ class Network:
     seed: int = 1
     drop: Callable[[bytes, Address, Address], bool] | None = None
     """Says of single messages that they are to be lost."""
+    silent: set[Address] = field(default_factory=set)
+    """Addresses that do not even refuse a connection."""
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
@@ -104,6 +106,18 @@ class _MemoryConnection(Flow):
     def closed(self) -> bool:
         return self.broken
 
+    @property
+    def secure(self) -> bool:  # type: ignore[override]
+        return self.transport.name == "tls"
+
+    @property
+    def established(self) -> bool:  # type: ignore[override]
+        return self.peer is not None
+
+    def give_up(self, reason: str) -> None:
+        if not self.established:
+            self.break_off()
+
     def watch(self, watcher: Watcher) -> None:
         self.watchers.add(watcher)
 
@@ -113,8 +127,10 @@ class _MemoryConnection(Flow):
     def send(self, data: bytes) -> bool:
         transport = self.transport
         assert isinstance(transport, MemoryTransport)
-        if self.broken or self.peer is None:
+        if self.broken or (self.peer is None and self.remote not in transport.network.silent):
             return False
+        if self.peer is None:
+            return True  # Kept for a connection that never comes up.
         transport.network.wire.append(
             (
                 transport.network.clock.time(),

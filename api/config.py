@@ -31,6 +31,7 @@ from api.values import (
     parse_int,
     parse_ip,
     parse_listens,
+    parse_name_servers,
     parse_networks,
     parse_path,
     parse_ports,
@@ -126,6 +127,18 @@ VARIABLES: tuple[Variable, ...] = (
         parse_choice("forbid", "silent"),
         "what unknown sources get: forbid (one 403 in a while) or silent",
     ),
+    Variable(
+        "DNS_SERVERS",
+        "",
+        parse_name_servers,
+        "comma-separated address[:port] of name servers for gateways (default: those of resolv.conf)",
+    ),
+    Variable(
+        "OPTIONS_INTERVAL_S",
+        "30",
+        parse_float(1, 3600),
+        "seconds between OPTIONS pings of a gateway that is to be pinged",
+    ),
     Variable("RTP_LISTEN", "127.0.0.1", parse_ip, "address RTP is received on"),
     Variable("RTP_ADVERTISE", "", parse_advertise, "public RTP address behind 1:1 NAT"),
     Variable("RTP_PORTS", "20000-29999", parse_ports, "range of RTP ports"),
@@ -175,6 +188,8 @@ class Settings:
     sip_udp_max_bytes: int
     sip_keepalive_s: float
     sip_strangers: str
+    dns_servers: tuple[HostPort, ...]
+    options_interval_s: float
     rtp_listen: str
     rtp_advertise: str | None
     rtp_ports: PortRange
@@ -229,7 +244,7 @@ def load_settings(environ: Mapping[str, str], config_file: Path | None = None) -
 
 
 def _empty(variable: Variable) -> Any:
-    if variable.parse in (parse_networks, parse_countries):
+    if variable.parse in (parse_networks, parse_countries, parse_name_servers):
         return variable.parse("")
     return () if variable.parse is parse_advertises else None
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
 
+from callcontrol.gateway_health import Health
 from callcontrol.models import (
     Binding,
     CallFilter,
@@ -64,6 +65,9 @@ class Calls(Protocol):
 
     async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
         """Have a call ended; the record may still say that it is up."""
+
+    def gateway_health(self, gateway_sid: str) -> Health:
+        """What is known of a gateway's health."""
 
     def trace(self, call_sid: str) -> Sequence[Any]:
         """The SIP messages of the call's legs that are still remembered."""

@@ -63,6 +63,12 @@ def watch(metrics: Metrics, control: CallControl, storage: Storage) -> None:
     metrics.watch_gauge(
         "trunkline_sip_banned_sources", "Sources that are banned.", lambda: float(len(control.guard.banned))
     )
+    metrics.watch_gauge(
+        "trunkline_gateways",
+        "Outbound gateways by what is known of their health.",
+        lambda: {(state.name.lower(),): float(count) for state, count in control.gateway_states().items()},
+        ("state",),
+    )
     reserved_paise = 0
 
     async def sum_reserves() -> None:

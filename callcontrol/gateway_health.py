@@ -7,7 +7,7 @@ cannot be judged by it, and gets a call on trial after its rest.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum, auto
@@ -80,17 +80,24 @@ class Health:
     def take(self, what: HealthInput, now: float, rest_s: float = 0.0) -> None:
         """Take in what was learnt; ``rest_s`` is the rest asked for."""
         rule = RULES.get((self.state, what))
-        if rule is None:  # listed in IGNORED
-            return
-        if what is HealthInput.ANSWERED:
-            self.rest_s = 0.0
-        elif what is HealthInput.ASKED:
-            self.until = max(self.until, now + min(max(rest_s, 0.0), LONGEST_REST_S))
-        elif rule is HealthState.DOWN and what is not HealthInput.REST_OVER and now >= self.until:
+        if rule is not None:  # others are listed in IGNORED
+            self.state, action = rule
+            action(self, now, rest_s)
+
+    def _answered(self, now: float, _: float) -> None:
+        self.rest_s = self.until = 0.0
+
+    def _failed(self, now: float, _: float) -> None:
+        if now >= self.until:
             # Calls that fail together are one failure: only what comes after the rest makes it longer.
             self.rest_s = min(2 * self.rest_s, LONGEST_REST_S) if self.rest_s else FIRST_REST_S
             self.until = now + self.rest_s
-        self.state = rule
+
+    def _asked(self, now: float, rest_s: float) -> None:
+        self.until = max(self.until, now + min(max(rest_s, 0.0), LONGEST_REST_S))
+
+    def _nothing(self, now: float, _: float) -> None:
+        pass
 
 
 class GatewayTable:
@@ -175,28 +182,30 @@ class GatewayTable:
         return health
 
 
+Action = Callable[[Health, float, float], None]
+
 _S, _I = HealthState, HealthInput
-RULES: Final[dict[tuple[HealthState, HealthInput], HealthState]] = {
-    (_S.UNKNOWN, _I.ANSWERED): _S.UP,
-    (_S.UNKNOWN, _I.FAILED): _S.DOWN,
-    (_S.UNKNOWN, _I.ASKED): _S.RESTING,
-    (_S.UNKNOWN, _I.PROBE_LOST): _S.DOWN,
-    (_S.UP, _I.ANSWERED): _S.UP,
-    (_S.UP, _I.FAILED): _S.DOWN,
-    (_S.UP, _I.ASKED): _S.RESTING,
-    (_S.UP, _I.PROBE_LOST): _S.DOWN,
-    (_S.TRIAL, _I.ANSWERED): _S.UP,
-    (_S.TRIAL, _I.FAILED): _S.DOWN,
-    (_S.TRIAL, _I.ASKED): _S.RESTING,
-    (_S.TRIAL, _I.PROBE_LOST): _S.DOWN,
-    (_S.RESTING, _I.ASKED): _S.RESTING,
-    (_S.RESTING, _I.REST_OVER): _S.DOWN,
-    (_S.DOWN, _I.ANSWERED): _S.UP,
-    (_S.DOWN, _I.FAILED): _S.DOWN,
-    (_S.DOWN, _I.ASKED): _S.RESTING,
-    (_S.DOWN, _I.PROBE_LOST): _S.DOWN,
-    (_S.DOWN, _I.PROBE_MUTE): _S.TRIAL,
-    (_S.DOWN, _I.REST_OVER): _S.DOWN,
+RULES: Final[dict[tuple[HealthState, HealthInput], tuple[HealthState, Action]]] = {
+    (_S.UNKNOWN, _I.ANSWERED): (_S.UP, Health._answered),
+    (_S.UNKNOWN, _I.FAILED): (_S.DOWN, Health._failed),
+    (_S.UNKNOWN, _I.ASKED): (_S.RESTING, Health._asked),
+    (_S.UNKNOWN, _I.PROBE_LOST): (_S.DOWN, Health._failed),
+    (_S.UP, _I.ANSWERED): (_S.UP, Health._answered),
+    (_S.UP, _I.FAILED): (_S.DOWN, Health._failed),
+    (_S.UP, _I.ASKED): (_S.RESTING, Health._asked),
+    (_S.UP, _I.PROBE_LOST): (_S.DOWN, Health._failed),
+    (_S.TRIAL, _I.ANSWERED): (_S.UP, Health._answered),
+    (_S.TRIAL, _I.FAILED): (_S.DOWN, Health._failed),
+    (_S.TRIAL, _I.ASKED): (_S.RESTING, Health._asked),
+    (_S.TRIAL, _I.PROBE_LOST): (_S.DOWN, Health._failed),
+    (_S.RESTING, _I.ASKED): (_S.RESTING, Health._asked),
+    (_S.RESTING, _I.REST_OVER): (_S.DOWN, Health._nothing),
+    (_S.DOWN, _I.ANSWERED): (_S.UP, Health._answered),
+    (_S.DOWN, _I.FAILED): (_S.DOWN, Health._failed),
+    (_S.DOWN, _I.ASKED): (_S.RESTING, Health._asked),
+    (_S.DOWN, _I.PROBE_LOST): (_S.DOWN, Health._failed),
+    (_S.DOWN, _I.PROBE_MUTE): (_S.TRIAL, Health._nothing),
+    (_S.DOWN, _I.REST_OVER): (_S.DOWN, Health._nothing),
 }
 IGNORED: Final = frozenset(
     # Only a gateway that rests has a rest that ends.

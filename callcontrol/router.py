@@ -44,11 +44,10 @@ class Router:
         attempts = attempts_for(
             party.target, candidates, lambda carrier, gateway: self._usable(carrier, gateway, now)
         )
-        if not attempts:
-            # Better a gateway that failed a while ago than none; but one that asked for a rest has it.
-            attempts = attempts_for(
-                party.target, candidates, lambda carrier, gateway: self._failed(carrier, gateway, now)
-            )
+        # Better a gateway that failed a while ago than none; but one that asked for a rest has it.
+        attempts += attempts_for(
+            party.target, candidates, lambda carrier, gateway: self._failed(carrier, gateway, now)
+        )
         if not attempts:
             raise ServiceUnavailable("No carrier can take this call now; try again shortly.", retry_after_s=5)
         return attempts

@@ -1,6 +1,6 @@
 """What the calls of a process share."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from callcontrol.interfaces import CallRecords, Destinations, Wallets
 from callcontrol.meter import Rates
 from callcontrol.router import Router
 from media.aio import MediaEngine
+from sip import SessionEvent
 from sip.aio import UserAgent
 
 
@@ -31,3 +32,5 @@ class CallContext:
     recordings_dir: Path
     media_timeout_s: float
     forwarded_headers: Collection[str] = frozenset()
+    on_gateway: Callable[[str, SessionEvent], None] | None = None
+    """Told what becomes of calls at each gateway."""

@@ -102,6 +102,7 @@ class Performer:
             self._late_answer,
             session_id=record.call_sid.replace("-", ""),
             open_headers=context.forwarded_headers,
+            on_gateway=context.on_gateway,
         )
         self._info_digits = InfoDigits(self.sip.send_digit, owner.post, owner.spawn)
 

@@ -88,8 +88,8 @@ class GatewayProber:
         room = MAX_PROBES - len(self._probes)
         for sid in self.table.due(known, pinged, loop.time(), room):
             if sid not in self._probes:
-                task = self._probes[sid] = loop.create_task(self._probe(*known[sid]))
-                task.add_done_callback(lambda _, sid=sid: self._probes.pop(sid, None))
+                task = self._probes[sid] = loop.create_task(self._probe(*known[sid]), name=sid)
+                task.add_done_callback(self._probe_done)
         if self._rested is None or self._rested.done():
             self._rested = loop.create_task(self._user_agent.probe_rested(PROBE_LIMIT_S))
         for change in self.table.changes():
@@ -103,6 +103,11 @@ class GatewayProber:
                 change.after.name.lower(),
                 change.before.name.lower(),
             )
+
+    def _probe_done(self, task: asyncio.Task[None]) -> None:
+        self._probes.pop(task.get_name(), None)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("probing a gateway failed", exc_info=task.exception())
 
     def _gateways(self) -> Iterable[tuple[Carrier, Gateway]]:
         return self._routes.outbound_gateways()

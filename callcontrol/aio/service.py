@@ -19,6 +19,7 @@ from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.call_runner import CallRunner
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.gatekeeper import make_guard
+from callcontrol.aio.prober import GatewayProber
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.trace import TraceBook, TraceEntry
 from callcontrol.call import CallMachine
@@ -34,6 +35,7 @@ from callcontrol.errors import (
     ValidationFailed,
 )
 from callcontrol.events import HangupRequested
+from callcontrol.gateway_health import PING_EVERY_S, GatewayTable, Health, HealthState
 from callcontrol.hangup import CRASH, NORMAL_CLEARING, SYSTEM_SHUTDOWN
 from callcontrol.identification import identify
 from callcontrol.inbound import Arrival, Invitation, receive
@@ -89,6 +91,7 @@ class CallControlSettings:
     silent_to_strangers: bool = False
     trusted_sources: Collection[IPv4Network | IPv6Network] = ()
     protection: ProtectionSettings = field(default_factory=ProtectionSettings)
+    ping_every_s: float = PING_EVERY_S
 
 
 async def _nothing_newer() -> None:
@@ -128,7 +131,8 @@ class CallControl:
         self._all_ended = asyncio.Event()
         self._all_ended.set()
         self._capacity = Capacity(settings.max_calls, settings.max_cps)
-        self._router = Router(services.routes, self._capacity, settings.allowed_countries)
+        self._gateways = GatewayTable(settings.ping_every_s)
+        self._router = Router(services.routes, self._capacity, settings.allowed_countries, self._gateways)
         self._engine = MediaEngine(settings.media)
         self.guard = make_guard(
             settings.protection,
@@ -144,6 +148,7 @@ class CallControl:
             screen=self._screen,
         )
         self._user_agent.guard = self.guard
+        self._prober = GatewayProber(self._gateways, self._user_agent, services.routes)
         prompts = PromptLibrary(settings.prompts_dir) if settings.prompts_dir is not None else None
         self._audio = AudioSource(prompts, services.destinations)
         self._context: CallContext
@@ -179,6 +184,7 @@ class CallControl:
             recordings_dir=recordings_dir,
             media_timeout_s=settings.media_timeout_s,
             forwarded_headers=settings.forwarded_headers,
+            on_gateway=self._prober.note,
         )
         await self._reconcile()
         await self._engine.start()
@@ -187,6 +193,7 @@ class CallControl:
         except (OSError, ValueError):
             await self._engine.close()
             raise
+        self._prober.start()
         self._started = True
 
     async def drain(self, timeout_s: float) -> None:
@@ -211,6 +218,7 @@ class CallControl:
         await self._audio.close()
         if self._started:
             self._started = False
+            await self._prober.close()
             await self._user_agent.close()
         await self._engine.close()
 
@@ -271,6 +279,14 @@ class CallControl:
     def media_stats(self) -> EngineStats:
         """Figures of the media engine."""
         return self._engine.stats()
+
+    def gateway_health(self, gateway_sid: str) -> Health:
+        """What is known of a gateway's health."""
+        return self._gateways.of(gateway_sid)
+
+    def gateway_states(self) -> dict[HealthState, int]:
+        """How many outbound gateways are in each state of health."""
+        return self._gateways.counts()
 
     def trace(self, call_sid: str) -> list[TraceEntry]:
         """The SIP messages of a call in the order they were on the wire; empty when it is forgotten."""

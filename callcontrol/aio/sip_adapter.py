@@ -40,8 +40,8 @@ class SipLegs:
 
     ``post`` takes the events in the order in which they happened. ``on_late_answer`` gets the SDP answer to
     an offer that a party asked us for within the call. ``session_id`` stands for parties without one
-    (RFC 7989); ``open_headers`` are the X- header fields that pass between all trunks. After ``release``
-    nothing more is posted.
+    (RFC 7989); ``open_headers`` are the X- header fields that pass between all trunks. ``on_gateway`` is
+    told what becomes of calls at each gateway dialled. After ``release`` nothing more is posted.
     """
 
     def __init__(
@@ -52,11 +52,13 @@ class SipLegs:
         *,
         session_id: str,
         open_headers: Collection[str] = frozenset(),
+        on_gateway: Callable[[str, SessionEvent], None] | None = None,
     ) -> None:
         self._user_agent = user_agent
         self._post = post
         self._on_late_answer = on_late_answer
         self._open_headers = open_headers
+        self._on_gateway = on_gateway
         self._ids = SessionIds(session_id)
         self._legs: dict[LegId, _SipLeg] = {}
         self._origin: Origin | None = None
@@ -81,7 +83,9 @@ class SipLegs:
         invite = invite_for(attempt, party, offer, local_host=local_host, origin=self._origin)
         invite.headers.append(("Session-ID", self._ids.header(leg, other)))
         invite.max_forwards = self._max_forwards
-        session: OutboundSession = self._user_agent.invite(invite, self._listener(leg))
+        session: OutboundSession = self._user_agent.invite(
+            invite, self._listener(leg, attempt.gateway.gateway_sid)
+        )
         self._legs[leg] = _SipLeg(session, attempt.carrier, other)
         return session.call_id
 
@@ -145,8 +149,10 @@ class SipLegs:
         found.session.on_event = None
         return found.session
 
-    def _listener(self, leg: LegId) -> Callable[[SessionEvent], None]:
+    def _listener(self, leg: LegId, gateway_sid: str | None = None) -> Callable[[SessionEvent], None]:
         def listen(event: SessionEvent) -> None:
+            if gateway_sid is not None and self._on_gateway is not None:
+                self._on_gateway(gateway_sid, event)
             if isinstance(event, OfferAnswered):
                 self._on_late_answer(leg, event.body)
                 return

@@ -1,7 +1,9 @@
 """The asyncio shell of the SIP user agent: sockets, clocks and randomness around the core."""
 
+from sip.aio.dns_client import NameServer
 from sip.aio.endpoint import TraceRecord
 from sip.aio.guard import Guard
+from sip.aio.resolver import Resolver
 from sip.aio.session import InboundSession, OutboundSession, Session
 from sip.aio.settings import Screen, Screened, ScreenVerdict, Source, UserAgentSettings
 from sip.aio.stream import StreamLimits
@@ -16,8 +18,10 @@ __all__ = [
     "Guard",
     "InboundSession",
     "Listen",
+    "NameServer",
     "OutboundInvite",
     "OutboundSession",
+    "Resolver",
     "Screen",
     "ScreenVerdict",
     "Screened",

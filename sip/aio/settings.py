@@ -1,9 +1,10 @@
 """How a user agent is told to behave."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from sip.aio.dns_client import NameServer
 from sip.aio.stream import StreamLimits
 from sip.aio.tls import TlsSettings
 from sip.digest_server import DigestSettings, SecretsOf
@@ -75,5 +76,7 @@ class UserAgentSettings:
     max_transactions: int = 200_000
     retry_after_s: int = 5
     max_ringing_s: float = 300.0
+    name_servers: Sequence[NameServer] = ()
+    """Who is asked for the names of peers; the system's name servers when empty."""
     first_response_timeout_s: float = 4.0
     """How long nothing at all may come back to an INVITE that does not say otherwise itself."""

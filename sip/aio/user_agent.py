@@ -80,7 +80,7 @@ class UserAgent:
         self._secret = os.urandom(32)
         digest = DigestServer(self.settings.digest, os.urandom(32), self._tokens.token)
         self._door = Door(screen, digest, self._note_credentials, lambda: self.endpoint.clock.time())
-        self._resolver = resolver or Resolver()
+        self._resolver = resolver or Resolver(self.settings.name_servers)
         self._sessions: dict[tuple[str, str], Session] = {}
         self._invites: dict[Key, Key] = {}
         self._session_settings = SessionSettings(

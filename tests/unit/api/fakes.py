@@ -16,6 +16,7 @@ from callcontrol.errors import (
     NotFound,
     Unauthorized,
 )
+from callcontrol.gateway_health import Health
 from callcontrol.models import (
     Binding,
     CallFilter,
@@ -94,6 +95,7 @@ class FakeTraceEntry:
 
 class FakeCalls:
     def __init__(self) -> None:
+        self.health: dict[str, Health] = {}
         self.failure: Exception | None = None
         self.requests: list[tuple[str, Any]] = []
         self.filters: list[CallFilter] = []
@@ -132,6 +134,9 @@ class FakeCalls:
         if record.status.ended:
             raise CallEnded("The call has already ended.")
         return record
+
+    def gateway_health(self, gateway_sid: str) -> Health:
+        return self.health.get(gateway_sid) or Health()
 
     def trace(self, call_sid: str) -> Sequence[Any]:
         return [FakeTraceEntry(), FakeTraceEntry(leg=None, direction="in", call_id=None)]

@@ -139,6 +139,7 @@ VARIABLES: tuple[Variable, ...] = (
         parse_float(1, 3600),
         "seconds between OPTIONS pings of a gateway that is to be pinged",
     ),
+    Variable("SIP_MIN_SE", "90", parse_int(1, 86_400), "shortest session interval a peer may ask for (s)"),
     Variable("RTP_LISTEN", "127.0.0.1", parse_ip, "address RTP is received on"),
     Variable("RTP_ADVERTISE", "", parse_advertise, "public RTP address behind 1:1 NAT"),
     Variable("RTP_PORTS", "20000-29999", parse_ports, "range of RTP ports"),
@@ -190,6 +191,7 @@ class Settings:
     sip_strangers: str
     dns_servers: tuple[HostPort, ...]
     options_interval_s: float
+    sip_min_se: int
     rtp_listen: str
     rtp_advertise: str | None
     rtp_ports: PortRange

@@ -28,6 +28,7 @@ def user_agent_settings(settings: Settings) -> UserAgentSettings:
     return UserAgentSettings(
         streams=replace(StreamLimits(), keepalive_s=settings.sip_keepalive_s),
         tls=_tls(settings),
+        min_se_s=settings.sip_min_se,
         max_udp_request_bytes=settings.sip_udp_max_bytes,
         name_servers=name_servers(settings),
     )

@@ -236,7 +236,8 @@ class CallMachine:
     def _leg_cancelled(self, event: LegCancelled) -> Iterator[Effect]:
         yield from self._lost(event.leg)
         if event.leg == self._a_id:
-            ending = Ending(CallStatus.NO_ANSWER, ORIGINATOR_CANCEL, "caller", 487, "Request Terminated")
+            cause = event.cause or ORIGINATOR_CANCEL
+            ending = Ending(CallStatus.NO_ANSWER, cause, "caller", 487, "Request Terminated")
             yield from self._end(ending)
 
     def _leg_ended(self, event: LegEnded) -> Iterator[Effect]:
@@ -244,9 +245,10 @@ class CallMachine:
         if event.leg != self._a_id:
             yield from self._pass_on(event)
             return
-        cause = NORMAL_CLEARING if event.clean else RECOVERY_ON_TIMER_EXPIRE
         party: HangupSource = "caller" if isinstance(self.a_leg, InboundLeg) else "callee"
-        yield from self._end(Ending(CallStatus.COMPLETED, cause, party if event.clean else "carrier"))
+        yield from self._end(
+            Ending(CallStatus.COMPLETED, event.hangup_cause, party if event.clean else "carrier")
+        )
 
     def _lost(self, leg_id: LegId) -> Iterator[Effect]:
         leg = self.legs.get(leg_id)

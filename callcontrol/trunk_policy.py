@@ -66,6 +66,7 @@ def invite_for(
         body=offer,
         credentials=_credentials(carrier),
         rel100=carrier.rel100,
+        session_expires_s=carrier.session_expires_s,
     )
 
 

@@ -26,6 +26,7 @@ from sip.headers import Headers
 from sip.invite import Destination, OutboundInvite
 from sip.message import Message, Request, Response, make_response, serialise
 from sip.parser import Limits, parse_message
+from sip.reason_header import Reason, read_reasons, reason_value
 from sip.reasons import reason_phrase
 from sip.session_model import State
 from sip.timers import Timers
@@ -53,6 +54,7 @@ __all__ = [
     "OutboundInvite",
     "ParseError",
     "Progress",
+    "Reason",
     "Request",
     "Response",
     "Secret",
@@ -65,6 +67,8 @@ __all__ = [
     "Via",
     "make_response",
     "parse_message",
+    "read_reasons",
     "reason_phrase",
+    "reason_value",
     "serialise",
 ]

@@ -54,6 +54,8 @@ class Purpose(IntEnum):
     REFER = 7
     NOTIFY = 8
     REGISTER = 9
+    REFRESH = 10
+    """An UPDATE that offers nothing: it keeps the session alive."""
 
 
 class CancelStep(Enum):

@@ -156,9 +156,10 @@ class Ended(SessionEvent):
 
     `bye`: one side hung up. `ack_timeout`: our answer was never acknowledged. `timeout` by the remote
     side: it did not answer a request within the dialog, or knew the dialog no more; by the local side: the
-    owner never answered the INVITE. `rejected`: the owner refused the INVITE.
+    owner never answered the INVITE. `rejected`: the owner refused the INVITE. `session_expired`: the peer
+    agreed to a session timer, and no refresh came through in its time.
     """
 
     by: Literal["local", "remote"]
-    cause: Literal["bye", "ack_timeout", "timeout", "transport", "rejected"]
+    cause: Literal["bye", "ack_timeout", "timeout", "transport", "rejected", "session_expired"]
     reason_header: str | None = None

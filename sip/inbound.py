@@ -8,6 +8,7 @@ from sip.events import Cancelled, Ended
 from sip.inbound_early import InboundEarlySession, Reply
 from sip.machine import Rules, compile_rules
 from sip.message import Request
+from sip.reason_header import reason_value
 from sip.responses import reply
 from sip.session_model import Event, SessionSettings, State
 
@@ -74,7 +75,7 @@ class InboundInviteSession(InboundEarlySession):
     def _early_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:
         request, transaction = about
         ok = Respond(transaction, reply(request, 200))
-        return (ok, *self._cancel(request.headers.get("Reason")))
+        return (ok, *self._cancel(reason_value(request.headers)))
 
     def _leave_later(self, about: tuple[str | None, int]) -> Sequence[Effect]:
         self._leaving_reason = about[0]
@@ -122,6 +123,8 @@ RULES: Rules[State, Event] = {
     (_S.CONFIRMED, _E.TIMER_ACK): (_S.ENDING, _I._leave_unacked),
     (_S.CONFIRMED, _E.TIMER_OFFER): (_S.CONFIRMED, _I._offer_timer),
     (_S.CONFIRMED, _E.TIMER_OWNER): (_S.CONFIRMED, _I._refuse_for_owner),
+    (_S.CONFIRMED, _E.TIMER_REFRESH): (_S.CONFIRMED, _I._refresh_due),
+    (_S.CONFIRMED, _E.TIMER_EXPIRY): (_S.ENDING, _I._expire),
     (_S.LEAVING, _E.ACK): (_S.ENDING, _I._leave_now),
     (_S.LEAVING, _E.BYE): (_S.ENDED, _I._obey_last_bye),
     (_S.LEAVING, _E.TIMER_REPEAT): (_S.LEAVING, _I._repeat_answer),
@@ -160,6 +163,12 @@ IGNORED = (
         for event in (_E.TIMER_PROVISIONAL, _E.TIMER_PRACK)
     }
     | {(state, _E.TIMER_OWNER) for state in (_S.LEAVING, _S.ENDING)}
+    # The session timer begins with the ACK.
+    | {
+        (state, event)
+        for state in (_S.SETUP, _S.EARLY, _S.ACCEPTED, _S.LEAVING, _S.ENDING)
+        for event in (_E.TIMER_REFRESH, _E.TIMER_EXPIRY)
+    }
     # Commands that lost a race with the peer, and a CANCEL that lost it with the answer.
     | {
         (state, event)

@@ -14,6 +14,7 @@ from sip.reasons import reason_phrase
 from sip.reliable import OPTION_TAG, ReliableResponses, parse_rack
 from sip.responses import ACCEPT, ALLOW, add_fields, reply, supported_fields
 from sip.session_model import Event, SessionSettings, State
+from sip.session_timer import SessionTimer
 
 __all__ = ["InboundEarlySession", "Reply"]
 
@@ -56,6 +57,15 @@ class InboundEarlySession(InviteSession):
         self._settled = False
 
     # Commands of the owner.
+
+    def want_timer(self, interval_s: int) -> None:
+        """
+        Have our answer ask for a session timer, kept by us, if the caller knows of timers but asks for none.
+
+        Source: RFC 4028 9.
+        """
+        if self.timer is None and "timer" in self.request.option_tags("Supported"):
+            self.timer = SessionTimer(interval_s, self.settings.min_se_s)
 
     def progress(self, answer: Reply) -> Sequence[Effect]:
         """Send a provisional response."""
@@ -102,6 +112,8 @@ class InboundEarlySession(InviteSession):
             entries.append(("allow", "Allow", ALLOW))
         if 200 <= status < 300:
             entries += _SUPPORTED
+            for name, value in self._heed_request(self.request):
+                headers.add(name, value)
         entries.append(("server", "Server", self.settings.product))
         add_fields(headers, answer.headers)
         if answer.body:

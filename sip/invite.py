@@ -37,6 +37,8 @@ class OutboundInvite:
     `call_id` is made up when None. `max_forwards` is one less than that of the call this one goes on with,
     so that a number that leads back to us ends the loop. `rel100` says whether the called party may
     (`supported`), must (`required`) or need not (`off`) send its provisional responses reliably (RFC 3262).
+    `session_expires_s` asks for a session timer of that interval (RFC 4028); None asks for none, and does
+    what the peer asks.
     """
 
     uri: SipUri
@@ -52,3 +54,4 @@ class OutboundInvite:
     no_answer_timeout_s: float | None = None
     first_response_timeout_s: float | None = None
     rel100: str = "supported"
+    session_expires_s: int | None = None

@@ -14,9 +14,11 @@ from sip.effects import Done, Effect, Failure, Notify, Purpose, Respond
 from sip.events import Ended, InfoReceived
 from sip.machine import NOTHING
 from sip.message import Request, Response
+from sip.reason_header import reason_value
 from sip.renegotiation import Renegotiation
 from sip.responses import ALLOW, reply, supported_fields
 from sip.session_model import Event, State
+from sip.session_timer import EXPIRED_REASON
 
 __all__ = ["InviteSession"]
 
@@ -73,6 +75,8 @@ class InviteSession(Renegotiation):
             return NOTHING
         if purpose is Purpose.UPDATE:
             return self._receive_update_answer(response)
+        if purpose is Purpose.REFRESH:
+            return self._refreshed(response)
         if purpose is Purpose.BYE:
             return self.handle(Event.BYE_DONE, response)
         return self.handle(Event.DIALOG_GONE) if response.status in (408, 481) else NOTHING
@@ -84,6 +88,9 @@ class InviteSession(Renegotiation):
         if purpose in (Purpose.FORK_BYE, Purpose.PRACK):
             return NOTHING  # Whoever misses a PRACK repeats the response, or ends the call itself.
         if self.state is State.CONFIRMED:
+            if failure is not Failure.TIMEOUT and self._is_refresh(purpose):
+                # A way that is closed for a while says nothing of the session; there is time to try again.
+                return self._refresh_again(None)
             return self.handle(Event.DIALOG_GONE)
         return self._update_failed(408, "Request Timeout") if purpose is Purpose.UPDATE else NOTHING
 
@@ -93,8 +100,9 @@ class InviteSession(Renegotiation):
         if request.method == "UPDATE":
             # Without an offer it only refreshes the target.
             dialog.refresh_target(request)
-            fields = (("Contact", dialog.local_contact), ("Allow", ALLOW), *supported_fields())
-            return (Respond(transaction, reply(request, 200, headers=fields)),)
+            fields = [("Contact", dialog.local_contact), ("Allow", ALLOW), *supported_fields()]
+            fields += self._heed_request(request)
+            return (Respond(transaction, reply(request, 200, headers=fields)), *self._run_timer())
         ok = Respond(transaction, reply(request, 200, headers=(("Allow", ALLOW),)))
         if request.method != "INFO":
             return (ok,)
@@ -108,7 +116,7 @@ class InviteSession(Renegotiation):
 
     def _obey_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:
         request, transaction = about
-        ended = Ended("remote", "bye", request.headers.get("Reason"))
+        ended = Ended("remote", "bye", reason_value(request.headers))
         # An offer of the peer that is still unanswered ends with the dialog.
         refused = self.offers.reject(487)
         return (Respond(transaction, reply(request, 200)), *refused, Notify(ended), Done())
@@ -129,6 +137,11 @@ class InviteSession(Renegotiation):
     def _leave_gone(self, _: None) -> Sequence[Effect]:
         # The BYE is owed even to a peer that seems gone (RFC 3261 12.2.1.2).
         return (*self.offers.reject(487), self._bye(None), Notify(Ended("remote", "timeout")))
+
+    def _expire(self, _: None) -> Sequence[Effect]:
+        """End a session whose refresh did not come: the peer ends it as well (RFC 4028 10)."""
+        ended = Notify(Ended("local", "session_expired", EXPIRED_REASON))
+        return (*self.offers.reject(487), self._bye(EXPIRED_REASON), ended)
 
     def _end(self, _: object) -> Sequence[Effect]:
         return (Done(),)

@@ -172,8 +172,14 @@ class OfferTurns:
         self._glares += 1
         if self._glares > MAX_GLARES:
             return None
-        if busy_s is not None:
-            return float(busy_s)
+        return float(busy_s) if busy_s is not None else self.glare_delay_s()
+
+    def glare_delay_s(self) -> float:
+        """
+        How long to wait before a request that met a 491 is sent again.
+
+        Source: RFC 3261 14.1.
+        """
         if self.owner_of_call_id:
             return round(self.pick(2.1, 4.0), 2)
         return round(self.pick(0.0, 2.0), 2)

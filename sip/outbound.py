@@ -26,6 +26,7 @@ from sip.outbound_early import MAX_FORKS, OutboundEarlySession
 from sip.reliable import OPTION_TAG
 from sip.responses import ACCEPT, ALLOW, add_fields, supported_fields
 from sip.session_model import Event, SessionSettings, State
+from sip.session_timer import SessionTimer
 from sip.uri import SipUri
 
 __all__ = ["IGNORED", "RULES", "OutboundInviteSession"]
@@ -46,6 +47,8 @@ class OutboundInviteSession(OutboundEarlySession):
     def __init__(self, invite: OutboundInvite, call_id: str, contact: str, settings: SessionSettings) -> None:
         super().__init__(call_id, settings.token(), settings)
         self._invite = invite
+        if invite.session_expires_s is not None:
+            self.timer = SessionTimer(invite.session_expires_s, settings.min_se_s)
         self._request = self._make_request(contact)
         self.offers.ours = invite.body
         self._cseq = 1
@@ -89,6 +92,8 @@ class OutboundInviteSession(OutboundEarlySession):
             return self.handle(Event.LATE_OFFER if self._brings_offer(response) else Event.SUCCESS, response)
         if status in (401, 407) and self.state <= State.EARLY and self._learn(response):
             return self.handle(Event.CHALLENGE, response)
+        if self.state <= State.EARLY and self._learn_minimum(response):
+            return self.handle(Event.CHALLENGE, response)
         return self.handle(Event.FAILURE, response)
 
     def fail_request(self, purpose: Purpose, failure: Failure) -> Sequence[Effect]:
@@ -117,6 +122,8 @@ class OutboundInviteSession(OutboundEarlySession):
         )
         for name, value in supported_fields() if invite.rel100 != "off" else supported_fields(OPTION_TAG):
             headers.add(name, value)
+        for name, value in self._timer_fields():
+            headers.add(name, value)
         if invite.rel100 == "required":
             headers.add("Require", OPTION_TAG)
         if invite.body:
@@ -140,8 +147,10 @@ class OutboundInviteSession(OutboundEarlySession):
     def _invite_again(self, _: Response) -> Sequence[Effect]:
         old = self._request
         headers = old.headers.copy()
-        for name in ("Via", "Authorization", "Proxy-Authorization"):
+        for name in ("Via", "Authorization", "Proxy-Authorization", "Session-Expires", "Min-SE"):
             headers.remove(name)
+        for name, value in self._timer_fields():
+            headers.add(name, value)
         self._cseq += 1
         headers.set("CSeq", f"{self._cseq} INVITE")
         for name, value in self._credentials("INVITE", old.uri, old.body):
@@ -158,6 +167,8 @@ class OutboundInviteSession(OutboundEarlySession):
             return (self._bye(self._bye_reason),)
         if purpose is Purpose.PRACK:
             return self._prack_challenged(response)
+        if purpose is Purpose.REFRESH:
+            return self._refresh_challenged()
         self.offers.take_back()
         return self._offer_if_free()
 
@@ -185,13 +196,14 @@ class OutboundInviteSession(OutboundEarlySession):
         ack = self._make_ack(b"")
         self.state = State.CONFIRMED
         answered = Notify(Answered(body, response.headers))
-        return (ack, *self._quiet(), *dropped, answered, *self._offer_if_free())
+        timers = (*self._quiet(), *self._heed_answer(response))
+        return (ack, *timers, *dropped, answered, *self._offer_if_free())
 
     def _offered(self, response: Response) -> Sequence[Effect]:
         body, dropped = self._establish(response)
-        wait = Arm(Event.TIMER_LATE_ANSWER, self.settings.owner_patience_s)
+        wait = (Arm(Event.TIMER_LATE_ANSWER, self.settings.owner_patience_s), *self._heed_answer(response))
         answered = Notify(Answered(body, response.headers, needs_answer=True))
-        return (*self._quiet(), *dropped, wait, answered)
+        return (*self._quiet(), *dropped, *wait, answered)
 
     def _answer_offer(self, body: bytes) -> Sequence[Effect]:
         ack = self._make_ack(body)
@@ -318,7 +330,7 @@ _UNHEARD = {
     Failure.RESOLVE: (404, "Not Found"),
 }
 
-_CHALLENGEABLE = (Purpose.BYE, Purpose.REINVITE, Purpose.PRACK, Purpose.UPDATE)
+_CHALLENGEABLE = (Purpose.BYE, Purpose.REINVITE, Purpose.PRACK, Purpose.UPDATE, Purpose.REFRESH)
 
 _S, _E, _O = State, Event, OutboundInviteSession
 
@@ -365,6 +377,9 @@ RULES: Rules[State, Event] = {
     (_S.CONFIRMED, _E.TIMER_ACK): (_S.ENDING, _O._leave_unacked),
     (_S.CONFIRMED, _E.TIMER_OFFER): (_S.CONFIRMED, _O._offer_timer),
     (_S.CONFIRMED, _E.TIMER_OWNER): (_S.CONFIRMED, _O._refuse_for_owner),
+    (_S.ACCEPTED, _E.TIMER_REFRESH): (_S.ACCEPTED, _O._refresh_due),
+    (_S.CONFIRMED, _E.TIMER_REFRESH): (_S.CONFIRMED, _O._refresh_due),
+    (_S.CONFIRMED, _E.TIMER_EXPIRY): (_S.ENDING, _O._expire),
     (_S.ENDING, _E.BYE): (_S.ENDING, _O._obey_crossing_bye),
     (_S.ENDING, _E.BYE_DONE): (_S.ENDED, _O._end),
     (_S.ACCEPTED, _E.SUCCESS): (_S.ACCEPTED, _O._answered_again),
@@ -398,6 +413,13 @@ IGNORED = (
         for event in (_E.ANSWER, _E.TIMER_OFFER, _E.TIMER_OWNER, _E.TIMER_LATE_ANSWER)
     }
     | {(_S.SETUP, _E.BYE)}
+    # The session timer begins with the answer, and no owner takes its whole interval to answer an offer.
+    | {
+        (state, event)
+        for state in (_S.SETUP, _S.EARLY, _S.CANCELLING, _S.ENDING)
+        for event in (_E.TIMER_REFRESH, _E.TIMER_EXPIRY)
+    }
+    | {(_S.ACCEPTED, _E.TIMER_EXPIRY)}
     | {(state, _E.TIMER_LATE_ANSWER) for state in (_S.CONFIRMED, _S.ENDING)}
     | {(_S.ENDING, _E.TIMER_OWNER)}
     | {(state, _E.TIMER_CANCEL) for state in (_S.SETUP, _S.EARLY)}

@@ -19,15 +19,15 @@ from sip.events import Confirmed, OfferAnswered, OfferFailed
 from sip.machine import NOTHING
 from sip.message import Request, Response
 from sip.offers import SentOffer, Turn
+from sip.refreshing import Refreshing
 from sip.reliable import OPTION_TAG
 from sip.responses import ACCEPT, ALLOW, reply, supported_fields
-from sip.session_core import SessionCore
 from sip.session_model import Event, State, UnackedAnswer
 
 __all__ = ["Renegotiation"]
 
 
-class Renegotiation(SessionCore):
+class Renegotiation(Refreshing):
     """The offers of both sides after the first."""
 
     __slots__ = ()
@@ -51,7 +51,8 @@ class Renegotiation(SessionCore):
             return self._want(body, by_update=True)
         dialog = self._talking()
         if dialog is not None and dialog.allows("UPDATE"):
-            return (self._start("UPDATE", Purpose.UPDATE, headers=_offer_fields(), within=dialog),)
+            headers = (*_offer_fields(), *self._timer_fields())
+            return (self._start("UPDATE", Purpose.UPDATE, headers=headers, within=dialog),)
         return self._want(self.offers.ours, by_update=False) if self.offers.ours else NOTHING
 
     def accept_offer(self, body: bytes) -> Sequence[Effect]:
@@ -60,7 +61,10 @@ class Renegotiation(SessionCore):
         if accepted is None:
             return self.handle(Event.ANSWER, body)
         peer, response = accepted
+        for name, value in self._heed_request(peer.request):
+            response.headers.add(name, value)
         effects: list[Effect] = [Disarm(Event.TIMER_OWNER), Respond(peer.transaction, response)]
+        effects += self._run_timer()
         if peer.request.method == "INVITE":
             effects += self._await_ack(peer.request, peer.transaction, response)
         effects += self._offer_if_free()
@@ -84,7 +88,8 @@ class Renegotiation(SessionCore):
 
     def _confirm(self, about: "tuple[Request, UnackedAnswer]") -> Sequence[Effect]:
         self.state = State.CONFIRMED
-        return (*self._stop_waiting(), Notify(Confirmed(about[0].body)), *self._offer_if_free())
+        confirmed = Notify(Confirmed(about[0].body))
+        return (*self._stop_waiting(), *self._run_timer(), confirmed, *self._offer_if_free())
 
     def _confirm_again(self, about: "tuple[Request, UnackedAnswer]") -> Sequence[Effect]:
         """The ACK of a re-INVITE; it brings the answer when the 2xx brought the offer."""
@@ -114,8 +119,10 @@ class Renegotiation(SessionCore):
 
     def _offer_if_free(self) -> Sequence[Effect]:
         offers = self.offers
-        if offers.wanted is None or offers.turn is not Turn.NOBODY or self._unacked is not None:
+        if offers.turn is not Turn.NOBODY or self._unacked is not None:
             return NOTHING
+        if offers.wanted is None:
+            return self._refresh_if_due()
         dialog = self._talking(offering=True)
         if dialog is None:
             return NOTHING
@@ -126,7 +133,7 @@ class Renegotiation(SessionCore):
         send = self._start(
             "UPDATE" if by_update else "INVITE",
             Purpose.UPDATE if by_update else Purpose.REINVITE,
-            headers=_offer_fields(),
+            headers=(*_offer_fields(), *self._timer_fields()),
             body=offers.wanted,
             content_type=ACCEPT,
             within=dialog,
@@ -157,13 +164,16 @@ class Renegotiation(SessionCore):
         sent = self.offers.sent
         if sent is None or not sent.is_met_by(response):
             # It offered nothing, or was sent to a fork that is out.
+            if status < 300 and response.headers.first("session-expires") is not None:
+                return self._heed_answer(response)
             return self.handle(Event.DIALOG_GONE) if status in (408, 481) else NOTHING
         dialog = sent.dialog
         if status < 300:
             dialog.refresh_target(response)
             dialog.description = response.body
             self.offers.agree()
-            return (Notify(OfferAnswered(response.body)), *self._offer_if_free())
+            timers = self._heed_answer(response)
+            return (*timers, Notify(OfferAnswered(response.body)), *self._offer_if_free())
         if status in (405, 501):
             dialog.disallow()
             self.offers.take_back()
@@ -171,7 +181,12 @@ class Renegotiation(SessionCore):
         return self._receive_refused(response)
 
     def _receive_refused(self, response: Response) -> Sequence[Effect]:
+        if self._learn_minimum(response):
+            self.offers.take_back()
+            return self._offer_if_free()
         delay_s = self.offers.retry_delay_s(response)
+        if self._is_refresh(Purpose.REINVITE) and response.status not in (408, 481):
+            return self._refresh_again(response.retry_after_s if delay_s is None else delay_s)
         if delay_s is not None:
             self.offers.take_back()
             return (Arm(Event.TIMER_OFFER, delay_s),)
@@ -205,14 +220,18 @@ class Renegotiation(SessionCore):
         dialog.refresh_target(response)
         dialog.description = response.body
         # Even if we had given the offer up: the peer uses the new session from here on.
-        return (ack, Disarm(Event.TIMER_OFFER), Notify(OfferAnswered(response.body)), *self._offer_if_free())
+        answered = Notify(OfferAnswered(response.body))
+        timers = (Disarm(Event.TIMER_OFFER), *self._heed_answer(response))
+        return (ack, *timers, answered, *self._offer_if_free())
 
     def _offer_timer(self, _: None) -> Sequence[Effect]:
         if self.offers.turn is not Turn.OURS:
             return self._offer_if_free()
         self.offers.settle()
         give_up = CancelInvite(CancelStep.CANCEL, Purpose.REINVITE)
-        return (give_up, Notify(OfferFailed(408, "Request Timeout")))
+        if self._is_refresh(Purpose.REINVITE):
+            return (give_up, *self._refresh_again(None))
+        return (give_up, Notify(OfferFailed(408, "Request Timeout")), *self._offer_if_free())
 
 
 def _offer_fields() -> tuple[tuple[str, str], ...]:

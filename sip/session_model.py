@@ -44,7 +44,7 @@ class Event(IntEnum):
     """A 2xx to an INVITE without an offer: it brings one."""
     FAILURE = 7
     CHALLENGE = 8
-    """A 401 or 407 for which there are credentials."""
+    """A refusal that says how to ask again: a 401 or 407 for which there are credentials, a 422."""
     CANCEL = 9
     ACK = 10
     BYE = 11
@@ -72,6 +72,10 @@ class Event(IntEnum):
     """The owner never answered an offer the peer made in a request."""
     TIMER_LATE_ANSWER = 24
     """The owner never answered an offer that came in a response to our INVITE."""
+    TIMER_REFRESH = 25
+    """Half the session's interval has passed: it is ours to refresh it (RFC 4028 10)."""
+    TIMER_EXPIRY = 26
+    """No refresh came, or none succeeded, before the session's interval was over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,8 @@ class SessionSettings:
     """Gives an unguessable text, unlike all given before."""
     max_ringing_s: float = 300.0
     """How long an inbound INVITE may wait for the application, and an outbound one for an answer."""
+    min_se_s: int = 90
+    """The shortest session interval a peer may ask for (RFC 4028 5)."""
     first_response_timeout_s: float = 4.0
     """How long nothing at all may come back to an outbound INVITE."""
     owner_patience_s: float = 10.0

@@ -149,6 +149,7 @@ class CallControl:
         )
         self._user_agent.guard = self.guard
         self._prober = GatewayProber(self._gateways, self._user_agent, services.routes)
+        self._user_agent.admission.has_room = self._has_room
         prompts = PromptLibrary(settings.prompts_dir) if settings.prompts_dir is not None else None
         self._audio = AudioSource(prompts, services.destinations)
         self._context: CallContext
@@ -436,6 +437,9 @@ class CallControl:
             self._beside(self._look_again(session))
         else:
             self._take(session, arrival)
+
+    def _has_room(self) -> bool:
+        return self._capacity.has_room(asyncio.get_running_loop().time())
 
     def _look_soon(self) -> None:
         """Bring the directory up to date, for a gateway that was added a moment ago and calls again."""

@@ -73,6 +73,8 @@ class SipLegs:
         self._origin = Origin(carrier, received, self._open_headers)
         self._ids.learn(leg, received.session_id)
         self._legs[leg] = _SipLeg(session, carrier)
+        if carrier.session_expires_s is not None:
+            session.want_timer(carrier.session_expires_s)
         session.on_event = self._listener(leg)
 
     def dial(

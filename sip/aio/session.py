@@ -33,6 +33,7 @@ from sip.invite_session import InviteSession
 from sip.locate import default_port
 from sip.message import Request, Response
 from sip.outbound import OutboundInviteSession
+from sip.reason_header import reason_value
 from sip.session_model import Event, State
 from sip.timers import Timer
 
@@ -184,7 +185,7 @@ class Session:
 
     def on_cancel(self, cancel: Request, run: ServerRun) -> None:
         """Take a CANCEL of one of the peer's requests."""
-        self._perform(self._machine.receive_cancel(run, cancel.headers.get("Reason")))
+        self._perform(self._machine.receive_cancel(run, reason_value(cancel.headers)))
 
     def on_response(self, run: ClientRun, response: Response) -> None:
         """Take a response to a request of this session."""
@@ -359,6 +360,10 @@ class InboundSession(Session):
     def remote(self) -> NameAddr:
         """The caller's address, with its tag."""
         return self.request.from_
+
+    def want_timer(self, interval_s: int) -> None:
+        """Have the session refreshed, should the caller know session timers but ask for none (RFC 4028 9)."""
+        self._machine.want_timer(interval_s)
 
     def progress(
         self,

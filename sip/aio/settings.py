@@ -10,6 +10,7 @@ from sip.aio.tls import TlsSettings
 from sip.digest_server import DigestSettings, SecretsOf
 from sip.message import Request
 from sip.parser import Limits
+from sip.responses import MIN_SESSION_EXPIRES_S
 from sip.timers import Timers
 
 __all__ = ["Screen", "ScreenVerdict", "Screened", "Source", "UserAgentSettings"]
@@ -78,5 +79,7 @@ class UserAgentSettings:
     max_ringing_s: float = 300.0
     name_servers: Sequence[NameServer] = ()
     """Who is asked for the names of peers; the system's name servers when empty."""
+    min_se_s: int = MIN_SESSION_EXPIRES_S
+    """The shortest session interval a peer may ask for (RFC 4028 5)."""
     first_response_timeout_s: float = 4.0
     """How long nothing at all may come back to an INVITE that does not say otherwise itself."""

@@ -5,6 +5,7 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 
+from sip.aio.admission import Admission
 from sip.aio.contacts import contact_of
 from sip.aio.door import Door
 from sip.aio.endpoint import Endpoint, TraceRecord
@@ -78,6 +79,9 @@ class UserAgent:
         self._contexts: TlsContexts | None = None
         self._tokens = Tokens()
         self._secret = os.urandom(32)
+        self.admission = Admission(
+            self._secret, self.settings.retry_after_s, self.settings.timers.completed_invite_s
+        )
         digest = DigestServer(self.settings.digest, os.urandom(32), self._tokens.token)
         self._door = Door(screen, digest, self._note_credentials, lambda: self.endpoint.clock.time())
         self._resolver = resolver or Resolver(self.settings.name_servers)
@@ -89,6 +93,7 @@ class UserAgent:
             pick=self._tokens.pick,
             token=self._tokens.token,
             max_ringing_s=self.settings.max_ringing_s,
+            min_se_s=self.settings.min_se_s,
             first_response_timeout_s=self.settings.first_response_timeout_s,
         )
         self.endpoint: Endpoint
@@ -126,10 +131,13 @@ class UserAgent:
         )
         if self.guard is not None:
             self.guard.start(clock)
+            self.admission.guard = self.guard
         try:
             for listen in self._listens:
                 transport = self._open_transport(listen, self.endpoint.receive)
-                transport.admits = None if self.guard is None else self.guard.admits_connection
+                if self.guard is not None:
+                    transport.admits = self.guard.admits_connection
+                    transport.on_wait = self.guard.note_wait
                 await transport.open()
                 self.endpoint.transports.append(transport)
         except (OSError, ValueError):
@@ -292,7 +300,7 @@ class UserAgent:
         identities = self._identify(request, flow) if new_call else ()
         if identities is None:
             return
-        refused = refusal(request)
+        refused = refusal(request, self.settings.min_se_s)
         if refused is None and request.uri.scheme == "sips":
             refused = secure_refusal(request, flow.transport.name, has_tls=self._has_tls)
         if refused is not None:
@@ -337,7 +345,7 @@ class UserAgent:
         self.endpoint.vouch(flow)
         # Calls that are up must be able to end, however full it is.
         if request.method != "BYE" and self.transactions >= self.settings.max_transactions:
-            self._say(self._overloaded(request), request, flow)
+            self._say(self.admission.overloaded(request), request, flow)
             return
         run = self.endpoint.start_server(request, flow, key)
         if request.method == "INVITE":
@@ -365,9 +373,10 @@ class UserAgent:
     ) -> None:
         """Judge a new INVITE; nothing is kept of one that is refused here."""
         merged = merge_key(request)
-        full = len(self._sessions) >= self.settings.max_sessions
-        if self.draining or full or self.transactions >= self.settings.max_transactions:
-            self._say(self._overloaded(request), request, flow)
+        settings = self.settings
+        full = len(self._sessions) >= settings.max_sessions or self.transactions >= settings.max_transactions
+        if self.draining or self.admission.refuses(key, self.endpoint.clock.time(), full=full):
+            self._say(self.admission.overloaded(request), request, flow)
         elif merged in self._invites:
             self._say(reply(request, 482), request, flow)
         else:
@@ -418,9 +427,6 @@ class UserAgent:
             response.headers.set("To", f"{response.headers.get('To')};tag={tag}")
         self.endpoint.send_response(response, flow)
 
-    def _overloaded(self, request: Request) -> Response:
-        return reply(request, 503, headers=(("Retry-After", str(self.settings.retry_after_s)),))
-
     def _capabilities(self, request: Request) -> Response:
         """
         Answer an OPTIONS as an INVITE would be answered.
@@ -428,7 +434,7 @@ class UserAgent:
         Source: RFC 3261 11.2.
         """
         if self.draining:
-            return self._overloaded(request)
+            return self.admission.overloaded(request)
         # An empty Supported says that there are no extensions, which is something too (RFC 3261 11.2).
         supported = supported_fields() or (("Supported", ""),)
         headers = (("Allow", ALLOW), ("Accept", ACCEPT), *supported, ("Server", self.settings.product))

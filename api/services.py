@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
 
-from callcontrol.gateway_health import Health
+from callcontrol.gateway_health import GatewayTable
 from callcontrol.models import (
     Binding,
     CallFilter,
@@ -19,6 +19,7 @@ from callcontrol.models import (
     Principal,
     Wiring,
 )
+from callcontrol.registration import RegistrationView
 
 __all__ = [
     "Calls",
@@ -66,11 +67,15 @@ class Calls(Protocol):
     async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
         """Have a call ended; the record may still say that it is up."""
 
-    def gateway_health(self, gateway_sid: str) -> Health:
-        """What is known of a gateway's health."""
+    @property
+    def gateways(self) -> GatewayTable:
+        """What is known of the health of gateways."""
 
     def trace(self, call_sid: str) -> Sequence[Any]:
         """The SIP messages of the call's legs that are still remembered."""
+
+    def registrations(self, carrier_sid: str | None = None) -> Sequence[RegistrationView]:
+        """How the registrations with a carrier stand, the worst first."""
 
 
 class Numbers(Protocol):

@@ -9,7 +9,9 @@ from callcontrol.aio.trace import TraceBook
 from callcontrol.capacity import Capacity
 from callcontrol.interfaces import CallRecords, Destinations, Wallets
 from callcontrol.meter import Rates
+from callcontrol.models import Carrier, Gateway
 from callcontrol.router import Router
+from callcontrol.trunk_policy import no_service_route
 from media.aio import MediaEngine
 from sip import SessionEvent
 from sip.aio import UserAgent
@@ -34,3 +36,4 @@ class CallContext:
     forwarded_headers: Collection[str] = frozenset()
     on_gateway: Callable[[str, SessionEvent], None] | None = None
     """Told what becomes of calls at each gateway."""
+    service_route: Callable[[Carrier, Gateway], tuple[str, ...]] = no_service_route

@@ -103,6 +103,7 @@ class Performer:
             session_id=record.call_sid.replace("-", ""),
             open_headers=context.forwarded_headers,
             on_gateway=context.on_gateway,
+            service_route=context.service_route,
         )
         self._info_digits = InfoDigits(self.sip.send_digit, owner.post, owner.spawn)
 

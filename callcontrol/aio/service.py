@@ -20,6 +20,7 @@ from callcontrol.aio.call_runner import CallRunner
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.gatekeeper import make_guard
 from callcontrol.aio.prober import GatewayProber
+from callcontrol.aio.registrar import Registrar
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.trace import TraceBook, TraceEntry
 from callcontrol.call import CallMachine
@@ -35,7 +36,7 @@ from callcontrol.errors import (
     ValidationFailed,
 )
 from callcontrol.events import HangupRequested
-from callcontrol.gateway_health import PING_EVERY_S, GatewayTable, Health, HealthState
+from callcontrol.gateway_health import PING_EVERY_S, GatewayTable
 from callcontrol.hangup import CRASH, NORMAL_CLEARING, SYSTEM_SHUTDOWN
 from callcontrol.identification import identify
 from callcontrol.inbound import Arrival, Invitation, receive
@@ -46,6 +47,7 @@ from callcontrol.plan import DEFAULT_TIME_LIMIT_S, Dial, Plan
 from callcontrol.received import Received
 from callcontrol.reconcile import close_record
 from callcontrol.recordings import recording_file, recording_url
+from callcontrol.registration import RegistrationView
 from callcontrol.requests import CreateCall, plan_of
 from callcontrol.reserve import initial_reserve_paise
 from callcontrol.router import Router
@@ -53,7 +55,18 @@ from media.aio import MediaEngine
 from media.audio import PromptLibrary
 from media.types import EngineSettings, EngineStats
 from sip import Request, Secret, State
-from sip.aio import InboundSession, Listen, Screened, ScreenVerdict, Source, UserAgent, UserAgentSettings
+from sip.aio import (
+    HepSender,
+    HepSettings,
+    InboundSession,
+    Listen,
+    Screened,
+    ScreenVerdict,
+    Source,
+    TraceRecord,
+    UserAgent,
+    UserAgentSettings,
+)
 from sip.protection import ProtectionSettings
 
 __all__ = ["CallControl", "CallControlSettings", "CallServices", "TraceEntry"]
@@ -92,6 +105,7 @@ class CallControlSettings:
     trusted_sources: Collection[IPv4Network | IPv6Network] = ()
     protection: ProtectionSettings = field(default_factory=ProtectionSettings)
     ping_every_s: float = PING_EVERY_S
+    hep: HepSettings | None = None
 
 
 async def _nothing_newer() -> None:
@@ -131,8 +145,8 @@ class CallControl:
         self._all_ended = asyncio.Event()
         self._all_ended.set()
         self._capacity = Capacity(settings.max_calls, settings.max_cps)
-        self._gateways = GatewayTable(settings.ping_every_s)
-        self._router = Router(services.routes, self._capacity, settings.allowed_countries, self._gateways)
+        self.gateways = GatewayTable(settings.ping_every_s)
+        self._router = Router(services.routes, self._capacity, settings.allowed_countries, self.gateways)
         self._engine = MediaEngine(settings.media)
         self.guard = make_guard(
             settings.protection,
@@ -148,11 +162,14 @@ class CallControl:
             screen=self._screen,
         )
         self._user_agent.guard = self.guard
-        self._prober = GatewayProber(self._gateways, self._user_agent, services.routes)
+        self._prober = GatewayProber(self.gateways, self._user_agent, services.routes)
+        self._registrar = Registrar(self._user_agent, services.routes)
         self._user_agent.admission.has_room = self._has_room
         prompts = PromptLibrary(settings.prompts_dir) if settings.prompts_dir is not None else None
         self._audio = AudioSource(prompts, services.destinations)
         self._context: CallContext
+        self.hep: HepSender | None = None
+        """Sends copies of SIP messages to a capture server, when that is set."""
         self._traces: TraceBook
         self._clock: WallClock
 
@@ -171,6 +188,10 @@ class CallControl:
         await asyncio.to_thread(recordings_dir.mkdir, parents=True, exist_ok=True)
         self._clock = WallClock(asyncio.get_running_loop().time(), utc_now())
         self._traces = TraceBook(self._clock)
+        if settings.hep is not None:
+            self.hep = HepSender(
+                settings.hep, self._clock.at_us, lambda key: self._traces.call_of(key) or key
+            )
         self._context = CallContext(
             user_agent=self._user_agent,
             engine=self._engine,
@@ -184,11 +205,14 @@ class CallControl:
             rates=settings.rates,
             recordings_dir=recordings_dir,
             media_timeout_s=settings.media_timeout_s,
+            service_route=self._registrar.service_route,
             forwarded_headers=settings.forwarded_headers,
             on_gateway=self._prober.note,
         )
         await self._reconcile()
         await self._engine.start()
+        if self.hep is not None:
+            await self.hep.start()
         try:
             await self._user_agent.start()
         except (OSError, ValueError):
@@ -196,11 +220,13 @@ class CallControl:
             raise
         self._prober.start()
         self._started = True
+        self._registrar.start()
 
     async def drain(self, timeout_s: float) -> None:
         """Take no new calls, let those that are up go on for a while, then end them."""
         self._draining = True
         self._user_agent.draining = True
+        await self._registrar.stop()
         try:
             await asyncio.wait_for(self._all_ended.wait(), timeout_s)
         except TimeoutError:
@@ -211,6 +237,7 @@ class CallControl:
         """End all calls and free every socket; harmless when done before or never started."""
         self._draining = True
         self._user_agent.draining = True
+        await self._registrar.stop()
         await self._end_all()
         for task in list(self._tasks):
             task.cancel()
@@ -221,6 +248,8 @@ class CallControl:
             self._started = False
             await self._prober.close()
             await self._user_agent.close()
+        if self.hep is not None:
+            self.hep.close()
         await self._engine.close()
 
     async def _end_all(self) -> None:
@@ -272,6 +301,10 @@ class CallControl:
         """The SIP user agent, for its figures."""
         return self._user_agent
 
+    def registrations(self, carrier_sid: str | None = None) -> list[RegistrationView]:
+        """How the registrations with a carrier stand, or all of them, the worst first."""
+        return self._registrar.views(carrier_sid)
+
     @property
     def prompt_names(self) -> Collection[str]:
         """The names that ``prompt:NAME`` may have."""
@@ -280,14 +313,6 @@ class CallControl:
     def media_stats(self) -> EngineStats:
         """Figures of the media engine."""
         return self._engine.stats()
-
-    def gateway_health(self, gateway_sid: str) -> Health:
-        """What is known of a gateway's health."""
-        return self._gateways.of(gateway_sid)
-
-    def gateway_states(self) -> dict[HealthState, int]:
-        """How many outbound gateways are in each state of health."""
-        return self._gateways.counts()
 
     def trace(self, call_sid: str) -> list[TraceEntry]:
         """The SIP messages of a call in the order they were on the wire; empty when it is forgotten."""
@@ -554,8 +579,10 @@ class CallControl:
         if not task.cancelled() and task.exception() is not None:
             runner.log.error("the call's task failed", exc_info=task.exception())
 
-    def _on_message(self, record: Any) -> None:
+    def _on_message(self, record: TraceRecord) -> None:
         self._traces.note(record)
+        if self.hep is not None:
+            self.hep.send(record)
 
 
 def _holds_audio(path: Path) -> bool:

@@ -3,6 +3,8 @@
 from sip.aio.dns_client import NameServer
 from sip.aio.endpoint import TraceRecord
 from sip.aio.guard import Guard
+from sip.aio.hep_sender import HepSender, HepSettings
+from sip.aio.registrations import RegistrationRun
 from sip.aio.resolver import Resolver
 from sip.aio.session import InboundSession, OutboundSession, Session
 from sip.aio.settings import Screen, Screened, ScreenVerdict, Source, UserAgentSettings
@@ -16,12 +18,15 @@ __all__ = [
     "ClientCertificates",
     "Destination",
     "Guard",
+    "HepSender",
+    "HepSettings",
     "InboundSession",
     "Listen",
     "NameServer",
     "OutboundInvite",
     "OutboundSession",
     "Resolver",
+    "RegistrationRun",
     "Screen",
     "ScreenVerdict",
     "Screened",

@@ -16,7 +16,7 @@ from callcontrol.errors import (
     NotFound,
     Unauthorized,
 )
-from callcontrol.gateway_health import Health
+from callcontrol.gateway_health import GatewayTable
 from callcontrol.models import (
     Binding,
     CallFilter,
@@ -29,6 +29,7 @@ from callcontrol.models import (
     Principal,
     Wiring,
 )
+from callcontrol.registration import RegistrationView
 
 ACCOUNT = "11111111-1111-4111-8111-111111111111"
 OTHER_ACCOUNT = "22222222-2222-4222-8222-222222222222"
@@ -95,7 +96,7 @@ class FakeTraceEntry:
 
 class FakeCalls:
     def __init__(self) -> None:
-        self.health: dict[str, Health] = {}
+        self.gateways = GatewayTable()
         self.failure: Exception | None = None
         self.requests: list[tuple[str, Any]] = []
         self.filters: list[CallFilter] = []
@@ -105,6 +106,7 @@ class FakeCalls:
             OTHER_CALL_SID: call(OTHER_CALL_SID, OTHER_ACCOUNT),
         }
         self.active_calls = 1
+        self.registered: dict[str, list[RegistrationView]] = {}
 
     async def create_call(self, account_sid: str, request: Any) -> CallRecord:
         self.requests.append((account_sid, request))
@@ -135,11 +137,11 @@ class FakeCalls:
             raise CallEnded("The call has already ended.")
         return record
 
-    def gateway_health(self, gateway_sid: str) -> Health:
-        return self.health.get(gateway_sid) or Health()
-
     def trace(self, call_sid: str) -> Sequence[Any]:
         return [FakeTraceEntry(), FakeTraceEntry(leg=None, direction="in", call_id=None)]
+
+    def registrations(self, carrier_sid: str | None = None) -> Sequence[RegistrationView]:
+        return self.registered.get(carrier_sid or "", [])
 
 
 class FakeNumbers:

@@ -121,6 +121,9 @@ class Trunks(Protocol):
     async def get_carrier(self, account_sid: str, carrier_sid: str) -> Carrier:
         """One carrier."""
 
+    async def update_carrier(self, account_sid: str, carrier_sid: str, values: Mapping[str, Any]) -> Carrier:
+        """Change a carrier; `values` are the attributes that are to change."""
+
     async def delete_carrier(self, account_sid: str, carrier_sid: str) -> None:
         """Remove a carrier and its gateways."""
 
@@ -134,6 +137,11 @@ class Trunks(Protocol):
 
     async def get_gateway(self, account_sid: str, carrier_sid: str, gateway_sid: str) -> Gateway:
         """One gateway of a carrier."""
+
+    async def update_gateway(
+        self, account_sid: str, carrier_sid: str, gateway_sid: str, values: Mapping[str, Any]
+    ) -> Gateway:
+        """Change a gateway; `values` are the attributes that are to change."""
 
     async def delete_gateway(self, account_sid: str, carrier_sid: str, gateway_sid: str) -> None:
         """Remove a gateway."""

@@ -76,6 +76,7 @@ class SipLegs:
         self._origin = Origin(carrier, received, self._open_headers)
         self._ids.learn(leg, received.session_id)
         self._legs[leg] = _SipLeg(session, carrier)
+        session.set_session_id(self._ids.header(leg, None))
         if carrier.session_expires_s is not None:
             session.want_timer(carrier.session_expires_s)
         session.on_event = self._listener(leg)
@@ -116,9 +117,11 @@ class SipLegs:
 
     def reject(self, leg: LegId, status: int, cause: HangupCause) -> None:
         """Refuse the caller."""
+        session_id = self._ids.header(leg, None)
         session = self._drop(leg)
         if isinstance(session, InboundSession):
-            session.reject(status, headers=[("Reason", cause.reason_header())])
+            headers = [("Reason", cause.reason_header()), ("Session-ID", session_id)]
+            session.reject(status, headers=headers)
 
     def hang_up(self, leg: LegId, cause: HangupCause) -> None:
         """End the leg from our side; nothing more is heard of it."""
@@ -175,12 +178,17 @@ class SipLegs:
 
     def _learn(self, leg: LegId, headers: Headers) -> None:
         """Take from a party's response what may be passed on to the one who waits for it."""
-        self._ids.learn(leg, headers.get("Session-ID"))
         found = self._legs.get(leg)
-        waiting = self._legs.get(found.other) if found is not None and found.other is not None else None
-        if found is None or waiting is None:
+        if found is None:
+            return
+        other = found.other
+        self._ids.learn(leg, headers.get("Session-ID"))
+        found.session.set_session_id(self._ids.header(leg, other))
+        waiting = self._legs.get(other) if other is not None else None
+        if other is None or waiting is None:
             return
         waiting.other = leg
+        waiting.session.set_session_id(self._ids.header(other, leg))
         waiting.answer_headers = [
             item
             for item in custom_headers(headers.items())

@@ -103,7 +103,7 @@ async def update_gateway(context: Context[UpdateGateway, NoQuery]) -> Reply:
     gateway = await context.services.trunks.update_gateway(
         context.account_sid, path["carrier_sid"], path["gateway_sid"], values
     )
-    return Reply(gateway_json(gateway))
+    return Reply(_gateway(context, gateway))
 
 
 async def delete_gateway(context: Context[NoBody, NoQuery]) -> Reply:

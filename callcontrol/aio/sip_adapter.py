@@ -48,7 +48,8 @@ class SipLegs:
     ``post`` takes the events in the order in which they happened. ``on_late_answer`` gets the SDP answer to
     an offer that a party asked us for within the call. ``session_id`` stands for parties without one
     (RFC 7989); ``open_headers`` are the X- header fields that pass between all trunks. ``service_route`` is
-    asked for the way a registrar wants calls to a gateway to take. After ``release`` nothing more is posted.
+    asked for the way a registrar wants calls to a gateway to take, ``on_gateway`` told what becomes of calls
+    at each gateway dialled. After ``release`` nothing more is posted.
     """
 
     def __init__(
@@ -59,12 +60,14 @@ class SipLegs:
         *,
         session_id: str,
         open_headers: Collection[str] = frozenset(),
+        on_gateway: Callable[[str, SessionEvent], None] | None = None,
         service_route: Callable[[Carrier, Gateway], Sequence[str]] = no_service_route,
     ) -> None:
         self._user_agent = user_agent
         self._post = post
         self._on_late_answer = on_late_answer
         self._open_headers = open_headers
+        self._on_gateway = on_gateway
         self._service_route = service_route
         self._ids = SessionIds(session_id)
         self._legs: dict[LegId, _SipLeg] = {}
@@ -80,6 +83,7 @@ class SipLegs:
         self._origin = Origin(carrier, received, self._open_headers)
         self._ids.learn(leg, received.session_id)
         self._legs[leg] = _SipLeg(session, carrier)
+        session.set_session_id(self._ids.header(leg, None))
         if carrier.session_expires_s is not None:
             session.want_timer(carrier.session_expires_s)
         session.on_event = self._listener(leg)
@@ -93,7 +97,9 @@ class SipLegs:
         route_by(invite, self._service_route(attempt.carrier, attempt.gateway))
         invite.headers.append(("Session-ID", self._ids.header(leg, other)))
         invite.max_forwards = self._max_forwards
-        session: OutboundSession = self._user_agent.invite(invite, self._listener(leg))
+        session: OutboundSession = self._user_agent.invite(
+            invite, self._listener(leg, attempt.gateway.gateway_sid)
+        )
         self._legs[leg] = _SipLeg(session, attempt.carrier, other)
         return session.call_id
 
@@ -118,9 +124,11 @@ class SipLegs:
 
     def reject(self, leg: LegId, status: int, cause: HangupCause) -> None:
         """Refuse the caller."""
+        session_id = self._ids.header(leg, None)
         session = self._drop(leg)
         if isinstance(session, InboundSession):
-            session.reject(status, headers=[("Reason", cause.reason_header())])
+            headers = [("Reason", cause.reason_header()), ("Session-ID", session_id)]
+            session.reject(status, headers=headers)
 
     def hang_up(self, leg: LegId, cause: HangupCause) -> None:
         """End the leg from our side; nothing more is heard of it."""
@@ -157,8 +165,10 @@ class SipLegs:
         found.session.on_event = None
         return found.session
 
-    def _listener(self, leg: LegId) -> Callable[[SessionEvent], None]:
+    def _listener(self, leg: LegId, gateway_sid: str | None = None) -> Callable[[SessionEvent], None]:
         def listen(event: SessionEvent) -> None:
+            if gateway_sid is not None and self._on_gateway is not None:
+                self._on_gateway(gateway_sid, event)
             if isinstance(event, OfferAnswered):
                 self._on_late_answer(leg, event.body)
                 return
@@ -175,12 +185,17 @@ class SipLegs:
 
     def _learn(self, leg: LegId, headers: Headers) -> None:
         """Take from a party's response what may be passed on to the one who waits for it."""
-        self._ids.learn(leg, headers.get("Session-ID"))
         found = self._legs.get(leg)
-        waiting = self._legs.get(found.other) if found is not None and found.other is not None else None
-        if found is None or waiting is None:
+        if found is None:
+            return
+        other = found.other
+        self._ids.learn(leg, headers.get("Session-ID"))
+        found.session.set_session_id(self._ids.header(leg, other))
+        waiting = self._legs.get(other) if other is not None else None
+        if other is None or waiting is None:
             return
         waiting.other = leg
+        waiting.session.set_session_id(self._ids.header(other, leg))
         waiting.answer_headers = [
             item
             for item in custom_headers(headers.items())

@@ -28,10 +28,12 @@ from api.values import (
     parse_database_url,
     parse_digest_algorithms,
     parse_float,
+    parse_hep_target,
     parse_host_port,
     parse_int,
     parse_ip,
     parse_listens,
+    parse_name_servers,
     parse_networks,
     parse_path,
     parse_ports,
@@ -135,6 +137,18 @@ VARIABLES: tuple[Variable, ...] = (
         parse_choice("forbid", "silent"),
         "what unknown sources get: forbid (one 403 in a while) or silent",
     ),
+    Variable(
+        "DNS_SERVERS",
+        "",
+        parse_name_servers,
+        "comma-separated address[:port] of name servers for gateways (default: those of resolv.conf)",
+    ),
+    Variable(
+        "OPTIONS_INTERVAL_S",
+        "30",
+        parse_float(1, 3600),
+        "seconds between OPTIONS pings of a gateway that is to be pinged",
+    ),
     Variable("SIP_MIN_SE", "90", parse_int(1, 86_400), "shortest session interval a peer may ask for (s)"),
     Variable("RTP_LISTEN", "127.0.0.1", parse_ip, "address RTP is received on"),
     Variable("RTP_ADVERTISE", "", parse_advertise, "public RTP address behind 1:1 NAT"),
@@ -158,6 +172,11 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("MAX_CALLS", "2000", parse_int(1, 1_000_000), "calls at the same time"),
     Variable("MAX_CPS", "200", parse_int(1, 100_000), "new calls per second"),
     Variable("DRAIN_S", "30", parse_float(0, 86_400), "seconds calls may go on after SIGTERM"),
+    Variable(
+        "HEP_TARGET", "", parse_hep_target, "udp:host:port that gets copies of SIP messages (HEPv3, Homer)"
+    ),
+    Variable("HEP_ID", "2001", parse_int(0, 4_294_967_295), "capture id of this server in HEP"),
+    Variable("HEP_PASSWORD", "", str, "authentication key in HEP"),
     Variable("LOG_FORMAT", "text", parse_choice("text", "json"), "text or json"),
     Variable(
         "LOG_LEVEL",
@@ -187,6 +206,8 @@ class Settings:
     sip_realm: str
     sip_digest: tuple[str, ...]
     sip_strangers: str
+    dns_servers: tuple[HostPort, ...]
+    options_interval_s: float
     sip_min_se: int
     rtp_listen: str
     rtp_advertise: str | None
@@ -203,6 +224,9 @@ class Settings:
     max_calls: int
     max_cps: int
     drain_s: float
+    hep_target: HostPort | None
+    hep_id: int
+    hep_password: str | None
     log_format: str
     log_level: str
     unknown_variables: tuple[str, ...] = ()
@@ -242,7 +266,7 @@ def load_settings(environ: Mapping[str, str], config_file: Path | None = None) -
 
 
 def _empty(variable: Variable) -> Any:
-    if variable.parse in (parse_networks, parse_countries):
+    if variable.parse in (parse_networks, parse_countries, parse_name_servers):
         return variable.parse("")
     return () if variable.parse is parse_advertises else None
 

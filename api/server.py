@@ -25,14 +25,14 @@ from api.failures import StartFailed
 from api.first_run import DemoAccount, greeting, prepare_demo, prepare_sandbox
 from api.metrics import Metrics
 from api.services import Lifecycle, Phase, Services
-from api.sip_settings import sip_listens, user_agent_settings
+from api.sip_settings import name_servers, sip_listens, user_agent_settings
 from api.values import HostPort
 from api.watch import watch
 from callcontrol.aio.service import CallControl, CallControlSettings, CallServices
 from callcontrol.aio.storage import Storage
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from media.types import EngineSettings
-from sip.aio import Destination, Listen
+from sip.aio import Destination, HepSettings, Listen
 
 __all__ = ["Server", "run_loop", "serve"]
 
@@ -105,6 +105,7 @@ class Server:
             settings.database_url,
             allow_private_destinations=settings.allow_private_destinations,
             allowed_countries=settings.allowed_countries,
+            name_servers=name_servers(settings),
         )
         self._parts.push_async_callback(self.storage.close)
 
@@ -277,7 +278,16 @@ def _control_settings(settings: Settings) -> CallControlSettings:
         max_cps=settings.max_cps,
         silent_to_strangers=settings.sip_strangers == "silent",
         trusted_sources=settings.trusted_sources,
+        ping_every_s=settings.options_interval_s,
+        hep=_hep_settings(settings),
     )
+
+
+def _hep_settings(settings: Settings) -> HepSettings | None:
+    target = settings.hep_target
+    if target is None:
+        return None
+    return HepSettings(target.host, target.port, settings.hep_id, settings.hep_password or "")
 
 
 def _sip_addresses(server: Server) -> list[str]:

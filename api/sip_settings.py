@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from api.config import Settings
 from sip import DigestSettings
-from sip.aio import ClientCertificates, Listen, StreamLimits, TlsSettings, UserAgentSettings
+from sip.aio import ClientCertificates, Listen, NameServer, StreamLimits, TlsSettings, UserAgentSettings
 
-__all__ = ["sip_listens", "user_agent_settings"]
+__all__ = ["name_servers", "sip_listens", "user_agent_settings"]
 
 
 def sip_listens(settings: Settings) -> list[Listen]:
@@ -32,7 +32,13 @@ def user_agent_settings(settings: Settings) -> UserAgentSettings:
         digest=DigestSettings(realm=settings.sip_realm, algorithms=settings.sip_digest),
         min_se_s=settings.sip_min_se,
         max_udp_request_bytes=settings.sip_udp_max_bytes,
+        name_servers=name_servers(settings),
     )
+
+
+def name_servers(settings: Settings) -> list[NameServer]:
+    """Who is asked for the names of peers; nobody named means the servers of the system."""
+    return [(server.host, server.port) for server in settings.dns_servers]
 
 
 def _tls(settings: Settings) -> TlsSettings | None:

@@ -36,7 +36,7 @@ SIP_PORT = 5060
 
 @dataclass(slots=True)
 class TraceRecord:
-    """One message on the wire; `at` is monotonic, `peer` is `host:port`."""
+    """One message on the wire; `at` is monotonic, `peer` is `host:port`, `local` our own address."""
 
     at: float
     direction: str
@@ -44,6 +44,7 @@ class TraceRecord:
     peer: str
     message: bytes
     call_id: str
+    local: Address = ("", 0)
 
 
 class EndpointUser(Protocol):
@@ -384,8 +385,11 @@ class Endpoint:
     def _note(self, direction: str, data: bytes, flow: Flow, call_id: str) -> None:
         assert self._trace is not None
         host, port = flow.remote
+        transport = flow.transport
+        listen = transport.address
+        local = (listen.advertise or listen.host, listen.port)
         record = TraceRecord(
-            self.clock.time(), direction, flow.transport.name, f"{host}:{port}", data, call_id
+            self.clock.time(), direction, transport.name, f"{host}:{port}", data, call_id, local
         )
         try:
             self._trace(record)

@@ -125,6 +125,8 @@ class Transport(ABC):
     """What was bound, with the real port."""
     admits: Admit | None = None
     """Asked before a connection is taken."""
+    on_wait: Callable[[float], None] | None = None
+    """Told how many seconds a message had waited, when messages wait."""
 
     @abstractmethod
     async def open(self) -> None:

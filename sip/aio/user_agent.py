@@ -5,10 +5,12 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 
+from sip.aio.admission import Admission
 from sip.aio.contacts import contact_of
 from sip.aio.door import Door
 from sip.aio.endpoint import Endpoint, TraceRecord
 from sip.aio.guard import Guard
+from sip.aio.registrations import OnRegistration, RegistrationRun
 from sip.aio.resolver import Resolver, is_address
 from sip.aio.runs import ClientRun
 from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
@@ -18,7 +20,7 @@ from sip.aio.tls import TlsContexts, TlsTransport
 from sip.aio.tokens import Tokens
 from sip.aio.transport import Clock, Flow, Listen, Receive, Transport
 from sip.aio.udp import UdpTransport
-from sip.aio.ways import Ways
+from sip.aio.ways import SendOn, Ways
 from sip.digest_server import DigestServer
 from sip.effects import Failure, Purpose, SendAck, StartRequest
 from sip.errors import ParseError
@@ -29,6 +31,7 @@ from sip.invite import Destination, OutboundInvite
 from sip.locate import Reach
 from sip.message import Request, Response
 from sip.outbound import OutboundInviteSession
+from sip.registration import OutboundRegistration, RegistrationSettings
 from sip.responses import ACCEPT, ALLOW, refusal, reply, stateless_tag, supported_fields
 from sip.secure import is_secure, secure_refusal
 from sip.session_model import SessionSettings
@@ -77,11 +80,15 @@ class UserAgent:
         self._contexts: TlsContexts | None = None
         self._tokens = Tokens()
         self._secret = os.urandom(32)
+        self.admission = Admission(
+            self._secret, self.settings.retry_after_s, self.settings.timers.completed_invite_s
+        )
         digest = DigestServer(self.settings.digest, os.urandom(32), self._tokens.token)
         self._door = Door(screen, digest, self._note_credentials, lambda: self.endpoint.clock.time())
         self._resolver = resolver or Resolver()
         self._sessions: dict[tuple[str, str], Session] = {}
         self._invites: dict[Key, Key] = {}
+        self._registrations: set[RegistrationRun] = set()
         self._session_settings = SessionSettings(
             timers=self.settings.timers,
             product=self.settings.product,
@@ -126,10 +133,13 @@ class UserAgent:
         )
         if self.guard is not None:
             self.guard.start(clock)
+            self.admission.guard = self.guard
         try:
             for listen in self._listens:
                 transport = self._open_transport(listen, self.endpoint.receive)
-                transport.admits = None if self.guard is None else self.guard.admits_connection
+                if self.guard is not None:
+                    transport.admits = self.guard.admits_connection
+                    transport.on_wait = self.guard.note_wait
                 await transport.open()
                 self.endpoint.transports.append(transport)
         except (OSError, ValueError):
@@ -143,6 +153,9 @@ class UserAgent:
         """Free all addresses; sessions that are still up are forgotten without a word."""
         self._resolver.close()
         self._close_endpoint()
+        for run in list(self._registrations):
+            run.abandon()
+        self._registrations.clear()
         self._sessions.clear()
         self._invites.clear()
 
@@ -218,6 +231,27 @@ class UserAgent:
 
         self._ways.with_flow(destination, None, send)
         return question.future
+
+    def register(
+        self, registration: OutboundRegistration, on_change: OnRegistration, after_s: float = 0.0
+    ) -> RegistrationRun:
+        """Stay registered with a registrar until told to stop; what comes of it is told to `on_change`."""
+        contact = NameAddr.parse(self._contact(registration.destination)).uri
+        settings = RegistrationSettings(self.settings.product, self._tokens.pick, self._tokens.token)
+        run = RegistrationRun(
+            self, registration, contact.with_(user=registration.contact_user), settings, on_change
+        )
+        self._registrations.add(run)
+        run.start(after_s)
+        return run
+
+    def find_way(self, destination: Destination, send: SendOn) -> None:
+        """Call `send` with the way to a destination, at once unless its name must be looked up."""
+        self._ways.with_flow(destination, None, send)
+
+    def forget_registration(self, run: RegistrationRun) -> None:
+        """Take a registration that has ended out of the table."""
+        self._registrations.discard(run)
 
     @property
     def connections(self) -> dict[str, int]:
@@ -325,7 +359,7 @@ class UserAgent:
         self.endpoint.vouch(flow)
         # Calls that are up must be able to end, however full it is.
         if request.method != "BYE" and self.transactions >= self.settings.max_transactions:
-            self._say(self._overloaded(request), request, flow)
+            self._say(self.admission.overloaded(request), request, flow)
             return
         run = self.endpoint.start_server(request, flow, key)
         if request.method == "INVITE":
@@ -353,9 +387,10 @@ class UserAgent:
     ) -> None:
         """Judge a new INVITE; nothing is kept of one that is refused here."""
         merged = merge_key(request)
-        full = len(self._sessions) >= self.settings.max_sessions
-        if self.draining or full or self.transactions >= self.settings.max_transactions:
-            self._say(self._overloaded(request), request, flow)
+        settings = self.settings
+        full = len(self._sessions) >= settings.max_sessions or self.transactions >= settings.max_transactions
+        if self.draining or self.admission.refuses(key, self.endpoint.clock.time(), full=full):
+            self._say(self.admission.overloaded(request), request, flow)
         elif merged in self._invites:
             self._say(reply(request, 482), request, flow)
         else:
@@ -406,9 +441,6 @@ class UserAgent:
             response.headers.set("To", f"{response.headers.get('To')};tag={tag}")
         self.endpoint.send_response(response, flow)
 
-    def _overloaded(self, request: Request) -> Response:
-        return reply(request, 503, headers=(("Retry-After", str(self.settings.retry_after_s)),))
-
     def _capabilities(self, request: Request) -> Response:
         """
         Answer an OPTIONS as an INVITE would be answered.
@@ -416,7 +448,7 @@ class UserAgent:
         Source: RFC 3261 11.2.
         """
         if self.draining:
-            return self._overloaded(request)
+            return self.admission.overloaded(request)
         # An empty Supported says that there are no extensions, which is something too (RFC 3261 11.2).
         supported = supported_fields() or (("Supported", ""),)
         headers = (("Allow", ALLOW), ("Accept", ACCEPT), *supported, ("Server", self.settings.product))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.interop.peers import Baresip, Pjsua
-from tests.sipp.exchange import Exchange
+from tests.sipp.exchange import FORWARDED, Exchange
 
 MakePjsua = Callable[..., Pjsua]
 MakeBaresip = Callable[..., Baresip]
@@ -50,6 +50,32 @@ def baresip(clean: Exchange, tmp_path: Path) -> Iterator[MakeBaresip]:
             return stack.enter_context(Baresip(tmp_path / user, user, **options))
 
         yield make
+
+
+def number(exchange: Exchange, transport: str = "udp") -> str:
+    """The forwarded number as a URI that leads to the server by a transport."""
+    port = exchange.server.tls_port if transport == "tls" else exchange.server.sip_port
+    suffix = "" if transport == "udp" else f";transport={transport}"
+    return f"sip:{FORWARDED}@127.0.0.1:{port}{suffix}"
+
+
+def connect(exchange: Exchange, caller: Pjsua, callee: Pjsua, transport: str = "udp") -> None:
+    """Have one PJSIP endpoint call the other, and wait until both hear each other."""
+    caller.do("call", call="c", uri=number(exchange, transport))
+    callee.wait("incoming", call="in1")
+    callee.do("answer", call="in1", code=180)
+    caller.wait("state", state="EARLY", code=180)
+    callee.do("answer", call="in1")
+    caller.wait("state", call="c", state="CONFIRMED")
+    caller.wait_for_audio("c")
+    callee.wait_for_audio("in1")
+
+
+def hang_up(side: Pjsua, call: str, other: Pjsua, other_call: str) -> None:
+    """End a call from one side, and wait until both have heard."""
+    side.do("hangup", call=call)
+    side.wait("state", call=call, state="DISCONNECTED")
+    other.wait("state", call=other_call, state="DISCONNECTED")
 
 
 def reach(exchange: Exchange, port: int, transport: str = "udp", **policy: Any) -> None:

@@ -143,7 +143,7 @@ class Program:
             "tls": pj.PJSIP_TRANSPORT_TLS,
         }
         transport = pj.TransportConfig()
-        transport.boundAddress = "127.0.0.1"
+        transport.boundAddress = transport.publicAddress = options.get("address", "127.0.0.1")
         transport.port = options["port"]
         if options["transport"] == "tls":
             transport.tlsConfig.certFile = options["certificate"]
@@ -155,7 +155,8 @@ class Program:
     def _make_account(self, options: dict[str, Any]) -> Account:
         config = pj.AccountConfig()
         suffix = "" if options["transport"] == "udp" else f";transport={options['transport']}"
-        config.idUri = f"sip:{options['user']}@127.0.0.1:{options['port']}{suffix}"
+        host = options.get("address", "127.0.0.1")
+        config.idUri = f"sip:{options['user']}@{host}:{options['port']}{suffix}"
         config.callConfig.timerUse = {
             "off": pj.PJSUA_SIP_TIMER_INACTIVE,
             "optional": pj.PJSUA_SIP_TIMER_OPTIONAL,

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.interop.conftest import MakeBaresip, MakePjsua, reach
+from tests.interop.conftest import MakeBaresip, MakePjsua, number, reach
 from tests.interop.peers import HAVE_BARESIP, HAVE_PJSUA, Baresip
-from tests.sipp.exchange import FORWARDED, Exchange
+from tests.sipp.exchange import Exchange
 
 pytestmark = [
     pytest.mark.skipif(not HAVE_BARESIP, reason="baresip is not installed (Debian: baresip-core)"),
     pytest.mark.timeout(180),
 ]
-
-
-def number(exchange: Exchange, transport: str = "udp") -> str:
-    suffix = "" if transport == "udp" else f";transport={transport}"
-    return f"sip:{FORWARDED}@127.0.0.1:{exchange.server.sip_port}{suffix}"
 
 
 def connect(exchange: Exchange, caller: Baresip, callee: Baresip, transport: str = "udp") -> None:

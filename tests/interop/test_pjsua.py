@@ -4,37 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.interop.conftest import MakePjsua, reach
-from tests.interop.peers import HAVE_PJSUA, Pjsua
-from tests.sipp.exchange import FORWARDED, Exchange
+from tests.interop.conftest import MakePjsua, connect, hang_up, number, reach
+from tests.interop.peers import HAVE_PJSUA
+from tests.sipp.exchange import Exchange
 
 pytestmark = [
     pytest.mark.skipif(not HAVE_PJSUA, reason="pjsua2 is not installed (PyPI: pjsua2-python)"),
     pytest.mark.timeout(180),
 ]
-
-
-def number(exchange: Exchange, transport: str = "udp") -> str:
-    suffix = "" if transport == "udp" else f";transport={transport}"
-    return f"sip:{FORWARDED}@127.0.0.1:{exchange.server.sip_port}{suffix}"
-
-
-def connect(exchange: Exchange, caller: Pjsua, callee: Pjsua, transport: str = "udp") -> None:
-    """Have the one call the other, and wait until both hear each other."""
-    caller.do("call", call="c", uri=number(exchange, transport))
-    callee.wait("incoming", call="in1")
-    callee.do("answer", call="in1", code=180)
-    caller.wait("state", state="EARLY", code=180)
-    callee.do("answer", call="in1")
-    caller.wait("state", call="c", state="CONFIRMED")
-    caller.wait_for_audio("c")
-    callee.wait_for_audio("in1")
-
-
-def hang_up(side: Pjsua, call: str, other: Pjsua, other_call: str) -> None:
-    side.do("hangup", call=call)
-    side.wait("state", call=call, state="DISCONNECTED")
-    other.wait("state", call=other_call, state="DISCONNECTED")
 
 
 @pytest.mark.parametrize("transport", ["udp", "tcp"])
@@ -109,3 +86,43 @@ def test_the_session_is_renewed_by_either_side(clean: Exchange, pjsua: MakePjsua
         assert side.wait("transaction", method=method, role="client")["code"] == 200
         side.wait_for_audio(call)
     hang_up(caller, "c", callee, "in1")
+
+
+@pytest.mark.parametrize("side", ["caller", "callee"])
+@pytest.mark.parametrize("use", ["optional", "required"])
+def test_reliable_provisional_responses(clean: Exchange, pjsua: MakePjsua, side: str, use: str) -> None:
+    """The early media of the callee reaches the caller, acknowledged by PRACK where that is wanted."""
+    caller = pjsua("alice", rel100=use if side == "caller" else "off")
+    callee = pjsua("callee", rel100=use if side == "callee" else "off")
+    reach(clean, callee.port)
+    caller.do("call", call="c", uri=number(clean))
+    callee.wait("incoming", call="in1")
+    callee.do("answer", call="in1", code=183)
+    caller.wait("state", state="EARLY", code=183)
+    caller.wait_for_audio("c")
+    callee.do("answer", call="in1")
+    caller.wait("state", call="c", state="CONFIRMED")
+    callee.wait_for_audio("in1")
+    hang_up(caller, "c", callee, "in1")
+    acknowledged = [
+        event for event in (caller if side == "caller" else callee).seen if event.get("method") == "PRACK"
+    ]
+    assert [event["code"] for event in acknowledged][:1] == [200]
+
+
+def test_a_trunk_that_has_to_show_its_password(clean: Exchange, pjsua: MakePjsua) -> None:
+    callee = pjsua("callee")
+    reach(clean, callee.port)
+    clean.server.add_carrier(
+        "passworded",
+        "udp:127.0.0.9:5060",
+        inbound=True,
+        inbound_auth_username="trunk7",
+        inbound_auth_password="correct horse",
+    )
+    caller = pjsua("trunk7", password="correct horse", address="127.0.0.8")
+    connect(clean, caller, callee)
+    hang_up(caller, "c", callee, "in1")
+    stranger = pjsua("trunk8", password="wrong horse", address="127.0.0.8")
+    stranger.do("call", call="c", uri=number(clean))
+    assert stranger.wait("state", state="DISCONNECTED")["code"] in (401, 403)

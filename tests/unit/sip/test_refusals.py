@@ -214,7 +214,8 @@ class TestOverload:
         raw = stage.raw()
         raw.send(raw.request("INVITE", branch="a", body=SDP))
         response = only_response(stage, raw)
-        assert (response.status, response.retry_after_s) == (503, 5)
+        assert response.status == 503
+        assert response.retry_after_s in range(5, 11)
         alice.session.hangup()
         stage.advance()
         assert stage.bob.inbound[0].names[-1] == "Ended"

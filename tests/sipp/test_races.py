@@ -1,5 +1,5 @@
 """
-The races of RFC 5407 against SIPp, the server being called and calling: responses, records, nothing left behind.
+The races of RFC 5407 against SIPp, the server being called and calling: responses, records, no leftovers.
 
 The server's own re-INVITEs are refreshes of a session timer of seconds.
 """
@@ -31,7 +31,7 @@ def the_only_call(exchange: Exchange, before: int) -> dict[str, Any]:
 
 
 def play(exchange: Exchange, caller: str, callee: str, *, hold_ms: int = 300) -> tuple[str, str, str]:
-    """Have a caller and a callee play their parts; the outcome of their call, of which nothing may be left."""
+    """Have a caller and a callee play their parts; the outcome of their call, which may leave nothing."""
     _, before = exchange.calls(per_page=1)
     trunk = exchange.callee(callee, load=Load(pause_ms=hold_ms))
     exchange.finish(exchange.caller(caller, load=Load(pause_ms=hold_ms)), trunk)

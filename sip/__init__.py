@@ -17,6 +17,10 @@ from sip.events import (
     OfferFailed,
     OfferReceived,
     Progress,
+    ReferAccepted,
+    ReferFailed,
+    ReferProgress,
+    ReferReceived,
     SessionEvent,
 )
 from sip.fields import CSeq, NameAddr, Via
@@ -26,6 +30,9 @@ from sip.invite import Destination, OutboundInvite
 from sip.message import Message, Request, Response, make_response, serialise
 from sip.parser import Limits, parse_message
 from sip.reasons import reason_phrase
+from sip.redirects import Redirection, Redirects
+from sip.refer import Refer
+from sip.replaces import Replaces
 from sip.session_model import State
 from sip.timers import Timers
 from sip.uri import SipUri
@@ -51,6 +58,14 @@ __all__ = [
     "OutboundInvite",
     "ParseError",
     "Progress",
+    "Redirection",
+    "Redirects",
+    "Refer",
+    "ReferAccepted",
+    "ReferFailed",
+    "ReferProgress",
+    "ReferReceived",
+    "Replaces",
     "Request",
     "Response",
     "SessionEvent",

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from sip.digest import Credentials
 from sip.fields import NameAddr
+from sip.redirects import Redirects
 from sip.responses import ACCEPT
 from sip.uri import SipUri
 
@@ -27,7 +28,8 @@ class OutboundInvite:
     `from_` is without a tag. Without a `body` the answer brings the offer. `first_response_timeout_s`
     is how long nothing at all may come back, `no_answer_timeout_s` how long it may take to be answered.
     `call_id` is made up when None. `max_forwards` is one less than that of the call this one goes on with,
-    so that a number that leads back to us ends the loop.
+    so that a number that leads back to us ends the loop. Redirections are followed as `redirects` says, and
+    not at all when it is None; `destination` and `uri` are then those of the target that is being called.
     """
 
     uri: SipUri
@@ -42,3 +44,4 @@ class OutboundInvite:
     max_forwards: int = 70
     no_answer_timeout_s: float | None = None
     first_response_timeout_s: float | None = None
+    redirects: Redirects | None = None

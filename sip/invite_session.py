@@ -28,6 +28,7 @@ from sip.events import Confirmed, Ended, InfoReceived, OfferAnswered, OfferFaile
 from sip.machine import NOTHING, Machine
 from sip.message import Request, Response
 from sip.offers import OfferTurns, Turn
+from sip.referrals import Referrals, ReferTimer
 from sip.responses import ALLOW, reply, supported_fields
 from sip.session_model import Event, SessionSettings, State, UnackedAnswer
 from sip.uri import SipUri
@@ -44,7 +45,9 @@ class InviteSession(Machine[State]):
 
     __slots__ = (
         "_ack",
+        "_referrals",
         "_unacked",
+        "allows_refer",
         "call_id",
         "dialog",
         "local_tag",
@@ -61,6 +64,8 @@ class InviteSession(Machine[State]):
         self.offers = OfferTurns(owner_of_call_id=caller, pick=settings.pick)
         self._unacked: UnackedAnswer | None = None
         self._ack: tuple[int, SendAck] | None = None
+        self._referrals: Referrals | None = None
+        self.allows_refer = False
 
     # Commands of the owner. Those that come too late for the session's state do nothing.
 
@@ -100,6 +105,34 @@ class InviteSession(Machine[State]):
             return NOTHING
         return (self._start("INFO", Purpose.INFO, body=body, content_type=content_type),)
 
+    # Transfers.
+
+    @property
+    def referrals(self) -> Referrals:
+        """The transfers of this session; few sessions have any."""
+        if self._referrals is None:
+            self._referrals = Referrals(self)
+        return self._referrals
+
+    @property
+    def leaving(self) -> bool:
+        """Whether the session is over, or about to be."""
+        return self.state >= State.LEAVING
+
+    def refer(self, target: str, referred_by: str | None) -> Sequence[Effect]:
+        """Have the peer call someone else; ``target`` is the value of the Refer-To."""
+        return self.referrals.refer(target, referred_by) if self.state is State.CONFIRMED else NOTHING
+
+    def start_refer(
+        self, method: str, purpose: Purpose, headers: Sequence[tuple[str, str]], body: bytes = b""
+    ) -> StartRequest:
+        """Make a REFER or NOTIFY; for the transfers."""
+        return self._start(method, purpose, headers=headers, body=body)
+
+    def take_timer(self, event: int) -> Sequence[Effect]:
+        """Take a timer event, of the session itself or of its transfers."""
+        return self.referrals.take_timer(event) if event >= ReferTimer.NOTIFIER else self.handle(event)
+
     # What comes from the network.
 
     def receive_request(self, request: Request, transaction: Any) -> Sequence[Effect]:
@@ -128,6 +161,8 @@ class InviteSession(Machine[State]):
         """Take a response to a request of this session."""
         if purpose is Purpose.REINVITE:
             return self._receive_answer(response)
+        if purpose in _OF_REFERRALS:
+            return self.referrals.receive_response(purpose, response)
         if response.status < 200 or purpose is Purpose.FORK_BYE:
             return NOTHING
         if purpose is Purpose.BYE:
@@ -140,6 +175,8 @@ class InviteSession(Machine[State]):
             return self.handle(Event.BYE_DONE)
         if purpose is Purpose.FORK_BYE:
             return NOTHING
+        if purpose in _OF_REFERRALS:
+            return self.referrals.fail(purpose)
         return self.handle(Event.DIALOG_GONE)
 
     # Requests of ours.
@@ -281,6 +318,10 @@ class InviteSession(Machine[State]):
     # Other requests within the dialog.
 
     def _receive_other(self, request: Request, transaction: Any) -> Sequence[Effect]:
+        if request.method in ("REFER", "NOTIFY"):
+            # Before the answer there is nobody to be transferred.
+            allowed = self.allows_refer and self.state >= State.ACCEPTED
+            return self.referrals.receive(request, transaction, allowed=allowed)
         if request.method == "UPDATE":
             # Without an offer it only refreshes the target.
             assert self.dialog is not None
@@ -320,6 +361,9 @@ class InviteSession(Machine[State]):
 
     def _end(self, _: object) -> Sequence[Effect]:
         return (Done(),)
+
+
+_OF_REFERRALS = (Purpose.REFER, Purpose.NOTIFY)
 
 
 def _without_body(request: Request) -> Request:

@@ -1,6 +1,7 @@
 """The calling side of a session: from an INVITE sent to its answer acknowledged (RFC 3261 13.2)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sip.authentication import Authenticator
 from sip.dialog import Dialog
@@ -24,6 +25,7 @@ from sip.invite_session import InviteSession
 from sip.machine import NOTHING, Rules, compile_rules
 from sip.message import Request, Response
 from sip.offers import Turn
+from sip.redirects import Redirection, Redirector
 from sip.responses import ACCEPT, ALLOW, add_fields, supported_fields
 from sip.session_model import Event, SessionSettings, State
 from sip.uri import SipUri
@@ -44,6 +46,7 @@ class OutboundInviteSession(InviteSession):
         "_forks",
         "_heard",
         "_invite",
+        "_redirector",
         "_request",
         "_taken_back",
     )
@@ -58,6 +61,8 @@ class OutboundInviteSession(InviteSession):
         self._forks: dict[str, SendAck] | None = None
         self._bye_reason: str | None = None
         self._authenticator: Authenticator | None = None
+        redirects = invite.redirects
+        self._redirector = None if redirects is None else Redirector(redirects, invite.uri)
 
     def start(self) -> Sequence[Effect]:
         """Return the first effects: send the INVITE, and limit the silence and the ringing."""
@@ -81,11 +86,17 @@ class OutboundInviteSession(InviteSession):
             return self.handle(Event.SUCCESS if self._request.body else Event.LATE_OFFER, response)
         if status in (401, 407) and self.state <= State.EARLY and self._learn(response):
             return self.handle(Event.CHALLENGE, response)
+        target = self._next_target(response)
+        if target is not None:
+            return self.handle(Event.REDIRECT, target)
         return self.handle(Event.FAILURE, response)
 
     def fail_request(self, purpose: Purpose, failure: Failure) -> Sequence[Effect]:
         """Take the news that a request of this session got no final response."""
         if purpose is Purpose.INVITE:
+            target = self._next_target(None)
+            if target is not None:
+                return self.handle(Event.REDIRECT, target)
             return self.handle(Event.INVITE_FAILED, failure)
         return super().fail_request(purpose, failure)
 
@@ -125,16 +136,39 @@ class OutboundInviteSession(InviteSession):
             return ()
         return self._authenticator.headers(method, uri, body)
 
-    def _invite_again(self, _: Response) -> Sequence[Effect]:
+    def _next_target(self, response: Response | None) -> Redirection | None:
+        """Whom to call after a final response, or after none at all, None when that was all."""
+        redirector = self._redirector
+        if redirector is None or self.state > State.EARLY:
+            return None
+        if response is not None:
+            redirector.learn(response)
+            if response.status >= 600:
+                return None  # Nobody wants to be called any more (RFC 3261 16.7).
+        return redirector.next()
+
+    def _redirect(self, target: Redirection) -> Sequence[Effect]:
+        """
+        Call the target of a redirection, in the same call with the same tag.
+
+        Source: RFC 3261 8.1.3.4.
+        """
+        invite = self._invite
+        invite.uri = target.uri
+        invite.destination = replace(invite.destination, host=target.host, port=target.port)
+        return self._invite_again(None)
+
+    def _invite_again(self, _: Response | None) -> Sequence[Effect]:
         old = self._request
         headers = old.headers.copy()
         for name in ("Via", "Authorization", "Proxy-Authorization"):
             headers.remove(name)
         self._cseq += 1
         headers.set("CSeq", f"{self._cseq} INVITE")
-        for name, value in self._credentials("INVITE", old.uri, old.body):
+        uri = self._invite.uri
+        for name, value in self._credentials("INVITE", uri, old.body):
             headers.add(name, value)
-        self._request = Request("INVITE", old.uri, headers, old.body)
+        self._request = Request("INVITE", uri, headers, old.body)
         self._heard = False
         return (StartRequest(self._request, Purpose.INVITE, None),)
 
@@ -293,6 +327,7 @@ RULES: Rules[State, Event] = {
     (_S.SETUP, _E.LATE_OFFER): (_S.ACCEPTED, _O._offered),
     (_S.SETUP, _E.FAILURE): (_S.ENDED, _O._fail),
     (_S.SETUP, _E.CHALLENGE): (_S.SETUP, _O._invite_again),
+    (_S.SETUP, _E.REDIRECT): (_S.SETUP, _O._redirect),
     (_S.SETUP, _E.INVITE_FAILED): (_S.ENDED, _O._fail_unheard),
     (_S.SETUP, _E.HANGUP): (_S.CANCELLING, _O._hangup_early),
     (_S.SETUP, _E.TIMER_RINGING): (_S.CANCELLING, _O._hangup_ringing),
@@ -301,6 +336,7 @@ RULES: Rules[State, Event] = {
     (_S.EARLY, _E.LATE_OFFER): (_S.ACCEPTED, _O._offered),
     (_S.EARLY, _E.FAILURE): (_S.ENDED, _O._fail),
     (_S.EARLY, _E.CHALLENGE): (_S.EARLY, _O._invite_again),
+    (_S.EARLY, _E.REDIRECT): (_S.EARLY, _O._redirect),
     (_S.EARLY, _E.INVITE_FAILED): (_S.ENDED, _O._fail_unheard),
     (_S.EARLY, _E.HANGUP): (_S.CANCELLING, _O._hangup_early),
     (_S.EARLY, _E.TIMER_RINGING): (_S.CANCELLING, _O._hangup_ringing),
@@ -358,7 +394,10 @@ IGNORED = (
     # It was heard of, so silence is over.
     | {(_S.EARLY, _E.TIMER_SILENCE)}
     # Given up already.
-    | {(_S.CANCELLING, event) for event in (_E.HANGUP, _E.CHALLENGE, _E.TIMER_SILENCE, _E.TIMER_RINGING)}
+    | {
+        (_S.CANCELLING, event)
+        for event in (_E.HANGUP, _E.CHALLENGE, _E.REDIRECT, _E.TIMER_SILENCE, _E.TIMER_RINGING)
+    }
     # The answer ends all that belongs to ringing; other forks may go on for a while.
     | {
         (state, event)
@@ -367,6 +406,7 @@ IGNORED = (
             _E.PROVISIONAL,
             _E.FAILURE,
             _E.CHALLENGE,
+            _E.REDIRECT,
             _E.INVITE_FAILED,
             _E.TIMER_SILENCE,
             _E.TIMER_RINGING,

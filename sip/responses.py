@@ -20,10 +20,10 @@ __all__ = [
     "supported_fields",
 ]
 
-ALLOW = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE"
+ALLOW = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, REFER, NOTIFY"
 """The methods this user agent handles."""
 
-SUPPORTED: tuple[str, ...] = ()
+SUPPORTED: tuple[str, ...] = ("replaces", "norefersub")
 """The option tags of the extensions this user agent has: it announces them, and a Require may name them."""
 
 ACCEPT = "application/sdp"
@@ -32,7 +32,7 @@ ACCEPT = "application/sdp"
 KNOWN_METHODS = frozenset(
     (
         *ALLOW.split(", "),
-        *("REGISTER", "PRACK", "SUBSCRIBE", "NOTIFY", "PUBLISH", "MESSAGE", "REFER"),
+        *("REGISTER", "PRACK", "SUBSCRIBE", "PUBLISH", "MESSAGE"),
     )
 )
 """Methods of the standards; any other is not merely refused but unknown (501)."""
@@ -116,8 +116,8 @@ def refusal(request: Request) -> Response | None:
     method = request.method
     if method in ("ACK", "CANCEL"):
         return None
-    if method == "REFER":
-        return reply(request, 603)  # Nobody may have us call a third party.
+    if method == "REFER" and request.to.tag is None:
+        return reply(request, 603)  # Nobody may have us call a third party out of the blue.
     if method not in _HANDLED:
         return reply(request, 405 if method in KNOWN_METHODS else 501, headers=(("Allow", ALLOW),))
     if method != "BYE" and request.max_forwards == 0:

@@ -64,6 +64,8 @@ class Event(IntEnum):
     """No ACK came in 64*T1."""
     TIMER_OFFER = 20
     """An offer of ours is to be made again, or was never answered."""
+    REDIRECT = 21
+    """The INVITE failed, but there is another target to try: a 3xx named it."""
 
 
 @dataclass(frozen=True, slots=True)

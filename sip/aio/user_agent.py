@@ -7,6 +7,7 @@ import socket
 from collections.abc import Awaitable, Callable, Sequence
 
 from sip.aio.endpoint import SIP_PORT, Endpoint, TraceRecord
+from sip.aio.replacing import find_replaced
 from sip.aio.resolver import Resolver, is_address, is_private
 from sip.aio.runs import ClientRun
 from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
@@ -358,9 +359,15 @@ class UserAgent:
         elif merged in self._invites:
             self._say(reply(request, 482), request, flow)
         else:
-            self._open_session(request, flow, key, merged)
+            replaced = find_replaced(request, self._sessions)
+            if isinstance(replaced, Response):
+                self._say(replaced, request, flow)
+            else:
+                self._open_session(request, flow, key, merged, replaced)
 
-    def _open_session(self, request: Request, flow: Flow, key: Key, merged: Key) -> None:
+    def _open_session(
+        self, request: Request, flow: Flow, key: Key, merged: Key, replaced: Session | None
+    ) -> None:
         tag = self._tokens.token()
         contact = _contact_of(flow.transport)
         try:
@@ -371,6 +378,7 @@ class UserAgent:
             return
         run = self.endpoint.start_server(request, flow, key)
         session = InboundSession(self, machine, flow)
+        session.replaces = replaced
         run.user, run.tag = session, tag
         self._invites[merged] = key
         run.on_end = lambda: self._forget_invite(merged)

@@ -78,8 +78,14 @@ format: setup ## Rewrite the sources in the project's format.
 bench: setup $(VENV)/.test-system ## Measure: CPU per call, per relayed packet and per agent stream; prints a table.
 	@$(BIN)/python -m benchmarks.bench $(BENCH_ARGS)
 
-fuzz: setup ## Fuzz the parsers for TIME seconds (default 60).
-	@$(BIN)/python -m fuzz.run --time $(TIME) $(FUZZ_ARGS)
+# Coverage-guided where atheris can be had; else by mutation alone, which needs nothing.
+$(VENV)/.fuzz: $(VENV)/.ready
+	@$(BIN)/pip install --quiet "atheris>=2.3" 2>/dev/null || true
+	@touch $@
+
+fuzz: setup $(VENV)/.fuzz ## Fuzz the parsers and state machines for TIME seconds (default 60).
+	@if $(BIN)/python -c 'import atheris' 2>/dev/null; then $(BIN)/python -m fuzz.guided --time $(TIME) $(FUZZ_ARGS); \
+	else echo "fuzz: atheris cannot be had here; fuzzing without coverage"; $(BIN)/python -m fuzz.run --time $(TIME) $(FUZZ_ARGS); fi
 
 clean: ## Remove the virtual environment, builds and caches (var/, the data, stays).
 	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

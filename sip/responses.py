@@ -133,6 +133,8 @@ def refusal(request: Request) -> Response | None:
 
 
 def _refuse_offer(request: Request) -> Response | None:
+    if request.headers.first("accept") is not None and not _accepts_answers(request):
+        return reply(request, 406)
     if request.body and request.content_type != ACCEPT:
         return reply(request, 415, headers=(("Accept", ACCEPT),))
     coding = request.headers.get("Content-Encoding") or "identity"
@@ -149,3 +151,13 @@ def _refuse_offer(request: Request) -> Response | None:
     if too_small and "timer" in request.option_tags("Supported"):
         return reply(request, 422, headers=(("Min-SE", str(MIN_SESSION_EXPIRES_S)),))
     return None
+
+
+def _accepts_answers(request: Request) -> bool:
+    """
+    Whether the Accept of a request leaves room for SDP in the response; an empty one does not.
+
+    Source: RFC 3261 20.1.
+    """
+    kinds = {value.partition(";")[0].strip().lower() for value in request.headers.get_all("Accept")}
+    return not kinds.isdisjoint((ACCEPT, "application/*", "*/*"))

@@ -10,10 +10,12 @@ from sip.aio.transport import Address, Clock, Flow, Handle, Transport
 from sip.effects import CancelInvite, Purpose
 from sip.errors import ParseError
 from sip.message import Request, Response, serialise
+from sip.multipart import unwrap
 from sip.parser import Limits, parse_message
 from sip.timers import Timer, TimerOwner, TimerQueue, Timers
 from sip.transactions.invite_client import Event as InviteClientEvent
 from sip.transactions.invite_client import InviteClientTransaction
+from sip.transactions.invite_client import State as InviteClientState
 from sip.transactions.invite_server import InviteServerTransaction
 from sip.transactions.non_invite_client import NonInviteClientTransaction
 from sip.transactions.non_invite_server import NonInviteServerTransaction
@@ -142,6 +144,8 @@ class Endpoint:
             return
         if self._trace is not None:
             self._note("in", data, flow, message.call_id)
+        if message.body:
+            unwrap(message)
         if isinstance(message, Response):
             self._receive_response(message, flow)
         else:
@@ -223,11 +227,17 @@ class Endpoint:
         machine = NonInviteClientTransaction(request, self.timers, reliable=run.flow.reliable)
         branch = str(run.key[0])
         self._run_client(ClientRun(self, run.flow, machine, user, effect.purpose), branch)
+        self.expire(run)  # RFC 3261 9.1: the INVITE may never get its final response.
 
     def abandon(self, run: ClientRun, *, give_up: bool) -> None:
         """Repeat an INVITE no more, or forget it altogether."""
         event = InviteClientEvent.GIVE_UP if give_up else InviteClientEvent.ABANDON
         run.perform(run.machine.handle(event))
+
+    def expire(self, run: ClientRun) -> None:
+        """Forget an INVITE in the end, even if its final response never comes to be acknowledged."""
+        if run.machine.state <= InviteClientState.PROCEEDING:
+            run.timers.append(self.arm(self.timers.timeout_s, run, InviteClientEvent.GIVE_UP))
 
     def _run_client(self, run: ClientRun, branch: str) -> ClientRun:
         run.key = self._table.add_client(branch, run.machine.request.method, run)

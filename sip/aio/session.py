@@ -306,6 +306,9 @@ class Session:
         for timer in self._timers.values():
             self._host.endpoint.disarm(timer)
         self._timers.clear()
+        reinvite = self._runs.get(Purpose.REINVITE)
+        if reinvite is not None:
+            self._host.endpoint.expire(reinvite)
         self._runs.clear()
         self._host.forget(self)
 

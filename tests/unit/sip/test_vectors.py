@@ -50,7 +50,10 @@ def test_accepted(name: str) -> None:
         seen |= {"method": message.method, "uri": str(message.uri)}
     else:
         seen |= {"status": message.status, "reason": message.reason}
-    described = {"clause", "situation", "fate", "frames", "stream_error"}
+    if "contact" in expected:
+        assert message.contact is not None
+        seen["contact"] = str(message.contact.uri)
+    described = {"clause", "name", "situation", "wire", "fate", "frames", "stream_error"}
     for key in expected.keys() - described:
         assert seen[key] == expected[key], key
 

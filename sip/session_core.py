@@ -1,0 +1,97 @@
+"""
+What every session is made of: its dialog, its requests, and the answers that wait for their ACK.
+
+`sip.renegotiation` adds the offers that change a session, `sip.invite_session` the requests within it and its
+end, `sip.inbound` and `sip.outbound` how it comes about. No I/O, no clock.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sip.dialog import Dialog
+from sip.effects import Arm, Disarm, Effect, Purpose, Respond, SendAck, StartRequest
+from sip.machine import NOTHING, Machine
+from sip.message import Request, Response
+from sip.offers import OfferTurns
+from sip.session_model import Event, SessionSettings, State, UnackedAnswer
+from sip.uri import SipUri
+
+__all__ = ["SessionCore"]
+
+
+class SessionCore(Machine[State]):
+    """
+    What the two sides of a session share, before anything is asked of it.
+
+    `call_id`, `local_tag` and the peer's tag identify it; `dialog` is None until one stands.
+    """
+
+    __slots__ = (
+        "_ack",
+        "_unacked",
+        "call_id",
+        "dialog",
+        "local_tag",
+        "offers",
+        "settings",
+    )
+
+    def __init__(self, call_id: str, local_tag: str, settings: SessionSettings, *, caller: bool) -> None:
+        self.state = State.SETUP
+        self.call_id = call_id
+        self.local_tag = local_tag
+        self.settings = settings
+        self.dialog: Dialog | None = None
+        self.offers = OfferTurns(owner_of_call_id=caller, pick=settings.pick)
+        self._unacked: UnackedAnswer | None = None
+        self._ack: tuple[int, SendAck] | None = None
+
+    # Requests of ours.
+
+    def _start(
+        self,
+        method: str,
+        purpose: Purpose,
+        *,
+        headers: Sequence[tuple[str, str]] = (),
+        body: bytes = b"",
+        content_type: str | None = None,
+    ) -> StartRequest:
+        dialog = self.dialog
+        assert dialog is not None
+        request = dialog.request(method, headers=headers, body=body, content_type=content_type)
+        for name, value in self._credentials(method, request.uri, body):
+            request.headers.add(name, value)
+        return StartRequest(request, purpose, dialog.next_hop())
+
+    def _credentials(self, method: str, uri: SipUri, body: bytes) -> Sequence[tuple[str, str]]:
+        """Header fields that answer the challenges this session met; the called side met none."""
+        return ()
+
+    def _bye(self, reason: str | None) -> StartRequest:
+        return self._start("BYE", Purpose.BYE, headers=(("Reason", reason),) if reason else ())
+
+    # Answers that wait for their ACK (RFC 3261 13.3.1.4, 14.2).
+
+    def _await_ack(self, request: Request, transaction: Any, response: Response) -> Sequence[Effect]:
+        unacked = UnackedAnswer(request, transaction, response, self.settings.timers)
+        self._unacked = unacked
+        return (Arm(Event.TIMER_REPEAT, unacked.repeat_after_s),)
+
+    def _repeat_answer(self, _: None) -> Sequence[Effect]:
+        unacked = self._unacked
+        if unacked is None:
+            return NOTHING
+        delay_s, last = unacked.next_wait()
+        again = Respond(unacked.transaction, unacked.response)
+        return (again, Arm(Event.TIMER_ACK if last else Event.TIMER_REPEAT, delay_s))
+
+    def _receive_ack(self, request: Request) -> Sequence[Effect]:
+        unacked = self._unacked
+        if unacked is None or unacked.cseq != request.cseq.number:
+            return NOTHING  # Repeated, or of a failure.
+        self._unacked = None
+        return self.handle(Event.ACK, (request, unacked))
+
+    def _stop_waiting(self) -> Sequence[Effect]:
+        return (Disarm(Event.TIMER_REPEAT), Disarm(Event.TIMER_ACK))

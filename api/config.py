@@ -92,6 +92,12 @@ VARIABLES: tuple[Variable, ...] = (
         "SIP_TLS_CERT", "", parse_path, "certificate chain of the tls: listener (PEM); not available yet"
     ),
     Variable("SIP_TLS_KEY", "", parse_path, "private key of the tls: listener (PEM); not available yet"),
+    Variable(
+        "SIP_STRANGERS",
+        "forbid",
+        parse_choice("forbid", "silent"),
+        "what unknown sources get: forbid (one 403 in a while) or silent",
+    ),
     Variable("SIP_ADVERTISE", "", parse_advertise, "public SIP address behind 1:1 NAT"),
     Variable("RTP_LISTEN", "127.0.0.1", parse_ip, "address RTP is received on"),
     Variable("RTP_ADVERTISE", "", parse_advertise, "public RTP address behind 1:1 NAT"),
@@ -134,6 +140,7 @@ class Settings:
     sip_listen: tuple[ListenAddress, ...]
     sip_tls_cert: Path | None
     sip_tls_key: Path | None
+    sip_strangers: str
     sip_advertise: str | None
     rtp_listen: str
     rtp_advertise: str | None

@@ -272,6 +272,8 @@ def _control_settings(settings: Settings) -> CallControlSettings:
         allowed_countries=settings.allowed_countries,
         max_calls=settings.max_calls,
         max_cps=settings.max_cps,
+        silent_to_strangers=settings.sip_strangers == "silent",
+        trusted_sources=settings.trusted_sources,
     )
 
 

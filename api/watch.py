@@ -48,6 +48,15 @@ def watch(metrics: Metrics, control: CallControl, storage: Storage) -> None:
         metrics.watch_counter(name, text, _reader(control.media_stats, attribute))
     for name, (attribute, text) in _SIP_GAUGES.items():
         metrics.watch_gauge(name, text, _reader(lambda: control.user_agent, attribute))
+    metrics.watch_counter(
+        "trunkline_sip_rejected",
+        "SIP messages that were not served, by reason.",
+        lambda: {(reason,): float(count) for reason, count in control.guard.rejected.items()},
+        ("reason",),
+    )
+    metrics.watch_gauge(
+        "trunkline_sip_banned_sources", "Sources that are banned.", lambda: float(len(control.guard.banned))
+    )
     reserved_paise = 0
 
     async def sum_reserves() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from enum import IntEnum, auto
 from typing import Final
 
-from callcontrol.effects import Effect, FindRoute, LinkMedia, PlayRingback, SendDigits, StopAudio
+from callcontrol.effects import Effect, FindRoute, LinkMedia, PlayRingback, RelayDigit, SendDigits, StopAudio
 from callcontrol.events import (
     DigitReceived,
     Event,
@@ -181,12 +181,14 @@ class Bridge(RunningStep):
             yield StopAudio(self.call.a_leg.id)
 
     def _pass_digit(self, event: DigitReceived) -> Iterator[Effect]:
-        """Digits in RTP go through the relay; those in signalling are sent on by us."""
-        b_leg = self.b_leg
-        if event.in_band or not self.joined or b_leg is None:
+        """Digits in RTP go through the relay where they can; those in signalling are sent on by us."""
+        a_leg, b_leg = self.call.a_leg.id, self.b_leg
+        if not self.joined or b_leg is None or event.leg not in (a_leg, b_leg):
             return
-        if event.leg in (self.call.a_leg.id, b_leg):
-            other = b_leg if event.leg == self.call.a_leg.id else self.call.a_leg.id
+        other = b_leg if event.leg == a_leg else a_leg
+        if event.in_band:
+            yield RelayDigit(other, event.digit, event.duration_ms)
+        else:
             yield SendDigits(other, event.digit, event.duration_ms)
 
 

@@ -49,6 +49,7 @@ def call_object(record: CallRecord) -> dict[str, Any]:
         "sip_status": record.sip_status,
         "sip_reason": record.sip_reason,
         "sip_call_id": record.sip_call_id,
+        "sip": dict(record.sip) if record.sip else None,
         "price": rupees(record.price_paise) if record.price_paise is not None else None,
         "currency": record.currency,
         "recording_url": record.recording_url,

@@ -1,12 +1,13 @@
-"""How many calls there may be at once, and how many may begin in a second: for all, an account, a carrier."""
+"""How many calls there may be at once, and how many may begin in a second: for all, an account, a trunk."""
 
 from typing import Final
 
 from callcontrol.errors import DomainError, RateLimited, ServiceUnavailable
-from callcontrol.models import Account, Carrier
+from callcontrol.models import Account, Carrier, Gateway
 
 _IDLE_PACES: Final = 4096
 _NEVER_S: Final = 60.0  # when to ask again where nothing may begin
+_FULL_S: Final = 5.0  # when to ask again where calls have to end first
 
 
 class _Pace:
@@ -38,7 +39,7 @@ class _Pace:
 
 
 class Capacity:
-    """Counts calls and their legs at carriers; every ``enter`` is matched by one ``leave``."""
+    """Counts calls, and their legs at carriers and gateways; every ``enter`` is matched by one ``leave``."""
 
     def __init__(self, max_calls: int, max_cps: int) -> None:
         self.calls = 0
@@ -47,8 +48,8 @@ class Capacity:
         self._pace = _Pace()
         self._account_calls: dict[str, int] = {}
         self._account_paces: dict[str, _Pace] = {}
-        self._carrier_legs: dict[str, int] = {}
-        self._carrier_paces: dict[str, _Pace] = {}
+        self._trunk_legs: dict[str, int] = {}
+        self._trunk_paces: dict[str, _Pace] = {}
 
     def enter(self, account: Account, now: float) -> None:
         """
@@ -71,30 +72,44 @@ class Capacity:
         self.calls -= 1
         _lower(self._account_calls, account_sid)
 
-    def carrier_has_room(self, carrier: Carrier, now: float) -> bool:
-        """Whether the carrier's own limits allow one more leg now."""
-        legs = self._carrier_legs.get(carrier.carrier_sid, 0)
-        if carrier.max_concurrent_calls is not None and legs >= carrier.max_concurrent_calls:
-            return False
-        if carrier.max_cps is None:
-            return True
-        return self._carrier_pace(carrier.carrier_sid).ready_in_s(carrier.max_cps, now) == 0.0
+    def wait_for_trunk_s(self, carrier: Carrier, gateway: Gateway, now: float) -> float:
+        """
+        Seconds until one more leg may begin at a gateway of a carrier; 0.0 when it may now.
 
-    def enter_carrier(self, carrier: Carrier, now: float) -> None:
-        """Count a leg at a carrier."""
-        self._carrier_legs[carrier.carrier_sid] = self._carrier_legs.get(carrier.carrier_sid, 0) + 1
-        if carrier.max_cps is not None:
-            pace = self._carrier_pace(carrier.carrier_sid)
-            pace.ready_in_s(carrier.max_cps, now)
-            pace.use()
+        A leg in either direction counts; both have limits of their own.
+        """
+        return max(
+            self._wait_s(carrier.carrier_sid, carrier.max_concurrent_calls, carrier.max_cps, now),
+            self._wait_s(gateway.gateway_sid, gateway.max_concurrent_calls, gateway.max_cps, now),
+        )
 
-    def leave_carrier(self, carrier_sid: str) -> None:
-        """Count a leg at a carrier no more."""
-        _lower(self._carrier_legs, carrier_sid)
+    def enter_trunk(self, carrier: Carrier, gateway: Gateway, now: float) -> None:
+        """Count a leg at a gateway of a carrier."""
+        for sid, max_cps in (
+            (carrier.carrier_sid, carrier.max_cps),
+            (gateway.gateway_sid, gateway.max_cps),
+        ):
+            self._trunk_legs[sid] = self._trunk_legs.get(sid, 0) + 1
+            if max_cps is not None:
+                pace = _remembered(self._trunk_paces, sid)
+                pace.ready_in_s(max_cps, now)
+                pace.use()
 
-    def carrier_legs(self, carrier_sid: str) -> int:
-        """Legs that are at the carrier now."""
-        return self._carrier_legs.get(carrier_sid, 0)
+    def leave_trunk(self, carrier: Carrier, gateway: Gateway) -> None:
+        """Count a leg no more."""
+        _lower(self._trunk_legs, carrier.carrier_sid)
+        _lower(self._trunk_legs, gateway.gateway_sid)
+
+    def legs_at(self, sid: str) -> int:
+        """Legs that are at a carrier or a gateway now."""
+        return self._trunk_legs.get(sid, 0)
+
+    def _wait_s(self, sid: str, max_legs: int | None, max_cps: int | None, now: float) -> float:
+        if max_legs is not None and self._trunk_legs.get(sid, 0) >= max_legs:
+            return _FULL_S
+        if max_cps is None:
+            return 0.0
+        return _remembered(self._trunk_paces, sid).ready_in_s(max_cps, now)
 
     def _refusal(self, account: Account, now: float) -> DomainError | None:
         if self.calls >= self._max_calls:
@@ -122,9 +137,6 @@ class Capacity:
 
     def _account_pace(self, account_sid: str) -> _Pace:
         return _remembered(self._account_paces, account_sid)
-
-    def _carrier_pace(self, carrier_sid: str) -> _Pace:
-        return _remembered(self._carrier_paces, carrier_sid)
 
 
 def _remembered(paces: dict[str, _Pace], key: str) -> _Pace:

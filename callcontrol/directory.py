@@ -44,6 +44,7 @@ class Directory:
         self._by_source: dict[tuple[str, int], list[Gateway]] = {}
         self._by_host: dict[str, list[Gateway]] = {}
         self._networks: list[tuple[IPv4Network, Gateway]] = []
+        self._hosts: frozenset[str] = frozenset()
         self._outbound: dict[str | None, list[tuple[Carrier, Gateway]]] = {}
         self._turn = 0
 
@@ -114,6 +115,11 @@ class Directory:
             if account_sid is None or carrier.account_sid in (None, account_sid):
                 return carrier, gateway
         return None
+
+    def knows_host(self, host: str) -> bool:
+        """Whether an address is that of a gateway, inbound or outbound."""
+        address = plain_address(host)
+        return address is not None and (str(address) in self._hosts or any(self._around(address)))
 
     def _around(self, address: IPv4Address | IPv6Address) -> Iterator[Gateway]:
         if isinstance(address, IPv4Address):
@@ -204,16 +210,24 @@ class Directory:
     def _index_sources(self) -> None:
         self._by_source.clear()
         self._by_host.clear()
+        hosts: set[str] = set()
+        for _, gateway in self._active():
+            hosts.update(self._addresses_of(gateway))
+        self._hosts = frozenset(hosts)
         networks: list[tuple[IPv4Network, Gateway]] = []
         for gateway in self._inbound():
             own = plain_address(gateway.host)
             if isinstance(own, IPv4Address) and gateway.netmask < 32:
                 networks.append((IPv4Network((own, gateway.netmask), strict=False), gateway))
-            for host in [str(own)] if own is not None else self._addresses.get(gateway.host.lower(), ()):
+            for host in self._addresses_of(gateway):
                 self._by_source.setdefault((host, gateway.port), []).append(gateway)
                 if gateway.netmask == 32:
                     self._by_host.setdefault(host, []).append(gateway)
         self._networks = sorted(networks, key=lambda item: -item[0].prefixlen)
+
+    def _addresses_of(self, gateway: Gateway) -> tuple[str, ...]:
+        address = plain_address(gateway.host)
+        return self._addresses.get(gateway.host.lower(), ()) if address is None else (str(address),)
 
 
 @lru_cache(maxsize=4096)

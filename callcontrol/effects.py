@@ -134,12 +134,21 @@ class StopAudio:
 
 @dataclass(frozen=True, slots=True)
 class SendDigits:
-    """Send telephone digits (RFC 4733); ``DigitsSent`` follows."""
+    """Send telephone digits as the leg's trunk takes them, in RTP or in INFO; ``DigitsSent`` follows."""
 
     leg: LegId
     digits: str
     duration_ms: int = 160
     gap_ms: int = 80
+
+
+@dataclass(frozen=True, slots=True)
+class RelayDigit:
+    """Pass on a digit that came in RTP, which the relay has done unless the leg's trunk takes INFO."""
+
+    leg: LegId
+    digit: str
+    duration_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +295,7 @@ Effect = (
     | PlayRingback
     | StopAudio
     | SendDigits
+    | RelayDigit
     | StartRecording
     | OpenAgent
     | StartAgent

@@ -69,7 +69,7 @@ class LegConfirmed:
     body: bytes = b""
 
 
-FailureKind = Literal["response", "timeout", "transport", "cancelled", "resolve"]
+FailureKind = Literal["response", "timeout", "transport", "cancelled", "resolve", "full"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class LegFailed:
     A leg we dialled is over without an answer.
 
     ``kind`` is ``response`` for a final response and otherwise says why there was none; ``timeout`` means
-    that nothing at all came back.
+    that nothing at all came back, ``full`` that the trunk's own limits left no room for it.
     """
 
     leg: LegId

@@ -202,6 +202,8 @@ def _ending_of(event: LegFailed) -> Ending:
         outcome = NO_RESPONSE
     elif event.kind in ("transport", "resolve"):
         outcome = UNREACHABLE
+    elif event.kind == "full":
+        return Ending(CallStatus.FAILED, NORMAL_CIRCUIT_CONGESTION, "system", 503, event.reason)
     else:
         outcome = outcome_of(event.status)
         if outcome.status in (CallStatus.BUSY, CallStatus.NO_ANSWER):

@@ -1,6 +1,6 @@
 """What becomes of a call that comes in: whose it is, and the plan that its number's binding makes."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -11,13 +11,14 @@ from callcontrol.hangup import (
     NORMAL_TEMPORARY_FAILURE,
 )
 from callcontrol.hunt import Ending
+from callcontrol.identity import Caller, caller_of
 from callcontrol.interfaces import Routes
 from callcontrol.models import Account, Binding, CallStatus, Carrier, Gateway, PhoneNumber
+from callcontrol.number_format import numbers_in, user_of
 from callcontrol.plan import Plan, forward_plan, stream_plan
-from callcontrol.routing import number_in, parse_target
+from callcontrol.routing import parse_target
 from media.streams import StreamSetupError
-
-_MAX_CALLER_CHARS: Final = 64
+from sip import Headers, NameAddr, SipUri
 
 NO_TARGET: Final = Ending(CallStatus.NO_ANSWER, NO_ANSWER, "system", 480, "Temporarily Unavailable")
 """The number is somebody's, but its calls go nowhere."""
@@ -33,13 +34,13 @@ NOT_ALLOWED: Final = Ending(CallStatus.FAILED, CALL_REJECTED, "system", 480, "Te
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """The facts of an INVITE that decide about it; users are the user parts of its addresses."""
+    """The facts of an INVITE that decide about it."""
 
     source: tuple[str, int]
-    request_user: str
-    to_user: str
-    from_user: str
-    headers: Sequence[tuple[str, str]] = field(default=())
+    request_uri: SipUri
+    to: NameAddr
+    from_: NameAddr
+    headers: Headers = field(default_factory=Headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Arrival:
     number: PhoneNumber
     carrier: Carrier
     gateway: Gateway
-    caller: str
+    caller: Caller
     plan: Plan | None
     refusal: Ending | None = None
 
@@ -60,18 +61,18 @@ def receive(
     routes: Routes,
     *,
     allowed_countries: Collection[str],
-    forwarded_headers: Collection[str] = (),
     time_limit_s: float,
 ) -> Arrival | int:
     """
     Decide about an INVITE; a number instead of an arrival is the status to refuse it with, unrecorded.
 
     403 for an unknown source, 404 for a number that is nobody's, or that another account's carrier has no
-    business to call. Headers named in ``forwarded_headers`` (lower case) are passed on to a second party.
+    business to call.
     """
-    if routes.gateway_for_source(*invitation.source) is None:
+    source = routes.gateway_for_source(*invitation.source)
+    if source is None:
         return 403
-    found = _number(invitation, routes)
+    found = _number(invitation, routes, source[0])
     if found is None:
         return 404
     number, binding = found
@@ -80,32 +81,25 @@ def receive(
     if account is None or not account.is_active or number.status != "active" or origin is None:
         return 404
     carrier, gateway = origin
-    caller = number_in(invitation.from_user) or _clean(invitation.from_user)
+    caller = caller_of(invitation.from_, invitation.headers, carrier)
     plan, refusal = _plan(binding, caller, allowed_countries, time_limit_s)
-    if plan is not None and forwarded_headers:
-        kept = tuple(item for item in invitation.headers if item[0].lower() in forwarded_headers)
-        plan = plan.with_headers(kept)
     return Arrival(account, number, carrier, gateway, caller, plan, refusal)
 
 
-def _number(invitation: Invitation, routes: Routes) -> tuple[PhoneNumber, Binding | None] | None:
+def _number(
+    invitation: Invitation, routes: Routes, carrier: Carrier
+) -> tuple[PhoneNumber, Binding | None] | None:
     """The called number by the request URI, or by To when a proxy has rewritten the URI."""
-    for user in (invitation.request_user, invitation.to_user):
-        e164 = number_in(user)
-        found = routes.number(e164) if e164 is not None else None
-        if found is not None:
-            return found
+    for uri in (invitation.request_uri, invitation.to.uri):
+        for e164 in numbers_in(user_of(uri), carrier):
+            found = routes.number(e164)
+            if found is not None:
+                return found
     return None
 
 
-def _clean(user: str) -> str:
-    """A caller that is no number (anonymous, a name): shown as it is, bounded and printable."""
-    shown = "".join(character for character in user if character.isprintable())
-    return shown[:_MAX_CALLER_CHARS] or "anonymous"
-
-
 def _plan(
-    binding: Binding | None, caller: str, allowed_countries: Collection[str], time_limit_s: float
+    binding: Binding | None, caller: Caller, allowed_countries: Collection[str], time_limit_s: float
 ) -> tuple[Plan | None, Ending | None]:
     if binding is None:
         return None, NO_TARGET

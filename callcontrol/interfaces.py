@@ -153,6 +153,9 @@ class Routes(Protocol):
         With ``account_sid`` only the carriers of that account and the platform's count.
         """
 
+    def knows_host(self, host: str) -> bool:
+        """Whether an address is that of a gateway, inbound or outbound."""
+
     def number(self, e164: str) -> tuple[PhoneNumber, Binding | None] | None:
         """The number and where its inbound calls go."""
 

@@ -349,6 +349,7 @@ class CallRecord:
     sip_status: int | None = None
     sip_reason: str | None = None
     sip_call_id: str | None = None
+    sip: Mapping[str, Any] | None = None
     price_paise: int | None = None
     currency: str = CURRENCY
     recording_url: str | None = None

@@ -5,9 +5,10 @@ A plan is made from what the API was asked for, or from the binding of the numbe
 only data; ``callcontrol.call`` runs it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
+from callcontrol.identity import Caller
 from callcontrol.models import Binding
 from callcontrol.numbers import choice_of
 from callcontrol.routing import Target
@@ -23,8 +24,8 @@ class Party:
     Someone to dial, and as what.
 
     ``caller_id`` is what the party sees: a number of the account in E.164 or, when it is passed through,
-    what the caller came with. ``ring_timeout_s`` covers all gateways that are tried. ``headers`` are ``X-``
-    headers.
+    what the caller came with; ``withheld`` then says that it wants its number shown to nobody.
+    ``ring_timeout_s`` covers all gateways that are tried. ``headers`` are ``X-`` headers.
     """
 
     target: Target
@@ -34,6 +35,7 @@ class Party:
     ring_timeout_s: float = DEFAULT_RING_TIMEOUT_S
     carrier_sid: str | None = None
     headers: tuple[tuple[str, str], ...] = ()
+    withheld: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,16 +114,6 @@ class Plan:
         """Whether a second party may be dialled."""
         return any(isinstance(step, Dial) for step in self.steps)
 
-    def with_headers(self, headers: tuple[tuple[str, str], ...]) -> "Plan":
-        """The same plan with headers for every second party."""
-        steps = tuple(
-            replace(step, party=replace(step.party, headers=step.party.headers + headers))
-            if isinstance(step, Dial)
-            else step
-            for step in self.steps
-        )
-        return replace(self, steps=steps)
-
 
 def stream_plan(binding: Binding, time_limit_s: float) -> Plan:
     """
@@ -134,7 +126,7 @@ def stream_plan(binding: Binding, time_limit_s: float) -> Plan:
     return Plan((Stream(choice),), record=bool(binding.record), time_limit_s=time_limit_s)
 
 
-def forward_plan(binding: Binding, target: Target, caller: str, time_limit_s: float) -> Plan:
+def forward_plan(binding: Binding, target: Target, caller: Caller, time_limit_s: float) -> Plan:
     """
     The plan of an inbound call to a number bound to ``forward``: the plainest B2BUA call.
 
@@ -143,8 +135,10 @@ def forward_plan(binding: Binding, target: Target, caller: str, time_limit_s: fl
     passthrough = binding.caller_id in (None, "passthrough")
     party = Party(
         target=target,
-        caller_id=caller if passthrough or binding.caller_id is None else binding.caller_id,
+        caller_id=caller.number if passthrough or binding.caller_id is None else binding.caller_id,
+        caller_name=caller.name if passthrough else None,
         passthrough=passthrough,
+        withheld=passthrough and caller.withheld,
         ring_timeout_s=float(binding.timeout_s or DEFAULT_RING_TIMEOUT_S),
     )
     return Plan((Dial(party),), record=bool(binding.record), time_limit_s=time_limit_s)

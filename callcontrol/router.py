@@ -65,6 +65,5 @@ class Router:
             )
 
     def _usable(self, carrier: Carrier, gateway: Gateway, now: float) -> bool:
-        return not self.rests.at_rest(gateway.gateway_sid, now) and self._capacity.carrier_has_room(
-            carrier, now
-        )
+        at_rest = self.rests.at_rest(gateway.gateway_sid, now)
+        return not at_rest and self._capacity.wait_for_trunk_s(carrier, gateway, now) == 0.0

@@ -7,21 +7,17 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
-from urllib.parse import quote
 
 import phonenumbers
 from phonenumbers import PhoneNumberType
 
 from callcontrol.errors import Forbidden, ValidationFailed
 from callcontrol.models import Carrier, Gateway
+from callcontrol.number_format import to_e164, user_for
 from sip import ParseError, SipUri
-
-HOME_REGION: Final = "IN"
-"""The region of numbers written without a country code."""
 
 _MAX_ADDRESS_CHARS: Final = 256
 _SUPPORTED_PROTOCOLS: Final = frozenset({"udp", "tcp"})
-_USER_SAFE: Final = "-_.!~*'()&=+$,;?/"  # beside letters and digits (RFC 3261 25.1, user)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,45 +120,12 @@ def normalise_number(text: str, *, field: str = "to") -> str:
     Raises:
         ValidationFailed: It is no possible telephone number.
     """
-    number = _e164(text) if len(text) <= _MAX_ADDRESS_CHARS else None
+    number = to_e164(text) if len(text) <= _MAX_ADDRESS_CHARS else None
     if number is None:
         raise ValidationFailed.of(
             field, "must be an E.164 number (+919876543210), a 10-digit Indian number, or a sip: address"
         )
     return number
-
-
-def number_in(user: str) -> str | None:
-    """
-    The E.164 number in the user part of a SIP address, or None.
-
-    Carriers write the same number as ``+9180...``, ``9180...`` or ``080...``; digits without ``+`` are tried
-    as national first and then as international.
-    """
-    if len(user) > _MAX_ADDRESS_CHARS:
-        return None
-    user = user.partition(";")[0]
-    number = _e164(user)
-    if number is None and user.isascii() and user.isdecimal():
-        number = _e164("+" + user.removeprefix("00"))
-    return number
-
-
-@lru_cache(maxsize=8192)
-def _e164(text: str) -> str | None:
-    """Parse a number, as national of the home region when it has no ``+``; parsing is dear, so remembered."""
-    digits = text[1:] if text.startswith("+") else text
-    if not digits.isascii() or not digits.isdecimal():
-        return None
-    if not text.startswith("+") and len(text.removeprefix("0")) != 10:
-        return None
-    try:
-        parsed = phonenumbers.parse(text, None if text.startswith("+") else HOME_REGION)
-    except phonenumbers.NumberParseException:
-        return None
-    if not phonenumbers.is_possible_number(parsed):
-        return None
-    return phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.E164)
 
 
 @lru_cache(maxsize=8192)
@@ -184,13 +147,6 @@ def region_of(number: str) -> str | None:
 @lru_cache(maxsize=8192)
 def _is_premium(number: str) -> bool:
     return phonenumbers.number_type(phonenumbers.parse(number, None)) == PhoneNumberType.PREMIUM_RATE
-
-
-def user_for(carrier: Carrier, number: str) -> str:
-    """A number as the carrier wants it in a URI: with its technical prefix, with or without ``+``."""
-    if carrier.tech_prefix:
-        return quote(carrier.tech_prefix, safe=_USER_SAFE) + number.removeprefix("+")
-    return number if carrier.e164_leading_plus else number.removeprefix("+")
 
 
 def attempts_for(

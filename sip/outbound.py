@@ -1,7 +1,6 @@
 """The calling side of a session: from an INVITE sent to its answer acknowledged (RFC 3261 13.2)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from sip.authentication import Authenticator
 from sip.dialog import Dialog
@@ -154,8 +153,7 @@ class OutboundInviteSession(InviteSession):
         Source: RFC 3261 8.1.3.4.
         """
         invite = self._invite
-        invite.uri = target.uri
-        invite.destination = replace(invite.destination, host=target.host, port=target.port)
+        invite.uri, invite.destination = target.uri, target.destination
         return self._invite_again(None)
 
     def _invite_again(self, _: Response | None) -> Sequence[Effect]:

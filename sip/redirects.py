@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sip.errors import ParseError
 from sip.fields import NameAddr
 from sip.message import Response
 from sip.uri import SipUri
+
+if TYPE_CHECKING:
+    from sip.invite import Destination
 
 __all__ = ["Redirection", "Redirects", "Redirector"]
 
@@ -26,11 +29,10 @@ MAX_CONTACTS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Redirection:
-    """Where a Contact leads in the end: the Request-URI, and the host and port to send to."""
+    """Where a Contact leads in the end: the Request-URI, and where to send it."""
 
     uri: SipUri
-    host: str
-    port: int
+    destination: Destination
 
 
 @dataclass(frozen=True, slots=True)

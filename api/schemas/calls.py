@@ -184,6 +184,25 @@ class QualityObject(ResponseModel):
     codec: str | None
 
 
+class CallSip(ResponseModel):
+    """
+    What the INVITE of an inbound call said beyond who calls whom; unverified, and only what there was.
+
+    Of a caller that withholds its number nothing is here that has it.
+    """
+
+    headers: Annotated[dict[str, str], Field(description="X- header fields.")] | None = None
+    display_name: str | None = None
+    privacy: Annotated[list[str], Field(description="RFC 3323.")] | None = None
+    diversion: Annotated[list[str], Field(description="RFC 5806, the latest first.")] | None = None
+    history_info: Annotated[list[str], Field(description="RFC 7044.")] | None = None
+    user_to_user: Annotated[list[str], Field(description="RFC 7433.")] | None = None
+    session_id: Annotated[str, Field(description="RFC 7989.")] | None = None
+    identity: Annotated[list[str], Field(description="Signed identities (RFC 8224), as received.")] | None = (
+        None
+    )
+
+
 class CallObject(ResponseModel):
     """A call."""
 
@@ -212,6 +231,7 @@ class CallObject(ResponseModel):
     sip_status: int | None
     sip_reason: str | None
     sip_call_id: str | None
+    sip: CallSip | None
     price: float | None
     currency: str
     recording_url: str | None

@@ -30,7 +30,8 @@ from callcontrol.events import (
 from callcontrol.hangup import BALANCE_EXHAUSTED, NORMAL_TEMPORARY_FAILURE
 from callcontrol.hunt import Ending
 from callcontrol.ids import A_LEG
-from callcontrol.models import Account, CallRecord, CallStatus
+from callcontrol.models import Account, CallRecord, CallStatus, Carrier, Gateway
+from callcontrol.received import Received
 from callcontrol.reconcile import close_record
 from callcontrol.routing import Attempt
 from sip.aio import InboundSession
@@ -72,11 +73,10 @@ class CallRunner:
 
     # --- running --------------------------------------------------------------------------------------------
 
-    def adopt(self, session: InboundSession) -> None:
+    def adopt(self, session: InboundSession, trunk: tuple[Carrier, Gateway], received: Received) -> None:
         """Take the session of a caller; from now on nothing of it is missed."""
         self.record.sip_call_id = session.call_id
-        self._performer.sip.adopt(A_LEG, session)
-        self._performer.set_offer(session.request.body)
+        self._performer.adopt(session, trunk, received)
         self._context.traces.claim(self.record.call_sid, "a", session.call_id)
 
     async def run_outbound(self, attempts: Sequence[Attempt]) -> None:

@@ -1,5 +1,6 @@
 """What the calls of a process share."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,3 +30,4 @@ class CallContext:
     rates: Rates
     recordings_dir: Path
     media_timeout_s: float
+    forwarded_headers: Collection[str] = frozenset()

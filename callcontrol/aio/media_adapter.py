@@ -18,7 +18,7 @@ from callcontrol.events import (
     RecordingEnded,
 )
 from callcontrol.ids import LegId
-from callcontrol.models import Quality
+from callcontrol.models import Carrier, Quality
 from callcontrol.quality import mos
 from media.aio import AgentTap, MediaEngine, RtpStream
 from media.audio import RINGBACK_INDIA, tones
@@ -48,7 +48,6 @@ from media.types import (
 
 log = logging.getLogger(__name__)
 
-_CODECS: Final = ("PCMU", "PCMA")
 _DRAIN_MARK: Final = "\0drained"  # no agent can send a mark of this name: control characters are refused
 
 
@@ -64,6 +63,19 @@ class MediaRefusal(Exception):
         self.problem: MediaProblem = problem
         self.status = status
         self.warning = warning
+
+
+@dataclass(frozen=True, slots=True)
+class MediaPolicy:
+    """What a leg's trunk takes: codecs in its order, and digits in RTP (RFC 4733) or not."""
+
+    codecs: tuple[str, ...] = ("PCMU", "PCMA")
+    dtmf: bool = True
+
+    @classmethod
+    def of(cls, carrier: Carrier) -> "MediaPolicy":
+        """The policy of a carrier."""
+        return cls(carrier.codecs, carrier.dtmf_type == "rfc2833")
 
 
 @dataclass(slots=True)
@@ -107,34 +119,37 @@ class MediaLegs:
 
     # --- descriptions ---------------------------------------------------------------------------------------
 
-    def take_offer(self, leg: LegId, body: bytes) -> None:
+    def take_offer(self, leg: LegId, body: bytes, policy: MediaPolicy) -> None:
         """
         Open the stream of a caller and apply its offer; an empty body makes us offer in our answer.
+
+        Of the codecs in the offer that one is chosen which the trunk prefers.
 
         Raises:
             MediaRefusal: The offer cannot be used, or no port is free.
         """
         offer = _parse(body) if body else None
-        media = self._open(leg, _CODECS, near=None)
+        media = self._open(leg, policy, near=None)
         if offer is None:
             media.ours = media.offer = make_offer(media.local)
         else:
             self._apply_offer(media, offer)
 
-    def offer(self, leg: LegId, like: LegId | None) -> bytes:
+    def offer(self, leg: LegId, like: LegId | None, policy: MediaPolicy) -> bytes:
         """
-        Open the stream of a leg that is to be dialled and describe it.
+        Open the stream of a leg that is to be dialled and describe it, its codecs in the trunk's order.
 
-        The codec of the leg ``like`` is preferred, so that nothing need be transcoded.
+        The codec of the leg ``like`` goes first if the trunk takes it, so that nothing need be transcoded.
 
         Raises:
             MediaRefusal: No port is free.
         """
         other = self._legs.get(like) if like is not None else None
-        codecs = _CODECS
-        if other is not None and other.remote is not None and other.remote.codec != _CODECS[0]:
-            codecs = _CODECS[::-1]
-        media = self._open(leg, codecs, near=other)
+        if other is not None and other.remote is not None:
+            spoken = other.remote.codec
+            codecs = sorted(policy.codecs, key=lambda codec: codec != spoken)
+            policy = MediaPolicy(tuple(codecs), policy.dtmf)
+        media = self._open(leg, policy, near=other)
         media.ours = media.offer = make_offer(media.local)
         return media.ours.to_bytes()
 
@@ -204,7 +219,7 @@ class MediaLegs:
             raise MediaRefusal("codec", warning=f'399 trunkline "{error}"') from None
         media.theirs, media.remote = theirs, remote
 
-    def _open(self, leg: LegId, codecs: tuple[str, ...], near: _LegMedia | None) -> _LegMedia:
+    def _open(self, leg: LegId, policy: MediaPolicy, near: _LegMedia | None) -> _LegMedia:
         try:
             stream = self._engine.open_stream(
                 lambda event: self._on_event(leg, event), near.stream if near is not None else None
@@ -212,7 +227,7 @@ class MediaLegs:
         except PortsExhausted:
             raise MediaRefusal("ports", status=503) from None
         address, port = stream.local
-        local = LocalMedia(address, port, codecs, session_id=secrets.randbits(31))
+        local = LocalMedia(address, port, policy.codecs, dtmf=policy.dtmf, session_id=secrets.randbits(31))
         media = self._legs[leg] = _LegMedia(stream, local)
         return media
 

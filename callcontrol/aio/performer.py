@@ -8,7 +8,8 @@ from callcontrol.aio.agent_adapter import AgentLink
 from callcontrol.aio.audio_source import PROMPT_SCHEME, AudioUnavailable
 from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.context import CallContext
-from callcontrol.aio.media_adapter import MediaLegs, MediaRefusal
+from callcontrol.aio.info_digits import InfoDigits
+from callcontrol.aio.media_adapter import MediaLegs, MediaPolicy, MediaRefusal
 from callcontrol.aio.sip_adapter import SipLegs
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.call_events import call_event
@@ -43,9 +44,11 @@ from callcontrol.hangup import (
     HangupCause,
 )
 from callcontrol.ids import A_LEG, LegId
-from callcontrol.models import Account, CallRecord, Carrier, WebhookEvent
+from callcontrol.models import Account, CallRecord, Carrier, Gateway, WebhookEvent
+from callcontrol.received import Received
 from callcontrol.recordings import recording_file
 from sip import InvalidValue
+from sip.aio import InboundSession
 
 
 class Owner(Protocol):
@@ -83,7 +86,7 @@ class Performer:
         self._record = record
         self._owner = owner
         self._offer = b""
-        self._carriers: dict[LegId, Carrier] = {}
+        self._trunks: dict[LegId, tuple[Carrier, Gateway]] = {}
         self._first_leg: LegId = A_LEG
         self.agent = AgentLink(context.destinations, account, owner.post, owner.spawn)
         self.media = MediaLegs(
@@ -93,15 +96,25 @@ class Performer:
             on_mark=self.agent.tell_mark,
             on_overflow=self.agent.tell_overflow,
         )
-        self.sip = SipLegs(context.user_agent, owner.post, self._late_answer)
+        self.sip = SipLegs(
+            context.user_agent,
+            owner.post,
+            self._late_answer,
+            session_id=record.call_sid.replace("-", ""),
+            open_headers=context.forwarded_headers,
+        )
+        self._info_digits = InfoDigits(self.sip.send_digit, owner.post, owner.spawn)
 
     def perform(self, effect: Effect) -> None:
         """Perform one effect; what comes of it is told to the owner."""
         _PERFORMERS[type(effect)](self, effect)
 
-    def set_offer(self, body: bytes) -> None:
-        """Keep the body of the caller's INVITE until it is asked for."""
-        self._offer = body
+    def adopt(self, session: InboundSession, trunk: tuple[Carrier, Gateway], received: Received) -> None:
+        """Take the session of a caller; its place on its trunk is held until its leg's media is closed."""
+        carrier, gateway = trunk
+        self._hold_place(A_LEG, carrier, gateway)
+        self.sip.adopt(A_LEG, session, carrier, received)
+        self._offer = session.request.body
 
     def event(self, name: str, details: Any = None) -> list[WebhookEvent]:
         """An event for the customer, if it is wanted."""
@@ -115,15 +128,15 @@ class Performer:
         self.sip.release()
         self.agent.stop("stopped", "stream_hangup")
         self.media.close_all()
-        for leg in list(self._carriers):
-            self._leave_carrier(leg)
+        for leg in list(self._trunks):
+            self._leave_place(leg)
 
     # --- signalling -----------------------------------------------------------------------------------------
 
     def _take_offer(self, effect: do.TakeOffer) -> None:
         body, self._offer = self._offer, b""
         try:
-            self.media.take_offer(effect.leg, body)
+            self.media.take_offer(effect.leg, body, self._media_policy(effect.leg))
         except MediaRefusal as refusal:
             self._owner.log.info("offer refused: %s", refusal)
             self._owner.follow(LegRefused(effect.leg, refusal.problem))
@@ -132,20 +145,24 @@ class Performer:
 
     def _dial(self, effect: do.DialLeg) -> None:
         attempt = effect.attempt
+        carrier, gateway = attempt.carrier, attempt.gateway
+        # Other calls may have taken the place since the way was looked for.
+        if self._context.capacity.wait_for_trunk_s(carrier, gateway, self._owner.now()) > 0.0:
+            self._owner.follow(LegFailed(effect.leg, 503, "Service Unavailable", kind="full"))
+            return
         try:
-            offer = self.media.offer(effect.leg, effect.like)
+            offer = self.media.offer(effect.leg, effect.like, MediaPolicy.of(carrier))
         except MediaRefusal as refusal:
             self._owner.follow(LegRefused(effect.leg, refusal.problem))
             return
         try:
-            call_id = self.sip.dial(effect.leg, attempt, effect.party, offer)
+            call_id = self.sip.dial(effect.leg, attempt, effect.party, offer, effect.like)
         except InvalidValue as error:
             # The carrier is set up with a name or a domain that no URI can hold.
-            self._owner.log.warning("cannot dial through %s: %s", attempt.carrier.carrier_sid, error)
+            self._owner.log.warning("cannot dial through %s: %s", carrier.carrier_sid, error)
             self._owner.follow(LegFailed(effect.leg, 0, kind="resolve"))
             return
-        self._context.capacity.enter_carrier(attempt.carrier, self._owner.now())
-        self._carriers[effect.leg] = attempt.carrier
+        self._hold_place(effect.leg, carrier, gateway)
         if effect.like is None:
             self._first_leg, self._record.sip_call_id = effect.leg, call_id
         self._context.traces.claim(self._record.call_sid, "a" if effect.like is None else "b", call_id)
@@ -195,12 +212,24 @@ class Performer:
 
     def _close_media(self, effect: do.CloseMedia) -> None:
         self.media.close(effect.leg)
-        self._leave_carrier(effect.leg)
+        self._leave_place(effect.leg)
 
-    def _leave_carrier(self, leg: LegId) -> None:
-        carrier = self._carriers.pop(leg, None)
-        if carrier is not None:
-            self._context.capacity.leave_carrier(carrier.carrier_sid)
+    def _hold_place(self, leg: LegId, carrier: Carrier, gateway: Gateway) -> None:
+        self._context.capacity.enter_trunk(carrier, gateway, self._owner.now())
+        self._trunks[leg] = (carrier, gateway)
+
+    def _leave_place(self, leg: LegId) -> None:
+        trunk = self._trunks.pop(leg, None)
+        if trunk is not None:
+            self._context.capacity.leave_trunk(*trunk)
+
+    def _media_policy(self, leg: LegId) -> MediaPolicy:
+        trunk = self._trunks.get(leg)
+        return MediaPolicy.of(trunk[0]) if trunk is not None else MediaPolicy()
+
+    def _takes_info(self, leg: LegId) -> bool:
+        trunk = self._trunks.get(leg)
+        return trunk is not None and trunk[0].dtmf_type == "info"
 
     def _link(self, effect: do.LinkMedia) -> None:
         self.media.link(effect.leg, effect.other)
@@ -233,7 +262,14 @@ class Performer:
         self.media.stop_audio(effect.leg)
 
     def _send_digits(self, effect: do.SendDigits) -> None:
-        self.media.send_digits(effect.leg, effect.digits, effect.duration_ms, effect.gap_ms)
+        if self._takes_info(effect.leg):
+            self._info_digits.send(effect.leg, effect.digits, effect.duration_ms, effect.gap_ms)
+        else:
+            self.media.send_digits(effect.leg, effect.digits, effect.duration_ms, effect.gap_ms)
+
+    def _relay_digit(self, effect: do.RelayDigit) -> None:
+        if self._takes_info(effect.leg):
+            self._info_digits.send(effect.leg, effect.digit, effect.duration_ms, 0)
 
     def _record_leg(self, effect: do.StartRecording) -> None:
         path = self._context.recordings_dir / recording_file(self._record.call_sid)
@@ -342,6 +378,7 @@ _PERFORMERS: Final[dict[type, Callable[[Performer, Any], None]]] = {
     do.PlayRingback: Performer._play_ringback,
     do.StopAudio: Performer._stop_audio,
     do.SendDigits: Performer._send_digits,
+    do.RelayDigit: Performer._relay_digit,
     do.StartRecording: Performer._record_leg,
     do.OpenAgent: Performer._open_agent,
     do.StartAgent: Performer._start_agent,

@@ -9,6 +9,8 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass, field
+from ipaddress import IPv4Network, IPv6Network
+from math import ceil
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +18,7 @@ from callcontrol.aio.audio_source import AudioSource
 from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.call_runner import CallRunner
 from callcontrol.aio.context import CallContext
+from callcontrol.aio.gatekeeper import make_guard
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.trace import TraceBook, TraceEntry
 from callcontrol.call import CallMachine
@@ -37,6 +40,7 @@ from callcontrol.interfaces import CallRecords, Destinations, Numbers, Routes, W
 from callcontrol.meter import Rates
 from callcontrol.models import Account, CallFilter, CallRecord, Page
 from callcontrol.plan import DEFAULT_TIME_LIMIT_S, Dial, Plan
+from callcontrol.received import Received
 from callcontrol.reconcile import close_record
 from callcontrol.recordings import recording_file, recording_url
 from callcontrol.requests import CreateCall, plan_of
@@ -47,6 +51,7 @@ from media.audio import PromptLibrary
 from media.types import EngineSettings, EngineStats
 from sip import Request, State
 from sip.aio import InboundSession, Listen, ScreenVerdict, UserAgent, UserAgentSettings
+from sip.protection import ProtectionSettings
 
 __all__ = ["CallControl", "CallControlSettings", "CallServices", "TraceEntry"]
 
@@ -62,9 +67,10 @@ class CallControlSettings:
     """
     How calls are carried.
 
-    ``forwarded_headers`` (lower case, ``x-`` only) are copied from a caller's INVITE to a second party's;
+    ``forwarded_headers`` (lower case, ``x-`` only) pass between all trunks, whatever those list themselves;
     ``allowed_countries`` are ISO 3166 codes. An INVITE from an unknown source gets 403, or nothing at all
-    when the server is ``silent_to_strangers``. Recordings go to ``data_dir/recordings``.
+    when the server is ``silent_to_strangers``; ``trusted_sources`` are never banned. Recordings go
+    to ``data_dir/recordings``.
     """
 
     sip_listens: Sequence[Listen]
@@ -80,6 +86,8 @@ class CallControlSettings:
     time_limit_s: float = DEFAULT_TIME_LIMIT_S
     forwarded_headers: Collection[str] = frozenset()
     silent_to_strangers: bool = False
+    trusted_sources: Collection[IPv4Network | IPv6Network] = ()
+    protection: ProtectionSettings = field(default_factory=ProtectionSettings)
 
 
 async def _nothing_newer() -> None:
@@ -121,6 +129,12 @@ class CallControl:
         self._capacity = Capacity(settings.max_calls, settings.max_cps)
         self._router = Router(services.routes, self._capacity, settings.allowed_countries)
         self._engine = MediaEngine(settings.media)
+        self.guard = make_guard(
+            settings.protection,
+            services.routes,
+            settings.trusted_sources,
+            silent=settings.silent_to_strangers,
+        )
         self._user_agent = UserAgent(
             settings.sip_listens,
             settings.sip,
@@ -128,6 +142,7 @@ class CallControl:
             on_message=self._on_message,
             screen=self._screen,
         )
+        self._user_agent.guard = self.guard
         prompts = PromptLibrary(settings.prompts_dir) if settings.prompts_dir is not None else None
         self._audio = AudioSource(prompts, services.destinations)
         self._context: CallContext
@@ -161,6 +176,7 @@ class CallControl:
             rates=settings.rates,
             recordings_dir=recordings_dir,
             media_timeout_s=settings.media_timeout_s,
+            forwarded_headers=settings.forwarded_headers,
         )
         await self._reconcile()
         await self._engine.start()
@@ -420,16 +436,15 @@ class CallControl:
         request = session.request
         invitation = Invitation(
             source=session.source,
-            request_user=request.uri.user or "",
-            to_user=request.to.uri.user or "",
-            from_user=request.from_.uri.user or "",
-            headers=tuple(request.headers.items()) if self.settings.forwarded_headers else (),
+            request_uri=request.uri,
+            to=request.to,
+            from_=request.from_,
+            headers=request.headers,
         )
         return receive(
             invitation,
             self._services.routes,
             allowed_countries=self.settings.allowed_countries,
-            forwarded_headers=self.settings.forwarded_headers,
             time_limit_s=self.settings.time_limit_s,
         )
 
@@ -437,31 +452,37 @@ class CallControl:
         if isinstance(arrival, int):
             session.reject(arrival)
             return
-        account = arrival.account
+        account, now = arrival.account, asyncio.get_running_loop().time()
+        wait_s = self._capacity.wait_for_trunk_s(arrival.carrier, arrival.gateway, now)
+        if wait_s > 0.0:
+            log.info("inbound call refused: the trunk %s is at its limit", arrival.carrier.carrier_sid)
+            session.reject(503, headers=[("Retry-After", str(ceil(wait_s)))])
+            return
         try:
-            self._capacity.enter(account, asyncio.get_running_loop().time())
+            self._capacity.enter(account, now)
         except DomainError as refusal:
             log.warning("inbound call refused: %s", refusal.message)
             session.reject(503, headers=[("Retry-After", str(_RETRY_AFTER_S))])
             return
-        plan = arrival.plan or Plan(())
+        plan, received = arrival.plan or Plan(()), Received.of(session.request.headers)
         binding = arrival.number.binding
         record = CallRecord(
             call_sid=new_id(),
             account_sid=account.account_sid,
             direction="inbound",
-            from_=arrival.caller,
+            from_=arrival.caller.shown,
             to=arrival.number.number,
             created_at=utc_now(),
             carrier_sid=arrival.carrier.carrier_sid,
             gateway_sid=arrival.gateway.gateway_sid,
+            sip=received.shown(arrival.caller) or None,
             phone_number_id=arrival.number.phone_number_id,
             status_webhook_url=binding.status_webhook_url if binding is not None else None,
             status_webhook_events=("initiated", "ringing", "answered", "completed"),
         )
         reserve_paise = initial_reserve_paise(plan, self.settings.rates)
         runner = self._runner(record, plan, account, reserve_paise)
-        runner.adopt(session)
+        runner.adopt(session, (arrival.carrier, arrival.gateway), received)
         self._spawn(runner, runner.run_inbound(reserve_paise, arrival.refusal))
 
     # --- the calls' tasks -----------------------------------------------------------------------------------

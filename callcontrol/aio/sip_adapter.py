@@ -1,50 +1,36 @@
 """The legs of one call as SIP sessions: commands become SIP, what SIP reports becomes events."""
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from typing import Final
 
-from callcontrol.events import (
-    DigitReceived,
-    Event,
-    LegAnswered,
-    LegCancelled,
-    LegConfirmed,
-    LegEnded,
-    LegFailed,
-    LegOffered,
-    LegProgress,
-)
+from callcontrol.events import Event
 from callcontrol.hangup import NORMAL_TEMPORARY_FAILURE, HangupCause
 from callcontrol.ids import LegId
 from callcontrol.models import Carrier
 from callcontrol.plan import Party
+from callcontrol.received import Received, custom_headers, user_to_user
 from callcontrol.routing import Attempt
-from sip import (
-    Answered,
-    Cancelled,
-    Confirmed,
-    Credentials,
-    Ended,
-    Failed,
-    InfoReceived,
-    InvalidValue,
-    NameAddr,
-    OfferAnswered,
-    OfferReceived,
-    Progress,
-    SessionEvent,
-    SipUri,
-)
-from sip.aio import Destination, InboundSession, OutboundInvite, OutboundSession, Session, UserAgent
+from callcontrol.session_ids import SessionIds
+from callcontrol.sip_events import DTMF_RELAY, call_event_of, digit_body
+from callcontrol.trunk_policy import Origin, invite_for, may_pass
+from sip import Answered, Cancelled, Ended, Failed, Headers, OfferAnswered, Progress, SessionEvent
+from sip.aio import InboundSession, OutboundSession, Session, UserAgent
 
 Post = Callable[[Event], None]
 
-_X_HEADER: Final = re.compile(r"X-[A-Za-z0-9-]{1,64}", re.IGNORECASE)
-_DTMF_RELAY: Final = re.compile(r"^\s*signal\s*=\s*([0-9*#A-D])", re.IGNORECASE | re.MULTILINE)
-_DTMF_DURATION: Final = re.compile(r"^\s*duration\s*=\s*(\d{1,5})", re.IGNORECASE | re.MULTILINE)
-_INFO_DIGIT_MS: Final = 160
 _MAX_FORWARDS: Final = 70  # RFC 3261 8.1.1.6
+
+
+@dataclass(slots=True)
+class _SipLeg:
+    """One leg's session, the trunk it is on, and the leg whose party it was dialled for."""
+
+    session: Session
+    carrier: Carrier
+    other: LegId | None = None
+    answer_headers: list[tuple[str, str]] = field(default_factory=list)
+    """What the other leg's responses said that may be passed on to this leg."""
 
 
 class SipLegs:
@@ -52,215 +38,148 @@ class SipLegs:
     The SIP sessions of one call, by leg.
 
     ``post`` takes the events in the order in which they happened. ``on_late_answer`` gets the SDP answer to
-    an offer that a party asked us for within the call. After ``release`` nothing more is posted.
+    an offer that a party asked us for within the call. ``session_id`` stands for parties without one
+    (RFC 7989); ``open_headers`` are the X- header fields that pass between all trunks. After ``release``
+    nothing more is posted.
     """
 
     def __init__(
-        self, user_agent: UserAgent, post: Post, on_late_answer: Callable[[LegId, bytes], None]
+        self,
+        user_agent: UserAgent,
+        post: Post,
+        on_late_answer: Callable[[LegId, bytes], None],
+        *,
+        session_id: str,
+        open_headers: Collection[str] = frozenset(),
     ) -> None:
         self._user_agent = user_agent
         self._post = post
         self._on_late_answer = on_late_answer
-        self._sessions: dict[LegId, Session] = {}
+        self._open_headers = open_headers
+        self._ids = SessionIds(session_id)
+        self._legs: dict[LegId, _SipLeg] = {}
+        self._origin: Origin | None = None
         self._max_forwards = _MAX_FORWARDS
 
-    def adopt(self, leg: LegId, session: InboundSession) -> None:
-        """Make a session that came in a leg of the call."""
+    def adopt(self, leg: LegId, session: InboundSession, carrier: Carrier, received: Received) -> None:
+        """Make a session that came in over a carrier's trunk a leg of the call."""
         hops_left = session.request.max_forwards
         if hops_left is not None:
             # A number that leads back to us would ring for ever, one call opening the next (RFC 7332 3).
             self._max_forwards = max(min(hops_left, _MAX_FORWARDS) - 1, 0)
-        self._attach(leg, session)
+        self._origin = Origin(carrier, received, self._open_headers)
+        self._ids.learn(leg, received.session_id)
+        self._legs[leg] = _SipLeg(session, carrier)
+        session.on_event = self._listener(leg)
 
-    def dial(self, leg: LegId, attempt: Attempt, party: Party, offer: bytes) -> str:
-        """Send the INVITE of a leg; returns its Call-ID."""
-        destination = _destination(attempt)
-        invite = _invite(attempt, party, destination, self._local_host(destination.transport), offer)
+    def dial(
+        self, leg: LegId, attempt: Attempt, party: Party, offer: bytes, other: LegId | None = None
+    ) -> str:
+        """Send the INVITE of a leg, for the party of the leg ``other`` if any; returns its Call-ID."""
+        local_host = self._local_host(attempt.gateway.protocol)
+        invite = invite_for(attempt, party, offer, local_host=local_host, origin=self._origin)
+        invite.headers.append(("Session-ID", self._ids.header(leg, other)))
         invite.max_forwards = self._max_forwards
         session: OutboundSession = self._user_agent.invite(invite, self._listener(leg))
-        self._sessions[leg] = session
+        self._legs[leg] = _SipLeg(session, attempt.carrier, other)
         return session.call_id
 
     def ring(self, leg: LegId, status: int, body: bytes) -> None:
         """Send a provisional response to the caller."""
-        session = self._sessions.get(leg)
-        if isinstance(session, InboundSession):
-            session.progress(status, body)
+        found = self._legs.get(leg)
+        if found is not None and isinstance(found.session, InboundSession):
+            found.session.progress(status, body, self._response_headers(leg, found))
 
     def answer(self, leg: LegId, body: bytes) -> None:
         """Answer the caller."""
-        session = self._sessions.get(leg)
-        if isinstance(session, InboundSession):
-            session.answer(body)
+        found = self._legs.get(leg)
+        if found is not None and isinstance(found.session, InboundSession):
+            found.session.answer(body, self._response_headers(leg, found))
+
+    def send_digit(self, leg: LegId, digit: str, duration_ms: int) -> None:
+        """Send one digit in an INFO (RFC 6086; ``application/dtmf-relay``)."""
+        session = self._session(leg)
+        if session is not None:
+            session.info(DTMF_RELAY, digit_body(digit, duration_ms))
 
     def reject(self, leg: LegId, status: int, cause: HangupCause) -> None:
         """Refuse the caller."""
-        session = self._sessions.pop(leg, None)
+        session = self._drop(leg)
         if isinstance(session, InboundSession):
-            session.on_event = None
             session.reject(status, headers=[("Reason", cause.reason_header())])
 
     def hang_up(self, leg: LegId, cause: HangupCause) -> None:
         """End the leg from our side; nothing more is heard of it."""
-        session = self._sessions.pop(leg, None)
+        session = self._drop(leg)
         if session is not None:
-            session.on_event = None
             session.hangup(reason=cause.reason_header(), status=503)
 
     def accept_offer(self, leg: LegId, body: bytes) -> None:
         """Answer a party's offer."""
-        session = self._sessions.get(leg)
+        session = self._session(leg)
         if session is not None:
             session.accept_offer(body)
 
     def reject_offer(self, leg: LegId, status: int, warning: str | None) -> None:
         """Refuse a party's offer; the session goes on as it was."""
-        session = self._sessions.get(leg)
+        session = self._session(leg)
         if session is not None:
             session.reject_offer(status, warning)
 
     def release(self) -> None:
         """Listen to the sessions no more, and end those that nobody has ended."""
-        for leg in list(self._sessions):
+        for leg in list(self._legs):
             self.hang_up(leg, NORMAL_TEMPORARY_FAILURE)
 
-    def _attach(self, leg: LegId, session: Session) -> None:
-        self._sessions[leg] = session
-        session.on_event = self._listener(leg)
+    def _session(self, leg: LegId) -> Session | None:
+        found = self._legs.get(leg)
+        return found.session if found is not None else None
+
+    def _drop(self, leg: LegId) -> Session | None:
+        found = self._legs.pop(leg, None)
+        self._ids.forget(leg)
+        if found is None:
+            return None
+        found.session.on_event = None
+        return found.session
 
     def _listener(self, leg: LegId) -> Callable[[SessionEvent], None]:
         def listen(event: SessionEvent) -> None:
             if isinstance(event, OfferAnswered):
                 self._on_late_answer(leg, event.body)
                 return
-            if isinstance(event, Failed | Cancelled | Ended):
-                self._sessions.pop(leg, None)
-            translate = _TRANSLATIONS.get(type(event))
-            translated = translate(leg, event) if translate is not None else None
+            if isinstance(event, Progress | Answered):
+                self._learn(leg, event.headers)
+            elif isinstance(event, Failed | Cancelled | Ended):
+                self._legs.pop(leg, None)
+                self._ids.forget(leg)
+            translated = call_event_of(leg, event)
             if translated is not None:
                 self._post(translated)
 
         return listen
 
+    def _learn(self, leg: LegId, headers: Headers) -> None:
+        """Take from a party's response what may be passed on to the one who waits for it."""
+        self._ids.learn(leg, headers.get("Session-ID"))
+        found = self._legs.get(leg)
+        waiting = self._legs.get(found.other) if found is not None and found.other is not None else None
+        if found is None or waiting is None:
+            return
+        waiting.other = leg
+        waiting.answer_headers = [
+            item
+            for item in custom_headers(headers.items())
+            if may_pass(item[0], found.carrier, waiting.carrier, self._open_headers)
+        ]
+        waiting.answer_headers += [("User-to-User", value) for value in user_to_user(headers)]
+
+    def _response_headers(self, leg: LegId, found: _SipLeg) -> list[tuple[str, str]]:
+        return [("Session-ID", self._ids.header(leg, found.other)), *found.answer_headers]
+
     def _local_host(self, transport: str) -> str:
-        for listen in self._user_agent.addresses:
-            if listen.transport == transport:
+        addresses = self._user_agent.addresses
+        for listen in addresses:
+            if transport in (listen.transport, "auto"):
                 return listen.advertise or listen.host
         return "localhost"
-
-
-def _destination(attempt: Attempt) -> Destination:
-    gateway = attempt.gateway
-    proxy = attempt.carrier.outbound_proxy
-    if proxy:
-        host, colon, port = proxy.rpartition(":")
-        if colon and port.isdecimal() and "]" not in port:
-            return Destination(gateway.protocol, host.strip("[]"), int(port))
-        return Destination(gateway.protocol, proxy.strip("[]"), 5060)
-    return Destination(gateway.protocol, gateway.host, gateway.port)
-
-
-def _invite(
-    attempt: Attempt, party: Party, destination: Destination, local_host: str, offer: bytes
-) -> OutboundInvite:
-    """
-    The INVITE of a leg.
-
-    It is made of the party and the gateway only: nothing of another leg's signalling is in it. The number
-    of hops that are left is for the caller of this function to say.
-    """
-    carrier, gateway = attempt.carrier, attempt.gateway
-    params = (("transport", "tcp"),) if destination.transport == "tcp" else ()
-    port = gateway.port if gateway.port != 5060 else None
-    uri = SipUri("sip", user=attempt.user, host=gateway.host, port=port, params=params)
-    domain = carrier.register_from_domain or local_host
-    try:
-        caller = SipUri("sip", user=_caller_user(carrier, party.caller_id), host=domain)
-    except InvalidValue:
-        caller = SipUri("sip", user="anonymous", host=domain)  # a caller's own name, cut off in an escape
-    identity = NameAddr(party.caller_name, caller)
-    return OutboundInvite(
-        uri=uri,
-        from_=identity,
-        to=NameAddr(None, SipUri("sip", user=attempt.user, host=gateway.host, port=port)),
-        destination=destination,
-        headers=[
-            ("P-Asserted-Identity", str(identity)),
-            *(item for item in party.headers if _X_HEADER.fullmatch(item[0]) and item[1].isprintable()),
-        ],
-        body=offer,
-        credentials=_credentials(carrier),
-    )
-
-
-def _caller_user(carrier: Carrier, caller_id: str) -> str:
-    if carrier.register_from_user:
-        return carrier.register_from_user
-    if not caller_id.startswith("+"):
-        return caller_id
-    return caller_id if carrier.e164_leading_plus else caller_id[1:]
-
-
-def _credentials(carrier: Carrier) -> Credentials | None:
-    if not carrier.register_username or carrier.register_password is None:
-        return None
-    return Credentials(carrier.register_username, carrier.register_password, carrier.register_sip_realm)
-
-
-# --- what SIP reports ---------------------------------------------------------------------------------------
-
-
-def _progress(leg: LegId, event: Progress) -> Event:
-    return LegProgress(leg, event.status, event.body)
-
-
-def _answered(leg: LegId, event: Answered) -> Event:
-    return LegAnswered(leg, event.body)
-
-
-def _failed(leg: LegId, event: Failed) -> Event:
-    return LegFailed(leg, event.status, event.reason, event.cause, event.retry_after_s)
-
-
-def _confirmed(leg: LegId, event: Confirmed) -> Event:
-    return LegConfirmed(leg, event.body)
-
-
-def _cancelled(leg: LegId, _: Cancelled) -> Event:
-    return LegCancelled(leg)
-
-
-def _ended(leg: LegId, event: Ended) -> Event:
-    return LegEnded(leg, clean=event.cause == "bye")
-
-
-def _offered(leg: LegId, event: OfferReceived) -> Event:
-    return LegOffered(leg, event.body)
-
-
-def _info(leg: LegId, event: InfoReceived) -> Event | None:
-    """Digits in INFO, of ``application/dtmf-relay`` and ``application/dtmf``; others are not ours."""
-    kind = event.content_type.partition(";")[0].strip().lower()
-    text = event.body[:256].decode("ascii", "replace")
-    if kind == "application/dtmf-relay":
-        signal, duration = _DTMF_RELAY.search(text), _DTMF_DURATION.search(text)
-        if signal is None:
-            return None
-        duration_ms = int(duration[1]) if duration else _INFO_DIGIT_MS
-        return DigitReceived(leg, signal[1].upper(), min(duration_ms, 5000), in_band=False)
-    digit = text.strip().upper()
-    if kind == "application/dtmf" and len(digit) == 1 and digit in "0123456789*#ABCD":
-        return DigitReceived(leg, digit, _INFO_DIGIT_MS, in_band=False)
-    return None
-
-
-_TRANSLATIONS: Final[dict[type, Callable[..., Event | None]]] = {
-    Progress: _progress,
-    Answered: _answered,
-    Failed: _failed,
-    Confirmed: _confirmed,
-    Cancelled: _cancelled,
-    Ended: _ended,
-    OfferReceived: _offered,
-    InfoReceived: _info,
-}

@@ -215,6 +215,7 @@ calls: Final = sa.Table(
     _whole("sip_status"),
     _text("sip_reason"),
     _text("sip_call_id"),
+    _text("sip"),
     _whole("price_paise"),
     _text("currency", nullable=False),
     _text("recording_url"),

@@ -1,6 +1,7 @@
 """The asyncio shell of the SIP user agent: sockets, clocks and randomness around the core."""
 
 from sip.aio.endpoint import TraceRecord
+from sip.aio.guard import Guard
 from sip.aio.session import InboundSession, OutboundSession, Session
 from sip.aio.settings import Screen, ScreenVerdict, UserAgentSettings
 from sip.aio.stream import StreamLimits
@@ -10,6 +11,7 @@ from sip.invite import Destination, OutboundInvite
 
 __all__ = [
     "Destination",
+    "Guard",
     "InboundSession",
     "Listen",
     "OutboundInvite",

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from sip.aio.guard import Guard
 from sip.aio.runs import ClientRun, RequestUser, ServerRun
 from sip.aio.transport import Address, Clock, Flow, Handle, Transport
 from sip.effects import CancelInvite, Purpose
@@ -67,6 +68,7 @@ class Endpoint:
         limits: Limits,
         token: Callable[[], str],
         trace: Callable[[TraceRecord], None] | None,
+        guard: Guard | None = None,
     ) -> None:
         self.user = user
         self.clock = clock
@@ -75,6 +77,7 @@ class Endpoint:
         self._limits = limits
         self._token = token
         self._trace = trace
+        self._guard = guard
         self._table: TransactionTable[ClientRun | ServerRun] = TransactionTable()
         self._queue = TimerQueue()
         self._alarm: Handle | None = None
@@ -137,6 +140,10 @@ class Endpoint:
         """Take one message from a transport."""
         if data[:1] <= b" " and not data.strip(b"\r\n\0 "):
             return  # A keep-alive.
+        guard = self._guard
+        if guard is not None and flow.remote[0] not in guard.known and not guard.admit(data, flow):
+            flow.abort()
+            return
         try:
             message = parse_message(data, self._limits)
         except ParseError as error:
@@ -157,6 +164,7 @@ class Endpoint:
         run = self._table.client(response)
         if run is not None:
             assert isinstance(run, ClientRun)
+            self.vouch(flow)
             run.perform(run.machine.receive(response))
         elif 200 <= response.status < 300 and response.cseq.method == "INVITE":
             self.user.on_stray_answer(response, flow)
@@ -182,6 +190,9 @@ class Endpoint:
 
     def _refuse(self, error: ParseError, flow: Flow) -> None:
         """Answer a malformed request where that is possible; say nothing to anything else."""
+        if self._guard is not None and self._guard.is_stranger(flow):
+            self._guard.on_malformed(flow)
+            return
         response = error.answer
         if response is None:
             return
@@ -192,6 +203,11 @@ class Endpoint:
         if via.rport is None and not flow.reliable:
             flow = flow.transport.flow_to((flow.remote[0], via.port or SIP_PORT))
         self.send_response(response, flow)
+
+    def vouch(self, flow: Flow) -> None:
+        """Have the guard let in who is at the other end: we send there, or it takes part in a dialog."""
+        if self._guard is not None:
+            self._guard.vouch(flow.remote[0])
 
     # Sending.
 
@@ -240,6 +256,7 @@ class Endpoint:
             run.timers.append(self.arm(self.timers.timeout_s, run, InviteClientEvent.GIVE_UP))
 
     def _run_client(self, run: ClientRun, branch: str) -> ClientRun:
+        self.vouch(run.flow)
         run.key = self._table.add_client(branch, run.machine.request.method, run)
         run.flow.watch(run)
         run.perform(run.machine.start())

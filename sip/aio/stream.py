@@ -109,6 +109,8 @@ class _Connection(asyncio.Protocol, Flow):
         """Cut out messages and answer keep-alives."""
         try:
             for frame in self._framer.feed(data):
+                if self.broken:
+                    return
                 self.heard_at = self._owner.now()
                 if frame == PING:
                     self.send(PONG)
@@ -135,6 +137,7 @@ class _Connection(asyncio.Protocol, Flow):
         self.watchers.clear()
         if self._stream is not None:
             self._stream.abort()
+        self._owner.lost(self)
 
 
 class TcpTransport(Transport):
@@ -212,6 +215,8 @@ class TcpTransport(Transport):
         known = self._connections.get((peer[0], peer[1]))
         if known is connection:
             return True
+        if self.admits is not None and not self.admits(peer[0]):
+            return False
         if len(self._connections) >= self.limits.max_connections and not self._evict():
             return False
         connection.remote = (peer[0], peer[1])
@@ -224,7 +229,6 @@ class TcpTransport(Transport):
         if longest is None or longest.heard_at > self._loop.time() - self.limits.evict_after_s:
             return False
         longest.abort()
-        self.lost(longest)
         return True
 
     def lost(self, connection: _Connection) -> None:
@@ -248,5 +252,4 @@ class TcpTransport(Transport):
         for connection in list(self._connections.values()):
             if connection.heard_at < oldest and not connection.watchers:
                 connection.abort()
-                self.lost(connection)
         self._sweep = self._loop.call_later(self.limits.idle_s / 2, self._close_idle)

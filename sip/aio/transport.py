@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-__all__ = ["Address", "Clock", "Flow", "Handle", "Listen", "Receive", "Transport", "Watcher"]
+__all__ = ["Address", "Admit", "Clock", "Flow", "Handle", "Listen", "Receive", "Transport", "Watcher"]
 
 Address = tuple[str, int]
 """IP address literal and port."""
@@ -69,6 +69,9 @@ class Flow(ABC):
     def unwatch(self, watcher: "Watcher") -> None:  # noqa: B027
         """End what `watch` began."""
 
+    def abort(self) -> None:  # noqa: B027
+        """Close a connection whose peer is not wanted; a datagram's way has nothing to close."""
+
     @property
     def closed(self) -> bool:
         """True when nothing can be sent this way any more."""
@@ -80,6 +83,8 @@ class Flow(ABC):
 
 
 Receive = Callable[[bytes, Flow], None]
+Admit = Callable[[str], bool]
+"""Whether a connection from a host may come up."""
 
 
 class Transport(ABC):
@@ -89,6 +94,8 @@ class Transport(ABC):
     reliable: bool
     address: Listen
     """What was bound, with the real port."""
+    admits: Admit | None = None
+    """Asked before a connection is taken."""
 
     @abstractmethod
     async def open(self) -> None:

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Awaitable, Callable, Sequence
 
 from sip.aio.endpoint import SIP_PORT, Endpoint, TraceRecord
+from sip.aio.guard import Guard
 from sip.aio.replacing import find_replaced
 from sip.aio.resolver import Resolver, is_address, is_private
 from sip.aio.runs import ClientRun
@@ -42,7 +43,8 @@ class UserAgent:
     A SIP user agent on one or more local addresses.
 
     `invite` calls out, `on_invite` is called with each call that comes in and must keep, answer or
-    reject it. `on_message` sees every message on the wire. Setting `draining` refuses new calls.
+    reject it. `on_message` sees every message on the wire. A `guard`, set before the start,
+    decides who is heard at all. Setting `draining` refuses new calls.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class UserAgent:
         self.settings = settings or UserAgentSettings()
         self.on_invite = on_invite
         self.screen = screen
+        self.guard: Guard | None = None
         self.draining = False
         self.addresses: list[Listen] = []
         self._listens = list(listens)
@@ -97,21 +100,26 @@ class UserAgent:
                 raise ValueError(
                     f"To listen on {listen.host}, say which address peers are to be told (advertise)"
                 )
+        clock = self._clock or asyncio.get_running_loop()
         self.endpoint = Endpoint(
             self,
-            self._clock or asyncio.get_running_loop(),
+            clock,
             settings.timers,
             settings.limits,
             self._tokens.token,
             self._on_message,
+            self.guard,
         )
+        if self.guard is not None:
+            self.guard.start(clock)
         try:
             for listen in self._listens:
                 transport = self._open_transport(listen, self.endpoint.receive)
+                transport.admits = None if self.guard is None else self.guard.admits_connection
                 await transport.open()
                 self.endpoint.transports.append(transport)
         except OSError:
-            self.endpoint.close()
+            self._close_endpoint()
             raise
         self.addresses = [transport.address for transport in self.endpoint.transports]
         self._resolver.families = frozenset(
@@ -121,9 +129,14 @@ class UserAgent:
     async def close(self) -> None:
         """Free all addresses; sessions that are still up are forgotten without a word."""
         self._resolver.close()
-        self.endpoint.close()
+        self._close_endpoint()
         self._sessions.clear()
         self._invites.clear()
+
+    def _close_endpoint(self) -> None:
+        self.endpoint.close()
+        if self.guard is not None:
+            self.guard.close()
 
     def _open(self, listen: Listen, receive: Receive) -> Transport:
         if listen.transport == "udp":
@@ -316,6 +329,8 @@ class UserAgent:
             return False
         if verdict is ScreenVerdict.FORBID:
             self._say(reply(request, 403), request, flow)
+        elif verdict is ScreenVerdict.ACCEPT:
+            self.endpoint.vouch(flow)
         return verdict is ScreenVerdict.ACCEPT
 
     def _session_of(self, request: Request) -> Session | None:
@@ -326,6 +341,7 @@ class UserAgent:
         if session is None:
             self._say(reply(request, 481), request, flow)
             return
+        self.endpoint.vouch(flow)
         # Calls that are up must be able to end, however full it is.
         if request.method != "BYE" and self.transactions >= self.settings.max_transactions:
             self._say(self._overloaded(request), request, flow)
@@ -346,6 +362,7 @@ class UserAgent:
             self._say(reply(request, 481), request, flow)
             return
         session = run.user
+        self.endpoint.vouch(flow)
         self._say(reply(request, 200, to_tag=run.tag), request, flow)
         if isinstance(session, Session):
             session.on_cancel(request, run)
@@ -397,6 +414,11 @@ class UserAgent:
 
     def _say(self, response: Response, request: Request, flow: Flow) -> None:
         """Send a final response that is the same for every repetition of the request."""
+        if self.guard is not None:
+            allowed = self.guard.answer_for(response, request, flow)
+            if allowed is None:
+                return
+            response = allowed
         if response.to.tag is None:
             tag = stateless_tag(self._secret, request)
             response.headers.set("To", f"{response.headers.get('To')};tag={tag}")

@@ -23,7 +23,7 @@ from callcontrol.store.values import (
 # Columns that never change after the insert; an update writes all the others.
 _FIXED: Final = frozenset(
     {"call_sid", "account_sid", "parent_call_sid", "direction", "from_number", "to_number", "created_at"}
-    | {"currency", "tag", "status_webhook_url", "status_webhook_events", "node"}
+    | {"currency", "tag", "sip", "status_webhook_url", "status_webhook_events", "node"}
 )
 MUTABLE: Final = tuple(column.name for column in calls.c if column.name not in _FIXED)
 
@@ -63,6 +63,7 @@ def row_of(record: CallRecord) -> dict[str, Any]:
         "sip_status": record.sip_status,
         "sip_reason": clean(record.sip_reason),
         "sip_call_id": clean(record.sip_call_id),
+        "sip": pack(record.sip) if record.sip else None,
         "price_paise": record.price_paise,
         "currency": record.currency,
         "recording_url": record.recording_url,
@@ -105,6 +106,7 @@ def record_of(row: Mapping[str, Any]) -> CallRecord:
         sip_status=row["sip_status"],
         sip_reason=row["sip_reason"],
         sip_call_id=row["sip_call_id"],
+        sip=unpack(row["sip"]) if row["sip"] else None,
         price_paise=row["price_paise"],
         currency=row["currency"],
         recording_url=row["recording_url"],

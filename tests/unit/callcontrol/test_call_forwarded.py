@@ -179,9 +179,12 @@ def test_silence_of_either_party_ends_the_call() -> None:
         assert_nothing_left(drive)
 
 
-def test_digits_in_signalling_are_sent_on_and_others_are_not() -> None:
+def test_digits_in_signalling_are_sent_on_and_others_are_left_to_the_relay() -> None:
     drive = bridged()
     assert drive.feed(DigitReceived(A, "5", 100, in_band=False))[1:] == [do.SendDigits(B, "5", 100)]
     assert drive.feed(DigitReceived(B, "6", 100, in_band=False))[1:] == [do.SendDigits(A, "6", 100)]
     drive.feed(DigitReceived(A, "7", 100))
-    assert drive.effects == [do.Save("call.dtmf", {"digit": "7", "duration_ms": 100, "leg": "a"})]
+    assert drive.effects == [
+        do.Save("call.dtmf", {"digit": "7", "duration_ms": 100, "leg": "a"}),
+        do.RelayDigit(B, "7", 100),
+    ]

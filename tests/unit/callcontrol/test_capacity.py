@@ -4,7 +4,7 @@ import pytest
 
 from callcontrol.capacity import Capacity
 from callcontrol.errors import RateLimited, ServiceUnavailable
-from tests.support.domain import ACCOUNT_SID, OTHER_SID, make_account, make_carrier
+from tests.support.domain import ACCOUNT_SID, OTHER_SID, make_account, make_carrier, make_gateway
 
 
 def test_calls_at_once() -> None:
@@ -61,16 +61,36 @@ def test_a_refused_call_counts_for_nothing() -> None:
     assert capacity.calls == 1
 
 
-def test_carriers() -> None:
+def test_carriers_and_gateways_have_limits_of_their_own() -> None:
     capacity = Capacity(10, 10)
-    carrier = make_carrier(max_concurrent_calls=1, max_cps=5)
-    assert capacity.carrier_has_room(carrier, 0.0)
-    capacity.enter_carrier(carrier, 0.0)
-    assert not capacity.carrier_has_room(carrier, 0.0)
-    assert capacity.carrier_legs("carrier-1") == 1
-    capacity.leave_carrier("carrier-1")
-    assert capacity.carrier_has_room(carrier, 0.0)
-    assert capacity.carrier_legs("carrier-1") == 0
+    carrier, gateway = make_carrier(max_concurrent_calls=3), make_gateway(max_concurrent_calls=1)
+    other = make_gateway("gateway-2")
+    capacity.enter_trunk(carrier, gateway, 0.0)
+    assert capacity.wait_for_trunk_s(carrier, gateway, 0.0) > 0.0
+    assert capacity.wait_for_trunk_s(carrier, other, 0.0) == 0.0
+    capacity.enter_trunk(carrier, other, 0.0)
+    capacity.enter_trunk(carrier, other, 0.0)
+    assert capacity.wait_for_trunk_s(carrier, other, 0.0) > 0.0
+    assert (capacity.legs_at("carrier-1"), capacity.legs_at("gateway-2")) == (3, 2)
+    for at in (gateway, other, other):
+        capacity.leave_trunk(carrier, at)
+    assert capacity.wait_for_trunk_s(carrier, gateway, 0.0) == 0.0
+    assert (capacity.legs_at("carrier-1"), capacity.legs_at("gateway-1"), capacity.legs_at("gateway-2")) == (
+        0,
+        0,
+        0,
+    )
+
+
+def test_a_trunk_begins_no_more_in_a_second_than_it_may() -> None:
+    capacity = Capacity(10, 10)
+    carrier, gateway = make_carrier(max_cps=4), make_gateway(max_cps=2)
+    for _ in range(2):
+        assert capacity.wait_for_trunk_s(carrier, gateway, 0.0) == 0.0
+        capacity.enter_trunk(carrier, gateway, 0.0)
+    assert capacity.wait_for_trunk_s(carrier, gateway, 0.0) == pytest.approx(0.5)
+    assert capacity.wait_for_trunk_s(carrier, make_gateway("gateway-2"), 0.0) == 0.0
+    assert capacity.wait_for_trunk_s(carrier, gateway, 0.5) == 0.0
 
 
 def test_an_account_without_a_rate_begins_nothing() -> None:

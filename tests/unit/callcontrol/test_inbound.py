@@ -1,5 +1,6 @@
 """What becomes of an INVITE: whose call it is, and by which plan."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ from callcontrol.inbound import Arrival, Invitation, receive
 from callcontrol.models import Binding
 from callcontrol.plan import Dial, Stream
 from callcontrol.routing import PhoneTarget
+from sip import Headers, NameAddr, SipUri
 from tests.support.domain import (
     ACCOUNT_SID,
     CALLEE,
@@ -31,20 +33,27 @@ def directory(binding: Binding | None = None, **number: Any) -> MemoryDirectory:
 
 
 def arrive(routes: MemoryDirectory, **invitation: Any) -> Arrival | int:
-    facts: dict[str, Any] = {
-        "source": ("127.0.0.1", 5080),
-        "request_user": OWN_NUMBER,
-        "to_user": OWN_NUMBER,
-        "from_user": "9811111111",
-        **invitation,
-    }
-    return receive(
-        Invitation(**facts),
-        routes,
-        allowed_countries={"IN"},
-        forwarded_headers={"x-kept"},
-        time_limit_s=14_400.0,
+    return receive(make_invitation(**invitation), routes, allowed_countries={"IN"}, time_limit_s=14_400.0)
+
+
+def make_invitation(
+    source: tuple[str, int] = ("127.0.0.1", 5080),
+    request_user: str = OWN_NUMBER,
+    to_user: str = OWN_NUMBER,
+    from_user: str = "9811111111",
+    headers: Sequence[tuple[str, str]] = (),
+) -> Invitation:
+    return Invitation(
+        source=source,
+        request_uri=_uri(request_user),
+        to=NameAddr(None, _uri(to_user)),
+        from_=NameAddr(None, _uri(from_user)),
+        headers=Headers(headers),
     )
+
+
+def _uri(user: str) -> SipUri:
+    return SipUri("sip", user=user or None, host="127.0.0.1")
 
 
 def arrival(routes: MemoryDirectory, **invitation: Any) -> Arrival:
@@ -55,7 +64,7 @@ def arrival(routes: MemoryDirectory, **invitation: Any) -> Arrival:
 
 def test_a_forwarded_number() -> None:
     binding = Binding("forward", forward_to=CALLEE, timeout_s=20, record=True)
-    made = arrival(directory(binding), headers=[("X-Kept", "1"), ("X-Other", "2")])
+    made = arrival(directory(binding))
     assert made.plan is not None and made.plan.record
     (step,) = made.plan.steps
     assert isinstance(step, Dial)
@@ -65,7 +74,6 @@ def test_a_forwarded_number() -> None:
         True,
         20.0,
     )
-    assert step.party.headers == (("X-Kept", "1"),)
     assert made.account.account_sid == ACCOUNT_SID
 
 
@@ -146,9 +154,8 @@ def test_an_account_with_the_same_address_takes_no_calls_away() -> None:
         ("anonymous", "anonymous"),
         ("", "anonymous"),
         ("x" * 100, "x" * 64),
-        ("a\x00b", "ab"),
         ("1001", "1001"),
     ],
 )
 def test_callers_that_are_no_number(user: str, caller: str) -> None:
-    assert arrival(directory(Binding("forward", forward_to=CALLEE)), from_user=user).caller == caller
+    assert arrival(directory(Binding("forward", forward_to=CALLEE)), from_user=user).caller.shown == caller

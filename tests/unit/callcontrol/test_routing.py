@@ -12,10 +12,8 @@ from callcontrol.routing import (
     SipTarget,
     may_fail_over,
     normalise_number,
-    number_in,
     parse_target,
     region_of,
-    user_for,
 )
 from tests.support.call_drive import make_party
 from tests.support.domain import (
@@ -65,23 +63,6 @@ def test_what_is_no_number_is_refused_by_name(text: str) -> None:
     with pytest.raises(ValidationFailed) as refusal:
         normalise_number(text, field="caller_id")
     assert refusal.value.errors[0].field == "caller_id"
-
-
-@pytest.mark.parametrize(
-    ("user", "number"),
-    [
-        ("+918047491899", "+918047491899"),
-        ("918047491899", "+918047491899"),
-        ("00918047491899", "+918047491899"),
-        ("8047491899", "+918047491899"),
-        ("+918047491899;phone-context=x", "+918047491899"),
-        ("anonymous", None),
-        ("", None),
-        ("9" * 300, None),
-    ],
-)
-def test_numbers_in_sip_addresses(user: str, number: str | None) -> None:
-    assert number_in(user) == number
 
 
 @pytest.mark.parametrize(
@@ -144,12 +125,6 @@ def test_premium_numbers_are_refused_even_at_home() -> None:
         parse_target("+19002345678", {"US"})
 
 
-def test_users_as_carriers_want_them() -> None:
-    assert user_for(make_carrier(), "+919876543210") == "+919876543210"
-    assert user_for(make_carrier(e164_leading_plus=False), "+919876543210") == "919876543210"
-    assert user_for(make_carrier(tech_prefix="77#"), "+919876543210") == "77%23919876543210"
-
-
 @pytest.mark.parametrize(
     ("status", "kind", "rang", "again"),
     [
@@ -203,12 +178,12 @@ class TestRouter:
         self.router.rests.rest("g1", 5.0, 0.0)
         assert self.gateways(make_party()) == ["g2"]
         self.directory.put(carriers=[make_carrier(max_concurrent_calls=1)])
-        self.capacity.enter_carrier(make_carrier(), 0.0)
+        self.capacity.enter_trunk(make_carrier(), make_gateway(), 0.0)
         with pytest.raises(ServiceUnavailable):
             self.gateways(make_party())
-        self.capacity.leave_carrier("carrier-1")
+        self.capacity.leave_trunk(make_carrier(), make_gateway())
         self.directory.put(carriers=[make_carrier(max_cps=1)])
-        self.capacity.enter_carrier(make_carrier(max_cps=1), 0.0)
+        self.capacity.enter_trunk(make_carrier(max_cps=1), make_gateway(), 0.0)
         with pytest.raises(ServiceUnavailable):
             self.gateways(make_party())
 

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sip import Failed, Redirection, Redirects, Request, Response, SipUri
+from sip import Destination, Failed, Redirection, Redirects, Request, Response, SipUri
 from sip.redirects import Redirector
 from tests.support.sip_agents import SDP, RawPeer, Side
 from tests.support.sip_stage import RAW, Stage
@@ -13,7 +13,7 @@ from tests.support.sip_stage import RAW, Stage
 
 def judge(uri: SipUri) -> Redirection | None:
     """Lead to the raw peer whatever names it, and nowhere else."""
-    return Redirection(uri, *RAW) if uri.host == RAW[0] else None
+    return Redirection(uri, Destination("udp", *RAW)) if uri.host == RAW[0] else None
 
 
 def to(*users: str) -> str:

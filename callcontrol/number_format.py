@@ -1,0 +1,197 @@
+"""
+How telephone numbers are written in SIP addresses: as a carrier wants them, and read in every form it uses.
+
+Inside, a number is E.164 with ``+``. The form a carrier wants is its ``number_format``, ``e164_leading_plus``
+and ``tech_prefix``; what a carrier sends is read leniently, its own form first.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+from urllib.parse import quote, unquote
+
+import phonenumbers
+
+from callcontrol.models import Carrier
+from sip import SipUri
+
+HOME_REGION: Final = "IN"
+"""The region of numbers written without a country code."""
+
+_MAX_USER_CHARS: Final = 256
+_HOME_DIGITS: Final = 10
+_INTERNATIONAL: Final = "00"
+_USER_SAFE: Final = "-_.!~*'()&=+$,;?/"  # beside letters and digits (RFC 3261 25.1, user)
+_SEPARATORS: Final = str.maketrans("", "", "-.() ")  # RFC 3966 3, visual-separator, and the space people type
+_CONTEXT: Final = re.compile(r"\+[0-9.()-]{1,20}", re.ASCII)
+_PLAIN: Final = re.compile(r"\+?[0-9]+", re.ASCII)
+
+
+# --- writing ------------------------------------------------------------------------------------------------
+
+
+def user_for(carrier: Carrier, number: str) -> str:
+    """
+    A number in E.164 as the carrier wants it in the user part of an address, escaped for it.
+
+    A technical prefix takes the place of ``+``. Numbers of other countries have no national form: a carrier
+    that takes the home country's numbers in theirs gets others with ``+`` or, when it wants none, with 00.
+    """
+    if not carrier.tech_prefix:
+        return _written(carrier, number, plus=carrier.e164_leading_plus)
+    return quote(carrier.tech_prefix, safe=_USER_SAFE) + _written(carrier, number, plus=False)
+
+
+def caller_user_for(carrier: Carrier, number: str) -> str:
+    """A caller's number in E.164 as the carrier wants it; a technical prefix is for numbers called only."""
+    return _written(carrier, number, plus=carrier.e164_leading_plus)
+
+
+def _written(carrier: Carrier, number: str, *, plus: bool) -> str:
+    digits = number.removeprefix("+")
+    if carrier.number_format == "e164":
+        return f"+{digits}" if plus else digits
+    national = _home_form(f"+{digits}", carrier.number_format == "national")
+    if national is not None:
+        return national
+    return f"+{digits}" if plus else _INTERNATIONAL + digits
+
+
+@lru_cache(maxsize=8192)
+def _home_form(number: str, with_trunk_prefix: bool) -> str | None:
+    """A number of the home region without its country code, None for any other."""
+    try:
+        parsed = phonenumbers.parse(number, None)
+    except phonenumbers.NumberParseException:
+        return None
+    if parsed.country_code != phonenumbers.country_code_for_region(HOME_REGION):
+        return None
+    significant = phonenumbers.national_significant_number(parsed)
+    if not with_trunk_prefix:
+        return significant
+    if not phonenumbers.is_valid_number(parsed):
+        return f"0{significant}"
+    # Toll-free numbers are dialled without the trunk prefix; the numbering plan knows which those are.
+    written = phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.NATIONAL)
+    return "".join(character for character in written if character.isdecimal())
+
+
+# --- reading ------------------------------------------------------------------------------------------------
+
+
+def user_of(uri: SipUri) -> str:
+    """
+    What stands for the party in an address: the user part, with the ``phone-context`` it is to be read in.
+
+    Source: RFC 3966 5.1.5, RFC 3261 19.1.6.
+    """
+    user = uri.user or ""
+    context = uri.param("phone-context") if uri.scheme == "tel" else None
+    return f"{user};phone-context={context}" if context else user
+
+
+def number_in(user: str, carrier: Carrier | None = None) -> str | None:
+    """The E.164 number in the user part of an address, or None; see ``numbers_in``."""
+    return next(numbers_in(user, carrier), None)
+
+
+def numbers_in(user: str, carrier: Carrier | None = None) -> Iterator[str]:
+    """
+    The numbers that the user part of an address may mean, the likeliest first.
+
+    Carriers write one number as ``+9180...``, ``9180...``, ``009180...``, ``080...`` or ``80...``, with
+    visual separators, with a ``phone-context``, or behind their technical prefix. Digits that say no more of
+    themselves are read in the carrier's own form first.
+    """
+    if len(user) > _MAX_USER_CHARS:
+        return
+    bare, _, params = user.partition(";")
+    bare = unquote(bare)
+    seen: set[str] = set()
+    for text, plus in _without_prefix(bare, carrier):
+        for number in _readings(text.translate(_SEPARATORS), _context(params), carrier, plus=plus):
+            if number not in seen:
+                seen.add(number)
+                yield number
+
+
+def _without_prefix(text: str, carrier: Carrier | None) -> Iterator[tuple[str, bool]]:
+    """The text without the technical prefix, and as it is; each with whether it would have a ``+``."""
+    prefix = carrier.tech_prefix if carrier is not None else None
+    if prefix and text.startswith(prefix):
+        yield text[len(prefix) :], False
+    yield text, carrier is None or carrier.e164_leading_plus
+
+
+def _context(params: str) -> str:
+    """The digits that a ``phone-context`` puts before a local number; "" without one, or with a domain's."""
+    for param in params.split(";"):
+        name, _, value = param.partition("=")
+        if name.strip().lower() == "phone-context" and _CONTEXT.fullmatch(value):
+            return value.translate(_SEPARATORS)
+    return ""
+
+
+def _readings(text: str, context: str, carrier: Carrier | None, *, plus: bool) -> Iterator[str]:
+    if not _PLAIN.fullmatch(text):
+        return
+    if text.startswith("+"):
+        readings = [to_e164(text)]
+    elif context:
+        readings = [to_e164(context + text), to_e164(text)]
+    elif text.startswith(_INTERNATIONAL):
+        readings = [to_e164("+" + text.removeprefix(_INTERNATIONAL))]
+    else:
+        readings = _bare_readings(text, carrier, plus=plus)
+    yield from (number for number in readings if number is not None)
+
+
+def _bare_readings(digits: str, carrier: Carrier | None, *, plus: bool) -> list[str | None]:
+    """What digits without any mark may be: national, or international and without their ``+``."""
+    international = to_e164("+" + digits)
+    if carrier is not None and carrier.number_format != "e164":
+        return [_national(digits), international]
+    if not plus and international is not None and _is_valid(international):
+        return [international, to_e164(digits)]
+    return [to_e164(digits), international]
+
+
+@lru_cache(maxsize=8192)
+def to_e164(text: str) -> str | None:
+    """
+    A number in E.164 with ``+``; without one the text is a national number of ten digits. None otherwise.
+
+    Parsing is dear, so numbers are remembered.
+    """
+    digits = text[1:] if text.startswith("+") else text
+    if not digits.isascii() or not digits.isdecimal():
+        return None
+    if not text.startswith("+") and len(text.removeprefix("0")) != _HOME_DIGITS:
+        return None
+    return _parsed(text, None if text.startswith("+") else HOME_REGION)
+
+
+@lru_cache(maxsize=8192)
+def _national(digits: str) -> str | None:
+    """A national number, of ten digits or of a known other length, as toll-free numbers have."""
+    number = to_e164(digits)
+    if number is None:
+        number = _parsed(digits, HOME_REGION)
+        number = number if number is not None and _is_valid(number) else None
+    return number
+
+
+def _parsed(text: str, region: str | None) -> str | None:
+    try:
+        parsed = phonenumbers.parse(text, region)
+    except phonenumbers.NumberParseException:
+        return None
+    if not phonenumbers.is_possible_number(parsed):
+        return None
+    return phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.E164)
+
+
+@lru_cache(maxsize=8192)
+def _is_valid(number: str) -> bool:
+    return phonenumbers.is_valid_number(phonenumbers.parse(number, None))

@@ -1,0 +1,106 @@
+"""What SIP sessions report as events of a call, and digits as bodies of INFO requests."""
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from callcontrol.events import (
+    DigitReceived,
+    Event,
+    LegAnswered,
+    LegCancelled,
+    LegConfirmed,
+    LegEnded,
+    LegFailed,
+    LegOffered,
+    LegProgress,
+)
+from callcontrol.ids import LegId
+from sip import (
+    Answered,
+    Cancelled,
+    Confirmed,
+    Ended,
+    Failed,
+    InfoReceived,
+    OfferReceived,
+    Progress,
+    SessionEvent,
+)
+
+DTMF_RELAY: Final = "application/dtmf-relay"
+"""The content type of an INFO that carries one digit."""
+
+_DTMF: Final = "application/dtmf"
+_DIGITS: Final = "0123456789*#ABCD"
+_SIGNAL: Final = re.compile(r"^\s*signal\s*=\s*([0-9*#A-D])", re.IGNORECASE | re.MULTILINE)
+_DURATION: Final = re.compile(r"^\s*duration\s*=\s*(\d{1,5})", re.IGNORECASE | re.MULTILINE)
+_DIGIT_MS: Final = 160
+_MAX_DIGIT_MS: Final = 5000
+
+
+def call_event_of(leg: LegId, event: SessionEvent) -> Event | None:
+    """The event of the call that a session's report is, None for what a call need not know."""
+    translate = _TRANSLATIONS.get(type(event))
+    return translate(leg, event) if translate is not None else None
+
+
+def digit_body(digit: str, duration_ms: int) -> bytes:
+    """The body of an INFO for one digit, of the type ``application/dtmf-relay``."""
+    return f"Signal={digit}\r\nDuration={duration_ms}\r\n".encode("ascii")
+
+
+def _progress(leg: LegId, event: Progress) -> Event:
+    return LegProgress(leg, event.status, event.body)
+
+
+def _answered(leg: LegId, event: Answered) -> Event:
+    return LegAnswered(leg, event.body)
+
+
+def _failed(leg: LegId, event: Failed) -> Event:
+    return LegFailed(leg, event.status, event.reason, event.cause, event.retry_after_s)
+
+
+def _confirmed(leg: LegId, event: Confirmed) -> Event:
+    return LegConfirmed(leg, event.body)
+
+
+def _cancelled(leg: LegId, _: Cancelled) -> Event:
+    return LegCancelled(leg)
+
+
+def _ended(leg: LegId, event: Ended) -> Event:
+    return LegEnded(leg, clean=event.cause == "bye")
+
+
+def _offered(leg: LegId, event: OfferReceived) -> Event:
+    return LegOffered(leg, event.body)
+
+
+def _info(leg: LegId, event: InfoReceived) -> Event | None:
+    """Digits in INFO, of ``application/dtmf-relay`` and ``application/dtmf``; others are not ours."""
+    kind = event.content_type.partition(";")[0].strip().lower()
+    text = event.body[:256].decode("ascii", "replace")
+    if kind == DTMF_RELAY:
+        signal, duration = _SIGNAL.search(text), _DURATION.search(text)
+        if signal is None:
+            return None
+        duration_ms = int(duration[1]) if duration else _DIGIT_MS
+        return DigitReceived(leg, signal[1].upper(), min(duration_ms, _MAX_DIGIT_MS), in_band=False)
+    digit = text.strip().upper()
+    if kind == _DTMF and len(digit) == 1 and digit in _DIGITS:
+        return DigitReceived(leg, digit, _DIGIT_MS, in_band=False)
+    return None
+
+
+_TRANSLATIONS: Final[dict[type, Callable[[LegId, Any], Event | None]]] = {
+    Progress: _progress,
+    Answered: _answered,
+    Failed: _failed,
+    Confirmed: _confirmed,
+    Cancelled: _cancelled,
+    Ended: _ended,
+    OfferReceived: _offered,
+    InfoReceived: _info,
+}

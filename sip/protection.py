@@ -1,0 +1,359 @@
+"""
+Who may be heard: sources of traffic judged before anything of what they sent is read.
+
+A source is *known* when the application vouches for its address (a gateway, a trusted network) or when it
+has shown that it takes part in something: it answered a request of ours, it sent a request within a dialog,
+its credentials were right. Any other is a *stranger*: it has a small bucket of datagrams, at most one answer
+in a while, and a score that leads to a ban when it goes on.
+
+Addresses of datagrams can be forged, so traffic alone never counts against a known source: whoever could
+get a carrier's address banned would have silenced the carrier.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from ipaddress import AddressValueError, IPv6Address
+
+__all__ = ["Ban", "Protection", "ProtectionSettings", "source_of"]
+
+_SCANNED_BYTES = 2048
+"""How much of a message is searched for the name of a scanner."""
+_IPV6_SOURCE_BITS = 64
+_RECHECK_S = 1.0
+"""How often the application is asked again about a stranger: it may have become a gateway."""
+_AGENT = re.compile(rb"\n(?:user-agent|server)[ \t]*:([^\r\n]{0,200})", re.IGNORECASE)
+_SCANNERS = re.compile(
+    rb"friendly-(?:scanner|request)|sip-?vicious|sundayddr|sip-?scan|sipcli|pplsip|sipsak|sipptk|iwar\b"
+    rb"|vax(?:sip|ip)useragent|\bsv(?:map|war|crack|report)|\bsmap\b|\bgulp\b|masscan|zgrab|\bnmap\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProtectionSettings:
+    """
+    How strangers are treated, and what may be remembered of sources.
+
+    `rate_per_s` and `burst` are datagrams of one stranger, the `crowd` ones of all strangers together. Over
+    the rate a datagram scores 1, malformed `malformed_score`, refused 1; at `ban_score` the source is banned
+    for `ban_s`, twice as long each time, `max_ban_s` at most. `answer_strangers` False makes it silence.
+    """
+
+    answer_strangers: bool = True
+    answer_interval_s: float = 10.0
+    rate_per_s: float = 10.0
+    burst: int = 20
+    crowd_rate_per_s: float = 500.0
+    crowd_burst: int = 1000
+    malformed_score: float = 5.0
+    ban_score: float = 100.0
+    score_decay_per_s: float = 0.5
+    ban_s: float = 60.0
+    max_ban_s: float = 3600.0
+    ban_memory_s: float = 86_400.0
+    slow_after_failures: int = 5
+    slow_s: float = 1.0
+    max_auth_failures: int = 20
+    auth_memory_s: float = 600.0
+    vouch_s: float = 14_400.0
+    max_sources: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Ban:
+    """A source was banned: for how long, why, and how often by now."""
+
+    source: str
+    reason: str
+    for_s: float
+    count: int
+
+
+class _Bucket:
+    """Tokens that flow in; one is used for each message."""
+
+    __slots__ = ("at", "tokens")
+
+    def __init__(self, burst: float, now: float) -> None:
+        self.tokens = burst
+        self.at = now
+
+    def use(self, rate_per_s: float, burst: float, now: float) -> bool:
+        """Use one token; False when there is none."""
+        tokens = min(burst, self.tokens + (now - self.at) * rate_per_s)
+        self.at = now
+        if tokens < 1.0:
+            self.tokens = tokens
+            return False
+        self.tokens = tokens - 1.0
+        return True
+
+
+class _Stranger(_Bucket):
+    """What is remembered of a source that nobody vouches for."""
+
+    __slots__ = ("answered_at", "checked_at", "score", "scored_at")
+
+    def __init__(self, burst: float, now: float) -> None:
+        super().__init__(burst, now)
+        self.score = 0.0
+        self.scored_at = now
+        self.answered_at: float | None = None
+        self.checked_at = now
+
+
+class _Sentence:
+    """A source that is, or was, banned."""
+
+    __slots__ = ("checked_at", "count", "until")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.until = 0.0
+        self.checked_at = 0.0
+
+
+class _Failures:
+    """Wrong passwords in a row."""
+
+    __slots__ = ("at", "count")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.at = 0.0
+
+
+class Protection:
+    """
+    Judges sources; no I/O and no clock, bounded memory whatever arrives.
+
+    The fast way for the caller: a host in `known` needs no further question. `refresh_known` must be called
+    now and then, for the application may have changed its mind. `is_known` is the application's own
+    knowledge; `on_ban` is told of each ban.
+    """
+
+    def __init__(
+        self,
+        settings: ProtectionSettings,
+        is_known: Callable[[str], bool],
+        on_ban: Callable[[Ban], None] | None = None,
+    ) -> None:
+        self.settings = settings
+        self.known: set[str] = set()
+        """Hosts, as they stand in the socket's address, that are not strangers."""
+        self.rejected: Counter[str] = Counter()
+        """Messages that were not served, by reason."""
+        self._is_known = is_known
+        self._on_ban = on_ban
+        self._vouched: OrderedDict[str, float] = OrderedDict()
+        self._strangers: OrderedDict[str, _Stranger] = OrderedDict()
+        self._sentences: OrderedDict[str, _Sentence] = OrderedDict()
+        self._failures: OrderedDict[str, _Failures] = OrderedDict()
+        self._crowd = _Bucket(settings.crowd_burst, 0.0)
+
+    # Before a message is read.
+
+    def admit(self, data: bytes, host: str, now: float) -> bool:
+        """Whether a message is to be read at all. Its cost does not depend on what is in it."""
+        if host in self.known:
+            return True
+        source = source_of(host)
+        sentence = self._sentences.get(source)
+        if sentence is not None and now < sentence.until and not self._pardon(sentence, source, host, now):
+            self.rejected["banned"] += 1
+            return False
+        stranger = self._strangers.get(source)
+        if stranger is None or now - stranger.checked_at >= _RECHECK_S or host in self._vouched:
+            if self._recognise(host, now):
+                return True
+            stranger = stranger or self._enter(source, now)
+            stranger.checked_at = now
+        else:
+            self._strangers.move_to_end(source)
+        return self._admit_stranger(stranger, source, data, now)
+
+    def _admit_stranger(self, stranger: _Stranger, source: str, data: bytes, now: float) -> bool:
+        settings = self.settings
+        if not stranger.use(settings.rate_per_s, settings.burst, now):
+            self._score(stranger, source, 1.0, "rate", now)
+            return False
+        if not self._crowd.use(settings.crowd_rate_per_s, settings.crowd_burst, now):
+            self.rejected["crowd"] += 1
+            return False
+        if _names_a_scanner(data):
+            self.rejected["scanner"] += 1
+            self._ban(source, "scanner", now)
+            return False
+        return True
+
+    def admits_connection(self, host: str, now: float) -> bool:
+        """Whether a connection from a host may come up: not from a banned source."""
+        if host in self.known:
+            return True
+        source = source_of(host)
+        sentence = self._sentences.get(source)
+        if sentence is None or now >= sentence.until or self._pardon(sentence, source, host, now):
+            return True
+        self.rejected["banned"] += 1
+        return False
+
+    def _recognise(self, host: str, now: float) -> bool:
+        """Enter a host among the known if it is."""
+        until = self._vouched.get(host)
+        if (until is not None and now < until) or self._is_known(host):
+            if len(self.known) >= self.settings.max_sources:
+                self.known.clear()  # A trusted network may be larger than memory.
+            self.known.add(host)
+            self._strangers.pop(source_of(host), None)
+            return True
+        return False
+
+    def _pardon(self, sentence: _Sentence, source: str, host: str, now: float) -> bool:
+        """Lift a ban from a host that has become known meanwhile."""
+        if now - sentence.checked_at < _RECHECK_S:
+            return False
+        sentence.checked_at = now
+        if not self._recognise(host, now):
+            return False
+        del self._sentences[source]
+        return True
+
+    def _enter(self, source: str, now: float) -> _Stranger:
+        stranger = self._strangers[source] = _Stranger(self.settings.burst, now)
+        if len(self._strangers) > self.settings.max_sources:
+            self._strangers.popitem(last=False)
+        return stranger
+
+    # After it was read.
+
+    def is_stranger(self, host: str) -> bool:
+        """Whether nobody vouches for the source of a message that was admitted just now."""
+        return host not in self.known
+
+    def may_answer(self, host: str, now: float) -> bool:
+        """Whether a stranger's request gets its refusal: one in an interval, and it counts against it."""
+        source = source_of(host)
+        stranger = self._strangers.get(source) or self._enter(source, now)
+        self._score(stranger, source, 1.0, "stranger", now)
+        last = stranger.answered_at
+        if not self.settings.answer_strangers:
+            return False
+        if last is not None and now - last < self.settings.answer_interval_s:
+            return False
+        stranger.answered_at = now
+        return True
+
+    def on_malformed(self, host: str, now: float) -> None:
+        """Count a message of a stranger that is no SIP."""
+        source = source_of(host)
+        stranger = self._strangers.get(source) or self._enter(source, now)
+        self._score(stranger, source, self.settings.malformed_score, "malformed", now)
+
+    def vouch(self, host: str, now: float) -> None:
+        """Take a source for known for some hours: we sent it a request, or it took part in a dialog."""
+        if host in self.known:
+            return
+        self._vouched[host] = now + self.settings.vouch_s
+        self._vouched.move_to_end(host)
+        if len(self._vouched) > self.settings.max_sources:
+            self._vouched.popitem(last=False)
+        self._sentences.pop(source_of(host), None)
+        self._recognise(host, now)
+
+    # Credentials.
+
+    def on_auth_failure(self, host: str, now: float) -> None:
+        """
+        Count wrong credentials of a source: slowed after a few, silence after `max_auth_failures`.
+
+        Only for an answer to a nonce that was given to this very source, which nobody can forge; never for
+        a request without credentials, which is how every exchange begins (RFC 3261 22.2).
+        """
+        settings = self.settings
+        self.rejected["credentials"] += 1
+        source = source_of(host)
+        failures = self._failures.setdefault(source, _Failures())
+        self._failures.move_to_end(source)
+        if len(self._failures) > settings.max_sources:
+            self._failures.popitem(last=False)
+        failures.count = failures.count + 1 if now - failures.at < settings.auth_memory_s else 1
+        failures.at = now
+        if failures.count <= settings.slow_after_failures or self._is_known(host):
+            return
+        self._vouched.pop(host, None)
+        self.known.discard(host)
+        if failures.count >= settings.max_auth_failures:
+            del self._failures[source]
+            self._ban(source, "credentials", now)
+        else:
+            stranger = self._strangers.get(source) or self._enter(source, now)
+            stranger.tokens = min(stranger.tokens, 1.0 - settings.slow_s * settings.rate_per_s)
+
+    def on_auth_success(self, host: str, now: float) -> None:
+        """Take a source for known: its credentials were right."""
+        self._failures.pop(source_of(host), None)
+        self.vouch(host, now)
+
+    # Bans.
+
+    def banned(self, now: float) -> dict[str, float]:
+        """Sources that are banned, and for how many seconds more."""
+        return {
+            source: sentence.until - now
+            for source, sentence in self._sentences.items()
+            if now < sentence.until
+        }
+
+    def refresh_known(self, now: float) -> None:
+        """Have every source asked about anew, and forget what is over."""
+        self.known.clear()
+        while self._vouched and next(iter(self._vouched.values())) <= now:
+            self._vouched.popitem(last=False)
+
+    def _score(self, stranger: _Stranger, source: str, points: float, reason: str, now: float) -> None:
+        self.rejected[reason] += 1
+        faded = (now - stranger.scored_at) * self.settings.score_decay_per_s
+        stranger.score = max(0.0, stranger.score - faded) + points
+        stranger.scored_at = now
+        if stranger.score >= self.settings.ban_score:
+            self._ban(source, reason, now)
+
+    def _ban(self, source: str, reason: str, now: float) -> None:
+        settings = self.settings
+        sentence = self._sentences.setdefault(source, _Sentence())
+        self._sentences.move_to_end(source)
+        if len(self._sentences) > settings.max_sources:
+            self._sentences.popitem(last=False)
+        if sentence.count and now - sentence.until > settings.ban_memory_s:
+            sentence.count = 0
+        for_s = min(settings.max_ban_s, settings.ban_s * 2.0 ** min(sentence.count, 30))
+        sentence.count += 1
+        sentence.until = now + for_s
+        sentence.checked_at = now
+        self._strangers.pop(source, None)
+        if self._on_ban is not None:
+            self._on_ban(Ban(source, reason, for_s, sentence.count))
+
+
+def _names_a_scanner(data: bytes) -> bool:
+    agent = _AGENT.search(data, 0, _SCANNED_BYTES)
+    return agent is not None and _SCANNERS.search(agent[1]) is not None
+
+
+@lru_cache(maxsize=4096)
+def source_of(host: str) -> str:
+    """What counts as one source: an IPv4 address, or the /64 network of an IPv6 address."""
+    if ":" not in host:
+        return host
+    try:
+        address = IPv6Address(host.partition("%")[0])
+    except AddressValueError:
+        return host
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return f"{IPv6Address(int(address) >> _IPV6_SOURCE_BITS << _IPV6_SOURCE_BITS)}/{_IPV6_SOURCE_BITS}"

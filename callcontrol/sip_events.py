@@ -14,6 +14,7 @@ from callcontrol.events import (
     LegFailed,
     LegOffered,
     LegProgress,
+    LegReferred,
 )
 from callcontrol.ids import LegId
 from sip import (
@@ -25,6 +26,9 @@ from sip import (
     InfoReceived,
     OfferReceived,
     Progress,
+    ReferAccepted,
+    ReferFailed,
+    ReferProgress,
     SessionEvent,
 )
 
@@ -94,6 +98,15 @@ def _info(leg: LegId, event: InfoReceived) -> Event | None:
     return None
 
 
+def _refer_accepted(leg: LegId, event: ReferAccepted) -> Event | None:
+    """A peer that will send no news is taken at its word."""
+    return None if event.followed else LegReferred(leg, 202)
+
+
+def _referred(leg: LegId, event: ReferProgress | ReferFailed) -> Event:
+    return LegReferred(leg, event.status)
+
+
 _TRANSLATIONS: Final[dict[type, Callable[[LegId, Any], Event | None]]] = {
     Progress: _progress,
     Answered: _answered,
@@ -103,4 +116,7 @@ _TRANSLATIONS: Final[dict[type, Callable[[LegId, Any], Event | None]]] = {
     Ended: _ended,
     OfferReceived: _offered,
     InfoReceived: _info,
+    ReferAccepted: _refer_accepted,
+    ReferProgress: _referred,
+    ReferFailed: _referred,
 }

@@ -19,6 +19,7 @@ from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.call_runner import CallRunner
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.gatekeeper import make_guard
+from callcontrol.aio.switchboard import Switchboard, place_of
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.trace import TraceBook, TraceEntry
 from callcontrol.call import CallMachine
@@ -50,7 +51,7 @@ from media.aio import MediaEngine
 from media.audio import PromptLibrary
 from media.types import EngineSettings, EngineStats
 from sip import Request, State
-from sip.aio import InboundSession, Listen, ScreenVerdict, UserAgent, UserAgentSettings
+from sip.aio import InboundSession, Listen, ScreenVerdict, Session, UserAgent, UserAgentSettings
 from sip.protection import ProtectionSettings
 
 __all__ = ["CallControl", "CallControlSettings", "CallServices", "TraceEntry"]
@@ -173,6 +174,7 @@ class CallControl:
             capacity=self._capacity,
             audio=self._audio,
             traces=self._traces,
+            switchboard=Switchboard(self._user_agent),
             rates=settings.rates,
             recordings_dir=recordings_dir,
             media_timeout_s=settings.media_timeout_s,
@@ -396,12 +398,34 @@ class CallControl:
         return ScreenVerdict.DROP if self.settings.silent_to_strangers else ScreenVerdict.FORBID
 
     def _on_invite(self, session: InboundSession) -> None:
+        if session.replaces is not None:
+            self._replace(session, session.replaces)
+            return
         arrival = self._receive(session)
         if arrival == 404:
             # The number may have been added by another process a moment ago.
             self._beside(self._look_again(session))
         else:
             self._take(session, arrival)
+
+    def _replace(self, session: InboundSession, replaced: Session) -> None:
+        """
+        Let a caller take the place of a party of a call, if its trunk may (RFC 3891).
+
+        The trunk must be one of the call's account or of the platform.
+        """
+        place = place_of(replaced)
+        runner = self._runners.get(place[0]) if place is not None else None
+        if place is None or runner is None:
+            session.reject(481)
+            return
+        origin = self._services.routes.gateway_for_source(*session.source, runner.record.account_sid)
+        if origin is None:
+            session.reject(403)
+        elif not origin[0].allows_refer:
+            session.reject(603)
+        else:
+            runner.replace(place[1], session, origin, Received.of(session.request.headers))
 
     def _look_soon(self) -> None:
         """Bring the directory up to date, for a gateway that was added a moment ago and calls again."""

@@ -25,6 +25,7 @@ from sip.inbound import InboundInviteSession
 from sip.invite import Destination, OutboundInvite
 from sip.message import Request, Response
 from sip.outbound import OutboundInviteSession
+from sip.replaces import Replaces
 from sip.responses import ACCEPT, ALLOW, refusal, reply, stateless_tag, supported_fields
 from sip.session_model import SessionSettings, State
 from sip.transactions.table import Key, merge_key, server_key
@@ -332,6 +333,11 @@ class UserAgent:
         elif verdict is ScreenVerdict.ACCEPT:
             self.endpoint.vouch(flow)
         return verdict is ScreenVerdict.ACCEPT
+
+    def session_of(self, replaces: Replaces) -> Session | None:
+        """The session that has a dialog as its peer names it, None when there is none."""
+        session = self._sessions.get((replaces.call_id, replaces.to_tag))
+        return session if session is not None and session.remote.tag == replaces.from_tag else None
 
     def _session_of(self, request: Request) -> Session | None:
         return self._sessions.get((request.call_id, request.to.tag or ""))

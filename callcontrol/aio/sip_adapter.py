@@ -26,6 +26,7 @@ from sip import (
     Refer,
     ReferReceived,
     SessionEvent,
+    SipUri,
 )
 from sip.aio import InboundSession, OutboundSession, Session, UserAgent
 
@@ -192,8 +193,15 @@ class SipLegs:
         found = self._legs.get(leg)
         if found is not None:
             self._referred[leg] = found.session
-            hosts = {listen.advertise or listen.host for listen in self._user_agent.addresses}
-            self._post(TransferRequested(leg, refer.target, refer.replaces, refer.target.host in hosts))
+            local = self._is_ours(refer.target)
+            self._post(TransferRequested(leg, refer.target, refer.replaces, local))
+
+    def _is_ours(self, uri: SipUri) -> bool:
+        """Whether a URI names this server: a gateway may share its address, at another port."""
+        return any(
+            uri.host == (listen.advertise or listen.host) and uri.port in (None, listen.port)
+            for listen in self._user_agent.addresses
+        )
 
     def release(self) -> None:
         """Listen to the sessions no more, and end those that nobody has ended."""

@@ -110,10 +110,14 @@ class Exchange:
         self._started.append(sipp)
         return sipp
 
-    def callee(self, scenario: str = "uas.xml", load: Load = _ONE_CALL, *, port: int = 0) -> Sipp:
+    def callee(
+        self, scenario: str = "uas.xml", load: Load = _ONE_CALL, *, port: int = 0, extra: str = ""
+    ) -> Sipp:
         """Start a SIPp that is called, on the first callee's trunk unless told otherwise."""
         port = port or self.callee_port
-        sipp = start_sipp(scenario, self.directory, port, load, extra=["-mp", str(free_port())])
+        sipp = start_sipp(
+            scenario, self.directory, port, load, extra=["-mp", str(free_port()), *extra.split()]
+        )
         self._started.append(sipp)
         assert wait_until(lambda: _bound(port) or not sipp.running), "SIPp does not listen"
         return sipp

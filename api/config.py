@@ -21,11 +21,13 @@ from api.values import (
     ListenAddress,
     PortRange,
     parse_advertise,
+    parse_advertises,
     parse_bool,
     parse_choice,
     parse_countries,
     parse_database_url,
     parse_float,
+    parse_hep_target,
     parse_host_port,
     parse_int,
     parse_ip,
@@ -88,17 +90,44 @@ VARIABLES: tuple[Variable, ...] = (
         parse_listens,
         "comma-separated transport:address:port",
     ),
+    Variable("SIP_TLS_CERT", "", parse_path, "certificate chain of the tls: listener (PEM)"),
+    Variable("SIP_TLS_KEY", "", parse_path, "private key of the tls: listener (PEM)"),
     Variable(
-        "SIP_TLS_CERT", "", parse_path, "certificate chain of the tls: listener (PEM); not available yet"
+        "SIP_TLS_CA",
+        "",
+        parse_path,
+        "authorities whose certificates peers may show (PEM; default: the system's)",
     ),
-    Variable("SIP_TLS_KEY", "", parse_path, "private key of the tls: listener (PEM); not available yet"),
+    Variable(
+        "SIP_TLS_VERIFY", "1", parse_bool, "1 calls out only to peers whose certificate is for their name"
+    ),
+    Variable("SIP_TLS_WILDCARDS", "0", parse_bool, "1 takes a certificate for *.example.com for its hosts"),
+    Variable(
+        "SIP_TLS_CLIENTS",
+        "none",
+        parse_choice("none", "optional", "required"),
+        "certificates of peers that connect: none, optional or required",
+    ),
+    Variable("SIP_ADVERTISE", "", parse_advertises, "public SIP addresses behind 1:1 NAT, one of a kind"),
+    Variable(
+        "SIP_UDP_MAX_BYTES",
+        "1300",
+        parse_int(0, 65_535),
+        "larger requests go by TCP where it can be had; 0 none",
+    ),
+    Variable(
+        "SIP_KEEPALIVE_S",
+        "30",
+        parse_float(0, 3600),
+        "silence after which a connection in use is pinged; 0 never",
+    ),
     Variable(
         "SIP_STRANGERS",
         "forbid",
         parse_choice("forbid", "silent"),
         "what unknown sources get: forbid (one 403 in a while) or silent",
     ),
-    Variable("SIP_ADVERTISE", "", parse_advertise, "public SIP address behind 1:1 NAT"),
+    Variable("SIP_MIN_SE", "90", parse_int(1, 86_400), "shortest session interval a peer may ask for (s)"),
     Variable("RTP_LISTEN", "127.0.0.1", parse_ip, "address RTP is received on"),
     Variable("RTP_ADVERTISE", "", parse_advertise, "public RTP address behind 1:1 NAT"),
     Variable("RTP_PORTS", "20000-29999", parse_ports, "range of RTP ports"),
@@ -121,6 +150,11 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("MAX_CALLS", "2000", parse_int(1, 1_000_000), "calls at the same time"),
     Variable("MAX_CPS", "200", parse_int(1, 100_000), "new calls per second"),
     Variable("DRAIN_S", "30", parse_float(0, 86_400), "seconds calls may go on after SIGTERM"),
+    Variable(
+        "HEP_TARGET", "", parse_hep_target, "udp:host:port that gets copies of SIP messages (HEPv3, Homer)"
+    ),
+    Variable("HEP_ID", "2001", parse_int(0, 4_294_967_295), "capture id of this server in HEP"),
+    Variable("HEP_PASSWORD", "", str, "authentication key in HEP"),
     Variable("LOG_FORMAT", "text", parse_choice("text", "json"), "text or json"),
     Variable(
         "LOG_LEVEL",
@@ -140,8 +174,15 @@ class Settings:
     sip_listen: tuple[ListenAddress, ...]
     sip_tls_cert: Path | None
     sip_tls_key: Path | None
+    sip_tls_ca: Path | None
+    sip_tls_verify: bool
+    sip_tls_wildcards: bool
+    sip_tls_clients: str
+    sip_advertise: tuple[str, ...]
+    sip_udp_max_bytes: int
+    sip_keepalive_s: float
     sip_strangers: str
-    sip_advertise: str | None
+    sip_min_se: int
     rtp_listen: str
     rtp_advertise: str | None
     rtp_ports: PortRange
@@ -157,6 +198,9 @@ class Settings:
     max_calls: int
     max_cps: int
     drain_s: float
+    hep_target: HostPort | None
+    hep_id: int
+    hep_password: str | None
     log_format: str
     log_level: str
     unknown_variables: tuple[str, ...] = ()
@@ -198,7 +242,7 @@ def load_settings(environ: Mapping[str, str], config_file: Path | None = None) -
 def _empty(variable: Variable) -> Any:
     if variable.parse in (parse_networks, parse_countries):
         return variable.parse("")
-    return None
+    return () if variable.parse is parse_advertises else None
 
 
 def _read_file(path: Path, problems: list[Problem]) -> dict[str, str]:
@@ -248,11 +292,9 @@ def _toml_text(value: object) -> str | None:
 def _check_together(values: Mapping[str, Any], problems: list[Problem]) -> None:
     """Refuse settings that are right alone and wrong together."""
     listens: tuple[ListenAddress, ...] = values["sip_listen"]
-    if any(listen.transport == "tls" for listen in listens):
-        problems.append(
-            Problem(PREFIX + "SIP_LISTEN", "tls: is not available in this version; use udp: or tcp:", "")
-        )
-    if values["sip_advertise"] is None and any(listen.is_any for listen in listens):
+    _check_tls(values, problems)
+    told = {":" in address for address in values["sip_advertise"]}
+    if any(listen.is_any and (":" in listen.host) not in told for listen in listens):
         problems.append(_any_without_advertise("SIP"))
     if values["rtp_advertise"] is None and values["rtp_listen"] in ("0.0.0.0", "::"):
         problems.append(_any_without_advertise("RTP"))
@@ -266,6 +308,20 @@ def _check_together(values: Mapping[str, Any], problems: list[Problem]) -> None:
                 "",
             )
         )
+
+
+def _check_tls(values: Mapping[str, Any], problems: list[Problem]) -> None:
+    """Refuse a tls: address without what it needs, and half of a pair of files."""
+    listens: tuple[ListenAddress, ...] = values["sip_listen"]
+    serves = any(listen.transport == "tls" for listen in listens)
+    for name in ("SIP_TLS_CERT", "SIP_TLS_KEY"):
+        other = "SIP_TLS_KEY" if name == "SIP_TLS_CERT" else "SIP_TLS_CERT"
+        if values[name.lower()] is None and (serves or values[other.lower()] is not None):
+            why = f"{PREFIX}SIP_LISTEN has a tls: address" if serves else f"{PREFIX}{other} is set"
+            problems.append(Problem(PREFIX + name, f"must name a PEM file, since {why}", ""))
+    if values["sip_tls_clients"] != "none" and values["sip_tls_ca"] is None:
+        message = "must name the authorities of the clients' certificates, or anybody's would do"
+        problems.append(Problem(PREFIX + "SIP_TLS_CA", message, ""))
 
 
 def _any_without_advertise(which: str) -> Problem:

@@ -102,7 +102,7 @@ def _demo_settings(settings: Settings, directory: Path) -> Settings:
         http_listen=parse_host_port("127.0.0.1:0"),
         public_url=None,
         sip_listen=parse_listens("udp:127.0.0.1:0,tcp:127.0.0.1:0"),
-        sip_advertise=None,
+        sip_advertise=(),
         rtp_listen="127.0.0.1",
         rtp_advertise=None,
         database_url=f"sqlite+aiosqlite:///{directory / 'trunkline.db'}",

@@ -25,13 +25,14 @@ from api.failures import StartFailed
 from api.first_run import DemoAccount, greeting, prepare_demo, prepare_sandbox
 from api.metrics import Metrics
 from api.services import Lifecycle, Phase, Services
+from api.sip_settings import sip_listens, user_agent_settings
 from api.values import HostPort
 from api.watch import watch
 from callcontrol.aio.service import CallControl, CallControlSettings, CallServices
 from callcontrol.aio.storage import Storage
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from media.types import EngineSettings
-from sip.aio import Destination, Listen
+from sip.aio import Destination, HepSettings, Listen
 
 __all__ = ["Server", "run_loop", "serve"]
 
@@ -145,6 +146,10 @@ class Server:
         except OSError as error:
             listens = ",".join(str(listen) for listen in self.settings.sip_listen)
             raise _cannot_listen("TRUNKLINE_SIP_LISTEN", listens, error) from error
+        except ValueError as error:
+            raise StartFailed(
+                f"cannot use the files of TRUNKLINE_SIP_TLS_CERT, _KEY and _CA: {error}"
+            ) from error
         if self.sandbox is not None:
             udp = next((listen for listen in self.control.sip_addresses if listen.transport == "udp"), None)
             if udp is not None:
@@ -256,10 +261,8 @@ def run_loop(work: Coroutine[Any, Any, ResultT]) -> ResultT:
 
 def _control_settings(settings: Settings) -> CallControlSettings:
     return CallControlSettings(
-        sip_listens=[
-            Listen(listen.transport, listen.host, listen.port, settings.sip_advertise)
-            for listen in settings.sip_listen
-        ],
+        sip_listens=sip_listens(settings),
+        sip=user_agent_settings(settings),
         data_dir=settings.data_dir,
         media=EngineSettings(
             listen=settings.rtp_listen,
@@ -274,7 +277,15 @@ def _control_settings(settings: Settings) -> CallControlSettings:
         max_cps=settings.max_cps,
         silent_to_strangers=settings.sip_strangers == "silent",
         trusted_sources=settings.trusted_sources,
+        hep=_hep_settings(settings),
     )
+
+
+def _hep_settings(settings: Settings) -> HepSettings | None:
+    target = settings.hep_target
+    if target is None:
+        return None
+    return HepSettings(target.host, target.port, settings.hep_id, settings.hep_password or "")
 
 
 def _sip_addresses(server: Server) -> list[str]:

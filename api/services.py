@@ -18,6 +18,7 @@ from callcontrol.models import (
     Principal,
     Wiring,
 )
+from callcontrol.registration import RegistrationView
 
 __all__ = [
     "Calls",
@@ -67,6 +68,9 @@ class Calls(Protocol):
 
     def trace(self, call_sid: str) -> Sequence[Any]:
         """The SIP messages of the call's legs that are still remembered."""
+
+    def registrations(self, carrier_sid: str | None = None) -> Sequence[RegistrationView]:
+        """How the registrations with a carrier stand, the worst first."""
 
 
 class Numbers(Protocol):

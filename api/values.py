@@ -15,6 +15,7 @@ __all__ = [
     "ListenAddress",
     "PortRange",
     "parse_advertise",
+    "parse_advertises",
     "parse_bool",
     "parse_choice",
     "parse_countries",
@@ -112,6 +113,14 @@ def parse_listens(text: str) -> tuple[ListenAddress, ...]:
     return listens
 
 
+def parse_hep_target(text: str) -> HostPort:
+    """Read ``udp:host:port``, the one way copies of SIP messages are sent."""
+    transport, _, rest = text.strip().partition(":")
+    if transport.lower() != "udp":
+        raise ValueError(f"{text.strip()!r} is not udp:HOST:PORT, for example udp:192.0.2.10:9060")
+    return parse_host_port(rest)
+
+
 def parse_ip(text: str) -> str:
     """Read an IP address without port."""
     try:
@@ -126,6 +135,16 @@ def parse_advertise(text: str) -> str:
     if ipaddress.ip_address(address).is_unspecified:
         raise ValueError(f"{text!r} reaches nobody; name the public address")
     return address
+
+
+def parse_advertises(text: str) -> tuple[str, ...]:
+    """Read the addresses peers are told: an IPv4 address, an IPv6 address, or one of each."""
+    addresses = tuple(parse_advertise(part.strip()) for part in text.split(",") if part.strip())
+    if not addresses:
+        raise ValueError("names no address, for example 203.0.113.5")
+    if len({":" in address for address in addresses}) != len(addresses):
+        raise ValueError(f"{text!r} names more than one address of a kind")
+    return addresses
 
 
 def parse_ports(text: str) -> PortRange:

@@ -19,11 +19,10 @@ from callcontrol.events import (
     RouteFound,
     RouteRefused,
 )
-from callcontrol.hangup import NORMAL_CLEARING, RECOVERY_ON_TIMER_EXPIRE
 from callcontrol.hunt import Ending, Hunt, HuntState, unroutable
 from callcontrol.ids import LegId
 from callcontrol.leg import Leg
-from callcontrol.models import CallStatus
+from callcontrol.models import CallStatus, HangupSource
 from callcontrol.plan import Party
 from callcontrol.steps import CallParts, RunningStep
 
@@ -172,8 +171,8 @@ class Bridge(RunningStep):
 
     def _gone(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, LegEnded)
-        cause = NORMAL_CLEARING if event.clean else RECOVERY_ON_TIMER_EXPIRE
-        self.ending = Ending(CallStatus.COMPLETED, cause, "callee" if event.clean else "carrier")
+        source: HangupSource = "callee" if event.clean else "carrier"
+        self.ending = Ending(CallStatus.COMPLETED, event.hangup_cause, source)
         yield from ()
 
     def _stopped(self, _: Event | None) -> Iterator[Effect]:

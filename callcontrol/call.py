@@ -307,7 +307,8 @@ class CallMachine:
         if event.leg != self._a_id:
             yield from self._pass_on(event)
         else:
-            ending = Ending(CallStatus.NO_ANSWER, ORIGINATOR_CANCEL, "caller", 487, "Request Terminated")
+            cause = event.cause or ORIGINATOR_CANCEL
+            ending = Ending(CallStatus.NO_ANSWER, cause, "caller", 487, "Request Terminated")
             yield from self._end(ending)
 
     def _leg_ended(self, event: LegEnded) -> Iterator[Effect]:
@@ -319,9 +320,10 @@ class CallMachine:
         if event.leg != self._a_id:
             yield from self._pass_on(event)
             return
-        cause = NORMAL_CLEARING if event.clean else RECOVERY_ON_TIMER_EXPIRE
         party: HangupSource = "caller" if isinstance(self.a_leg, InboundLeg) else "callee"
-        yield from self._end(Ending(CallStatus.COMPLETED, cause, party if event.clean else "carrier"))
+        yield from self._end(
+            Ending(CallStatus.COMPLETED, event.hangup_cause, party if event.clean else "carrier")
+        )
 
     def _lost(self, leg_id: LegId) -> Iterator[Effect]:
         leg = self.legs.get(leg_id)

@@ -67,6 +67,10 @@ class Capacity:
         self.calls += 1
         self._account_calls[account.account_sid] = self._account_calls.get(account.account_sid, 0) + 1
 
+    def has_room(self, now: float) -> bool:
+        """Whether the server itself could begin one more call now, whoever it is for."""
+        return self.calls < self._max_calls and self._pace.ready_in_s(self._max_cps, now) == 0.0
+
     def leave(self, account_sid: str) -> None:
         """Count a call no more."""
         self.calls -= 1

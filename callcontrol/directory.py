@@ -5,10 +5,10 @@ The directory mirrors rows of the database; ``callcontrol.aio.directory_loader``
 it costs no query, does no I/O and never waits.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address
+from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from itertools import chain
 from typing import Final
 
@@ -43,10 +43,13 @@ class Directory:
         self._addresses: dict[str, tuple[str, ...]] = {}
         self._by_source: dict[tuple[str, int], list[Gateway]] = {}
         self._by_host: dict[str, list[Gateway]] = {}
-        self._networks: list[tuple[IPv4Network, Gateway]] = []
+        self._networks: list[tuple[IPv4Network | IPv6Network, Gateway]] = []
+        self._by_user: dict[str, list[Carrier]] = {}
+        self._by_certificate: dict[str, list[Carrier]] = {}
         self._hosts: frozenset[str] = frozenset()
         self._outbound: dict[str | None, list[tuple[Carrier, Gateway]]] = {}
         self._turn = 0
+        self._watchers: list[Callable[[], None]] = []
 
     def apply(self, changes: Changes) -> None:
         """Take in what changed."""
@@ -68,6 +71,13 @@ class Directory:
         if changes.carriers or changes.gateways:
             self._index_sources()
             self._index_outbound()
+            self._index_proofs()
+            for tell in self._watchers:
+                tell()
+
+    def watch_trunks(self, tell: Callable[[], None]) -> None:
+        """Have ``tell`` called whenever carriers or gateways have changed."""
+        self._watchers.append(tell)
 
     def set_addresses(self, addresses: Mapping[str, Iterable[str]]) -> None:
         """Say what the hosts of gateways that are named, not numbered, resolve to now."""
@@ -90,6 +100,10 @@ class Directory:
         """A carrier by its identifier."""
         return self._carriers.get(carrier_sid)
 
+    def carriers(self) -> list[Carrier]:
+        """All carriers."""
+        return list(self._carriers.values())
+
     def gateways(self, carrier_sid: str | None = None) -> list[Gateway]:
         """The gateways of a carrier, or all."""
         return [item for item in self._gateways.values() if carrier_sid in (None, item.carrier_sid)]
@@ -102,19 +116,24 @@ class Directory:
 
         The exact host and port win over the host alone, and that over the narrowest network around it. With
         ``account_sid`` only carriers that may call this account's numbers count: its own and the platform's.
-        Several accounts may well have the same carrier, and none of them shuts the others out.
+        Several accounts may well have the same carrier, and none of them shuts the others out. A carrier that
+        has to prove itself is not known by its address.
         """
-        address = plain_address(host)
-        if address is None:
-            return None
-        text = str(address)
-        for gateway in chain(
-            self._by_source.get((text, port), ()), self._by_host.get(text, ()), self._around(address)
-        ):
-            carrier = self._carriers[gateway.carrier_sid]
+        for carrier, gateway in self.gateways_at(host, port):
             if account_sid is None or carrier.account_sid in (None, account_sid):
-                return carrier, gateway
+                if not (carrier.inbound_auth_username or carrier.certificate_name):
+                    return carrier, gateway
         return None
+
+    def gateways_at(self, host: str, port: int) -> Iterator[tuple[Carrier, Gateway]]:
+        """All inbound gateways an address belongs to, the most exact match first; one may come twice."""
+        address = plain_address(host)
+        if address is not None:
+            text = str(address)
+            for gateway in chain(
+                self._by_source.get((text, port), ()), self._by_host.get(text, ()), self._around(address)
+            ):
+                yield self._carriers[gateway.carrier_sid], gateway
 
     def knows_host(self, host: str) -> bool:
         """Whether an address is that of a gateway, inbound or outbound."""
@@ -122,8 +141,20 @@ class Directory:
         return address is not None and (str(address) in self._hosts or any(self._around(address)))
 
     def _around(self, address: IPv4Address | IPv6Address) -> Iterator[Gateway]:
-        if isinstance(address, IPv4Address):
-            yield from (found for network, found in self._networks if address in network)
+        yield from (found for network, found in self._networks if address in network)
+
+    @property
+    def asks_passwords(self) -> bool:
+        """Whether some carrier proves itself by a password, so that strangers may be asked for one."""
+        return bool(self._by_user)
+
+    def carriers_with_user(self, username: str) -> Sequence[Carrier]:
+        """The active carriers that call us under this user name."""
+        return self._by_user.get(username, ())
+
+    def carriers_with_certificate(self, names: Iterable[str]) -> Sequence[Carrier]:
+        """The active carriers one of these names of a client certificate stands for."""
+        return [found for name in names for found in self._by_certificate.get(name.lower(), ())]
 
     def number(self, e164: str) -> tuple[PhoneNumber, Binding | None] | None:
         """The number and where its inbound calls go."""
@@ -207,6 +238,14 @@ class Directory:
             if gateway.outbound:
                 self._outbound.setdefault(carrier.account_sid, []).append((carrier, gateway))
 
+    def _index_proofs(self) -> None:
+        self._by_user, self._by_certificate = {}, {}
+        for carrier in sorted(self._carriers.values(), key=lambda item: (item.created_at, item.carrier_sid)):
+            if carrier.is_active and carrier.inbound_auth_username and carrier.inbound_auth_password:
+                self._by_user.setdefault(carrier.inbound_auth_username, []).append(carrier)
+            if carrier.is_active and carrier.certificate_name:
+                self._by_certificate.setdefault(carrier.certificate_name.lower(), []).append(carrier)
+
     def _index_sources(self) -> None:
         self._by_source.clear()
         self._by_host.clear()
@@ -214,14 +253,15 @@ class Directory:
         for _, gateway in self._active():
             hosts.update(self._addresses_of(gateway))
         self._hosts = frozenset(hosts)
-        networks: list[tuple[IPv4Network, Gateway]] = []
+        networks: list[tuple[IPv4Network | IPv6Network, Gateway]] = []
         for gateway in self._inbound():
             own = plain_address(gateway.host)
-            if isinstance(own, IPv4Address) and gateway.netmask < 32:
-                networks.append((IPv4Network((own, gateway.netmask), strict=False), gateway))
+            single = gateway.netmask in (32, own.max_prefixlen if own is not None else 32)
+            if own is not None and not single:
+                networks.append((ip_network((own, gateway.netmask), strict=False), gateway))
             for host in self._addresses_of(gateway):
                 self._by_source.setdefault((host, gateway.port), []).append(gateway)
-                if gateway.netmask == 32:
+                if single:
                     self._by_host.setdefault(host, []).append(gateway)
         self._networks = sorted(networks, key=lambda item: -item[0].prefixlen)
 

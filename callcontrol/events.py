@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum, auto
 from typing import Literal
 
-from callcontrol.hangup import NORMAL_CLEARING, HangupCause
+from callcontrol.hangup import NORMAL_CLEARING, RECOVERY_ON_TIMER_EXPIRE, HangupCause
 from callcontrol.ids import CallSid, LegId
 from callcontrol.models import HangupSource
 from callcontrol.routing import Attempt
@@ -80,7 +80,8 @@ class LegFailed:
     A leg we dialled is over without an answer.
 
     ``kind`` is ``response`` for a final response and otherwise says why there was none; ``timeout`` means
-    that nothing at all came back, ``full`` that the trunk's own limits left no room for it.
+    that nothing at all came back, ``full`` that the trunk's own limits left no room for it. ``cause`` is what
+    the Reason header of the response added to its status.
     """
 
     leg: LegId
@@ -88,21 +89,35 @@ class LegFailed:
     reason: str = ""
     kind: FailureKind = "response"
     retry_after_s: float | None = None
+    cause: HangupCause | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LegCancelled:
-    """The caller gave up before the answer."""
+    """The caller gave up before the answer; ``cause`` is what its Reason header said of that, if it did."""
 
     leg: LegId
+    cause: HangupCause | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LegEnded:
-    """An answered leg is over: the party hung up, or its signalling was lost (``clean`` is False)."""
+    """
+    An answered leg is over: the party hung up, or its signalling was lost (``clean`` is False).
+
+    ``cause`` is what the party's Reason header said, if it did.
+    """
 
     leg: LegId
     clean: bool = True
+    cause: HangupCause | None = None
+
+    @property
+    def hangup_cause(self) -> HangupCause:
+        """Why the call is over that ends with this leg."""
+        if not self.clean:
+            return RECOVERY_ON_TIMER_EXPIRE
+        return self.cause or NORMAL_CLEARING
 
 
 @dataclass(frozen=True, slots=True)

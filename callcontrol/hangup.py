@@ -10,15 +10,21 @@ from dataclasses import dataclass
 from typing import Final
 
 from callcontrol.models import CallStatus
+from sip import read_reasons
 
 
 @dataclass(frozen=True, slots=True)
 class HangupCause:
-    """One cause of an end: its name and its number, and the Q.850 value that stands for it on the wire."""
+    """
+    One cause of an end: its name and its number, and the Q.850 value that stands for it on the wire.
+
+    ``sip_reason`` is a reason of the protocol SIP that goes before it there.
+    """
 
     name: str
     code: int
     wire_code: int = 0
+    sip_reason: str = ""
 
     @property
     def q850(self) -> int:
@@ -27,7 +33,8 @@ class HangupCause:
 
     def reason_header(self) -> str:
         """The value of a Reason header that carries the cause (RFC 3326 2)."""
-        return f'Q.850;cause={self.q850};text="{self.name}"'
+        reason = f'Q.850;cause={self.q850};text="{self.name}"'
+        return f"{self.sip_reason}, {reason}" if self.sip_reason else reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,10 @@ BEARERCAPABILITY_NOTAVAIL: Final = HangupCause("BEARERCAPABILITY_NOTAVAIL", 58)
 RECOVERY_ON_TIMER_EXPIRE: Final = HangupCause("RECOVERY_ON_TIMER_EXPIRE", 102)
 INTERWORKING: Final = HangupCause("INTERWORKING", 127)
 ORIGINATOR_CANCEL: Final = HangupCause("ORIGINATOR_CANCEL", 487, wire_code=16)
+LOSE_RACE: Final = HangupCause(
+    "LOSE_RACE", 502, wire_code=26, sip_reason='SIP;cause=200;text="Call completed elsewhere"'
+)
+"""Another branch of the caller's forked call was answered (RFC 3326 3.1)."""
 CRASH: Final = HangupCause("CRASH", 700, wire_code=41)
 SYSTEM_SHUTDOWN: Final = HangupCause("SYSTEM_SHUTDOWN", 701, wire_code=41)
 ALLOTTED_TIMEOUT: Final = HangupCause("ALLOTTED_TIMEOUT", 802, wire_code=16)
@@ -87,6 +98,66 @@ _BY_STATUS: Final[dict[int, Outcome]] = {
 _OTHER_SERVER_FAILURE: Final = Outcome(CallStatus.FAILED, NORMAL_CIRCUIT_CONGESTION)
 _OTHER_FAILURE: Final = Outcome(CallStatus.FAILED, INTERWORKING)
 
+_BY_Q850: Final = {
+    cause.code: cause
+    for cause in (
+        UNALLOCATED_NUMBER,
+        NO_ROUTE_DESTINATION,
+        NORMAL_CLEARING,
+        USER_BUSY,
+        NO_USER_RESPONSE,
+        NO_ANSWER,
+        CALL_REJECTED,
+        NUMBER_CHANGED,
+        DESTINATION_OUT_OF_ORDER,
+        INVALID_NUMBER_FORMAT,
+        FACILITY_REJECTED,
+        NORMAL_CIRCUIT_CONGESTION,
+        NORMAL_TEMPORARY_FAILURE,
+        BEARERCAPABILITY_NOTAVAIL,
+        RECOVERY_ON_TIMER_EXPIRE,
+        INTERWORKING,
+        # Those that only others tell us.
+        HangupCause("NO_ROUTE_TRANSIT_NET", 2),
+        HangupCause("CHANNEL_UNACCEPTABLE", 6),
+        HangupCause("CALL_AWARDED_DELIVERED", 7),
+        HangupCause("SUBSCRIBER_ABSENT", 20),
+        HangupCause("REDIRECTION_TO_NEW_DESTINATION", 23),
+        HangupCause("EXCHANGE_ROUTING_ERROR", 25),
+        HangupCause("NON_SELECTED_USER", 26),
+        HangupCause("RESPONSE_TO_STATUS_ENQUIRY", 30),
+        HangupCause("NORMAL_UNSPECIFIED", 31),
+        HangupCause("NETWORK_OUT_OF_ORDER", 38),
+        HangupCause("SWITCH_CONGESTION", 42),
+        HangupCause("ACCESS_INFO_DISCARDED", 43),
+        HangupCause("REQUESTED_CHAN_UNAVAIL", 44),
+        HangupCause("PRE_EMPTED", 45),
+        HangupCause("RESOURCE_UNAVAILABLE", 47),
+        HangupCause("FACILITY_NOT_SUBSCRIBED", 50),
+        HangupCause("OUTGOING_CALL_BARRED", 52),
+        HangupCause("INCOMING_CALL_BARRED", 54),
+        HangupCause("BEARERCAPABILITY_NOTAUTH", 57),
+        HangupCause("SERVICE_UNAVAILABLE", 63),
+        HangupCause("BEARERCAPABILITY_NOTIMPL", 65),
+        HangupCause("CHAN_NOT_IMPLEMENTED", 66),
+        HangupCause("FACILITY_NOT_IMPLEMENTED", 69),
+        HangupCause("SERVICE_NOT_IMPLEMENTED", 79),
+        HangupCause("INVALID_CALL_REFERENCE", 81),
+        HangupCause("INCOMPATIBLE_DESTINATION", 88),
+        HangupCause("INVALID_MSG_UNSPECIFIED", 95),
+        HangupCause("MANDATORY_IE_MISSING", 96),
+        HangupCause("MESSAGE_TYPE_NONEXIST", 97),
+        HangupCause("WRONG_MESSAGE", 98),
+        HangupCause("IE_NONEXIST", 99),
+        HangupCause("INVALID_IE_CONTENTS", 100),
+        HangupCause("WRONG_CALL_STATE", 101),
+        HangupCause("MANDATORY_IE_LENGTH_ERROR", 103),
+        HangupCause("PROTOCOL_ERROR", 111),
+    )
+}
+_SAYS_NOTHING: Final = frozenset({"NORMAL_CLEARING", "NORMAL_UNSPECIFIED", "INTERWORKING"})
+"""In the refusal of a call, or where a caller gives up, these tell less than the message itself."""
+
 RING_TIMEOUT: Final = Outcome(CallStatus.NO_ANSWER, NO_ANSWER)
 """We gave up ringing: CANCEL was sent."""
 
@@ -103,6 +174,44 @@ def outcome_of(sip_status: int) -> Outcome:
     if outcome is not None:
         return outcome
     return _OTHER_SERVER_FAILURE if 500 <= sip_status <= 599 else _OTHER_FAILURE
+
+
+def cause_of(reason: str | None) -> HangupCause | None:
+    """
+    What a Reason header says, None when it says nothing that is understood here.
+
+    A cause of Q.850 goes before one of SIP, wherever it stands: networks translate it to the status of
+    the latter, not back.
+
+    Source: RFC 3326 2.
+    """
+    reasons = [(protocol.upper(), code) for protocol, code, _ in read_reasons(reason)]
+    if ("SIP", 200) in reasons:
+        return LOSE_RACE
+    for protocol, code in reasons:
+        if protocol == "Q.850" and code in _BY_Q850:
+            return _BY_Q850[code]
+    for protocol, code in reasons:
+        if protocol == "SIP" and 300 <= code <= 699:
+            return ORIGINATOR_CANCEL if code == 487 else outcome_of(code).cause
+    return None
+
+
+def telling_cause_of(reason: str | None) -> HangupCause | None:
+    """As ``cause_of``, but None for causes that tell less than a refusal or a CANCEL does by itself."""
+    cause = cause_of(reason)
+    return None if cause is None or cause.name in _SAYS_NOTHING else cause
+
+
+def refused_outcome(sip_status: int, cause: HangupCause | None) -> Outcome:
+    """What a final response means whose Reason header gave a cause, or none."""
+    outcome = outcome_of(sip_status)
+    if cause is None:
+        return outcome
+    if cause is USER_BUSY:
+        return Outcome(CallStatus.BUSY, cause)
+    silent = cause in (NO_USER_RESPONSE, NO_ANSWER)
+    return Outcome(CallStatus.NO_ANSWER if silent else outcome.status, cause)
 
 
 # Final responses that say something about the wanted party, so that they may be passed on to the caller as

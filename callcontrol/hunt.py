@@ -30,7 +30,7 @@ from callcontrol.hangup import (
     RING_TIMEOUT,
     UNREACHABLE,
     HangupCause,
-    outcome_of,
+    refused_outcome,
 )
 from callcontrol.ids import LegId
 from callcontrol.leg import NO_FACTS, Leg, LegFacts, LegInput, OutboundLeg
@@ -206,7 +206,7 @@ def _ending_of(event: LegFailed) -> Ending:
     elif event.kind == "full":
         return Ending(CallStatus.FAILED, NORMAL_CIRCUIT_CONGESTION, "system", 503, event.reason)
     else:
-        outcome = outcome_of(event.status)
+        outcome = refused_outcome(event.status, event.cause)
         if outcome.status in (CallStatus.BUSY, CallStatus.NO_ANSWER):
             source = "callee"
     return Ending(outcome.status, outcome.cause, source, event.status or None, event.reason or None)

@@ -1,6 +1,6 @@
 """What becomes of a call that comes in: whose it is, and the plan that its number's binding makes."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -11,6 +11,7 @@ from callcontrol.hangup import (
     NORMAL_TEMPORARY_FAILURE,
 )
 from callcontrol.hunt import Ending
+from callcontrol.identification import Origin, origins_of, registered_user
 from callcontrol.identity import Caller, caller_of
 from callcontrol.interfaces import Routes
 from callcontrol.models import Account, Binding, CallStatus, Carrier, Gateway, PhoneNumber
@@ -34,18 +35,28 @@ NOT_ALLOWED: Final = Ending(CallStatus.FAILED, CALL_REJECTED, "system", 480, "Te
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """The facts of an INVITE that decide about it."""
+    """
+    The facts of an INVITE that decide about it.
+
+    ``carriers`` are those the caller has proved to be, by certificate or password; without any its address
+    says who it is.
+    """
 
     source: tuple[str, int]
     request_uri: SipUri
     to: NameAddr
     from_: NameAddr
     headers: Headers = field(default_factory=Headers)
+    carriers: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A call for one of our accounts; without a ``plan`` it is recorded and refused with ``refusal``."""
+    """
+    A call for one of our accounts; without a ``plan`` it is recorded and refused with ``refusal``.
+
+    The ``gateway`` has no ``gateway_sid`` when the carrier proved itself from an address of none of its own.
+    """
 
     account: Account
     number: PhoneNumber
@@ -69,15 +80,15 @@ def receive(
     403 for an unknown source, 404 for a number that is nobody's, or that another account's carrier has no
     business to call.
     """
-    source = routes.gateway_for_source(*invitation.source)
-    if source is None:
+    origins = origins_of(invitation.carriers, invitation.source, routes)
+    if not origins:
         return 403
-    found = _number(invitation, routes, source[0])
+    found = _number(invitation, origins, routes)
     if found is None:
         return 404
     number, binding = found
     account = routes.account(number.account_sid)
-    origin = routes.gateway_for_source(*invitation.source, number.account_sid)
+    origin = origin_for(invitation.carriers, invitation.source, number.account_sid, routes)
     if account is None or not account.is_active or number.status != "active" or origin is None:
         return 404
     carrier, gateway = origin
@@ -86,11 +97,31 @@ def receive(
     return Arrival(account, number, carrier, gateway, caller, plan, refusal)
 
 
+def origin_for(
+    carriers: Sequence[str], source: tuple[str, int], account_sid: str, routes: Routes
+) -> Origin | None:
+    """The carrier, of those a caller proved to be or by its address, that has to do with this account."""
+    if not carriers:
+        return routes.gateway_for_source(*source, account_sid)
+    origins = origins_of(carriers, source, routes)
+    return next((item for item in origins if item[0].account_sid in (None, account_sid)), None)
+
+
 def _number(
-    invitation: Invitation, routes: Routes, carrier: Carrier
+    invitation: Invitation, origins: Sequence[Origin], routes: Routes
 ) -> tuple[PhoneNumber, Binding | None] | None:
-    """The called number by the request URI, or by To when a proxy has rewritten the URI."""
-    for uri in (invitation.request_uri, invitation.to.uri):
+    """
+    The called number by the request URI, or by To when a proxy has rewritten the URI.
+
+    A carrier we register with calls our Contact address; which number was called stands in To then, even
+    if the user we registered looks like a number itself.
+    """
+    carrier = origins[0][0]
+    uris = [invitation.request_uri, invitation.to.uri]
+    user = invitation.request_uri.user
+    if any(user is not None and user == registered_user(item) for item, _ in origins):
+        uris.reverse()
+    for uri in uris:
         for e164 in numbers_in(user_of(uri), carrier):
             found = routes.number(e164)
             if found is not None:

@@ -7,7 +7,7 @@ their place. All methods may be called from the event loop only. Every one of th
 that the database is failing or its queue full and that nothing was done.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from callcontrol.models import (
@@ -152,6 +152,28 @@ class Routes(Protocol):
 
         With ``account_sid`` only the carriers of that account and the platform's count.
         """
+
+    def gateways_at(self, host: str, port: int) -> Iterable[tuple[Carrier, Gateway]]:
+        """All inbound gateways an address belongs to, the most exact match first."""
+
+    @property
+    def asks_passwords(self) -> bool:
+        """Whether some carrier proves itself by a password."""
+
+    def carriers_with_user(self, username: str) -> Sequence[Carrier]:
+        """The active carriers that call us under this user name."""
+
+    def carriers_with_certificate(self, names: Iterable[str]) -> Sequence[Carrier]:
+        """The active carriers one of these names of a client certificate stands for."""
+
+    def carriers(self) -> Sequence[Carrier]:
+        """All carriers."""
+
+    def gateways(self, carrier_sid: str | None = None) -> Sequence[Gateway]:
+        """The gateways of a carrier, or all."""
+
+    def watch_trunks(self, tell: Callable[[], None]) -> None:
+        """Have ``tell`` called whenever carriers or gateways have changed."""
 
     def knows_host(self, host: str) -> bool:
         """Whether an address is that of a gateway, inbound or outbound."""

@@ -20,7 +20,7 @@ from sip import ParseError, SipUri
 _MAX_ADDRESS_CHARS: Final = 256
 _MAX_EXTENSION_DIGITS: Final = 5
 _SEPARATORS: Final = str.maketrans("", "", "-.()")
-_SUPPORTED_PROTOCOLS: Final = frozenset({"udp", "tcp"})
+_SUPPORTED_PROTOCOLS: Final = frozenset({"udp", "tcp", "tls", "auto"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from callcontrol.events import (
     LegProgress,
     LegReferred,
 )
+from callcontrol.hangup import cause_of, telling_cause_of
 from callcontrol.ids import LegId
 from sip import (
     Answered,
@@ -30,6 +31,7 @@ from sip import (
     ReferFailed,
     ReferProgress,
     SessionEvent,
+    reason_value,
 )
 
 DTMF_RELAY: Final = "application/dtmf-relay"
@@ -63,19 +65,20 @@ def _answered(leg: LegId, event: Answered) -> Event:
 
 
 def _failed(leg: LegId, event: Failed) -> Event:
-    return LegFailed(leg, event.status, event.reason, event.cause, event.retry_after_s)
+    cause = telling_cause_of(reason_value(event.headers)) if event.headers is not None else None
+    return LegFailed(leg, event.status, event.reason, event.cause, event.retry_after_s, cause)
 
 
 def _confirmed(leg: LegId, event: Confirmed) -> Event:
     return LegConfirmed(leg, event.body)
 
 
-def _cancelled(leg: LegId, _: Cancelled) -> Event:
-    return LegCancelled(leg)
+def _cancelled(leg: LegId, event: Cancelled) -> Event:
+    return LegCancelled(leg, telling_cause_of(event.reason_header))
 
 
 def _ended(leg: LegId, event: Ended) -> Event:
-    return LegEnded(leg, clean=event.cause == "bye")
+    return LegEnded(leg, clean=event.cause == "bye", cause=cause_of(event.reason_header))
 
 
 def _offered(leg: LegId, event: OfferReceived) -> Event:

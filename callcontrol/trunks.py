@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import fields
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Final
 
 from callcontrol.directory import plain_address
@@ -123,7 +123,7 @@ def check_gateway(gateway: Gateway) -> None:
         # Instance metadata services live there, and nothing that a carrier runs.
         errors.append(FieldError("host", "must not be a link-local address"))
     errors += _way_errors(gateway, numbered=address is not None)
-    errors += _netmask_errors(gateway, isinstance(address, IPv4Address))
+    errors += _netmask_errors(gateway, address)
     if not 0 <= gateway.priority <= 65535:
         errors.append(FieldError("priority", "must be 0 to 65535"))
     if not 0 <= gateway.weight <= 65535:
@@ -148,15 +148,17 @@ def _way_errors(gateway: Gateway, *, numbered: bool) -> list[FieldError]:
     return errors
 
 
-def _netmask_errors(gateway: Gateway, numbered: bool) -> list[FieldError]:
-    if not 8 <= gateway.netmask <= 32:
-        return [FieldError("netmask", "must be 8 to 32")]
-    if gateway.netmask == 32:
+def _netmask_errors(gateway: Gateway, address: IPv4Address | IPv6Address | None) -> list[FieldError]:
+    longest = 32 if address is None else address.max_prefixlen
+    if not 8 <= gateway.netmask <= longest:
+        return [FieldError("netmask", f"must be 8 to {longest}")]
+    if gateway.netmask in (32, longest):
         return []
-    if not numbered:
-        return [FieldError("netmask", "must be 32 unless host is an IPv4 address")]
+    if address is None:
+        return [FieldError("netmask", "must be 32 unless host is an IP address")]
     if gateway.outbound:
-        return [FieldError("netmask", "must be 32 for an outbound gateway: calls are sent to one host")]
+        message = f"must be {longest} for an outbound gateway: calls are sent to one host"
+        return [FieldError("netmask", message)]
     return []
 
 

@@ -5,6 +5,7 @@ Machines take messages, commands and timer events, and return effects; `sip.aio`
 """
 
 from sip.digest import Credentials
+from sip.digest_server import DigestSettings, Secret
 from sip.errors import InvalidValue, ParseError, SipError
 from sip.events import (
     Answered,
@@ -29,9 +30,11 @@ from sip.headers import Headers
 from sip.invite import Destination, OutboundInvite
 from sip.message import Message, Request, Response, make_response, serialise
 from sip.parser import Limits, parse_message
+from sip.reason_header import Reason, read_reasons, reason_value
 from sip.reasons import reason_phrase
 from sip.redirects import Redirection, Redirects
 from sip.refer import Refer
+from sip.registration import OutboundRegistration, RegistrationState, RegistrationStatus
 from sip.replaces import Replaces
 from sip.session_model import State
 from sip.timers import Timers
@@ -44,6 +47,7 @@ __all__ = [
     "Confirmed",
     "Credentials",
     "Destination",
+    "DigestSettings",
     "Ended",
     "Failed",
     "Headers",
@@ -56,6 +60,7 @@ __all__ = [
     "OfferFailed",
     "OfferReceived",
     "OutboundInvite",
+    "OutboundRegistration",
     "ParseError",
     "Progress",
     "Redirection",
@@ -66,8 +71,12 @@ __all__ = [
     "ReferProgress",
     "ReferReceived",
     "Replaces",
+    "Reason",
+    "RegistrationState",
+    "RegistrationStatus",
     "Request",
     "Response",
+    "Secret",
     "SessionEvent",
     "SipError",
     "SipUri",
@@ -77,6 +86,8 @@ __all__ = [
     "Via",
     "make_response",
     "parse_message",
+    "read_reasons",
     "reason_phrase",
+    "reason_value",
     "serialise",
 ]

@@ -16,11 +16,14 @@ class Dialog:
     One dialog, from its first tag on both sides to its end.
 
     `local` and `remote` are the From and To values of our requests, as they stand on the wire.
-    `local_contact` is our Contact value. The machines that use a dialog decide when it begins and ends.
+    `local_contact` is our Contact value, `description` the peer's in the last exchange of an offer and its
+    answer within the dialog, if there was one. The machines that use a dialog decide when it begins and ends.
     """
 
     __slots__ = (
+        "_allow",
         "call_id",
+        "description",
         "local",
         "local_contact",
         "local_seq",
@@ -39,6 +42,8 @@ class Dialog:
         self.local_seq = 0
         self.remote_seq = -1
         self.local_contact = ""
+        self._allow = ""
+        self.description = b""
         self.remote_target: SipUri
         self.route_set: tuple[str, ...] = ()
 
@@ -61,6 +66,7 @@ class Dialog:
             raise ParseError("Missing Contact header field, or no host in it")
         dialog.remote_target = _target(contact.uri)
         dialog.route_set = _route_set(request)
+        dialog._allow = _allow_of(request)
         return dialog
 
     @classmethod
@@ -80,11 +86,36 @@ class Dialog:
         dialog.local_contact = request.headers.get("Contact") or ""
         dialog.remote_target = request.uri
         dialog.refresh_target(response)
-        try:
-            dialog.route_set = _route_set(response)[::-1]
-        except ParseError:
-            dialog.route_set = ()
+        dialog._take_route(response)
         return dialog
+
+    def confirm(self, response: Response) -> None:
+        """
+        Make an early dialog of ours a confirmed one: the 2xx names its target and its route anew.
+
+        Source: RFC 3261 13.2.2.4.
+        """
+        self.remote = response.headers.get("To") or self.remote
+        self.refresh_target(response)
+        self._take_route(response)
+
+    def _take_route(self, response: Response) -> None:
+        try:
+            self.route_set = _route_set(response)[::-1]
+        except ParseError:
+            self.route_set = ()
+
+    def allows(self, method: str) -> bool:
+        """
+        Whether the peer said that it takes requests of that method; False when it named none at all.
+
+        Source: RFC 3261 20.5, RFC 3311 5.1.
+        """
+        return method in self._allow.replace(" ", "").upper().split(",")
+
+    def disallow(self) -> None:
+        """Note that the peer's Allow is not to be believed."""
+        self._allow = ""
 
     def matches(self, request: Request) -> bool:
         """Whether a request that carries our tag comes from the other party of this dialog."""
@@ -104,10 +135,11 @@ class Dialog:
 
     def refresh_target(self, message: Message) -> None:
         """
-        Take the peer's new Contact, if it sent a usable one.
+        Take the peer's new Contact, if it sent a usable one, and its new Allow.
 
         Source: RFC 3261 12.2.1.2, 12.2.2.
         """
+        self._allow = _allow_of(message) or self._allow
         try:
             contact = message.contact
         except ParseError:
@@ -179,6 +211,10 @@ def _route_set(message: Message) -> tuple[str, ...]:
     if message.headers.first("record-route") is None:
         return ()
     return tuple(str(route) for route in message.record_routes)
+
+
+def _allow_of(message: Message) -> str:
+    return ",".join([entry[2] for entry in message.headers.entries() if entry[0] == "allow"])
 
 
 def _uri_of(route: str) -> SipUri:

@@ -14,12 +14,28 @@ from dataclasses import dataclass, field
 from sip.errors import InvalidValue
 from sip.grammar import quote
 
-__all__ = ["Challenge", "Credentials", "answer_challenge", "choose_challenge", "parse_challenges"]
+__all__ = [
+    "ALGORITHMS",
+    "Challenge",
+    "Credentials",
+    "answer_challenge",
+    "choose_challenges",
+    "digest_response",
+    "hash_name",
+    "parse_challenges",
+    "parse_digest",
+]
 
 _HASHES = {"sha-512-256": "sha512_256", "sha-256": "sha256", "md5": "md5"}
 """Best first: where several are offered, the first that can be used is."""
 
 _PREFERENCE = [name for name, python in _HASHES.items() if python in hashlib.algorithms_available]
+
+ALGORITHMS = tuple(name.upper() for name in _PREFERENCE)
+"""The algorithms that can be used here, strongest first, as they are written."""
+
+_MAX_REALMS = 4
+"""Answers given to one response: a request of ours passes few proxies that ask for a password."""
 
 _PARAM = re.compile(
     r'[ \t,]*([A-Za-z0-9\-.!%*_+`\'~]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s",]+))[ \t]*(?=,|$)',
@@ -63,15 +79,22 @@ def parse_challenges(values: Sequence[str]) -> list[Challenge]:
     and malformed values are left out, since another value may still do.
     """
     challenges = [challenge for value in values if (challenge := _parse_challenge(value)) is not None]
-    return sorted(challenges, key=lambda challenge: _PREFERENCE.index(_hash_name(challenge.algorithm)))
+    return sorted(challenges, key=lambda challenge: _PREFERENCE.index(hash_name(challenge.algorithm)))
 
 
-def choose_challenge(challenges: Sequence[Challenge], credentials: Credentials) -> Challenge | None:
-    """The first challenge whose realm these credentials may be used for."""
+def choose_challenges(challenges: Sequence[Challenge], credentials: Credentials) -> list[Challenge]:
+    """
+    The challenges to answer with these credentials: the first of each realm they may be used for.
+
+    Several proxies may have challenged one request, each in its own realm.
+
+    Source: RFC 3261 22.3, RFC 8760 2.4.
+    """
+    chosen: dict[str, Challenge] = {}
     for challenge in challenges:
         if credentials.realm is None or quote(credentials.realm) == f'"{challenge.realm}"':
-            return challenge
-    return None
+            chosen.setdefault(challenge.realm, challenge)
+    return list(chosen.values())[:_MAX_REALMS]
 
 
 def answer_challenge(
@@ -100,7 +123,7 @@ def answer_challenge(
         raise InvalidValue("The client nonce or its counter is malformed")
     username = quote(credentials.username)
     count = f"{nc:08x}"
-    response = _response(challenge, credentials, (method, uri), body, (cnonce, count))
+    response = digest_response(challenge, credentials, (method, uri), body, (cnonce, count))
     parts = [
         f"Digest username={username}",
         f'realm="{challenge.realm}"',
@@ -119,17 +142,27 @@ def answer_challenge(
     return ", ".join(parts)
 
 
-def _response(
+def digest_response(
     challenge: Challenge,
     credentials: Credentials,
     request: tuple[str, str],
     body: bytes,
     client: tuple[str, str],
 ) -> str:
-    name = _HASHES[_hash_name(challenge.algorithm)]
+    """
+    The response that proves the password to whoever set the challenge.
+
+    ``request`` is method and URI, ``client`` the client's nonce and its count of eight hexadecimal digits,
+    both as they stand in the header field.
+
+    Source: RFC 7616 3.4.1 to 3.4.3.
+    """
+    name = _HASHES[hash_name(challenge.algorithm)]
 
     def digest(*parts: str) -> str:
-        return hashlib.new(name, ":".join(parts).encode(), usedforsecurity=False).hexdigest()
+        return hashlib.new(
+            name, ":".join(parts).encode("utf-8", "surrogatepass"), usedforsecurity=False
+        ).hexdigest()
 
     cnonce, count = client
     secret = digest(credentials.username, challenge.realm, credentials.password)
@@ -146,12 +179,11 @@ def _response(
 
 
 def _parse_challenge(value: str) -> Challenge | None:
-    scheme, _, rest = value.strip().partition(" ")
-    params = _parse_params(rest.strip()) if scheme.lower() == "digest" else None
+    params = parse_digest(value)
     if params is None or "realm" not in params or not params.get("nonce"):
         return None
     algorithm = params.get("algorithm")
-    if _hash_name(algorithm) not in _PREFERENCE:
+    if hash_name(algorithm) not in _PREFERENCE:
         return None
     offered = [option.strip().lower() for option in params.get("qop", "").split(",") if option.strip()]
     qop = next((option for option in ("auth", "auth-int") if option in offered), None)
@@ -159,6 +191,16 @@ def _parse_challenge(value: str) -> Challenge | None:
         return None
     stale = params.get("stale", "").lower() == "true"
     return Challenge(params["realm"], params["nonce"], params.get("opaque"), algorithm, qop, stale)
+
+
+def parse_digest(value: str) -> dict[str, str] | None:
+    """
+    The parameters of a challenge or an answer by lower-case name; None when it is malformed or no digest.
+
+    Quoted values come without their quotes, escapes left as they stand.
+    """
+    scheme, _, rest = value.strip().partition(" ")
+    return _parse_params(rest.strip()) if scheme.lower() == "digest" else None
 
 
 def _parse_params(text: str) -> dict[str, str] | None:
@@ -177,7 +219,7 @@ def _parse_params(text: str) -> dict[str, str] | None:
     return params
 
 
-def _hash_name(algorithm: str | None) -> str:
+def hash_name(algorithm: str | None) -> str:
     """The key of the hash behind an algorithm name."""
     return "md5" if algorithm is None else algorithm.lower().removesuffix("-sess")
 

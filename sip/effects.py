@@ -53,6 +53,9 @@ class Purpose(IntEnum):
     UPDATE = 6
     REFER = 7
     NOTIFY = 8
+    REGISTER = 9
+    REFRESH = 10
+    """An UPDATE that offers nothing: it keeps the session alive."""
 
 
 class CancelStep(Enum):

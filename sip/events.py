@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from sip.failover import Tried
 from sip.headers import Headers
 from sip.refer import Refer
 
@@ -12,6 +13,7 @@ __all__ = [
     "Confirmed",
     "Ended",
     "Failed",
+    "ForkEnded",
     "InfoReceived",
     "OfferAnswered",
     "OfferFailed",
@@ -37,12 +39,30 @@ class SessionEvent:
 
 @dataclass(frozen=True, slots=True)
 class Progress(SessionEvent):
-    """The called party sent a provisional response above 100."""
+    """
+    A called party sent a provisional response above 100.
+
+    `tag` is that party's: an INVITE may be forked, and then several ring. Of their early media the one that
+    was described last is to be heard; `Answered` names the description that holds in the end. A response that
+    is `reliable` is acknowledged by the session. One that `needs_answer` holds the offer that our INVITE
+    lacked: `accept_offer` answers it.
+    """
 
     status: int
     reason: str
     body: bytes
     headers: Headers
+    tag: str | None = None
+    reliable: bool = False
+    needs_answer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ForkEnded(SessionEvent):
+    """One of the parties that ring is out, the others may still answer (199, RFC 6228)."""
+
+    tag: str
+    reason_header: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +71,8 @@ class Answered(SessionEvent):
     The called party answered.
 
     The ACK has been sent, unless `needs_answer`: then the INVITE was without an offer, `body` holds
-    the offer, and the ACK leaves with the answer given to `accept_offer`.
+    the offer, and the ACK leaves with the answer given to `accept_offer`. `body` is the description that
+    holds: the last one that was agreed on while it rang, or else that of the 2xx.
     """
 
     body: bytes
@@ -67,7 +88,8 @@ class Failed(SessionEvent):
     `cause` is `response` when `status` is that of the final response. Otherwise the status is our own:
     408 with `timeout` when nothing at all came back, 487 with `timeout` when it rang too long, 487 with
     `cancelled` when the owner hung up, 503 with `transport` and 404 with `resolve` when the destination
-    could not be reached or not be found.
+    could not be reached or not be found. `tried` are the targets the INVITE was sent to, in order; where a
+    name led to several, the status and cause are those of the last.
     """
 
     status: int
@@ -75,6 +97,7 @@ class Failed(SessionEvent):
     headers: Headers | None
     cause: Literal["response", "timeout", "transport", "cancelled", "resolve"]
     retry_after_s: int | None = None
+    tried: tuple[Tried, ...] = ()
 
     @property
     def timed_out(self) -> bool:
@@ -101,7 +124,8 @@ class OfferReceived(SessionEvent):
     """
     The peer wants to change the session: answer with `accept_offer` or `reject_offer`.
 
-    An empty body asks us for an offer, which `accept_offer` then carries.
+    An empty body asks us for an offer, which `accept_offer` then carries. An offer that is answered neither
+    way is refused after some seconds.
     """
 
     body: bytes
@@ -109,14 +133,14 @@ class OfferReceived(SessionEvent):
 
 @dataclass(frozen=True, slots=True)
 class OfferAnswered(SessionEvent):
-    """The peer answered the offer of our `reinvite`, or its ACK answered the offer it had asked for."""
+    """The peer answered our `reinvite` or `update`, or its ACK or PRACK the offer it had asked for."""
 
     body: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class OfferFailed(SessionEvent):
-    """The offer of our `reinvite` was not accepted; the session goes on as it was."""
+    """The offer of our `reinvite` or `update` was not accepted; the session goes on as it was."""
 
     status: int
     reason: str
@@ -137,11 +161,12 @@ class Ended(SessionEvent):
 
     `bye`: one side hung up. `ack_timeout`: our answer was never acknowledged. `timeout` by the remote
     side: it did not answer a request within the dialog, or knew the dialog no more; by the local side: the
-    owner never answered the INVITE. `rejected`: the owner refused the INVITE.
+    owner never answered the INVITE. `rejected`: the owner refused the INVITE. `session_expired`: the peer
+    agreed to a session timer, and no refresh came through in its time.
     """
 
     by: Literal["local", "remote"]
-    cause: Literal["bye", "ack_timeout", "timeout", "transport", "rejected"]
+    cause: Literal["bye", "ack_timeout", "timeout", "transport", "rejected", "session_expired"]
     reason_header: str | None = None
 
 

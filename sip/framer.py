@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from sip.errors import ParseError
-from sip.parser import DEFAULT_LIMITS, Limits, content_length, find_body
+from sip.parser import DEFAULT_LIMITS, Limits, answer_to, content_length, find_body
 
 __all__ = ["PING", "PONG", "StreamFramer"]
 
@@ -38,6 +38,20 @@ class StreamFramer:
         self._scanned_bytes = 0  # No empty line ends before this offset.
         self._frame_bytes: int | None = None  # Size of the frame in progress, once its head is complete.
         self._failure: ParseError | None = None
+        self._pong_expected = False
+
+    @property
+    def failure(self) -> ParseError | None:
+        """Why the stream cannot be framed any more; it may come with the last messages before."""
+        return self._failure
+
+    def expect_pong(self) -> None:
+        """
+        Take the next line end between messages for the answer to a ping of ours: `feed` returns `PONG`.
+
+        Source: RFC 5626 4.4.1.
+        """
+        self._pong_expected = True
 
     @property
     def buffered_bytes(self) -> int:
@@ -48,13 +62,14 @@ class StreamFramer:
         """
         Take what was received and return the messages it completes, in order.
 
-        A keep-alive (two line ends before a message) comes as `PING`. Messages
+        A keep-alive (two line ends before a message) comes as `PING`, the answer
+        to one of ours, when one is expected, as `PONG`. Messages
         that were complete before the stream went wrong are still returned; the
         error is then raised by the next call.
 
         Raises:
             ParseError: A message is too large, or has no Content-Length that
-                says where it ends.
+                says where it ends; with the response it deserves, if any.
         """
         if self._failure is not None:
             raise self._failure
@@ -72,8 +87,8 @@ class StreamFramer:
 
     def _next(self) -> bytes | None:
         if self._frame_bytes is None:
-            if not self._scanned_bytes and self._take_ping():
-                return PING
+            if not self._scanned_bytes and (line_ends := self._take_line_ends()) is not None:
+                return line_ends
             self._frame_bytes = self._measure()
         if self._frame_bytes is None or len(self._buffer) < self._frame_bytes:
             return None
@@ -83,17 +98,21 @@ class StreamFramer:
         self._frame_bytes = None
         return frame
 
-    def _take_ping(self) -> bool:
-        """Drop line ends before a message; whether they were a keep-alive to be answered."""
+    def _take_line_ends(self) -> bytes | None:
+        """Drop line ends before a message; which keep-alive they were, if one."""
         buffer = self._buffer
         while buffer.startswith((b"\r", b"\n")):
             if buffer.startswith(b"\r\n\r\n"):
                 del buffer[:4]
-                return True
+                return PING
+            if self._pong_expected and buffer.startswith(PONG):
+                del buffer[:2]
+                self._pong_expected = False
+                return PONG
             if b"\r\n\r\n".startswith(buffer):
                 break  # It may become one.
             del buffer[: 2 if buffer.startswith(b"\r\n") else 1]
-        return False
+        return None
 
     def _measure(self) -> int | None:
         """Size of the message at the start of the buffer, None while its head is incomplete."""
@@ -109,8 +128,17 @@ class StreamFramer:
             return None
         declared = _CONTENT_LENGTH.findall(self._buffer, 0, body)
         if len(declared) != 1:
-            raise ParseError("A message on a stream needs one Content-Length")
-        size = body + content_length(declared[0].decode("latin-1"))
+            raise self._refusal(body, "A message on a stream needs one Content-Length")
+        try:
+            size = body + content_length(declared[0].decode("latin-1"))
+        except ParseError as error:
+            raise self._refusal(body, error.reason) from None
         if size > limit:
-            raise ParseError("Message too large", limit, status=513)
+            raise self._refusal(body, "Message too large", 513)
         return size
+
+    def _refusal(self, body: int, reason: str, status: int = 400) -> ParseError:
+        """The error for a message whose head is there, with the response that it deserves."""
+        error = ParseError(reason, body, status=status)
+        error.answer = answer_to(bytes(self._buffer[:body]), error)
+        return error

@@ -1,35 +1,21 @@
 """The called side of a session: from an INVITE received to its answer acknowledged (RFC 3261 13.3)."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
-from sip.dialog import Dialog
 from sip.effects import Arm, Done, Effect, Notify, Respond
 from sip.events import Cancelled, Ended
-from sip.headers import Headers
-from sip.invite_session import InviteSession
+from sip.inbound_early import InboundEarlySession, Reply
 from sip.machine import Rules, compile_rules
-from sip.message import Request, Response
-from sip.reasons import reason_phrase
-from sip.responses import ACCEPT, ALLOW, add_fields, reply, supported_fields
+from sip.message import Request
+from sip.reason_header import reason_value
+from sip.responses import reply
 from sip.session_model import Event, SessionSettings, State
 
 __all__ = ["IGNORED", "RULES", "InboundInviteSession", "Reply"]
 
 
-_SUPPORTED = [("supported", name, value) for name, value in supported_fields()]
-
-
-class Reply(NamedTuple):
-    """What the owner wants to respond to the INVITE."""
-
-    status: int
-    reason: str | None = None
-    body: bytes = b""
-    headers: Iterable[tuple[str, str]] = ()
-
-
-class InboundInviteSession(InviteSession):
+class InboundInviteSession(InboundEarlySession):
     """
     A session a peer asked for.
 
@@ -37,13 +23,10 @@ class InboundInviteSession(InviteSession):
         ParseError: On construction, when the INVITE cannot make a dialog (no usable Contact).
     """
 
-    __slots__ = ("_leaving_reason", "_transaction", "request")
+    __slots__ = ("_leaving_reason",)
 
     def __init__(self, request: Request, local_tag: str, contact: str, settings: SessionSettings) -> None:
-        super().__init__(request.call_id, local_tag, settings, caller=False)
-        self.dialog = Dialog.from_request(request, local_tag, contact)
-        self.request = request
-        self._transaction: Any = None
+        super().__init__(request, local_tag, contact, settings)
         self._leaving_reason: str | None = None
 
     def start(self, transaction: Any) -> Sequence[Effect]:
@@ -53,21 +36,9 @@ class InboundInviteSession(InviteSession):
 
     # Commands of the owner.
 
-    def progress(self, answer: Reply) -> Sequence[Effect]:
-        """Send a provisional response."""
-        return self.handle(Event.PROGRESS, answer)
-
-    def answer(self, answer: Reply) -> Sequence[Effect]:
-        """Send the 2xx, and repeat it until its ACK comes."""
-        return self.handle(Event.ANSWER, answer)
-
     def reject(self, answer: Reply) -> Sequence[Effect]:
         """Send a final response that is no 2xx."""
         return self.handle(Event.REJECT, answer)
-
-    def accept_offer(self, body: bytes) -> Sequence[Effect]:
-        """Answer the peer's offer; the offer of the INVITE itself is answered by `answer`."""
-        return super().accept_offer(body) if self.state is State.CONFIRMED else ()
 
     def receive_cancel(self, transaction: Any, reason: str | None) -> Sequence[Effect]:
         """Take a CANCEL of the INVITE or of a re-INVITE."""
@@ -77,37 +48,14 @@ class InboundInviteSession(InviteSession):
 
     # Actions of the table.
 
-    def _respond(self, answer: Reply) -> Response:
-        assert self.dialog is not None
-        status = answer.status
-        response = Response(status, answer.reason or reason_phrase(status), Headers())
-        headers = response.headers
-        if status < 300:
-            headers.copy_from(self.request.headers, "Via", "Record-Route", "From", "Call-ID", "CSeq")
-        else:
-            headers.copy_from(self.request.headers, "Via", "From", "Call-ID", "CSeq")
-        entries = headers.entries()
-        entries.append(("to", "To", self.dialog.local))
-        if status < 300:
-            entries.append(("contact", "Contact", self.dialog.local_contact))
-            entries.append(("allow", "Allow", ALLOW))
-        if 200 <= status < 300:
-            entries += _SUPPORTED
-        entries.append(("server", "Server", self.settings.product))
-        add_fields(headers, answer.headers)
-        if answer.body:
-            if headers.first("content-type") is None:
-                entries.append(("content-type", "Content-Type", ACCEPT))
-            response.body = answer.body
-        return response
-
-    def _ring(self, answer: Reply) -> Sequence[Effect]:
-        return (Respond(self._transaction, self._respond(answer)),)
-
     def _accept(self, answer: Reply) -> Sequence[Effect]:
+        if self._settled:
+            answer = answer._replace(body=b"")  # A second description would be a new offer to some peers.
+        elif answer.body:
+            self.offers.ours = answer.body
         response = self._respond(answer)
         wait = self._await_ack(self.request, self._transaction, response)
-        return (Respond(self._transaction, response), *wait)
+        return (*self._stop_reliable(), Respond(self._transaction, response), *wait)
 
     def _reject(self, answer: Reply) -> Sequence[Effect]:
         ended = Notify(Ended("local", "rejected"))
@@ -127,11 +75,14 @@ class InboundInviteSession(InviteSession):
     def _early_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:
         request, transaction = about
         ok = Respond(transaction, reply(request, 200))
-        return (ok, *self._cancel(request.headers.get("Reason")))
+        return (ok, *self._cancel(reason_value(request.headers)))
 
     def _leave_later(self, about: tuple[str | None, int]) -> Sequence[Effect]:
         self._leaving_reason = about[0]
-        return (Notify(Ended("local", "bye", about[0])),)
+        return (
+            *self.offers.reject(487),
+            Notify(Ended("local", "bye", about[0])),
+        )
 
     def _leave_now(self, _: object) -> Sequence[Effect]:
         return (*self._stop_waiting(), self._bye(self._leaving_reason))
@@ -154,10 +105,15 @@ RULES: Rules[State, Event] = {
     (_S.EARLY, _E.CANCEL): (_S.ENDED, _I._cancel),
     (_S.EARLY, _E.BYE): (_S.ENDED, _I._early_bye),
     (_S.EARLY, _E.TIMER_RINGING): (_S.ENDED, _I._tire),
+    (_S.EARLY, _E.TIMER_PROVISIONAL): (_S.EARLY, _I._repeat_progress),
+    (_S.EARLY, _E.TIMER_PRACK): (_S.ENDED, _I._refuse_unacknowledged),
+    (_S.EARLY, _E.TIMER_OFFER): (_S.EARLY, _I._offer_timer),
+    (_S.EARLY, _E.TIMER_OWNER): (_S.EARLY, _I._refuse_for_owner),
     (_S.ACCEPTED, _E.ACK): (_S.CONFIRMED, _I._confirm),
     (_S.ACCEPTED, _E.BYE): (_S.ENDED, _I._obey_bye),
     (_S.ACCEPTED, _E.HANGUP): (_S.LEAVING, _I._leave_later),
     (_S.ACCEPTED, _E.TIMER_REPEAT): (_S.ACCEPTED, _I._repeat_answer),
+    (_S.ACCEPTED, _E.TIMER_OWNER): (_S.ACCEPTED, _I._refuse_for_owner),
     (_S.ACCEPTED, _E.TIMER_ACK): (_S.ENDING, _I._leave_unacked),
     (_S.CONFIRMED, _E.HANGUP): (_S.ENDING, _I._leave),
     (_S.CONFIRMED, _E.BYE): (_S.ENDED, _I._obey_bye),
@@ -166,6 +122,9 @@ RULES: Rules[State, Event] = {
     (_S.CONFIRMED, _E.TIMER_REPEAT): (_S.CONFIRMED, _I._repeat_answer),
     (_S.CONFIRMED, _E.TIMER_ACK): (_S.ENDING, _I._leave_unacked),
     (_S.CONFIRMED, _E.TIMER_OFFER): (_S.CONFIRMED, _I._offer_timer),
+    (_S.CONFIRMED, _E.TIMER_OWNER): (_S.CONFIRMED, _I._refuse_for_owner),
+    (_S.CONFIRMED, _E.TIMER_REFRESH): (_S.CONFIRMED, _I._refresh_due),
+    (_S.CONFIRMED, _E.TIMER_EXPIRY): (_S.ENDING, _I._expire),
     (_S.LEAVING, _E.ACK): (_S.ENDING, _I._leave_now),
     (_S.LEAVING, _E.BYE): (_S.ENDED, _I._obey_last_bye),
     (_S.LEAVING, _E.TIMER_REPEAT): (_S.LEAVING, _I._repeat_answer),
@@ -184,17 +143,32 @@ _NEVER_INBOUND = {
     _E.INVITE_FAILED,
     _E.TIMER_SILENCE,
     _E.TIMER_CANCEL,
+    _E.TIMER_LATE_ANSWER,
 }
 
 IGNORED = (
     # Only the calling side sends an INVITE and takes it back.
     {(state, event) for state in State for event in _NEVER_INBOUND}
     | {(_S.CANCELLING, event) for event in Event}
-    # Before the answer there is nothing to acknowledge, to repeat or to renegotiate.
+    # Before the answer there is nothing to acknowledge or to repeat, and nothing at all before it rings.
     | {
         (state, event)
         for state in (_S.SETUP, _S.EARLY)
-        for event in (_E.ACK, _E.BYE_DONE, _E.DIALOG_GONE, _E.TIMER_REPEAT, _E.TIMER_ACK, _E.TIMER_OFFER)
+        for event in (_E.ACK, _E.BYE_DONE, _E.DIALOG_GONE, _E.TIMER_REPEAT, _E.TIMER_ACK)
+    }
+    | {(_S.SETUP, event) for event in (_E.TIMER_OFFER, _E.TIMER_PROVISIONAL, _E.TIMER_PRACK, _E.TIMER_OWNER)}
+    # The final response ends the provisional ones.
+    | {
+        (state, event)
+        for state in (_S.ACCEPTED, _S.CONFIRMED, _S.LEAVING, _S.ENDING)
+        for event in (_E.TIMER_PROVISIONAL, _E.TIMER_PRACK)
+    }
+    | {(state, _E.TIMER_OWNER) for state in (_S.LEAVING, _S.ENDING)}
+    # The session timer begins with the ACK.
+    | {
+        (state, event)
+        for state in (_S.SETUP, _S.EARLY, _S.ACCEPTED, _S.LEAVING, _S.ENDING)
+        for event in (_E.TIMER_REFRESH, _E.TIMER_EXPIRY)
     }
     # Commands that lost a race with the peer, and a CANCEL that lost it with the answer.
     | {

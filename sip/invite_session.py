@@ -9,14 +9,17 @@ timer events come in by method call, and effects go out.
 from collections.abc import Sequence
 from typing import Any
 
+from sip.dialog import Dialog
 from sip.effects import Done, Effect, Failure, Notify, Purpose, Respond, StartRequest
 from sip.events import Ended, InfoReceived
 from sip.machine import NOTHING
 from sip.message import Request, Response
+from sip.reason_header import reason_value
 from sip.referrals import Referrals, ReferTimer
 from sip.renegotiation import Renegotiation
-from sip.responses import ALLOW, reply
+from sip.responses import ALLOW, reply, supported_fields
 from sip.session_model import Event, SessionSettings, State
+from sip.session_timer import EXPIRED_REASON
 
 __all__ = ["InviteSession"]
 
@@ -39,9 +42,10 @@ class InviteSession(Renegotiation):
 
     def info(self, content_type: str, body: bytes) -> Sequence[Effect]:
         """Send an INFO within the session."""
-        if self.state is not State.CONFIRMED:
+        dialog = self._talking()
+        if dialog is None:
             return NOTHING
-        return (self._start("INFO", Purpose.INFO, body=body, content_type=content_type),)
+        return (self._start("INFO", Purpose.INFO, body=body, content_type=content_type, within=dialog),)
 
     # Transfers.
 
@@ -75,8 +79,8 @@ class InviteSession(Renegotiation):
 
     def receive_request(self, request: Request, transaction: Any) -> Sequence[Effect]:
         """Take a request that carries our tag; `transaction` is None for an ACK."""
-        dialog, method = self.dialog, request.method
-        if dialog is None or not dialog.matches(request):
+        dialog, method = self._dialog_of(request), request.method
+        if dialog is None:
             return NOTHING if method == "ACK" else (Respond(transaction, reply(request, 481)),)
         if method == "ACK":
             return self._receive_ack(request)
@@ -85,11 +89,13 @@ class InviteSession(Renegotiation):
             return (Respond(transaction, reply(request, 500, headers=(("Retry-After", "0"),))),)
         if method == "BYE":
             return self.handle(Event.BYE, (request, transaction))
+        if method == "PRACK":
+            return self._receive_prack(request, transaction)
         if self.state >= State.LEAVING:
             return (Respond(transaction, reply(request, 481)),)
         if method == "INVITE" or (method == "UPDATE" and request.body):
-            return self._receive_offer(request, transaction)
-        return self._receive_other(request, transaction)
+            return self._receive_offer(request, transaction, dialog)
+        return self._receive_other(request, transaction, dialog)
 
     def receive_cancel(self, transaction: Any, reason: str | None) -> Sequence[Effect]:
         """Take a CANCEL of the re-INVITE of this transaction; its own 200 has been sent."""
@@ -101,8 +107,12 @@ class InviteSession(Renegotiation):
             return self._receive_answer(response)
         if purpose in _OF_REFERRALS:
             return self.referrals.receive_response(purpose, response)
-        if response.status < 200 or purpose is Purpose.FORK_BYE:
+        if response.status < 200 or purpose in (Purpose.FORK_BYE, Purpose.PRACK):
             return NOTHING
+        if purpose is Purpose.UPDATE:
+            return self._receive_update_answer(response)
+        if purpose is Purpose.REFRESH:
+            return self._refreshed(response)
         if purpose is Purpose.BYE:
             return self.handle(Event.BYE_DONE, response)
         return self.handle(Event.DIALOG_GONE) if response.status in (408, 481) else NOTHING
@@ -111,35 +121,44 @@ class InviteSession(Renegotiation):
         """Take the news that a request of this session got no final response."""
         if purpose is Purpose.BYE:
             return self.handle(Event.BYE_DONE)
-        if purpose is Purpose.FORK_BYE:
-            return NOTHING
         if purpose in _OF_REFERRALS:
             return self.referrals.fail(purpose)
-        return self.handle(Event.DIALOG_GONE)
+        if purpose in (Purpose.FORK_BYE, Purpose.PRACK):
+            return NOTHING  # Whoever misses a PRACK repeats the response, or ends the call itself.
+        if self.state is State.CONFIRMED:
+            if failure is not Failure.TIMEOUT and self._is_refresh(purpose):
+                # A way that is closed for a while says nothing of the session; there is time to try again.
+                return self._refresh_again(None)
+            return self.handle(Event.DIALOG_GONE)
+        return self._update_failed(408, "Request Timeout") if purpose is Purpose.UPDATE else NOTHING
 
     # Other requests within the dialog.
 
-    def _receive_other(self, request: Request, transaction: Any) -> Sequence[Effect]:
+    def _receive_other(self, request: Request, transaction: Any, dialog: Dialog) -> Sequence[Effect]:
         if request.method in ("REFER", "NOTIFY"):
             # Before the answer there is nobody to be transferred.
             allowed = self.allows_refer and self.state >= State.ACCEPTED
             return self.referrals.receive(request, transaction, allowed=allowed)
         if request.method == "UPDATE":
             # Without an offer it only refreshes the target.
-            assert self.dialog is not None
-            self.dialog.refresh_target(request)
-            contact = ("Contact", self.dialog.local_contact)
-            return (Respond(transaction, reply(request, 200, headers=(contact,))),)
+            dialog.refresh_target(request)
+            fields = [("Contact", dialog.local_contact), ("Allow", ALLOW), *supported_fields()]
+            fields += self._heed_request(request)
+            return (Respond(transaction, reply(request, 200, headers=fields)), *self._run_timer())
         ok = Respond(transaction, reply(request, 200, headers=(("Allow", ALLOW),)))
         if request.method != "INFO":
             return (ok,)
         return (ok, Notify(InfoReceived(request.content_type or "", request.body)))
 
+    def _receive_prack(self, request: Request, transaction: Any) -> Sequence[Effect]:
+        """Take a PRACK, which only the called side has something for."""
+        return (Respond(transaction, reply(request, 481)),)
+
     # Actions of the tables.
 
     def _obey_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:
         request, transaction = about
-        ended = Ended("remote", "bye", request.headers.get("Reason"))
+        ended = Ended("remote", "bye", reason_value(request.headers))
         # An offer of the peer that is still unanswered ends with the dialog.
         refused = self.offers.reject(487)
         return (Respond(transaction, reply(request, 200)), *refused, Notify(ended), Done())
@@ -160,6 +179,11 @@ class InviteSession(Renegotiation):
     def _leave_gone(self, _: None) -> Sequence[Effect]:
         # The BYE is owed even to a peer that seems gone (RFC 3261 12.2.1.2).
         return (*self.offers.reject(487), self._bye(None), Notify(Ended("remote", "timeout")))
+
+    def _expire(self, _: None) -> Sequence[Effect]:
+        """End a session whose refresh did not come: the peer ends it as well (RFC 4028 10)."""
+        ended = Notify(Ended("local", "session_expired", EXPIRED_REASON))
+        return (*self.offers.reject(487), self._bye(EXPIRED_REASON), ended)
 
     def _end(self, _: object) -> Sequence[Effect]:
         return (Done(),)

@@ -17,47 +17,45 @@ from sip.effects import (
     SendAck,
     StartRequest,
 )
-from sip.events import Answered, Failed, Progress
+from sip.events import Answered, Ended, Failed
 from sip.headers import Headers
 from sip.invite import OutboundInvite
-from sip.invite_session import InviteSession
 from sip.machine import NOTHING, Rules, compile_rules
 from sip.message import Request, Response
-from sip.offers import Turn
+from sip.outbound_early import MAX_FORKS, OutboundEarlySession
 from sip.redirects import Redirection, Redirector
+from sip.reliable import OPTION_TAG
 from sip.responses import ACCEPT, ALLOW, add_fields, supported_fields
 from sip.session_model import Event, SessionSettings, State
+from sip.session_timer import SessionTimer
 from sip.uri import SipUri
 
 __all__ = ["IGNORED", "RULES", "OutboundInviteSession"]
 
-MAX_FORKS = 16
-"""Further answers to one INVITE are left to time out at the peer."""
 
-
-class OutboundInviteSession(InviteSession):
+class OutboundInviteSession(OutboundEarlySession):
     """A session we ask for."""
 
     __slots__ = (
         "_authenticator",
         "_bye_reason",
         "_cseq",
-        "_forks",
-        "_heard",
         "_invite",
+        "_late_answers",
         "_redirector",
-        "_request",
         "_taken_back",
     )
 
     def __init__(self, invite: OutboundInvite, call_id: str, contact: str, settings: SessionSettings) -> None:
-        super().__init__(call_id, settings.token(), settings, caller=True)
+        super().__init__(call_id, settings.token(), settings)
         self._invite = invite
+        if invite.session_expires_s is not None:
+            self.timer = SessionTimer(invite.session_expires_s, settings.min_se_s)
         self._request = self._make_request(contact)
+        self.offers.ours = invite.body
         self._cseq = 1
-        self._heard = False
         self._taken_back = False
-        self._forks: dict[str, SendAck] | None = None
+        self._late_answers: dict[str, SendAck] | None = None
         self._bye_reason: str | None = None
         self._authenticator: Authenticator | None = None
         redirects = invite.redirects
@@ -65,25 +63,40 @@ class OutboundInviteSession(InviteSession):
 
     def start(self) -> Sequence[Effect]:
         """Return the first effects: send the INVITE, and limit the silence and the ringing."""
-        invite, settings = self._invite, self.settings
-        silence_s, ringing_s = invite.first_response_timeout_s, invite.no_answer_timeout_s
+        settings, ringing_s = self.settings, self._invite.no_answer_timeout_s
         return (
             StartRequest(self._request, Purpose.INVITE, None),
-            Arm(Event.TIMER_SILENCE, settings.first_response_timeout_s if silence_s is None else silence_s),
+            *self.await_response(),
             Arm(Event.TIMER_RINGING, settings.max_ringing_s if ringing_s is None else ringing_s),
         )
+
+    def await_response(self) -> Sequence[Effect]:
+        """Limit the silence of the target the INVITE goes to, which has not been heard yet."""
+        if self.state > State.EARLY:
+            return NOTHING
+        self._heard = False
+        silence_s = self._invite.first_response_timeout_s
+        if silence_s is None:
+            silence_s = self.settings.first_response_timeout_s
+        return (Arm(Event.TIMER_SILENCE, silence_s),)
 
     def receive_response(self, purpose: Purpose, response: Response) -> Sequence[Effect]:
         """Take a response to a request of this session."""
         status = response.status
         if purpose is not Purpose.INVITE:
             again = self._answer_challenge(purpose, response) if status in (401, 407) else None
-            return again or super().receive_response(purpose, response)
+            if again:
+                return again
+            if purpose is Purpose.PRACK:
+                return self._receive_pracked(response)
+            return super().receive_response(purpose, response)
         if status < 200:
             return self.handle(Event.PROVISIONAL, response)
         if status < 300:
-            return self.handle(Event.SUCCESS if self._request.body else Event.LATE_OFFER, response)
+            return self.handle(Event.LATE_OFFER if self._brings_offer(response) else Event.SUCCESS, response)
         if status in (401, 407) and self.state <= State.EARLY and self._learn(response):
+            return self.handle(Event.CHALLENGE, response)
+        if self.state <= State.EARLY and self._learn_minimum(response):
             return self.handle(Event.CHALLENGE, response)
         target = self._next_target(response)
         if target is not None:
@@ -97,6 +110,8 @@ class OutboundInviteSession(InviteSession):
             if target is not None:
                 return self.handle(Event.REDIRECT, target)
             return self.handle(Event.INVITE_FAILED, failure)
+        if purpose is Purpose.PRACK:
+            self._fail_pracks()
         return super().fail_request(purpose, failure)
 
     # The INVITE, and again with credentials.
@@ -115,8 +130,12 @@ class OutboundInviteSession(InviteSession):
                 ("user-agent", "User-Agent", self.settings.product),
             ]
         )
-        for name, value in supported_fields():
+        for name, value in supported_fields() if invite.rel100 != "off" else supported_fields(OPTION_TAG):
             headers.add(name, value)
+        for name, value in self._timer_fields():
+            headers.add(name, value)
+        if invite.rel100 == "required":
+            headers.add("Require", OPTION_TAG)
         if invite.body:
             headers.add("Content-Type", invite.content_type)
         add_fields(headers, invite.headers)
@@ -159,8 +178,10 @@ class OutboundInviteSession(InviteSession):
     def _invite_again(self, _: Response | None) -> Sequence[Effect]:
         old = self._request
         headers = old.headers.copy()
-        for name in ("Via", "Authorization", "Proxy-Authorization"):
+        for name in ("Via", "Authorization", "Proxy-Authorization", "Session-Expires", "Min-SE"):
             headers.remove(name)
+        for name, value in self._timer_fields():
+            headers.add(name, value)
         self._cseq += 1
         headers.set("CSeq", f"{self._cseq} INVITE")
         uri = self._invite.uri
@@ -168,25 +189,29 @@ class OutboundInviteSession(InviteSession):
             headers.add(name, value)
         self._request = Request("INVITE", uri, headers, old.body)
         self._heard = False
-        return (StartRequest(self._request, Purpose.INVITE, None),)
+        return (*self._forget_forks(), StartRequest(self._request, Purpose.INVITE, None))
 
     def _answer_challenge(self, purpose: Purpose, response: Response) -> Sequence[Effect]:
-        """Send a BYE or re-INVITE again, with credentials; nothing when it is not worth it."""
-        if purpose not in (Purpose.BYE, Purpose.REINVITE) or not self._learn(response):
+        """Send a request within the dialog again, with credentials; nothing when it is not worth it."""
+        if purpose not in _CHALLENGEABLE or not self._learn(response):
             return NOTHING
         if purpose is Purpose.BYE:
             return (self._bye(self._bye_reason),)
-        self.offers.turn = Turn.NOBODY
+        if purpose is Purpose.PRACK:
+            return self._prack_challenged(response)
+        if purpose is Purpose.REFRESH:
+            return self._refresh_challenged()
+        self.offers.take_back()
         return self._offer_if_free()
 
     # Responses to the INVITE.
 
-    def _progress(self, response: Response) -> Sequence[Effect]:
-        self._heard = True
-        if response.status == 100:
-            return (Disarm(Event.TIMER_SILENCE),)
-        progress = Progress(response.status, response.reason, response.body, response.headers)
-        return (Disarm(Event.TIMER_SILENCE), Notify(progress))
+    def _brings_offer(self, response: Response) -> bool:
+        """Whether a 2xx holds the offer that our INVITE lacked."""
+        if self._request.body:
+            return False
+        fork = self._forks.get(response.to.tag or "") if self._forks else None
+        return fork is None or not fork.settled
 
     def _fail(self, response: Response) -> Sequence[Effect]:
         failed = Failed(
@@ -199,29 +224,39 @@ class OutboundInviteSession(InviteSession):
         return (Notify(Failed(status, reason, None, failure.value)), Done())
 
     def _answered(self, response: Response) -> Sequence[Effect]:
-        ack = self._acknowledge(response, b"")
+        body, dropped = self._establish(response)
+        ack = self._make_ack(b"")
         self.state = State.CONFIRMED
-        answered = Notify(Answered(response.body, response.headers))
-        return (ack, *self._quiet(), answered, *self._offer_if_free())
+        answered = Notify(Answered(body, response.headers))
+        timers = (*self._quiet(), *self._heed_answer(response))
+        return (ack, *timers, *dropped, answered, *self._offer_if_free())
 
     def _offered(self, response: Response) -> Sequence[Effect]:
-        self._establish(response)
-        return (*self._quiet(), Notify(Answered(response.body, response.headers, needs_answer=True)))
+        body, dropped = self._establish(response)
+        wait = (Arm(Event.TIMER_LATE_ANSWER, self.settings.owner_patience_s), *self._heed_answer(response))
+        answered = Notify(Answered(body, response.headers, needs_answer=True))
+        return (*self._quiet(), *dropped, *wait, answered)
 
     def _answer_offer(self, body: bytes) -> Sequence[Effect]:
         ack = self._make_ack(body)
+        self.offers.ours = body
         self.state = State.CONFIRMED
-        return (ack, *self._offer_if_free())
+        return (Disarm(Event.TIMER_LATE_ANSWER), ack, *self._offer_if_free())
 
     def _quiet(self) -> Sequence[Effect]:
         return (Disarm(Event.TIMER_SILENCE), Disarm(Event.TIMER_RINGING))
 
-    def _establish(self, response: Response) -> None:
-        self.dialog = Dialog.from_response(self._request, response)
-
-    def _acknowledge(self, response: Response, body: bytes) -> SendAck:
-        self._establish(response)
-        return self._make_ack(body)
+    def _establish(self, response: Response) -> tuple[bytes, Sequence[Effect]]:
+        """Confirm the dialog of a 2xx; returns the description that holds, and what ends with other forks."""
+        fork = self._forks.get(response.to.tag or "") if self._forks else None
+        if fork is None:
+            self.dialog, body = Dialog.from_response(self._request, response), response.body
+        else:
+            self.dialog, body = fork.confirm(response)
+        if self._forks is None:
+            return body, NOTHING
+        self._forks = self._latest = self._owing = None
+        return body, (Disarm(Event.TIMER_LATE_ANSWER), *self._drop_offers(self.dialog))
 
     def _make_ack(self, body: bytes) -> SendAck:
         assert self.dialog is not None
@@ -253,15 +288,15 @@ class OutboundInviteSession(InviteSession):
         if dialog is not None and dialog.remote_tag == tag:
             known = self._ack
             return (known[1],) if known is not None and known[0] == response.cseq.number else NOTHING
-        if self._forks is None:
-            self._forks = {}
-        ack = self._forks.get(tag or "")
+        if self._late_answers is None:
+            self._late_answers = {}
+        ack = self._late_answers.get(tag or "")
         if ack is not None:
             return (ack,)
-        if len(self._forks) >= MAX_FORKS:
+        if len(self._late_answers) >= MAX_FORKS:
             return NOTHING
         fork = Dialog.from_response(self._request, response)
-        ack = self._forks[tag or ""] = self._ack_of(fork)
+        ack = self._late_answers[tag or ""] = self._ack_of(fork)
         bye = fork.request("BYE", headers=self._credentials("BYE", fork.remote_target, b""))
         return (ack, StartRequest(bye, Purpose.FORK_BYE, fork.next_hop()))
 
@@ -276,10 +311,16 @@ class OutboundInviteSession(InviteSession):
     def _hangup_ringing(self, _: None) -> Sequence[Effect]:
         return self._take_back(Failed(487, "Request Terminated", None, "timeout"))
 
+    def _hangup_unanswerable(self, _: None) -> Sequence[Effect]:
+        """Nobody answers the offer of a party that rings: its response is acknowledged, and it is let go."""
+        fork, self._owing = self._owing, None
+        prack = () if fork is None else (self._prack(fork),)
+        return (*prack, *self._take_back(Failed(488, "Not Acceptable Here", None, "cancelled")))
+
     def _take_back(self, failed: Failed, reason: str | None = None) -> Sequence[Effect]:
         self._bye_reason = reason
         if self._heard:
-            return (*self._cancel(), *self._quiet(), Notify(failed))
+            return (*self._cancel(), *self._quiet(), *self._forget_forks(), Notify(failed))
         # Without a provisional response a CANCEL might overtake its INVITE (RFC 3261 9.1).
         return (CancelInvite(CancelStep.ABANDON), *self._quiet(), Notify(failed))
 
@@ -294,11 +335,15 @@ class OutboundInviteSession(InviteSession):
 
     def _answered_too_late(self, response: Response) -> Sequence[Effect]:
         """The answer crossed our CANCEL: acknowledge it and hang up (RFC 5407 3.1.2)."""
-        ack = self._acknowledge(response, b"")
-        return (ack, Disarm(Event.TIMER_CANCEL), self._bye(self._bye_reason))
+        _, dropped = self._establish(response)
+        ack = self._make_ack(b"")
+        return (ack, Disarm(Event.TIMER_CANCEL), *dropped, self._bye(self._bye_reason))
 
     def _give_up(self, _: None) -> Sequence[Effect]:
         return (CancelInvite(CancelStep.GIVE_UP), Done())
+
+    def _leave_for_owner(self, _: None) -> Sequence[Effect]:
+        return (self._make_ack(b""), self._bye(None), Notify(Ended("local", "timeout")))
 
     def _leave_unanswered_offer(self, about: tuple[str | None, int]) -> Sequence[Effect]:
         return (self._make_ack(b""), *self._leave(about))
@@ -316,6 +361,8 @@ _UNHEARD = {
     Failure.TRANSPORT: (503, "Service Unavailable"),
     Failure.RESOLVE: (404, "Not Found"),
 }
+
+_CHALLENGEABLE = (Purpose.BYE, Purpose.REINVITE, Purpose.PRACK, Purpose.UPDATE, Purpose.REFRESH)
 
 _S, _E, _O = State, Event, OutboundInviteSession
 
@@ -338,7 +385,13 @@ RULES: Rules[State, Event] = {
     (_S.EARLY, _E.INVITE_FAILED): (_S.ENDED, _O._fail_unheard),
     (_S.EARLY, _E.HANGUP): (_S.CANCELLING, _O._hangup_early),
     (_S.EARLY, _E.TIMER_RINGING): (_S.CANCELLING, _O._hangup_ringing),
+    (_S.EARLY, _E.ANSWER): (_S.EARLY, _O._answer_early_offer),
+    (_S.EARLY, _E.BYE): (_S.EARLY, _O._obey_fork_bye),
+    (_S.EARLY, _E.TIMER_OFFER): (_S.EARLY, _O._offer_timer),
+    (_S.EARLY, _E.TIMER_OWNER): (_S.EARLY, _O._refuse_for_owner),
+    (_S.EARLY, _E.TIMER_LATE_ANSWER): (_S.CANCELLING, _O._hangup_unanswerable),
     (_S.SETUP, _E.TIMER_SILENCE): (_S.CANCELLING, _O._hangup_silent),
+    (_S.CANCELLING, _E.BYE): (_S.CANCELLING, _O._obey_fork_bye),
     (_S.CANCELLING, _E.PROVISIONAL): (_S.CANCELLING, _O._cancel_when_heard),
     (_S.CANCELLING, _E.SUCCESS): (_S.ENDING, _O._answered_too_late),
     (_S.CANCELLING, _E.LATE_OFFER): (_S.ENDING, _O._answered_too_late),
@@ -347,6 +400,8 @@ RULES: Rules[State, Event] = {
     (_S.CANCELLING, _E.TIMER_CANCEL): (_S.ENDED, _O._give_up),
     (_S.ACCEPTED, _E.ANSWER): (_S.CONFIRMED, _O._answer_offer),
     (_S.ACCEPTED, _E.HANGUP): (_S.ENDING, _O._leave_unanswered_offer),
+    (_S.ACCEPTED, _E.TIMER_LATE_ANSWER): (_S.ENDING, _O._leave_for_owner),
+    (_S.ACCEPTED, _E.TIMER_OWNER): (_S.ACCEPTED, _O._refuse_for_owner),
     (_S.ACCEPTED, _E.BYE): (_S.ENDED, _O._obey_bye_unacked),
     (_S.CONFIRMED, _E.HANGUP): (_S.ENDING, _O._leave),
     (_S.CONFIRMED, _E.BYE): (_S.ENDED, _O._obey_bye),
@@ -355,6 +410,10 @@ RULES: Rules[State, Event] = {
     (_S.CONFIRMED, _E.TIMER_REPEAT): (_S.CONFIRMED, _O._repeat_answer),
     (_S.CONFIRMED, _E.TIMER_ACK): (_S.ENDING, _O._leave_unacked),
     (_S.CONFIRMED, _E.TIMER_OFFER): (_S.CONFIRMED, _O._offer_timer),
+    (_S.CONFIRMED, _E.TIMER_OWNER): (_S.CONFIRMED, _O._refuse_for_owner),
+    (_S.ACCEPTED, _E.TIMER_REFRESH): (_S.ACCEPTED, _O._refresh_due),
+    (_S.CONFIRMED, _E.TIMER_REFRESH): (_S.CONFIRMED, _O._refresh_due),
+    (_S.CONFIRMED, _E.TIMER_EXPIRY): (_S.ENDING, _O._expire),
     (_S.ENDING, _E.BYE): (_S.ENDING, _O._obey_crossing_bye),
     (_S.ENDING, _E.BYE_DONE): (_S.ENDED, _O._end),
     (_S.ACCEPTED, _E.SUCCESS): (_S.ACCEPTED, _O._answered_again),
@@ -373,21 +432,30 @@ IGNORED = (
     # Only the called side responds to an INVITE, is cancelled, and hangs up without its ACK.
     {(state, event) for state in State for event in (_E.PROGRESS, _E.REJECT, _E.CANCEL)}
     | {(_S.LEAVING, event) for event in Event}
-    # Before the answer there is no dialog.
+    # Its provisional responses are acknowledged at once.
+    | {(state, event) for state in State for event in (_E.TIMER_PROVISIONAL, _E.TIMER_PRACK)}
+    # Before the answer there is no dialog that a request of ours could end.
     | {
         (state, event)
         for state in (_S.SETUP, _S.EARLY, _S.CANCELLING)
-        for event in (
-            _E.ANSWER,
-            _E.ACK,
-            _E.BYE,
-            _E.BYE_DONE,
-            _E.DIALOG_GONE,
-            _E.TIMER_REPEAT,
-            _E.TIMER_ACK,
-            _E.TIMER_OFFER,
-        )
+        for event in (_E.ACK, _E.BYE_DONE, _E.DIALOG_GONE, _E.TIMER_REPEAT, _E.TIMER_ACK)
     }
+    # While nobody rings, or after it was taken back, nothing is offered.
+    | {
+        (state, event)
+        for state in (_S.SETUP, _S.CANCELLING)
+        for event in (_E.ANSWER, _E.TIMER_OFFER, _E.TIMER_OWNER, _E.TIMER_LATE_ANSWER)
+    }
+    | {(_S.SETUP, _E.BYE)}
+    # The session timer begins with the answer, and no owner takes its whole interval to answer an offer.
+    | {
+        (state, event)
+        for state in (_S.SETUP, _S.EARLY, _S.CANCELLING, _S.ENDING)
+        for event in (_E.TIMER_REFRESH, _E.TIMER_EXPIRY)
+    }
+    | {(_S.ACCEPTED, _E.TIMER_EXPIRY)}
+    | {(state, _E.TIMER_LATE_ANSWER) for state in (_S.CONFIRMED, _S.ENDING)}
+    | {(_S.ENDING, _E.TIMER_OWNER)}
     | {(state, _E.TIMER_CANCEL) for state in (_S.SETUP, _S.EARLY)}
     # It was heard of, so silence is over.
     | {(_S.EARLY, _E.TIMER_SILENCE)}

@@ -23,7 +23,7 @@ from sip.message import Message, Request, Response
 from sip.reasons import reason_phrase
 from sip.uri import SipUri
 
-__all__ = ["DEFAULT_LIMITS", "Limits", "content_length", "find_body", "parse_message"]
+__all__ = ["DEFAULT_LIMITS", "Limits", "answer_to", "content_length", "find_body", "parse_message"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +211,11 @@ def content_length(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= 10):
         raise ParseError("Malformed Content-Length", near=text)
     return int(text)
+
+
+def answer_to(head: bytes, error: ParseError) -> Response | None:
+    """The response to a request of which only the header fields can be read, None when it gets none."""
+    return _answer(_decode(head), error)
 
 
 def _answer(head: str, error: ParseError) -> Response | None:

@@ -20,10 +20,10 @@ __all__ = [
     "supported_fields",
 ]
 
-ALLOW = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, REFER, NOTIFY"
+ALLOW = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, PRACK, UPDATE, REFER, NOTIFY"
 """The methods this user agent handles."""
 
-SUPPORTED: tuple[str, ...] = ("replaces", "norefersub")
+SUPPORTED: tuple[str, ...] = ("100rel", "199", "timer", "replaces", "norefersub")
 """The option tags of the extensions this user agent has: it announces them, and a Require may name them."""
 
 ACCEPT = "application/sdp"
@@ -32,13 +32,13 @@ ACCEPT = "application/sdp"
 KNOWN_METHODS = frozenset(
     (
         *ALLOW.split(", "),
-        *("REGISTER", "PRACK", "SUBSCRIBE", "PUBLISH", "MESSAGE"),
+        *("REGISTER", "SUBSCRIBE", "PUBLISH", "MESSAGE"),
     )
 )
 """Methods of the standards; any other is not merely refused but unknown (501)."""
 
 MIN_SESSION_EXPIRES_S = 90
-"""RFC 4028 5."""
+"""The shortest session interval a peer may ask for, unless it is set otherwise (RFC 4028 5)."""
 
 _OWNED = frozenset(
     ("via", "from", "to", "call-id", "cseq", "max-forwards", "contact", "record-route", "content-length")
@@ -105,9 +105,11 @@ def stateless_tag(secret: bytes, request: Request) -> str:
     return hashlib.blake2s(text.encode("utf-8", "replace"), key=secret, digest_size=8).hexdigest()
 
 
-def refusal(request: Request) -> Response | None:
+def refusal(request: Request, min_se_s: int = MIN_SESSION_EXPIRES_S) -> Response | None:
     """
     The response to a request that is refused whatever it is about, None when it can be handled.
+
+    `min_se_s` is the shortest session interval that is not refused.
 
     ACK and CANCEL are never refused: the one has no response, the other must not depend on options.
 
@@ -122,17 +124,15 @@ def refusal(request: Request) -> Response | None:
         return reply(request, 405 if method in KNOWN_METHODS else 501, headers=(("Allow", ALLOW),))
     if method != "BYE" and request.max_forwards == 0:
         return reply(request, 483)
-    if request.uri.scheme == "sips":
-        return reply(request, 416)  # There is no TLS here, and what it promises must not be faked.
     headers = request.headers
     if headers.first("require") is not None:
         unknown = [tag for tag in request.option_tags("Require") if tag not in _UNDERSTOOD]
         if unknown:
             return reply(request, 420, headers=(("Unsupported", ", ".join(unknown)),))
-    return _refuse_offer(request) if method in ("INVITE", "UPDATE") else None
+    return _refuse_offer(request, min_se_s) if method in ("INVITE", "UPDATE", "PRACK") else None
 
 
-def _refuse_offer(request: Request) -> Response | None:
+def _refuse_offer(request: Request, min_se_s: int) -> Response | None:
     if request.headers.first("accept") is not None and not _accepts_answers(request):
         return reply(request, 406)
     if request.body and request.content_type != ACCEPT:
@@ -147,9 +147,9 @@ def _refuse_offer(request: Request) -> Response | None:
     if not (interval_s.isascii() and interval_s.isdecimal() and len(interval_s) < 10):
         return reply(request, 400, "Malformed Session-Expires")
     # A proxy may ask for a session timer on behalf of a caller that knows none: that is for us to bear.
-    too_small = int(interval_s) < MIN_SESSION_EXPIRES_S
+    too_small = int(interval_s) < min_se_s
     if too_small and "timer" in request.option_tags("Supported"):
-        return reply(request, 422, headers=(("Min-SE", str(MIN_SESSION_EXPIRES_S)),))
+        return reply(request, 422, headers=(("Min-SE", str(min_se_s)),))
     return None
 
 

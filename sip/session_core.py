@@ -42,7 +42,9 @@ class SessionCore(Machine[State]):
         self.local_tag = local_tag
         self.settings = settings
         self.dialog: Dialog | None = None
-        self.offers = OfferTurns(owner_of_call_id=caller, pick=settings.pick)
+        self.offers = OfferTurns(
+            owner_of_call_id=caller, pick=settings.pick, patience_s=settings.owner_patience_s
+        )
         self._unacked: UnackedAnswer | None = None
         self._ack: tuple[int, SendAck] | None = None
 
@@ -56,8 +58,10 @@ class SessionCore(Machine[State]):
         headers: Sequence[tuple[str, str]] = (),
         body: bytes = b"",
         content_type: str | None = None,
+        within: Dialog | None = None,
     ) -> StartRequest:
-        dialog = self.dialog
+        """Make a request of the session's dialog, or of an early one."""
+        dialog = within or self.dialog
         assert dialog is not None
         request = dialog.request(method, headers=headers, body=body, content_type=content_type)
         for name, value in self._credentials(method, request.uri, body):
@@ -70,6 +74,19 @@ class SessionCore(Machine[State]):
 
     def _bye(self, reason: str | None) -> StartRequest:
         return self._start("BYE", Purpose.BYE, headers=(("Reason", reason),) if reason else ())
+
+    def _dialog_of(self, request: Request) -> Dialog | None:
+        """Find the dialog of a request that carries our tag."""
+        dialog = self.dialog
+        return dialog if dialog is not None and dialog.matches(request) else None
+
+    def _talking(self, *, offering: bool = False) -> Dialog | None:
+        """Give the dialog requests of ours go out in; for an offer its first one must have been answered."""
+        return self.dialog if self.state is State.CONFIRMED else None
+
+    def _settled_in(self, dialog: Dialog) -> bool:
+        """Whether the first offer was answered for good while it still rings (RFC 3311 5.1)."""
+        return False
 
     # Answers that wait for their ACK (RFC 3261 13.3.1.4, 14.2).
 

@@ -44,7 +44,7 @@ class Event(IntEnum):
     """A 2xx to an INVITE without an offer: it brings one."""
     FAILURE = 7
     CHALLENGE = 8
-    """A 401 or 407 for which there are credentials."""
+    """A refusal that says how to ask again: a 401 or 407 for which there are credentials, a 422."""
     CANCEL = 9
     ACK = 10
     BYE = 11
@@ -64,7 +64,19 @@ class Event(IntEnum):
     """No ACK came in 64*T1."""
     TIMER_OFFER = 20
     """An offer of ours is to be made again, or was never answered."""
-    REDIRECT = 21
+    TIMER_PROVISIONAL = 21
+    """A reliable provisional response is sent again."""
+    TIMER_PRACK = 22
+    """No PRACK came in 64*T1."""
+    TIMER_OWNER = 23
+    """The owner never answered an offer the peer made in a request."""
+    TIMER_LATE_ANSWER = 24
+    """The owner never answered an offer that came in a response to our INVITE."""
+    TIMER_REFRESH = 25
+    """Half the session's interval has passed: it is ours to refresh it (RFC 4028 10)."""
+    TIMER_EXPIRY = 26
+    """No refresh came, or none succeeded, before the session's interval was over."""
+    REDIRECT = 27
     """The INVITE failed, but there is another target to try: a 3xx named it."""
 
 
@@ -80,8 +92,12 @@ class SessionSettings:
     """Gives an unguessable text, unlike all given before."""
     max_ringing_s: float = 300.0
     """How long an inbound INVITE may wait for the application, and an outbound one for an answer."""
+    min_se_s: int = 90
+    """The shortest session interval a peer may ask for (RFC 4028 5)."""
     first_response_timeout_s: float = 4.0
     """How long nothing at all may come back to an outbound INVITE."""
+    owner_patience_s: float = 10.0
+    """How long an offer may wait for the owner's answer: the peer's transaction gives up after 64*T1."""
 
 
 class UnackedAnswer:
@@ -91,7 +107,7 @@ class UnackedAnswer:
 
     def __init__(self, request: Request, transaction: Any, response: Response, timers: Timers) -> None:
         self.cseq = request.cseq.number
-        self.made_offer = not request.body
+        self.made_offer = bool(response.body) and not request.body
         self.transaction = transaction
         self.response = response
         self.repeat_after_s = timers.t1_s

@@ -17,20 +17,23 @@ async def create_carrier(context: Context[CreateCarrier, NoQuery]) -> Reply:
     """Answer POST /trunk-portal/carriers."""
     values = context.body.model_dump()
     values["codecs"] = tuple(values["codecs"])
-    return Reply(carrier_json(await context.services.trunks.create_carrier(context.account_sid, values)))
+    carrier = await context.services.trunks.create_carrier(context.account_sid, values)
+    return Reply(carrier_json(carrier, context.services.calls.registrations(carrier.carrier_sid)))
 
 
 async def list_carriers(context: Context[NoBody, Paging]) -> Reply:
     """Answer GET /trunk-portal/carriers."""
     query = context.query
     page = await context.services.trunks.list_carriers(context.account_sid, query.page, query.per_page)
-    return Reply([carrier_json(carrier) for carrier in page.items], page_meta(page))
+    registrations = context.services.calls.registrations
+    shown = [carrier_json(carrier, registrations(carrier.carrier_sid)) for carrier in page.items]
+    return Reply(shown, page_meta(page))
 
 
 async def get_carrier(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer GET /trunk-portal/carriers/:carrier_sid."""
     carrier = await context.services.trunks.get_carrier(context.account_sid, context.path["carrier_sid"])
-    return Reply(carrier_json(carrier))
+    return Reply(carrier_json(carrier, context.services.calls.registrations(carrier.carrier_sid)))
 
 
 async def delete_carrier(context: Context[NoBody, NoQuery]) -> Reply:

@@ -151,11 +151,24 @@ class CreateGateway(RequestModel):
 
 
 class RegisterStatus(ResponseModel):
-    """Whether the server is registered with the carrier; all null for a trunk that does not register."""
+    """
+    Whether the server is registered with the carrier; all null for a trunk that does not register.
 
-    state: str | None
+    With several registrars it is the one most in need of attention.
+    """
+
+    state: Annotated[
+        Literal["registering", "registered", "unreachable", "rejected", "unregistered"] | None,
+        Field(description="rejected: the carrier does not want us, or not with this password."),
+    ]
     reason: str | None
     expires_at: Timestamp | None
+
+
+class RegistrationObject(RegisterStatus):
+    """Whether the server is registered with one registrar of a carrier."""
+
+    registrar: Annotated[str, Field(description="As it is set up, or host and port of the gateway.")]
 
 
 class CarrierObject(ResponseModel):
@@ -176,6 +189,7 @@ class CarrierObject(ResponseModel):
     register_from_domain: str | None
     register_transport: str | None
     register_status: RegisterStatus
+    registrations: Annotated[list[RegistrationObject], Field(description="One for each registrar.")]
     inbound_auth_username: str | None
     outbound_proxy: str | None
     diversion: str | None

@@ -105,6 +105,7 @@ class Performer:
             session_id=record.call_sid.replace("-", ""),
             open_headers=context.forwarded_headers,
             call_sid=record.call_sid,
+            service_route=context.service_route,
         )
         self.transfers = TransferPerformer(context, record, self, owner.post, owner.follow)
         self._info_digits = InfoDigits(self.sip.send_digit, owner.post, owner.spawn)

@@ -19,7 +19,9 @@ from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.call_runner import CallRunner
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.gatekeeper import make_guard
-from callcontrol.aio.switchboard import Switchboard, place_of
+from callcontrol.aio.registrar import Registrar
+from callcontrol.aio.replacement import take_replacement
+from callcontrol.aio.switchboard import Switchboard
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.trace import TraceBook, TraceEntry
 from callcontrol.call import CallMachine
@@ -36,6 +38,7 @@ from callcontrol.errors import (
 )
 from callcontrol.events import HangupRequested
 from callcontrol.hangup import CRASH, NORMAL_CLEARING, SYSTEM_SHUTDOWN
+from callcontrol.identification import identify
 from callcontrol.inbound import Arrival, Invitation, receive
 from callcontrol.interfaces import CallRecords, Destinations, Numbers, Routes, Wallets
 from callcontrol.meter import Rates
@@ -44,14 +47,26 @@ from callcontrol.plan import DEFAULT_TIME_LIMIT_S, Dial, Plan
 from callcontrol.received import Received
 from callcontrol.reconcile import close_record
 from callcontrol.recordings import recording_file, recording_url
+from callcontrol.registration import RegistrationView
 from callcontrol.requests import CreateCall, plan_of
 from callcontrol.reserve import initial_reserve_paise
 from callcontrol.router import Router
 from media.aio import MediaEngine
 from media.audio import PromptLibrary
 from media.types import EngineSettings, EngineStats
-from sip import Request, State
-from sip.aio import InboundSession, Listen, ScreenVerdict, Session, UserAgent, UserAgentSettings
+from sip import Request, Secret, State
+from sip.aio import (
+    HepSender,
+    HepSettings,
+    InboundSession,
+    Listen,
+    Screened,
+    ScreenVerdict,
+    Source,
+    TraceRecord,
+    UserAgent,
+    UserAgentSettings,
+)
 from sip.protection import ProtectionSettings
 
 __all__ = ["CallControl", "CallControlSettings", "CallServices", "TraceEntry"]
@@ -89,6 +104,7 @@ class CallControlSettings:
     silent_to_strangers: bool = False
     trusted_sources: Collection[IPv4Network | IPv6Network] = ()
     protection: ProtectionSettings = field(default_factory=ProtectionSettings)
+    hep: HepSettings | None = None
 
 
 async def _nothing_newer() -> None:
@@ -144,9 +160,13 @@ class CallControl:
             screen=self._screen,
         )
         self._user_agent.guard = self.guard
+        self._registrar = Registrar(self._user_agent, services.routes)
+        self._user_agent.admission.has_room = self._has_room
         prompts = PromptLibrary(settings.prompts_dir) if settings.prompts_dir is not None else None
         self._audio = AudioSource(prompts, services.destinations)
         self._context: CallContext
+        self.hep: HepSender | None = None
+        """Sends copies of SIP messages to a capture server, when that is set."""
         self._traces: TraceBook
         self._clock: WallClock
 
@@ -158,12 +178,17 @@ class CallControl:
 
         Raises:
             OSError: A SIP address cannot be had.
+            ValueError: The TLS certificate cannot be used.
         """
         settings = self.settings
         recordings_dir = settings.data_dir / "recordings"
         await asyncio.to_thread(recordings_dir.mkdir, parents=True, exist_ok=True)
         self._clock = WallClock(asyncio.get_running_loop().time(), utc_now())
         self._traces = TraceBook(self._clock)
+        if settings.hep is not None:
+            self.hep = HepSender(
+                settings.hep, self._clock.at_us, lambda key: self._traces.call_of(key) or key
+            )
         self._context = CallContext(
             user_agent=self._user_agent,
             engine=self._engine,
@@ -178,21 +203,26 @@ class CallControl:
             rates=settings.rates,
             recordings_dir=recordings_dir,
             media_timeout_s=settings.media_timeout_s,
+            service_route=self._registrar.service_route,
             forwarded_headers=settings.forwarded_headers,
         )
         await self._reconcile()
         await self._engine.start()
+        if self.hep is not None:
+            await self.hep.start()
         try:
             await self._user_agent.start()
-        except OSError:
+        except (OSError, ValueError):
             await self._engine.close()
             raise
         self._started = True
+        self._registrar.start()
 
     async def drain(self, timeout_s: float) -> None:
         """Take no new calls, let those that are up go on for a while, then end them."""
         self._draining = True
         self._user_agent.draining = True
+        await self._registrar.stop()
         try:
             await asyncio.wait_for(self._all_ended.wait(), timeout_s)
         except TimeoutError:
@@ -203,6 +233,7 @@ class CallControl:
         """End all calls and free every socket; harmless when done before or never started."""
         self._draining = True
         self._user_agent.draining = True
+        await self._registrar.stop()
         await self._end_all()
         for task in list(self._tasks):
             task.cancel()
@@ -212,6 +243,8 @@ class CallControl:
         if self._started:
             self._started = False
             await self._user_agent.close()
+        if self.hep is not None:
+            self.hep.close()
         await self._engine.close()
 
     async def _end_all(self) -> None:
@@ -262,6 +295,10 @@ class CallControl:
     def user_agent(self) -> UserAgent:
         """The SIP user agent, for its figures."""
         return self._user_agent
+
+    def registrations(self, carrier_sid: str | None = None) -> list[RegistrationView]:
+        """How the registrations with a carrier stand, or all of them, the worst first."""
+        return self._registrar.views(carrier_sid)
 
     @property
     def prompt_names(self) -> Collection[str]:
@@ -390,16 +427,32 @@ class CallControl:
 
     # --- calls by SIP ---------------------------------------------------------------------------------------
 
-    def _screen(self, host: str, port: int, transport: str, request: Request) -> ScreenVerdict:
-        """Let only gateways in; whoever else asks is told one thing, whatever number it tries."""
-        if self._services.routes.gateway_for_source(host, port) is not None:
-            return ScreenVerdict.ACCEPT
+    def _screen(self, source: Source, request: Request) -> Screened:
+        """Let only carriers in; whoever else asks is told one thing, whatever number it tries."""
+        caller = identify(
+            (source.host, source.port),
+            source.names,
+            (request.uri, request.to.uri),
+            "Authorization" in request.headers,
+            self._services.routes,
+        )
+        if caller.known:
+            return Screened(ScreenVerdict.ACCEPT, caller.carriers)
         self._look_soon()
-        return ScreenVerdict.DROP if self.settings.silent_to_strangers else ScreenVerdict.FORBID
+        if caller.asked:
+            return Screened(ScreenVerdict.CHALLENGE, secrets_of=self._secrets_of)
+        silent = self.settings.silent_to_strangers
+        return Screened(ScreenVerdict.DROP if silent else ScreenVerdict.FORBID)
+
+    def _secrets_of(self, username: str) -> list[Secret]:
+        return [
+            Secret(carrier.inbound_auth_password or "", carrier.carrier_sid)
+            for carrier in self._services.routes.carriers_with_user(username)
+        ]
 
     def _on_invite(self, session: InboundSession) -> None:
         if session.replaces is not None:
-            self._replace(session, session.replaces)
+            take_replacement(session, self._runners, self._services.routes)
             return
         arrival = self._receive(session)
         if arrival == 404:
@@ -408,24 +461,8 @@ class CallControl:
         else:
             self._take(session, arrival)
 
-    def _replace(self, session: InboundSession, replaced: Session) -> None:
-        """
-        Let a caller take the place of a party of a call, if its trunk may (RFC 3891).
-
-        The trunk must be one of the call's account or of the platform.
-        """
-        place = place_of(replaced)
-        runner = self._runners.get(place[0]) if place is not None else None
-        if place is None or runner is None:
-            session.reject(481)
-            return
-        origin = self._services.routes.gateway_for_source(*session.source, runner.record.account_sid)
-        if origin is None:
-            session.reject(403)
-        elif not origin[0].allows_refer:
-            session.reject(603)
-        else:
-            runner.replace(place[1], session, origin, Received.of(session.request.headers))
+    def _has_room(self) -> bool:
+        return self._capacity.has_room(asyncio.get_running_loop().time())
 
     def _look_soon(self) -> None:
         """Bring the directory up to date, for a gateway that was added a moment ago and calls again."""
@@ -464,6 +501,7 @@ class CallControl:
             to=request.to,
             from_=request.from_,
             headers=request.headers,
+            carriers=tuple(str(carrier_sid) for carrier_sid in session.identities),
         )
         return receive(
             invitation,
@@ -498,7 +536,7 @@ class CallControl:
             to=arrival.number.number,
             created_at=utc_now(),
             carrier_sid=arrival.carrier.carrier_sid,
-            gateway_sid=arrival.gateway.gateway_sid,
+            gateway_sid=arrival.gateway.gateway_sid or None,
             sip=received.shown(arrival.caller) or None,
             phone_number_id=arrival.number.phone_number_id,
             status_webhook_url=binding.status_webhook_url if binding is not None else None,
@@ -539,8 +577,10 @@ class CallControl:
         if not task.cancelled() and task.exception() is not None:
             runner.log.error("the call's task failed", exc_info=task.exception())
 
-    def _on_message(self, record: Any) -> None:
+    def _on_message(self, record: TraceRecord) -> None:
         self._traces.note(record)
+        if self.hep is not None:
+            self.hep.send(record)
 
 
 def _holds_audio(path: Path) -> bool:

@@ -1,19 +1,19 @@
 """The legs of one call as SIP sessions: commands become SIP, what SIP reports becomes events."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from callcontrol.events import Event, TransferRequested
 from callcontrol.hangup import NORMAL_TEMPORARY_FAILURE, HangupCause
 from callcontrol.ids import CallSid, LegId
-from callcontrol.models import Carrier
+from callcontrol.models import Carrier, Gateway
 from callcontrol.plan import Party
 from callcontrol.received import Received, custom_headers, user_to_user
 from callcontrol.routing import Attempt
 from callcontrol.session_ids import SessionIds
 from callcontrol.sip_events import DTMF_RELAY, call_event_of, digit_body
-from callcontrol.trunk_policy import Origin, invite_for, may_pass
+from callcontrol.trunk_policy import Origin, invite_for, may_pass, no_service_route, route_by
 from sip import (
     Answered,
     Cancelled,
@@ -33,6 +33,7 @@ from sip.aio import InboundSession, OutboundSession, Session, UserAgent
 Post = Callable[[Event], None]
 
 _MAX_FORWARDS: Final = 70  # RFC 3261 8.1.1.6
+_RELIABLE: Final[dict[str, bool | None]] = {"off": False, "supported": None, "required": True}
 
 
 @dataclass(slots=True)
@@ -52,8 +53,8 @@ class SipLegs:
 
     ``post`` takes the events in the order in which they happened. ``on_late_answer`` gets the SDP answer to
     an offer that a party asked us for within the call. ``session_id`` stands for parties without one
-    (RFC 7989); ``open_headers`` are the X- header fields that pass between all trunks. After ``release``
-    nothing more is posted.
+    (RFC 7989); ``open_headers`` are the X- header fields that pass between all trunks. ``service_route`` is
+    asked for the way a registrar wants calls to a gateway to take. After ``release`` nothing more is posted.
     """
 
     def __init__(
@@ -65,11 +66,13 @@ class SipLegs:
         session_id: str,
         open_headers: Collection[str] = frozenset(),
         call_sid: CallSid = "",
+        service_route: Callable[[Carrier, Gateway], Sequence[str]] = no_service_route,
     ) -> None:
         self._user_agent = user_agent
         self._post = post
         self._on_late_answer = on_late_answer
         self._open_headers = open_headers
+        self._service_route = service_route
         self._ids = SessionIds(session_id)
         self._call_sid = call_sid
         self._legs: dict[LegId, _SipLeg] = {}
@@ -90,6 +93,8 @@ class SipLegs:
         """Make a session that came in for a call that is up a leg of it."""
         self._ids.learn(leg, received.session_id)
         self._attach(leg, _SipLeg(session, carrier))
+        if carrier.session_expires_s is not None:
+            session.want_timer(carrier.session_expires_s)
         session.on_event = self._listener(leg)
 
     def _attach(self, leg: LegId, found: _SipLeg) -> None:
@@ -109,6 +114,7 @@ class SipLegs:
         """Send the INVITE of a leg, for the party of the leg ``other`` if any; returns its Call-ID."""
         local_host = self._local_host(attempt.gateway.protocol)
         invite = invite_for(attempt, party, offer, local_host=local_host, origin=self._origin)
+        route_by(invite, self._service_route(attempt.carrier, attempt.gateway))
         invite.headers.append(("Session-ID", self._ids.header(leg, other)))
         invite.max_forwards = self._max_forwards
         invite.redirects = redirects
@@ -120,7 +126,8 @@ class SipLegs:
         """Send a provisional response to the caller."""
         found = self._legs.get(leg)
         if found is not None and isinstance(found.session, InboundSession):
-            found.session.progress(status, body, self._response_headers(leg, found))
+            reliable = _RELIABLE[found.carrier.rel100]
+            found.session.progress(status, body, self._response_headers(leg, found), reliable=reliable)
 
     def answer(self, leg: LegId, body: bytes) -> None:
         """Answer the caller."""

@@ -2,24 +2,34 @@
 
 from sip.aio.endpoint import TraceRecord
 from sip.aio.guard import Guard
+from sip.aio.hep_sender import HepSender, HepSettings
+from sip.aio.registrations import RegistrationRun
 from sip.aio.session import InboundSession, OutboundSession, Session
-from sip.aio.settings import Screen, ScreenVerdict, UserAgentSettings
+from sip.aio.settings import Screen, Screened, ScreenVerdict, Source, UserAgentSettings
 from sip.aio.stream import StreamLimits
+from sip.aio.tls import ClientCertificates, TlsSettings
 from sip.aio.transport import Listen
 from sip.aio.user_agent import UserAgent
 from sip.invite import Destination, OutboundInvite
 
 __all__ = [
+    "ClientCertificates",
     "Destination",
     "Guard",
+    "HepSender",
+    "HepSettings",
     "InboundSession",
     "Listen",
     "OutboundInvite",
     "OutboundSession",
+    "RegistrationRun",
     "Screen",
     "ScreenVerdict",
+    "Screened",
     "Session",
+    "Source",
     "StreamLimits",
+    "TlsSettings",
     "TraceRecord",
     "UserAgent",
     "UserAgentSettings",

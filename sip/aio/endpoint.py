@@ -1,11 +1,13 @@
 """Transports, transactions and timers of one user agent: messages in and out, matched and repeated."""
 
 import logging
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from sip.aio.guard import Guard
+from sip.aio.oversize import Oversize
 from sip.aio.runs import ClientRun, RequestUser, ServerRun
 from sip.aio.transport import Address, Clock, Flow, Handle, Transport
 from sip.effects import CancelInvite, Purpose
@@ -34,7 +36,7 @@ SIP_PORT = 5060
 
 @dataclass(slots=True)
 class TraceRecord:
-    """One message on the wire; `at` is monotonic, `peer` is `host:port`."""
+    """One message on the wire; `at` is monotonic, `peer` is `host:port`, `local` our own address."""
 
     at: float
     direction: str
@@ -42,6 +44,7 @@ class TraceRecord:
     peer: str
     message: bytes
     call_id: str
+    local: Address = ("", 0)
 
 
 class EndpointUser(Protocol):
@@ -69,6 +72,7 @@ class Endpoint:
         token: Callable[[], str],
         trace: Callable[[TraceRecord], None] | None,
         guard: Guard | None = None,
+        max_udp_bytes: int = 0,
     ) -> None:
         self.user = user
         self.clock = clock
@@ -79,6 +83,9 @@ class Endpoint:
         self._trace = trace
         self._guard = guard
         self._table: TransactionTable[ClientRun | ServerRun] = TransactionTable()
+        self._oversize = Oversize(self)
+        self.max_udp_bytes = max_udp_bytes or sys.maxsize
+        """Requests beyond this size do not go as datagrams if they need not."""
         self._queue = TimerQueue()
         self._alarm: Handle | None = None
         self._alarm_at = 0.0
@@ -175,7 +182,10 @@ class Endpoint:
         stamped = via.with_source(remote[0], remote[1])
         if stamped is not via:
             request.headers.replace_via(stamped)
-        if via.rport is None and not flow.reliable:
+        if flow.reliable:
+            if via.params:
+                flow.note_via(via)
+        elif via.rport is None:
             flow = flow.transport.flow_to((remote[0], via.port or SIP_PORT))
         key = server_key(request)
         run = self._table.server(key)
@@ -230,12 +240,52 @@ class Endpoint:
         self.send(serialise(request), flow, request.call_id)
 
     def start_client(self, request: Request, flow: Flow, user: RequestUser, purpose: Purpose) -> ClientRun:
-        """Send a request in a client transaction of its own."""
+        """
+        Send a request in a client transaction of its own.
+
+        One that is too large for a datagram takes a connection (RFC 3261 18.1.1).
+        """
         branch = self._add_via(request, flow)
-        invite = request.method == "INVITE"
-        kind = InviteClientTransaction if invite else NonInviteClientTransaction
-        machine = kind(request, self.timers, reliable=flow.reliable)
-        return self._run_client(ClientRun(self, flow, machine, user, purpose), branch)
+        run = ClientRun(self, flow, self._client_machine(request, flow), user, purpose)
+        if len(run.machine.wire) > self.max_udp_bytes and not flow.reliable:
+            stream = self._oversize.stream_for(flow)
+            if stream is not None:
+                run.fallback = flow
+                branch = self._reroute(run, stream)
+                self._run_client(run, branch)
+                self._oversize.watch(run)
+                return run
+        return self._run_client(run, branch)
+
+    def _client_machine(
+        self, request: Request, flow: Flow
+    ) -> InviteClientTransaction | NonInviteClientTransaction:
+        kind = InviteClientTransaction if request.method == "INVITE" else NonInviteClientTransaction
+        return kind(request, self.timers, reliable=flow.reliable)
+
+    def _reroute(self, run: ClientRun, flow: Flow) -> str:
+        """Have a request that was not sent leave another way, under a Via of its own; gives its branch."""
+        request = run.machine.request
+        request.headers.remove_first("Via")
+        branch = self._add_via(request, flow)
+        run.flow, run.machine = flow, self._client_machine(request, flow)
+        return branch
+
+    def fall_back(self, run: ClientRun) -> bool:
+        """
+        Send a request as a datagram whose connection never came up; False when it may have been sent.
+
+        Source: RFC 3261 18.1.1.
+        """
+        flow, run.fallback = run.fallback, None
+        if flow is None or run.flow.established or not run.machine.wanted:
+            return False
+        self._oversize.note_refusal(run.flow.remote)
+        run.end()
+        run.flow.unwatch(run)
+        self._table.remove_client(run.key)
+        self._run_client(run, self._reroute(run, flow))
+        return True
 
     def cancel(self, run: ClientRun, user: RequestUser, effect: CancelInvite) -> None:
         """Send the CANCEL of an INVITE at work, on the way the INVITE took."""
@@ -265,7 +315,9 @@ class Endpoint:
     def _add_via(self, request: Request, flow: Flow) -> str:
         transport = flow.transport
         branch = MAGIC_COOKIE + self._token()
-        via = f"SIP/2.0/{transport.name.upper()} {transport.sent_by};branch={branch};rport"
+        # A server that trusts our certificate may use the connection for requests of its own (RFC 5923 4).
+        alias = ";alias" if flow.secure else ""
+        via = f"SIP/2.0/{transport.name.upper()} {transport.sent_by};branch={branch};rport{alias}"
         request.headers.add_first("Via", via)
         return branch
 
@@ -276,8 +328,7 @@ class Endpoint:
             machine = InviteServerTransaction(request, self.timers, reliable=flow.reliable)
         else:
             machine = NonInviteServerTransaction(self.timers, reliable=flow.reliable)
-        sent_by = (flow.remote[0], request.via.port or SIP_PORT)
-        run = ServerRun(self, flow, key, request.call_id, machine, sent_by)
+        run = ServerRun(self, flow, key, request, machine)
         self._table.add_server(key, run)
         run.perform(machine.start())
         return run
@@ -305,21 +356,40 @@ class Endpoint:
 
     # Ways to peers.
 
-    def flow_to(self, transport_name: str, remote: Address, near: Transport | None = None) -> Flow | None:
-        """Give a way to a peer, from the transport `near` if it fits; None when no transport does."""
-        ipv6 = ":" in remote[0]
+    def transport_for(
+        self, transport_name: str, host: str, near: Transport | None = None
+    ) -> Transport | None:
+        """The transport of that name for a peer's address: `near` if it fits; None when there is none."""
+        ipv6 = ":" in host
         if near is not None and near.name == transport_name and (":" in near.address.host) is ipv6:
-            return near.flow_to(remote)
+            return near
         for transport in self.transports:
             if transport.name == transport_name and (":" in transport.address.host) is ipv6:
-                return transport.flow_to(remote)
+                return transport
         return None
+
+    def flow_to(
+        self, transport_name: str, remote: Address, near: Transport | None = None, name: str | None = None
+    ) -> Flow | None:
+        """
+        Give a way to a peer, from the transport `near` if it fits; None when no transport does.
+
+        `name` is what the peer's certificate must prove over TLS, its address when None.
+        """
+        transport = self.transport_for(transport_name, remote[0], near)
+        if transport is None:
+            logger.warning("There is no %s listener from which %s can be reached", transport_name, remote[0])
+            return None
+        return transport.flow_to(remote, name)
 
     def _note(self, direction: str, data: bytes, flow: Flow, call_id: str) -> None:
         assert self._trace is not None
         host, port = flow.remote
+        transport = flow.transport
+        listen = transport.address
+        local = (listen.advertise or listen.host, listen.port)
         record = TraceRecord(
-            self.clock.time(), direction, flow.transport.name, f"{host}:{port}", data, call_id
+            self.clock.time(), direction, transport.name, f"{host}:{port}", data, call_id, local
         )
         try:
             self._trace(record)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from sip.aio.transport import Clock, Flow, Handle
 from sip.message import Request, Response, serialise
+from sip.overload import CallShedder, OverloadSettings
 from sip.protection import Ban, Protection, ProtectionSettings
 from sip.responses import reply
 
@@ -13,7 +14,8 @@ __all__ = ["Guard"]
 
 logger = logging.getLogger(__name__)
 
-_REFRESH_S = 5.0
+_LOOK_S = 0.1
+_LOOKS_PER_REFRESH = 50
 _LINES_PER_REFRESH = 20
 """Bans that get a log line of their own in that time; forged sources may be banned by the thousand."""
 _TAG_BYTES = len(";tag=") + 16
@@ -28,20 +30,30 @@ class Guard:
     it is given by `start`.
     """
 
-    def __init__(self, settings: ProtectionSettings, is_known: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        settings: ProtectionSettings,
+        is_known: Callable[[str], bool],
+        overload: OverloadSettings | None = None,
+    ) -> None:
         self._protection = Protection(settings, is_known, self._note_ban)
         self.known = self._protection.known
         """Hosts that need no question: looked up by the endpoint for every message."""
         self.arrived_bytes = 0
         """Length of the stranger's message at work; nothing longer is answered."""
         self._clock: Clock
+        self._shedder = CallShedder(overload or OverloadSettings())
         self._alarm: Handle | None = None
+        self._look_at = 0.0
+        self._looks = 0
+        self._waited_s = 0.0
         self._lines = 0
 
     def start(self, clock: Clock) -> None:
         """Take the clock of the user agent."""
         self._clock = clock
-        self._alarm = clock.call_at(clock.time() + _REFRESH_S, self._refresh)
+        self._look_at = clock.time() + _LOOK_S
+        self._alarm = clock.call_at(self._look_at, self._look)
 
     def close(self) -> None:
         """Look at the clock no more."""
@@ -53,6 +65,9 @@ class Guard:
 
     def admit(self, data: bytes, flow: Flow) -> bool:
         """Whether a message of a host that is not in `known` is to be read."""
+        if self._shedder.severe and not flow.reliable and data.startswith(b"INVITE "):
+            self.rejected["overload"] += 1
+            return False
         self.arrived_bytes = len(data)
         return self._protection.admit(data, flow.remote[0], self._clock.time())
 
@@ -91,6 +106,35 @@ class Guard:
         refused = reply(request, 403)
         return refused if len(serialise(refused)) + _TAG_BYTES <= self.arrived_bytes else None
 
+    # Overload.
+
+    def note_wait(self, waited_s: float) -> None:
+        """Take in how long a message had waited in a socket when it was read."""
+        self._waited_s = max(self._waited_s, waited_s)
+
+    def takes_call(self) -> bool:
+        """Whether the new call at work is among those that can be carried."""
+        return self._shedder.takes()
+
+    @property
+    def share(self) -> float:
+        """The part of new calls that is taken; 1.0 unless more comes in than can be done."""
+        return self._shedder.share
+
+    def _look(self) -> None:
+        """See how late this call comes itself: so long does everything wait that is due."""
+        now = self._clock.time()
+        waited_s, self._waited_s = max(self._waited_s, now - self._look_at), 0.0
+        was_whole = self._shedder.share >= 1.0
+        self._shedder.look(waited_s, now)
+        if was_whole and self._shedder.share < 1.0:
+            logger.warning("overloaded: work waits for %.2f s, a part of new calls is refused", waited_s)
+        self._looks += 1
+        if self._looks % _LOOKS_PER_REFRESH == 0:
+            self._refresh(now)
+        self._look_at = now + _LOOK_S
+        self._alarm = self._clock.call_at(self._look_at, self._look)
+
     # Credentials.
 
     def on_auth_failure(self, host: str) -> None:
@@ -113,10 +157,8 @@ class Guard:
         """Sources that are banned, and for how many seconds more."""
         return self._protection.banned(self._clock.time())
 
-    def _refresh(self) -> None:
+    def _refresh(self, now: float) -> None:
         """Have the application asked again about its sources."""
-        now = self._clock.time()
-        self._alarm = self._clock.call_at(now + _REFRESH_S, self._refresh)
         self._protection.refresh_known(now)
         if self._lines > _LINES_PER_REFRESH:
             logger.warning("%d more sources were banned", self._lines - _LINES_PER_REFRESH)

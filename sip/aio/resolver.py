@@ -1,20 +1,38 @@
-"""Host names of peers, looked up without holding up the loop and remembered for a while."""
+"""Finding peers by name without holding up the loop: shared look-ups, remembered answers, and bounds."""
 
 import asyncio
 import ipaddress
-import socket
-from collections.abc import Callable
+import logging
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Protocol
 
-__all__ = ["Resolver", "is_address", "is_private"]
+from sip.aio.dns_client import DnsAnswer, DnsClient, DnsUnavailable, HostsFile, NameServer
+from sip.locate import Question, Reach, Records, Steps, Target, Wanted, locate, sources
 
-FOUND_FOR_S = 60.0
-MISSING_FOR_S = 5.0
-MAX_REMEMBERED = 1024
-MAX_LOOKUPS = 64
-LOOKUP_TIMEOUT_S = 4.0
+__all__ = ["Asker", "Found", "Resolver", "canonical", "is_address", "is_private"]
 
-Found = Callable[[str | None], None]
+logger = logging.getLogger(__name__)
+
+MIN_TTL_S = 1.0
+MAX_TTL_S = 3600.0
+MAX_MISSING_S = 300.0
+"""Longer than this nobody has to wait for a record that was added."""
+UNKNOWN_MISSING_S = 5.0
+"""How long a name is missing whose answer does not say (no SOA record)."""
+FAILED_FOR_S = 5.0
+"""How long the name servers are left alone with a question that they did not answer."""
+STALE_FOR_S = 3600.0
+"""How long after its time an answer still serves when no newer one can be had (RFC 8767)."""
+MAX_REMEMBERED = 4096
+MAX_QUESTIONS = 64
+"""Questions at work; beyond it they count as not answered."""
+MAX_LOOKUPS = 1024
+LOOKUP_LIMIT_S = 4.0
+
+Found = Callable[[Sequence[Target]], None]
 
 
 @lru_cache(maxsize=1024)
@@ -27,6 +45,11 @@ def is_address(host: str) -> bool:
     return True
 
 
+def canonical(host: str) -> str:
+    """The host as the system writes it: IPv6 addresses have many spellings."""
+    return str(ipaddress.ip_address(host)) if ":" in host and is_address(host) else host
+
+
 def is_private(host: str) -> bool:
     """Whether a host is an address that only means something within its own network."""
     try:
@@ -35,57 +58,194 @@ def is_private(host: str) -> bool:
         return False
 
 
+class Asker(Protocol):
+    """Whoever puts one question to the DNS."""
+
+    async def ask(self, question: Question) -> DnsAnswer:
+        """
+        Ask.
+
+        Raises:
+            DnsUnavailable: Nobody answered.
+        """
+
+
+@dataclass(slots=True)
+class _Known:
+    records: Records
+    fresh_until: float
+    stale_until: float
+
+
 class Resolver:
     """
-    Finds the address of a host name by the system's resolver.
+    Finds the targets of SIP addresses.
 
-    Answers are remembered, bad news too but shorter; lookups of one name share one query. Beyond a
-    bound of queries at work, names count as not found, so a dead name server costs calls to names
-    only. The first address of a family we can send from is taken, in the order the system gives
-    them. SRV and NAPTR records are not looked up: trunks name the hosts and ports of their gateways.
+    Answers are remembered for as long as they say, within bounds, bad news too; look-ups of one name share
+    one question. When no name server answers, what was known before serves on for a while. There is a bound
+    to the questions at work and to the time of each look-up, so a dead name server costs calls to names
+    that are not known yet, and nothing else.
     """
 
-    def __init__(self) -> None:
-        self.families: frozenset[int] = frozenset((socket.AF_INET,))
-        self._known: dict[str, tuple[float, str | None]] = {}
-        self._waiting: dict[str, list[Found]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+    def __init__(
+        self,
+        servers: Sequence[NameServer] = (),
+        *,
+        asker: Asker | None = None,
+        hosts: HostsFile | None = None,
+        time: Callable[[], float] | None = None,
+        pick: Callable[[float, float], float] | None = None,
+    ) -> None:
+        self.reach: Reach = {"udp": (4,)}
+        """The transports there are and the IP versions of each; the user agent says so when it starts."""
+        self._servers = servers
+        self._asker = asker
+        self._hosts = hosts or HostsFile()
+        self._time = time
+        self._pick = pick or random.SystemRandom().uniform
+        self._known: dict[Question, _Known] = {}
+        self._asking: dict[Question, asyncio.Task[Records]] = {}
+        self._lookups: set[asyncio.Task[None]] = set()
 
-    def find(self, host: str, found: Found) -> None:
-        """Call `found` with an address or None, at once when the answer is known."""
-        known = self._known.get(host)
-        if known is not None and known[0] > asyncio.get_running_loop().time():
-            found(known[1])
-            return
-        waiting = self._waiting.get(host)
-        if waiting is not None:
-            waiting.append(found)
-        elif len(self._waiting) >= MAX_LOOKUPS:
-            found(None)
+    def locate(self, wanted: Wanted, found: Found) -> None:
+        """Call `found` with the targets, none if there are none; at once when all answers are known."""
+        steps = locate(wanted, self.reach, self._pick)
+        questions = self._advance(steps)
+        if not isinstance(questions, tuple):
+            found(questions)
+        elif len(self._lookups) >= MAX_LOOKUPS:
+            found(())
         else:
-            self._waiting[host] = [found]
-            task = asyncio.create_task(self._look_up(host))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            task = asyncio.get_running_loop().create_task(self._look_up(steps, questions, found))
+            self._lookups.add(task)
+            task.add_done_callback(self._lookups.discard)
+
+    async def addresses(self, host: str) -> tuple[str, ...]:
+        """All addresses that a named peer may call from; none when the name is unknown."""
+        steps = sources(host)
+        questions = self._advance(steps)
+        found = await self._walk(steps, questions) if isinstance(questions, tuple) else questions
+        return tuple(dict.fromkeys(target.host for target in found))
 
     def close(self) -> None:
-        """Stop all lookups; nobody is told."""
-        self._waiting.clear()
-        for task in self._tasks:
+        """Stop all look-ups; nobody is told."""
+        for task in (*self._lookups, *self._asking.values()):
             task.cancel()
 
-    async def _look_up(self, host: str) -> None:
-        loop = asyncio.get_running_loop()
-        address: str | None = None
+    # One look-up.
+
+    def _advance(
+        self, steps: Steps, replies: Mapping[Question, Records] | None = None
+    ) -> "tuple[Question, ...] | list[Target]":
+        """Go on as far as what is known leads: to the targets, or to questions that are still to be asked."""
         try:
-            async with asyncio.timeout(LOOKUP_TIMEOUT_S):
-                answers = await loop.getaddrinfo(host, None, type=socket.SOCK_DGRAM)
-            address = next((str(answer[4][0]) for answer in answers if answer[0] in self.families), None)
-        except (OSError, UnicodeError, TimeoutError):
-            address = None
+            questions = next(steps) if replies is None else steps.send(replies)
+            while True:
+                known = {question: self._recall(question) for question in questions}
+                if None in known.values():
+                    return tuple(questions)
+                questions = steps.send({question: records or () for question, records in known.items()})
+        except StopIteration as end:
+            return list(end.value)
+
+    async def _look_up(self, steps: Steps, questions: tuple[Question, ...], found: Found) -> None:
+        targets = await self._walk(steps, questions)
+        try:
+            found(targets)
+        except Exception:
+            logger.exception("Sending to a name that was looked up failed")
+
+    async def _walk(self, steps: Steps, questions: tuple[Question, ...]) -> list[Target]:
+        deadline = self._now() + LOOKUP_LIMIT_S
+        while True:
+            replies = await self._ask_all(questions, deadline)
+            result = self._advance(steps, replies)
+            if not isinstance(result, tuple):
+                return result
+            questions = result
+
+    async def _ask_all(self, questions: tuple[Question, ...], deadline: float) -> dict[Question, Records]:
+        replies: dict[Question, Records] = {}
+        waiting: dict[Question, asyncio.Task[Records]] = {}
+        for question in questions:
+            known = self._recall(question)
+            if known is not None:
+                replies[question] = known
+                continue
+            task = self._ask(question)
+            if task is not None:
+                waiting[question] = task
+        if waiting:
+            # What takes longer goes on for whoever asks next; here it counts as not answered.
+            await asyncio.wait(waiting.values(), timeout=max(deadline - self._now(), 0.0))
+        for question, task in waiting.items():
+            done = task.done() and not task.cancelled()
+            replies[question] = task.result() if done else self._stale(question)
+        return replies
+
+    def _ask(self, question: Question) -> "asyncio.Task[Records] | None":
+        task = self._asking.get(question)
+        if task is None and len(self._asking) < MAX_QUESTIONS:
+            task = asyncio.get_running_loop().create_task(self._put(question))
+            self._asking[question] = task
+            task.add_done_callback(lambda _: self._asking.pop(question, None))
+        return task
+
+    async def _put(self, question: Question) -> Records:
+        if self._asker is None:
+            self._asker = DnsClient(self._servers)
+        try:
+            answer = await self._asker.ask(question)
+        except DnsUnavailable as error:
+            return self._remember_failure(question, error)
+        except (
+            Exception
+        ) as error:  # Whatever a strange answer does to the library, it is one unanswered question.
+            logger.exception("A DNS answer could not be read")
+            return self._remember_failure(question, error)
+        if answer.records:
+            ttl_s = min(max(answer.ttl_s, MIN_TTL_S), MAX_TTL_S)
+        else:
+            ttl_s = min(answer.ttl_s, MAX_MISSING_S) if answer.ttl_s > 0 else UNKNOWN_MISSING_S
+            ttl_s = max(ttl_s, MIN_TTL_S)
+        self._remember(question, answer.records, ttl_s, STALE_FOR_S if answer.records else 0.0)
+        return answer.records
+
+    # What is known.
+
+    def _now(self) -> float:
+        return self._time() if self._time is not None else asyncio.get_running_loop().time()
+
+    def _recall(self, question: Question) -> Records | None:
+        """What is known to answer a question; None when it has to be asked."""
+        now = self._now()
+        known = self._known.get(question)
+        if known is not None and known.fresh_until > now:
+            return known.records
+        return self._hosts.records(question, now)
+
+    def _stale(self, question: Question) -> Records:
+        known = self._known.get(question)
+        return known.records if known is not None and known.stale_until > self._now() else ()
+
+    def _remember(self, question: Question, records: Records, ttl_s: float, stale_s: float) -> None:
+        self._known.pop(question, None)
         if len(self._known) >= MAX_REMEMBERED:
-            self._known.clear()
-        lifetime_s = MISSING_FOR_S if address is None else FOUND_FOR_S
-        self._known[host] = (loop.time() + lifetime_s, address)
-        for found in self._waiting.pop(host, ()):
-            found(address)
+            del self._known[next(iter(self._known))]
+        now = self._now()
+        self._known[question] = _Known(records, now + ttl_s, now + ttl_s + stale_s)
+
+    def _remember_failure(self, question: Question, error: Exception) -> Records:
+        records = self._stale(question)
+        logger.warning(
+            "No answer from the DNS to %s %s%s: %s",
+            question.kind.value,
+            question.name,
+            "; the last one serves on" if records else "",
+            error,
+        )
+        known = self._known.get(question)
+        self._remember(question, records, FAILED_FOR_S, 0.0)
+        if known is not None and records:
+            self._known[question].stale_until = known.stale_until
+        return records

@@ -16,7 +16,7 @@ from sip.transactions.table import Key
 if TYPE_CHECKING:
     from sip.aio.endpoint import Endpoint
 
-__all__ = ["ClientRun", "RequestUser", "ServerRun"]
+__all__ = ["DEAF", "ClientRun", "RequestUser", "ServerRun"]
 
 
 class RequestUser(Protocol):
@@ -50,9 +50,9 @@ class _Run:
 
 
 class ClientRun(_Run):
-    """A request of ours at work."""
+    """A request of ours at work; `fallback` is the way of datagrams that it was too large for."""
 
-    __slots__ = ("machine", "purpose", "user")
+    __slots__ = ("fallback", "machine", "purpose", "user")
 
     def __init__(
         self,
@@ -66,13 +66,16 @@ class ClientRun(_Run):
         self.machine = machine
         self.user = user
         self.purpose = purpose
+        self.fallback: Flow | None = None
 
     def on_timer(self, event: int) -> None:
         """Feed a timer event to the machine."""
         self.perform(self.machine.handle(event))
 
     def on_flow_broken(self) -> None:
-        """Feed the loss of the connection to the machine."""
+        """Feed the loss of the connection to the machine, unless the request can still go another way."""
+        if self.fallback is not None and self.endpoint.fall_back(self):
+            return
         self.perform(self.machine.fail_transport())
 
     def perform(self, effects: Sequence[Effect]) -> None:
@@ -98,23 +101,24 @@ class ServerRun(_Run):
 
     `user` is whoever answers an INVITE and is told of its CANCEL, `tag` our tag in its responses; `on_end`
     is called when it is forgotten. `sent_by` is where a response goes when the connection the request came
-    by is gone (RFC 3261 18.2.2).
+    by is gone (RFC 3261 18.2.2), `sent_by_name` who must be there.
     """
 
-    __slots__ = ("machine", "on_end", "sent_by", "tag", "user")
+    __slots__ = ("machine", "on_end", "sent_by", "sent_by_name", "tag", "user")
 
     def __init__(
         self,
         endpoint: "Endpoint",
         flow: Flow,
         key: Key,
-        call_id: str,
+        request: Request,
         machine: InviteServerTransaction | NonInviteServerTransaction,
-        sent_by: Address,
     ) -> None:
-        super().__init__(endpoint, flow, key, call_id)
+        super().__init__(endpoint, flow, key, request.call_id)
+        via = request.via
         self.machine = machine
-        self.sent_by = sent_by
+        self.sent_by: Address = (flow.remote[0], via.port or flow.transport.default_port)
+        self.sent_by_name = via.host
         self.tag: str | None = None
         self.user: object = None
         self.on_end: Callable[[], None] | None = None
@@ -124,7 +128,8 @@ class ServerRun(_Run):
         self.perform(self.machine.respond(response))
 
     def _reconnect(self) -> None:
-        flow = self.endpoint.flow_to(self.flow.transport.name, self.sent_by, self.flow.transport)
+        near = self.flow.transport
+        flow = self.endpoint.flow_to(near.name, self.sent_by, near, self.sent_by_name)
         if flow is not None:
             self.flow = flow
 
@@ -151,3 +156,16 @@ class ServerRun(_Run):
                 endpoint.user.on_ack(effect.message)
             else:
                 endpoint.end_server(self)
+
+
+class _Deaf:
+    """The user of a request whose outcome is of no interest, or shows elsewhere, as that of a CANCEL does."""
+
+    def on_response(self, run: ClientRun, response: Response) -> None:
+        """Ignore the response."""
+
+    def on_failure(self, run: ClientRun, failure: Failure) -> None:
+        """Ignore the failure."""
+
+
+DEAF = _Deaf()

@@ -2,11 +2,12 @@
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, Protocol
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from sip.aio.endpoint import Endpoint
-from sip.aio.runs import ClientRun, ServerRun
+from sip.aio.runs import DEAF, ClientRun, ServerRun
 from sip.aio.transport import Address, Flow
 from sip.effects import (
     Arm,
@@ -23,17 +24,23 @@ from sip.effects import (
     StartRequest,
 )
 from sip.errors import InvalidValue
-from sip.events import SessionEvent
+from sip.events import Failed, SessionEvent
+from sip.failover import Outcome, Tried
 from sip.fields import NameAddr
 from sip.inbound import InboundInviteSession, Reply
-from sip.invite import OutboundInvite
+from sip.invite import Destination, OutboundInvite
 from sip.invite_session import InviteSession
+from sip.locate import default_port
 from sip.message import Request, Response
 from sip.outbound import OutboundInviteSession
+from sip.reason_header import reason_value
 from sip.refer import refer_to
 from sip.replaces import Replaces
-from sip.session_model import State
+from sip.session_model import Event, State
 from sip.timers import Timer
+
+if TYPE_CHECKING:
+    from sip.aio.attempt import Attempt
 
 __all__ = ["InboundSession", "OutboundSession", "Session", "SessionHost"]
 
@@ -67,6 +74,7 @@ class Session:
 
     __slots__ = (
         "_events",
+        "_held",
         "_host",
         "_in_command",
         "_machine",
@@ -90,6 +98,9 @@ class Session:
         self._runs: dict[Purpose, ClientRun] = {}
         self._events: deque[SessionEvent] | None = None
         self._in_command = False
+        self._held: Flow | None = None
+        if flow is not None and flow.reliable:
+            self._hold(flow)
 
     @property
     def call_id(self) -> str:
@@ -135,8 +146,16 @@ class Session:
         """Offer a change; `OfferAnswered` or `OfferFailed` follows."""
         self._command(self._machine.reinvite(body))
 
+    def update(self, body: bytes = b"") -> None:
+        """
+        Offer a change as `reinvite` does, but by UPDATE where the peer allows it, even while it still rings.
+
+        Without a body nothing is offered: the peer only learns that we are still there.
+        """
+        self._command(self._machine.update(body))
+
     def accept_offer(self, body: bytes) -> None:
-        """Answer an `OfferReceived`, or an `Answered` that needs it."""
+        """Answer an `OfferReceived`, or an `Answered` or a `Progress` that needs it."""
         self._command(self._machine.accept_offer(body))
 
     def reject_offer(self, status: int = 488, warning: str | None = None) -> None:
@@ -214,6 +233,8 @@ class Session:
     def on_request(self, request: Request, run: ServerRun | None, flow: Flow) -> None:
         """Take a request within the session."""
         self.flow = flow
+        if flow.reliable or self._held is not None:
+            self._hold(flow)
         self._perform(self._machine.receive_request(request, run))
 
     def on_ack(self, request: Request) -> None:
@@ -222,11 +243,13 @@ class Session:
 
     def on_cancel(self, cancel: Request, run: ServerRun) -> None:
         """Take a CANCEL of one of the peer's requests."""
-        self._perform(self._machine.receive_cancel(run, cancel.headers.get("Reason")))
+        self._perform(self._machine.receive_cancel(run, reason_value(cancel.headers)))
 
     def on_response(self, run: ClientRun, response: Response) -> None:
         """Take a response to a request of this session."""
-        self.flow = run.flow
+        self.flow = flow = run.flow
+        if flow.reliable or self._held is not None:
+            self._hold(flow)
         self._perform(self._machine.receive_response(run.purpose, response))
 
     def on_stray_answer(self, response: Response) -> None:
@@ -235,11 +258,14 @@ class Session:
 
     def on_failure(self, run: ClientRun, failure: Failure) -> None:
         """Take the news that a request got no final response."""
-        self.on_unsent(run.purpose, failure)
+        self.on_unsent(run.purpose, failure, run.flow.trouble)
 
-    def on_unsent(self, purpose: Purpose, failure: Failure) -> None:
-        """Take the news that a request did not leave."""
-        self._perform(self._machine.fail_request(purpose, failure))
+    def on_unsent(self, purpose: Purpose, failure: Failure, trouble: str | None = None) -> None:
+        """Take the news that a request did not leave; `trouble` is what the way to the peer says of it."""
+        effects = self._machine.fail_request(purpose, failure)
+        if trouble is not None and failure is Failure.TRANSPORT:
+            effects = [_explained(effect, trouble) for effect in effects]
+        self._perform(effects)
 
     def on_timer(self, event: int) -> None:
         """Take a timer event."""
@@ -249,6 +275,17 @@ class Session:
     def on_started(self, run: ClientRun) -> None:
         """Take note of the transaction of a request of this session."""
         self._runs[run.purpose] = run
+
+    def _hold(self, flow: Flow | None) -> None:
+        """Keep a connection open for as long as the session may need it, and let go of the one before."""
+        held = self._held
+        if held is flow:
+            return
+        if held is not None:
+            held.release()
+        self._held = flow if flow is not None and flow.reliable else None
+        if self._held is not None:
+            self._held.hold()
 
     # Effects.
 
@@ -298,7 +335,7 @@ class Session:
             return
         endpoint = self._host.endpoint
         if effect.step is CancelStep.CANCEL:
-            endpoint.cancel(run, _Deaf.user, effect)
+            endpoint.cancel(run, DEAF, effect)
         else:
             endpoint.abandon(run, give_up=effect.step is CancelStep.GIVE_UP)
 
@@ -310,6 +347,7 @@ class Session:
         if reinvite is not None:
             self._host.endpoint.expire(reinvite)
         self._runs.clear()
+        self._hold(None)
         self._host.forget(self)
 
     def _tell(self, event: SessionEvent) -> None:
@@ -345,25 +383,17 @@ Session._PERFORM = {
 }
 
 
-class _Deaf:
-    """The user of a CANCEL: what comes of it shows at the INVITE."""
-
-    user: "_Deaf"
-
-    def on_response(self, run: ClientRun, response: Response) -> None:
-        """Ignore the response."""
-
-    def on_failure(self, run: ClientRun, failure: Failure) -> None:
-        """Ignore the failure."""
-
-
-_Deaf.user = _Deaf()
+def _explained(effect: Effect, trouble: str) -> Effect:
+    """The end of a session, with what went wrong on the way to its peer."""
+    if isinstance(effect, Notify) and isinstance(effect.event, Failed):
+        return Notify(replace(effect.event, reason=trouble))
+    return effect
 
 
 class InboundSession(Session):
     """A session a peer asked for; answer it with `progress`, `answer` or `reject`."""
 
-    __slots__ = ("_run", "replaces", "request", "source", "transport")
+    __slots__ = ("_run", "identities", "peer_names", "replaces", "request", "source", "transport")
 
     _machine: InboundInviteSession
 
@@ -374,8 +404,12 @@ class InboundSession(Session):
         self.request = request
         self.replaces: Session | None = None
         """The session that this one is to take the place of (RFC 3891): it ends when this one is answered."""
+        self.identities: tuple[Hashable, ...] = ()
+        """Who the caller proved or is known to be, in the screen's own terms."""
         self.source: Address = flow.remote
         self.transport = flow.transport.name
+        self.peer_names = flow.peer_names
+        """What the caller's TLS certificate proves; empty without one."""
 
     @property
     def local(self) -> NameAddr:
@@ -387,15 +421,30 @@ class InboundSession(Session):
         """The caller's address, with its tag."""
         return self.request.from_
 
-    def progress(self, status: int = 180, body: bytes = b"", headers: Iterable[tuple[str, str]] = ()) -> None:
+    def want_timer(self, interval_s: int) -> None:
+        """Have the session refreshed, should the caller know session timers but ask for none (RFC 4028 9)."""
+        self._machine.want_timer(interval_s)
+
+    def progress(
+        self,
+        status: int = 180,
+        body: bytes = b"",
+        headers: Iterable[tuple[str, str]] = (),
+        *,
+        reliable: bool | None = None,
+    ) -> None:
         """
         Send a provisional response; a body with SDP announces early media.
+
+        `reliable` sends it with 100rel where the caller supports that; None does so when it has a body. A
+        caller that requires 100rel gets every response reliably. The first SDP that was sent reliably is the
+        answer: what later responses would repeat of it is left out.
 
         Raises:
             InvalidValue: The status is not one of 101 to 199, or a header field cannot be set.
         """
         _check_range(status, 101, 199)
-        self._command(self._machine.progress(Reply(status, None, body, headers)))
+        self._command(self._machine.progress(Reply(status, None, body, headers, reliable)))
 
     def answer(self, body: bytes, headers: Iterable[tuple[str, str]] = ()) -> None:
         """Send the 200; `Confirmed` follows with the ACK."""
@@ -435,13 +484,15 @@ def _check_range(status: int, low: int, high: int) -> None:
 class OutboundSession(Session):
     """A session we asked for."""
 
-    __slots__ = ("invite",)
+    __slots__ = ("attempt", "invite")
 
     _machine: OutboundInviteSession
 
     def __init__(self, host: SessionHost, machine: OutboundInviteSession, invite: OutboundInvite) -> None:
         super().__init__(host, machine, None)
         self.invite = invite
+        self.attempt: Attempt | None = None
+        """The targets of its INVITE, when it goes to a name."""
 
     @property
     def local(self) -> NameAddr:
@@ -462,3 +513,34 @@ class OutboundSession(Session):
     def start(self) -> None:
         """Begin; for the user agent."""
         self._command(self._machine.start())
+
+    def await_response(self) -> None:
+        """The INVITE went to another target: wait for it as for the first one; for the attempt."""
+        self._perform(self._machine.await_response())
+
+    def on_timer(self, event: int) -> None:
+        """Take a timer event; after silence another target may have its turn."""
+        if event == Event.TIMER_SILENCE and self.attempt is not None:
+            self._timers.pop(event, None)
+            if self.attempt.on_silence():
+                return
+        super().on_timer(event)
+
+    def _tell(self, event: SessionEvent) -> None:
+        if isinstance(event, Failed):
+            event = replace(event, tried=_tried(event, self.invite.destination, self.attempt))
+        super()._tell(event)
+
+
+def _tried(event: Failed, destination: Destination, attempt: "Attempt | None") -> tuple[Tried, ...]:
+    """What a call that failed had tried: the targets of a name, or the one address it was sent to."""
+    if attempt is not None:
+        return attempt.tried
+    if event.cause == "cancelled" or event.cause == "resolve":
+        return ()
+    outcome: Outcome = event.cause
+    if outcome == "response" and event.status == 503:
+        outcome = "unavailable"
+    transport = destination.transport or "udp"
+    port = destination.port or default_port(transport)
+    return (Tried(transport, destination.host, port, outcome, event.retry_after_s),)

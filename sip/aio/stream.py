@@ -1,19 +1,19 @@
-"""SIP over TCP (RFC 3261 18)."""
+"""SIP over TCP: a listening socket and the table of its connections (RFC 3261 18)."""
 
 import asyncio
-import logging
-from collections import deque
+import socket
 from dataclasses import dataclass
-from typing import cast
 
-from sip.aio.transport import Address, Flow, Listen, Receive, Transport, Watcher
-from sip.errors import ParseError
-from sip.framer import PING, PONG, StreamFramer
+from sip.aio.connection import Connection, Key
+from sip.aio.tls_session import TlsSession
+from sip.aio.transport import Address, Flow, Listen, Receive, Transport
+from sip.fields import Via
 from sip.parser import Limits
 
 __all__ = ["StreamLimits", "TcpTransport"]
 
-logger = logging.getLogger(__name__)
+SWEEP_S = 1.0
+"""How often connections are looked after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,123 +21,24 @@ class StreamLimits:
     """What the connections of one address may take."""
 
     max_connections: int = 1024
-    connect_timeout_s: float = 5.0
+    max_per_source: int = 256
+    """Connections one source address may open."""
+    connect_timeout_s: float = 3.0
+    """To come up, for connections we open: less than the silence that ends an INVITE."""
+    first_message_s: float = 30.0
+    """A connection from a peer on which no handshake and no whole message is done by then is closed."""
+    message_s: float = 15.0
+    """How long one message may take from its first byte to its last."""
     idle_s: float = 600.0
     """A connection on which nothing whole arrived for this long, and that nobody uses, is closed."""
     evict_after_s: float = 5.0
     """Beyond the maximum, an unused connection that was silent for this long makes room for a new one."""
+    keepalive_s: float = 30.0
+    """Silence after which a connection we opened, and that somebody needs, is pinged; 0 never."""
+    pong_s: float = 10.0
+    """How long a peer that has answered pings may take to answer one (RFC 5626 4.4.1)."""
     max_unsent_bytes: int = 1024 * 1024
     """A peer that does not read is cut off beyond this."""
-
-
-class _Connection(asyncio.Protocol, Flow):
-    """One connection, on its way up, up, or broken."""
-
-    __slots__ = (
-        "_framer",
-        "_owner",
-        "_pending",
-        "_pending_bytes",
-        "_stream",
-        "broken",
-        "heard_at",
-        "watchers",
-    )
-
-    reliable = True
-
-    def __init__(self, owner: "TcpTransport", remote: Address) -> None:
-        Flow.__init__(self, owner, remote)
-        self._owner = owner
-        self._framer = StreamFramer(owner.message_limits)
-        self._stream: asyncio.Transport | None = None
-        self._pending: deque[bytes] = deque()
-        self._pending_bytes = 0
-        self.watchers: set[Watcher] = set()
-        self.broken = False
-        self.heard_at = owner.now()
-
-    @property
-    def closed(self) -> bool:
-        """True once the connection is gone."""
-        return self.broken
-
-    def send(self, data: bytes) -> bool:
-        """Write one message, or keep it until the connection is up."""
-        if self.broken:
-            return False
-        stream = self._stream
-        if stream is None:
-            self._pending_bytes += len(data)
-            if self._pending_bytes > self._owner.limits.max_unsent_bytes:
-                return False
-            self._pending.append(data)
-            return True
-        if stream.get_write_buffer_size() > self._owner.limits.max_unsent_bytes:
-            stream.abort()
-            return False
-        stream.write(data)
-        return True
-
-    def watch(self, watcher: Watcher) -> None:
-        """Have a transaction told when the connection breaks."""
-        self.watchers.add(watcher)
-
-    def unwatch(self, watcher: Watcher) -> None:
-        """End what `watch` began."""
-        self.watchers.discard(watcher)
-
-    def fail(self) -> None:
-        """Take the news that the connection did not come up."""
-        self._pending.clear()
-        self.connection_lost(None)
-
-    # asyncio.Protocol.
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the connection, and write what waited for it."""
-        # Not an isinstance check: the transports of uvloop only behave like those of asyncio.
-        stream = cast(asyncio.Transport, transport)
-        self._stream = stream
-        if self.broken or not self._owner.admit(self, stream):
-            stream.abort()
-            return
-        while self._pending:
-            stream.write(self._pending.popleft())
-
-    def data_received(self, data: bytes) -> None:
-        """Cut out messages and answer keep-alives."""
-        try:
-            for frame in self._framer.feed(data):
-                if self.broken:
-                    return
-                self.heard_at = self._owner.now()
-                if frame == PING:
-                    self.send(PONG)
-                else:
-                    self._owner.receive(frame, self)
-        except ParseError as error:
-            logger.info("A connection cannot be framed any more: %s", error.reason)
-            if self._stream is not None:
-                self._stream.abort()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
-        if not self.broken:
-            self.broken = True
-            self._stream = None
-            self._owner.lost(self)
-            watchers, self.watchers = self.watchers, set()
-            for watcher in watchers:
-                watcher.on_flow_broken()
-
-    def abort(self) -> None:
-        """Close at once; nobody is told."""
-        self.broken = True
-        self.watchers.clear()
-        if self._stream is not None:
-            self._stream.abort()
-        self._owner.lost(self)
 
 
 class TcpTransport(Transport):
@@ -149,6 +50,7 @@ class TcpTransport(Transport):
 
     name = "tcp"
     reliable = True
+    secure = False
 
     def __init__(
         self, listen: Listen, receive: Receive, limits: StreamLimits, message_limits: Limits
@@ -158,7 +60,8 @@ class TcpTransport(Transport):
         self.message_limits = message_limits
         self._deliver = receive
         self._server: asyncio.Server | None = None
-        self._connections: dict[Address, _Connection] = {}
+        self._connections: dict[Key, Connection] = {}
+        self._from_source: dict[str, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._sweep: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop
@@ -170,7 +73,7 @@ class TcpTransport(Transport):
         self._server = await self._loop.create_server(self._accept, listen.host, listen.port)
         port = self._server.sockets[0].getsockname()[1]
         self.address = Listen(self.name, listen.host, port, listen.advertise)
-        self._sweep = self._loop.call_later(self.limits.idle_s / 2, self._close_idle)
+        self._sweep = self._loop.call_later(self._sweep_s, self._on_sweep)
 
     def close(self) -> None:
         """Stop listening and cut all connections."""
@@ -189,11 +92,13 @@ class TcpTransport(Transport):
         """Connections that are up or coming up."""
         return len(self._connections)
 
-    def flow_to(self, remote: Address) -> Flow:
+    def flow_to(self, remote: Address, name: str | None = None) -> Flow:
         """Give the connection to a peer, opening one if there is none."""
-        connection = self._connections.get(remote)
+        key = self.key_of(remote, name)
+        connection = self._connections.get(key)
         if connection is None or connection.closed:
-            connection = self._connections[remote] = _Connection(self, remote)
+            connection = self._connections[key] = Connection(self, remote, key)
+            connection.name = name
             task = self._loop.create_task(self._connect(connection))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -203,53 +108,120 @@ class TcpTransport(Transport):
         """The loop's time."""
         return self._loop.time()
 
-    def receive(self, data: bytes, connection: _Connection) -> None:
+    def receive(self, data: bytes, connection: Connection) -> None:
         """Pass a message on."""
         self._deliver(data, connection)
 
-    def admit(self, connection: _Connection, stream: asyncio.Transport) -> bool:
+    # What differs with TLS.
+
+    def key_of(self, remote: Address, name: str | None) -> Key:
+        """What a connection that was opened to a peer is found by."""
+        return (*remote, None)
+
+    def session_for(self, connection: Connection) -> TlsSession | None:
+        """The TLS session of a new connection; None where there is none."""
+        return None
+
+    def judge(self, connection: Connection) -> str | None:
+        """Say what is wrong with the peer's certificate once the handshake is done."""
+        return None
+
+    def note_via(self, connection: Connection, via: Via) -> None:
+        """Take what the Via of a request says of the connection it came by."""
+
+    # The table.
+
+    def admit(self, connection: Connection, stream: asyncio.Transport) -> bool:
         """Enter a connection that came up; False when there are too many."""
         peer = stream.get_extra_info("peername")
         if peer is None:
             return False  # It broke at once.
-        known = self._connections.get((peer[0], peer[1]))
-        if known is connection:
+        _guard_socket(stream)
+        if connection.outgoing:
             return True
-        if self.admits is not None and not self.admits(peer[0]):
+        host, port = peer[0], peer[1]
+        if self.admits is not None and not self.admits(host):
+            return False
+        if self._from_source.get(host, 0) >= self.limits.max_per_source:
             return False
         if len(self._connections) >= self.limits.max_connections and not self._evict():
             return False
-        connection.remote = (peer[0], peer[1])
-        self._connections[connection.remote] = connection
+        connection.remote = (host, port)
+        connection.key = (host, port, None)
+        self._connections[connection.key] = connection
+        self._from_source[host] = self._from_source.get(host, 0) + 1
         return True
 
     def _evict(self) -> bool:
-        unused = [connection for connection in self._connections.values() if not connection.watchers]
+        unused = [connection for connection in self._connections.values() if not connection.in_use]
         longest = min(unused, key=lambda connection: connection.heard_at, default=None)
-        if longest is None or longest.heard_at > self._loop.time() - self.limits.evict_after_s:
+        if longest is None or longest.heard_at > self.now() - self.limits.evict_after_s:
             return False
-        longest.abort()
+        longest.shut()
         return True
 
-    def lost(self, connection: _Connection) -> None:
+    def lost(self, connection: Connection) -> None:
         """Take a connection out of the table."""
-        if self._connections.get(connection.remote) is connection:
-            del self._connections[connection.remote]
+        key = connection.key
+        if self._connections.get(key) is not connection:
+            return
+        del self._connections[key]
+        if not connection.outgoing:
+            left = self._from_source.get(key[0], 1) - 1
+            if left:
+                self._from_source[key[0]] = left
+            else:
+                self._from_source.pop(key[0], None)
 
-    def _accept(self) -> _Connection:
-        return _Connection(self, ("", 0))
+    def _accept(self) -> Connection:
+        return Connection(self, ("", 0), None)
 
-    async def _connect(self, connection: _Connection) -> None:
+    async def _connect(self, connection: Connection) -> None:
         host, port = connection.remote
         try:
             async with asyncio.timeout(self.limits.connect_timeout_s):
                 await self._loop.create_connection(lambda: connection, host, port)
-        except (OSError, TimeoutError):
-            connection.fail()
+        except TimeoutError:
+            connection.give_up("The connection did not come up in time")
+        except OSError as error:
+            connection.give_up(f"The connection was refused: {error.strerror or error}")
 
-    def _close_idle(self) -> None:
-        oldest = self._loop.time() - self.limits.idle_s
+    # Looking after them.
+
+    @property
+    def _sweep_s(self) -> float:
+        limits = self.limits
+        keepalive_s = limits.keepalive_s or limits.idle_s
+        return min(SWEEP_S, *(s / 2 for s in (limits.idle_s, limits.message_s, keepalive_s)))
+
+    def _on_sweep(self) -> None:
+        self.sweep()
+        self._sweep = self._loop.call_later(self._sweep_s, self._on_sweep)
+
+    def sweep(self) -> None:
+        """Close what is idle or too slow, and ping what is needed."""
+        now = self.now()
         for connection in list(self._connections.values()):
-            if connection.heard_at < oldest and not connection.watchers:
-                connection.abort()
-        self._sweep = self._loop.call_later(self.limits.idle_s / 2, self._close_idle)
+            connection.look_after(now)
+
+
+def _guard_socket(stream: asyncio.Transport) -> None:
+    """Have the system find out that a peer is gone: a dead host answers no segment."""
+    sock = stream.get_extra_info("socket")
+    if sock is None:
+        return
+    for level, option, value in _SOCKET_OPTIONS:
+        try:
+            sock.setsockopt(level, option, value)
+        except OSError:
+            return
+
+
+_SOCKET_OPTIONS = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, getattr(socket, "TCP_KEEPIDLE", 4), 60),
+    (socket.IPPROTO_TCP, getattr(socket, "TCP_KEEPINTVL", 5), 10),
+    (socket.IPPROTO_TCP, getattr(socket, "TCP_KEEPCNT", 6), 4),
+    # Milliseconds that sent data may stay unacknowledged.
+    (socket.IPPROTO_TCP, getattr(socket, "TCP_USER_TIMEOUT", 18), 30_000),
+)

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from sip.fields import Via
+
 __all__ = ["Address", "Admit", "Clock", "Flow", "Handle", "Listen", "Receive", "Transport", "Watcher"]
 
 Address = tuple[str, int]
@@ -14,7 +16,7 @@ Address = tuple[str, int]
 @dataclass(frozen=True, slots=True)
 class Listen:
     """
-    One local address to serve: `transport` is `udp` or `tcp`, `host` an IP address, port 0 any free one.
+    One local address to serve: `transport` is `udp`, `tcp` or `tls`, `host` an IP address, port 0 any free.
 
     `advertise` is the host peers are told instead, behind a one-to-one NAT.
     """
@@ -58,6 +60,16 @@ class Flow(ABC):
     __slots__ = ("remote", "transport")
 
     reliable = False
+    secure = False
+    """Encrypted to the next hop."""
+    peer_names: frozenset[str] = frozenset()
+    """Host names and addresses, in lower case, that the peer's verified certificate proves (RFC 5922 7.1)."""
+    name: str | None = None
+    """The name the peer had to prove, on a TLS connection we opened."""
+    trouble: str | None = None
+    """Why nothing can be sent this way any more, for logs and events, when there is more to say than that."""
+    established = True
+    """False until a connection has come up; what was to be sent on one that never did has not left."""
 
     def __init__(self, transport: "Transport", remote: Address) -> None:
         self.transport = transport
@@ -68,6 +80,22 @@ class Flow(ABC):
 
     def unwatch(self, watcher: "Watcher") -> None:  # noqa: B027
         """End what `watch` began."""
+
+    def hold(self) -> None:  # noqa: B027
+        """
+        Have the way kept open, and alive, by somebody who will need it again: a dialog, a registration.
+
+        Each call needs its `release`.
+        """
+
+    def release(self) -> None:  # noqa: B027
+        """End what one `hold` began."""
+
+    def give_up(self, reason: str) -> None:  # noqa: B027
+        """Stop trying to come up, when that has not happened yet; nothing that waited for it is sent."""
+
+    def note_via(self, via: Via) -> None:  # noqa: B027
+        """Take what the top Via of a request from a connection says of the connection itself."""
 
     def abort(self) -> None:  # noqa: B027
         """Close a connection whose peer is not wanted; a datagram's way has nothing to close."""
@@ -92,10 +120,13 @@ class Transport(ABC):
 
     name: str
     reliable: bool
+    default_port = 5060
     address: Listen
     """What was bound, with the real port."""
     admits: Admit | None = None
     """Asked before a connection is taken."""
+    on_wait: Callable[[float], None] | None = None
+    """Told how many seconds a message had waited, when messages wait."""
 
     @abstractmethod
     async def open(self) -> None:
@@ -111,8 +142,17 @@ class Transport(ABC):
         """Free the address at once."""
 
     @abstractmethod
-    def flow_to(self, remote: Address) -> Flow:
-        """Give a way to a peer, for a stream the connection that is there or a new one."""
+    def flow_to(self, remote: Address, name: str | None = None) -> Flow:
+        """
+        Give a way to a peer, for a stream the connection that is there or a new one.
+
+        `name` is what the peer's certificate must prove, where there are certificates.
+        """
+
+    @property
+    def connection_count(self) -> int:
+        """Connections that are up or coming up."""
+        return 0
 
     @property
     def sent_by(self) -> str:

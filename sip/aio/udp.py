@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import socket
+import struct
+import time
 from collections import deque
 
 from sip.aio.transport import Address, Flow, Listen, Receive, Transport
@@ -14,6 +16,9 @@ DATAGRAMS_PER_WAKE = 64
 """Read in one go; then timers and other sockets have their turn."""
 MAX_UNSENT = 1024
 """Datagrams kept while the socket's buffer is full; beyond it they are lost, as datagrams may be."""
+TIMESTAMPS = 35
+"""SO_TIMESTAMPNS of Linux, which the socket module does not name: when a datagram arrived."""
+TIMESTAMP_BYTES = 16
 BUFFER_BYTES = 4 * 1024 * 1024
 
 
@@ -43,6 +48,7 @@ class UdpTransport(Transport):
         self._receive = receive
         self._socket: socket.socket | None = None
         self._unsent: deque[tuple[bytes, Address]] = deque(maxlen=MAX_UNSENT)
+        self._behind = False
         self._loop: asyncio.AbstractEventLoop
 
     async def open(self) -> None:
@@ -56,6 +62,10 @@ class UdpTransport(Transport):
             with contextlib.suppress(OSError):  # The system may cap it.
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
+                sock.setsockopt(socket.SOL_SOCKET, TIMESTAMPS, 1)
+            if family == socket.AF_INET6:
+                # One socket, one family: the Via of a request must name an address of the peer's kind.
+                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             sock.bind((listen.host, listen.port))
         except OSError:
             sock.close()
@@ -72,7 +82,7 @@ class UdpTransport(Transport):
             self._loop.remove_writer(sock.fileno())
             sock.close()
 
-    def flow_to(self, remote: Address) -> Flow:
+    def flow_to(self, remote: Address, name: str | None = None) -> Flow:
         """Give the way to a remote address."""
         return _UdpFlow(self, remote)
 
@@ -94,6 +104,9 @@ class UdpTransport(Transport):
         return True
 
     def _readable(self) -> None:
+        if self._behind:
+            self._read_late()
+        self._behind = False
         for _ in range(DATAGRAMS_PER_WAKE):
             sock = self._socket
             if sock is None:
@@ -105,6 +118,22 @@ class UdpTransport(Transport):
             except OSError:
                 continue  # News of an earlier datagram that nobody took.
             self._receive(data, _UdpFlow(self, (source[0], source[1])))
+        self._behind = True
+
+    def _read_late(self) -> None:
+        """Read one datagram that waited while the turn before it was full, and say for how long it did."""
+        sock = self._socket
+        if sock is None:
+            return
+        try:
+            data, ancillary, _, source = sock.recvmsg(MAX_DATAGRAM_BYTES, socket.CMSG_SPACE(TIMESTAMP_BYTES))
+        except OSError:
+            return
+        for level, kind, stamp in ancillary:
+            if level == socket.SOL_SOCKET and kind == TIMESTAMPS and self.on_wait is not None:
+                seconds, nanoseconds = struct.unpack("qq", stamp)
+                self.on_wait(time.time() - seconds - nanoseconds / 1e9)
+        self._receive(data, _UdpFlow(self, (source[0], source[1])))
 
     def _writable(self) -> None:
         sock = self._socket

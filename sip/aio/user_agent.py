@@ -3,31 +3,40 @@
 import asyncio
 import logging
 import os
-import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 
-from sip.aio.endpoint import SIP_PORT, Endpoint, TraceRecord
+from sip.aio.admission import Admission
+from sip.aio.contacts import contact_of
+from sip.aio.door import Door
+from sip.aio.endpoint import Endpoint, TraceRecord
 from sip.aio.guard import Guard
+from sip.aio.registrations import OnRegistration, RegistrationRun
 from sip.aio.replacing import find_replaced
-from sip.aio.resolver import Resolver, is_address, is_private
+from sip.aio.resolver import Resolver, is_address
 from sip.aio.runs import ClientRun
 from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
-from sip.aio.settings import Screen, ScreenVerdict, UserAgentSettings
+from sip.aio.settings import Screen, Source, UserAgentSettings
 from sip.aio.stream import TcpTransport
+from sip.aio.tls import TlsContexts, TlsTransport
 from sip.aio.tokens import Tokens
 from sip.aio.transport import Clock, Flow, Listen, Receive, Transport
 from sip.aio.udp import UdpTransport
+from sip.aio.ways import SendOn, Ways
+from sip.digest_server import DigestServer
 from sip.effects import Failure, Purpose, SendAck, StartRequest
 from sip.errors import ParseError
 from sip.fields import NameAddr
 from sip.headers import Headers
 from sip.inbound import InboundInviteSession
 from sip.invite import Destination, OutboundInvite
+from sip.locate import Reach
 from sip.message import Request, Response
 from sip.outbound import OutboundInviteSession
+from sip.registration import OutboundRegistration, RegistrationSettings
 from sip.replaces import Replaces
 from sip.responses import ACCEPT, ALLOW, refusal, reply, stateless_tag, supported_fields
-from sip.session_model import SessionSettings, State
+from sip.secure import is_secure, secure_refusal
+from sip.session_model import SessionSettings
 from sip.transactions.table import Key, merge_key, server_key
 from sip.uri import SipUri
 
@@ -62,7 +71,6 @@ class UserAgent:
     ) -> None:
         self.settings = settings or UserAgentSettings()
         self.on_invite = on_invite
-        self.screen = screen
         self.guard: Guard | None = None
         self.draining = False
         self.addresses: list[Listen] = []
@@ -70,20 +78,30 @@ class UserAgent:
         self._on_message = on_message
         self._clock = clock
         self._open_transport = open_transport or self._open
+        self._has_tls = any(listen.transport == "tls" for listen in self._listens)
+        self._contexts: TlsContexts | None = None
         self._tokens = Tokens()
         self._secret = os.urandom(32)
+        self.admission = Admission(
+            self._secret, self.settings.retry_after_s, self.settings.timers.completed_invite_s
+        )
+        digest = DigestServer(self.settings.digest, os.urandom(32), self._tokens.token)
+        self._door = Door(screen, digest, self._note_credentials, lambda: self.endpoint.clock.time())
         self._resolver = resolver or Resolver()
         self._sessions: dict[tuple[str, str], Session] = {}
         self._invites: dict[Key, Key] = {}
+        self._registrations: set[RegistrationRun] = set()
         self._session_settings = SessionSettings(
             timers=self.settings.timers,
             product=self.settings.product,
             pick=self._tokens.pick,
             token=self._tokens.token,
             max_ringing_s=self.settings.max_ringing_s,
+            min_se_s=self.settings.min_se_s,
             first_response_timeout_s=self.settings.first_response_timeout_s,
         )
         self.endpoint: Endpoint
+        self._ways: Ways
 
     # Life.
 
@@ -93,9 +111,12 @@ class UserAgent:
 
         Raises:
             OSError: One of them cannot be had; none is kept then.
-            ValueError: One is a wildcard without an address to advertise, or of an unknown transport.
+            ValueError: One is a wildcard without an address to advertise, or of an unknown transport, or is
+                for TLS and the certificate cannot be used.
         """
         settings = self.settings
+        if settings.tls is not None and self._has_tls:
+            self._contexts = TlsContexts(settings.tls)
         for listen in self._listens:
             if listen.host in ("0.0.0.0", "::") and listen.advertise is None:
                 raise ValueError(
@@ -110,27 +131,33 @@ class UserAgent:
             self._tokens.token,
             self._on_message,
             self.guard,
+            settings.max_udp_request_bytes,
         )
         if self.guard is not None:
             self.guard.start(clock)
+            self.admission.guard = self.guard
         try:
             for listen in self._listens:
                 transport = self._open_transport(listen, self.endpoint.receive)
-                transport.admits = None if self.guard is None else self.guard.admits_connection
+                if self.guard is not None:
+                    transport.admits = self.guard.admits_connection
+                    transport.on_wait = self.guard.note_wait
                 await transport.open()
                 self.endpoint.transports.append(transport)
-        except OSError:
+        except (OSError, ValueError):
             self._close_endpoint()
             raise
         self.addresses = [transport.address for transport in self.endpoint.transports]
-        self._resolver.families = frozenset(
-            socket.AF_INET6 if ":" in listen.host else socket.AF_INET for listen in self.addresses
-        )
+        self._resolver.reach = _reach(self.addresses)
+        self._ways = Ways(self.endpoint, self._resolver)
 
     async def close(self) -> None:
         """Free all addresses; sessions that are still up are forgotten without a word."""
         self._resolver.close()
         self._close_endpoint()
+        for run in list(self._registrations):
+            run.abandon()
+        self._registrations.clear()
         self._sessions.clear()
         self._invites.clear()
 
@@ -142,9 +169,14 @@ class UserAgent:
     def _open(self, listen: Listen, receive: Receive) -> Transport:
         if listen.transport == "udp":
             return UdpTransport(listen, receive)
+        streams, limits = self.settings.streams, self.settings.limits
         if listen.transport == "tcp":
-            return TcpTransport(listen, receive, self.settings.streams, self.settings.limits)
-        raise ValueError(f"There is no SIP transport {listen.transport!r} here; use udp or tcp")
+            return TcpTransport(listen, receive, streams, limits)
+        if listen.transport == "tls":
+            if self._contexts is None:
+                raise ValueError(f"To listen on tls:{listen.host}, give a certificate and its key")
+            return TlsTransport(listen, receive, streams, limits, self._contexts)
+        raise ValueError(f"There is no SIP transport {listen.transport!r} here; use udp, tcp or tls")
 
     # Counts, to see that nothing is left behind.
 
@@ -168,7 +200,7 @@ class UserAgent:
     def invite(self, invite: OutboundInvite, on_event: OnEvent) -> OutboundSession:
         """Send an INVITE; whatever comes of it, and be it that it cannot be sent, is told to `on_event`."""
         call_id = invite.call_id or self._tokens.token()
-        contact = self._contact(invite.destination.transport)
+        contact = self._contact(invite.destination, secure=invite.uri.scheme == "sips")
         machine = OutboundInviteSession(invite, call_id, contact, self._session_settings)
         session = OutboundSession(self, machine, invite)
         session.on_event = on_event
@@ -179,7 +211,7 @@ class UserAgent:
     def options(self, destination: Destination, uri: SipUri) -> Awaitable[Response | None]:
         """Ask a peer whether it is alive; None when it does not answer."""
         question = _Question(asyncio.get_running_loop().create_future())
-        local = NameAddr(None, SipUri("sip", host=self._host(destination.transport)))
+        local = NameAddr(None, SipUri("sip", host=self._host(destination)))
         request = Request("OPTIONS", uri, Headers())
         for name, value in (
             ("Max-Forwards", "70"),
@@ -187,7 +219,7 @@ class UserAgent:
             ("To", f"<{uri}>"),
             ("Call-ID", self._tokens.token()),
             ("CSeq", "1 OPTIONS"),
-            ("Contact", self._contact(destination.transport)),
+            ("Contact", self._contact(destination)),
             ("Accept", ACCEPT),
             ("User-Agent", self.settings.product),
         ):
@@ -199,22 +231,53 @@ class UserAgent:
             else:
                 self.endpoint.start_client(request, flow, question, Purpose.INFO)
 
-        self._with_flow(destination, None, send)
+        self._ways.with_flow(destination, None, send)
         return question.future
 
-    def _transport(self, name: str) -> Transport | None:
-        for transport in self.endpoint.transports:
-            if transport.name == name:
-                return transport
-        return None
+    def register(
+        self, registration: OutboundRegistration, on_change: OnRegistration, after_s: float = 0.0
+    ) -> RegistrationRun:
+        """Stay registered with a registrar until told to stop; what comes of it is told to `on_change`."""
+        contact = NameAddr.parse(self._contact(registration.destination)).uri
+        settings = RegistrationSettings(self.settings.product, self._tokens.pick, self._tokens.token)
+        run = RegistrationRun(
+            self, registration, contact.with_(user=registration.contact_user), settings, on_change
+        )
+        self._registrations.add(run)
+        run.start(after_s)
+        return run
 
-    def _host(self, transport_name: str) -> str:
-        transport = self._transport(transport_name)
+    def find_way(self, destination: Destination, send: SendOn) -> None:
+        """Call `send` with the way to a destination, at once unless its name must be looked up."""
+        self._ways.with_flow(destination, None, send)
+
+    def forget_registration(self, run: RegistrationRun) -> None:
+        """Take a registration that has ended out of the table."""
+        self._registrations.discard(run)
+
+    @property
+    def connections(self) -> dict[str, int]:
+        """Connections that are up or coming up, by transport."""
+        counts: dict[str, int] = {}
+        for transport in self.endpoint.transports:
+            if transport.reliable:
+                counts[transport.name] = counts.get(transport.name, 0) + transport.connection_count
+        return counts
+
+    def _transport(self, destination: Destination) -> Transport | None:
+        """The transport a destination is likely to be reached by; a name may lead to another family's."""
+        name, host = destination.transport, destination.host
+        if name is not None and is_address(host):
+            return self.endpoint.transport_for(name, host)
+        return next((found for found in self.endpoint.transports if name in (None, found.name)), None)
+
+    def _host(self, destination: Destination) -> str:
+        transport = self._transport(destination)
         return "localhost" if transport is None else (transport.address.advertise or transport.address.host)
 
-    def _contact(self, transport_name: str) -> str:
-        transport = self._transport(transport_name)
-        return "<sip:localhost>" if transport is None else _contact_of(transport)
+    def _contact(self, destination: Destination, *, secure: bool = False) -> str:
+        transport = self._transport(destination)
+        return "<sip:localhost>" if transport is None else contact_of(transport, secure=secure)
 
     # What sessions ask for.
 
@@ -224,66 +287,11 @@ class UserAgent:
 
     def send_request(self, session: Session, effect: StartRequest) -> None:
         """Find the way and start the transaction; failures come back to the session."""
-        purpose, request = effect.purpose, effect.request
-
-        def send(flow: Flow | None, failure: Failure) -> None:
-            if purpose is Purpose.INVITE and session.state >= State.CANCELLING:
-                session.on_unsent(purpose, Failure.RESOLVE)  # Hung up while its name was looked up.
-            elif flow is not None:
-                session.on_started(self.endpoint.start_client(request, flow, session, purpose))
-            else:
-                # Never from within the command that wanted it sent.
-                self.endpoint.clock.call_soon(session.on_unsent, purpose, failure)
-
-        if effect.next_hop is not None:
-            self._with_flow(self._next(effect.next_hop, session), session.flow, send)
-        elif isinstance(session, OutboundSession):
-            self._with_flow(session.invite.destination, None, send)
+        self._ways.send_request(session, effect)
 
     def send_ack(self, session: Session, effect: SendAck) -> None:
         """Find the way and send the ACK; the 2xx comes again when it is lost."""
-
-        def send(flow: Flow | None, failure: Failure) -> None:
-            if flow is not None:
-                self.endpoint.send_ack(effect.request, flow)
-
-        self._with_flow(self._next(effect.next_hop, session), session.flow, send)
-
-    def _next(self, uri: SipUri, session: Session) -> Destination:
-        """
-        Where a URI leads.
-
-        A connection the session came by is used again for the same host, and for a private one, which
-        is how a peer behind a NAT names itself.
-        """
-        flow = session.flow
-        host = uri.host
-        if flow is not None and flow.reliable and not flow.closed:
-            if host == flow.remote[0] or is_private(host):
-                return Destination(flow.transport.name, *flow.remote)
-        return Destination(uri.transport or "udp", host, uri.port or SIP_PORT)
-
-    def _with_flow(
-        self, destination: Destination, near: Flow | None, send: Callable[[Flow | None, Failure], None]
-    ) -> None:
-        """Call `send` with the way to a destination, at once unless its name must be looked up."""
-        if near is not None and near.remote == (destination.host, destination.port) and not near.closed:
-            if near.transport.name == destination.transport:
-                send(near, Failure.TRANSPORT)
-                return
-
-        def found(host: str | None) -> None:
-            if host is None:
-                send(None, Failure.RESOLVE)
-                return
-            transport = None if near is None else near.transport
-            remote = (host, destination.port)
-            send(self.endpoint.flow_to(destination.transport, remote, transport), Failure.TRANSPORT)
-
-        if is_address(destination.host):
-            found(destination.host)
-        else:
-            self._resolver.find(destination.host, found)
+        self._ways.send_ack(session, effect)
 
     # What comes in.
 
@@ -305,34 +313,42 @@ class UserAgent:
             self._receive_cancel(request, flow)
             return
         new_call = request.method == "INVITE" and request.to.tag is None
-        if new_call and not self._pass_screen(request, flow):
+        identities = self._identify(request, flow) if new_call else ()
+        if identities is None:
             return
-        refused = refusal(request)
+        refused = refusal(request, self.settings.min_se_s)
+        if refused is None and request.uri.scheme == "sips":
+            refused = secure_refusal(request, flow.transport.name, has_tls=self._has_tls)
         if refused is not None:
             self._say(refused, request, flow)
         elif request.to.tag is not None:
             self._receive_within(request, flow, key)
         elif request.method == "INVITE":
-            self._receive_invite(request, flow, key)
+            self._receive_invite(request, flow, key, identities)
         elif request.method == "OPTIONS":
             self._say(self._capabilities(request), request, flow)
         else:
             self._say(reply(request, 481), request, flow)
 
-    def _pass_screen(self, request: Request, flow: Flow) -> bool:
-        """Ask the application about the source, first of all: strangers learn nothing from other answers."""
-        if self.screen is None:
-            return True
-        try:
-            verdict = self.screen(flow.remote[0], flow.remote[1], flow.transport.name, request)
-        except Exception:
-            logger.exception("The screen failed; the INVITE is dropped")
-            return False
-        if verdict is ScreenVerdict.FORBID:
-            self._say(reply(request, 403), request, flow)
-        elif verdict is ScreenVerdict.ACCEPT:
+    def _identify(self, request: Request, flow: Flow) -> tuple[Hashable, ...] | None:
+        """Ask who calls, first of all: strangers learn nothing from other answers. None: it was refused."""
+        if merge_key(request) in self._invites:
+            return ()  # It came by another path before, and will be told no more than that.
+        admitted = self._door.admit(request, flow)
+        if isinstance(admitted, Response):
+            self._say(admitted, request, flow)
+            return None
+        if admitted is not None:
             self.endpoint.vouch(flow)
-        return verdict is ScreenVerdict.ACCEPT
+        return admitted
+
+    def _note_credentials(self, source: Source, *, right: bool) -> None:
+        if not right:
+            logger.warning("a wrong password or an unknown user name came from %s", source.host)
+        if self.guard is not None and right:
+            self.guard.on_auth_success(source.host)
+        elif self.guard is not None:
+            self.guard.on_auth_failure(source.host)
 
     def session_of(self, replaces: Replaces) -> Session | None:
         """The session that has a dialog as its peer names it, None when there is none."""
@@ -350,7 +366,7 @@ class UserAgent:
         self.endpoint.vouch(flow)
         # Calls that are up must be able to end, however full it is.
         if request.method != "BYE" and self.transactions >= self.settings.max_transactions:
-            self._say(self._overloaded(request), request, flow)
+            self._say(self.admission.overloaded(request), request, flow)
             return
         run = self.endpoint.start_server(request, flow, key)
         if request.method == "INVITE":
@@ -373,40 +389,46 @@ class UserAgent:
         if isinstance(session, Session):
             session.on_cancel(request, run)
 
-    def _receive_invite(self, request: Request, flow: Flow, key: Key) -> None:
+    def _receive_invite(
+        self, request: Request, flow: Flow, key: Key, identities: tuple[Hashable, ...]
+    ) -> None:
         """Judge a new INVITE; nothing is kept of one that is refused here."""
         merged = merge_key(request)
-        full = len(self._sessions) >= self.settings.max_sessions
-        if self.draining or full or self.transactions >= self.settings.max_transactions:
-            self._say(self._overloaded(request), request, flow)
+        settings = self.settings
+        full = len(self._sessions) >= settings.max_sessions or self.transactions >= settings.max_transactions
+        if self.draining or self.admission.refuses(key, self.endpoint.clock.time(), full=full):
+            self._say(self.admission.overloaded(request), request, flow)
         elif merged in self._invites:
             self._say(reply(request, 482), request, flow)
         else:
             replaced = find_replaced(request, self._sessions)
             if isinstance(replaced, Response):
                 self._say(replaced, request, flow)
-            else:
-                self._open_session(request, flow, key, merged, replaced)
+                return
+            session = self._open_session(request, flow, key, merged)
+            if session is not None:
+                session.identities, session.replaces = identities, replaced
+                self._announce(session)
 
-    def _open_session(
-        self, request: Request, flow: Flow, key: Key, merged: Key, replaced: Session | None
-    ) -> None:
+    def _open_session(self, request: Request, flow: Flow, key: Key, merged: Key) -> InboundSession | None:
         tag = self._tokens.token()
-        contact = _contact_of(flow.transport)
+        contact = contact_of(flow.transport, secure=is_secure(request))
         try:
             # The dialog is made before the transaction, so that a bad Contact leaves nothing behind.
             machine = InboundInviteSession(request, tag, contact, self._session_settings)
         except ParseError as error:
             self._say(reply(request, 400, error.reason), request, flow)
-            return
+            return None
         run = self.endpoint.start_server(request, flow, key)
         session = InboundSession(self, machine, flow)
-        session.replaces = replaced
         run.user, run.tag = session, tag
         self._invites[merged] = key
         run.on_end = lambda: self._forget_invite(merged)
         self._sessions[session.key] = session
         session.start(run)
+        return session
+
+    def _announce(self, session: InboundSession) -> None:
         try:
             self.on_invite(session)
         except Exception:
@@ -430,9 +452,6 @@ class UserAgent:
             response.headers.set("To", f"{response.headers.get('To')};tag={tag}")
         self.endpoint.send_response(response, flow)
 
-    def _overloaded(self, request: Request) -> Response:
-        return reply(request, 503, headers=(("Retry-After", str(self.settings.retry_after_s)),))
-
     def _capabilities(self, request: Request) -> Response:
         """
         Answer an OPTIONS as an INVITE would be answered.
@@ -440,7 +459,7 @@ class UserAgent:
         Source: RFC 3261 11.2.
         """
         if self.draining:
-            return self._overloaded(request)
+            return self.admission.overloaded(request)
         # An empty Supported says that there are no extensions, which is something too (RFC 3261 11.2).
         supported = supported_fields() or (("Supported", ""),)
         headers = (("Allow", ALLOW), ("Accept", ACCEPT), *supported, ("Server", self.settings.product))
@@ -465,7 +484,12 @@ class _Question:
         self.settle(None)
 
 
-def _contact_of(transport: Transport) -> str:
-    if transport.name == "udp":
-        return f"<sip:{transport.sent_by}>"
-    return f"<sip:{transport.sent_by};transport={transport.name}>"
+def _reach(addresses: Sequence[Listen]) -> Reach:
+    """Which IP versions each transport can send to; what is listened on first is preferred."""
+    reach: dict[str, tuple[int, ...]] = {}
+    for listen in addresses:
+        version = 6 if ":" in listen.host else 4
+        known = reach.get(listen.transport, ())
+        if version not in known:
+            reach[listen.transport] = (*known, version)
+    return reach

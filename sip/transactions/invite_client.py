@@ -42,16 +42,22 @@ class Event(IntEnum):
 class InviteClientTransaction(Machine[State]):
     """Sends one INVITE until it is heard, acknowledges failures, hands every response to its user."""
 
-    __slots__ = ("_ack", "_repeat_after_s", "_wire", "reliable", "request", "timers")
+    __slots__ = ("_ack", "_repeat_after_s", "reliable", "request", "timers", "wire")
 
     def __init__(self, request: Request, timers: Timers, *, reliable: bool) -> None:
         self.state = State.CALLING
         self.request = request
         self.timers = timers
         self.reliable = reliable
-        self._wire = serialise(request)
+        self.wire = serialise(request)
+        """The request as it is sent."""
         self._repeat_after_s = timers.t1_s
         self._ack: bytes | None = None
+
+    @property
+    def wanted(self) -> bool:
+        """True while nothing has come back and the user still wants the request to be heard."""
+        return self.state is State.CALLING and self._repeat_after_s > 0.0
 
     @property
     def finished(self) -> bool:
@@ -62,8 +68,8 @@ class InviteClientTransaction(Machine[State]):
         """Return the first effects: send, and wait for timers A and B."""
         give_up = Arm(Event.TIMER_B, self.timers.timeout_s)
         if self.reliable:
-            return (give_up, Send(self._wire))
-        return (give_up, Arm(Event.TIMER_A, self._repeat_after_s), Send(self._wire))
+            return (give_up, Send(self.wire))
+        return (give_up, Arm(Event.TIMER_A, self._repeat_after_s), Send(self.wire))
 
     def receive(self, response: Response) -> Sequence[Effect]:
         """Take a response of this transaction from the wire."""
@@ -95,7 +101,7 @@ class InviteClientTransaction(Machine[State]):
         if self._repeat_after_s == 0.0:
             return NOTHING  # Abandoned.
         self._repeat_after_s *= 2  # Timer A doubles without a cap.
-        return (Send(self._wire), Arm(Event.TIMER_A, self._repeat_after_s))
+        return (Send(self.wire), Arm(Event.TIMER_A, self._repeat_after_s))
 
     def _abandon(self, _: None) -> Sequence[Effect]:
         self._repeat_after_s = 0.0

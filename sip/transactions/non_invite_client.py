@@ -34,15 +34,21 @@ class Event(IntEnum):
 class NonInviteClientTransaction(Machine[State]):
     """Sends one request until its final response is there, which it hands to its user once."""
 
-    __slots__ = ("_repeat_after_s", "_wire", "reliable", "request", "timers")
+    __slots__ = ("_repeat_after_s", "reliable", "request", "timers", "wire")
 
     def __init__(self, request: Request, timers: Timers, *, reliable: bool) -> None:
         self.state = State.TRYING
         self.request = request
         self.timers = timers
         self.reliable = reliable
-        self._wire = serialise(request)
+        self.wire = serialise(request)
+        """The request as it is sent."""
         self._repeat_after_s = timers.t1_s
+
+    @property
+    def wanted(self) -> bool:
+        """True while nothing has come back and the user still wants the request to be heard."""
+        return self.state is State.TRYING
 
     @property
     def finished(self) -> bool:
@@ -53,8 +59,8 @@ class NonInviteClientTransaction(Machine[State]):
         """Return the first effects: send, and wait for timers E and F."""
         give_up = Arm(Event.TIMER_F, self.timers.timeout_s)
         if self.reliable:
-            return (give_up, Send(self._wire))
-        return (give_up, Arm(Event.TIMER_E, self._repeat_after_s), Send(self._wire))
+            return (give_up, Send(self.wire))
+        return (give_up, Arm(Event.TIMER_E, self._repeat_after_s), Send(self.wire))
 
     def receive(self, response: Response) -> Sequence[Effect]:
         """Take a response of this transaction from the wire."""
@@ -72,10 +78,10 @@ class NonInviteClientTransaction(Machine[State]):
 
     def _repeat(self, _: None) -> Sequence[Effect]:
         self._repeat_after_s = min(2 * self._repeat_after_s, self.timers.t2_s)
-        return (Send(self._wire), Arm(Event.TIMER_E, self._repeat_after_s))
+        return (Send(self.wire), Arm(Event.TIMER_E, self._repeat_after_s))
 
     def _repeat_slowly(self, _: None) -> Sequence[Effect]:
-        return (Send(self._wire), Arm(Event.TIMER_E, self.timers.t2_s))
+        return (Send(self.wire), Arm(Event.TIMER_E, self.timers.t2_s))
 
     def _time_out(self, _: None) -> Sequence[Effect]:
         return (Fail(Failure.TIMEOUT), Done())

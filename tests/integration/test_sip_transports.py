@@ -19,8 +19,10 @@ from sip import (
     Timers,
 )
 from sip.aio import InboundSession, Listen, OutboundSession, StreamLimits, UserAgent, UserAgentSettings
+from sip.aio.resolver import Found, Resolver
 from sip.aio.transport import Address
 from sip.aio.udp import UdpTransport
+from sip.locate import Wanted
 
 SDP = b"v=0\r\n"
 FAST = Timers(t1_s=0.05, t2_s=0.2, t4_s=0.05, trying_s=0.02, completed_invite_s=0.2)
@@ -124,12 +126,12 @@ async def test_tcp_calls_share_one_connection() -> None:
     async with parties() as (alice, bob):
         calls = [alice.call(bob.port("tcp"), "tcp") for _ in range(5)]
         await until(lambda: all(events and isinstance(events[-1], Answered) for _, events in calls))
-        assert alice.ua.endpoint.transports[1].connection_count == 1  # type: ignore[attr-defined]
+        assert alice.ua.endpoint.transports[1].connection_count == 1
         # The called side uses the connection it was called over, in spite of the port in the Contact.
         for session in bob.inbound:
             session.hangup()
         await until(lambda: all(isinstance(events[-1], Ended) for _, events in calls))
-        assert bob.ua.endpoint.transports[1].connection_count == 1  # type: ignore[attr-defined]
+        assert bob.ua.endpoint.transports[1].connection_count == 1
 
 
 async def test_a_name_is_looked_up() -> None:
@@ -149,7 +151,14 @@ async def test_a_name_that_does_not_exist_fails() -> None:
 
 
 async def test_a_call_that_is_hung_up_while_its_name_is_looked_up() -> None:
+    class Slow(Resolver):
+        def locate(self, wanted: Wanted, found: Found) -> None:
+            asyncio.get_running_loop().call_later(0.1, super().locate, wanted, found)
+
     async with parties() as (alice, bob):
+        slow = Slow()
+        slow.reach = {"udp": (4,)}
+        alice.ua._ways.resolver = slow
         session, events = alice.call(bob.port("udp"), "udp", host="localhost")
         session.hangup()
         await until(lambda: events)
@@ -204,7 +213,7 @@ async def test_connections_beyond_the_limit_are_closed() -> None:
         opened = [await asyncio.open_connection("127.0.0.1", bob.port("tcp")) for _ in range(3)]
         with contextlib.suppress(ConnectionError):
             assert await asyncio.wait_for(opened[2][0].read(), DEADLINE_S) == b""
-        assert bob.ua.endpoint.transports[1].connection_count == 2  # type: ignore[attr-defined]
+        assert bob.ua.endpoint.transports[1].connection_count == 2
         for _, writer in opened:
             writer.close()
 
@@ -213,7 +222,7 @@ async def test_a_silent_connection_makes_room_for_a_new_one() -> None:
     limits = StreamLimits(max_connections=1, evict_after_s=0.0)
     async with parties(streams=limits) as (_, bob):
         first = await asyncio.open_connection("127.0.0.1", bob.port("tcp"))
-        await until(lambda: bob.ua.endpoint.transports[1].connection_count == 1)  # type: ignore[attr-defined]
+        await until(lambda: bob.ua.endpoint.transports[1].connection_count == 1)
         second = await asyncio.open_connection("127.0.0.1", bob.port("tcp"))
         with contextlib.suppress(ConnectionError):
             assert await asyncio.wait_for(first[0].read(), DEADLINE_S) == b""

@@ -27,7 +27,12 @@ class Exchange:
     routed by number.
     """
 
-    def __init__(self, directory: Path, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        environment: Mapping[str, str] | None = None,
+        tls: tuple[Path, Path] | None = None,
+    ) -> None:
         self.directory = directory
         self.server = ServerProcess(
             directory / "server",
@@ -36,6 +41,7 @@ class Exchange:
                 "TRUNKLINE_MAX_CPS": "1000",
                 **(environment or {}),
             },
+            tls=tls,
         )
         self.caller_port = free_port()
         self.second_caller_port = free_port()
@@ -96,6 +102,7 @@ class Exchange:
         *,
         port: int = 0,
         extra: str = "",
+        target: str = "",
     ) -> Sipp:
         """Start a SIPp that calls the server, from the first caller's trunk unless told otherwise."""
         sipp = start_sipp(
@@ -103,7 +110,7 @@ class Exchange:
             self.directory,
             port or self.caller_port,
             load,
-            target=f"127.0.0.1:{self.server.sip_port}",
+            target=target or f"127.0.0.1:{self.server.sip_port}",
             number=number,
             extra=["-mp", str(free_port()), *extra.split()],
         )
@@ -174,6 +181,9 @@ _LEFT_OVERS = ("trunkline_calls_active", "trunkline_rtp_ports_in_use", "trunklin
 
 
 def _bound(port: int) -> bool:
-    """Some process has the UDP port of 127.0.0.1 (column 2 of /proc/net/udp: address:port in hexadecimal)."""
-    table = Path("/proc/net/udp").read_text().splitlines()[1:]
-    return any(line.split()[1].endswith(f":{port:04X}") for line in table)
+    """Some process has the port (column 2 of /proc/net/udp and the like: address:port in hexadecimal)."""
+    lines = [line for kind in _TABLES for line in Path("/proc/net", kind).read_text().splitlines()[1:]]
+    return any(line.split()[1].endswith(f":{port:04X}") for line in lines)
+
+
+_TABLES = ("udp", "udp6", "tcp", "tcp6")

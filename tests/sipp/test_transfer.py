@@ -16,7 +16,7 @@ QUICK = Load(pause_ms=200)
 
 
 class TransferExchange(Exchange):
-    """The usual trunks with the right to transfer and to redirect, and one caller's trunk without any right."""
+    """The usual trunks with the right to transfer and to redirect, and a caller's trunk without it."""
 
     def _set_up(self) -> None:
         self.plain_port = free_port()

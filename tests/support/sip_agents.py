@@ -20,6 +20,7 @@ from sip import (
 from sip.aio import InboundSession, Listen, Session, UserAgent, UserAgentSettings
 from sip.aio.resolver import Found, Resolver
 from sip.aio.transport import Address
+from sip.locate import Wanted
 from tests.support.sip_network import Network
 from tests.support.virtual_clock import VirtualClock
 
@@ -59,8 +60,8 @@ class Side:
 class NoNames(Resolver):
     """A resolver that knows no name and asks nobody: virtual time does not wait for a real one."""
 
-    def find(self, host: str, found: Found) -> None:
-        found(None)
+    def locate(self, wanted: Wanted, found: Found) -> None:
+        found(())
 
 
 class Agent:
@@ -103,8 +104,8 @@ class Agent:
         side = Side()
         host, port = peer
         options.setdefault("body", SDP)
+        options.setdefault("uri", SipUri.parse(f"sip:bob@{host}:{port}"))
         invite = OutboundInvite(
-            uri=SipUri.parse(f"sip:bob@{host}:{port}"),
             from_=NameAddr.parse("<sip:alice@example.net>"),
             to=NameAddr.parse("<sip:bob@example.net>"),
             destination=Destination(transport, host, port),

@@ -28,6 +28,8 @@ class Network:
     seed: int = 1
     drop: Callable[[bytes, Address, Address], bool] | None = None
     """Says of single messages that they are to be lost."""
+    silent: set[Address] = field(default_factory=set)
+    """Addresses that do not even refuse a connection."""
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
@@ -104,6 +106,18 @@ class _MemoryConnection(Flow):
     def closed(self) -> bool:
         return self.broken
 
+    @property
+    def secure(self) -> bool:  # type: ignore[override]
+        return self.transport.name == "tls"
+
+    @property
+    def established(self) -> bool:  # type: ignore[override]
+        return self.peer is not None
+
+    def give_up(self, reason: str) -> None:
+        if not self.established:
+            self.break_off()
+
     def watch(self, watcher: Watcher) -> None:
         self.watchers.add(watcher)
 
@@ -113,8 +127,10 @@ class _MemoryConnection(Flow):
     def send(self, data: bytes) -> bool:
         transport = self.transport
         assert isinstance(transport, MemoryTransport)
-        if self.broken or self.peer is None:
+        if self.broken or (self.peer is None and self.remote not in transport.network.silent):
             return False
+        if self.peer is None:
+            return True  # Kept for a connection that never comes up.
         transport.network.wire.append(
             (
                 transport.network.clock.time(),
@@ -146,7 +162,7 @@ class MemoryTransport(Transport):
     def __init__(self, network: Network, listen: Listen, receive: Receive) -> None:
         self.network = network
         self.name = listen.transport
-        self.reliable = listen.transport == "tcp"
+        self.reliable = listen.transport != "udp"
         port = listen.port or network.free_port()
         self.address = Listen(listen.transport, listen.host, port, listen.advertise)
         self.receive = receive
@@ -158,13 +174,13 @@ class MemoryTransport(Transport):
     def close(self) -> None:
         self.network.unbind(self.name, (self.address.host, self.address.port))
 
-    def flow_to(self, remote: Address) -> Flow:
+    def flow_to(self, remote: Address, name: str | None = None) -> Flow:
         if not self.reliable:
             return _MemoryFlow(self, remote)
         connection = self.connections.get(remote)
         if connection is None or connection.closed:
             connection = self.connections[remote] = _MemoryConnection(self, remote)
-            other = self.network.node("tcp", remote)
+            other = self.network.node(self.name, remote)
             if isinstance(other, MemoryTransport):
                 source = (self.address.host, self.network.free_port())
                 back = other.connections[source] = _MemoryConnection(other, source)

@@ -28,6 +28,7 @@ from callcontrol.models import (
     Principal,
     Wiring,
 )
+from callcontrol.registration import RegistrationView
 
 ACCOUNT = "11111111-1111-4111-8111-111111111111"
 OTHER_ACCOUNT = "22222222-2222-4222-8222-222222222222"
@@ -103,6 +104,7 @@ class FakeCalls:
             OTHER_CALL_SID: call(OTHER_CALL_SID, OTHER_ACCOUNT),
         }
         self.active_calls = 1
+        self.registered: dict[str, list[RegistrationView]] = {}
 
     async def create_call(self, account_sid: str, request: Any) -> CallRecord:
         self.requests.append((account_sid, request))
@@ -135,6 +137,9 @@ class FakeCalls:
 
     def trace(self, call_sid: str) -> Sequence[Any]:
         return [FakeTraceEntry(), FakeTraceEntry(leg=None, direction="in", call_id=None)]
+
+    def registrations(self, carrier_sid: str | None = None) -> Sequence[RegistrationView]:
+        return self.registered.get(carrier_sid or "", [])
 
 
 class FakeNumbers:

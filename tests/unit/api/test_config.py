@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from api.config import PREFIX, VARIABLES, ConfigError, load_settings
+from api.sip_settings import sip_listens
 from api.values import HostPort, ListenAddress, PortRange
 
 
@@ -25,7 +26,7 @@ def test_defaults() -> None:
         ListenAddress("127.0.0.1", 5060, "udp"),
         ListenAddress("127.0.0.1", 5060, "tcp"),
     )
-    assert settings.sip_advertise is None
+    assert settings.sip_advertise == ()
     assert settings.rtp_listen == "127.0.0.1"
     assert settings.rtp_ports == PortRange(20000, 29999)
     assert settings.database_url == "sqlite+aiosqlite:///var/trunkline.db"
@@ -94,7 +95,11 @@ def test_unknown_variables_are_kept_for_a_warning() -> None:
         ("SIP_LISTEN", "sctp:127.0.0.1:5060"),
         ("SIP_LISTEN", ","),
         ("SIP_LISTEN", "udp:127.0.0.1:5060,udp:127.0.0.1:5060"),
-        ("SIP_LISTEN", "tls:127.0.0.1:5061"),
+        ("SIP_TLS_VERIFY", "perhaps"),
+        ("SIP_TLS_CLIENTS", "some"),
+        ("SIP_ADVERTISE", "203.0.113.5,203.0.113.6"),
+        ("SIP_UDP_MAX_BYTES", "-1"),
+        ("SIP_KEEPALIVE_S", "soon"),
         ("SIP_LISTEN", "udp:0.0.0.0:5060"),
         ("SIP_ADVERTISE", "0.0.0.0"),
         ("SIP_ADVERTISE", "sip.example.com"),
@@ -122,6 +127,26 @@ def test_unknown_variables_are_kept_for_a_warning() -> None:
 )
 def test_values_that_cannot_be_used_are_named(name: str, value: str) -> None:
     assert list(problems({PREFIX + name: value})) == [PREFIX + name]
+
+
+def test_a_tls_address_needs_its_files() -> None:
+    listen = {"TRUNKLINE_SIP_LISTEN": "tls:127.0.0.1:5061"}
+    assert set(problems(listen)) == {"TRUNKLINE_SIP_TLS_CERT", "TRUNKLINE_SIP_TLS_KEY"}
+    with_cert = {"TRUNKLINE_SIP_TLS_CERT": "cert.pem"}
+    assert set(problems(listen | with_cert)) == {"TRUNKLINE_SIP_TLS_KEY"}
+    assert set(problems(with_cert)) == {"TRUNKLINE_SIP_TLS_KEY"}
+    files = with_cert | {"TRUNKLINE_SIP_TLS_KEY": "key.pem"}
+    assert load_settings(listen | files).sip_tls_key == Path("key.pem")
+    asking = listen | files | {"TRUNKLINE_SIP_TLS_CLIENTS": "optional"}
+    assert set(problems(asking)) == {"TRUNKLINE_SIP_TLS_CA"}
+    assert load_settings(asking | {"TRUNKLINE_SIP_TLS_CA": "ca.pem"}).sip_tls_clients == "optional"
+
+
+def test_an_advertised_address_of_each_kind() -> None:
+    both = {"TRUNKLINE_SIP_LISTEN": "udp:0.0.0.0:5060,udp:[::]:5060"}
+    assert set(problems(both | {"TRUNKLINE_SIP_ADVERTISE": "203.0.113.5"})) == {"TRUNKLINE_SIP_LISTEN"}
+    settings = load_settings(both | {"TRUNKLINE_SIP_ADVERTISE": "203.0.113.5, 2001:db8::5"})
+    assert [listen.advertise for listen in sip_listens(settings)] == ["203.0.113.5", "2001:db8::5"]
 
 
 def test_all_problems_are_named_at_once() -> None:

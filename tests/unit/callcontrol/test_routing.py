@@ -163,7 +163,11 @@ class TestRouter:
         self.directory.put(
             numbers=[make_number()],
             carriers=[make_carrier()],
-            gateways=[make_gateway("g1"), make_gateway("g2", priority=1), make_gateway("g3", protocol="tls")],
+            gateways=[
+                make_gateway("g1"),
+                make_gateway("g2", priority=1),
+                make_gateway("g3", protocol="tls/srtp"),
+            ],
         )
         self.capacity = Capacity(10, 10)
         self.router = Router(self.directory, self.capacity, INDIA)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sip.errors import ParseError
-from sip.framer import PING, StreamFramer
+from sip.framer import PING, PONG, StreamFramer
 from sip.parser import Limits
 
 
@@ -117,3 +117,30 @@ def test_the_largest_message_passes_and_one_byte_more_does_not() -> None:
     assert framer.feed(largest) == [largest]
     with pytest.raises(ParseError):
         framer.feed(message(b"x" * 101))
+
+
+def test_the_answer_to_a_ping_of_ours() -> None:
+    framer = StreamFramer()
+    framer.expect_pong()
+    assert framer.feed(b"\r\n") == [PONG]
+    assert framer.feed(b"\r\n") == [], "nobody expects a second one"
+    framer = StreamFramer()
+    framer.expect_pong()
+    assert framer.feed(message() + b"\r") == [message()]
+    assert framer.feed(b"\n" + message()) == [PONG, message()]
+    framer.expect_pong()
+    assert framer.feed(b"\r\n\r\n\r\n") == [PING, PONG], "both sides may ask at once"
+
+
+def test_what_cannot_be_framed_is_answered_when_its_head_can_be_read() -> None:
+    head = (
+        b"INVITE sip:h SIP/2.0\r\nVia: SIP/2.0/TCP h;branch=z9hG4bK1\r\nFrom: <sip:a@b>;tag=1\r\n"
+        b"To: <sip:c@d>\r\nCall-ID: 1\r\nCSeq: 1 INVITE\r\n\r\n"
+    )
+    with pytest.raises(ParseError) as caught:
+        StreamFramer().feed(head)
+    assert caught.value.answer is not None
+    assert caught.value.answer.status == 400
+    framer = StreamFramer()
+    assert framer.feed(message() + b"nonsense\r\n\r\n") == [message()]
+    assert framer.failure is not None and framer.failure.answer is None

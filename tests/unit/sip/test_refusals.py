@@ -3,7 +3,7 @@
 import pytest
 
 from sip import Request, Response, Timers
-from sip.aio import ScreenVerdict, UserAgentSettings
+from sip.aio import ScreenVerdict, Source, UserAgentSettings
 from sip.responses import ALLOW
 from tests.support.sip_agents import SDP, RawPeer
 from tests.support.sip_stage import RAW, Stage, make_stage
@@ -30,7 +30,7 @@ def nothing_kept(stage: Stage) -> None:
         ("FROBNICATE", {}, 501, ("Allow", ALLOW)),
         ("INVITE", {"Max_Forwards": "0"}, 483, None),
         ("OPTIONS", {"Max_Forwards": "0"}, 483, None),
-        ("INVITE", {"Require": "100rel, teleportation"}, 420, ("Unsupported", "100rel, teleportation")),
+        ("INVITE", {"Require": "100rel, teleportation"}, 420, ("Unsupported", "teleportation")),
         ("INVITE", {"Session_Expires": "60;refresher=uac", "Supported": "timer"}, 422, ("Min-SE", "90")),
         ("INVITE", {"Session_Expires": "soon"}, 400, None),
         ("INVITE", {"body": b"<xml/>", "Content_Type": "text/xml"}, 415, ("Accept", "application/sdp")),
@@ -155,10 +155,10 @@ async def test_responses_go_where_the_request_came_from(stage: Stage) -> None:
 
 class TestScreen:
     async def make(self, verdict: ScreenVerdict) -> Stage:
-        asked: list[tuple[str, int, str, Request]] = []
+        asked: list[Source] = []
 
-        def screen(host: str, port: int, transport: str, request: Request) -> ScreenVerdict:
-            asked.append((host, port, transport, request))
+        def screen(source: Source, _: Request) -> ScreenVerdict:
+            asked.append(source)
             return verdict
 
         stage = await make_stage(screen=screen)
@@ -177,8 +177,7 @@ class TestScreen:
         raw.send(raw.request("ACK", branch="a"))
         stage.advance()
         nothing_kept(stage)
-        host, port, transport, _ = stage.bob.__dict__["asked"][0]
-        assert ((host, port), transport) == (RAW, "udp")
+        assert stage.bob.__dict__["asked"][0] == Source(*RAW, "udp")
 
     async def test_a_stranger_learns_nothing_from_other_refusals(self) -> None:
         stage = await self.make(ScreenVerdict.FORBID)
@@ -215,7 +214,8 @@ class TestOverload:
         raw = stage.raw()
         raw.send(raw.request("INVITE", branch="a", body=SDP))
         response = only_response(stage, raw)
-        assert (response.status, response.retry_after_s) == (503, 5)
+        assert response.status == 503
+        assert response.retry_after_s in range(5, 11)
         alice.session.hangup()
         stage.advance()
         assert stage.bob.inbound[0].names[-1] == "Ended"
@@ -289,7 +289,7 @@ class TestWithinADialog:
 
     @pytest.mark.parametrize(
         ("method", "status"),
-        [("OPTIONS", 200), ("REFER", 603), ("NOTIFY", 489), ("X-OWN", 501), ("PRACK", 405)],
+        [("OPTIONS", 200), ("REFER", 603), ("NOTIFY", 489), ("X-OWN", 501), ("PRACK", 400)],
     )
     async def test_other_methods(self, stage: Stage, method: str, status: int) -> None:
         raw, to = await self.make(stage)

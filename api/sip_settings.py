@@ -1,0 +1,46 @@
+"""The settings of the server as its SIP user agent takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from api.config import Settings
+from sip.aio import ClientCertificates, Listen, StreamLimits, TlsSettings, UserAgentSettings
+
+__all__ = ["sip_listens", "user_agent_settings"]
+
+
+def sip_listens(settings: Settings) -> list[Listen]:
+    """The addresses to serve; each tells peers the advertised address of its own kind."""
+    return [
+        Listen(listen.transport, listen.host, listen.port, _advertised(listen.host, settings.sip_advertise))
+        for listen in settings.sip_listen
+    ]
+
+
+def _advertised(host: str, addresses: Sequence[str]) -> str | None:
+    return next((address for address in addresses if (":" in address) is (":" in host)), None)
+
+
+def user_agent_settings(settings: Settings) -> UserAgentSettings:
+    """How the user agent behaves."""
+    return UserAgentSettings(
+        streams=replace(StreamLimits(), keepalive_s=settings.sip_keepalive_s),
+        tls=_tls(settings),
+        min_se_s=settings.sip_min_se,
+        max_udp_request_bytes=settings.sip_udp_max_bytes,
+    )
+
+
+def _tls(settings: Settings) -> TlsSettings | None:
+    if settings.sip_tls_cert is None or settings.sip_tls_key is None:
+        return None
+    return TlsSettings(
+        settings.sip_tls_cert,
+        settings.sip_tls_key,
+        settings.sip_tls_ca,
+        verify_servers=settings.sip_tls_verify,
+        clients=ClientCertificates(settings.sip_tls_clients),
+        wildcards=settings.sip_tls_wildcards,
+    )

@@ -1,0 +1,190 @@
+"""One question put to the DNS, and the hosts file that goes before it."""
+
+import contextlib
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dns.asyncresolver
+import dns.exception
+import dns.message
+import dns.nameserver
+import dns.rdatatype
+import dns.resolver
+
+from sip.locate import Kind, Naptr, Question, Records, Srv, ip_version
+
+__all__ = ["DnsAnswer", "DnsClient", "DnsUnavailable", "HostsFile", "NameServer"]
+
+logger = logging.getLogger(__name__)
+
+TRY_LIMIT_S = 1.0
+"""How long one name server may take before the next one is asked, or it again."""
+QUESTION_LIMIT_S = 2.5
+"""How long all name servers together may take."""
+MAX_RECORDS = 64
+_FILE_CHECK_S = 5.0
+_MAX_FILE_BYTES = 1024 * 1024
+
+NameServer = tuple[str, int]
+"""IP address and port."""
+
+
+class DnsUnavailable(Exception):
+    """No name server gave an answer, which says nothing about the name."""
+
+
+@dataclass(frozen=True, slots=True)
+class DnsAnswer:
+    """The records found, none if the name has none, and for how many seconds that is true."""
+
+    records: tuple[Any, ...]
+    ttl_s: float
+
+
+class DnsClient:
+    """Asks the name servers given, or those of the system (resolv.conf); truncated answers again over TCP."""
+
+    def __init__(self, servers: Sequence[NameServer] = ()) -> None:
+        self._resolver = _system() if not servers else dns.asyncresolver.Resolver(configure=False)
+        if servers:
+            self._resolver.nameservers = [dns.nameserver.Do53Nameserver(host, port) for host, port in servers]
+        self._resolver.timeout = TRY_LIMIT_S
+        self._resolver.lifetime = QUESTION_LIMIT_S
+        self._resolver.cache = None
+
+    async def ask(self, question: Question) -> DnsAnswer:
+        """
+        Ask one question.
+
+        Raises:
+            DnsUnavailable: Nobody answered it, or nobody sensibly.
+        """
+        kind, name = question
+        if not self._resolver.nameservers:
+            raise DnsUnavailable("No name server is known")
+        address = kind in (Kind.A, Kind.AAAA)
+        try:
+            answer = await self._resolver.resolve(
+                name, kind.value, raise_on_no_answer=False, search=address and not name.count(".")
+            )
+        except dns.resolver.NXDOMAIN as missing:
+            return DnsAnswer((), _negative_ttl_s(missing))
+        except (dns.exception.DNSException, OSError, ValueError, EOFError) as error:
+            # ValueError is what names beyond the rules of IDNA and unreadable answers raise, among others.
+            raise DnsUnavailable(str(error)) from error
+        return DnsAnswer(_records(kind, answer.rrset), _ttl_s(answer.response))
+
+
+def _system() -> dns.asyncresolver.Resolver:
+    try:
+        return dns.asyncresolver.Resolver()
+    except (dns.exception.DNSException, OSError, ValueError) as error:
+        logger.warning("The system names no DNS server, so names of peers cannot be found: %s", error)
+        return dns.asyncresolver.Resolver(configure=False)
+
+
+def _negative_ttl_s(missing: dns.resolver.NXDOMAIN) -> float:
+    """How long a name does not exist: by the SOA record of the answer (RFC 2308 5), 0.0 when it has none."""
+    with contextlib.suppress(dns.exception.DNSException, KeyError, TypeError, IndexError, ValueError):
+        responses: Mapping[Any, dns.message.QueryMessage] = missing.kwargs["responses"]
+        return min(_ttl_s(response) for response in responses.values())
+    return 0.0
+
+
+def _ttl_s(response: dns.message.QueryMessage) -> float:
+    chain = response.resolve_chaining()
+    dated = any(rrset.rdtype == dns.rdatatype.SOA for rrset in response.authority)
+    return float(chain.minimum_ttl) if chain.answer is not None or dated else 0.0
+
+
+def _records(kind: Kind, rrset: Any) -> tuple[Any, ...]:
+    if rrset is None:
+        return ()
+    made = (_MAKERS[kind](item) for item in list(rrset)[:MAX_RECORDS])
+    return tuple(item for item in made if item is not None)
+
+
+def _name(name: Any) -> str:
+    """A name of the DNS as text without its final dot; "" for the root, None-like for what is no ASCII."""
+    return str(name.to_text(omit_final_dot=True)).lower() if len(name) > 1 else ""
+
+
+def _text(data: bytes) -> str:
+    return data.decode("ascii", "replace")
+
+
+def _naptr(item: Any) -> Naptr:
+    return Naptr(
+        item.order,
+        item.preference,
+        _text(item.flags),
+        _text(item.service),
+        _text(item.regexp),
+        _name(item.replacement),
+    )
+
+
+def _srv(item: Any) -> Srv:
+    return Srv(item.priority, item.weight, item.port, _name(item.target))
+
+
+_MAKERS: dict[Kind, Callable[[Any], Any]] = {
+    Kind.NAPTR: _naptr,
+    Kind.SRV: _srv,
+    Kind.A: lambda item: item.address,
+    Kind.AAAA: lambda item: item.address,
+}
+
+
+class HostsFile:
+    """
+    The system's hosts file, read again when it has changed.
+
+    It is read here and not by the system's resolver, whose threads a dead name server would hold up.
+    """
+
+    def __init__(self, path: Path = Path("/etc/hosts")) -> None:
+        self._path = path
+        self._stamp: tuple[float, int] | None = None
+        self._checked_at = float("-inf")
+        self._hosts: dict[str, tuple[str, ...]] = {}
+
+    def addresses(self, name: str, now: float) -> tuple[str, ...]:
+        """The addresses of a name in the file, or of `localhost` (RFC 6761 6.3)."""
+        if now - self._checked_at >= _FILE_CHECK_S:
+            self._checked_at = now
+            self._read()
+        found = self._hosts.get(name)
+        if found is None and (name == "localhost" or name.endswith(".localhost")):
+            return ("127.0.0.1", "::1")
+        return found or ()
+
+    def records(self, question: Question, now: float) -> Records | None:
+        """What the file says to a question; None when it says nothing about the name."""
+        if question.kind not in (Kind.A, Kind.AAAA):
+            return None
+        found = self.addresses(question.name, now)
+        version = 4 if question.kind is Kind.A else 6
+        return tuple(item for item in found if ip_version(item) == version) if found else None
+
+    def _read(self) -> None:
+        try:
+            status = self._path.stat()
+            stamp = (status.st_mtime, status.st_size)
+            if stamp == self._stamp:
+                return
+            with self._path.open("rb") as file:
+                text = file.read(_MAX_FILE_BYTES).decode("ascii", "replace")
+        except OSError:
+            return
+        self._stamp = stamp
+        hosts: dict[str, tuple[str, ...]] = {}
+        for line in text.splitlines():
+            address, *names = line.partition("#")[0].split() or [""]
+            if ip_version(address) is not None:
+                for name in names:
+                    hosts[name.lower()] = (*hosts.get(name.lower(), ()), address)
+        self._hosts = hosts

@@ -1,0 +1,29 @@
+"""What a `sips` URI promises, and the refusal of requests that break it (RFC 3261 26.2, RFC 5630)."""
+
+from sip.message import Request, Response
+from sip.responses import reply
+
+__all__ = ["is_secure", "secure_refusal"]
+
+
+def is_secure(request: Request) -> bool:
+    """Whether a request wants every hop secure, and so `sips` in our Contact (RFC 3261 8.1.1.8)."""
+    return request.uri.scheme == "sips"
+
+
+def secure_refusal(request: Request, hop: str, *, has_tls: bool) -> Response | None:
+    """
+    The response to a request for a `sips` URI that we cannot honour, None when nothing is wrong with it.
+
+    Without TLS of our own the scheme is not supported. A hop before us that was not encrypted has already
+    broken the promise; going on as if it held would fake it. ACK and CANCEL are never refused.
+
+    Source: RFC 3261 8.2.2.1, 26.4.4; RFC 5630 5.
+    """
+    if request.uri.scheme != "sips" or request.method in ("ACK", "CANCEL"):
+        return None
+    if not has_tls:
+        return reply(request, 416)
+    if hop == "tls":
+        return None
+    return reply(request, 480, headers=(("Warning", '399 sip "A sips request must come over TLS"'),))

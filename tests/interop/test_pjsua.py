@@ -1,0 +1,128 @@
+"""Real PJSIP endpoints call each other through the server."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.interop.conftest import MakePjsua, connect, hang_up, number, reach
+from tests.interop.peers import HAVE_PJSUA
+from tests.sipp.exchange import Exchange
+
+pytestmark = [
+    pytest.mark.skipif(not HAVE_PJSUA, reason="pjsua2 is not installed (PyPI: pjsua2-python)"),
+    pytest.mark.timeout(180),
+]
+
+
+@pytest.mark.parametrize("transport", ["udp", "tcp"])
+def test_a_call_is_answered_and_heard(clean: Exchange, pjsua: MakePjsua, transport: str) -> None:
+    caller, callee = pjsua("alice", transport=transport), pjsua("callee", transport=transport)
+    reach(clean, callee.port, transport)
+    connect(clean, caller, callee, transport)
+    hang_up(caller, "c", callee, "in1")
+    [call], _ = clean.calls(per_page=1)
+    assert (call["status"], call["hangup_source"]) == ("completed", "caller")
+
+
+def test_hold_and_resume_by_either_side(clean: Exchange, pjsua: MakePjsua) -> None:
+    caller, callee = pjsua("alice"), pjsua("callee")
+    reach(clean, callee.port)
+    connect(clean, caller, callee)
+    for side, call, other, other_call in ((caller, "c", callee, "in1"), (callee, "in1", caller, "c")):
+        side.do("hold", call=call)
+        side.wait("transaction", method="INVITE", code=200, role="client")
+        other.wait_for_silence(other_call)
+        side.do("resume", call=call)
+        side.wait("transaction", method="INVITE", code=200, role="client")
+        side.wait_for_audio(call)
+        other.wait_for_audio(other_call)
+    hang_up(callee, "in1", caller, "c")
+
+
+@pytest.mark.parametrize("method", ["rfc2833", "info"])
+def test_digits_reach_the_other_side(clean: Exchange, pjsua: MakePjsua, method: str) -> None:
+    caller, callee = pjsua("alice"), pjsua("callee")
+    reach(clean, callee.port)
+    connect(clean, caller, callee)
+    caller.do("digits", call="c", digits="17#", method=method)
+    assert [callee.wait("digit")["digit"] for _ in range(3)] == ["1", "7", "#"]
+    callee.do("digits", call="in1", digits="42*", method=method)
+    assert [caller.wait("digit")["digit"] for _ in range(3)] == ["4", "2", "*"]
+    hang_up(caller, "c", callee, "in1")
+
+
+@pytest.mark.parametrize(("code", "status"), [(486, "busy"), (603, "busy"), (480, "no-answer")])
+def test_the_callee_declines(clean: Exchange, pjsua: MakePjsua, code: int, status: str) -> None:
+    caller, callee = pjsua("alice"), pjsua("callee")
+    reach(clean, callee.port)
+    caller.do("call", call="c", uri=number(clean))
+    callee.wait("incoming")
+    callee.do("hangup", call="in1", code=code)
+    assert caller.wait("state", state="DISCONNECTED")["code"] == code
+    [call], _ = clean.calls(per_page=1)
+    assert call["status"] == status
+
+
+def test_the_caller_gives_up(clean: Exchange, pjsua: MakePjsua) -> None:
+    caller, callee = pjsua("alice"), pjsua("callee")
+    reach(clean, callee.port)
+    caller.do("call", call="c", uri=number(clean))
+    callee.wait("incoming")
+    callee.do("answer", call="in1", code=180)
+    caller.wait("state", state="EARLY", code=180)
+    caller.do("hangup", call="c")
+    callee.wait("state", state="DISCONNECTED")
+    assert caller.wait("state", state="DISCONNECTED")["code"] == 487
+
+
+@pytest.mark.parametrize("command", ["reinvite", "update"])
+def test_the_session_is_renewed_by_either_side(clean: Exchange, pjsua: MakePjsua, command: str) -> None:
+    caller, callee = pjsua("alice"), pjsua("callee")
+    reach(clean, callee.port)
+    connect(clean, caller, callee)
+    method = {"reinvite": "INVITE", "update": "UPDATE"}[command]
+    for side, call in ((caller, "c"), (callee, "in1")):
+        side.do(command, call=call)
+        assert side.wait("transaction", method=method, role="client")["code"] == 200
+        side.wait_for_audio(call)
+    hang_up(caller, "c", callee, "in1")
+
+
+@pytest.mark.parametrize("side", ["caller", "callee"])
+@pytest.mark.parametrize("use", ["optional", "required"])
+def test_reliable_provisional_responses(clean: Exchange, pjsua: MakePjsua, side: str, use: str) -> None:
+    """The early media of the callee reaches the caller, acknowledged by PRACK where that is wanted."""
+    caller = pjsua("alice", rel100=use if side == "caller" else "off")
+    callee = pjsua("callee", rel100=use if side == "callee" else "off")
+    reach(clean, callee.port)
+    caller.do("call", call="c", uri=number(clean))
+    callee.wait("incoming", call="in1")
+    callee.do("answer", call="in1", code=183)
+    caller.wait("state", state="EARLY", code=183)
+    caller.wait_for_audio("c")
+    callee.do("answer", call="in1")
+    caller.wait("state", call="c", state="CONFIRMED")
+    callee.wait_for_audio("in1")
+    hang_up(caller, "c", callee, "in1")
+    acknowledged = [
+        event for event in (caller if side == "caller" else callee).seen if event.get("method") == "PRACK"
+    ]
+    assert [event["code"] for event in acknowledged][:1] == [200]
+
+
+def test_a_trunk_that_has_to_show_its_password(clean: Exchange, pjsua: MakePjsua) -> None:
+    callee = pjsua("callee")
+    reach(clean, callee.port)
+    clean.server.add_carrier(
+        "passworded",
+        "udp:127.0.0.9:5060",
+        inbound=True,
+        inbound_auth_username="trunk7",
+        inbound_auth_password="correct horse",
+    )
+    caller = pjsua("trunk7", password="correct horse", address="127.0.0.8")
+    connect(clean, caller, callee)
+    hang_up(caller, "c", callee, "in1")
+    stranger = pjsua("trunk8", password="wrong horse", address="127.0.0.8")
+    stranger.do("call", call="c", uri=number(clean))
+    assert stranger.wait("state", state="DISCONNECTED")["code"] in (401, 403)

@@ -15,7 +15,7 @@ def take_replacement(session: InboundSession, runners: Mapping[CallSid, CallRunn
     """
     Let a caller take the place of the party whose session it names, if its trunk may.
 
-    The trunk must be one of the call's account or of the platform (403), and have the right to transfer (603).
+    The trunk must be one of the account or of the platform (403), and have the right to transfer (603).
     """
     place = place_of(session.replaces)
     runner = runners.get(place[0]) if place is not None else None

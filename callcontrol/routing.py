@@ -205,28 +205,3 @@ def may_fail_over(status: int, kind: str, *, rang: bool) -> bool:
     if kind != "response":
         return kind != "cancelled"
     return status in _ASK_ANOTHER_GATEWAY and not (status == 408 and rang)
-
-
-class GatewayRests:
-    """Gateways that asked to be left alone (Retry-After, RFC 3261 21.5.4), and until when."""
-
-    LONGEST_S: Final = 300.0
-    """No gateway may put itself out of service for longer than this with one response."""
-
-    def __init__(self) -> None:
-        self._until: dict[str, float] = {}
-
-    def rest(self, gateway_sid: str, rest_s: float, now: float) -> None:
-        """Leave the gateway alone for a time; the later end wins."""
-        until = now + min(max(rest_s, 0.0), self.LONGEST_S)
-        self._until[gateway_sid] = max(until, self._until.get(gateway_sid, 0.0))
-
-    def at_rest(self, gateway_sid: str, now: float) -> bool:
-        """Whether the gateway is to be left alone now."""
-        until = self._until.get(gateway_sid)
-        if until is None:
-            return False
-        if until <= now:
-            del self._until[gateway_sid]
-            return False
-        return True

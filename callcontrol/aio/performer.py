@@ -105,6 +105,7 @@ class Performer:
             session_id=record.call_sid.replace("-", ""),
             open_headers=context.forwarded_headers,
             call_sid=record.call_sid,
+            on_gateway=context.on_gateway,
             service_route=context.service_route,
         )
         self.transfers = TransferPerformer(context, record, self, owner.post, owner.follow)
@@ -338,7 +339,7 @@ class Performer:
             self._owner.follow(RouteFound(attempts))
 
     def _rest_gateway(self, effect: do.RestGateway) -> None:
-        self._context.router.rests.rest(effect.gateway_sid, effect.rest_s, self._owner.now())
+        self._context.router.gateways.failed(effect.gateway_sid, self._owner.now(), effect.rest_s)
 
     def _arm(self, effect: do.Arm) -> None:
         self._owner.arm(effect.timer, effect.delay_s)

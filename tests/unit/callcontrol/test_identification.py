@@ -22,7 +22,7 @@ from tests.support.domain import (
 
 HERE, ELSEWHERE = ("127.0.0.1", 5080), ("192.0.2.77", 5060)
 CALLED = (SipUri.parse(f"sip:{OWN_NUMBER}@127.0.0.1"),)
-BY_PASSWORD = {"inbound_auth_username": "user", "inbound_auth_password": "secret"}
+BY_PASSWORD: dict[str, Any] = {"inbound_auth_username": "user", "inbound_auth_password": "secret"}
 
 
 def directory(*carriers: Any) -> MemoryDirectory:

@@ -19,7 +19,11 @@ from callcontrol.trunk_policy import route_by
 from sip import Destination, InvalidValue, NameAddr, OutboundInvite, RegistrationState, SipUri
 from tests.support.domain import MemoryDirectory, make_carrier, make_gateway
 
-LOGIN = {"requires_register": True, "register_username": "user", "register_password": "secret"}
+LOGIN: dict[str, Any] = {
+    "requires_register": True,
+    "register_username": "user",
+    "register_password": "secret",
+}
 REGISTRAR = Destination("udp", "sip.carrier.example", 0)
 
 

@@ -169,11 +169,13 @@ def test_a_name_server_that_is_dead_costs_calls_to_addresses_nothing(
     clean: Exchange, names: DnsServer
 ) -> None:
     trunk = Trunk(clean, names, "unknown", 1)
+    port = free_port()
+    plain = clean.server.add_carrier("plain", f"udp:127.0.0.1:{port}", outbound=True)
     names.mode = "silent"
     try:
         lost = trunk.place()
-        callee = clean.callee(load=Load(3))
-        body = {"from": FORWARDED, "to": NUMBER, "verbs": PAUSE}
+        callee = clean.callee(load=Load(3), port=port)
+        body = {"from": FORWARDED, "to": NUMBER, "verbs": PAUSE, "carrier_sid": plain}
         sids = [str(clean.api("POST", "/v1/calls", body)["call_sid"]) for _ in range(3)]
         for sid in sids:
             clean.wait_for_status(sid, "completed")

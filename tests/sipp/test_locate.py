@@ -163,6 +163,9 @@ def test_a_gateway_that_is_pinged_goes_down_and_comes_back(clean: Exchange, name
     assert wait_until(lambda: state(clean, "up") == before + 1)
     assert wait_until(lambda: state(clean, "down") >= 1, 15), "it answers no more"
     assert "is down, and was up" in clean.server.log()
+    alive = clean.callee("uas_options.xml", port=port)
+    clean.finish(alive)
+    assert wait_until(lambda: state(clean, "up") == before + 1), "it is back"
 
 
 def test_a_name_server_that_is_dead_costs_calls_to_addresses_nothing(

@@ -12,7 +12,6 @@ from urllib.parse import unquote
 import phonenumbers
 from phonenumbers import PhoneNumberType
 
-from callcontrol.dial_strings import number_in
 from callcontrol.errors import Forbidden, ValidationFailed
 from callcontrol.models import Carrier, Gateway
 from callcontrol.number_format import number_in, to_e164, user_for

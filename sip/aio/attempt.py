@@ -165,7 +165,7 @@ class Attempt:
         if target is not None:
             logger.info(
                 "A server of %s failed a request: %s; call_id=%s",
-                self._wanted.host,
+                self.wanted.host,
                 failover.tried[-1],
                 self._session.call_id,
             )

@@ -184,6 +184,7 @@ class Performer:
         self._hold_place(effect.leg, carrier, gateway)
         if effect.like is None:
             self._first_leg, self._record.sip_call_id = effect.leg, call_id
+            self._owner.log.call_id = call_id
         self._context.traces.claim(self._record.call_sid, "a" if effect.like is None else "b", call_id)
 
     def _ring(self, effect: do.RingLeg) -> None:

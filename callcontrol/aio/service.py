@@ -531,7 +531,7 @@ class CallControl:
         try:
             self._capacity.enter(account, now)
         except DomainError as refusal:
-            log.warning("inbound call refused: %s", refusal.message)
+            log.warning("inbound call refused: %s", refusal.message, extra={"call_id": session.call_id})
             session.reject(503, headers=[("Retry-After", str(_RETRY_AFTER_S))])
             return
         plan, received = arrival.plan or Plan(()), Received.of(session.request.headers)

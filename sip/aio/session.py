@@ -375,7 +375,7 @@ class Session:
         try:
             self.on_event(event)
         except Exception:
-            logger.exception("A session's event callback failed; call_id=%s", self.call_id)
+            logger.exception("A session's event callback failed", extra={"call_id": self.call_id})
 
 
 Session._PERFORM = {

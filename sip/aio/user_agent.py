@@ -446,7 +446,7 @@ class UserAgent:
         try:
             self.on_invite(session)
         except Exception:
-            logger.exception("The callback for new sessions failed; call_id=%s", session.call_id)
+            logger.exception("The callback for new sessions failed", extra={"call_id": session.call_id})
             session.reject(500)
 
     def _forget_invite(self, merged: Key) -> None:

@@ -199,6 +199,8 @@ class OutboundInviteSession(OutboundEarlySession):
             return (self._bye(self._bye_reason),)
         if purpose is Purpose.PRACK:
             return self._prack_challenged(response)
+        if purpose in (Purpose.REFER, Purpose.NOTIFY):
+            return self.referrals.send_again(purpose)
         if purpose is Purpose.REFRESH:
             return self._refresh_challenged()
         self.offers.take_back()
@@ -362,7 +364,15 @@ _UNHEARD = {
     Failure.RESOLVE: (404, "Not Found"),
 }
 
-_CHALLENGEABLE = (Purpose.BYE, Purpose.REINVITE, Purpose.PRACK, Purpose.UPDATE, Purpose.REFRESH)
+_CHALLENGEABLE = (
+    Purpose.BYE,
+    Purpose.REINVITE,
+    Purpose.PRACK,
+    Purpose.UPDATE,
+    Purpose.REFRESH,
+    Purpose.REFER,
+    Purpose.NOTIFY,
+)
 
 _S, _E, _O = State, Event, OutboundInviteSession
 

@@ -15,7 +15,9 @@ from tests.support.domain import ACCOUNT_SID, make_carrier, make_gateway
 
 CARRIER = replace(make_carrier(), follows_redirects=True)
 OTHER = replace(make_carrier(), carrier_sid="other", follows_redirects=True)
-FIRST = replace(make_gateway("first"), host="gw1.example", carrier_sid=CARRIER.carrier_sid, outbound=True)
+FIRST = replace(
+    make_gateway("first"), host="gw1.example", port=5060, carrier_sid=CARRIER.carrier_sid, outbound=True
+)
 SECOND = replace(FIRST, gateway_sid="second", host="gw2.example", port=5070)
 FOREIGN = replace(FIRST, gateway_sid="foreign", host="gw.other.example", carrier_sid="other")
 

@@ -93,7 +93,7 @@ class NotifierInput(IntEnum):
 class Notifier(Machine[NotifierState]):
     """A transfer that the peer asked for: the answer to its REFER, and the NOTIFYs after it."""
 
-    __slots__ = ("_event", "_host", "_last", "_request", "_standing", "_transaction", "refer")
+    __slots__ = ("_event", "_host", "_last", "_request", "_transaction", "refer")
 
     def __init__(self, host: ReferHost, request: Request, transaction: Any, refer: Refer, event: str) -> None:
         self.state = NotifierState.ASKED
@@ -103,11 +103,6 @@ class Notifier(Machine[NotifierState]):
         self._transaction = transaction
         self._event = event
         self._last = (100, "Trying")
-        self._standing = ""
-
-    def send_again(self) -> Sequence[Effect]:
-        """The last NOTIFY, with credentials that it lacked."""
-        return (self._notify(self._standing),) if self._standing else NOTHING
 
     def _accept(self, _: object) -> Sequence[Effect]:
         return (
@@ -144,7 +139,6 @@ class Notifier(Machine[NotifierState]):
         return (Disarm(ReferTimer.NOTIFIER),)
 
     def _notify(self, state: str) -> StartRequest:
-        self._standing = state
         headers = (("Event", self._event), ("Subscription-State", state), ("Content-Type", SIPFRAG))
         return self._host.start_refer("NOTIFY", Purpose.NOTIFY, headers, sipfrag(*self._last))
 
@@ -265,14 +259,13 @@ Referrer.ROWS = compile_rules(REFERRER_RULES, ReferrerState, ReferrerInput)
 class Referrals:
     """The transfers of one session, of either side."""
 
-    __slots__ = ("_host", "_notifier", "_referred", "_referrer", "_wanted")
+    __slots__ = ("_host", "_notifier", "_referred", "_referrer")
 
     def __init__(self, host: ReferHost) -> None:
         self._host = host
         self._notifier: Notifier | None = None
         self._referrer: Referrer | None = None
         self._referred = False
-        self._wanted: Sequence[tuple[str, str]] = ()
 
     # Commands of the owner.
 
@@ -285,19 +278,9 @@ class Referrals:
         headers = [("Refer-To", target), ("Supported", "norefersub")]
         if referred_by is not None:
             headers.append(("Referred-By", referred_by))
-        self._wanted = headers
-        return self._send()
-
-    def _send(self) -> Sequence[Effect]:
-        start = self._host.start_refer("REFER", Purpose.REFER, self._wanted)
+        start = self._host.start_refer("REFER", Purpose.REFER, headers)
         self._referrer = Referrer(start.request.cseq.number)
         return (start,)
-
-    def send_again(self, purpose: Purpose) -> Sequence[Effect]:
-        """Send a REFER or the last NOTIFY anew: it was challenged."""
-        if purpose is Purpose.REFER:
-            return self._send() if self._referrer is not None else NOTHING
-        return self._notifier.send_again() if self._notifier is not None else NOTHING
 
     def accept(self) -> Sequence[Effect]:
         """Answer the peer's REFER with 202 and begin to tell how it goes."""
@@ -367,6 +350,8 @@ class Referrals:
             return NOTHING
         if status >= 300:
             return self._referrer.handle(ReferrerInput.REFUSED, (status, response.reason))
+        # It may have been sent twice, the second time with credentials.
+        self._referrer.id = str(response.cseq.number)
         try:
             followed = subscribes(response)
         except ParseError:

@@ -102,6 +102,7 @@ class Exchange:
         *,
         port: int = 0,
         extra: str = "",
+        target: str = "",
     ) -> Sipp:
         """Start a SIPp that calls the server, from the first caller's trunk unless told otherwise."""
         sipp = start_sipp(
@@ -109,17 +110,21 @@ class Exchange:
             self.directory,
             port or self.caller_port,
             load,
-            target=f"127.0.0.1:{self.server.sip_port}",
+            target=target or f"127.0.0.1:{self.server.sip_port}",
             number=number,
             extra=["-mp", str(free_port()), *extra.split()],
         )
         self._started.append(sipp)
         return sipp
 
-    def callee(self, scenario: str = "uas.xml", load: Load = _ONE_CALL, *, port: int = 0) -> Sipp:
+    def callee(
+        self, scenario: str = "uas.xml", load: Load = _ONE_CALL, *, port: int = 0, extra: str = ""
+    ) -> Sipp:
         """Start a SIPp that is called, on the first callee's trunk unless told otherwise."""
         port = port or self.callee_port
-        sipp = start_sipp(scenario, self.directory, port, load, extra=["-mp", str(free_port())])
+        sipp = start_sipp(
+            scenario, self.directory, port, load, extra=["-mp", str(free_port()), *extra.split()]
+        )
         self._started.append(sipp)
         assert wait_until(lambda: _bound(port) or not sipp.running), "SIPp does not listen"
         return sipp
@@ -176,6 +181,9 @@ _LEFT_OVERS = ("trunkline_calls_active", "trunkline_rtp_ports_in_use", "trunklin
 
 
 def _bound(port: int) -> bool:
-    """Some process has the UDP port of 127.0.0.1 (column 2 of /proc/net/udp: address:port in hexadecimal)."""
-    table = Path("/proc/net/udp").read_text().splitlines()[1:]
-    return any(line.split()[1].endswith(f":{port:04X}") for line in table)
+    """Some process has the port (column 2 of /proc/net/udp and the like: address:port in hexadecimal)."""
+    lines = [line for kind in _TABLES for line in Path("/proc/net", kind).read_text().splitlines()[1:]]
+    return any(line.split()[1].endswith(f":{port:04X}") for line in lines)
+
+
+_TABLES = ("udp", "udp6", "tcp", "tcp6")

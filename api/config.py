@@ -27,6 +27,7 @@ from api.values import (
     parse_countries,
     parse_database_url,
     parse_float,
+    parse_hep_target,
     parse_host_port,
     parse_int,
     parse_ip,
@@ -149,6 +150,11 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("MAX_CALLS", "2000", parse_int(1, 1_000_000), "calls at the same time"),
     Variable("MAX_CPS", "200", parse_int(1, 100_000), "new calls per second"),
     Variable("DRAIN_S", "30", parse_float(0, 86_400), "seconds calls may go on after SIGTERM"),
+    Variable(
+        "HEP_TARGET", "", parse_hep_target, "udp:host:port that gets copies of SIP messages (HEPv3, Homer)"
+    ),
+    Variable("HEP_ID", "2001", parse_int(0, 4_294_967_295), "capture id of this server in HEP"),
+    Variable("HEP_PASSWORD", "", str, "authentication key in HEP"),
     Variable("LOG_FORMAT", "text", parse_choice("text", "json"), "text or json"),
     Variable(
         "LOG_LEVEL",
@@ -192,6 +198,9 @@ class Settings:
     max_calls: int
     max_cps: int
     drain_s: float
+    hep_target: HostPort | None
+    hep_id: int
+    hep_password: str | None
     log_format: str
     log_level: str
     unknown_variables: tuple[str, ...] = ()

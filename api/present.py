@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from callcontrol.models import Carrier, Gateway, Page, PhoneNumber, Wiring
+from callcontrol.registration import RegistrationView, registers
 
 __all__ = ["carrier_json", "gateway_json", "number_json", "page_meta", "rfc3339", "wiring_json"]
 
@@ -95,20 +96,33 @@ _CARRIER_FIELDS = (
 )
 
 
-def carrier_json(carrier: Carrier) -> dict[str, Any]:
-    """A carrier; only the fields listed here leave the server, so a secret cannot slip out."""
-    unregistered: Mapping[str, None] = {"state": None, "reason": None, "expires_at": None}
+def carrier_json(carrier: Carrier, registrations: Sequence[RegistrationView] = ()) -> dict[str, Any]:
+    """
+    A carrier; only the fields listed here leave the server, so a secret cannot slip out.
+
+    ``registrations`` is how those with its registrars stand, the worst first.
+    """
+    shown = [{"registrar": view.registrar, **_registration_json(view)} for view in registrations]
+    absent = "unregistered" if registers(carrier) else None
+    worst = {"state": absent, "reason": None, "expires_at": None}
+    if registrations:
+        worst = _registration_json(registrations[0])
     return {
         "carrier_sid": carrier.carrier_sid,
         "sid": carrier.carrier_sid,
         **{name: getattr(carrier, name) for name in _CARRIER_FIELDS},
-        "register_status": dict(unregistered),
+        "register_status": worst,
+        "registrations": shown,
         "codecs": list(carrier.codecs),
         "forwarded_headers": list(carrier.forwarded_headers),
         "registrars": list(carrier.registrars),
         "created_at": rfc3339(carrier.created_at),
         "updated_at": rfc3339(carrier.updated_at),
     }
+
+
+def _registration_json(view: RegistrationView) -> dict[str, Any]:
+    return {"state": view.state.value, "reason": view.reason, "expires_at": rfc3339(view.expires_at)}
 
 
 _GATEWAY_FIELDS = (

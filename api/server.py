@@ -32,7 +32,7 @@ from callcontrol.aio.service import CallControl, CallControlSettings, CallServic
 from callcontrol.aio.storage import Storage
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from media.types import EngineSettings
-from sip.aio import Destination, Listen
+from sip.aio import Destination, HepSettings, Listen
 
 __all__ = ["Server", "run_loop", "serve"]
 
@@ -277,7 +277,15 @@ def _control_settings(settings: Settings) -> CallControlSettings:
         max_cps=settings.max_cps,
         silent_to_strangers=settings.sip_strangers == "silent",
         trusted_sources=settings.trusted_sources,
+        hep=_hep_settings(settings),
     )
+
+
+def _hep_settings(settings: Settings) -> HepSettings | None:
+    target = settings.hep_target
+    if target is None:
+        return None
+    return HepSettings(target.host, target.port, settings.hep_id, settings.hep_password or "")
 
 
 def _sip_addresses(server: Server) -> list[str]:

@@ -18,6 +18,7 @@ from callcontrol.models import (
     Principal,
     Wiring,
 )
+from callcontrol.registration import RegistrationView
 
 __all__ = [
     "Calls",
@@ -68,6 +69,9 @@ class Calls(Protocol):
     def trace(self, call_sid: str) -> Sequence[Any]:
         """The SIP messages of the call's legs that are still remembered."""
 
+    def registrations(self, carrier_sid: str | None = None) -> Sequence[RegistrationView]:
+        """How the registrations with a carrier stand, the worst first."""
+
 
 class Numbers(Protocol):
     """Numbers and their wiring; see ``callcontrol.aio.numbers.NumberService``."""
@@ -112,6 +116,9 @@ class Trunks(Protocol):
     async def get_carrier(self, account_sid: str, carrier_sid: str) -> Carrier:
         """One carrier."""
 
+    async def update_carrier(self, account_sid: str, carrier_sid: str, values: Mapping[str, Any]) -> Carrier:
+        """Change a carrier; `values` are the attributes that are to change."""
+
     async def delete_carrier(self, account_sid: str, carrier_sid: str) -> None:
         """Remove a carrier and its gateways."""
 
@@ -125,6 +132,11 @@ class Trunks(Protocol):
 
     async def get_gateway(self, account_sid: str, carrier_sid: str, gateway_sid: str) -> Gateway:
         """One gateway of a carrier."""
+
+    async def update_gateway(
+        self, account_sid: str, carrier_sid: str, gateway_sid: str, values: Mapping[str, Any]
+    ) -> Gateway:
+        """Change a gateway; `values` are the attributes that are to change."""
 
     async def delete_gateway(self, account_sid: str, carrier_sid: str, gateway_sid: str) -> None:
         """Remove a gateway."""

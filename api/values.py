@@ -113,6 +113,14 @@ def parse_listens(text: str) -> tuple[ListenAddress, ...]:
     return listens
 
 
+def parse_hep_target(text: str) -> HostPort:
+    """Read ``udp:host:port``, the one way copies of SIP messages are sent."""
+    transport, _, rest = text.strip().partition(":")
+    if transport.lower() != "udp":
+        raise ValueError(f"{text.strip()!r} is not udp:HOST:PORT, for example udp:192.0.2.10:9060")
+    return parse_host_port(rest)
+
+
 def parse_ip(text: str) -> str:
     """Read an IP address without port."""
     try:

@@ -9,6 +9,7 @@ from typing import Any
 from api.metrics import Metrics
 from callcontrol.aio.service import CallControl
 from callcontrol.aio.storage import Storage
+from callcontrol.registration import counted
 
 __all__ = ["watch"]
 
@@ -62,6 +63,23 @@ def watch(metrics: Metrics, control: CallControl, storage: Storage) -> None:
     )
     metrics.watch_gauge(
         "trunkline_sip_banned_sources", "Sources that are banned.", lambda: float(len(control.guard.banned))
+    )
+    metrics.watch_gauge(
+        "trunkline_sip_accepted_share",
+        "Part of new calls that overload lets in.",
+        lambda: control.guard.share,
+    )
+    hep = control.hep
+    if hep is not None:
+        metrics.watch_counter("trunkline_hep_sent", "Copies of SIP messages sent.", lambda: float(hep.sent))
+        metrics.watch_counter(
+            "trunkline_hep_dropped", "Copies of SIP messages dropped.", lambda: float(hep.dropped)
+        )
+    metrics.watch_gauge(
+        "trunkline_sip_registrations",
+        "Registrations with carriers, by state.",
+        lambda: {(state,): float(count) for state, count in counted(control.registrations()).items()},
+        ("state",),
     )
     reserved_paise = 0
 

@@ -20,3 +20,7 @@ class WallClock:
         """The wall-clock time, in UTC and whole milliseconds, of a monotonic time."""
         moment = (self.wall + timedelta(seconds=now - self.monotonic_s)).astimezone(UTC)
         return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+    def at_us(self, now: float) -> int:
+        """Microseconds since 1970 of a monotonic time."""
+        return round((self.wall.timestamp() + now - self.monotonic_s) * 1_000_000)

@@ -12,9 +12,10 @@ from typing import Final
 from callcontrol.interfaces import Routes
 from callcontrol.models import Carrier, Gateway
 from callcontrol.number_format import number_in, user_of
+from callcontrol.registration import contact_user, registers
 from sip import SipUri
 
-__all__ = ["UNKNOWN", "Caller", "Origin", "identify", "origins_of", "proves_itself", "registered_users"]
+__all__ = ["UNKNOWN", "Caller", "Origin", "identify", "origins_of", "proves_itself", "registered_user"]
 
 Origin = tuple[Carrier, Gateway]
 """A carrier and its gateway the call came by, one without ``gateway_sid`` if it is none of its own."""
@@ -94,8 +95,6 @@ def _elsewhere(carrier: Carrier, source: tuple[str, int]) -> Gateway:
     return Gateway("", carrier.carrier_sid, host, carrier.created_at, carrier.updated_at, port)
 
 
-def registered_users(carrier: Carrier) -> frozenset[str]:
-    """The users of the Contact addresses this server registers with a carrier; none if it does not."""
-    if not (carrier.requires_register or carrier.trunk_type == "reg"):
-        return frozenset()
-    return frozenset(user for user in (carrier.register_from_user, carrier.register_username) if user)
+def registered_user(carrier: Carrier) -> str | None:
+    """The user of the Contact address this server registers with a carrier, None if it does not."""
+    return contact_user(carrier) if registers(carrier) else None

@@ -11,7 +11,7 @@ from callcontrol.hangup import (
     NORMAL_TEMPORARY_FAILURE,
 )
 from callcontrol.hunt import Ending
-from callcontrol.identification import Origin, origins_of, registered_users
+from callcontrol.identification import Origin, origins_of, registered_user
 from callcontrol.identity import Caller, caller_of
 from callcontrol.interfaces import Routes
 from callcontrol.models import Account, Binding, CallStatus, Carrier, Gateway, PhoneNumber
@@ -117,7 +117,8 @@ def _number(
     """
     carrier = origins[0][0]
     uris = [invitation.request_uri, invitation.to.uri]
-    if any(invitation.request_uri.user in registered_users(item) for item, _ in origins):
+    user = invitation.request_uri.user
+    if any(user is not None and user == registered_user(item) for item, _ in origins):
         uris.reverse()
     for uri in uris:
         for e164 in numbers_in(user_of(uri), carrier):

@@ -5,7 +5,7 @@ An INVITE is made of the party, the gateway and the carrier only. Of the caller'
 trunks' rules let through, and its addresses are replaced by ours: nothing else of one leg shows on another.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -68,6 +68,25 @@ def invite_for(
         rel100=carrier.rel100,
         session_expires_s=carrier.session_expires_s,
     )
+
+
+def no_service_route(_: Carrier, __: Gateway) -> tuple[str, ...]:
+    """Stand in where nothing is registered with carriers."""
+    return ()
+
+
+def route_by(invite: OutboundInvite, service_route: Sequence[str]) -> None:
+    """
+    Send an INVITE by the way the carrier's registrar wants, unless the carrier has a proxy of its own.
+
+    Source: RFC 3608 6.1.
+    """
+    if not service_route or any(name == "Route" for name, _ in invite.headers):
+        return
+    first = NameAddr.parse(service_route[0]).uri
+    invite.headers[:0] = [("Route", route) for route in service_route]
+    transport = first.transport or invite.destination.transport
+    invite.destination = Destination(transport, first.host, first.port or 0)
 
 
 # --- the way ------------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from sip.message import Message, Request, Response, make_response, serialise
 from sip.parser import Limits, parse_message
 from sip.reason_header import Reason, read_reasons, reason_value
 from sip.reasons import reason_phrase
+from sip.registration import OutboundRegistration, RegistrationState, RegistrationStatus
 from sip.session_model import State
 from sip.timers import Timers
 from sip.uri import SipUri
@@ -52,9 +53,12 @@ __all__ = [
     "OfferFailed",
     "OfferReceived",
     "OutboundInvite",
+    "OutboundRegistration",
     "ParseError",
     "Progress",
     "Reason",
+    "RegistrationState",
+    "RegistrationStatus",
     "Request",
     "Response",
     "Secret",

@@ -18,7 +18,8 @@ __all__ = ["HepMessage", "encode_hep"]
 _MAGIC = b"HEP3"
 _HEAD = struct.Struct("!HHH")
 _GENERIC_VENDOR = 0
-_MAX_PACKET_BYTES = 0xFFFF
+_MAX_PACKET_BYTES = 65_507
+"""What a datagram of IPv4 holds."""
 
 _FAMILY, _PROTOCOL = 0x01, 0x02
 _SOURCE_IPV4, _TARGET_IPV4, _SOURCE_IPV6, _TARGET_IPV6 = 0x03, 0x04, 0x05, 0x06

@@ -23,6 +23,10 @@ from sip.session_timer import EXPIRED_REASON
 __all__ = ["InviteSession"]
 
 
+_OFFERING = (Purpose.REINVITE, Purpose.UPDATE, Purpose.REFRESH)
+"""Requests whose answers mean nothing once the session is being left."""
+
+
 class InviteSession(Renegotiation):
     """What the two sides of a session share."""
 
@@ -69,6 +73,8 @@ class InviteSession(Renegotiation):
 
     def receive_response(self, purpose: Purpose, response: Response) -> Sequence[Effect]:
         """Take a response to a request of this session."""
+        if self.state >= State.LEAVING and purpose in _OFFERING:
+            return self._acknowledge_only(response)
         if purpose is Purpose.REINVITE:
             return self._receive_answer(response)
         if response.status < 200 or purpose in (Purpose.FORK_BYE, Purpose.PRACK):
@@ -92,7 +98,8 @@ class InviteSession(Renegotiation):
                 # A way that is closed for a while says nothing of the session; there is time to try again.
                 return self._refresh_again(None)
             return self.handle(Event.DIALOG_GONE)
-        return self._update_failed(408, "Request Timeout") if purpose is Purpose.UPDATE else NOTHING
+        early = self.state is State.EARLY and purpose is Purpose.UPDATE
+        return self._update_failed(408, "Request Timeout") if early else NOTHING
 
     # Other requests within the dialog.
 

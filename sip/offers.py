@@ -123,16 +123,12 @@ class OfferTurns:
         response.body = body
         return peer, response
 
-    def reject(
-        self, status: int, warning: str | None = None, *, retry_after_s: int | None = None
-    ) -> Sequence[Effect]:
+    def reject(self, status: int, warning: str | None = None) -> Sequence[Effect]:
         """Refuse the peer's offer; the session stays as it was."""
         if self.peer is None:
             return ()
         peer = self._take()
-        headers = [] if warning is None else [("Warning", warning)]
-        if retry_after_s is not None:
-            headers.append(("Retry-After", str(retry_after_s)))
+        headers = () if warning is None else (("Warning", warning),)
         response = reply(peer.request, status, headers=headers)
         return (Disarm(Event.TIMER_OWNER), Respond(peer.transaction, response))
 

@@ -25,9 +25,9 @@ class OverloadSettings:
     `severe_s` the requests of strangers are not even read.
     """
 
-    wait_s: float = 0.1
-    standing_s: float = 0.3
-    severe_s: float = 1.0
+    wait_s: float = 0.25
+    standing_s: float = 1.0
+    severe_s: float = 1.5
     least_share: float = 0.02
     recovery: float = 0.02
 

@@ -82,7 +82,7 @@ class Renegotiation(Refreshing):
 
     def _refuse_for_owner(self, _: None) -> Sequence[Effect]:
         """The owner said nothing in time: the peer must not be left hanging."""
-        return (*self.offers.reject(500, retry_after_s=0), *self._offer_if_free())
+        return (*self.offers.reject(500), *self._offer_if_free())
 
     # Answers acknowledged.
 
@@ -203,15 +203,11 @@ class Renegotiation(Refreshing):
         return (Disarm(Event.TIMER_OFFER), failed, *self._offer_if_free())
 
     def _receive_accepted(self, response: Response) -> Sequence[Effect]:
-        number = response.cseq.number
-        known = self._ack
-        if known is not None and known[0] == number:
-            return (known[1],)  # Our ACK was lost.
-        dialog = self.dialog
+        dialog, known, number = self.dialog, self._ack, response.cseq.number
         assert dialog is not None
-        ack = SendAck(dialog.request("ACK", cseq=number), dialog.next_hop())
-        if known is not None and number < known[0]:
-            return (ack,)  # The answer to an earlier offer, long since settled.
+        ack = self._ack_for(number)
+        if known is not None and number <= known[0]:
+            return (ack,)  # Our ACK was lost; or the offer is an earlier one, long since settled.
         self._ack = (number, ack)
         if self._is_awaited(response):
             self.offers.agree()
@@ -223,6 +219,19 @@ class Renegotiation(Refreshing):
         answered = Notify(OfferAnswered(response.body))
         timers = (Disarm(Event.TIMER_OFFER), *self._heed_answer(response))
         return (ack, *timers, answered, *self._offer_if_free())
+
+    def _ack_for(self, number: int) -> SendAck:
+        """Make the ACK of a re-INVITE, or give the one that was lost."""
+        if self._ack is not None and self._ack[0] == number:
+            return self._ack[1]
+        assert self.dialog is not None
+        return SendAck(self.dialog.request("ACK", cseq=number), self.dialog.next_hop())
+
+    def _acknowledge_only(self, response: Response) -> Sequence[Effect]:
+        """Take the response to an offer of ours that was overtaken by the end of the session."""
+        if response.cseq.method != "INVITE" or not 200 <= response.status < 300:
+            return NOTHING
+        return (self._ack_for(response.cseq.number),)
 
     def _offer_timer(self, _: None) -> Sequence[Effect]:
         if self.offers.turn is not Turn.OURS:

@@ -7,7 +7,15 @@ from typing import Any
 from api.endpoint import Context, Endpoint, Reply
 from api.present import carrier_json, gateway_json, page_meta
 from api.schemas.base import NoBody, NoQuery
-from api.schemas.trunks import CarrierObject, CreateCarrier, CreateGateway, GatewayObject, Paging
+from api.schemas.trunks import (
+    CarrierObject,
+    CreateCarrier,
+    CreateGateway,
+    GatewayObject,
+    Paging,
+    UpdateCarrier,
+    UpdateGateway,
+)
 from callcontrol.errors import Conflict
 
 __all__ = ["ENDPOINTS"]
@@ -17,19 +25,30 @@ async def create_carrier(context: Context[CreateCarrier, NoQuery]) -> Reply:
     """Answer POST /trunk-portal/carriers."""
     values = context.body.model_dump()
     values["codecs"] = tuple(values["codecs"])
-    return Reply(carrier_json(await context.services.trunks.create_carrier(context.account_sid, values)))
+    carrier = await context.services.trunks.create_carrier(context.account_sid, values)
+    return Reply(carrier_json(carrier, context.services.calls.registrations(carrier.carrier_sid)))
 
 
 async def list_carriers(context: Context[NoBody, Paging]) -> Reply:
     """Answer GET /trunk-portal/carriers."""
     query = context.query
     page = await context.services.trunks.list_carriers(context.account_sid, query.page, query.per_page)
-    return Reply([carrier_json(carrier) for carrier in page.items], page_meta(page))
+    registrations = context.services.calls.registrations
+    shown = [carrier_json(carrier, registrations(carrier.carrier_sid)) for carrier in page.items]
+    return Reply(shown, page_meta(page))
 
 
 async def get_carrier(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer GET /trunk-portal/carriers/:carrier_sid."""
     carrier = await context.services.trunks.get_carrier(context.account_sid, context.path["carrier_sid"])
+    return Reply(carrier_json(carrier, context.services.calls.registrations(carrier.carrier_sid)))
+
+
+async def update_carrier(context: Context[UpdateCarrier, NoQuery]) -> Reply:
+    """Answer PATCH /trunk-portal/carriers/:carrier_sid."""
+    carrier = await context.services.trunks.update_carrier(
+        context.account_sid, context.path["carrier_sid"], context.body.model_dump(exclude_unset=True)
+    )
     return Reply(carrier_json(carrier))
 
 
@@ -66,6 +85,18 @@ async def get_gateway(context: Context[NoBody, NoQuery]) -> Reply:
     path = context.path
     gateway = await context.services.trunks.get_gateway(
         context.account_sid, path["carrier_sid"], path["gateway_sid"]
+    )
+    return Reply(gateway_json(gateway))
+
+
+async def update_gateway(context: Context[UpdateGateway, NoQuery]) -> Reply:
+    """Answer PATCH /trunk-portal/carriers/:carrier_sid/gateways/:gateway_sid."""
+    values = context.body.model_dump(exclude_unset=True)
+    if "port" in values and values["port"] is None:
+        values["port"] = 0
+    path = context.path
+    gateway = await context.services.trunks.update_gateway(
+        context.account_sid, path["carrier_sid"], path["gateway_sid"], values
     )
     return Reply(gateway_json(gateway))
 
@@ -115,6 +146,16 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         **_READ,
     ),
     Endpoint(
+        method="PATCH",
+        path=_CARRIERS + "/{carrier_sid}",
+        handler=update_carrier,
+        summary="Update a carrier",
+        description="Fields that are left out stay as they are. The next call goes by the new policy.",
+        body=UpdateCarrier,
+        response=CarrierObject,
+        **_WRITE,
+    ),
+    Endpoint(
         method="DELETE",
         path=_CARRIERS + "/{carrier_sid}",
         handler=delete_carrier,
@@ -153,6 +194,16 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         summary="Get a gateway",
         response=GatewayObject,
         **_READ,
+    ),
+    Endpoint(
+        method="PATCH",
+        path=_GATEWAYS + "/{gateway_sid}",
+        handler=update_gateway,
+        summary="Update a gateway",
+        description="Fields that are left out stay as they are.",
+        body=UpdateGateway,
+        response=GatewayObject,
+        **_WRITE,
     ),
     Endpoint(
         method="DELETE",

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import Name, Page, PerPage, Timestamp
@@ -19,6 +19,8 @@ __all__ = [
     "CreateGateway",
     "GatewayObject",
     "Paging",
+    "UpdateCarrier",
+    "UpdateGateway",
 ]
 
 Text = Annotated[str, Field(max_length=256)]
@@ -100,15 +102,38 @@ class CreateCarrier(RequestModel):
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
         """Ask for both halves of credentials; refuse by name what is not available yet."""
-        errors = [
-            FieldError(name, "is not available yet")
-            for name, words in (("dtmf_type", ("tones",)), ("srtp", ("sdes", "require")))
-            if given.get(name) in words
-        ]
+        errors = _unavailable(given)
         registers = given.get("requires_register") is True or given.get("trunk_type") in ("auth", "reg")
         errors += _half_given(given, "register_username", "register_password", needed=registers)
         errors += _half_given(given, "inbound_auth_username", "inbound_auth_password")
         return errors
+
+
+def _without_defaults(schema: dict[str, Any]) -> None:
+    """A field that is left out keeps its value: no default may be shown for it."""
+    for field in schema["properties"].values():
+        field.pop("default", None)
+
+
+class UpdateCarrier(CreateCarrier):
+    """The fields of a carrier that are to change; all others stay as they are."""
+
+    model_config = ConfigDict(json_schema_extra=_without_defaults)
+
+    name: Name = ""
+
+    @classmethod
+    def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
+        """Refuse by name what is not available yet; what belongs together may be there already."""
+        return _unavailable(given)
+
+
+def _unavailable(given: Mapping[str, Any]) -> list[FieldError]:
+    return [
+        FieldError(name, "is not available yet")
+        for name, words in (("dtmf_type", ("tones",)), ("srtp", ("sdes", "require")))
+        if given.get(name) in words
+    ]
 
 
 def _half_given(given: Mapping[str, Any], *halves: str, needed: bool = False) -> list[FieldError]:
@@ -150,12 +175,33 @@ class CreateGateway(RequestModel):
         return errors
 
 
-class RegisterStatus(ResponseModel):
-    """Whether the server is registered with the carrier; all null for a trunk that does not register."""
+class UpdateGateway(CreateGateway):
+    """The fields of a gateway that are to change; all others stay as they are."""
 
-    state: str | None
+    model_config = ConfigDict(json_schema_extra=_without_defaults)
+
+    host: Annotated[str, Field(min_length=1, max_length=253), AfterValidator(_host)] = ""
+
+
+class RegisterStatus(ResponseModel):
+    """
+    Whether the server is registered with the carrier; all null for a trunk that does not register.
+
+    With several registrars it is the one most in need of attention.
+    """
+
+    state: Annotated[
+        Literal["registering", "registered", "unreachable", "rejected", "unregistered"] | None,
+        Field(description="rejected: the carrier does not want us, or not with this password."),
+    ]
     reason: str | None
     expires_at: Timestamp | None
+
+
+class RegistrationObject(RegisterStatus):
+    """Whether the server is registered with one registrar of a carrier."""
+
+    registrar: Annotated[str, Field(description="As it is set up, or host and port of the gateway.")]
 
 
 class CarrierObject(ResponseModel):
@@ -176,6 +222,7 @@ class CarrierObject(ResponseModel):
     register_from_domain: str | None
     register_transport: str | None
     register_status: RegisterStatus
+    registrations: Annotated[list[RegistrationObject], Field(description="One for each registrar.")]
     inbound_auth_username: str | None
     outbound_proxy: str | None
     diversion: str | None

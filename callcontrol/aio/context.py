@@ -1,6 +1,6 @@
 """What the calls of a process share."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +9,9 @@ from callcontrol.aio.trace import TraceBook
 from callcontrol.capacity import Capacity
 from callcontrol.interfaces import CallRecords, Destinations, Wallets
 from callcontrol.meter import Rates
+from callcontrol.models import Carrier, Gateway
 from callcontrol.router import Router
+from callcontrol.trunk_policy import no_service_route
 from media.aio import MediaEngine
 from sip.aio import UserAgent
 
@@ -31,3 +33,4 @@ class CallContext:
     recordings_dir: Path
     media_timeout_s: float
     forwarded_headers: Collection[str] = frozenset()
+    service_route: Callable[[Carrier, Gateway], tuple[str, ...]] = no_service_route

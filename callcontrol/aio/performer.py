@@ -102,6 +102,7 @@ class Performer:
             self._late_answer,
             session_id=record.call_sid.replace("-", ""),
             open_headers=context.forwarded_headers,
+            service_route=context.service_route,
         )
         self._info_digits = InfoDigits(self.sip.send_digit, owner.post, owner.spawn)
 

@@ -19,6 +19,7 @@ from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.call_runner import CallRunner
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.gatekeeper import make_guard
+from callcontrol.aio.registrar import Registrar
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.trace import TraceBook, TraceEntry
 from callcontrol.call import CallMachine
@@ -44,6 +45,7 @@ from callcontrol.plan import DEFAULT_TIME_LIMIT_S, Dial, Plan
 from callcontrol.received import Received
 from callcontrol.reconcile import close_record
 from callcontrol.recordings import recording_file, recording_url
+from callcontrol.registration import RegistrationView
 from callcontrol.requests import CreateCall, plan_of
 from callcontrol.reserve import initial_reserve_paise
 from callcontrol.router import Router
@@ -51,7 +53,18 @@ from media.aio import MediaEngine
 from media.audio import PromptLibrary
 from media.types import EngineSettings, EngineStats
 from sip import Request, Secret, State
-from sip.aio import InboundSession, Listen, Screened, ScreenVerdict, Source, UserAgent, UserAgentSettings
+from sip.aio import (
+    HepSender,
+    HepSettings,
+    InboundSession,
+    Listen,
+    Screened,
+    ScreenVerdict,
+    Source,
+    TraceRecord,
+    UserAgent,
+    UserAgentSettings,
+)
 from sip.protection import ProtectionSettings
 
 __all__ = ["CallControl", "CallControlSettings", "CallServices", "TraceEntry"]
@@ -89,6 +102,7 @@ class CallControlSettings:
     silent_to_strangers: bool = False
     trusted_sources: Collection[IPv4Network | IPv6Network] = ()
     protection: ProtectionSettings = field(default_factory=ProtectionSettings)
+    hep: HepSettings | None = None
 
 
 async def _nothing_newer() -> None:
@@ -144,10 +158,13 @@ class CallControl:
             screen=self._screen,
         )
         self._user_agent.guard = self.guard
+        self._registrar = Registrar(self._user_agent, services.routes)
         self._user_agent.admission.has_room = self._has_room
         prompts = PromptLibrary(settings.prompts_dir) if settings.prompts_dir is not None else None
         self._audio = AudioSource(prompts, services.destinations)
         self._context: CallContext
+        self.hep: HepSender | None = None
+        """Sends copies of SIP messages to a capture server, when that is set."""
         self._traces: TraceBook
         self._clock: WallClock
 
@@ -166,6 +183,10 @@ class CallControl:
         await asyncio.to_thread(recordings_dir.mkdir, parents=True, exist_ok=True)
         self._clock = WallClock(asyncio.get_running_loop().time(), utc_now())
         self._traces = TraceBook(self._clock)
+        if settings.hep is not None:
+            self.hep = HepSender(
+                settings.hep, self._clock.at_us, lambda key: self._traces.call_of(key) or key
+            )
         self._context = CallContext(
             user_agent=self._user_agent,
             engine=self._engine,
@@ -179,21 +200,26 @@ class CallControl:
             rates=settings.rates,
             recordings_dir=recordings_dir,
             media_timeout_s=settings.media_timeout_s,
+            service_route=self._registrar.service_route,
             forwarded_headers=settings.forwarded_headers,
         )
         await self._reconcile()
         await self._engine.start()
+        if self.hep is not None:
+            await self.hep.start()
         try:
             await self._user_agent.start()
         except (OSError, ValueError):
             await self._engine.close()
             raise
         self._started = True
+        self._registrar.start()
 
     async def drain(self, timeout_s: float) -> None:
         """Take no new calls, let those that are up go on for a while, then end them."""
         self._draining = True
         self._user_agent.draining = True
+        await self._registrar.stop()
         try:
             await asyncio.wait_for(self._all_ended.wait(), timeout_s)
         except TimeoutError:
@@ -204,6 +230,7 @@ class CallControl:
         """End all calls and free every socket; harmless when done before or never started."""
         self._draining = True
         self._user_agent.draining = True
+        await self._registrar.stop()
         await self._end_all()
         for task in list(self._tasks):
             task.cancel()
@@ -213,6 +240,8 @@ class CallControl:
         if self._started:
             self._started = False
             await self._user_agent.close()
+        if self.hep is not None:
+            self.hep.close()
         await self._engine.close()
 
     async def _end_all(self) -> None:
@@ -263,6 +292,10 @@ class CallControl:
     def user_agent(self) -> UserAgent:
         """The SIP user agent, for its figures."""
         return self._user_agent
+
+    def registrations(self, carrier_sid: str | None = None) -> list[RegistrationView]:
+        """How the registrations with a carrier stand, or all of them, the worst first."""
+        return self._registrar.views(carrier_sid)
 
     @property
     def prompt_names(self) -> Collection[str]:
@@ -538,8 +571,10 @@ class CallControl:
         if not task.cancelled() and task.exception() is not None:
             runner.log.error("the call's task failed", exc_info=task.exception())
 
-    def _on_message(self, record: Any) -> None:
+    def _on_message(self, record: TraceRecord) -> None:
         self._traces.note(record)
+        if self.hep is not None:
+            self.hep.send(record)
 
 
 def _holds_audio(path: Path) -> bool:

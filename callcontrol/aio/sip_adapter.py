@@ -1,19 +1,19 @@
 """The legs of one call as SIP sessions: commands become SIP, what SIP reports becomes events."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from callcontrol.events import Event
 from callcontrol.hangup import NORMAL_TEMPORARY_FAILURE, HangupCause
 from callcontrol.ids import LegId
-from callcontrol.models import Carrier
+from callcontrol.models import Carrier, Gateway
 from callcontrol.plan import Party
 from callcontrol.received import Received, custom_headers, user_to_user
 from callcontrol.routing import Attempt
 from callcontrol.session_ids import SessionIds
 from callcontrol.sip_events import DTMF_RELAY, call_event_of, digit_body
-from callcontrol.trunk_policy import Origin, invite_for, may_pass
+from callcontrol.trunk_policy import Origin, invite_for, may_pass, no_service_route, route_by
 from sip import Answered, Cancelled, Ended, Failed, Headers, OfferAnswered, Progress, SessionEvent
 from sip.aio import InboundSession, OutboundSession, Session, UserAgent
 
@@ -40,8 +40,8 @@ class SipLegs:
 
     ``post`` takes the events in the order in which they happened. ``on_late_answer`` gets the SDP answer to
     an offer that a party asked us for within the call. ``session_id`` stands for parties without one
-    (RFC 7989); ``open_headers`` are the X- header fields that pass between all trunks. After ``release``
-    nothing more is posted.
+    (RFC 7989); ``open_headers`` are the X- header fields that pass between all trunks. ``service_route`` is
+    asked for the way a registrar wants calls to a gateway to take. After ``release`` nothing more is posted.
     """
 
     def __init__(
@@ -52,11 +52,13 @@ class SipLegs:
         *,
         session_id: str,
         open_headers: Collection[str] = frozenset(),
+        service_route: Callable[[Carrier, Gateway], Sequence[str]] = no_service_route,
     ) -> None:
         self._user_agent = user_agent
         self._post = post
         self._on_late_answer = on_late_answer
         self._open_headers = open_headers
+        self._service_route = service_route
         self._ids = SessionIds(session_id)
         self._legs: dict[LegId, _SipLeg] = {}
         self._origin: Origin | None = None
@@ -71,6 +73,7 @@ class SipLegs:
         self._origin = Origin(carrier, received, self._open_headers)
         self._ids.learn(leg, received.session_id)
         self._legs[leg] = _SipLeg(session, carrier)
+        session.set_session_id(self._ids.header(leg, None))
         if carrier.session_expires_s is not None:
             session.want_timer(carrier.session_expires_s)
         session.on_event = self._listener(leg)
@@ -81,6 +84,7 @@ class SipLegs:
         """Send the INVITE of a leg, for the party of the leg ``other`` if any; returns its Call-ID."""
         local_host = self._local_host(attempt.gateway.protocol)
         invite = invite_for(attempt, party, offer, local_host=local_host, origin=self._origin)
+        route_by(invite, self._service_route(attempt.carrier, attempt.gateway))
         invite.headers.append(("Session-ID", self._ids.header(leg, other)))
         invite.max_forwards = self._max_forwards
         session: OutboundSession = self._user_agent.invite(invite, self._listener(leg))
@@ -108,9 +112,11 @@ class SipLegs:
 
     def reject(self, leg: LegId, status: int, cause: HangupCause) -> None:
         """Refuse the caller."""
+        session_id = self._ids.header(leg, None)
         session = self._drop(leg)
         if isinstance(session, InboundSession):
-            session.reject(status, headers=[("Reason", cause.reason_header())])
+            headers = [("Reason", cause.reason_header()), ("Session-ID", session_id)]
+            session.reject(status, headers=headers)
 
     def hang_up(self, leg: LegId, cause: HangupCause) -> None:
         """End the leg from our side; nothing more is heard of it."""
@@ -165,12 +171,17 @@ class SipLegs:
 
     def _learn(self, leg: LegId, headers: Headers) -> None:
         """Take from a party's response what may be passed on to the one who waits for it."""
-        self._ids.learn(leg, headers.get("Session-ID"))
         found = self._legs.get(leg)
-        waiting = self._legs.get(found.other) if found is not None and found.other is not None else None
-        if found is None or waiting is None:
+        if found is None:
+            return
+        other = found.other
+        self._ids.learn(leg, headers.get("Session-ID"))
+        found.session.set_session_id(self._ids.header(leg, other))
+        waiting = self._legs.get(other) if other is not None else None
+        if other is None or waiting is None:
             return
         waiting.other = leg
+        waiting.session.set_session_id(self._ids.header(other, leg))
         waiting.answer_headers = [
             item
             for item in custom_headers(headers.items())

@@ -1,23 +1,24 @@
 """The signalling of recent calls, kept for those who ask what happened on the wire."""
 
-import re
 from collections import OrderedDict, deque
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
 from callcontrol.clock import WallClock
 from callcontrol.ids import CallSid
 from sip.aio import TraceRecord
+from sip.redaction import withhold_secrets
 
 _MAX_CALLS: Final = 500
 _MAX_UNCLAIMED: Final = 200
-_MAX_MESSAGES: Final = 200
 _MAX_DIALOGS: Final = 20
-# What a trunk's password can be guessed from; a folded value goes on in the lines after it.
-_SECRETS: Final = re.compile(
-    r"^((?:Proxy-)?Authorization[ \t]*:)[^\r\n]*(?:\r?\n[ \t][^\r\n]*)*", re.IGNORECASE | re.MULTILINE
-)
+_FIRST_MESSAGES: Final = 40
+_LAST_MESSAGES: Final = 160
+_MAX_MESSAGE_BYTES: Final = 8192
+_MAX_BYTES: Final = 64 * 1024 * 1024
+_CUT: Final = b"\r\n(cut off)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,48 +34,101 @@ class TraceEntry:
     message: str
 
 
+class _Dialog:
+    """The messages of one Call-ID: how it began, and what came last."""
+
+    __slots__ = ("call_sid", "first", "last", "size_bytes")
+
+    def __init__(self) -> None:
+        self.call_sid: CallSid | None = None
+        self.first: list[TraceRecord] = []
+        self.last: deque[TraceRecord] = deque()
+        self.size_bytes = 0
+
+    def __iter__(self) -> Iterator[TraceRecord]:
+        yield from self.first
+        yield from self.last
+
+    def add(self, record: TraceRecord) -> int:
+        """Keep a message; by how many bytes the dialog has grown."""
+        before = self.size_bytes
+        self.size_bytes += len(record.message)
+        if len(self.first) < _FIRST_MESSAGES:
+            self.first.append(record)
+        else:
+            self.last.append(record)
+            if len(self.last) > _LAST_MESSAGES:
+                self.size_bytes -= len(self.last.popleft().message)
+        return self.size_bytes - before
+
+
 class TraceBook:
     """
     SIP messages by Call-ID, and the calls whose legs they are.
 
-    Bounded in calls, in dialogs a call and in messages a dialog. Messages of an INVITE that no call has
-    claimed yet are kept apart and few, so that a flood of them pushes out nothing of real calls.
+    Bounded in calls, in dialogs a call, in messages a dialog, in bytes a message and in bytes altogether.
+    Messages of an INVITE that no call has claimed yet are kept apart and few, so that a flood of them pushes
+    out nothing of real calls.
     """
 
-    def __init__(self, clock: WallClock, *, max_calls: int = _MAX_CALLS) -> None:
+    def __init__(self, clock: WallClock, *, max_calls: int = _MAX_CALLS, max_bytes: int = _MAX_BYTES) -> None:
+        self.size_bytes = 0
+        """Bytes of messages that are kept for calls."""
         self._clock = clock
         self._max_calls = max_calls
-        self._unclaimed: OrderedDict[str, deque[TraceRecord]] = OrderedDict()
-        self._dialogs: dict[str, deque[TraceRecord]] = {}
+        self._max_bytes = max_bytes
+        self._unclaimed: OrderedDict[str, _Dialog] = OrderedDict()
+        self._dialogs: dict[str, _Dialog] = {}
         self._calls: OrderedDict[CallSid, list[tuple[str, str]]] = OrderedDict()
+
+    def call_of(self, call_id: str) -> CallSid | None:
+        """The call a dialog belongs to, while it is remembered."""
+        dialog = self._dialogs.get(call_id)
+        return None if dialog is None else dialog.call_sid
 
     def note(self, record: TraceRecord) -> None:
         """Keep a message, if its dialog is kept or begins with it."""
-        kept = self._dialogs.get(record.call_id)
-        if kept is None:
-            kept = self._unclaimed.get(record.call_id)
-        if kept is not None:
-            kept.append(record)
-        elif record.message.startswith(b"INVITE "):
-            self._unclaimed[record.call_id] = deque((record,), _MAX_MESSAGES)
+        if len(record.message) > _MAX_MESSAGE_BYTES:
+            record = replace(record, message=record.message[:_MAX_MESSAGE_BYTES] + _CUT)
+        dialog = self._dialogs.get(record.call_id)
+        if dialog is not None:
+            self.size_bytes += dialog.add(record)
+            while self.size_bytes > self._max_bytes and len(self._calls) > 1:
+                self._forget_oldest()
+            return
+        dialog = self._unclaimed.get(record.call_id)
+        if dialog is None and record.message.startswith(b"INVITE "):
+            dialog = self._unclaimed[record.call_id] = _Dialog()
             if len(self._unclaimed) > _MAX_UNCLAIMED:
                 self._unclaimed.popitem(last=False)
+        if dialog is not None:
+            dialog.add(record)
 
     def claim(self, call_sid: CallSid, leg: str, call_id: str) -> None:
         """Say which call a dialog belongs to; its messages are kept with the call's from now on."""
         if call_id in self._dialogs:
             return
-        early = self._unclaimed.pop(call_id) if call_id in self._unclaimed else deque(maxlen=_MAX_MESSAGES)
-        self._dialogs[call_id] = early
+        dialog = self._unclaimed.pop(call_id) if call_id in self._unclaimed else _Dialog()
+        dialog.call_sid = call_sid
+        self._dialogs[call_id] = dialog
+        self.size_bytes += dialog.size_bytes
         legs = self._calls.setdefault(call_sid, [])
         legs.append((leg, call_id))
         if len(legs) > _MAX_DIALOGS:
             # An agent may try transfers for hours. The first party's dialog stays.
-            self._dialogs.pop(legs.pop(1)[1], None)
+            self._forget(legs.pop(1)[1])
         if len(self._calls) > self._max_calls:
-            _, legs = self._calls.popitem(last=False)
-            for _, forgotten in legs:
-                self._dialogs.pop(forgotten, None)
+            self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        _, legs = self._calls.popitem(last=False)
+        for _, call_id in legs:
+            self._forget(call_id)
+
+    def _forget(self, call_id: str) -> None:
+        dialog = self._dialogs.pop(call_id, None)
+        if dialog is not None:
+            self.size_bytes -= dialog.size_bytes
 
     def of(self, call_sid: CallSid) -> list[TraceEntry]:
         """The messages of a call in the order they were on the wire; empty when it is forgotten."""
@@ -92,7 +146,7 @@ class TraceBook:
                 transport=record.transport,
                 peer=record.peer,
                 call_id=record.call_id,
-                message=_SECRETS.sub(r"\1 (withheld)", record.message.decode("utf-8", "replace")),
+                message=withhold_secrets(record.message).decode("utf-8", "replace"),
             )
             for record, leg in found
         ]

@@ -2,6 +2,8 @@
 
 from sip.aio.endpoint import TraceRecord
 from sip.aio.guard import Guard
+from sip.aio.hep_sender import HepSender, HepSettings
+from sip.aio.registrations import RegistrationRun
 from sip.aio.session import InboundSession, OutboundSession, Session
 from sip.aio.settings import Screen, Screened, ScreenVerdict, Source, UserAgentSettings
 from sip.aio.stream import StreamLimits
@@ -14,10 +16,13 @@ __all__ = [
     "ClientCertificates",
     "Destination",
     "Guard",
+    "HepSender",
+    "HepSettings",
     "InboundSession",
     "Listen",
     "OutboundInvite",
     "OutboundSession",
+    "RegistrationRun",
     "Screen",
     "ScreenVerdict",
     "Screened",

@@ -5,12 +5,14 @@ import contextlib
 import logging
 import socket
 from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from sip.aio.endpoint import TraceRecord
 from sip.hep import HepMessage, encode_hep
 from sip.redaction import withhold_secrets
 
-__all__ = ["HepSender"]
+__all__ = ["HepSender", "HepSettings"]
 
 logger = logging.getLogger(__name__)
 
@@ -18,33 +20,50 @@ _MAX_UNSENT = 1000
 _BUFFER_BYTES = 1024 * 1024
 
 
+@dataclass(frozen=True, slots=True)
+class HepSettings:
+    """Where copies go, by UDP, and what the server knows this sender by."""
+
+    host: str
+    port: int
+    capture_id: int = 2001
+    password: str = ""
+
+
 class HepSender:
     """
     Sends HEP version 3 packets to one server.
+
+    `wall_us` turns a record's time into microseconds since 1970, `correlate` a Call-ID into what ties the
+    legs of a call together. It is asked a moment after the message: the first one of a call makes the call.
 
     What the socket does not take waits in a short queue; beyond it packets are dropped and counted. A server
     that is away costs nothing but its packets.
     """
 
-    def __init__(self, host: str, port: int, capture_id: int, password: str = "") -> None:
+    def __init__(
+        self, settings: HepSettings, wall_us: Callable[[float], int], correlate: Callable[[str], str]
+    ) -> None:
         self.sent = 0
         self.dropped = 0
-        self._target = (host, port)
-        self._capture_id = capture_id
-        self._password = password
+        self._settings = settings
+        self._wall_us = wall_us
+        self._correlate = correlate
+        self._records: deque[TraceRecord] = deque()
         self._unsent: deque[bytes] = deque()
         self._socket: socket.socket | None = None
         self._loop: asyncio.AbstractEventLoop
 
     async def start(self) -> None:
-        """
-        Look the server's name up and open the socket.
+        """Look the server's name up and open the socket; without a server everything is dropped."""
+        try:
+            await self._open()
+        except OSError as error:
+            logger.error("no copies are sent to %s: %s", self._settings.host, error)
 
-        Raises:
-            OSError: The name leads nowhere.
-        """
+    async def _open(self) -> None:
         self._loop = asyncio.get_running_loop()
-        host, port = self._target
+        host, port = self._settings.host, self._settings.port
         family, _, _, _, address = (await self._loop.getaddrinfo(host, port, type=socket.SOCK_DGRAM))[0]
         sock = socket.socket(family, socket.SOCK_DGRAM)
         try:
@@ -63,13 +82,26 @@ class HepSender:
         if sock is not None:
             self._loop.remove_writer(sock.fileno())
             sock.close()
-        self.dropped += len(self._unsent)
+        self.dropped += len(self._unsent) + len(self._records)
         self._unsent.clear()
+        self._records.clear()
 
-    def send(self, record: TraceRecord, at_us: int, correlation: str) -> None:
-        """Send a copy of a message; `at_us` is its wall-clock time in microseconds."""
-        if self._socket is None:
+    def send(self, record: TraceRecord) -> None:
+        """Have a copy of a message sent soon."""
+        if self._socket is None or len(self._records) >= _MAX_UNSENT:
+            self.dropped += 1
             return
+        if not self._records:
+            self._loop.call_soon(self._pack)
+        self._records.append(record)
+
+    def _pack(self) -> None:
+        while self._records and self._socket is not None:
+            packet = self._packet(self._records.popleft())
+            if self._unsent or not self._put(packet):
+                self._keep(packet)
+
+    def _packet(self, record: TraceRecord) -> bytes:
         host, _, port = record.peer.rpartition(":")
         peer = (host, int(port))
         arrived = record.direction == "in"
@@ -77,13 +109,11 @@ class HepSender:
             transport=record.transport,
             source=peer if arrived else record.local,
             target=record.local if arrived else peer,
-            at_us=at_us,
+            at_us=self._wall_us(record.at),
             payload=withhold_secrets(record.message),
-            correlation=correlation,
+            correlation=self._correlate(record.call_id),
         )
-        packet = encode_hep(message, self._capture_id, self._password)
-        if self._unsent or not self._put(packet):
-            self._keep(packet)
+        return encode_hep(message, self._settings.capture_id, self._settings.password)
 
     def _put(self, packet: bytes) -> bool:
         """Give one packet to the socket; False when it must wait."""

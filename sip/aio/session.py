@@ -170,6 +170,12 @@ class Session:
         """Send an INFO."""
         self._command(self._machine.info(content_type, body))
 
+    def set_session_id(self, value: str) -> None:
+        """Have the requests of the dialog carry a Session-ID field from now on (RFC 7989 6)."""
+        dialog = self._machine.dialog
+        if dialog is not None:
+            dialog.session_id = value
+
     # What the user agent and its transactions call.
 
     def on_request(self, request: Request, run: ServerRun | None, flow: Flow) -> None:

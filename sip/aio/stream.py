@@ -191,7 +191,8 @@ class TcpTransport(Transport):
     @property
     def _sweep_s(self) -> float:
         limits = self.limits
-        return min(SWEEP_S, limits.idle_s / 2, limits.message_s / 2, limits.first_message_s / 2)
+        keepalive_s = limits.keepalive_s or limits.idle_s
+        return min(SWEEP_S, *(s / 2 for s in (limits.idle_s, limits.message_s, keepalive_s)))
 
     def _on_sweep(self) -> None:
         self.sweep()

@@ -10,6 +10,7 @@ from sip.aio.contacts import contact_of
 from sip.aio.door import Door
 from sip.aio.endpoint import Endpoint, TraceRecord
 from sip.aio.guard import Guard
+from sip.aio.registrations import OnRegistration, RegistrationRun
 from sip.aio.resolver import Resolver, is_address
 from sip.aio.runs import ClientRun
 from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
@@ -19,7 +20,7 @@ from sip.aio.tls import TlsContexts, TlsTransport
 from sip.aio.tokens import Tokens
 from sip.aio.transport import Clock, Flow, Listen, Receive, Transport
 from sip.aio.udp import UdpTransport
-from sip.aio.ways import Ways
+from sip.aio.ways import SendOn, Ways
 from sip.digest_server import DigestServer
 from sip.effects import Failure, Purpose, SendAck, StartRequest
 from sip.errors import ParseError
@@ -30,6 +31,7 @@ from sip.invite import Destination, OutboundInvite
 from sip.locate import Reach
 from sip.message import Request, Response
 from sip.outbound import OutboundInviteSession
+from sip.registration import OutboundRegistration, RegistrationSettings
 from sip.responses import ACCEPT, ALLOW, refusal, reply, stateless_tag, supported_fields
 from sip.secure import is_secure, secure_refusal
 from sip.session_model import SessionSettings
@@ -86,6 +88,7 @@ class UserAgent:
         self._resolver = resolver or Resolver()
         self._sessions: dict[tuple[str, str], Session] = {}
         self._invites: dict[Key, Key] = {}
+        self._registrations: set[RegistrationRun] = set()
         self._session_settings = SessionSettings(
             timers=self.settings.timers,
             product=self.settings.product,
@@ -150,6 +153,9 @@ class UserAgent:
         """Free all addresses; sessions that are still up are forgotten without a word."""
         self._resolver.close()
         self._close_endpoint()
+        for run in list(self._registrations):
+            run.abandon()
+        self._registrations.clear()
         self._sessions.clear()
         self._invites.clear()
 
@@ -225,6 +231,27 @@ class UserAgent:
 
         self._ways.with_flow(destination, None, send)
         return question.future
+
+    def register(
+        self, registration: OutboundRegistration, on_change: OnRegistration, after_s: float = 0.0
+    ) -> RegistrationRun:
+        """Stay registered with a registrar until told to stop; what comes of it is told to `on_change`."""
+        contact = NameAddr.parse(self._contact(registration.destination)).uri
+        settings = RegistrationSettings(self.settings.product, self._tokens.pick, self._tokens.token)
+        run = RegistrationRun(
+            self, registration, contact.with_(user=registration.contact_user), settings, on_change
+        )
+        self._registrations.add(run)
+        run.start(after_s)
+        return run
+
+    def find_way(self, destination: Destination, send: SendOn) -> None:
+        """Call `send` with the way to a destination, at once unless its name must be looked up."""
+        self._ways.with_flow(destination, None, send)
+
+    def forget_registration(self, run: RegistrationRun) -> None:
+        """Take a registration that has ended out of the table."""
+        self._registrations.discard(run)
 
     @property
     def connections(self) -> dict[str, int]:

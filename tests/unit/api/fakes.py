@@ -28,6 +28,7 @@ from callcontrol.models import (
     Principal,
     Wiring,
 )
+from callcontrol.registration import RegistrationView
 
 ACCOUNT = "11111111-1111-4111-8111-111111111111"
 OTHER_ACCOUNT = "22222222-2222-4222-8222-222222222222"
@@ -103,6 +104,7 @@ class FakeCalls:
             OTHER_CALL_SID: call(OTHER_CALL_SID, OTHER_ACCOUNT),
         }
         self.active_calls = 1
+        self.registered: dict[str, list[RegistrationView]] = {}
 
     async def create_call(self, account_sid: str, request: Any) -> CallRecord:
         self.requests.append((account_sid, request))
@@ -135,6 +137,9 @@ class FakeCalls:
 
     def trace(self, call_sid: str) -> Sequence[Any]:
         return [FakeTraceEntry(), FakeTraceEntry(leg=None, direction="in", call_id=None)]
+
+    def registrations(self, carrier_sid: str | None = None) -> Sequence[RegistrationView]:
+        return self.registered.get(carrier_sid or "", [])
 
 
 class FakeNumbers:
@@ -195,6 +200,10 @@ class FakeTrunks:
             raise NotFound("There is no such carrier on the account.")
         return self.carrier
 
+    async def update_carrier(self, account_sid: str, carrier_sid: str, values: Mapping[str, Any]) -> Carrier:
+        self.values.append(values)
+        return replace(await self.get_carrier(account_sid, carrier_sid), **values)
+
     async def delete_carrier(self, account_sid: str, carrier_sid: str) -> None:
         await self.get_carrier(account_sid, carrier_sid)
 
@@ -216,6 +225,12 @@ class FakeTrunks:
         if gateway_sid != GATEWAY_SID:
             raise NotFound("There is no such gateway on the carrier.")
         return Gateway(GATEWAY_SID, carrier_sid, "192.0.2.1", MOMENT, MOMENT)
+
+    async def update_gateway(
+        self, account_sid: str, carrier_sid: str, gateway_sid: str, values: Mapping[str, Any]
+    ) -> Gateway:
+        self.values.append(values)
+        return replace(await self.get_gateway(account_sid, carrier_sid, gateway_sid), **values)
 
     async def delete_gateway(self, account_sid: str, carrier_sid: str, gateway_sid: str) -> None:
         await self.get_carrier(account_sid, carrier_sid)

@@ -4,6 +4,8 @@ from sip.overload import CallShedder, OverloadSettings, Refusals
 from tests.support.sip_agents import SDP
 from tests.support.sip_stage import Stage
 
+QUICK = OverloadSettings(wait_s=0.1, standing_s=0.3, severe_s=1.0)
+
 
 def look(shedder: CallShedder, waited_s: float, from_s: float, for_s: float) -> float:
     """Look ten times a second; the time after the last look."""
@@ -17,7 +19,7 @@ def taken(shedder: CallShedder, calls: int = 1000) -> int:
 
 
 def test_a_burst_that_passes_refuses_nobody() -> None:
-    shedder = CallShedder(OverloadSettings())
+    shedder = CallShedder(QUICK)
     now = 0.0
     for _ in range(100):
         now = look(shedder, 0.8, now, 0.2)
@@ -27,7 +29,7 @@ def test_a_burst_that_passes_refuses_nobody() -> None:
 
 
 def test_a_wait_that_stands_lowers_the_share_and_its_end_raises_it_slowly() -> None:
-    shedder = CallShedder(OverloadSettings())
+    shedder = CallShedder(QUICK)
     now = look(shedder, 0.3, 0.0, 1.0)
     share = shedder.share
     assert 0.1 < share < 0.5
@@ -45,7 +47,7 @@ def test_a_wait_that_stands_lowers_the_share_and_its_end_raises_it_slowly() -> N
 
 
 def test_a_long_wait_is_severe_until_it_is_over() -> None:
-    shedder = CallShedder(OverloadSettings())
+    shedder = CallShedder(QUICK)
     now = look(shedder, 2.0, 0.0, 1.0)
     assert shedder.severe
     now = look(shedder, 0.2, now, 1.0)

@@ -74,18 +74,29 @@ def command(side: Side, name: str) -> None:
         "accept": lambda: session.accept_offer(SDP),
         "refuse": session.reject_offer,
         "info": lambda: session.info("text/plain", b"x"),
+        "update": lambda: session.update(OTHER_SDP),
+        "refresh": session.update,
     }
     if hasattr(session, "answer"):
         commands |= {
             "progress": session.progress,
+            "early": lambda: session.progress(183, SDP),
             "answer": lambda: session.answer(SDP),
             "reject": lambda: session.reject(486),
         }
     commands.get(name, lambda: None)()
 
 
-COMMANDS = st.sampled_from(["hangup", "reinvite", "accept", "refuse", "info", "progress", "answer", "reject"])
-METHODS = st.sampled_from(["INVITE", "ACK", "BYE", "CANCEL", "UPDATE", "INFO", "OPTIONS", "REFER"])
+COMMANDS = st.sampled_from(
+    [
+        *("hangup", "reinvite", "accept", "refuse", "info", "progress", "answer", "reject"),
+        *("early", "update", "refresh"),
+    ]
+)
+METHODS = st.sampled_from(["INVITE", "ACK", "BYE", "CANCEL", "UPDATE", "PRACK", "INFO", "OPTIONS", "REFER"])
+RELIABLE = st.sampled_from([{}, {}, {"Require": "100rel", "RSeq": "1"}, {"Require": "100rel", "RSeq": "2"}])
+PEERS = st.sampled_from([{}, {"Supported": "100rel"}, {"Require": "100rel"}])
+ALLOWS = {"Allow": "INVITE, ACK, BYE, UPDATE, PRACK"}
 COIN = st.booleans()
 WAITS = st.sampled_from([0.0, 0.0, 0.01, 0.6, 5.0, 33.0])
 
@@ -101,7 +112,8 @@ def say_anything_to_the_caller(data: st.DataObject, raw: RawPeer, tag: str) -> N
     requests = [message for message in raw.received if isinstance(message, Request)]
     request: Request = data.draw(st.sampled_from(requests))
     if data.draw(COIN):
-        raw.respond(request, data.draw(STATUSES), tag=tag, body=data.draw(st.sampled_from([b"", SDP])))
+        body = data.draw(st.sampled_from([b"", SDP]))
+        raw.respond(request, data.draw(STATUSES), tag=tag, body=body, **ALLOWS, **data.draw(RELIABLE))
         return
     method = data.draw(METHODS)
     own = raw.request(
@@ -141,7 +153,8 @@ async def test_a_called_side_and_an_erratic_peer(data: st.DataObject) -> None:
     stage = await make_stage(UserAgentSettings(max_ringing_s=60))
     stage.bob.answer = lambda session: None
     raw = stage.raw()
-    raw.send(raw.request("INVITE", branch="0", CSeq="3 INVITE", body=data.draw(st.sampled_from([SDP, b""]))))
+    invite: dict[str, Any] = {**ALLOWS, **data.draw(PEERS), "body": data.draw(st.sampled_from([SDP, b""]))}
+    raw.send(raw.request("INVITE", branch="0", CSeq="3 INVITE", **invite))
     stage.advance(0.01)
     bob = stage.bob.inbound[0]
     for _ in range(data.draw(st.integers(0, 12))):
@@ -167,12 +180,14 @@ def erratic_caller(data: st.DataObject, stage: Stage, raw: RawPeer) -> None:
         return
     method = data.draw(METHODS)
     tag = stage.bob.inbound[0].session.key[1]
+    numbers = [r.headers.get("RSeq") for r in raw.responses("INVITE") if r.headers.get("RSeq")]
     raw.send(
         raw.request(
             method,
             branch=str(data.draw(st.integers(0, 5))),
             To=f"<sip:ua@example.net>;tag={tag}" if data.draw(st.booleans()) else "<sip:ua@example.net>",
             CSeq=f"{data.draw(st.integers(0, 9))} {method}",
+            RAck=f"{data.draw(st.sampled_from([*numbers, '1']))} 3 INVITE",
             body=data.draw(st.sampled_from([b"", SDP])),
         )
     )

@@ -126,3 +126,20 @@ def test_a_trunk_that_has_to_show_its_password(clean: Exchange, pjsua: MakePjsua
     stranger = pjsua("trunk8", password="wrong horse", address="127.0.0.8")
     stranger.do("call", call="c", uri=number(clean))
     assert stranger.wait("state", state="DISCONNECTED")["code"] in (401, 403)
+
+
+@pytest.mark.slow
+def test_the_session_timer_is_renewed_on_both_legs(clean: Exchange, pjsua: MakePjsua) -> None:
+    """With the least interval there is, 90 s, each refresher renews after half of it and the call goes on."""
+    caller = pjsua("alice", timer="always", session_expires_s=90)
+    callee = pjsua("callee", timer="optional")
+    reach(clean, callee.port, session_expires_s=90)
+    connect(clean, caller, callee)
+    for side in (caller, callee):
+        found = side.wait("transaction", timeout_s=75, code=200, method="UPDATE")
+        assert found["role"] in ("client", "server")
+    caller.wait_for_audio("c")
+    callee.wait_for_audio("in1")
+    hang_up(caller, "c", callee, "in1")
+    [call], _ = clean.calls(per_page=1)
+    assert (call["status"], call["hangup_source"]) == ("completed", "caller")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
 
+from callcontrol.gateway_health import GatewayTable
 from callcontrol.models import (
     Binding,
     CallFilter,
@@ -65,6 +66,10 @@ class Calls(Protocol):
 
     async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
         """Have a call ended; the record may still say that it is up."""
+
+    @property
+    def gateways(self) -> GatewayTable:
+        """What is known of the health of gateways."""
 
     def trace(self, call_sid: str) -> Sequence[Any]:
         """The SIP messages of the call's legs that are still remembered."""

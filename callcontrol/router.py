@@ -3,18 +3,34 @@
 from collections.abc import Collection
 
 from callcontrol.capacity import Capacity
-from callcontrol.errors import NotFound, NumberNotOwned, ServiceUnavailable, ValidationFailed
+from callcontrol.errors import Forbidden, NotFound, NumberNotOwned, ServiceUnavailable, ValidationFailed
+from callcontrol.gateway_health import GatewayTable
 from callcontrol.interfaces import Routes
 from callcontrol.models import Carrier, Gateway
+from callcontrol.number_format import number_in, user_for
 from callcontrol.plan import Party
-from callcontrol.routing import Attempt, GatewayRests, SipTarget, attempts_for, check_allowed
+from callcontrol.routing import (
+    Attempt,
+    PhoneTarget,
+    SipTarget,
+    attempts_for,
+    check_allowed,
+    check_referred,
+)
+from sip import SipUri
 
 
 class Router:
     """Routes for all calls: the directory, the gateways at rest and the carriers' limits together."""
 
-    def __init__(self, routes: Routes, capacity: Capacity, allowed_countries: Collection[str]) -> None:
-        self.rests = GatewayRests()
+    def __init__(
+        self,
+        routes: Routes,
+        capacity: Capacity,
+        allowed_countries: Collection[str],
+        gateways: GatewayTable | None = None,
+    ) -> None:
+        self.gateways = gateways or GatewayTable()
         self._routes = routes
         self._capacity = capacity
         self._allowed_countries = allowed_countries
@@ -31,16 +47,44 @@ class Router:
             ServiceUnavailable: There is no gateway, or all are at rest or at their limit.
         """
         check_allowed(party.target, self._allowed_countries)
+        if party.referred:
+            check_referred(party.target, self._allowed_countries)
         if not party.passthrough:
             self._check_caller_id(account_sid, party.caller_id)
+        candidates = self._candidates(account_sid, party)
         attempts = attempts_for(
-            party.target,
-            self._candidates(account_sid, party),
-            lambda carrier, gateway: self._usable(carrier, gateway, now),
+            party.target, candidates, lambda carrier, gateway: self._usable(carrier, gateway, now)
+        )
+        # Better a gateway that failed a while ago than none; but one that asked for a rest has it.
+        attempts += attempts_for(
+            party.target, candidates, lambda carrier, gateway: self._failed(carrier, gateway, now)
         )
         if not attempts:
             raise ServiceUnavailable("No carrier can take this call now; try again shortly.", retry_after_s=5)
         return attempts
+
+    def redirected(self, account_sid: str, attempt: Attempt, uri: SipUri) -> Attempt | None:
+        """
+        The way to the target of a redirection by a gateway, None when it may not be followed.
+
+        It leads through the same carrier always: a number that may be dialled, through the gateway that sent
+        it on; a user at one of the carrier's own gateways, there.
+        """
+        carrier = attempt.carrier
+        try:
+            if uri.scheme == "tel":
+                number = number_in(uri.number or "")
+                if number is None:
+                    return None
+                check_allowed(PhoneTarget(number), self._allowed_countries)
+                return Attempt(carrier, attempt.gateway, user_for(carrier, number))
+            found = self._routes.gateway_for_host(account_sid, uri.host, uri.port)
+            if uri.scheme != "sip" or not uri.user or found is None:
+                return None
+            check_referred(SipTarget(uri.user, uri.host, uri.port), self._allowed_countries)
+        except Forbidden:
+            return None
+        return Attempt(carrier, found[1], uri.user) if found[0].carrier_sid == carrier.carrier_sid else None
 
     def _candidates(self, account_sid: str, party: Party) -> list[tuple[Carrier, Gateway]]:
         target = party.target
@@ -65,5 +109,10 @@ class Router:
             )
 
     def _usable(self, carrier: Carrier, gateway: Gateway, now: float) -> bool:
-        at_rest = self.rests.at_rest(gateway.gateway_sid, now)
-        return not at_rest and self._capacity.wait_for_trunk_s(carrier, gateway, now) == 0.0
+        return self.gateways.usable(gateway.gateway_sid) and self._has_room(carrier, gateway, now)
+
+    def _failed(self, carrier: Carrier, gateway: Gateway, now: float) -> bool:
+        return self.gateways.down(gateway.gateway_sid) and self._has_room(carrier, gateway, now)
+
+    def _has_room(self, carrier: Carrier, gateway: Gateway, now: float) -> bool:
+        return self._capacity.wait_for_trunk_s(carrier, gateway, now) == 0.0

@@ -17,6 +17,7 @@ from api.schemas.trunks import (
     UpdateGateway,
 )
 from callcontrol.errors import Conflict
+from callcontrol.models import Gateway
 
 __all__ = ["ENDPOINTS"]
 
@@ -68,7 +69,11 @@ async def create_gateway(context: Context[CreateGateway, NoQuery]) -> Reply:
     gateway = await context.services.trunks.create_gateway(
         context.account_sid, context.path["carrier_sid"], values
     )
-    return Reply(gateway_json(gateway))
+    return Reply(_gateway(context, gateway))
+
+
+def _gateway(context: Context[Any, Any], gateway: Gateway) -> dict[str, Any]:
+    return gateway_json(gateway, context.services.calls.gateways.of(gateway.gateway_sid))
 
 
 async def list_gateways(context: Context[NoBody, Paging]) -> Reply:
@@ -77,7 +82,7 @@ async def list_gateways(context: Context[NoBody, Paging]) -> Reply:
     page = await context.services.trunks.list_gateways(
         context.account_sid, context.path["carrier_sid"], query.page, query.per_page
     )
-    return Reply([gateway_json(gateway) for gateway in page.items], page_meta(page))
+    return Reply([_gateway(context, gateway) for gateway in page.items], page_meta(page))
 
 
 async def get_gateway(context: Context[NoBody, NoQuery]) -> Reply:
@@ -86,7 +91,7 @@ async def get_gateway(context: Context[NoBody, NoQuery]) -> Reply:
     gateway = await context.services.trunks.get_gateway(
         context.account_sid, path["carrier_sid"], path["gateway_sid"]
     )
-    return Reply(gateway_json(gateway))
+    return Reply(_gateway(context, gateway))
 
 
 async def update_gateway(context: Context[UpdateGateway, NoQuery]) -> Reply:
@@ -98,7 +103,7 @@ async def update_gateway(context: Context[UpdateGateway, NoQuery]) -> Reply:
     gateway = await context.services.trunks.update_gateway(
         context.account_sid, path["carrier_sid"], path["gateway_sid"], values
     )
-    return Reply(gateway_json(gateway))
+    return Reply(_gateway(context, gateway))
 
 
 async def delete_gateway(context: Context[NoBody, NoQuery]) -> Reply:

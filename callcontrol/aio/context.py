@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from callcontrol.aio.audio_source import AudioSource
+from callcontrol.aio.switchboard import Switchboard
 from callcontrol.aio.trace import TraceBook
 from callcontrol.capacity import Capacity
 from callcontrol.interfaces import CallRecords, Destinations, Wallets
@@ -13,6 +14,7 @@ from callcontrol.models import Carrier, Gateway
 from callcontrol.router import Router
 from callcontrol.trunk_policy import no_service_route
 from media.aio import MediaEngine
+from sip import SessionEvent
 from sip.aio import UserAgent
 
 
@@ -29,8 +31,11 @@ class CallContext:
     capacity: Capacity
     audio: AudioSource
     traces: TraceBook
+    switchboard: Switchboard
     rates: Rates
     recordings_dir: Path
     media_timeout_s: float
     forwarded_headers: Collection[str] = frozenset()
+    on_gateway: Callable[[str, SessionEvent], None] | None = None
+    """Told what becomes of calls at each gateway."""
     service_route: Callable[[Carrier, Gateway], tuple[str, ...]] = no_service_route

@@ -10,7 +10,9 @@ from sip.aio.contacts import contact_of
 from sip.aio.door import Door
 from sip.aio.endpoint import Endpoint, TraceRecord
 from sip.aio.guard import Guard
+from sip.aio.probes import probe, probe_rested
 from sip.aio.registrations import OnRegistration, RegistrationRun
+from sip.aio.replacing import find_replaced
 from sip.aio.resolver import Resolver, is_address
 from sip.aio.runs import ClientRun
 from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
@@ -32,6 +34,7 @@ from sip.locate import Reach
 from sip.message import Request, Response
 from sip.outbound import OutboundInviteSession
 from sip.registration import OutboundRegistration, RegistrationSettings
+from sip.replaces import Replaces
 from sip.responses import ACCEPT, ALLOW, refusal, reply, stateless_tag, supported_fields
 from sip.secure import is_secure, secure_refusal
 from sip.session_model import SessionSettings
@@ -85,7 +88,7 @@ class UserAgent:
         )
         digest = DigestServer(self.settings.digest, os.urandom(32), self._tokens.token)
         self._door = Door(screen, digest, self._note_credentials, lambda: self.endpoint.clock.time())
-        self._resolver = resolver or Resolver()
+        self._resolver = resolver or Resolver(self.settings.name_servers)
         self._sessions: dict[tuple[str, str], Session] = {}
         self._invites: dict[Key, Key] = {}
         self._registrations: set[RegistrationRun] = set()
@@ -206,10 +209,22 @@ class UserAgent:
         session.start()
         return session
 
+    async def probe(self, destination: Destination, limit_s: float = 4.0) -> float | None:
+        """
+        Ask all targets of a destination whether they are alive.
+
+        Returns the seconds the fastest took to answer, or None when none did in time.
+        """
+        return await probe(self, self._ways, destination, limit_s)
+
+    async def probe_rested(self, limit_s: float = 4.0) -> None:
+        """Ask the targets whose rest is over whether they are alive, before calls have to find out."""
+        await probe_rested(self, self._ways, limit_s)
+
     def options(self, destination: Destination, uri: SipUri) -> Awaitable[Response | None]:
         """Ask a peer whether it is alive; None when it does not answer."""
         question = _Question(asyncio.get_running_loop().create_future())
-        local = NameAddr(None, SipUri("sip", host=self._host(destination)))
+        local = NameAddr(None, SipUri("sip", host=self.local_host(destination)))
         request = Request("OPTIONS", uri, Headers())
         for name, value in (
             ("Max-Forwards", "70"),
@@ -269,7 +284,8 @@ class UserAgent:
             return self.endpoint.transport_for(name, host)
         return next((found for found in self.endpoint.transports if name in (None, found.name)), None)
 
-    def _host(self, destination: Destination) -> str:
+    def local_host(self, destination: Destination) -> str:
+        """The address we are known by to a destination, as its peer is to write it."""
         transport = self._transport(destination)
         return "localhost" if transport is None else (transport.address.advertise or transport.address.host)
 
@@ -348,6 +364,11 @@ class UserAgent:
         elif self.guard is not None:
             self.guard.on_auth_failure(source.host)
 
+    def session_of(self, replaces: Replaces) -> Session | None:
+        """The session that has a dialog as its peer names it, None when there is none."""
+        session = self._sessions.get((replaces.call_id, replaces.to_tag))
+        return session if session is not None and session.remote.tag == replaces.from_tag else None
+
     def _session_of(self, request: Request) -> Session | None:
         return self._sessions.get((request.call_id, request.to.tag or ""))
 
@@ -394,9 +415,13 @@ class UserAgent:
         elif merged in self._invites:
             self._say(reply(request, 482), request, flow)
         else:
+            replaced = find_replaced(request, self._sessions)
+            if isinstance(replaced, Response):
+                self._say(replaced, request, flow)
+                return
             session = self._open_session(request, flow, key, merged)
             if session is not None:
-                session.identities = identities
+                session.identities, session.replaces = identities, replaced
                 self._announce(session)
 
     def _open_session(self, request: Request, flow: Flow, key: Key, merged: Key) -> InboundSession | None:
@@ -421,7 +446,7 @@ class UserAgent:
         try:
             self.on_invite(session)
         except Exception:
-            logger.exception("The callback for new sessions failed; call_id=%s", session.call_id)
+            logger.exception("The callback for new sessions failed", extra={"call_id": session.call_id})
             session.reject(500)
 
     def _forget_invite(self, merged: Key) -> None:

@@ -400,3 +400,11 @@ async def test_an_address_that_is_taken_is_named(tmp_path: Path, variable: str) 
                 pass
         await asyncio.sleep(0)
         assert len(asyncio.all_tasks()) <= before
+
+
+async def test_a_certificate_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.pem"
+    settings = {"SIP_LISTEN": "tls:127.0.0.1:0", "SIP_TLS_CERT": str(missing), "SIP_TLS_KEY": str(missing)}
+    with pytest.raises(StartFailed, match=r"TRUNKLINE_SIP_TLS_CERT.*missing\.pem: No such file"):
+        async with running(tmp_path / "server", **settings):
+            pass

@@ -16,6 +16,7 @@ from callcontrol.errors import (
     NotFound,
     Unauthorized,
 )
+from callcontrol.gateway_health import GatewayTable
 from callcontrol.models import (
     Binding,
     CallFilter,
@@ -95,6 +96,7 @@ class FakeTraceEntry:
 
 class FakeCalls:
     def __init__(self) -> None:
+        self.gateways = GatewayTable()
         self.failure: Exception | None = None
         self.requests: list[tuple[str, Any]] = []
         self.filters: list[CallFilter] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -72,6 +73,9 @@ async def test_gateways(client: Client, fakes: Fakes) -> None:
     assert made.status == 201
     assert (made.data["gateway_sid"], made.data["port"], made.data["protocol"]) == (GATEWAY_SID, 5060, "udp")
     assert made.data["health"] == {"state": "unknown", "last_ok_at": None, "rtt_ms": None}
+    fakes.calls.gateways.probed(made.data["gateway_sid"], datetime(2026, 1, 1, tzinfo=UTC), 0.0, 12.34)
+    shown = await client.get(f"{GATEWAYS}/{made.data['gateway_sid']}")
+    assert shown.data["health"] == {"state": "up", "last_ok_at": "2026-01-01T00:00:00.000Z", "rtt_ms": 12.3}
     assert fakes.trunks.values[0]["priority"] == 2
     listed = await client.get(GATEWAYS)
     assert listed.data[0]["host"] == "192.0.2.1"

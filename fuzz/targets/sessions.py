@@ -217,7 +217,10 @@ class _Script:
         ]
         if hasattr(session, "answer"):
             commands += [session.progress, lambda: session.answer(SDP), lambda: session.reject(486)]
-            commands += [lambda: session.progress(183, SDP), lambda: session.progress(183, SDP, reliable=True)]
+            commands += [
+                lambda: session.progress(183, SDP),
+                lambda: session.progress(183, SDP, reliable=True),
+            ]
         commands[self._next() % len(commands)]()
         self.stage.advance(0.01)
 

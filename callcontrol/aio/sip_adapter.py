@@ -109,11 +109,14 @@ class SipLegs:
         if session is not None:
             session.info(DTMF_RELAY, digit_body(digit, duration_ms))
 
-    def reject(self, leg: LegId, status: int, cause: HangupCause) -> None:
-        """Refuse the caller."""
+    def reject(self, leg: LegId, status: int, cause: HangupCause, warning: str | None = None) -> None:
+        """Refuse the caller; ``warning`` is the value of a Warning header field."""
         session = self._drop(leg)
         if isinstance(session, InboundSession):
-            session.reject(status, headers=[("Reason", cause.reason_header())])
+            headers = [("Reason", cause.reason_header())]
+            if warning is not None:
+                headers.append(("Warning", warning))
+            session.reject(status, headers=headers)
 
     def hang_up(self, leg: LegId, cause: HangupCause) -> None:
         """End the leg from our side; nothing more is heard of it."""

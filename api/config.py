@@ -32,6 +32,7 @@ from api.values import (
     parse_int,
     parse_ip,
     parse_listens,
+    parse_name_servers,
     parse_networks,
     parse_path,
     parse_ports,
@@ -127,6 +128,18 @@ VARIABLES: tuple[Variable, ...] = (
         parse_choice("forbid", "silent"),
         "what unknown sources get: forbid (one 403 in a while) or silent",
     ),
+    Variable(
+        "DNS_SERVERS",
+        "",
+        parse_name_servers,
+        "comma-separated address[:port] of name servers for gateways (default: those of resolv.conf)",
+    ),
+    Variable(
+        "OPTIONS_INTERVAL_S",
+        "30",
+        parse_float(1, 3600),
+        "seconds between OPTIONS pings of a gateway that is to be pinged",
+    ),
     Variable("SIP_MIN_SE", "90", parse_int(1, 86_400), "shortest session interval a peer may ask for (s)"),
     Variable("RTP_LISTEN", "127.0.0.1", parse_ip, "address RTP is received on"),
     Variable("RTP_ADVERTISE", "", parse_advertise, "public RTP address behind 1:1 NAT"),
@@ -182,6 +195,8 @@ class Settings:
     sip_udp_max_bytes: int
     sip_keepalive_s: float
     sip_strangers: str
+    dns_servers: tuple[HostPort, ...]
+    options_interval_s: float
     sip_min_se: int
     rtp_listen: str
     rtp_advertise: str | None
@@ -240,7 +255,7 @@ def load_settings(environ: Mapping[str, str], config_file: Path | None = None) -
 
 
 def _empty(variable: Variable) -> Any:
-    if variable.parse in (parse_networks, parse_countries):
+    if variable.parse in (parse_networks, parse_countries, parse_name_servers):
         return variable.parse("")
     return () if variable.parse is parse_advertises else None
 

@@ -1,7 +1,7 @@
 """
 The log: one line per event, as text or as JSON, with the call it belongs to and never a secret.
 
-A record may carry ``call_sid``, ``account_sid`` and ``request_id`` (``extra=`` of the logging call). What
+A record may carry ``call_sid``, ``call_id`` (of SIP), ``account_sid`` and ``request_id`` (``extra=``). What
 looks like an API key, a bearer token or the password of a URL is blotted out, whoever logged it.
 """
 
@@ -18,7 +18,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 __all__ = ["configure_logging", "redact"]
 
-CONTEXT = ("call_sid", "account_sid", "request_id")
+CONTEXT = ("call_sid", "call_id", "account_sid", "request_id")
 
 _SECRETS = (
     (re.compile(r"\bvp_[A-Za-z0-9_-]{4,}"), "vp_***"),
@@ -98,7 +98,8 @@ def _one_line(text: str) -> str:
 
 def _context(record: logging.LogRecord) -> dict[str, str]:
     found = {name: getattr(record, name, None) for name in CONTEXT}
-    return {name: str(value) for name, value in found.items() if value is not None}
+    # A Call-ID is a peer's own text.
+    return {name: _one_line(str(value)) for name, value in found.items() if value is not None}
 
 
 def _moment(record: logging.LogRecord) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from callcontrol.gateway_health import Health
 from callcontrol.models import Carrier, Gateway, Page, PhoneNumber, Wiring
 from callcontrol.registration import RegistrationView, registers
 
@@ -141,14 +142,18 @@ _GATEWAY_FIELDS = (
 )
 
 
-def gateway_json(gateway: Gateway) -> dict[str, Any]:
-    """A gateway; its health is not measured before OPTIONS pings exist."""
+def gateway_json(gateway: Gateway, health: Health) -> dict[str, Any]:
+    """A gateway, and what its calls and OPTIONS pings say of it."""
     return {
         "gateway_sid": gateway.gateway_sid,
         "sid": gateway.gateway_sid,
         **{name: getattr(gateway, name) for name in _GATEWAY_FIELDS},
         "port": gateway.port or None,
-        "health": {"state": "unknown", "last_ok_at": None, "rtt_ms": None},
+        "health": {
+            "state": health.state.name.lower(),
+            "last_ok_at": rfc3339(health.last_ok_at),
+            "rtt_ms": None if health.rtt_ms is None else round(health.rtt_ms, 1),
+        },
         "created_at": rfc3339(gateway.created_at),
         "updated_at": rfc3339(gateway.updated_at),
     }

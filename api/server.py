@@ -25,7 +25,7 @@ from api.failures import StartFailed
 from api.first_run import DemoAccount, greeting, prepare_demo, prepare_sandbox
 from api.metrics import Metrics
 from api.services import Lifecycle, Phase, Services
-from api.sip_settings import sip_listens, user_agent_settings
+from api.sip_settings import name_servers, sip_listens, user_agent_settings
 from api.values import HostPort
 from api.watch import watch
 from callcontrol.aio.service import CallControl, CallControlSettings, CallServices
@@ -105,6 +105,7 @@ class Server:
             settings.database_url,
             allow_private_destinations=settings.allow_private_destinations,
             allowed_countries=settings.allowed_countries,
+            name_servers=name_servers(settings),
         )
         self._parts.push_async_callback(self.storage.close)
 
@@ -277,6 +278,7 @@ def _control_settings(settings: Settings) -> CallControlSettings:
         max_cps=settings.max_cps,
         silent_to_strangers=settings.sip_strangers == "silent",
         trusted_sources=settings.trusted_sources,
+        ping_every_s=settings.options_interval_s,
         hep=_hep_settings(settings),
     )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
 
+from callcontrol.gateway_health import GatewayTable
 from callcontrol.models import (
     Binding,
     CallFilter,
@@ -66,6 +67,10 @@ class Calls(Protocol):
     async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
         """Have a call ended; the record may still say that it is up."""
 
+    @property
+    def gateways(self) -> GatewayTable:
+        """What is known of the health of gateways."""
+
     def trace(self, call_sid: str) -> Sequence[Any]:
         """The SIP messages of the call's legs that are still remembered."""
 
@@ -116,6 +121,9 @@ class Trunks(Protocol):
     async def get_carrier(self, account_sid: str, carrier_sid: str) -> Carrier:
         """One carrier."""
 
+    async def update_carrier(self, account_sid: str, carrier_sid: str, values: Mapping[str, Any]) -> Carrier:
+        """Change a carrier; `values` are the attributes that are to change."""
+
     async def delete_carrier(self, account_sid: str, carrier_sid: str) -> None:
         """Remove a carrier and its gateways."""
 
@@ -129,6 +137,11 @@ class Trunks(Protocol):
 
     async def get_gateway(self, account_sid: str, carrier_sid: str, gateway_sid: str) -> Gateway:
         """One gateway of a carrier."""
+
+    async def update_gateway(
+        self, account_sid: str, carrier_sid: str, gateway_sid: str, values: Mapping[str, Any]
+    ) -> Gateway:
+        """Change a gateway; `values` are the attributes that are to change."""
 
     async def delete_gateway(self, account_sid: str, carrier_sid: str, gateway_sid: str) -> None:
         """Remove a gateway."""

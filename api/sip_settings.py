@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from api.config import Settings
-from sip.aio import ClientCertificates, Listen, StreamLimits, TlsSettings, UserAgentSettings
+from sip.aio import ClientCertificates, Listen, NameServer, StreamLimits, TlsSettings, UserAgentSettings
 
-__all__ = ["sip_listens", "user_agent_settings"]
+__all__ = ["name_servers", "sip_listens", "user_agent_settings"]
 
 
 def sip_listens(settings: Settings) -> list[Listen]:
@@ -30,7 +30,13 @@ def user_agent_settings(settings: Settings) -> UserAgentSettings:
         tls=_tls(settings),
         min_se_s=settings.sip_min_se,
         max_udp_request_bytes=settings.sip_udp_max_bytes,
+        name_servers=name_servers(settings),
     )
+
+
+def name_servers(settings: Settings) -> list[NameServer]:
+    """Who is asked for the names of peers; nobody named means the servers of the system."""
+    return [(server.host, server.port) for server in settings.dns_servers]
 
 
 def _tls(settings: Settings) -> TlsSettings | None:

@@ -21,11 +21,13 @@ __all__ = [
     "parse_countries",
     "parse_database_url",
     "parse_float",
+    "parse_gateway",
     "parse_host_port",
     "parse_int",
     "parse_ip",
     "parse_listen",
     "parse_listens",
+    "parse_name_servers",
     "parse_networks",
     "parse_path",
     "parse_ports",
@@ -102,6 +104,34 @@ def parse_listen(text: str) -> ListenAddress:
     return ListenAddress(address.host, address.port, transport.lower())
 
 
+def parse_gateway(text: str) -> ListenAddress:
+    """
+    Read ``transport:host:port`` or ``transport:host`` of a peer; the transport may be ``auto``.
+
+    Port 0 says that it is to be looked up; an address without port has that of its transport.
+    """
+    transport, colon, rest = text.strip().partition(":")
+    transport = transport.lower()
+    if not colon or transport not in (*TRANSPORTS, "auto"):
+        example = "udp:192.0.2.1:5060, tls:sip.example.com or auto:example.com"
+        raise ValueError(f"{text.strip()!r} is not TRANSPORT:HOST[:PORT], for example {example}")
+    bare = rest.endswith("]") if rest.startswith("[") else ":" not in rest
+    address = parse_host_port(f"{rest}:0" if bare else rest)
+    if not bare and address.port == 0:
+        raise ValueError(f"{text.strip()!r}: leave the port out to have it looked up")
+    if bare and _is_address(address.host):
+        address = HostPort(address.host, 5061 if transport == "tls" else 5060)
+    return ListenAddress(address.host, address.port, transport)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 def parse_listens(text: str) -> tuple[ListenAddress, ...]:
     """Read a comma-separated list of listening addresses, each at most once."""
     listens = tuple(parse_listen(part) for part in text.split(",") if part.strip())
@@ -158,6 +188,18 @@ def parse_ports(text: str) -> PortRange:
     if last - first < 3:
         raise ValueError(f"{text!r} is too small; one bridged call takes four ports")
     return PortRange(first, last)
+
+
+def parse_name_servers(text: str) -> tuple[HostPort, ...]:
+    """Read a comma-separated list of IP addresses, each with a port unless it is 53; none for empty text."""
+    servers = []
+    for part in text.split(","):
+        item = part.strip()
+        if item:
+            plain = item.count(":") != 1 and "]:" not in item
+            address = HostPort(item.strip("[]"), 53) if plain else parse_host_port(item)
+            servers.append(HostPort(parse_ip(address.host), address.port or 53))
+    return tuple(servers)
 
 
 def parse_bool(text: str) -> bool:

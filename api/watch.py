@@ -65,6 +65,12 @@ def watch(metrics: Metrics, control: CallControl, storage: Storage) -> None:
         "trunkline_sip_banned_sources", "Sources that are banned.", lambda: float(len(control.guard.banned))
     )
     metrics.watch_gauge(
+        "trunkline_gateways",
+        "Outbound gateways by what is known of their health.",
+        lambda: {(state.name.lower(),): float(count) for state, count in control.gateways.counts().items()},
+        ("state",),
+    )
+    metrics.watch_gauge(
         "trunkline_sip_accepted_share",
         "Part of new calls that overload lets in.",
         lambda: control.guard.share,

@@ -6,7 +6,7 @@ import json
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -33,7 +33,7 @@ class SystemUnderTest:
         agent_port: Where the agent of the second number listens.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, environment: Mapping[str, str] | None = None) -> None:
         self.directory = directory
         self.uac_port, self.uas_port = free_port(), free_port()
         self.agent_port = free_port()
@@ -41,7 +41,11 @@ class SystemUnderTest:
             directory / "server",
             prefix=SUT_PREFIX,
             # Below the tools' ports, and wide enough for the largest step.
-            environment={"TRUNKLINE_RTP_PORTS": "10000-18999", "TRUNKLINE_MAX_CPS": "1000"},
+            environment={
+                "TRUNKLINE_RTP_PORTS": "10000-18999",
+                "TRUNKLINE_MAX_CPS": "1000",
+                **(environment or {}),
+            },
         )
         self.account = Account("", "")
         self.source_root = Path(__file__).resolve().parent.parent

@@ -29,11 +29,12 @@ COLUMNS = {
 
 def run(sut: SystemUnderTest, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     seconds = arguments.seconds or 15.0
-    _step(sut, 20, 40)  # The first calls fill caches and pools; they are not counted.
-    return [_step(sut, rate, round(rate * seconds)) for rate in map(float, arguments.rates.split(","))]
+    step(sut, 20, 40)  # The first calls fill caches and pools; they are not counted.
+    return [step(sut, rate, round(rate * seconds)) for rate in map(float, arguments.rates.split(","))]
 
 
-def _step(sut: SystemUnderTest, rate: float, calls: int) -> dict[str, Any]:
+def step(sut: SystemUnderTest, rate: float, calls: int) -> dict[str, Any]:
+    """Have a number of calls made at a rate, and measure them."""
     load = Load(calls, rate, 0)
     uas = start_sipp(
         "uas.xml", sut.directory, sut.uas_port, load, prefix=TOOL_PREFIX, extra=["-mp", str(free_port())]

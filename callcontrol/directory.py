@@ -108,6 +108,10 @@ class Directory:
         """The gateways of a carrier, or all."""
         return [item for item in self._gateways.values() if carrier_sid in (None, item.carrier_sid)]
 
+    def outbound_gateways(self) -> list[tuple[Carrier, Gateway]]:
+        """All gateways calls may leave by."""
+        return [item for items in self._outbound.values() for item in items]
+
     def gateway_for_source(
         self, host: str, port: int, account_sid: str | None = None
     ) -> tuple[Carrier, Gateway] | None:

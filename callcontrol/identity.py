@@ -20,7 +20,8 @@ ANONYMOUS: Final = "anonymous"
 _NOBODY: Final = NameAddr("Anonymous", SipUri("sip", user=ANONYMOUS, host="anonymous.invalid"))
 _MAX_CALLER_CHARS: Final = 64
 _WITHHOLDING: Final = frozenset({"id", "user", "header", "session"})
-_USER_SAFE: Final = "-_.!~*'()&=+$,;?/%"
+_USER_SAFE: Final = "-_.!~*'()&=+$,;?/"  # beside letters and digits (RFC 3261 25.1, user)
+_ESCAPED_SAFE: Final = _USER_SAFE + "%"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,8 @@ def caller_of(from_: NameAddr, headers: Headers, carrier: Carrier) -> Caller:
 
 def privacy_of(headers: Headers) -> tuple[str, ...]:
     """The privacy that a message asks for, in lower case (RFC 3323 4.2); unknown words are kept."""
+    if headers.first("privacy") is None:
+        return ()
     words = (word.strip().lower() for value in headers.get_all("Privacy") for word in value.split(";"))
     return tuple(word[:_MAX_CALLER_CHARS] for word in words if word.isascii() and word.isprintable() and word)
 
@@ -87,6 +90,8 @@ def _asserted(headers: Headers, carrier: Carrier) -> NameAddr | None:
 
 
 def _addresses(headers: Headers, name: str) -> Iterator[NameAddr]:
+    if headers.first(name.lower()) is None:
+        return
     for value in headers.get_all(name)[:4]:
         try:
             yield NameAddr.parse(value)
@@ -162,7 +167,7 @@ def _address(carrier: Carrier, caller: Caller, host: str) -> NameAddr | None:
     """The caller's address at our host; None when it calls itself something that no URI can hold."""
     number = caller.number
     try:
-        user = caller_user_for(carrier, number) if number.startswith("+") else quote(number, _USER_SAFE)
+        user = caller_user_for(carrier, number) if number.startswith("+") else quote(number, _ESCAPED_SAFE)
         return NameAddr(caller.name, SipUri("sip", user=user, host=host))
     except InvalidValue:
         return None

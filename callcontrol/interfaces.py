@@ -184,6 +184,9 @@ class Routes(Protocol):
     def carrier(self, carrier_sid: str) -> Carrier | None:
         """A carrier by its identifier."""
 
+    def outbound_gateways(self) -> Sequence[tuple[Carrier, Gateway]]:
+        """All gateways calls may leave by."""
+
     def gateway_for_host(
         self, account_sid: str, host: str, port: int | None = None
     ) -> tuple[Carrier, Gateway] | None:

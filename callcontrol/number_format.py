@@ -106,6 +106,11 @@ def numbers_in(user: str, carrier: Carrier | None = None) -> Iterator[str]:
     """
     if len(user) > _MAX_USER_CHARS:
         return
+    if user.startswith("+") and _PLAIN.fullmatch(user):
+        number = to_e164(user)  # what nearly all carriers send
+        if number is not None:
+            yield number
+        return
     bare, _, params = user.partition(";")
     bare = unquote(bare)
     seen: set[str] = set()

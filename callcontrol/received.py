@@ -20,6 +20,7 @@ _MAX_VALUE_CHARS: Final = 1024
 _MAX_IDENTITY_CHARS: Final = 4096  # a PASSporT with its certificate's address is 600 to 1000 characters
 _MAX_ENTRIES: Final = 8
 _MAX_SHOWN_CHARS: Final = 8192
+_HEEDED: Final = frozenset({"diversion", "history-info", "user-to-user", "identity", "session-id", "privacy"})
 _X_HEADER: Final = re.compile(r"X-[A-Za-z0-9-]{1,64}", re.IGNORECASE | re.ASCII)
 
 
@@ -43,6 +44,9 @@ class Received:
     @classmethod
     def of(cls, headers: Headers) -> "Received":
         """Read the header fields of an INVITE."""
+        keys = {key for key, _, _ in headers.entries()}
+        if _HEEDED.isdisjoint(keys) and not any(key.startswith("x-") for key in keys):
+            return _NOTHING  # as of most calls
         return cls(
             custom=custom_headers(headers.items()),
             diversions=tuple(_addresses(headers, "Diversion")),
@@ -71,6 +75,9 @@ class Received:
             "identity": [] if hidden else list(self.identity),
         }
         return _bounded({name: value for name, value in facts.items() if value})
+
+
+_NOTHING: Final = Received()
 
 
 def custom_headers(fields: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

@@ -4,17 +4,24 @@ from collections.abc import Collection
 
 from callcontrol.capacity import Capacity
 from callcontrol.errors import NotFound, NumberNotOwned, ServiceUnavailable, ValidationFailed
+from callcontrol.gateway_health import GatewayTable
 from callcontrol.interfaces import Routes
 from callcontrol.models import Carrier, Gateway
 from callcontrol.plan import Party
-from callcontrol.routing import Attempt, GatewayRests, SipTarget, attempts_for, check_allowed
+from callcontrol.routing import Attempt, SipTarget, attempts_for, check_allowed
 
 
 class Router:
     """Routes for all calls: the directory, the gateways at rest and the carriers' limits together."""
 
-    def __init__(self, routes: Routes, capacity: Capacity, allowed_countries: Collection[str]) -> None:
-        self.rests = GatewayRests()
+    def __init__(
+        self,
+        routes: Routes,
+        capacity: Capacity,
+        allowed_countries: Collection[str],
+        gateways: GatewayTable | None = None,
+    ) -> None:
+        self.gateways = gateways or GatewayTable()
         self._routes = routes
         self._capacity = capacity
         self._allowed_countries = allowed_countries
@@ -33,10 +40,13 @@ class Router:
         check_allowed(party.target, self._allowed_countries)
         if not party.passthrough:
             self._check_caller_id(account_sid, party.caller_id)
+        candidates = self._candidates(account_sid, party)
         attempts = attempts_for(
-            party.target,
-            self._candidates(account_sid, party),
-            lambda carrier, gateway: self._usable(carrier, gateway, now),
+            party.target, candidates, lambda carrier, gateway: self._usable(carrier, gateway, now)
+        )
+        # Better a gateway that failed a while ago than none; but one that asked for a rest has it.
+        attempts += attempts_for(
+            party.target, candidates, lambda carrier, gateway: self._failed(carrier, gateway, now)
         )
         if not attempts:
             raise ServiceUnavailable("No carrier can take this call now; try again shortly.", retry_after_s=5)
@@ -65,5 +75,10 @@ class Router:
             )
 
     def _usable(self, carrier: Carrier, gateway: Gateway, now: float) -> bool:
-        at_rest = self.rests.at_rest(gateway.gateway_sid, now)
-        return not at_rest and self._capacity.wait_for_trunk_s(carrier, gateway, now) == 0.0
+        return self.gateways.usable(gateway.gateway_sid) and self._has_room(carrier, gateway, now)
+
+    def _failed(self, carrier: Carrier, gateway: Gateway, now: float) -> bool:
+        return self.gateways.down(gateway.gateway_sid) and self._has_room(carrier, gateway, now)
+
+    def _has_room(self, carrier: Carrier, gateway: Gateway, now: float) -> bool:
+        return self._capacity.wait_for_trunk_s(carrier, gateway, now) == 0.0

@@ -11,6 +11,7 @@ from typing import Final
 import phonenumbers
 from phonenumbers import PhoneNumberType
 
+from callcontrol.dial_strings import number_in
 from callcontrol.errors import Forbidden, ValidationFailed
 from callcontrol.models import Carrier, Gateway
 from callcontrol.number_format import to_e164, user_for
@@ -67,9 +68,11 @@ def parse_target(text: str, allowed_countries: Collection[str], *, field: str = 
     """
     if len(text) > _MAX_ADDRESS_CHARS:
         raise ValidationFailed.of(field, f"is longer than {_MAX_ADDRESS_CHARS} characters")
+    target: Target
     if text[:4].lower() == "sip:":
-        return parse_sip_target(text, field=field)
-    target = PhoneTarget(normalise_number(text, field=field))
+        target = parse_sip_target(text, field=field)
+    else:
+        target = PhoneTarget(normalise_number(text, field=field))
     check_allowed(target, allowed_countries)
     return target
 
@@ -78,14 +81,15 @@ def check_allowed(target: Target, allowed_countries: Collection[str]) -> None:
     """
     Refuse what may not be dialled whoever asks: the toll-fraud guard.
 
-    SIP addresses pass: they are limited to the hosts of gateways.
+    The user part of a SIP address counts where it is a number, for behind a gateway it is dialled as one;
+    names and extensions pass.
 
     Raises:
         Forbidden: The number is in a country, or of a kind, that may not be dialled.
     """
-    if not isinstance(target, PhoneTarget):
+    number = target.number if isinstance(target, PhoneTarget) else number_in(target.user)
+    if number is None:
         return
-    number = target.number
     region = region_of(number)
     if region not in allowed_countries:
         raise Forbidden(
@@ -136,7 +140,10 @@ def region_of(number: str) -> str | None:
     A number that the numbering plan does not know (a new range) still counts as of the country whose code
     it carries, when that code belongs to one country only.
     """
-    parsed = phonenumbers.parse(number, None)
+    try:
+        parsed = phonenumbers.parse(number, None)
+    except phonenumbers.NumberParseException:
+        return None
     region = phonenumbers.region_code_for_number(parsed)
     if region is None and parsed.country_code is not None:
         sharing = phonenumbers.region_codes_for_country_code(parsed.country_code)
@@ -182,28 +189,3 @@ def may_fail_over(status: int, kind: str, *, rang: bool) -> bool:
     if kind != "response":
         return kind != "cancelled"
     return status in _ASK_ANOTHER_GATEWAY and not (status == 408 and rang)
-
-
-class GatewayRests:
-    """Gateways that asked to be left alone (Retry-After, RFC 3261 21.5.4), and until when."""
-
-    LONGEST_S: Final = 300.0
-    """No gateway may put itself out of service for longer than this with one response."""
-
-    def __init__(self) -> None:
-        self._until: dict[str, float] = {}
-
-    def rest(self, gateway_sid: str, rest_s: float, now: float) -> None:
-        """Leave the gateway alone for a time; the later end wins."""
-        until = now + min(max(rest_s, 0.0), self.LONGEST_S)
-        self._until[gateway_sid] = max(until, self._until.get(gateway_sid, 0.0))
-
-    def at_rest(self, gateway_sid: str, now: float) -> bool:
-        """Whether the gateway is to be left alone now."""
-        until = self._until.get(gateway_sid)
-        if until is None:
-            return False
-        if until <= now:
-            del self._until[gateway_sid]
-            return False
-        return True

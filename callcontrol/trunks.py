@@ -8,6 +8,9 @@ from typing import Any, Final
 from callcontrol.directory import plain_address
 from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.models import Carrier, Gateway
+from callcontrol.number_format import number_in
+from callcontrol.trunk_policy import proxy_of
+from sip import InvalidValue
 
 PROTOCOLS: Final = ("udp", "tcp", "tls", "tls/srtp", "auto")
 TRUNK_TYPES: Final = ("static_ip", "auth", "reg")
@@ -47,7 +50,7 @@ def check_carrier(carrier: Carrier) -> None:
     Raises:
         ValidationFailed: With every wrong field.
     """
-    errors = _text_errors(carrier) + _list_errors(carrier) + _limit_errors(carrier)
+    errors = _text_errors(carrier) + _list_errors(carrier) + _limit_errors(carrier) + _way_out_errors(carrier)
     if not carrier.name.strip():
         errors.append(FieldError("name", "must not be empty"))
     for name, choices in _CHOICES.items():
@@ -60,6 +63,21 @@ def check_carrier(carrier: Carrier) -> None:
         errors.append(FieldError("register_username", message))
     if errors:
         raise ValidationFailed(errors)
+
+
+def _way_out_errors(carrier: Carrier) -> list[FieldError]:
+    errors: list[FieldError] = []
+    try:
+        proxy_of(carrier)
+    except InvalidValue:
+        message = "must be a host, host:port, or a sip: address such as sip:proxy.example;transport=tcp"
+        errors.append(FieldError("outbound_proxy", message))
+    if carrier.diversion and number_in(carrier.diversion) is None:
+        errors.append(FieldError("diversion", "must be a telephone number, in E.164"))
+    domain = carrier.register_from_domain
+    if domain and plain_address(domain) is None and not is_host_name(domain):
+        errors.append(FieldError("register_from_domain", "must be a domain or an IP address"))
+    return errors
 
 
 def _limit_errors(carrier: Carrier) -> list[FieldError]:

@@ -33,6 +33,7 @@ class Dialog:
         "remote_tag",
         "remote_target",
         "route_set",
+        "session_id",
     )
 
     def __init__(self, call_id: str, local: tuple[str, str], remote: tuple[str, str | None]) -> None:
@@ -43,6 +44,7 @@ class Dialog:
         self.remote_seq = -1
         self.local_contact = ""
         self._allow = ""
+        self.session_id = ""
         self.description = b""
         self.remote_target: SipUri
         self.route_set: tuple[str, ...] = ()
@@ -180,6 +182,8 @@ class Dialog:
         ]
         for route in routes:
             entries.append(("route", "Route", route))
+        if self.session_id:
+            entries.append(("session-id", "Session-ID", self.session_id))
         if method in _TARGET_REFRESH:
             entries.append(("contact", "Contact", self.local_contact))
         request = Request(method, uri, Headers.from_entries(entries), body)

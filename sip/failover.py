@@ -76,8 +76,10 @@ class Failover:
 
 @dataclass(slots=True)
 class _Rest:
+    target: Target
     until: float
     lasts_s: float
+    asked: bool = False
 
 
 Place = tuple[str, str, int]
@@ -108,7 +110,7 @@ class TargetRests:
             del self._rests[next(iter(self._rests))]
         rest_s = lasts_s if retry_after_s is None else min(retry_after_s, LONGEST_REST_S)
         until = max(now + rest_s, 0.0 if former is None else former.until)
-        self._rests[place] = _Rest(until, lasts_s)
+        self._rests[place] = _Rest(target, until, lasts_s)
 
     def answered(self, target: Target) -> None:
         """End the rest of a target that answers."""
@@ -119,6 +121,19 @@ class TargetRests:
         """Whether others are to be tried before this one."""
         rest = self._rests.get((target.transport, target.host, target.port))
         return rest is not None and rest.until > now
+
+    def due(self, now: float) -> list[Target]:
+        """
+        Targets whose rest is over and that are to be asked whether they are alive, before calls are.
+
+        One that rested for the longest time is given a call instead: it may be one that answers calls only.
+        """
+        found = []
+        for rest in self._rests.values():
+            if rest.until <= now and not rest.asked and rest.lasts_s < LONGEST_REST_S:
+                rest.asked = True
+                found.append(rest.target)
+        return found
 
     def order(self, targets: Sequence[Target], now: float) -> list[Target]:
         """Put targets at rest behind the others."""

@@ -62,8 +62,14 @@ def test_rules_and_ignored_pairs_cover_every_pair_once(table: Table) -> None:
     assert (set(rules) | ignored) - every == set(), f"{name}: pairs that cannot be"
 
 
+# What comes and goes for as long as the process lives; everything else has an end.
+CYCLES = {"callcontrol.gateway_health.RULES"}
+
+
 @pytest.mark.parametrize("table", TABLES, ids=[name for name, *_ in TABLES])
 def test_states_never_go_back(table: Table) -> None:
     name, rules, _, _ = table
+    if name in CYCLES:
+        return
     back = [pair for pair, rule in rules.items() if rule[0] < pair[0]]
     assert back == [], name

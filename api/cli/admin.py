@@ -98,7 +98,8 @@ def add_carrier(settings: Settings, arguments: argparse.Namespace) -> int:
             "gateways": [
                 {
                     "gateway_sid": gateway.gateway_sid,
-                    "address": f"{gateway.protocol}:{gateway.host}:{gateway.port}",
+                    "address": f"{gateway.protocol}:{gateway.host}"
+                    + (f":{gateway.port}" if gateway.port else ""),
                     "inbound": gateway.inbound,
                     "outbound": gateway.outbound,
                     "priority": gateway.priority,

@@ -10,7 +10,7 @@ from importlib import import_module, metadata
 from typing import Any
 
 from api.config import PREFIX, VARIABLES, Settings
-from api.values import ListenAddress, parse_int, parse_listen
+from api.values import ListenAddress, parse_gateway, parse_int
 
 __all__ = ["build_parser"]
 
@@ -166,8 +166,9 @@ def _carriers(commands: _Subparsers[argparse.ArgumentParser]) -> None:
         required=True,
         action="append",
         type=_gateway,
-        metavar="udp:HOST:PORT",
-        help="a reachable host of the carrier; may be repeated",
+        metavar="udp:HOST[:PORT]",
+        help="a reachable host of the carrier, over udp, tcp, tls or auto; without port, and with auto, its "
+        "servers are looked up (NAPTR, SRV); may be repeated",
     )
     parser.add_argument("--inbound", action="store_true", help="calls come in from its gateways")
     parser.add_argument("--outbound", action="store_true", help="calls go out through its gateways")
@@ -199,10 +200,10 @@ def _later(module: str, name: str) -> Callable[[Settings, argparse.Namespace], i
 
 def _gateway(text: str) -> ListenAddress:
     try:
-        gateway = parse_listen(text)
+        gateway = parse_gateway(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-    if gateway.port == 0 or gateway.is_any:
+    if gateway.is_any:
         raise argparse.ArgumentTypeError(f"{text!r} is not an address that can be reached")
     return gateway
 

@@ -7,8 +7,17 @@ from typing import Any
 from api.endpoint import Context, Endpoint, Reply
 from api.present import carrier_json, gateway_json, page_meta
 from api.schemas.base import NoBody, NoQuery
-from api.schemas.trunks import CarrierObject, CreateCarrier, CreateGateway, GatewayObject, Paging
+from api.schemas.trunks import (
+    CarrierObject,
+    CreateCarrier,
+    CreateGateway,
+    GatewayObject,
+    Paging,
+    UpdateCarrier,
+    UpdateGateway,
+)
 from callcontrol.errors import Conflict
+from callcontrol.models import Gateway
 
 __all__ = ["ENDPOINTS"]
 
@@ -36,6 +45,14 @@ async def get_carrier(context: Context[NoBody, NoQuery]) -> Reply:
     return Reply(carrier_json(carrier, context.services.calls.registrations(carrier.carrier_sid)))
 
 
+async def update_carrier(context: Context[UpdateCarrier, NoQuery]) -> Reply:
+    """Answer PATCH /trunk-portal/carriers/:carrier_sid."""
+    carrier = await context.services.trunks.update_carrier(
+        context.account_sid, context.path["carrier_sid"], context.body.model_dump(exclude_unset=True)
+    )
+    return Reply(carrier_json(carrier))
+
+
 async def delete_carrier(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer DELETE /trunk-portal/carriers/:carrier_sid."""
     await context.services.trunks.delete_carrier(context.account_sid, context.path["carrier_sid"])
@@ -52,7 +69,11 @@ async def create_gateway(context: Context[CreateGateway, NoQuery]) -> Reply:
     gateway = await context.services.trunks.create_gateway(
         context.account_sid, context.path["carrier_sid"], values
     )
-    return Reply(gateway_json(gateway))
+    return Reply(_gateway(context, gateway))
+
+
+def _gateway(context: Context[Any, Any], gateway: Gateway) -> dict[str, Any]:
+    return gateway_json(gateway, context.services.calls.gateways.of(gateway.gateway_sid))
 
 
 async def list_gateways(context: Context[NoBody, Paging]) -> Reply:
@@ -61,7 +82,7 @@ async def list_gateways(context: Context[NoBody, Paging]) -> Reply:
     page = await context.services.trunks.list_gateways(
         context.account_sid, context.path["carrier_sid"], query.page, query.per_page
     )
-    return Reply([gateway_json(gateway) for gateway in page.items], page_meta(page))
+    return Reply([_gateway(context, gateway) for gateway in page.items], page_meta(page))
 
 
 async def get_gateway(context: Context[NoBody, NoQuery]) -> Reply:
@@ -70,7 +91,19 @@ async def get_gateway(context: Context[NoBody, NoQuery]) -> Reply:
     gateway = await context.services.trunks.get_gateway(
         context.account_sid, path["carrier_sid"], path["gateway_sid"]
     )
-    return Reply(gateway_json(gateway))
+    return Reply(_gateway(context, gateway))
+
+
+async def update_gateway(context: Context[UpdateGateway, NoQuery]) -> Reply:
+    """Answer PATCH /trunk-portal/carriers/:carrier_sid/gateways/:gateway_sid."""
+    values = context.body.model_dump(exclude_unset=True)
+    if "port" in values and values["port"] is None:
+        values["port"] = 0
+    path = context.path
+    gateway = await context.services.trunks.update_gateway(
+        context.account_sid, path["carrier_sid"], path["gateway_sid"], values
+    )
+    return Reply(_gateway(context, gateway))
 
 
 async def delete_gateway(context: Context[NoBody, NoQuery]) -> Reply:
@@ -118,6 +151,16 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         **_READ,
     ),
     Endpoint(
+        method="PATCH",
+        path=_CARRIERS + "/{carrier_sid}",
+        handler=update_carrier,
+        summary="Update a carrier",
+        description="Fields that are left out stay as they are. The next call goes by the new policy.",
+        body=UpdateCarrier,
+        response=CarrierObject,
+        **_WRITE,
+    ),
+    Endpoint(
         method="DELETE",
         path=_CARRIERS + "/{carrier_sid}",
         handler=delete_carrier,
@@ -156,6 +199,16 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         summary="Get a gateway",
         response=GatewayObject,
         **_READ,
+    ),
+    Endpoint(
+        method="PATCH",
+        path=_GATEWAYS + "/{gateway_sid}",
+        handler=update_gateway,
+        summary="Update a gateway",
+        description="Fields that are left out stay as they are.",
+        body=UpdateGateway,
+        response=GatewayObject,
+        **_WRITE,
     ),
     Endpoint(
         method="DELETE",

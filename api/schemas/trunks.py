@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import Name, Page, PerPage, Timestamp
@@ -19,6 +19,8 @@ __all__ = [
     "CreateGateway",
     "GatewayObject",
     "Paging",
+    "UpdateCarrier",
+    "UpdateGateway",
 ]
 
 Text = Annotated[str, Field(max_length=256)]
@@ -100,15 +102,38 @@ class CreateCarrier(RequestModel):
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
         """Ask for both halves of credentials; refuse by name what is not available yet."""
-        errors = [
-            FieldError(name, "is not available yet")
-            for name, words in (("dtmf_type", ("tones",)), ("srtp", ("sdes", "require")))
-            if given.get(name) in words
-        ]
+        errors = _unavailable(given)
         registers = given.get("requires_register") is True or given.get("trunk_type") in ("auth", "reg")
         errors += _half_given(given, "register_username", "register_password", needed=registers)
         errors += _half_given(given, "inbound_auth_username", "inbound_auth_password")
         return errors
+
+
+def _without_defaults(schema: dict[str, Any]) -> None:
+    """A field that is left out keeps its value: no default may be shown for it."""
+    for field in schema["properties"].values():
+        field.pop("default", None)
+
+
+class UpdateCarrier(CreateCarrier):
+    """The fields of a carrier that are to change; all others stay as they are."""
+
+    model_config = ConfigDict(json_schema_extra=_without_defaults)
+
+    name: Name = ""
+
+    @classmethod
+    def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
+        """Refuse by name what is not available yet; what belongs together may be there already."""
+        return _unavailable(given)
+
+
+def _unavailable(given: Mapping[str, Any]) -> list[FieldError]:
+    return [
+        FieldError(name, "is not available yet")
+        for name, words in (("dtmf_type", ("tones",)), ("srtp", ("sdes", "require")))
+        if given.get(name) in words
+    ]
 
 
 def _half_given(given: Mapping[str, Any], *halves: str, needed: bool = False) -> list[FieldError]:
@@ -148,6 +173,14 @@ class CreateGateway(RequestModel):
         if isinstance(host, str) and netmask != 32 and re.fullmatch(r"[0-9.]+", host) is None:
             errors.append(FieldError("netmask", "needs an IPv4 address as host"))
         return errors
+
+
+class UpdateGateway(CreateGateway):
+    """The fields of a gateway that are to change; all others stay as they are."""
+
+    model_config = ConfigDict(json_schema_extra=_without_defaults)
+
+    host: Annotated[str, Field(min_length=1, max_length=253), AfterValidator(_host)] = ""
 
 
 class RegisterStatus(ResponseModel):

@@ -75,7 +75,7 @@ class CallRunner:
 
     def adopt(self, session: InboundSession, trunk: tuple[Carrier, Gateway], received: Received) -> None:
         """Take the session of a caller; from now on nothing of it is missed."""
-        self.record.sip_call_id = session.call_id
+        self.record.sip_call_id = self.log.call_id = session.call_id
         self._performer.adopt(session, trunk, received)
         self._context.traces.claim(self.record.call_sid, "a", session.call_id)
 

@@ -13,6 +13,7 @@ from callcontrol.models import Carrier, Gateway
 from callcontrol.router import Router
 from callcontrol.trunk_policy import no_service_route
 from media.aio import MediaEngine
+from sip import SessionEvent
 from sip.aio import UserAgent
 
 
@@ -33,4 +34,6 @@ class CallContext:
     recordings_dir: Path
     media_timeout_s: float
     forwarded_headers: Collection[str] = frozenset()
+    on_gateway: Callable[[str, SessionEvent], None] | None = None
+    """Told what becomes of calls at each gateway."""
     service_route: Callable[[Carrier, Gateway], tuple[str, ...]] = no_service_route

@@ -9,7 +9,7 @@ forward.
 import asyncio
 import contextlib
 import logging
-import socket
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -17,21 +17,25 @@ from callcontrol.aio.database import Database
 from callcontrol.directory import Directory
 from callcontrol.errors import DomainError
 from callcontrol.store.repositories import directory as rows
+from sip.aio import NameServer, Resolver
 
 log = logging.getLogger(__name__)
 
 POLL_S: Final = 0.5
 _MISS_SPACING_S: Final = 0.1
 _RESOLVE_EVERY_S: Final = 60.0
+_RESOLVE_AGAIN_S: Final = 6.0
 _RESOLVE_TIMEOUT_S: Final = 5.0
 
 
 class DirectoryLoader(Directory):
     """The directory of this process, with what feeds it."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, name_servers: Sequence[NameServer] = ()) -> None:
         super().__init__()
         self._database = database
+        self._resolver = Resolver(name_servers)
+        self._unresolved = False
         self._loading = asyncio.Lock()
         self._look = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -58,6 +62,7 @@ class DirectoryLoader(Directory):
                 with contextlib.suppress(asyncio.CancelledError):
                     await task
         self._task = self._resolving = self._after_miss = None
+        self._resolver.close()
 
     async def refresh(self) -> None:
         """
@@ -117,25 +122,27 @@ class DirectoryLoader(Directory):
         hosts = self.named_hosts()
         now = asyncio.get_running_loop().time()
         running = self._resolving is not None and not self._resolving.done()
-        due = hosts != self._resolved_for or now - self._resolved_at >= _RESOLVE_EVERY_S
+        every_s = _RESOLVE_AGAIN_S if self._unresolved else _RESOLVE_EVERY_S
+        due = hosts != self._resolved_for or now - self._resolved_at >= every_s
         if hosts and due and not running:
             self._resolved_at = now
             self._resolved_for = hosts
             self._resolving = asyncio.create_task(self._resolve(hosts), name="gateway-names")
 
     async def _resolve(self, hosts: list[str]) -> None:
-        found = await asyncio.gather(*(_addresses(host) for host in hosts))
+        found = await asyncio.gather(*(self._look_up(host) for host in hosts))
+        self._unresolved = not all(found)
         # A name that does not resolve now keeps its former addresses: a DNS failure must not shut out a
         # carrier that calls.
         known = self.addresses()
         self.set_addresses({host: new or known.get(host, ()) for host, new in zip(hosts, found, strict=True)})
 
-
-async def _addresses(host: str) -> tuple[str, ...]:
-    try:
-        async with asyncio.timeout(_RESOLVE_TIMEOUT_S):
-            found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_DGRAM)
-    except (OSError, TimeoutError, UnicodeError) as error:
-        log.warning("the gateway host %s does not resolve: %s", host, error)
-        return ()
-    return tuple(dict.fromkeys(str(item[4][0]) for item in found))
+    async def _look_up(self, host: str) -> tuple[str, ...]:
+        """Where a named gateway may call from: the addresses of its name, and of the servers it leads to."""
+        found: tuple[str, ...] = ()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_RESOLVE_TIMEOUT_S):
+                found = await self._resolver.addresses(host)
+        if not found:
+            log.warning("the gateway host %s does not resolve", host)
+        return found

@@ -104,6 +104,7 @@ class Performer:
             self._late_answer,
             session_id=record.call_sid.replace("-", ""),
             open_headers=context.forwarded_headers,
+            on_gateway=context.on_gateway,
             service_route=context.service_route,
         )
         self._info_digits = InfoDigits(self.sip.send_digit, owner.post, owner.spawn)
@@ -169,6 +170,7 @@ class Performer:
         self._hold_place(effect.leg, carrier, gateway)
         if effect.like is None:
             self._first_leg, self._record.sip_call_id = effect.leg, call_id
+            self._owner.log.call_id = call_id
         self._context.traces.claim(self._record.call_sid, "a" if effect.like is None else "b", call_id)
 
     def _ring(self, effect: do.RingLeg) -> None:
@@ -324,7 +326,7 @@ class Performer:
             self._owner.follow(RouteFound(attempts))
 
     def _rest_gateway(self, effect: do.RestGateway) -> None:
-        self._context.router.rests.rest(effect.gateway_sid, effect.rest_s, self._owner.now())
+        self._context.router.gateways.failed(effect.gateway_sid, self._owner.now(), effect.rest_s)
 
     def _arm(self, effect: do.Arm) -> None:
         self._owner.arm(effect.timer, effect.delay_s)

@@ -19,6 +19,7 @@ from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.call_runner import CallRunner
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.gatekeeper import make_guard
+from callcontrol.aio.prober import GatewayProber
 from callcontrol.aio.registrar import Registrar
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.trace import TraceBook, TraceEntry
@@ -35,6 +36,7 @@ from callcontrol.errors import (
     ValidationFailed,
 )
 from callcontrol.events import HangupRequested
+from callcontrol.gateway_health import PING_EVERY_S, GatewayTable
 from callcontrol.hangup import CRASH, NORMAL_CLEARING, SYSTEM_SHUTDOWN
 from callcontrol.identification import identify
 from callcontrol.inbound import Arrival, Invitation, receive
@@ -102,6 +104,7 @@ class CallControlSettings:
     silent_to_strangers: bool = False
     trusted_sources: Collection[IPv4Network | IPv6Network] = ()
     protection: ProtectionSettings = field(default_factory=ProtectionSettings)
+    ping_every_s: float = PING_EVERY_S
     hep: HepSettings | None = None
 
 
@@ -142,7 +145,8 @@ class CallControl:
         self._all_ended = asyncio.Event()
         self._all_ended.set()
         self._capacity = Capacity(settings.max_calls, settings.max_cps)
-        self._router = Router(services.routes, self._capacity, settings.allowed_countries)
+        self.gateways = GatewayTable(settings.ping_every_s)
+        self._router = Router(services.routes, self._capacity, settings.allowed_countries, self.gateways)
         self._engine = MediaEngine(settings.media)
         self.guard = make_guard(
             settings.protection,
@@ -158,6 +162,7 @@ class CallControl:
             screen=self._screen,
         )
         self._user_agent.guard = self.guard
+        self._prober = GatewayProber(self.gateways, self._user_agent, services.routes)
         self._registrar = Registrar(self._user_agent, services.routes)
         self._user_agent.admission.has_room = self._has_room
         prompts = PromptLibrary(settings.prompts_dir) if settings.prompts_dir is not None else None
@@ -202,6 +207,7 @@ class CallControl:
             media_timeout_s=settings.media_timeout_s,
             service_route=self._registrar.service_route,
             forwarded_headers=settings.forwarded_headers,
+            on_gateway=self._prober.note,
         )
         await self._reconcile()
         await self._engine.start()
@@ -212,6 +218,7 @@ class CallControl:
         except (OSError, ValueError):
             await self._engine.close()
             raise
+        self._prober.start()
         self._started = True
         self._registrar.start()
 
@@ -239,6 +246,7 @@ class CallControl:
         await self._audio.close()
         if self._started:
             self._started = False
+            await self._prober.close()
             await self._user_agent.close()
         if self.hep is not None:
             self.hep.close()
@@ -517,7 +525,7 @@ class CallControl:
         try:
             self._capacity.enter(account, now)
         except DomainError as refusal:
-            log.warning("inbound call refused: %s", refusal.message)
+            log.warning("inbound call refused: %s", refusal.message, extra={"call_id": session.call_id})
             session.reject(503, headers=[("Retry-After", str(_RETRY_AFTER_S))])
             return
         plan, received = arrival.plan or Plan(()), Received.of(session.request.headers)

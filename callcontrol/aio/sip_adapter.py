@@ -13,7 +13,14 @@ from callcontrol.received import Received, custom_headers, user_to_user
 from callcontrol.routing import Attempt
 from callcontrol.session_ids import SessionIds
 from callcontrol.sip_events import DTMF_RELAY, call_event_of, digit_body
-from callcontrol.trunk_policy import Origin, invite_for, may_pass, no_service_route, route_by
+from callcontrol.trunk_policy import (
+    Origin,
+    destination_of,
+    invite_for,
+    may_pass,
+    no_service_route,
+    route_by,
+)
 from sip import Answered, Cancelled, Ended, Failed, Headers, OfferAnswered, Progress, SessionEvent
 from sip.aio import InboundSession, OutboundSession, Session, UserAgent
 
@@ -41,7 +48,8 @@ class SipLegs:
     ``post`` takes the events in the order in which they happened. ``on_late_answer`` gets the SDP answer to
     an offer that a party asked us for within the call. ``session_id`` stands for parties without one
     (RFC 7989); ``open_headers`` are the X- header fields that pass between all trunks. ``service_route`` is
-    asked for the way a registrar wants calls to a gateway to take. After ``release`` nothing more is posted.
+    asked for the way a registrar wants calls to a gateway to take, ``on_gateway`` told what becomes of calls
+    at each gateway dialled. After ``release`` nothing more is posted.
     """
 
     def __init__(
@@ -52,12 +60,14 @@ class SipLegs:
         *,
         session_id: str,
         open_headers: Collection[str] = frozenset(),
+        on_gateway: Callable[[str, SessionEvent], None] | None = None,
         service_route: Callable[[Carrier, Gateway], Sequence[str]] = no_service_route,
     ) -> None:
         self._user_agent = user_agent
         self._post = post
         self._on_late_answer = on_late_answer
         self._open_headers = open_headers
+        self._on_gateway = on_gateway
         self._service_route = service_route
         self._ids = SessionIds(session_id)
         self._legs: dict[LegId, _SipLeg] = {}
@@ -73,6 +83,7 @@ class SipLegs:
         self._origin = Origin(carrier, received, self._open_headers)
         self._ids.learn(leg, received.session_id)
         self._legs[leg] = _SipLeg(session, carrier)
+        session.set_session_id(self._ids.header(leg, None))
         if carrier.session_expires_s is not None:
             session.want_timer(carrier.session_expires_s)
         session.on_event = self._listener(leg)
@@ -81,12 +92,14 @@ class SipLegs:
         self, leg: LegId, attempt: Attempt, party: Party, offer: bytes, other: LegId | None = None
     ) -> str:
         """Send the INVITE of a leg, for the party of the leg ``other`` if any; returns its Call-ID."""
-        local_host = self._local_host(attempt.gateway.protocol)
+        local_host = self._user_agent.local_host(destination_of(attempt.carrier, attempt.gateway))
         invite = invite_for(attempt, party, offer, local_host=local_host, origin=self._origin)
         route_by(invite, self._service_route(attempt.carrier, attempt.gateway))
         invite.headers.append(("Session-ID", self._ids.header(leg, other)))
         invite.max_forwards = self._max_forwards
-        session: OutboundSession = self._user_agent.invite(invite, self._listener(leg))
+        session: OutboundSession = self._user_agent.invite(
+            invite, self._listener(leg, attempt.gateway.gateway_sid)
+        )
         self._legs[leg] = _SipLeg(session, attempt.carrier, other)
         return session.call_id
 
@@ -111,9 +124,10 @@ class SipLegs:
 
     def reject(self, leg: LegId, status: int, cause: HangupCause, warning: str | None = None) -> None:
         """Refuse the caller; ``warning`` is the value of a Warning header field."""
+        session_id = self._ids.header(leg, None)
         session = self._drop(leg)
         if isinstance(session, InboundSession):
-            headers = [("Reason", cause.reason_header())]
+            headers = [("Reason", cause.reason_header()), ("Session-ID", session_id)]
             if warning is not None:
                 headers.append(("Warning", warning))
             session.reject(status, headers=headers)
@@ -153,8 +167,10 @@ class SipLegs:
         found.session.on_event = None
         return found.session
 
-    def _listener(self, leg: LegId) -> Callable[[SessionEvent], None]:
+    def _listener(self, leg: LegId, gateway_sid: str | None = None) -> Callable[[SessionEvent], None]:
         def listen(event: SessionEvent) -> None:
+            if gateway_sid is not None and self._on_gateway is not None:
+                self._on_gateway(gateway_sid, event)
             if isinstance(event, OfferAnswered):
                 self._on_late_answer(leg, event.body)
                 return
@@ -171,12 +187,17 @@ class SipLegs:
 
     def _learn(self, leg: LegId, headers: Headers) -> None:
         """Take from a party's response what may be passed on to the one who waits for it."""
-        self._ids.learn(leg, headers.get("Session-ID"))
         found = self._legs.get(leg)
-        waiting = self._legs.get(found.other) if found is not None and found.other is not None else None
-        if found is None or waiting is None:
+        if found is None:
+            return
+        other = found.other
+        self._ids.learn(leg, headers.get("Session-ID"))
+        found.session.set_session_id(self._ids.header(leg, other))
+        waiting = self._legs.get(other) if other is not None else None
+        if other is None or waiting is None:
             return
         waiting.other = leg
+        waiting.session.set_session_id(self._ids.header(other, leg))
         waiting.answer_headers = [
             item
             for item in custom_headers(headers.items())
@@ -186,10 +207,3 @@ class SipLegs:
 
     def _response_headers(self, leg: LegId, found: _SipLeg) -> list[tuple[str, str]]:
         return [("Session-ID", self._ids.header(leg, found.other)), *found.answer_headers]
-
-    def _local_host(self, transport: str) -> str:
-        addresses = self._user_agent.addresses
-        for listen in addresses:
-            if transport in (listen.transport, "auto"):
-                return listen.advertise or listen.host
-        return "localhost"

@@ -19,6 +19,7 @@ from callcontrol.aio.trunks import TrunkService
 from callcontrol.aio.wallet import WalletService
 from callcontrol.aio.writer import Writer, WriterSettings
 from callcontrol.errors import DomainError
+from sip.aio import NameServer
 
 log = logging.getLogger(__name__)
 
@@ -46,10 +47,11 @@ class Storage:
         allow_private_destinations: bool = False,
         allowed_countries: Collection[str] = DEFAULT_COUNTRIES,
         settings: WriterSettings | None = None,
+        name_servers: Sequence[NameServer] = (),
     ) -> None:
         self.database = database
         self.writer = Writer(database, settings or WriterSettings(node=node))
-        self.directory = DirectoryLoader(database)
+        self.directory = DirectoryLoader(database, name_servers)
         self.destinations = DestinationGuard(allow_private_destinations)
         self.outbox = Outbox(self.writer, self.destinations, self._secrets_of, OutboxSettings(node=node))
         self.calls = CallStore(database, self.writer, self.outbox, node=node)
@@ -73,6 +75,7 @@ class Storage:
         allowed_countries: Collection[str] = DEFAULT_COUNTRIES,
         deliver: bool = True,
         settings: WriterSettings | None = None,
+        name_servers: Sequence[NameServer] = (),
     ) -> "Storage":
         """
         Open a database, bring its schema up to date and start the services.
@@ -86,6 +89,7 @@ class Storage:
             deliver: Deliver webhooks. A process beside the server, such as the command line, must not: it
                 would take over what the server has in its hands.
             settings: How the writer trades delay for work.
+            name_servers: Who is asked for gateways that are named; those of the system when empty.
         """
         database = await Database.open(url)
         storage = cls(
@@ -94,6 +98,7 @@ class Storage:
             allow_private_destinations=allow_private_destinations,
             allowed_countries=allowed_countries,
             settings=settings,
+            name_servers=name_servers,
         )
         try:
             await storage.writer.start()

@@ -1,7 +1,7 @@
 """Carriers and gateways, of accounts and of the platform."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Final
 
 from sqlalchemy.engine import Connection
@@ -19,6 +19,7 @@ from callcontrol.trunks import TLS_PORT, check_carrier, check_gateway
 _GIVEN_HERE: Final = {"created_at", "updated_at", "account_sid", "carrier_sid", "gateway_sid"}
 _CARRIER_FIELDS: Final = {item.name for item in fields(Carrier)} - _GIVEN_HERE
 _GATEWAY_FIELDS: Final = {item.name for item in fields(Gateway)} - _GIVEN_HERE
+_LISTS: Final = frozenset({"codecs", "prefixes", "forwarded_headers", "registrars"})
 _MAX_CARRIERS: Final = 100
 _MAX_GATEWAYS: Final = 50
 
@@ -75,6 +76,35 @@ class TrunkService:
         """
         found = await self._database.look_up(lambda connection: _own(connection, account_sid, carrier_sid))
         return _or_raise(found)
+
+    async def update_carrier(self, account_sid: str, carrier_sid: str, values: Mapping[str, Any]) -> Carrier:
+        """
+        Change the fields that are given; the next call goes by them, calls that are up by what they were.
+
+        Raises:
+            NotFound: There is no such carrier.
+            Forbidden: It is another account's, or the platform's.
+            ValidationFailed: With every unknown field, and every one that would be wrong.
+        """
+        _refuse_unknown(values, _CARRIER_FIELDS)
+        found: list[Carrier] = []
+
+        def write(connection: Connection) -> DomainError | None:
+            owned = _own(connection, account_sid, carrier_sid)
+            if isinstance(owned, DomainError):
+                return owned
+            changed = replace(owned, **_tuples(values), updated_at=utc_now())
+            try:
+                check_carrier(changed)
+            except ValidationFailed as refusal:
+                return refusal
+            trunks.update_carrier(connection, changed, revisions.next_revision(connection))
+            found[:] = [changed]
+            return None
+
+        await self._writer.commit(write)
+        await self._directory.refresh()
+        return found[0]
 
     async def delete_carrier(self, account_sid: str, carrier_sid: str) -> None:
         """
@@ -142,6 +172,40 @@ class TrunkService:
         if found is None or found.carrier_sid != carrier_sid:
             raise NotFound("There is no such gateway of this carrier.")
         return found
+
+    async def update_gateway(
+        self, account_sid: str, carrier_sid: str, gateway_sid: str, values: Mapping[str, Any]
+    ) -> Gateway:
+        """
+        Change the fields that are given; the next call goes by them.
+
+        Raises:
+            NotFound: There is no such carrier, or no such gateway of it.
+            Forbidden: The carrier is another account's, or the platform's.
+            ValidationFailed: With every unknown field, and every one that would be wrong.
+        """
+        _refuse_unknown(values, _GATEWAY_FIELDS)
+        found: list[Gateway] = []
+
+        def write(connection: Connection) -> DomainError | None:
+            owned = _own(connection, account_sid, carrier_sid)
+            if isinstance(owned, DomainError):
+                return owned
+            gateway = trunks.get_gateway(connection, gateway_sid)
+            if gateway is None or gateway.carrier_sid != carrier_sid:
+                return NotFound("There is no such gateway of this carrier.")
+            changed = replace(gateway, **values, updated_at=utc_now())
+            try:
+                check_gateway(changed)
+            except ValidationFailed as refusal:
+                return refusal
+            trunks.update_gateway(connection, changed, revisions.next_revision(connection))
+            found[:] = [changed]
+            return None
+
+        await self._writer.commit(write)
+        await self._directory.refresh()
+        return found[0]
 
     async def delete_gateway(self, account_sid: str, carrier_sid: str, gateway_sid: str) -> None:
         """
@@ -295,11 +359,7 @@ def _or_raise(found: Carrier | DomainError) -> Carrier:
 
 def _carrier(account_sid: str | None, values: Mapping[str, Any]) -> Carrier:
     _refuse_unknown(values, _CARRIER_FIELDS, needed="name")
-    now = utc_now()
-    given = dict(values)
-    for name in ("codecs", "prefixes", "forwarded_headers", "registrars"):
-        if name in given:
-            given[name] = tuple(given[name])
+    now, given = utc_now(), _tuples(values)
     carrier = Carrier(carrier_sid=new_id(), account_sid=account_sid, created_at=now, updated_at=now, **given)
     check_carrier(carrier)
     return carrier
@@ -316,9 +376,14 @@ def _gateway(carrier_sid: str, values: Mapping[str, Any]) -> Gateway:
     return gateway
 
 
-def _refuse_unknown(values: Mapping[str, Any], known: set[str], *, needed: str) -> None:
+def _tuples(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values with lists as a carrier has them."""
+    return {name: tuple(value) if name in _LISTS else value for name, value in values.items()}
+
+
+def _refuse_unknown(values: Mapping[str, Any], known: set[str], *, needed: str | None = None) -> None:
     errors = [FieldError(name, "is not a field") for name in values if name not in known]
-    if needed not in values:
+    if needed is not None and needed not in values:
         errors.append(FieldError(needed, "is needed"))
     if errors:
         raise ValidationFailed(errors)

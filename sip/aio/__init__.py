@@ -1,9 +1,11 @@
 """The asyncio shell of the SIP user agent: sockets, clocks and randomness around the core."""
 
+from sip.aio.dns_client import NameServer
 from sip.aio.endpoint import TraceRecord
 from sip.aio.guard import Guard
 from sip.aio.hep_sender import HepSender, HepSettings
 from sip.aio.registrations import RegistrationRun
+from sip.aio.resolver import Resolver
 from sip.aio.session import InboundSession, OutboundSession, Session
 from sip.aio.settings import Screen, Screened, ScreenVerdict, Source, UserAgentSettings
 from sip.aio.stream import StreamLimits
@@ -20,8 +22,10 @@ __all__ = [
     "HepSettings",
     "InboundSession",
     "Listen",
+    "NameServer",
     "OutboundInvite",
     "OutboundSession",
+    "Resolver",
     "RegistrationRun",
     "Screen",
     "ScreenVerdict",

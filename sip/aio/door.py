@@ -59,7 +59,7 @@ class Door:
             if screened.verdict is ScreenVerdict.CHALLENGE:
                 return self._ask(request, source, screened.secrets_of)
         except Exception:
-            logger.exception("The screen failed; the INVITE is dropped")
+            logger.exception("The screen failed; the INVITE is dropped", extra={"call_id": request.call_id})
             return None
         if screened.verdict is ScreenVerdict.FORBID:
             return reply(request, 403)

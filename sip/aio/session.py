@@ -170,6 +170,12 @@ class Session:
         """Send an INFO."""
         self._command(self._machine.info(content_type, body))
 
+    def set_session_id(self, value: str) -> None:
+        """Have the requests of the dialog carry a Session-ID field from now on (RFC 7989 6)."""
+        dialog = self._machine.dialog
+        if dialog is not None:
+            dialog.session_id = value
+
     # What the user agent and its transactions call.
 
     def on_request(self, request: Request, run: ServerRun | None, flow: Flow) -> None:
@@ -311,7 +317,7 @@ class Session:
         try:
             self.on_event(event)
         except Exception:
-            logger.exception("A session's event callback failed; call_id=%s", self.call_id)
+            logger.exception("A session's event callback failed", extra={"call_id": self.call_id})
 
 
 Session._PERFORM = {

@@ -1,9 +1,10 @@
 """How a user agent is told to behave."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from sip.aio.dns_client import NameServer
 from sip.aio.stream import StreamLimits
 from sip.aio.tls import TlsSettings
 from sip.digest_server import DigestSettings, SecretsOf
@@ -76,6 +77,8 @@ class UserAgentSettings:
     max_transactions: int = 200_000
     retry_after_s: int = 5
     max_ringing_s: float = 300.0
+    name_servers: Sequence[NameServer] = ()
+    """Who is asked for the names of peers; the system's name servers when empty."""
     min_se_s: int = MIN_SESSION_EXPIRES_S
     """The shortest session interval a peer may ask for (RFC 4028 5)."""
     first_response_timeout_s: float = 4.0

@@ -10,6 +10,7 @@ from sip.aio.contacts import contact_of
 from sip.aio.door import Door
 from sip.aio.endpoint import Endpoint, TraceRecord
 from sip.aio.guard import Guard
+from sip.aio.probes import probe, probe_rested
 from sip.aio.registrations import OnRegistration, RegistrationRun
 from sip.aio.resolver import Resolver, is_address
 from sip.aio.runs import ClientRun
@@ -85,7 +86,7 @@ class UserAgent:
         )
         digest = DigestServer(self.settings.digest, os.urandom(32), self._tokens.token)
         self._door = Door(screen, digest, self._note_credentials, lambda: self.endpoint.clock.time())
-        self._resolver = resolver or Resolver()
+        self._resolver = resolver or Resolver(self.settings.name_servers)
         self._sessions: dict[tuple[str, str], Session] = {}
         self._invites: dict[Key, Key] = {}
         self._registrations: set[RegistrationRun] = set()
@@ -206,10 +207,22 @@ class UserAgent:
         session.start()
         return session
 
+    async def probe(self, destination: Destination, limit_s: float = 4.0) -> float | None:
+        """
+        Ask all targets of a destination whether they are alive.
+
+        Returns the seconds the fastest took to answer, or None when none did in time.
+        """
+        return await probe(self, self._ways, destination, limit_s)
+
+    async def probe_rested(self, limit_s: float = 4.0) -> None:
+        """Ask the targets whose rest is over whether they are alive, before calls have to find out."""
+        await probe_rested(self, self._ways, limit_s)
+
     def options(self, destination: Destination, uri: SipUri) -> Awaitable[Response | None]:
         """Ask a peer whether it is alive; None when it does not answer."""
         question = _Question(asyncio.get_running_loop().create_future())
-        local = NameAddr(None, SipUri("sip", host=self._host(destination)))
+        local = NameAddr(None, SipUri("sip", host=self.local_host(destination)))
         request = Request("OPTIONS", uri, Headers())
         for name, value in (
             ("Max-Forwards", "70"),
@@ -269,7 +282,8 @@ class UserAgent:
             return self.endpoint.transport_for(name, host)
         return next((found for found in self.endpoint.transports if name in (None, found.name)), None)
 
-    def _host(self, destination: Destination) -> str:
+    def local_host(self, destination: Destination) -> str:
+        """The address we are known by to a destination, as its peer is to write it."""
         transport = self._transport(destination)
         return "localhost" if transport is None else (transport.address.advertise or transport.address.host)
 
@@ -421,7 +435,7 @@ class UserAgent:
         try:
             self.on_invite(session)
         except Exception:
-            logger.exception("The callback for new sessions failed; call_id=%s", session.call_id)
+            logger.exception("The callback for new sessions failed", extra={"call_id": session.call_id})
             session.reject(500)
 
     def _forget_invite(self, merged: Key) -> None:

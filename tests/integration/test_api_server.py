@@ -289,11 +289,24 @@ async def test_trunks_over_the_real_services(api: Api) -> None:
     assert (status, gateway["data"]["outbound"]) == (201, False)
     assert (await api("GET", f"{carrier}/gateways"))[1]["meta"]["total"] == 1
     assert (await api("GET", carrier))[1]["data"] == made["data"]
+    status, changed = await api("PATCH", carrier, {"tech_prefix": "77#", "forwarded_headers": ["X-A"]})
+    assert status == 200
+    assert (await api("GET", carrier))[1]["data"] == changed["data"]
+    expected = {**made["data"], "tech_prefix": "77#", "forwarded_headers": ["X-A"]}
+    assert {**changed["data"], "updated_at": made["data"]["updated_at"]} == expected
+    status, refused = await api("PATCH", carrier, {"trunk_type": "reg"})
+    assert (status, refused["error"]["details"]["errors"][0]["field"]) == (400, "register_username")
+    place = f"{carrier}/gateways/{gateway['data']['gateway_sid']}"
+    status, changed = await api("PATCH", place, {"port": 5070, "max_concurrent_calls": 3})
+    assert (status, changed["data"]["port"], changed["data"]["host"]) == (200, 5070, "192.0.2.1")
+    assert (await api("PATCH", place, {"protocol": "auto"}))[0] == 400
     account, key = await api.server.storage.accounts.create("Other", 0, True, 10, 10)
     async with aiohttp.ClientSession() as session:
         other = Api(api.server, session, key)
         for method, path, body in (
             ("GET", carrier, None),
+            ("PATCH", carrier, {"name": "Theirs"}),
+            ("PATCH", place, {"weight": 2}),
             ("DELETE", carrier, None),
             ("GET", f"{carrier}/gateways", None),
             ("POST", f"{carrier}/gateways", {"host": "192.0.2.1"}),
@@ -387,3 +400,11 @@ async def test_an_address_that_is_taken_is_named(tmp_path: Path, variable: str) 
                 pass
         await asyncio.sleep(0)
         assert len(asyncio.all_tasks()) <= before
+
+
+async def test_a_certificate_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.pem"
+    settings = {"SIP_LISTEN": "tls:127.0.0.1:0", "SIP_TLS_CERT": str(missing), "SIP_TLS_KEY": str(missing)}
+    with pytest.raises(StartFailed, match=r"TRUNKLINE_SIP_TLS_CERT.*missing\.pem: No such file"):
+        async with running(tmp_path / "server", **settings):
+            pass

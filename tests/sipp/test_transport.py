@@ -60,7 +60,11 @@ def exchange(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Transports]:
     authority = Authority(directory / "ca")
     ours = authority.issue("server", addresses=["127.0.0.1", "::1"])
     udp_port = free_port()
-    environment = {"TRUNKLINE_SIP_TLS_CA": str(authority.file), "TRUNKLINE_SIP_KEEPALIVE_S": "1"}
+    environment = {
+        "TRUNKLINE_SIP_TLS_CA": str(authority.file),
+        "TRUNKLINE_SIP_TLS_CLIENTS": "optional",
+        "TRUNKLINE_SIP_KEEPALIVE_S": "1",
+    }
     running = Transports(directory, environment, tls=(ours.certificate, ours.key))
     running.server.also_listen(f"udp:[::1]:{udp_port}", f"tcp:[::1]:{udp_port}")
     running.ipv6_target, running.authority = f"[::1]:{udp_port}", authority
@@ -128,6 +132,28 @@ def test_a_call_to_a_sips_uri(called: Transports) -> None:
         caller = called.caller("uac_sips.xml", load=Load(pause_ms=300), extra="-t t1", target=target)
         called.finish(caller, callee)
         assert relay.versions == ["TLSv1.2"]
+
+
+def test_a_trunk_is_known_by_its_certificate(called: Transports) -> None:
+    """From an address that is nobody's: without the certificate it is a stranger."""
+    tls_port = called.server.tls_port
+    assert tls_port is not None
+    called.server.add_carrier(
+        "by-certificate", "tls:192.0.2.77:5061", inbound=True, certificate_name="PBX.example.org"
+    )
+    context = client_context(called)
+    with TlsRelay(context, tls_port, outward=True, source="127.0.0.5") as relay:
+        target = f"127.0.0.1:{relay.port}"
+        refused = called.caller("uac_refused.xml", extra="-t t1", target=target)
+        called.finish(refused)
+        assert refused.wait(1).log == ("refused 403",)
+    proof = called.authority.issue("pbx", hosts=["pbx.example.org"])
+    context.load_cert_chain(proof.certificate, proof.key)
+    callee = called.callee()
+    with TlsRelay(context, tls_port, outward=True, source="127.0.0.5") as relay:
+        target = f"127.0.0.1:{relay.port}"
+        caller = called.caller("uac_tls.xml", load=Load(pause_ms=300), extra="-t t1", target=target)
+        called.finish(caller, callee)
 
 
 def test_a_sips_request_in_the_clear(called: Transports) -> None:

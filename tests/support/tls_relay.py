@@ -17,13 +17,23 @@ class TlsRelay:
     """
     Takes connections on a port of 127.0.0.1 and passes their bytes to another port.
 
-    With `outward` the far side is TLS, which the context belongs to; otherwise the near side is.
+    With `outward` the far side is TLS, which the context belongs to; otherwise the near side is. `source` is
+    the loopback address it connects from.
     """
 
-    def __init__(self, context: ssl.SSLContext, target_port: int, *, outward: bool, port: int = 0) -> None:
+    def __init__(
+        self,
+        context: ssl.SSLContext,
+        target_port: int,
+        *,
+        outward: bool,
+        port: int = 0,
+        source: str = "127.0.0.1",
+    ) -> None:
         self._context = context
         self._target = ("127.0.0.1", target_port)
         self._outward = outward
+        self._source = source
         self._listener = socket.create_server(("127.0.0.1", port))
         self._sockets: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
@@ -65,7 +75,7 @@ class TlsRelay:
 
     def _join(self, near: socket.socket) -> None:
         try:
-            far = socket.create_connection(self._target, 10)
+            far = socket.create_connection(self._target, 10, (self._source, 0))
             far.settimeout(None)
             self._sockets += [near, far]
             if self._outward:

@@ -28,6 +28,24 @@ def insert_gateway(connection: Connection, gateway: Gateway, revision: int) -> N
     connection.execute(sa.insert(gateways).values(**_row(gateway, _GATEWAY_FIELDS), revision=revision))
 
 
+def update_carrier(connection: Connection, carrier: Carrier, revision: int) -> None:
+    """Write what a carrier has become."""
+    connection.execute(
+        sa.update(carriers)
+        .where(carriers.c.carrier_sid == carrier.carrier_sid)
+        .values(**_row(carrier, _CARRIER_FIELDS), revision=revision)
+    )
+
+
+def update_gateway(connection: Connection, gateway: Gateway, revision: int) -> None:
+    """Write what a gateway has become."""
+    connection.execute(
+        sa.update(gateways)
+        .where(gateways.c.gateway_sid == gateway.gateway_sid)
+        .values(**_row(gateway, _GATEWAY_FIELDS), revision=revision)
+    )
+
+
 def get_carrier(connection: Connection, carrier_sid: str) -> Carrier | None:
     """One carrier, of whichever owner."""
     row = connection.execute(

@@ -141,6 +141,9 @@ class Client:
     async def put(self, path: str, json_body: Any = None, **options: Any) -> Answer:
         return await self.request("PUT", path, json_body=json_body, **options)
 
+    async def patch(self, path: str, json_body: Any = None, **options: Any) -> Answer:
+        return await self.request("PATCH", path, json_body=json_body, **options)
+
     async def delete(self, path: str, **options: Any) -> Answer:
         return await self.request("DELETE", path, **options)
 

@@ -16,6 +16,7 @@ from callcontrol.errors import (
     NotFound,
     Unauthorized,
 )
+from callcontrol.gateway_health import GatewayTable
 from callcontrol.models import (
     Binding,
     CallFilter,
@@ -95,6 +96,7 @@ class FakeTraceEntry:
 
 class FakeCalls:
     def __init__(self) -> None:
+        self.gateways = GatewayTable()
         self.failure: Exception | None = None
         self.requests: list[tuple[str, Any]] = []
         self.filters: list[CallFilter] = []
@@ -200,6 +202,10 @@ class FakeTrunks:
             raise NotFound("There is no such carrier on the account.")
         return self.carrier
 
+    async def update_carrier(self, account_sid: str, carrier_sid: str, values: Mapping[str, Any]) -> Carrier:
+        self.values.append(values)
+        return replace(await self.get_carrier(account_sid, carrier_sid), **values)
+
     async def delete_carrier(self, account_sid: str, carrier_sid: str) -> None:
         await self.get_carrier(account_sid, carrier_sid)
 
@@ -221,6 +227,12 @@ class FakeTrunks:
         if gateway_sid != GATEWAY_SID:
             raise NotFound("There is no such gateway on the carrier.")
         return Gateway(GATEWAY_SID, carrier_sid, "192.0.2.1", MOMENT, MOMENT)
+
+    async def update_gateway(
+        self, account_sid: str, carrier_sid: str, gateway_sid: str, values: Mapping[str, Any]
+    ) -> Gateway:
+        self.values.append(values)
+        return replace(await self.get_gateway(account_sid, carrier_sid, gateway_sid), **values)
 
     async def delete_gateway(self, account_sid: str, carrier_sid: str, gateway_sid: str) -> None:
         await self.get_carrier(account_sid, carrier_sid)

@@ -82,7 +82,21 @@ def test_carriers_keep_the_order_of_their_gateways() -> None:
 
 
 @pytest.mark.parametrize(
-    "gateway", ["192.0.2.1:5060", "udp:192.0.2.1", "udp:0.0.0.0:5060", "udp:x:0", "sctp:x:5060"]
+    ("gateway", "port"),
+    [
+        ("udp:sip.example.com", 0),
+        ("auto:example.com", 0),
+        ("tls:192.0.2.1", 5061),
+        ("tcp:[2001:db8::1]", 5060),
+    ],
+)
+def test_gateways_without_a_port_are_looked_up_unless_they_are_addresses(gateway: str, port: int) -> None:
+    chosen = parse("carriers", "add", "--name", "x", "--gateway", gateway)
+    assert [item.port for item in chosen.gateway] == [port]
+
+
+@pytest.mark.parametrize(
+    "gateway", ["192.0.2.1:5060", "udp:", "auto:x:5060:1", "udp:0.0.0.0:5060", "udp:x:0", "sctp:x:5060"]
 )
 def test_gateways_that_are_none(capsys: pytest.CaptureFixture[str], gateway: str) -> None:
     assert "--gateway" in refused(capsys, "carriers", "add", "--name", "x", "--gateway", gateway)

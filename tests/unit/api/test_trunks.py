@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -44,11 +45,37 @@ async def test_read_and_delete(client: Client) -> None:
     assert "X-Request-Id" in gone.headers
 
 
+async def test_only_what_is_given_changes(client: Client, fakes: Fakes) -> None:
+    changed = await client.patch(
+        f"{CARRIERS}/{CARRIER_SID}", {"codecs": ["PCMA"], "diversion": None, "max_cps": 5}
+    )
+    assert (changed.status, changed.data["codecs"], changed.data["max_cps"]) == (200, ["PCMA"], 5)
+    assert fakes.trunks.values == [{"codecs": ["PCMA"], "diversion": None, "max_cps": 5}]
+    await client.patch(f"{CARRIERS}/{CARRIER_SID}", {"register_password": "n3w"})
+    await client.patch(f"{GATEWAYS}/{GATEWAY_SID}", {"port": None, "protocol": "auto"})
+    assert fakes.trunks.values[1:] == [{"register_password": "n3w"}, {"port": 0, "protocol": "auto"}]
+    for path, body in (
+        (f"{CARRIERS}/{CARRIER_SID}", {"name": None}),
+        (f"{CARRIERS}/{CARRIER_SID}", {"name": ""}),
+        (f"{CARRIERS}/{CARRIER_SID}", {"dtmf_type": "tones"}),
+        (f"{CARRIERS}/{CARRIER_SID}", {"carrier_sid": "x"}),
+        (f"{GATEWAYS}/{GATEWAY_SID}", {"host": None}),
+        (f"{GATEWAYS}/{GATEWAY_SID}", {"max_cps": 0}),
+    ):
+        refused = await client.patch(path, body)
+        assert (refused.status, refused.code) == (400, "VALIDATION_ERROR"), body
+    assert (await client.patch(f"{CARRIERS}/{NOWHERE}", {})).code == "NOT_FOUND"
+    assert (await client.patch(f"{CARRIERS}/{OTHER_CARRIER_SID}", {})).code == "FORBIDDEN"
+
+
 async def test_gateways(client: Client, fakes: Fakes) -> None:
     made = await client.post(GATEWAYS, {"host": "sip.example.com", "priority": 2, "inbound": False})
     assert made.status == 201
     assert (made.data["gateway_sid"], made.data["port"], made.data["protocol"]) == (GATEWAY_SID, 5060, "udp")
     assert made.data["health"] == {"state": "unknown", "last_ok_at": None, "rtt_ms": None}
+    fakes.calls.gateways.probed(made.data["gateway_sid"], datetime(2026, 1, 1, tzinfo=UTC), 0.0, 12.34)
+    shown = await client.get(f"{GATEWAYS}/{made.data['gateway_sid']}")
+    assert shown.data["health"] == {"state": "up", "last_ok_at": "2026-01-01T00:00:00.000Z", "rtt_ms": 12.3}
     assert fakes.trunks.values[0]["priority"] == 2
     listed = await client.get(GATEWAYS)
     assert listed.data[0]["host"] == "192.0.2.1"

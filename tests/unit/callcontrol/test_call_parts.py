@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.trace import TraceBook
 from callcontrol.call_events import call_event
 from callcontrol.clock import WallClock
@@ -144,3 +145,40 @@ class TestTraces:
         for _ in range(1000):
             self.book.note(message("x4", 2.0))
         assert len(self.book.of("call-4")) == 200
+
+    def test_how_a_long_dialog_began_is_kept(self) -> None:
+        self.book.note(message("x", 0.0, b"INVITE sip:a SIP/2.0\r\n"))
+        self.book.claim("call", "a", "x")
+        for number in range(1, 1001):
+            self.book.note(message("x", float(number)))
+        entries = self.book.of("call")
+        assert len(entries) == 200
+        assert entries[0].message.startswith("INVITE")
+        assert entries[-1].at == NOW + timedelta(seconds=1000)
+
+    def test_bytes_are_bounded_by_message_and_altogether(self) -> None:
+        book = TraceBook(WallClock(0.0, NOW), max_bytes=100_000)
+        for number in range(30):
+            book.note(message(f"x{number}", 1.0, b"INVITE sip:a SIP/2.0\r\n" + b"x" * 60_000))
+            book.claim(f"call-{number}", "a", f"x{number}")
+            book.note(message(f"x{number}", 2.0, b"y" * 60_000))
+            assert book.size_bytes <= 100_000
+        first, second = book.of("call-29")
+        assert len(first.message) < 8300 and first.message.endswith("(cut off)")
+        assert second.message.startswith("yyy")
+        assert book.of("call-0") == []
+
+    def test_a_dialog_is_known_by_its_call(self) -> None:
+        assert self.book.call_of("x") is None
+        self.book.claim("call", "a", "x")
+        assert self.book.call_of("x") == "call"
+
+
+def test_log_lines_of_a_call_carry_both_identifiers(caplog: pytest.LogCaptureFixture) -> None:
+    log = CallLog("call-1")
+    with caplog.at_level("INFO"):
+        log.info("begins")
+        log.call_id = "x@192.0.2.1"
+        log.info("goes on")
+    fields = [(record.call_sid, record.call_id) for record in caplog.records]  # type: ignore[attr-defined]
+    assert fields == [("call-1", None), ("call-1", "x@192.0.2.1")]

@@ -7,7 +7,6 @@ from callcontrol.errors import Forbidden, NotFound, NumberNotOwned, ServiceUnava
 from callcontrol.plan import Party
 from callcontrol.router import Router
 from callcontrol.routing import (
-    GatewayRests,
     PhoneTarget,
     SipTarget,
     may_fail_over,
@@ -146,17 +145,6 @@ def test_failover(status: int, kind: str, rang: bool, again: bool) -> None:
     assert may_fail_over(status, kind, rang=rang) is again
 
 
-def test_gateways_rest_as_long_as_they_say_and_no_longer_than_allowed() -> None:
-    rests = GatewayRests()
-    rests.rest("g", 10.0, now=0.0)
-    rests.rest("g", 1.0, now=0.0)
-    assert rests.at_rest("g", 9.9)
-    assert not rests.at_rest("g", 10.0)
-    rests.rest("g", 1e9, now=0.0)
-    assert not rests.at_rest("g", GatewayRests.LONGEST_S)
-    assert not rests.at_rest("other", 0.0)
-
-
 class TestRouter:
     def setup_method(self) -> None:
         self.directory = MemoryDirectory()
@@ -179,7 +167,7 @@ class TestRouter:
         assert self.gateways(make_party()) == ["g1", "g2"]
 
     def test_gateways_at_rest_and_carriers_at_their_limit_are_left_out(self) -> None:
-        self.router.rests.rest("g1", 5.0, 0.0)
+        self.router.gateways.failed("g1", 0.0, retry_after_s=5.0)
         assert self.gateways(make_party()) == ["g2"]
         self.directory.put(carriers=[make_carrier(max_concurrent_calls=1)])
         self.capacity.enter_trunk(make_carrier(), make_gateway(), 0.0)
@@ -188,6 +176,17 @@ class TestRouter:
         self.capacity.leave_trunk(make_carrier(), make_gateway())
         self.directory.put(carriers=[make_carrier(max_cps=1)])
         self.capacity.enter_trunk(make_carrier(max_cps=1), make_gateway(), 0.0)
+        with pytest.raises(ServiceUnavailable):
+            self.gateways(make_party())
+
+    def test_gateways_that_failed_are_better_than_none_but_not_those_that_asked_for_a_rest(self) -> None:
+        self.router.gateways.failed("g1", 0.0)
+        assert self.gateways(make_party()) == ["g2", "g1"], "the last resort comes last"
+        self.router.gateways.failed("g2", 0.0)
+        assert self.gateways(make_party()) == ["g1", "g2"]
+        self.router.gateways.failed("g1", 0.0, retry_after_s=60.0)
+        assert self.gateways(make_party()) == ["g2"]
+        self.router.gateways.failed("g2", 0.0, retry_after_s=60.0)
         with pytest.raises(ServiceUnavailable):
             self.gateways(make_party())
 

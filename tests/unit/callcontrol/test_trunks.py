@@ -48,6 +48,10 @@ def test_the_defaults_are_valid() -> None:
         ({"registrars": ("reg.example.com:99999",)}, {"registrars"}),
         ({"registrars": ("r.example.com",) * 9}, {"registrars"}),
         ({"forwarded_headers": ("From",)}, {"forwarded_headers"}),
+        ({"outbound_proxy": "no proxy"}, {"outbound_proxy"}),
+        ({"outbound_proxy": "sip:proxy.example:99999"}, {"outbound_proxy"}),
+        ({"diversion": "the switchboard"}, {"diversion"}),
+        ({"register_from_domain": "a b"}, {"register_from_domain"}),
         ({"session_expires_s": 60, "register_expires_s": 1}, {"session_expires_s", "register_expires_s"}),
         (
             {"number_format": "x", "identity_header": "y", "rel100": "z"},

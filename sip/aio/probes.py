@@ -1,0 +1,76 @@
+"""Asking targets whether they are alive, by OPTIONS (RFC 3261 11)."""
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from typing import Protocol
+
+from sip.aio.resolver import is_address
+from sip.aio.ways import Ways
+from sip.invite import Destination
+from sip.locate import Target, Wanted
+from sip.message import Response
+from sip.uri import SipUri
+
+__all__ = ["probe", "probe_rested"]
+
+MAX_AT_ONCE = 16
+_DEAD = (408, 503)
+
+
+class Asking(Protocol):
+    """What a probe needs of the user agent."""
+
+    def options(self, destination: Destination, uri: SipUri) -> Awaitable[Response | None]:
+        """Ask a peer whether it is alive; None when it does not answer."""
+
+
+async def probe(agent: Asking, ways: Ways, destination: Destination, limit_s: float) -> float | None:
+    """
+    Ask all targets of a destination at once; the ways learn which of them are alive.
+
+    Any final response but 408 and 503 is a sign of life. Returns the seconds the fastest took, or None.
+    """
+    found: asyncio.Future[Sequence[Target]] = asyncio.get_running_loop().create_future()
+    wanted = Wanted(destination.host, destination.port, destination.transport, verify=destination.verify)
+    ways.resolver.locate(wanted, lambda targets: _settle(found, targets))
+    targets = await found
+    answers = await asyncio.gather(*(_ask(agent, ways, target, destination, limit_s) for target in targets))
+    return min((answer for answer in answers if answer is not None), default=None)
+
+
+async def probe_rested(agent: Asking, ways: Ways, limit_s: float) -> None:
+    """Ask the targets whose rest is over."""
+    due = ways.rests.due(ways.endpoint.clock.time())[:MAX_AT_ONCE]
+    await asyncio.gather(
+        *(_ask(agent, ways, target, Destination(None, target.name, 0), limit_s) for target in due)
+    )
+
+
+def _settle(found: "asyncio.Future[Sequence[Target]]", targets: Sequence[Target]) -> None:
+    if not found.done():
+        found.set_result(targets)
+
+
+async def _ask(
+    agent: Asking, ways: Ways, target: Target, wanted: Destination, limit_s: float
+) -> float | None:
+    """Ask one target; returns the seconds it took to answer."""
+    clock = ways.endpoint.clock
+    began = clock.time()
+    there = Destination(target.transport, target.host, target.port, target.name)
+    params = (("transport", target.transport),) if target.transport != "udp" else ()
+    host = wanted.host.strip("[]").lower()
+    uri = SipUri("sip", host=host, port=wanted.port or None, params=params)
+    response: Response | None
+    try:
+        async with asyncio.timeout(limit_s):
+            response = await agent.options(there, uri)
+    except TimeoutError:
+        response = None
+    now = clock.time()
+    dead = response is None or response.status in _DEAD
+    if dead and not is_address(host):  # An address has no other target that could be tried before it.
+        ways.rests.failed(target, now, None if response is None else response.retry_after_s)
+    elif not dead:
+        ways.rests.answered(target)
+    return None if dead else now - began

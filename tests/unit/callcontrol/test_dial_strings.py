@@ -1,0 +1,55 @@
+"""Which numbers hide in SIP addresses, and that none leads where numbers may not lead."""
+
+import pytest
+
+from callcontrol.dial_strings import number_in
+from callcontrol.errors import Forbidden
+from callcontrol.routing import parse_target
+
+
+@pytest.mark.parametrize(
+    ("user", "number"),
+    [
+        ("+442071234567", "+442071234567"),
+        ("%2B442071234567", "+442071234567"),
+        ("+44-20.7123(4567)", "+442071234567"),
+        ("+442071234567;phone-context=x", "+442071234567"),
+        ("00442071234567", "+442071234567"),
+        ("442071234567", "+442071234567"),
+        ("99*00442071234567", "+442071234567"),
+        ("1234#442071234567", "+442071234567"),
+        ("9812345678", "+919812345678"),
+        ("09812345678", "+919812345678"),
+        ("919812345678", "+919812345678"),
+        ("+", "+"),
+    ],
+)
+def test_a_number_is_read_as_the_switch_would(user: str, number: str) -> None:
+    assert number_in(user) == number
+
+
+@pytest.mark.parametrize("user", ["callee", "1001", "200123", "alice+44", "agent-7x", "70001234", "*98"])
+def test_names_and_extensions_are_no_numbers(user: str) -> None:
+    assert number_in(user) is None
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        "+442071234567",
+        "%2b442071234567",
+        "00442071234567",
+        "442071234567",
+        "7#00442071234567",
+        "+",
+        "+999123",
+    ],
+)
+def test_a_sip_address_leads_to_no_country_that_may_not_be_dialled(user: str) -> None:
+    with pytest.raises(Forbidden):
+        parse_target(f"sip:{user.replace('#', '%23')}@gateway.example", {"IN"})
+
+
+@pytest.mark.parametrize("user", ["callee", "1001", "9812345678", "+919812345678", "00919812345678"])
+def test_other_sip_addresses_pass(user: str) -> None:
+    assert str(parse_target(f"sip:{user}@gateway.example", {"IN"})) == f"sip:{user}@gateway.example"

@@ -21,6 +21,7 @@ from callcontrol.events import (
 )
 from callcontrol.hunt import Ending, Hunt, HuntState, unroutable
 from callcontrol.ids import LegId
+from callcontrol.leg import Leg
 from callcontrol.models import CallStatus, HangupSource
 from callcontrol.plan import Party
 from callcontrol.steps import CallParts, RunningStep
@@ -80,6 +81,10 @@ class Bridge(RunningStep):
     def b_leg(self) -> LegId | None:
         """The leg of the second party, or the one being tried."""
         return self._hunt.leg.id if self._hunt.leg is not None else None
+
+    def change_second(self, leg: Leg) -> None:
+        """Go on with another leg of the second party's; it is up."""
+        self._hunt.leg = leg
 
     def begin(self) -> Iterator[Effect]:
         """Look for a way to the second party."""

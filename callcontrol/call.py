@@ -12,12 +12,14 @@ from enum import IntEnum, auto
 from typing import Any, Final
 
 from callcontrol.bridge import Bridge
+from callcontrol.call_transfers import CallTransfers
 from callcontrol.clock import WallClock
 from callcontrol.effects import Arm, Disarm, Effect, Finish, Save, StartRecording
 from callcontrol.events import (
     DigitReceived,
     Event,
     HangupRequested,
+    JoinRequested,
     LegCancelled,
     LegConfirmed,
     LegEnded,
@@ -28,11 +30,14 @@ from callcontrol.events import (
     MediaConnected,
     MediaSilent,
     OfferTaken,
+    PartnerReady,
     RecordingEnded,
+    ReplacementCalled,
     ReserveExtended,
     ReserveRefused,
     Timer,
     TimerFired,
+    TransferRequested,
 )
 from callcontrol.hangup import (
     ALLOTTED_TIMEOUT,
@@ -98,6 +103,7 @@ class CallMachine:
         self.stage = Stage.QUEUED
         self.legs: dict[LegId, Leg] = {}
         self._a_id: LegId = A_LEG
+        self._former_ids: list[LegId] = []
         self._leg_count = 1 if plan.dial is None else 0
         self._rates = rates
         self._clock = clock
@@ -111,6 +117,7 @@ class CallMachine:
         self._hunt: Hunt | None = None
         self._recording = False
         self._ending: Ending | None = None
+        self._transfers = CallTransfers(self)
 
     # --- what the runner calls ------------------------------------------------------------------------------
 
@@ -159,7 +166,9 @@ class CallMachine:
         reaching_a = self._hunt is not None and self._hunt.state < HuntState.WON
         for leg_id in [number for number, leg in self.legs.items() if leg.over and number != self._a_id]:
             del self.legs[leg_id]
-        leg = OutboundLeg(self._leg_count, attempt, party, like=None if reaching_a else self._a_id)
+        # Near a leg that stays: the first party's may be gone from a call that it transfers.
+        company = next((number for number in (self._a_id, *self.legs) if self._is_up(number)), self._a_id)
+        leg = OutboundLeg(self._leg_count, attempt, party, like=None if reaching_a else company)
         self._leg_count += 1
         self.legs[leg.id] = leg
         if reaching_a:
@@ -167,6 +176,10 @@ class CallMachine:
             self.record.carrier_sid = attempt.carrier.carrier_sid
             self.record.gateway_sid = attempt.gateway.gateway_sid
         return leg
+
+    def _is_up(self, leg_id: LegId) -> bool:
+        leg = self.legs.get(leg_id)
+        return leg is not None and leg.up
 
     def ring(self, status: int = 180, *, early_media: bool = False) -> Iterator[Effect]:
         """Let a caller who waits hear that it rings."""
@@ -179,6 +192,59 @@ class CallMachine:
         if isinstance(self.a_leg, InboundLeg) and not self.a_leg.up:
             yield from self.a_leg.handle(LegInput.ACCEPT)
             yield from self._stage(StageInput.ANSWER)
+
+    # --- what transfers call (callcontrol.transfer.TransferParts) -------------------------------------------
+
+    @property
+    def step(self) -> RunningStep | None:
+        """The step under way."""
+        return self._step
+
+    def other_of(self, leg: LegId) -> LegId | None:
+        """The leg that hears the given one, None when that is an agent or nobody."""
+        return self._transfers.other_of(leg)
+
+    def take_place(self, old: LegId, new: Leg) -> Iterator[Effect]:
+        """Put a leg that is up in the place of another one, which is charged no more."""
+        yield from self._transfers.take_place(old, new)
+
+    def join(self, old: LegId, event: PartnerReady) -> Iterator[Effect]:
+        """Join the other leg with a party of another call."""
+        yield from self._transfers.join(old, event)
+
+    def dismiss(self, leg: LegId) -> Iterator[Effect]:
+        """Hang up a leg that has no part in the call any more."""
+        yield from self._transfers.dismiss(leg)
+
+    def make_inbound_leg(self) -> InboundLeg:
+        """A new leg for a caller that comes into the call."""
+        leg = self.legs[self._leg_count] = InboundLeg(self._leg_count)
+        self._leg_count += 1
+        return leg
+
+    def change_first(self, leg: LegId, *, newcomer: bool = True) -> None:
+        """Make another leg the first one; the rest of the plan was for the party that is gone."""
+        if newcomer:
+            self._former_ids.append(self._a_id)  # Its time counts besides that of its successor.
+        self._a_id = leg
+        self._steps.clear()
+
+    def replace_step(self, step: RunningStep) -> None:
+        """Put another step in the place of the one under way; nothing of the plan follows it."""
+        self._step = step
+        self._steps.clear()
+
+    def charge(self, leg: Leg | None, *, instead_of: LegId) -> Iterator[Effect]:
+        """Charge a leg from now on, and another one no more."""
+        self._money.stop(instead_of, self._now)
+        if leg is not None:
+            inbound = isinstance(leg, InboundLeg)
+            rate_paise = self._rates.inbound_paise if inbound else self._rates.outbound_paise
+            yield self._money.start(leg.id, rate_paise, self._now)
+
+    def end(self, ending: Ending) -> Iterator[Effect]:
+        """End everything of the call that is not over, for one reason."""
+        yield from self._end(ending)
 
     # --- events ---------------------------------------------------------------------------------------------
 
@@ -193,6 +259,7 @@ class CallMachine:
         """Give an event to whoever waits for it: the search for the first party, and the step under way."""
         if self._hunt is not None and self._hunt.state is HuntState.HUNTING:
             yield from self._reaching(self._hunt, event)
+        yield from self._transfers.handle(event)
         if self._step is not None and self.stage is not Stage.ENDED:
             yield from self._step.handle(event)
 
@@ -215,12 +282,14 @@ class CallMachine:
     def _connected(self, event: MediaConnected) -> Iterator[Effect]:
         yield from self._pass_on(event)
         leg = self.legs.get(event.leg)
-        if event.leg != self._a_id and leg is not None and leg.up:
+        if leg is not None and leg.up and not self._money.meter.runs(leg.id):
             yield self._money.start(leg.id, self._rates.outbound_paise, self._now)
 
     def _offer_taken(self, event: OfferTaken) -> Iterator[Effect]:
         if event.leg == self._a_id and self._step is None:
             yield from self._next()
+        else:
+            yield from self._pass_on(event)
 
     def _media_refused(self, event: LegRefused) -> Iterator[Effect]:
         """A caller whose SDP cannot be used gets 488, or 503 when it is we who have no port left."""
@@ -235,13 +304,19 @@ class CallMachine:
 
     def _leg_cancelled(self, event: LegCancelled) -> Iterator[Effect]:
         yield from self._lost(event.leg)
-        if event.leg == self._a_id:
+        if event.leg != self._a_id:
+            yield from self._pass_on(event)
+        else:
             cause = event.cause or ORIGINATOR_CANCEL
             ending = Ending(CallStatus.NO_ANSWER, cause, "caller", 487, "Request Terminated")
             yield from self._end(ending)
 
     def _leg_ended(self, event: LegEnded) -> Iterator[Effect]:
+        claimed = self._transfers.claims(event)
         yield from self._lost(event.leg)
+        if claimed:
+            yield from self._transfers.handle(event)
+            return
         if event.leg != self._a_id:
             yield from self._pass_on(event)
             return
@@ -419,6 +494,7 @@ class CallMachine:
         if self.stage is Stage.ENDED:
             return
         self._ending = ending
+        yield from self._transfers.stop()
         if self._step is not None and not self._step.over:
             yield from self._step.stop(ending)
         status = rejection_of(ending.cause, ending.sip_status)
@@ -443,7 +519,8 @@ class CallMachine:
             record.sip_status = ending.sip_status
             record.sip_reason = ending.sip_reason or reason_phrase(ending.sip_status)
         record.duration_sec = int(self._now - self._answered_at + 0.5) if self._answered_at is not None else 0
-        pulses = self._money.meter.pulses(self._a_id, self._now)
+        firsts = (*self._former_ids, self._a_id)
+        pulses = sum(self._money.meter.pulses(leg, self._now) for leg in firsts)
         record.bill_duration_sec = round(pulses * self._rates.pulse_s)
         yield Finish(self._money.meter.charge_paise(self._now))
         if self._recording:
@@ -473,6 +550,9 @@ _HANDLERS: Final[dict[type, Callable[[CallMachine, Any], Iterator[Effect]]]] = {
     RecordingEnded: CallMachine._recorded,
     ReserveExtended: CallMachine._extended,
     ReserveRefused: CallMachine._not_extended,
+    TransferRequested: lambda call, event: call._transfers.transfer_requested(event),
+    ReplacementCalled: lambda call, event: call._transfers.replacement_called(event),
+    JoinRequested: lambda call, event: call._transfers.join_requested(event),
 }
 
 _S, _I = Stage, StageInput

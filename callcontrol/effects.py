@@ -11,10 +11,11 @@ from typing import Any
 
 from callcontrol.events import Timer
 from callcontrol.hangup import HangupCause
-from callcontrol.ids import LegId
+from callcontrol.ids import CallSid, LegId
 from callcontrol.plan import Party
 from callcontrol.routing import Attempt
 from media.streams import StreamChoice
+from sip import Replaces
 
 # --- signalling ---------------------------------------------------------------------------------------------
 
@@ -225,6 +226,94 @@ class TellAgentError:
     ref: str
 
 
+# --- transfers ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptTransfer:
+    """Answer a party's REFER: its target is being called."""
+
+    leg: LegId
+
+
+@dataclass(frozen=True, slots=True)
+class RefuseTransfer:
+    """Refuse a party's REFER."""
+
+    leg: LegId
+    status: int
+
+
+@dataclass(frozen=True, slots=True)
+class TellTransfer:
+    """Tell a party how the transfer goes that it asked for; a final status is the last news."""
+
+    leg: LegId
+    status: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReferLeg:
+    """Ask a party to call someone else by itself; ``LegReferred`` follows, several times."""
+
+    leg: LegId
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class MoveAgent:
+    """Let the agent's audio flow to and from another leg."""
+
+    leg: LegId
+
+
+@dataclass(frozen=True, slots=True)
+class FindPartner:
+    """Look for the call of ours that has a dialog; ``PartnerFound`` or ``PartnerMissing`` follows at once."""
+
+    replaces: Replaces
+
+
+@dataclass(frozen=True, slots=True)
+class AskPartner:
+    """Ask another call to give up a leg for ours; ``PartnerReady`` or ``PartnerRefused`` follows."""
+
+    call_sid: CallSid
+    leg: LegId
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPartner:
+    """Tell a call that asked which leg of ours its party is joined with, None for none."""
+
+    call_sid: CallSid
+    leg: LegId | None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkPartner:
+    """Let a leg and one of another call hear each other; the end of either call ends the other."""
+
+    leg: LegId
+    call_sid: CallSid
+    other: LegId
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptLeg:
+    """Make the session of a caller that waits, known by ``token``, a leg of the call."""
+
+    leg: LegId
+    token: int
+
+
+@dataclass(frozen=True, slots=True)
+class RefuseReplacement:
+    """Decline a caller that would take the place of a leg."""
+
+    token: int
+
+
 # --- routing, time, money, records --------------------------------------------------------------------------
 
 
@@ -305,6 +394,17 @@ Effect = (
     | TellAgentDigitsSent
     | TellAgentTransfer
     | TellAgentError
+    | AcceptTransfer
+    | RefuseTransfer
+    | TellTransfer
+    | ReferLeg
+    | MoveAgent
+    | FindPartner
+    | AskPartner
+    | AnswerPartner
+    | LinkPartner
+    | AdoptLeg
+    | RefuseReplacement
     | FindRoute
     | RestGateway
     | Arm

@@ -11,9 +11,10 @@ from enum import Enum, IntEnum, auto
 from typing import Literal
 
 from callcontrol.hangup import NORMAL_CLEARING, RECOVERY_ON_TIMER_EXPIRE, HangupCause
-from callcontrol.ids import LegId
+from callcontrol.ids import CallSid, LegId
 from callcontrol.models import HangupSource
 from callcontrol.routing import Attempt
+from sip import Replaces, SipUri
 
 
 class Timer(IntEnum):
@@ -25,6 +26,7 @@ class Timer(IntEnum):
     TIME_LIMIT = auto()
     MONEY = auto()
     RECORDING = auto()
+    TRANSFER = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +264,79 @@ class AgentTransfer:
     headers: tuple[tuple[str, str], ...] = ()
 
 
+# --- transfers ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TransferRequested:
+    """
+    A party asks, by REFER, for the other one to be connected elsewhere.
+
+    ``local`` says that the target names a host of ours; ``replaces`` is the dialog to take the place of.
+    """
+
+    leg: LegId
+    target: SipUri
+    replaces: Replaces | None = None
+    local: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LegReferred:
+    """A party that we asked to call someone else tells how it goes; a final status is the last news."""
+
+    leg: LegId
+    status: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacementCalled:
+    """A caller wants the place of a leg (INVITE with Replaces); it waits under ``token``."""
+
+    leg: LegId
+    token: int
+    caller: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PartnerFound:
+    """The dialog to replace is a leg of another call of the account."""
+
+    call_sid: CallSid
+    leg: LegId
+
+
+@dataclass(frozen=True, slots=True)
+class PartnerMissing:
+    """The dialog to replace is no leg of any other call of the account."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinRequested:
+    """Another call asks for the party that hears a leg of ours; that leg is to be given up."""
+
+    call_sid: CallSid
+    leg: LegId
+
+
+@dataclass(frozen=True, slots=True)
+class PartnerReady:
+    """The other call has given up its leg: this party of it is to be joined with ours."""
+
+    call_sid: CallSid
+    leg: LegId
+
+
+@dataclass(frozen=True, slots=True)
+class PartnerRefused:
+    """The other call cannot be joined now."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartnerGone:
+    """The call that this one is joined with is over."""
+
+
 # --- from our own side --------------------------------------------------------------------------------------
 
 
@@ -324,6 +399,15 @@ Event = (
     | AgentHangup
     | AgentDigits
     | AgentTransfer
+    | TransferRequested
+    | LegReferred
+    | ReplacementCalled
+    | PartnerFound
+    | PartnerMissing
+    | JoinRequested
+    | PartnerReady
+    | PartnerRefused
+    | PartnerGone
     | RouteFound
     | RouteRefused
     | HangupRequested

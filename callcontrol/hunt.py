@@ -33,7 +33,7 @@ from callcontrol.hangup import (
     refused_outcome,
 )
 from callcontrol.ids import LegId
-from callcontrol.leg import NO_FACTS, LegFacts, LegInput, OutboundLeg
+from callcontrol.leg import NO_FACTS, Leg, LegFacts, LegInput, OutboundLeg
 from callcontrol.models import CallStatus, HangupSource
 from callcontrol.plan import Party
 from callcontrol.routing import Attempt, may_fail_over
@@ -91,8 +91,8 @@ class Hunt:
     def __init__(self, party: Party, legs: LegMaker) -> None:
         self.party = party
         self.state = HuntState.READY
-        self.leg: OutboundLeg | None = None
-        """The leg being tried, and at last the one that won."""
+        self.leg: Leg | None = None
+        """The leg being tried, and at last the one that won, or came in its place."""
         self.ending: Ending | None = None
         """Why the party was not reached."""
         self._legs = legs
@@ -141,6 +141,7 @@ class Hunt:
 
     def _failed(self, event: LegFailed) -> list[Effect]:
         assert self.leg is not None
+        assert isinstance(self.leg, OutboundLeg)
         effects = self.leg.handle(LegInput.LOST)
         if event.retry_after_s is not None and event.status in (500, 503):
             effects.append(RestGateway(self.leg.attempt.gateway.gateway_sid, event.retry_after_s))

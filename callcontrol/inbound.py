@@ -88,7 +88,7 @@ def receive(
         return 404
     number, binding = found
     account = routes.account(number.account_sid)
-    origin = _origin(invitation, origins, number.account_sid, routes)
+    origin = origin_for(invitation.carriers, invitation.source, number.account_sid, routes)
     if account is None or not account.is_active or number.status != "active" or origin is None:
         return 404
     carrier, gateway = origin
@@ -97,12 +97,13 @@ def receive(
     return Arrival(account, number, carrier, gateway, caller, plan, refusal)
 
 
-def _origin(
-    invitation: Invitation, origins: Sequence[Origin], account_sid: str, routes: Routes
+def origin_for(
+    carriers: Sequence[str], source: tuple[str, int], account_sid: str, routes: Routes
 ) -> Origin | None:
-    """The carrier that may call this account's numbers."""
-    if not invitation.carriers:
-        return routes.gateway_for_source(*invitation.source, account_sid)
+    """The carrier, of those a caller proved to be or by its address, that has to do with this account."""
+    if not carriers:
+        return routes.gateway_for_source(*source, account_sid)
+    origins = origins_of(carriers, source, routes)
     return next((item for item in origins if item[0].account_sid in (None, account_sid)), None)
 
 

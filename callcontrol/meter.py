@@ -44,6 +44,11 @@ class Meter:
         if metered is not None and metered.until is None:
             metered.until = now
 
+    def runs(self, leg: LegId) -> bool:
+        """Whether the leg is being counted."""
+        metered = self._legs.get(leg)
+        return metered is not None and metered.until is None
+
     def pulses(self, leg: LegId, now: float) -> int:
         """Pulses that the leg has started; 0 when it was never answered."""
         metered = self._legs.get(leg)

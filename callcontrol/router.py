@@ -3,12 +3,21 @@
 from collections.abc import Collection
 
 from callcontrol.capacity import Capacity
-from callcontrol.errors import NotFound, NumberNotOwned, ServiceUnavailable, ValidationFailed
+from callcontrol.errors import Forbidden, NotFound, NumberNotOwned, ServiceUnavailable, ValidationFailed
 from callcontrol.gateway_health import GatewayTable
 from callcontrol.interfaces import Routes
 from callcontrol.models import Carrier, Gateway
+from callcontrol.number_format import number_in, user_for
 from callcontrol.plan import Party
-from callcontrol.routing import Attempt, SipTarget, attempts_for, check_allowed
+from callcontrol.routing import (
+    Attempt,
+    PhoneTarget,
+    SipTarget,
+    attempts_for,
+    check_allowed,
+    check_referred,
+)
+from sip import SipUri
 
 
 class Router:
@@ -38,6 +47,8 @@ class Router:
             ServiceUnavailable: There is no gateway, or all are at rest or at their limit.
         """
         check_allowed(party.target, self._allowed_countries)
+        if party.referred:
+            check_referred(party.target, self._allowed_countries)
         if not party.passthrough:
             self._check_caller_id(account_sid, party.caller_id)
         candidates = self._candidates(account_sid, party)
@@ -51,6 +62,29 @@ class Router:
         if not attempts:
             raise ServiceUnavailable("No carrier can take this call now; try again shortly.", retry_after_s=5)
         return attempts
+
+    def redirected(self, account_sid: str, attempt: Attempt, uri: SipUri) -> Attempt | None:
+        """
+        The way to the target of a redirection by a gateway, None when it may not be followed.
+
+        It leads through the same carrier always: a number that may be dialled, through the gateway that sent
+        it on; a user at one of the carrier's own gateways, there.
+        """
+        carrier = attempt.carrier
+        try:
+            if uri.scheme == "tel":
+                number = number_in(uri.number or "")
+                if number is None:
+                    return None
+                check_allowed(PhoneTarget(number), self._allowed_countries)
+                return Attempt(carrier, attempt.gateway, user_for(carrier, number))
+            found = self._routes.gateway_for_host(account_sid, uri.host, uri.port)
+            if uri.scheme != "sip" or not uri.user or found is None:
+                return None
+            check_referred(SipTarget(uri.user, uri.host, uri.port), self._allowed_countries)
+        except Forbidden:
+            return None
+        return Attempt(carrier, found[1], uri.user) if found[0].carrier_sid == carrier.carrier_sid else None
 
     def _candidates(self, account_sid: str, party: Party) -> list[tuple[Carrier, Gateway]]:
         target = party.target

@@ -14,6 +14,7 @@ from callcontrol.events import (
     LegFailed,
     LegOffered,
     LegProgress,
+    LegReferred,
 )
 from callcontrol.hangup import cause_of, telling_cause_of
 from callcontrol.ids import LegId
@@ -26,6 +27,9 @@ from sip import (
     InfoReceived,
     OfferReceived,
     Progress,
+    ReferAccepted,
+    ReferFailed,
+    ReferProgress,
     SessionEvent,
     reason_value,
 )
@@ -97,6 +101,15 @@ def _info(leg: LegId, event: InfoReceived) -> Event | None:
     return None
 
 
+def _refer_accepted(leg: LegId, event: ReferAccepted) -> Event | None:
+    """A peer that will send no news is taken at its word."""
+    return None if event.followed else LegReferred(leg, 202)
+
+
+def _referred(leg: LegId, event: ReferProgress | ReferFailed) -> Event:
+    return LegReferred(leg, event.status)
+
+
 _TRANSLATIONS: Final[dict[type, Callable[[LegId, Any], Event | None]]] = {
     Progress: _progress,
     Answered: _answered,
@@ -106,4 +119,7 @@ _TRANSLATIONS: Final[dict[type, Callable[[LegId, Any], Event | None]]] = {
     Ended: _ended,
     OfferReceived: _offered,
     InfoReceived: _info,
+    ReferAccepted: _refer_accepted,
+    ReferProgress: _referred,
+    ReferFailed: _referred,
 }

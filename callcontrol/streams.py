@@ -117,6 +117,16 @@ class AgentStep(RunningStep):
         self._transfer: Bridge | None = None
         self._detail = "stream_hangup"
 
+    @property
+    def live(self) -> bool:
+        """Whether audio flows between the party and its agent."""
+        return self.state is StreamState.LIVE
+
+    @property
+    def transferring(self) -> bool:
+        """Whether the agent is having the party transferred."""
+        return self._transfer is not None
+
     def begin(self) -> Iterator[Effect]:
         """Connect to the agent."""
         yield from self._take(StreamInput.BEGIN)

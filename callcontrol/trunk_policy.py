@@ -57,6 +57,8 @@ def invite_for(
     headers = [*_route(carrier, gateway), *identity_headers(carrier, caller, local_host)]
     headers += custom_headers([*party.headers, *_passed_custom(carrier, origin)])
     headers += _history(carrier, party, origin, local_host)
+    if party.replaces is not None:
+        headers += [("Replaces", party.replaces), ("Require", "replaces")]
     return OutboundInvite(
         uri=uri,
         from_=from_address(carrier, caller, local_host),

@@ -18,6 +18,10 @@ from sip.events import (
     OfferFailed,
     OfferReceived,
     Progress,
+    ReferAccepted,
+    ReferFailed,
+    ReferProgress,
+    ReferReceived,
     SessionEvent,
 )
 from sip.fields import CSeq, NameAddr, Via
@@ -28,7 +32,10 @@ from sip.message import Message, Request, Response, make_response, serialise
 from sip.parser import Limits, parse_message
 from sip.reason_header import Reason, read_reasons, reason_value
 from sip.reasons import reason_phrase
+from sip.redirects import Redirection, Redirects
+from sip.refer import Refer
 from sip.registration import OutboundRegistration, RegistrationState, RegistrationStatus
+from sip.replaces import Replaces
 from sip.session_model import State
 from sip.timers import Timers
 from sip.uri import SipUri
@@ -56,6 +63,14 @@ __all__ = [
     "OutboundRegistration",
     "ParseError",
     "Progress",
+    "Redirection",
+    "Redirects",
+    "Refer",
+    "ReferAccepted",
+    "ReferFailed",
+    "ReferProgress",
+    "ReferReceived",
+    "Replaces",
     "Reason",
     "RegistrationState",
     "RegistrationStatus",

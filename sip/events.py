@@ -5,6 +5,7 @@ from typing import Literal
 
 from sip.failover import Tried
 from sip.headers import Headers
+from sip.refer import Refer
 
 __all__ = [
     "Answered",
@@ -18,6 +19,10 @@ __all__ = [
     "OfferFailed",
     "OfferReceived",
     "Progress",
+    "ReferAccepted",
+    "ReferFailed",
+    "ReferProgress",
+    "ReferReceived",
     "SessionEvent",
 ]
 
@@ -163,3 +168,42 @@ class Ended(SessionEvent):
     by: Literal["local", "remote"]
     cause: Literal["bye", "ack_timeout", "timeout", "transport", "rejected", "session_expired"]
     reason_header: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReferReceived(SessionEvent):
+    """
+    The peer wants us to call someone else: answer with `accept_refer` or `reject_refer`.
+
+    After accepting, `tell_refer` says how it goes, until a final status.
+    """
+
+    refer: Refer
+
+
+@dataclass(frozen=True, slots=True)
+class ReferAccepted(SessionEvent):
+    """The peer took the REFER of our `refer`; unless it is `followed`, nothing more will be heard of it."""
+
+    followed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReferProgress(SessionEvent):
+    """The peer tells how the call it was referred to goes; a 2xx is its success, and the last news."""
+
+    status: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReferFailed(SessionEvent):
+    """
+    The REFER was refused (its status), or the call the peer made for it failed (the status of that call).
+
+    The status is 491 when an earlier REFER of ours is still under way, and 408 when nothing came back or
+    the news ended without an outcome.
+    """
+
+    status: int
+    reason: str

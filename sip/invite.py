@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from sip.digest import Credentials
 from sip.fields import NameAddr
+from sip.redirects import Redirects
 from sip.responses import ACCEPT
 from sip.uri import SipUri
 
@@ -38,7 +39,8 @@ class OutboundInvite:
     so that a number that leads back to us ends the loop. `rel100` says whether the called party may
     (`supported`), must (`required`) or need not (`off`) send its provisional responses reliably (RFC 3262).
     `session_expires_s` asks for a session timer of that interval (RFC 4028); None asks for none, and does
-    what the peer asks.
+    what the peer asks. Redirections are followed as `redirects` says, and not at all when it is
+    None; `destination` and `uri` are then those of the target that is being called.
     """
 
     uri: SipUri
@@ -55,3 +57,4 @@ class OutboundInvite:
     first_response_timeout_s: float | None = None
     rel100: str = "supported"
     session_expires_s: int | None = None
+    redirects: Redirects | None = None

@@ -10,14 +10,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from sip.dialog import Dialog
-from sip.effects import Done, Effect, Failure, Notify, Purpose, Respond
+from sip.effects import Done, Effect, Failure, Notify, Purpose, Respond, StartRequest
 from sip.events import Ended, InfoReceived
 from sip.machine import NOTHING
 from sip.message import Request, Response
 from sip.reason_header import reason_value
+from sip.referrals import Referrals, ReferTimer
 from sip.renegotiation import Renegotiation
 from sip.responses import ALLOW, reply, supported_fields
-from sip.session_model import Event, State
+from sip.session_model import Event, SessionSettings, State
 from sip.session_timer import EXPIRED_REASON
 
 __all__ = ["InviteSession"]
@@ -30,7 +31,12 @@ _OFFERING = (Purpose.REINVITE, Purpose.UPDATE, Purpose.REFRESH)
 class InviteSession(Renegotiation):
     """What the two sides of a session share."""
 
-    __slots__ = ()
+    __slots__ = ("_referrals", "allows_refer")
+
+    def __init__(self, call_id: str, local_tag: str, settings: SessionSettings, *, caller: bool) -> None:
+        super().__init__(call_id, local_tag, settings, caller=caller)
+        self._referrals: Referrals | None = None
+        self.allows_refer = False
 
     # Commands of the owner. Those that come too late for the session's state do nothing.
 
@@ -44,6 +50,34 @@ class InviteSession(Renegotiation):
         if dialog is None:
             return NOTHING
         return (self._start("INFO", Purpose.INFO, body=body, content_type=content_type, within=dialog),)
+
+    # Transfers.
+
+    @property
+    def referrals(self) -> Referrals:
+        """The transfers of this session; few sessions have any."""
+        if self._referrals is None:
+            self._referrals = Referrals(self)
+        return self._referrals
+
+    @property
+    def leaving(self) -> bool:
+        """Whether the session is over, or about to be."""
+        return self.state >= State.LEAVING
+
+    def refer(self, target: str, referred_by: str | None) -> Sequence[Effect]:
+        """Have the peer call someone else; ``target`` is the value of the Refer-To."""
+        return self.referrals.refer(target, referred_by) if self.state is State.CONFIRMED else NOTHING
+
+    def start_refer(
+        self, method: str, purpose: Purpose, headers: Sequence[tuple[str, str]], body: bytes = b""
+    ) -> StartRequest:
+        """Make a REFER or NOTIFY; for the transfers."""
+        return self._start(method, purpose, headers=headers, body=body)
+
+    def take_timer(self, event: int) -> Sequence[Effect]:
+        """Take a timer event, of the session itself or of its transfers."""
+        return self.referrals.take_timer(event) if event >= ReferTimer.NOTIFIER else self.handle(event)
 
     # What comes from the network.
 
@@ -77,6 +111,8 @@ class InviteSession(Renegotiation):
             return self._acknowledge_only(response)
         if purpose is Purpose.REINVITE:
             return self._receive_answer(response)
+        if purpose in _OF_REFERRALS:
+            return self.referrals.receive_response(purpose, response)
         if response.status < 200 or purpose in (Purpose.FORK_BYE, Purpose.PRACK):
             return NOTHING
         if purpose is Purpose.UPDATE:
@@ -91,6 +127,8 @@ class InviteSession(Renegotiation):
         """Take the news that a request of this session got no final response."""
         if purpose is Purpose.BYE:
             return self.handle(Event.BYE_DONE)
+        if purpose in _OF_REFERRALS:
+            return self.referrals.fail(purpose)
         if purpose in (Purpose.FORK_BYE, Purpose.PRACK):
             return NOTHING  # Whoever misses a PRACK repeats the response, or ends the call itself.
         if self.state is State.CONFIRMED:
@@ -104,6 +142,10 @@ class InviteSession(Renegotiation):
     # Other requests within the dialog.
 
     def _receive_other(self, request: Request, transaction: Any, dialog: Dialog) -> Sequence[Effect]:
+        if request.method in ("REFER", "NOTIFY"):
+            # Before the answer there is nobody to be transferred.
+            allowed = self.allows_refer and self.state >= State.ACCEPTED
+            return self.referrals.receive(request, transaction, allowed=allowed)
         if request.method == "UPDATE":
             # Without an offer it only refreshes the target.
             dialog.refresh_target(request)
@@ -152,3 +194,6 @@ class InviteSession(Renegotiation):
 
     def _end(self, _: object) -> Sequence[Effect]:
         return (Done(),)
+
+
+_OF_REFERRALS = (Purpose.REFER, Purpose.NOTIFY)

@@ -23,6 +23,7 @@ from sip.invite import OutboundInvite
 from sip.machine import NOTHING, Rules, compile_rules
 from sip.message import Request, Response
 from sip.outbound_early import MAX_FORKS, OutboundEarlySession
+from sip.redirects import Redirection, Redirector
 from sip.reliable import OPTION_TAG
 from sip.responses import ACCEPT, ALLOW, add_fields, supported_fields
 from sip.session_model import Event, SessionSettings, State
@@ -41,6 +42,7 @@ class OutboundInviteSession(OutboundEarlySession):
         "_cseq",
         "_invite",
         "_late_answers",
+        "_redirector",
         "_taken_back",
     )
 
@@ -56,6 +58,8 @@ class OutboundInviteSession(OutboundEarlySession):
         self._late_answers: dict[str, SendAck] | None = None
         self._bye_reason: str | None = None
         self._authenticator: Authenticator | None = None
+        redirects = invite.redirects
+        self._redirector = None if redirects is None else Redirector(redirects, invite.uri)
 
     def start(self) -> Sequence[Effect]:
         """Return the first effects: send the INVITE, and limit the silence and the ringing."""
@@ -94,11 +98,17 @@ class OutboundInviteSession(OutboundEarlySession):
             return self.handle(Event.CHALLENGE, response)
         if self.state <= State.EARLY and self._learn_minimum(response):
             return self.handle(Event.CHALLENGE, response)
+        target = self._next_target(response)
+        if target is not None:
+            return self.handle(Event.REDIRECT, target)
         return self.handle(Event.FAILURE, response)
 
     def fail_request(self, purpose: Purpose, failure: Failure) -> Sequence[Effect]:
         """Take the news that a request of this session got no final response."""
         if purpose is Purpose.INVITE:
+            target = self._next_target(None)
+            if target is not None:
+                return self.handle(Event.REDIRECT, target)
             return self.handle(Event.INVITE_FAILED, failure)
         if purpose is Purpose.PRACK:
             self._fail_pracks()
@@ -144,7 +154,28 @@ class OutboundInviteSession(OutboundEarlySession):
             return ()
         return self._authenticator.headers(method, uri, body)
 
-    def _invite_again(self, _: Response) -> Sequence[Effect]:
+    def _next_target(self, response: Response | None) -> Redirection | None:
+        """Whom to call after a final response, or after none at all, None when that was all."""
+        redirector = self._redirector
+        if redirector is None or self.state > State.EARLY:
+            return None
+        if response is not None:
+            redirector.learn(response)
+            if response.status >= 600:
+                return None  # Nobody wants to be called any more (RFC 3261 16.7).
+        return redirector.next()
+
+    def _redirect(self, target: Redirection) -> Sequence[Effect]:
+        """
+        Call the target of a redirection, in the same call with the same tag.
+
+        Source: RFC 3261 8.1.3.4.
+        """
+        invite = self._invite
+        invite.uri, invite.destination = target.uri, target.destination
+        return self._invite_again(None)
+
+    def _invite_again(self, _: Response | None) -> Sequence[Effect]:
         old = self._request
         headers = old.headers.copy()
         for name in ("Via", "Authorization", "Proxy-Authorization", "Session-Expires", "Min-SE"):
@@ -153,9 +184,10 @@ class OutboundInviteSession(OutboundEarlySession):
             headers.add(name, value)
         self._cseq += 1
         headers.set("CSeq", f"{self._cseq} INVITE")
-        for name, value in self._credentials("INVITE", old.uri, old.body):
+        uri = self._invite.uri
+        for name, value in self._credentials("INVITE", uri, old.body):
             headers.add(name, value)
-        self._request = Request("INVITE", old.uri, headers, old.body)
+        self._request = Request("INVITE", uri, headers, old.body)
         self._heard = False
         return (*self._forget_forks(), StartRequest(self._request, Purpose.INVITE, None))
 
@@ -340,6 +372,7 @@ RULES: Rules[State, Event] = {
     (_S.SETUP, _E.LATE_OFFER): (_S.ACCEPTED, _O._offered),
     (_S.SETUP, _E.FAILURE): (_S.ENDED, _O._fail),
     (_S.SETUP, _E.CHALLENGE): (_S.SETUP, _O._invite_again),
+    (_S.SETUP, _E.REDIRECT): (_S.SETUP, _O._redirect),
     (_S.SETUP, _E.INVITE_FAILED): (_S.ENDED, _O._fail_unheard),
     (_S.SETUP, _E.HANGUP): (_S.CANCELLING, _O._hangup_early),
     (_S.SETUP, _E.TIMER_RINGING): (_S.CANCELLING, _O._hangup_ringing),
@@ -348,6 +381,7 @@ RULES: Rules[State, Event] = {
     (_S.EARLY, _E.LATE_OFFER): (_S.ACCEPTED, _O._offered),
     (_S.EARLY, _E.FAILURE): (_S.ENDED, _O._fail),
     (_S.EARLY, _E.CHALLENGE): (_S.EARLY, _O._invite_again),
+    (_S.EARLY, _E.REDIRECT): (_S.EARLY, _O._redirect),
     (_S.EARLY, _E.INVITE_FAILED): (_S.ENDED, _O._fail_unheard),
     (_S.EARLY, _E.HANGUP): (_S.CANCELLING, _O._hangup_early),
     (_S.EARLY, _E.TIMER_RINGING): (_S.CANCELLING, _O._hangup_ringing),
@@ -426,7 +460,10 @@ IGNORED = (
     # It was heard of, so silence is over.
     | {(_S.EARLY, _E.TIMER_SILENCE)}
     # Given up already.
-    | {(_S.CANCELLING, event) for event in (_E.HANGUP, _E.CHALLENGE, _E.TIMER_SILENCE, _E.TIMER_RINGING)}
+    | {
+        (_S.CANCELLING, event)
+        for event in (_E.HANGUP, _E.CHALLENGE, _E.REDIRECT, _E.TIMER_SILENCE, _E.TIMER_RINGING)
+    }
     # The answer ends all that belongs to ringing; other forks may go on for a while.
     | {
         (state, event)
@@ -435,6 +472,7 @@ IGNORED = (
             _E.PROVISIONAL,
             _E.FAILURE,
             _E.CHALLENGE,
+            _E.REDIRECT,
             _E.INVITE_FAILED,
             _E.TIMER_SILENCE,
             _E.TIMER_RINGING,

@@ -20,10 +20,10 @@ __all__ = [
     "supported_fields",
 ]
 
-ALLOW = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, PRACK, UPDATE"
+ALLOW = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, PRACK, UPDATE, REFER, NOTIFY"
 """The methods this user agent handles."""
 
-SUPPORTED: tuple[str, ...] = ("100rel", "199", "timer")
+SUPPORTED: tuple[str, ...] = ("100rel", "199", "timer", "replaces", "norefersub")
 """The option tags of the extensions this user agent has: it announces them, and a Require may name them."""
 
 ACCEPT = "application/sdp"
@@ -32,7 +32,7 @@ ACCEPT = "application/sdp"
 KNOWN_METHODS = frozenset(
     (
         *ALLOW.split(", "),
-        *("REGISTER", "SUBSCRIBE", "NOTIFY", "PUBLISH", "MESSAGE", "REFER"),
+        *("REGISTER", "SUBSCRIBE", "PUBLISH", "MESSAGE"),
     )
 )
 """Methods of the standards; any other is not merely refused but unknown (501)."""
@@ -118,8 +118,8 @@ def refusal(request: Request, min_se_s: int = MIN_SESSION_EXPIRES_S) -> Response
     method = request.method
     if method in ("ACK", "CANCEL"):
         return None
-    if method == "REFER":
-        return reply(request, 603)  # Nobody may have us call a third party.
+    if method == "REFER" and request.to.tag is None:
+        return reply(request, 603)  # Nobody may have us call a third party out of the blue.
     if method not in _HANDLED:
         return reply(request, 405 if method in KNOWN_METHODS else 501, headers=(("Allow", ALLOW),))
     if method != "BYE" and request.max_forwards == 0:

@@ -76,6 +76,8 @@ class Event(IntEnum):
     """Half the session's interval has passed: it is ours to refresh it (RFC 4028 10)."""
     TIMER_EXPIRY = 26
     """No refresh came, or none succeeded, before the session's interval was over."""
+    REDIRECT = 27
+    """The INVITE failed, but there is another target to try: a 3xx named it."""
 
 
 @dataclass(frozen=True, slots=True)

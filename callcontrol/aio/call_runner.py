@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.context import CallContext
+from callcontrol.aio.media_adapter import MediaLegs
 from callcontrol.aio.performer import Performer
 from callcontrol.call import CallMachine
 from callcontrol.effects import Effect
@@ -29,7 +30,7 @@ from callcontrol.events import (
 )
 from callcontrol.hangup import BALANCE_EXHAUSTED, NORMAL_TEMPORARY_FAILURE
 from callcontrol.hunt import Ending
-from callcontrol.ids import A_LEG
+from callcontrol.ids import A_LEG, LegId
 from callcontrol.models import Account, CallRecord, CallStatus, Carrier, Gateway
 from callcontrol.received import Received
 from callcontrol.reconcile import close_record
@@ -70,6 +71,7 @@ class CallRunner:
         self._inserted = False
         self._closed = False
         self._performer = Performer(context, machine.record, account, self)
+        context.switchboard.enter(self)
 
     # --- running --------------------------------------------------------------------------------------------
 
@@ -78,6 +80,22 @@ class CallRunner:
         self.record.sip_call_id = self.log.call_id = session.call_id
         self._performer.adopt(session, trunk, received)
         self._context.traces.claim(self.record.call_sid, "a", session.call_id)
+
+    def replace(
+        self,
+        leg: LegId,
+        session: InboundSession,
+        trunk: tuple[Carrier, Gateway],
+        received: Received,
+    ) -> None:
+        """Let a caller take the place of a leg, or be declined."""
+        self._performer.transfers.wait(leg, (session, trunk, received))
+        self._context.traces.claim(self.record.call_sid, "b", session.call_id)
+
+    @property
+    def media(self) -> MediaLegs:
+        """The media of the call's legs, to link them with another call's."""
+        return self._performer.media
 
     async def run_outbound(self, attempts: Sequence[Attempt]) -> None:
         """Run a call whose record is inserted; ``attempts`` are the ways to its party."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from callcontrol.aio.audio_source import AudioSource
+from callcontrol.aio.switchboard import Switchboard
 from callcontrol.aio.trace import TraceBook
 from callcontrol.capacity import Capacity
 from callcontrol.interfaces import CallRecords, Destinations, Wallets
@@ -30,6 +31,7 @@ class CallContext:
     capacity: Capacity
     audio: AudioSource
     traces: TraceBook
+    switchboard: Switchboard
     rates: Rates
     recordings_dir: Path
     media_timeout_s: float

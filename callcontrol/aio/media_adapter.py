@@ -129,7 +129,7 @@ class MediaLegs:
             MediaRefusal: The offer cannot be used, or no port is free.
         """
         offer = _parse(body) if body else None
-        media = self._open(leg, policy, near=None)
+        media = self._open(leg, policy, near=next(iter(self._legs.values()), None))
         if offer is None:
             media.ours = media.offer = make_offer(media.local)
         else:
@@ -245,6 +245,25 @@ class MediaLegs:
         if one is not None and two is not None:
             one.stream.link(two.stream)
 
+    def link_across(self, leg: LegId, others: "MediaLegs", other: LegId) -> None:
+        """
+        Let a leg and one of another call hear each other.
+
+        Streams that the engine serves apart are joined through this process, a little later than by relay.
+        """
+        one, two = self._legs.get(leg), others._legs.get(other)
+        if one is None or two is None:
+            return
+        try:
+            one.stream.link(two.stream)
+        except MediaError:
+            one.tap = one.stream.open_tap(
+                sample_rate=8000, encoding="l16", on_frames=lambda frames: _pass(frames, two)
+            )
+            two.tap = two.stream.open_tap(
+                sample_rate=8000, encoding="l16", on_frames=lambda frames: _pass(frames, one)
+            )
+
     def play(self, leg: LegId, pcm: bytes, loops: int) -> None:
         """Play samples, L16 at 8 kHz; ``PlaybackEnded`` follows."""
         media = self._legs.get(leg)
@@ -356,6 +375,11 @@ class MediaLegs:
                 self._post(MediaSilent(leg, event.silent_s))
             case RecordingFinished():
                 self._post(RecordingEnded(leg, event.path, event.duration_ms, event.error))
+
+
+def _pass(frames: bytes, to: _LegMedia) -> None:
+    if to.tap is not None:
+        to.tap.write(frames)
 
 
 def _parse(body: bytes) -> SessionDescription:

@@ -12,6 +12,7 @@ from callcontrol.aio.info_digits import InfoDigits
 from callcontrol.aio.media_adapter import MediaLegs, MediaPolicy, MediaRefusal
 from callcontrol.aio.sip_adapter import SipLegs
 from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.aio.transfer_performer import Newcomer, TransferPerformer
 from callcontrol.call_events import call_event
 from callcontrol.effects import Effect
 from callcontrol.errors import (
@@ -47,6 +48,7 @@ from callcontrol.ids import A_LEG, LegId
 from callcontrol.models import Account, CallRecord, Carrier, Gateway, WebhookEvent
 from callcontrol.received import Received
 from callcontrol.recordings import recording_file
+from callcontrol.redirection import redirects_of
 from sip import InvalidValue
 from sip.aio import InboundSession
 
@@ -104,20 +106,33 @@ class Performer:
             self._late_answer,
             session_id=record.call_sid.replace("-", ""),
             open_headers=context.forwarded_headers,
+            call_sid=record.call_sid,
             on_gateway=context.on_gateway,
             service_route=context.service_route,
         )
+        self.transfers = TransferPerformer(context, record, self, owner.post, owner.follow)
         self._info_digits = InfoDigits(self.sip.send_digit, owner.post, owner.spawn)
 
     def perform(self, effect: Effect) -> None:
         """Perform one effect; what comes of it is told to the owner."""
-        _PERFORMERS[type(effect)](self, effect)
+        perform = _PERFORMERS.get(type(effect))
+        if perform is not None:
+            perform(self, effect)
+        else:
+            self.transfers.perform(effect)
 
     def adopt(self, session: InboundSession, trunk: tuple[Carrier, Gateway], received: Received) -> None:
         """Take the session of a caller; its place on its trunk is held until its leg's media is closed."""
         carrier, gateway = trunk
         self._hold_place(A_LEG, carrier, gateway)
         self.sip.adopt(A_LEG, session, carrier, received)
+        self._offer = session.request.body
+
+    def take_in(self, leg: LegId, newcomer: Newcomer) -> None:
+        """Make the session of a caller that comes into the call a leg of it."""
+        session, trunk, received = newcomer
+        self._hold_place(leg, *trunk)
+        self.sip.take_in(leg, session, trunk[0], received)
         self._offer = session.request.body
 
     def event(self, name: str, details: Any = None) -> list[WebhookEvent]:
@@ -129,6 +144,7 @@ class Performer:
 
     def release(self) -> None:
         """Let go of every session, stream, port and carrier's place that is still held."""
+        self.transfers.release()
         self.sip.release()
         self.agent.stop("stopped", "stream_hangup")
         self.media.close_all()
@@ -161,7 +177,8 @@ class Performer:
             self._owner.follow(LegRefused(effect.leg, refusal.problem))
             return
         try:
-            call_id = self.sip.dial(effect.leg, attempt, effect.party, offer, effect.like)
+            redirects = redirects_of(self._context.router, self._record.account_sid, attempt)
+            call_id = self.sip.dial(effect.leg, attempt, effect.party, offer, effect.like, redirects)
         except InvalidValue as error:
             # The carrier is set up with a name or a domain that no URI can hold.
             self._owner.log.warning("cannot dial through %s: %s", carrier.carrier_sid, error)

@@ -21,6 +21,8 @@ from callcontrol.aio.context import CallContext
 from callcontrol.aio.gatekeeper import make_guard
 from callcontrol.aio.prober import GatewayProber
 from callcontrol.aio.registrar import Registrar
+from callcontrol.aio.replacement import take_replacement
+from callcontrol.aio.switchboard import Switchboard
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.trace import TraceBook, TraceEntry
 from callcontrol.call import CallMachine
@@ -202,6 +204,7 @@ class CallControl:
             capacity=self._capacity,
             audio=self._audio,
             traces=self._traces,
+            switchboard=Switchboard(self._user_agent),
             rates=settings.rates,
             recordings_dir=recordings_dir,
             media_timeout_s=settings.media_timeout_s,
@@ -456,6 +459,9 @@ class CallControl:
         ]
 
     def _on_invite(self, session: InboundSession) -> None:
+        if session.replaces is not None:
+            take_replacement(session, self._runners, self._services.routes)
+            return
         arrival = self._receive(session)
         if arrival == 404:
             # The number may have been added by another process a moment ago.

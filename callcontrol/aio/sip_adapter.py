@@ -4,9 +4,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from callcontrol.events import Event
+from callcontrol.events import Event, TransferRequested
 from callcontrol.hangup import NORMAL_TEMPORARY_FAILURE, HangupCause
-from callcontrol.ids import LegId
+from callcontrol.ids import CallSid, LegId
 from callcontrol.models import Carrier, Gateway
 from callcontrol.plan import Party
 from callcontrol.received import Received, custom_headers, user_to_user
@@ -21,7 +21,20 @@ from callcontrol.trunk_policy import (
     no_service_route,
     route_by,
 )
-from sip import Answered, Cancelled, Ended, Failed, Headers, OfferAnswered, Progress, SessionEvent
+from sip import (
+    Answered,
+    Cancelled,
+    Ended,
+    Failed,
+    Headers,
+    OfferAnswered,
+    Progress,
+    Redirects,
+    Refer,
+    ReferReceived,
+    SessionEvent,
+    SipUri,
+)
 from sip.aio import InboundSession, OutboundSession, Session, UserAgent
 
 Post = Callable[[Event], None]
@@ -60,6 +73,7 @@ class SipLegs:
         *,
         session_id: str,
         open_headers: Collection[str] = frozenset(),
+        call_sid: CallSid = "",
         on_gateway: Callable[[str, SessionEvent], None] | None = None,
         service_route: Callable[[Carrier, Gateway], Sequence[str]] = no_service_route,
     ) -> None:
@@ -70,7 +84,9 @@ class SipLegs:
         self._on_gateway = on_gateway
         self._service_route = service_route
         self._ids = SessionIds(session_id)
+        self._call_sid = call_sid
         self._legs: dict[LegId, _SipLeg] = {}
+        self._referred: dict[LegId, Session] = {}
         self._origin: Origin | None = None
         self._max_forwards = _MAX_FORWARDS
 
@@ -81,15 +97,30 @@ class SipLegs:
             # A number that leads back to us would ring for ever, one call opening the next (RFC 7332 3).
             self._max_forwards = max(min(hops_left, _MAX_FORWARDS) - 1, 0)
         self._origin = Origin(carrier, received, self._open_headers)
+        self.take_in(leg, session, carrier, received)
+
+    def take_in(self, leg: LegId, session: InboundSession, carrier: Carrier, received: Received) -> None:
+        """Make a session that came in for a call that is up a leg of it."""
         self._ids.learn(leg, received.session_id)
-        self._legs[leg] = _SipLeg(session, carrier)
+        self._attach(leg, _SipLeg(session, carrier))
         session.set_session_id(self._ids.header(leg, None))
         if carrier.session_expires_s is not None:
             session.want_timer(carrier.session_expires_s)
         session.on_event = self._listener(leg)
 
+    def _attach(self, leg: LegId, found: _SipLeg) -> None:
+        self._legs[leg] = found
+        found.session.data = (self._call_sid, leg)
+        found.session.allows_refer = found.carrier.allows_refer
+
     def dial(
-        self, leg: LegId, attempt: Attempt, party: Party, offer: bytes, other: LegId | None = None
+        self,
+        leg: LegId,
+        attempt: Attempt,
+        party: Party,
+        offer: bytes,
+        other: LegId | None = None,
+        redirects: Redirects | None = None,
     ) -> str:
         """Send the INVITE of a leg, for the party of the leg ``other`` if any; returns its Call-ID."""
         local_host = self._user_agent.local_host(destination_of(attempt.carrier, attempt.gateway))
@@ -97,10 +128,11 @@ class SipLegs:
         route_by(invite, self._service_route(attempt.carrier, attempt.gateway))
         invite.headers.append(("Session-ID", self._ids.header(leg, other)))
         invite.max_forwards = self._max_forwards
+        invite.redirects = redirects
         session: OutboundSession = self._user_agent.invite(
             invite, self._listener(leg, attempt.gateway.gateway_sid)
         )
-        self._legs[leg] = _SipLeg(session, attempt.carrier, other)
+        self._attach(leg, _SipLeg(session, attempt.carrier, other))
         return session.call_id
 
     def ring(self, leg: LegId, status: int, body: bytes) -> None:
@@ -150,8 +182,57 @@ class SipLegs:
         if session is not None:
             session.reject_offer(status, warning)
 
+    # --- transfers ----------------------------------------------------------------------------------------
+
+    def accept_refer(self, leg: LegId) -> None:
+        """Accept a party's REFER; it may have hung up since."""
+        session = self._referred.get(leg)
+        if session is not None:
+            session.accept_refer()
+
+    def refuse_refer(self, leg: LegId, status: int) -> None:
+        """Refuse a party's REFER."""
+        session = self._referred.get(leg)
+        if session is not None:
+            session.reject_refer(status)
+
+    def tell_refer(self, leg: LegId, status: int) -> None:
+        """Tell a party how the transfer goes; a final status is the last news."""
+        session = self._referred.get(leg)
+        if session is not None:
+            session.tell_refer(status)
+
+    def refer(self, leg: LegId, target: str) -> None:
+        """
+        Ask a party to call someone else by itself.
+
+        Raises:
+            InvalidValue: The target is nobody whom SIP can name.
+        """
+        session = self._session(leg)
+        if session is not None:
+            session.refer(target)
+
+    def _refer_received(self, leg: LegId, refer: Refer) -> None:
+        found = self._legs.get(leg)
+        if found is not None:
+            self._referred[leg] = found.session
+            local = self._is_ours(refer.target)
+            self._post(TransferRequested(leg, refer.target, refer.replaces, local))
+
+    def _is_ours(self, uri: SipUri) -> bool:
+        """Whether a URI names this server: a gateway may share its address, at another port."""
+        return any(
+            uri.host == (listen.advertise or listen.host) and uri.port in (None, listen.port)
+            for listen in self._user_agent.addresses
+        )
+
     def release(self) -> None:
         """Listen to the sessions no more, and end those that nobody has ended."""
+        for session in self._referred.values():
+            session.reject_refer(603)
+            session.tell_refer(487)
+        self._referred.clear()
         for leg in list(self._legs):
             self.hang_up(leg, NORMAL_TEMPORARY_FAILURE)
 
@@ -173,6 +254,9 @@ class SipLegs:
                 self._on_gateway(gateway_sid, event)
             if isinstance(event, OfferAnswered):
                 self._on_late_answer(leg, event.body)
+                return
+            if isinstance(event, ReferReceived):
+                self._refer_received(leg, event.refer)
                 return
             if isinstance(event, Progress | Answered):
                 self._learn(leg, event.headers)

@@ -39,7 +39,7 @@ class Attempt:
         self._session = session
         self._request = effect.request
         self._purpose = effect.purpose
-        self._wanted = wanted
+        self.wanted = wanted
         self._near = session.flow if effect.next_hop is not None else None
         self._failover: Failover | None = None
         self._run: ClientRun | None = None
@@ -59,7 +59,7 @@ class Attempt:
 
     def start(self) -> None:
         """Look the name up and send."""
-        self._ways.resolver.locate(self._wanted, self._found)
+        self._ways.resolver.locate(self.wanted, self._found)
 
     def send_again(self, request: Request) -> None:
         """Send the request anew, with credentials for example, to the target that wanted it so."""

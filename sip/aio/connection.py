@@ -229,6 +229,8 @@ class Connection(asyncio.Protocol, Flow):
             self.broken = True
             self._stream = None
             self._pending.clear()
+            if exc is not None and self.trouble is None:
+                self.trouble = getattr(exc, "strerror", None) or str(exc) or None
             self._owner.lost(self)
             watchers, self.watchers = self.watchers, set()
             for watcher in watchers:
@@ -284,6 +286,7 @@ class Connection(asyncio.Protocol, Flow):
         if stream is not None:
             self._flush()
             stream.close()
+            self._owner.linger(stream)
         self.connection_lost(None)
 
     # Writing.

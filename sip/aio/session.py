@@ -34,6 +34,8 @@ from sip.locate import default_port
 from sip.message import Request, Response
 from sip.outbound import OutboundInviteSession
 from sip.reason_header import reason_value
+from sip.refer import refer_to
+from sip.replaces import Replaces
 from sip.session_model import Event, State
 from sip.timers import Timer
 
@@ -170,6 +172,62 @@ class Session:
         """Send an INFO."""
         self._command(self._machine.info(content_type, body))
 
+    # Transfers.
+
+    @property
+    def allows_refer(self) -> bool:
+        """Whether the peer may transfer, by REFER or by replacing this session; False unless it is set."""
+        return self._machine.allows_refer
+
+    @allows_refer.setter
+    def allows_refer(self, allowed: bool) -> None:
+        self._machine.allows_refer = allowed
+
+    @property
+    def as_replaced(self) -> Replaces | None:
+        """What names this session in the Replaces of another INVITE to the peer; None before it has tags."""
+        tag = self.remote.tag
+        return None if tag is None else Replaces(self.call_id, tag, self._machine.local_tag)
+
+    def refer(
+        self, target: str, *, replaces: Replaces | None = None, referred_by: NameAddr | None = None
+    ) -> None:
+        """
+        Have the peer call someone else: a URI, sent as it is given.
+
+        `replaces` names the dialog of that someone which the peer's call takes the place of. `ReferAccepted`
+        or `ReferFailed` follows, and `ReferProgress` with the news.
+
+        Raises:
+            InvalidValue: The target is no ``sip:``, ``sips:`` or ``tel:`` URI.
+        """
+        value = refer_to(target, replaces)
+        self._command(self._machine.refer(value, None if referred_by is None else str(referred_by)))
+
+    def accept_refer(self) -> None:
+        """Accept a `ReferReceived`: the peer gets 202 and hears how it goes."""
+        self._command(self._machine.referrals.accept())
+
+    def reject_refer(self, status: int = 603) -> None:
+        """
+        Refuse a `ReferReceived`.
+
+        Raises:
+            InvalidValue: The status is no refusal.
+        """
+        _check_range(status, 300, 699)
+        self._command(self._machine.referrals.reject(status))
+
+    def tell_refer(self, status: int, reason: str = "") -> None:
+        """
+        Tell the peer how the transfer goes; a final status ends it.
+
+        Raises:
+            InvalidValue: The status is none that an INVITE can get.
+        """
+        _check_range(status, 100, 699)
+        self._command(self._machine.referrals.tell(status, reason))
+
     def set_session_id(self, value: str) -> None:
         """Have the requests of the dialog carry a Session-ID field from now on (RFC 7989 6)."""
         dialog = self._machine.dialog
@@ -218,7 +276,7 @@ class Session:
     def on_timer(self, event: int) -> None:
         """Take a timer event."""
         self._timers.pop(event, None)
-        self._perform(self._machine.handle(event))
+        self._perform(self._machine.take_timer(event))
 
     def on_started(self, run: ClientRun) -> None:
         """Take note of the transaction of a request of this session."""
@@ -341,7 +399,7 @@ def _explained(effect: Effect, trouble: str) -> Effect:
 class InboundSession(Session):
     """A session a peer asked for; answer it with `progress`, `answer` or `reject`."""
 
-    __slots__ = ("_run", "identities", "peer_names", "request", "source", "transport")
+    __slots__ = ("_run", "identities", "peer_names", "replaces", "request", "source", "transport")
 
     _machine: InboundInviteSession
 
@@ -350,6 +408,8 @@ class InboundSession(Session):
         request = machine.request
         self._run: ServerRun | None = None
         self.request = request
+        self.replaces: Session | None = None
+        """The session that this one is to take the place of (RFC 3891): it ends when this one is answered."""
         self.identities: tuple[Hashable, ...] = ()
         """Who the caller proved or is known to be, in the screen's own terms."""
         self.source: Address = flow.remote
@@ -395,6 +455,9 @@ class InboundSession(Session):
     def answer(self, body: bytes, headers: Iterable[tuple[str, str]] = ()) -> None:
         """Send the 200; `Confirmed` follows with the ACK."""
         self._command(self._machine.answer(Reply(200, None, body, headers)))
+        if self.replaces is not None:
+            self.replaces.hangup()
+            self.replaces = None
 
     def reject(self, status: int, reason: str | None = None, headers: Iterable[tuple[str, str]] = ()) -> None:
         """

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from collections import deque
 from dataclasses import dataclass
 
 from sip.aio.connection import Connection, Key
@@ -14,6 +15,8 @@ __all__ = ["StreamLimits", "TcpTransport"]
 
 SWEEP_S = 1.0
 """How often connections are looked after."""
+LINGER_S = 5.0
+"""A peer that does not read must not hold a socket that was closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,7 @@ class TcpTransport(Transport):
         self._server: asyncio.Server | None = None
         self._connections: dict[Key, Connection] = {}
         self._from_source: dict[str, int] = {}
+        self._closing: deque[tuple[float, asyncio.Transport]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._sweep: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop
@@ -86,6 +90,9 @@ class TcpTransport(Transport):
         for connection in list(self._connections.values()):
             connection.abort()
         self._connections.clear()
+        for _, stream in self._closing:
+            stream.abort()
+        self._closing.clear()
 
     @property
     def connection_count(self) -> int:
@@ -203,6 +210,12 @@ class TcpTransport(Transport):
         now = self.now()
         for connection in list(self._connections.values()):
             connection.look_after(now)
+        while self._closing and self._closing[0][0] <= now:
+            self._closing.popleft()[1].abort()
+
+    def linger(self, stream: asyncio.Transport) -> None:
+        """Give the last bytes of a connection that was closed a while to go out, and no longer."""
+        self._closing.append((self.now() + LINGER_S, stream))
 
 
 def _guard_socket(stream: asyncio.Transport) -> None:

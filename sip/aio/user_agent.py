@@ -12,6 +12,7 @@ from sip.aio.endpoint import Endpoint, TraceRecord
 from sip.aio.guard import Guard
 from sip.aio.probes import probe, probe_rested
 from sip.aio.registrations import OnRegistration, RegistrationRun
+from sip.aio.replacing import find_replaced
 from sip.aio.resolver import Resolver, is_address
 from sip.aio.runs import ClientRun
 from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
@@ -33,6 +34,7 @@ from sip.locate import Reach
 from sip.message import Request, Response
 from sip.outbound import OutboundInviteSession
 from sip.registration import OutboundRegistration, RegistrationSettings
+from sip.replaces import Replaces
 from sip.responses import ACCEPT, ALLOW, refusal, reply, stateless_tag, supported_fields
 from sip.secure import is_secure, secure_refusal
 from sip.session_model import SessionSettings
@@ -362,6 +364,11 @@ class UserAgent:
         elif self.guard is not None:
             self.guard.on_auth_failure(source.host)
 
+    def session_of(self, replaces: Replaces) -> Session | None:
+        """The session that has a dialog as its peer names it, None when there is none."""
+        session = self._sessions.get((replaces.call_id, replaces.to_tag))
+        return session if session is not None and session.remote.tag == replaces.from_tag else None
+
     def _session_of(self, request: Request) -> Session | None:
         return self._sessions.get((request.call_id, request.to.tag or ""))
 
@@ -408,9 +415,13 @@ class UserAgent:
         elif merged in self._invites:
             self._say(reply(request, 482), request, flow)
         else:
+            replaced = find_replaced(request, self._sessions)
+            if isinstance(replaced, Response):
+                self._say(replaced, request, flow)
+                return
             session = self._open_session(request, flow, key, merged)
             if session is not None:
-                session.identities = identities
+                session.identities, session.replaces = identities, replaced
                 self._announce(session)
 
     def _open_session(self, request: Request, flow: Flow, key: Key, merged: Key) -> InboundSession | None:

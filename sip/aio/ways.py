@@ -46,11 +46,14 @@ class Ways:
             wanted, near = Wanted.of(effect.next_hop), session.flow
         elif not isinstance(session, OutboundSession):
             return
-        elif session.attempt is not None and purpose is Purpose.INVITE:
-            session.attempt.send_again(effect.request)
-            return
         else:
             wanted, near = _wanted(session.invite.destination), None
+            attempt = session.attempt if purpose is Purpose.INVITE else None
+            if attempt is not None and attempt.wanted == wanted:
+                attempt.send_again(effect.request)
+                return
+            if attempt is not None:
+                session.attempt = None  # A redirection leads elsewhere.
         known, flow = self._known_flow(wanted, near)
         if flow is not None:
             if effect.next_hop is None:
@@ -60,10 +63,10 @@ class Ways:
             # Never from within the command that wanted it sent.
             self.endpoint.clock.call_soon(session.on_unsent, purpose, Failure.TRANSPORT)
         else:
-            attempt = Attempt(self, session, effect, wanted)
+            started = Attempt(self, session, effect, wanted)
             if purpose is Purpose.INVITE and isinstance(session, OutboundSession):
-                session.attempt = attempt
-            attempt.start()
+                session.attempt = started
+            started.start()
 
     def send_ack(self, session: Session, effect: SendAck) -> None:
         """Find the way and send the ACK; the 2xx comes again when it is lost."""

@@ -17,6 +17,7 @@ class MemoryStream:
         self.written: list[bytes] = []
         self.other: Connection | None = None
         self.closing = False
+        self.aborted = False
         self.unsent_bytes = 0
 
     def write(self, data: bytes) -> None:
@@ -26,7 +27,8 @@ class MemoryStream:
     def close(self) -> None:
         self.closing = True
 
-    abort = close
+    def abort(self) -> None:
+        self.closing = self.aborted = True
 
     def get_write_buffer_size(self) -> int:
         return self.unsent_bytes

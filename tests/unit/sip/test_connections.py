@@ -196,6 +196,26 @@ def test_a_peer_that_does_not_read_is_cut_off() -> None:
     assert not waiting.send(b"x")
 
 
+def test_a_closed_connection_does_not_linger() -> None:
+    streams = Streams()
+    connection, stream = streams.accept()
+    connection.data_received(REQUEST + b"\r\n")
+    assert stream.closing and not stream.aborted, "its answer may still go out"
+    streams.pass_time(4)
+    assert not stream.aborted
+    streams.pass_time(1)
+    assert stream.aborted
+
+
+def test_why_a_connection_broke_is_known() -> None:
+    streams = Streams()
+    connection, news = streams.connect(), News()
+    streams.come_up(connection)
+    connection.watch(news)
+    connection.connection_lost(ConnectionResetError(104, "Connection reset by peer"))
+    assert (connection.trouble, news.broken) == ("Connection reset by peer", 1)
+
+
 # Limits.
 
 

@@ -289,7 +289,7 @@ class TestWithinADialog:
 
     @pytest.mark.parametrize(
         ("method", "status"),
-        [("OPTIONS", 200), ("REFER", 603), ("NOTIFY", 405), ("X-OWN", 501), ("PRACK", 400)],
+        [("OPTIONS", 200), ("REFER", 603), ("NOTIFY", 489), ("X-OWN", 501), ("PRACK", 400)],
     )
     async def test_other_methods(self, stage: Stage, method: str, status: int) -> None:
         raw, to = await self.make(stage)

@@ -1,0 +1,149 @@
+"""Doing what transfers ask: REFERs answered, calls joined, callers put into calls."""
+
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from callcontrol import effects as do
+from callcontrol.aio.agent_adapter import AgentLink
+from callcontrol.aio.context import CallContext
+from callcontrol.aio.media_adapter import MediaLegs
+from callcontrol.aio.sip_adapter import SipLegs
+from callcontrol.events import (
+    Event,
+    JoinRequested,
+    LegReferred,
+    PartnerFound,
+    PartnerMissing,
+    PartnerReady,
+    PartnerRefused,
+    ReplacementCalled,
+)
+from callcontrol.ids import LegId
+from callcontrol.models import CallRecord, Carrier, Gateway
+from callcontrol.received import Received
+from sip import InvalidValue
+from sip.aio import InboundSession
+
+Newcomer = tuple[InboundSession, tuple[Carrier, Gateway], Received]
+"""A caller that waits to come into the call, with its trunk and what its INVITE said."""
+
+
+class Desk(Protocol):
+    """What is needed of the performer of the call's other effects."""
+
+    sip: SipLegs
+    media: MediaLegs
+    agent: AgentLink
+
+    def take_in(self, leg: LegId, newcomer: Newcomer) -> None:
+        """Make a caller's session a leg of the call."""
+
+
+class TransferPerformer:
+    """Performs the effects of one call that have to do with transfers."""
+
+    def __init__(
+        self,
+        context: CallContext,
+        record: CallRecord,
+        desk: Desk,
+        post: Callable[[Event], None],
+        follow: Callable[[Event], None],
+    ) -> None:
+        self._switchboard = context.switchboard
+        self._record = record
+        self._desk = desk
+        self._post = post
+        self._follow = follow
+        self._waiting: dict[int, Newcomer] = {}
+        self._tokens = 0
+
+    def perform(self, effect: Any) -> None:
+        """Perform one effect."""
+        PERFORMERS[type(effect)](self, effect)
+
+    def wait(self, leg: LegId, newcomer: Newcomer) -> None:
+        """Let a caller wait until the call says whether it may take the place of a leg."""
+        self._tokens += 1
+        self._waiting[self._tokens] = newcomer
+        caller = newcomer[0].request.from_.uri.user or ""
+        self._post(ReplacementCalled(leg, self._tokens, caller[:64]))
+
+    def release(self) -> None:
+        """Decline whoever still waits, and leave the call this one is joined with."""
+        for token in list(self._waiting):
+            self._decline(do.RefuseReplacement(token))
+        self._switchboard.leave(self._record.call_sid)
+
+    def _accept(self, effect: do.AcceptTransfer) -> None:
+        self._desk.sip.accept_refer(effect.leg)
+
+    def _refuse(self, effect: do.RefuseTransfer) -> None:
+        self._desk.sip.refuse_refer(effect.leg, effect.status)
+
+    def _tell(self, effect: do.TellTransfer) -> None:
+        self._desk.sip.tell_refer(effect.leg, effect.status)
+
+    def _refer(self, effect: do.ReferLeg) -> None:
+        try:
+            self._desk.sip.refer(effect.leg, effect.target)
+        except InvalidValue:
+            self._follow(LegReferred(effect.leg, 400))
+
+    def _move_agent(self, effect: do.MoveAgent) -> None:
+        media, agent = self._desk.media, self._desk.agent
+        if agent.choice is None:
+            return
+        media.close_taps()
+        tap = media.open_tap(effect.leg, agent.choice, agent.on_frames)
+        if tap is not None:
+            agent.start(tap)
+
+    def _find(self, effect: do.FindPartner) -> None:
+        place = self._switchboard.find(effect.replaces, self._record)
+        self._follow(PartnerMissing() if place is None else PartnerFound(*place))
+
+    def _ask(self, effect: do.AskPartner) -> None:
+        own = self._record.call_sid
+        if self._switchboard.pair(own, effect.call_sid):
+            self._switchboard.post(effect.call_sid, JoinRequested(own, effect.leg))
+        else:
+            self._follow(PartnerRefused())
+
+    def _answer_partner(self, effect: do.AnswerPartner) -> None:
+        own = self._record.call_sid
+        if effect.leg is None:
+            self._switchboard.part(own, effect.call_sid)
+            self._switchboard.post(effect.call_sid, PartnerRefused())
+        else:
+            self._switchboard.post(effect.call_sid, PartnerReady(own, effect.leg))
+
+    def _link_partner(self, effect: do.LinkPartner) -> None:
+        partner = self._switchboard.member(effect.call_sid)
+        if partner is not None:
+            self._desk.media.link_across(effect.leg, partner.media, effect.other)
+
+    def _adopt(self, effect: do.AdoptLeg) -> None:
+        newcomer = self._waiting.pop(effect.token, None)
+        if newcomer is not None:
+            self._desk.take_in(effect.leg, newcomer)
+
+    def _decline(self, effect: do.RefuseReplacement) -> None:
+        newcomer = self._waiting.pop(effect.token, None)
+        if newcomer is not None:
+            newcomer[0].reject(603)
+
+
+PERFORMERS: Final[dict[type, Callable[[TransferPerformer, Any], None]]] = {
+    do.AcceptTransfer: TransferPerformer._accept,
+    do.RefuseTransfer: TransferPerformer._refuse,
+    do.TellTransfer: TransferPerformer._tell,
+    do.ReferLeg: TransferPerformer._refer,
+    do.MoveAgent: TransferPerformer._move_agent,
+    do.FindPartner: TransferPerformer._find,
+    do.AskPartner: TransferPerformer._ask,
+    do.AnswerPartner: TransferPerformer._answer_partner,
+    do.LinkPartner: TransferPerformer._link_partner,
+    do.AdoptLeg: TransferPerformer._adopt,
+    do.RefuseReplacement: TransferPerformer._decline,
+}

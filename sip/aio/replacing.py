@@ -1,0 +1,35 @@
+"""Finding the session that an INVITE asks to replace (RFC 3891)."""
+
+from collections.abc import Mapping
+
+from sip.aio.session import OutboundSession, Session
+from sip.errors import ParseError
+from sip.message import Request, Response
+from sip.replaces import objection, replaces_of
+from sip.responses import reply
+
+__all__ = ["find_replaced"]
+
+
+def find_replaced(request: Request, sessions: Mapping[tuple[str, str], Session]) -> Session | Response | None:
+    """
+    The session that an INVITE is to replace, or the response that refuses it; None when it replaces none.
+
+    Whether the sender may do so is for the application to judge; a session whose peer has no right to
+    transfer is never replaced.
+
+    Source: RFC 3891 3.
+    """
+    try:
+        wanted = replaces_of(request)
+    except ParseError as error:
+        return reply(request, 400, error.reason)
+    if wanted is None:
+        return None
+    session = sessions.get((wanted.call_id, wanted.to_tag))
+    if session is None or session.remote.tag != wanted.from_tag:
+        return reply(request, 481)
+    if not session.allows_refer:
+        return reply(request, 603)
+    status = objection(wanted, session.state, called_by_us=isinstance(session, OutboundSession))
+    return session if status is None else reply(request, status)

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import phonenumbers
 from phonenumbers import PhoneNumberType
 
-from callcontrol.dial_strings import number_in
+from callcontrol.dial_strings import number_in as dialled_number
 from callcontrol.errors import Forbidden, ValidationFailed
 from callcontrol.models import Carrier, Gateway
 from callcontrol.number_format import number_in, to_e164, user_for
@@ -90,7 +90,7 @@ def check_allowed(target: Target, allowed_countries: Collection[str]) -> None:
     Raises:
         Forbidden: The number is in a country, or of a kind, that may not be dialled.
     """
-    number = target.number if isinstance(target, PhoneTarget) else number_in(target.user)
+    number = target.number if isinstance(target, PhoneTarget) else dialled_number(target.user)
     if number is None:
         return
     region = region_of(number)

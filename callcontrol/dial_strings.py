@@ -13,7 +13,7 @@ _LEAST_WITH_COUNTRY_CODE: Final = 11
 """Digits from which a switch may take a number without a plus for an international one."""
 
 
-def number_in(user: str) -> str | None:
+def dialled_number(user: str) -> str | None:
     """
     The number a user part dials, in E.164 with ``+`` as far as it can be told; None for a name or extension.
 

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import phonenumbers
 from phonenumbers import PhoneNumberType
 
-from callcontrol.dial_strings import number_in as dialled_number
+from callcontrol.dial_strings import dialled_number
 from callcontrol.errors import Forbidden, ValidationFailed
 from callcontrol.models import Carrier, Gateway
 from callcontrol.number_format import number_in, to_e164, user_for

@@ -69,6 +69,8 @@ class GatewayProber:
         if event.cause == "cancelled" or (event.cause == "timeout" and event.status != 408):
             return  # We gave up on somebody who may well have been ringing.
         if event.cause != "response" or event.status == 503:
+            tried = ", ".join(map(str, event.tried)) or event.reason
+            log.info("gateway %s did not serve a call: %s", gateway_sid, tried)
             self.table.failed(gateway_sid, now, event.retry_after_s)
         else:
             self.table.answered(gateway_sid, utc_now(), now)

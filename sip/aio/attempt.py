@@ -1,5 +1,6 @@
 """One request to a name: sent to its targets one after another until one takes it (RFC 3263 4.3)."""
 
+import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from sip.aio.ways import Ways
 
 __all__ = ["Attempt", "prefer"]
+
+logger = logging.getLogger(__name__)
 
 BYE_SILENCE_S = 4.0
 """How long nothing may come back to a BYE before it is sent another way as well, if there is one."""
@@ -159,6 +162,13 @@ class Attempt:
         if target is not None:
             ways.rests.failed(target, ways.endpoint.clock.time(), retry_after_s)
         failover.note(outcome, retry_after_s)
+        if target is not None:
+            logger.info(
+                "A server of %s failed a request: %s; call_id=%s",
+                self.wanted.host,
+                failover.tried[-1],
+                self._session.call_id,
+            )
         if self._invites and self._session.state >= State.CANCELLING:
             return False
         return self._try_next()

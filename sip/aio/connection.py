@@ -166,8 +166,8 @@ class Connection(asyncio.Protocol, Flow):
         stream = cast(asyncio.Transport, transport)
         self._stream = stream
         if self.broken or not self._owner.admit(self, stream):
-            self.broken = True
             stream.abort()
+            self._forget()
             return
         limits = self._owner.limits
         self._tls = self._owner.session_for(self)
@@ -224,17 +224,22 @@ class Connection(asyncio.Protocol, Flow):
             self._partial_since = self._owner.now()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
-        if not self.broken:
-            self.broken = True
-            self._stream = None
-            self._pending.clear()
-            if exc is not None and self.trouble is None:
-                self.trouble = getattr(exc, "strerror", None) or str(exc) or None
-            self._owner.lost(self)
-            watchers, self.watchers = self.watchers, set()
-            for watcher in watchers:
-                watcher.on_flow_broken()
+        """Take the news that it is gone."""
+        if exc is not None and self.trouble is None:
+            self.trouble = getattr(exc, "strerror", None) or str(exc) or None
+        self._forget()
+
+    def _forget(self) -> None:
+        """Take it out of the table, and tell whoever depends on it; once."""
+        if self.broken:
+            return
+        self.broken = True
+        self._stream = None
+        self._pending.clear()
+        self._owner.lost(self)
+        watchers, self.watchers = self.watchers, set()
+        for watcher in watchers:
+            watcher.on_flow_broken()
 
     # Coming up.
 
@@ -287,7 +292,7 @@ class Connection(asyncio.Protocol, Flow):
             self._flush()
             stream.close()
             self._owner.linger(stream)
-        self.connection_lost(None)
+        self._forget()
 
     # Writing.
 
@@ -311,6 +316,8 @@ class Connection(asyncio.Protocol, Flow):
 
     def _refuse(self, error: ParseError) -> None:
         """Answer what cannot be framed, where that is possible, and close: nothing after it can be read."""
+        if self.broken:
+            return
         answer = error.answer
         if answer is not None:
             answer.headers.replace_via(answer.via.with_source(*self.remote))

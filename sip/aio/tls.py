@@ -110,6 +110,7 @@ class TlsContexts:
 def _context(protocol: int, settings: TlsSettings) -> ssl.SSLContext:
     context = ssl.SSLContext(protocol)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_RENEGOTIATION  # It only serves to make us work.
     try:
         context.load_cert_chain(settings.certificate, settings.key)
     except ssl.SSLError as error:

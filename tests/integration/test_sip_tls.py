@@ -57,14 +57,14 @@ class Party:
         return self.ua.addresses[0].port
 
     def call(
-        self, peer: "Party", *, verify: str | None = None, scheme: str = "sip"
+        self, peer: "Party", *, verify: str | None = None, scheme: str = "sip", host: str = ""
     ) -> tuple[OutboundSession, list[SessionEvent]]:
         events: list[SessionEvent] = []
         invite = OutboundInvite(
             uri=SipUri(scheme, "bob", host=peer.host, port=peer.port),
             from_=NameAddr.parse("<sip:alice@example.net>"),
             to=NameAddr.parse("<sip:bob@example.net>"),
-            destination=Destination("tls", peer.host, peer.port, verify),
+            destination=Destination("tls", host or peer.host, peer.port, verify),
             body=SDP,
         )
         return self.ua.invite(invite, events.append), events
@@ -151,6 +151,36 @@ async def test_the_certificate_must_be_for_the_name_that_was_wanted(
             failed = await alice.refused_by(bob, verify=verify)
             assert complaint in failed.reason
             assert not bob.inbound
+
+
+async def test_a_gateway_named_by_host_must_prove_that_name(authority: Authority, local: Issued) -> None:
+    """Also for requests within the call, whose target is an address."""
+    named = authority.issue("named", hosts=["localhost"])
+    alice, bob = Party(settings(local, authority)), Party(settings(named, authority))
+    async with running(alice, bob):
+        session = await alice.answered_by(bob, host="localhost")
+        flow = session.flow
+        assert flow is not None
+        assert (flow.name, flow.remote[0]) == ("localhost", "127.0.0.1")
+        await until(lambda: not bob.ua.transactions)
+        flow.abort()
+        session.hangup()  # Its connection is gone, and the Contact is an address no certificate is for.
+        await until(lambda: bob.events and isinstance(bob.events[-1], Ended))
+        failed = await alice.refused_by(bob)
+        assert "not for 127.0.0.1" in failed.reason
+
+
+async def test_a_hundred_calls_share_a_connection(authority: Authority, local: Issued) -> None:
+    alice, bob = Party(settings(local, authority)), Party(settings(local, authority))
+    async with running(alice, bob):
+        calls = [alice.call(bob) for _ in range(100)]
+        await until(lambda: all(events and isinstance(events[-1], Answered) for _, events in calls))
+        assert alice.ua.connections == bob.ua.connections == {"tls": 1}
+        for session, _ in calls:
+            session.hangup()
+        await until(lambda: sum(isinstance(event, Ended) for event in bob.events) == 100)
+        uas = (alice.ua, bob.ua)
+        await until(lambda: not any(ua.transactions or ua.timers or ua.sessions for ua in uas))
 
 
 async def test_wildcards_where_they_are_allowed(authority: Authority, local: Issued) -> None:

@@ -163,17 +163,22 @@ def test_a_gateway_that_is_pinged_goes_down_and_comes_back(clean: Exchange, name
     assert wait_until(lambda: state(clean, "up") == before + 1)
     assert wait_until(lambda: state(clean, "down") >= 1, 15), "it answers no more"
     assert "is down, and was up" in clean.server.log()
+    alive = clean.callee("uas_options.xml", port=port)
+    clean.finish(alive)
+    assert wait_until(lambda: state(clean, "up") == before + 1), "it is back"
 
 
 def test_a_name_server_that_is_dead_costs_calls_to_addresses_nothing(
     clean: Exchange, names: DnsServer
 ) -> None:
     trunk = Trunk(clean, names, "unknown", 1)
+    port = free_port()
+    plain = clean.server.add_carrier("plain", f"udp:127.0.0.1:{port}", outbound=True)
     names.mode = "silent"
     try:
         lost = trunk.place()
-        callee = clean.callee(load=Load(3))
-        body = {"from": FORWARDED, "to": NUMBER, "verbs": PAUSE}
+        callee = clean.callee(load=Load(3), port=port)
+        body = {"from": FORWARDED, "to": NUMBER, "verbs": PAUSE, "carrier_sid": plain}
         sids = [str(clean.api("POST", "/v1/calls", body)["call_sid"]) for _ in range(3)]
         for sid in sids:
             clean.wait_for_status(sid, "completed")

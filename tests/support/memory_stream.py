@@ -13,7 +13,7 @@ class MemoryStream:
     """The asyncio side of one connection: keeps what is written, or passes it to the other end."""
 
     def __init__(self, peer: Address) -> None:
-        self.peer = peer
+        self.peer: Address | None = peer
         self.written: list[bytes] = []
         self.other: Connection | None = None
         self.closing = False

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from api.config import PREFIX, VARIABLES, ConfigError, load_settings
-from api.sip_settings import sip_listens
+from api.sip_settings import sip_listens, user_agent_settings
 from api.values import HostPort, ListenAddress, PortRange
+from sip.aio import ClientCertificates, TlsSettings
 
 
 def problems(environ: dict[str, str], file: Path | None = None) -> dict[str, str]:
@@ -140,6 +141,26 @@ def test_a_tls_address_needs_its_files() -> None:
     asking = listen | files | {"TRUNKLINE_SIP_TLS_CLIENTS": "optional"}
     assert set(problems(asking)) == {"TRUNKLINE_SIP_TLS_CA"}
     assert load_settings(asking | {"TRUNKLINE_SIP_TLS_CA": "ca.pem"}).sip_tls_clients == "optional"
+
+
+def test_the_user_agent_gets_what_was_set() -> None:
+    plain = user_agent_settings(load_settings({}))
+    assert (plain.tls, plain.max_udp_request_bytes, plain.streams.keepalive_s) == (None, 1300, 30)
+    environment = {
+        "TRUNKLINE_SIP_TLS_CERT": "cert.pem",
+        "TRUNKLINE_SIP_TLS_KEY": "key.pem",
+        "TRUNKLINE_SIP_TLS_CA": "ca.pem",
+        "TRUNKLINE_SIP_TLS_VERIFY": "0",
+        "TRUNKLINE_SIP_TLS_WILDCARDS": "1",
+        "TRUNKLINE_SIP_TLS_CLIENTS": "required",
+        "TRUNKLINE_SIP_UDP_MAX_BYTES": "0",
+        "TRUNKLINE_SIP_KEEPALIVE_S": "0",
+    }
+    told = user_agent_settings(load_settings(environment))
+    files = (Path("cert.pem"), Path("key.pem"), Path("ca.pem"))
+    required = ClientCertificates.REQUIRED
+    assert told.tls == TlsSettings(*files, verify_servers=False, clients=required, wildcards=True)
+    assert (told.max_udp_request_bytes, told.streams.keepalive_s) == (0, 0)
 
 
 def test_an_advertised_address_of_each_kind() -> None:

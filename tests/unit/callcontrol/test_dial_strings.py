@@ -2,7 +2,7 @@
 
 import pytest
 
-from callcontrol.dial_strings import number_in
+from callcontrol.dial_strings import dialled_number
 from callcontrol.errors import Forbidden
 from callcontrol.routing import parse_target
 
@@ -25,12 +25,12 @@ from callcontrol.routing import parse_target
     ],
 )
 def test_a_number_is_read_as_the_switch_would(user: str, number: str) -> None:
-    assert number_in(user) == number
+    assert dialled_number(user) == number
 
 
 @pytest.mark.parametrize("user", ["callee", "1001", "200123", "alice+44", "agent-7x", "70001234", "*98"])
 def test_names_and_extensions_are_no_numbers(user: str) -> None:
-    assert number_in(user) is None
+    assert dialled_number(user) is None
 
 
 @pytest.mark.parametrize(

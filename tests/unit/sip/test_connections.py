@@ -1,11 +1,14 @@
 """Connections on virtual time: keep-alives, deadlines, limits (RFC 3261 18.3, RFC 5626 4.4.1)."""
 
+import asyncio
+from typing import cast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sip.aio.stream import StreamLimits
-from tests.support.memory_stream import News, Streams
+from tests.support.memory_stream import MemoryStream, News, Streams
 from tests.unit.sip.test_framer import feed_in_pieces, message
 
 PING, PONG = b"\r\n\r\n", b"\r\n"
@@ -214,6 +217,28 @@ def test_why_a_connection_broke_is_known() -> None:
     connection.watch(news)
     connection.connection_lost(ConnectionResetError(104, "Connection reset by peer"))
     assert (connection.trouble, news.broken) == ("Connection reset by peer", 1)
+
+
+def test_a_connection_that_breaks_as_it_comes_up() -> None:
+    streams = Streams()
+    connection, news = streams.connect(), News()
+    connection.watch(news)
+    connection.send(b"one")
+    stream = MemoryStream(connection.remote)
+    stream.peer = None
+    connection.connection_made(cast(asyncio.BaseTransport, stream))
+    assert stream.aborted and stream.written == []
+    assert (connection.closed, connection.established, news.broken) == (True, False, 1)
+    assert streams.transport.connection_count == 0
+
+
+def test_nothing_is_said_to_a_peer_that_was_cut_off() -> None:
+    """By the user of the message before the one that cannot be framed."""
+    streams = Streams()
+    connection, stream = streams.accept()
+    streams.transport.receive = lambda data, connection: connection.abort()  # type: ignore[method-assign]
+    connection.data_received(message() + REQUEST + b"\r\n")
+    assert stream.aborted and stream.written == []
 
 
 # Limits.

@@ -1,9 +1,11 @@
 """Carriers and gateways: which of their fields make sense."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import fields
 from ipaddress import IPv4Address, IPv6Address
-from typing import Any, Final
+from types import UnionType
+from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
 from callcontrol.directory import plain_address
 from callcontrol.errors import FieldError, ValidationFailed
@@ -30,6 +32,7 @@ _MAX_TEXT_CHARACTERS: Final = 255
 _HOST_NAME: Final = re.compile(
     r"(?=.{1,253}\Z)(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*\.?", re.ASCII
 )
+_TYPE_NAMES: Final = {str: "text", int: "a whole number", bool: "true or false", tuple: "a list of texts"}
 _X_HEADER: Final = re.compile(r"[Xx]-[A-Za-z0-9-]{1,64}", re.ASCII)
 _REGISTRAR: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(?::([0-9]{1,5}))?", re.ASCII)
 _PREFIX: Final = re.compile(r"\+[1-9][0-9]{0,14}", re.ASCII)
@@ -40,6 +43,47 @@ _CHOICES: Final = {
     "number_format": NUMBER_FORMATS,
     "identity_header": IDENTITY_HEADERS,
     "rel100": RELIABILITY,
+}
+
+
+def typed(kind: type[Carrier] | type[Gateway], values: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    Values as the fields of a carrier or gateway have them: lists as tuples, and digits as text where text is.
+
+    Raises:
+        ValidationFailed: With every field whose value is of another type.
+    """
+    made: dict[str, Any] = {}
+    errors: list[FieldError] = []
+    for name, value in values.items():
+        expected = _TYPES[kind.__name__][name]
+        if isinstance(value, list) and tuple in expected:
+            value = tuple(value)
+        elif type(value) is int and int not in expected and str in expected:
+            value = str(value)
+        if type(value) not in expected or (
+            isinstance(value, tuple) and not all(isinstance(item, str) for item in value)
+        ):
+            errors.append(FieldError(name, f"must be {_TYPE_NAMES[expected[0]]}"))
+        made[name] = value
+    if errors:
+        raise ValidationFailed(errors)
+    return made
+
+
+def _plain_types(hint: Any) -> tuple[type, ...]:
+    origin = get_origin(hint)
+    if origin is Literal:
+        return (str,)
+    if origin in (Union, UnionType):
+        return tuple(kind for part in get_args(hint) for kind in _plain_types(part))
+    return (origin or hint,)
+
+
+# The types that each field may have, the one to name first.
+_TYPES: Final[Mapping[str, Mapping[str, tuple[type, ...]]]] = {
+    kind.__name__: {name: _plain_types(hint) for name, hint in get_type_hints(kind).items()}
+    for kind in (Carrier, Gateway)
 }
 
 

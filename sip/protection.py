@@ -41,7 +41,8 @@ class ProtectionSettings:
 
     `rate_per_s` and `burst` are datagrams of one stranger, the `crowd` ones of all strangers together. Over
     the rate a datagram scores 1, malformed `malformed_score`, refused 1; at `ban_score` the source is banned
-    for `ban_s`, twice as long each time, `max_ban_s` at most. `answer_strangers` False makes it silence.
+    for `ban_s` (after wrong passwords `auth_ban_s`), twice as long each time, `max_ban_s` at most.
+    `answer_strangers` False makes it silence.
     """
 
     answer_strangers: bool = True
@@ -60,6 +61,7 @@ class ProtectionSettings:
     slow_s: float = 1.0
     max_auth_failures: int = 20
     auth_memory_s: float = 600.0
+    auth_ban_s: float = 300.0
     vouch_s: float = 14_400.0
     max_sources: int = 10_000
 
@@ -331,7 +333,8 @@ class Protection:
             self._sentences.popitem(last=False)
         if sentence.count and now - sentence.until > settings.ban_memory_s:
             sentence.count = 0
-        for_s = min(settings.max_ban_s, settings.ban_s * 2.0 ** min(sentence.count, 30))
+        base_s = settings.auth_ban_s if reason == "credentials" else settings.ban_s
+        for_s = min(settings.max_ban_s, base_s * 2.0 ** min(sentence.count, 30))
         sentence.count += 1
         sentence.until = now + for_s
         sentence.checked_at = now

@@ -111,6 +111,21 @@ def add_carrier(settings: Settings, arguments: argparse.Namespace) -> int:
     return _run(settings, work)
 
 
+def update_carrier(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Run `trunkline carriers update`."""
+    policy, gateway_policy = _policies(arguments.set)
+
+    async def work(storage: Storage) -> dict[str, Any]:
+        trunks, carrier_sid = storage.trunks, arguments.carrier
+        carrier = await trunks.update_carrier(None, carrier_sid, policy)
+        gateways = await trunks.platform_gateways(carrier_sid) if gateway_policy else []
+        for gateway in gateways:
+            await trunks.update_gateway(None, carrier_sid, gateway.gateway_sid, gateway_policy)
+        return {"carrier_sid": carrier.carrier_sid, "name": carrier.name, "gateways_changed": len(gateways)}
+
+    return _run(settings, work)
+
+
 def _policies(given: list[tuple[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Fields of the carrier, and those of its gateways, which are written `gateway.NAME`."""
     own = {name: value for name, value in given if not name.startswith(_OF_GATEWAY)}

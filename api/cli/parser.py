@@ -174,16 +174,30 @@ def _carriers(commands: _Subparsers[argparse.ArgumentParser]) -> None:
     parser.add_argument("--outbound", action="store_true", help="calls go out through its gateways")
     parser.add_argument("--username", metavar="U", help="user name of digest authentication")
     parser.add_argument("--password", metavar="P", help="password of digest authentication")
+    _add_set(parser, required=False)
+    parser.set_defaults(run=_later("admin", "add_carrier"))
+    parser = _command(
+        group,
+        "update",
+        "change fields of a platform-owned carrier; the next call goes by them",
+        "Fields that are not named stay as they are.",
+    )
+    parser.add_argument("--carrier", required=True, metavar="SID", help="carrier to change")
+    _add_set(parser, required=True)
+    parser.set_defaults(run=_later("admin", "update_carrier"))
+
+
+def _add_set(parser: argparse.ArgumentParser, *, required: bool) -> None:
     parser.add_argument(
         "--set",
         action="append",
         default=[],
+        required=required,
         type=_setting,
         metavar="FIELD=VALUE",
         help="a field of the carrier as the trunk portal names it, or gateway.FIELD for all its gateways; "
         "VALUE is JSON or plain text; may be repeated",
     )
-    parser.set_defaults(run=_later("admin", "add_carrier"))
 
 
 def _later(module: str, name: str) -> Callable[[Settings, argparse.Namespace], int]:

@@ -14,12 +14,11 @@ from callcontrol.errors import Conflict, DomainError, FieldError, Forbidden, Not
 from callcontrol.models import Carrier, Gateway, Page
 from callcontrol.store.repositories import calls, numbers, trunks
 from callcontrol.store.repositories import directory as revisions
-from callcontrol.trunks import TLS_PORT, check_carrier, check_gateway
+from callcontrol.trunks import TLS_PORT, check_carrier, check_gateway, typed
 
 _GIVEN_HERE: Final = {"created_at", "updated_at", "account_sid", "carrier_sid", "gateway_sid"}
 _CARRIER_FIELDS: Final = {item.name for item in fields(Carrier)} - _GIVEN_HERE
 _GATEWAY_FIELDS: Final = {item.name for item in fields(Gateway)} - _GIVEN_HERE
-_LISTS: Final = frozenset({"codecs", "prefixes", "forwarded_headers", "registrars"})
 _MAX_CARRIERS: Final = 100
 _MAX_GATEWAYS: Final = 50
 
@@ -77,7 +76,9 @@ class TrunkService:
         found = await self._database.look_up(lambda connection: _own(connection, account_sid, carrier_sid))
         return _or_raise(found)
 
-    async def update_carrier(self, account_sid: str, carrier_sid: str, values: Mapping[str, Any]) -> Carrier:
+    async def update_carrier(
+        self, account_sid: str | None, carrier_sid: str, values: Mapping[str, Any]
+    ) -> Carrier:
         """
         Change the fields that are given; the next call goes by them, calls that are up by what they were.
 
@@ -87,13 +88,14 @@ class TrunkService:
             ValidationFailed: With every unknown field, and every one that would be wrong.
         """
         _refuse_unknown(values, _CARRIER_FIELDS)
+        given = typed(Carrier, values)
         found: list[Carrier] = []
 
         def write(connection: Connection) -> DomainError | None:
             owned = _own(connection, account_sid, carrier_sid)
             if isinstance(owned, DomainError):
                 return owned
-            changed = replace(owned, **_tuples(values), updated_at=utc_now())
+            changed = replace(owned, **given, updated_at=utc_now())
             try:
                 check_carrier(changed)
             except ValidationFailed as refusal:
@@ -174,7 +176,7 @@ class TrunkService:
         return found
 
     async def update_gateway(
-        self, account_sid: str, carrier_sid: str, gateway_sid: str, values: Mapping[str, Any]
+        self, account_sid: str | None, carrier_sid: str, gateway_sid: str, values: Mapping[str, Any]
     ) -> Gateway:
         """
         Change the fields that are given; the next call goes by them.
@@ -185,6 +187,7 @@ class TrunkService:
             ValidationFailed: With every unknown field, and every one that would be wrong.
         """
         _refuse_unknown(values, _GATEWAY_FIELDS)
+        given = typed(Gateway, values)
         found: list[Gateway] = []
 
         def write(connection: Connection) -> DomainError | None:
@@ -194,7 +197,7 @@ class TrunkService:
             gateway = trunks.get_gateway(connection, gateway_sid)
             if gateway is None or gateway.carrier_sid != carrier_sid:
                 return NotFound("There is no such gateway of this carrier.")
-            changed = replace(gateway, **values, updated_at=utc_now())
+            changed = replace(gateway, **given, updated_at=utc_now())
             try:
                 check_gateway(changed)
             except ValidationFailed as refusal:
@@ -359,7 +362,7 @@ def _or_raise(found: Carrier | DomainError) -> Carrier:
 
 def _carrier(account_sid: str | None, values: Mapping[str, Any]) -> Carrier:
     _refuse_unknown(values, _CARRIER_FIELDS, needed="name")
-    now, given = utc_now(), _tuples(values)
+    now, given = utc_now(), typed(Carrier, values)
     carrier = Carrier(carrier_sid=new_id(), account_sid=account_sid, created_at=now, updated_at=now, **given)
     check_carrier(carrier)
     return carrier
@@ -368,17 +371,12 @@ def _carrier(account_sid: str | None, values: Mapping[str, Any]) -> Carrier:
 def _gateway(carrier_sid: str, values: Mapping[str, Any]) -> Gateway:
     _refuse_unknown(values, _GATEWAY_FIELDS, needed="host")
     now = utc_now()
-    given = dict(values)
+    given = typed(Gateway, values)
     if "port" not in given and str(given.get("protocol", "")).startswith("tls"):
         given["port"] = TLS_PORT
     gateway = Gateway(gateway_sid=new_id(), carrier_sid=carrier_sid, created_at=now, updated_at=now, **given)
     check_gateway(gateway)
     return gateway
-
-
-def _tuples(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values with lists as a carrier has them."""
-    return {name: tuple(value) if name in _LISTS else value for name, value in values.items()}
 
 
 def _refuse_unknown(values: Mapping[str, Any], known: set[str], *, needed: str | None = None) -> None:

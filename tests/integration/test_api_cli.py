@@ -85,6 +85,12 @@ def test_accounts_keys_numbers_and_carriers(environment: dict[str, str]) -> None
         ("udp:192.0.2.1:5060", False),
         ("tcp:192.0.2.2:5070", False),
     ]
+    changed = result(
+        environment,
+        *("carriers", "update", "--carrier", carrier["carrier_sid"]),
+        *("--set", "tech_prefix=77", "--set", "gateway.max_cps=5"),
+    )
+    assert (changed["name"], changed["gateways_changed"]) == ("Trunk", 2)
 
 
 @pytest.mark.parametrize(
@@ -97,6 +103,12 @@ def test_accounts_keys_numbers_and_carriers(environment: dict[str, str]) -> None
             1,
             "--password",
         ),
+        (
+            ["carriers", "add", "--name", "x", "--gateway", "udp:192.0.2.1:5060", "--set", "max_cps=fast"],
+            1,
+            "--max-cps: must be a whole number",
+        ),
+        (["carriers", "update", "--carrier", "nobody", "--set", "max_cps=5"], 1, "carrier"),
         (["numbers", "add"], 2, "--account"),
         (["nonsense"], 2, "nonsense"),
     ],

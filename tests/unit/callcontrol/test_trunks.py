@@ -8,7 +8,7 @@ import pytest
 
 from callcontrol.errors import ValidationFailed
 from callcontrol.models import Carrier, Gateway
-from callcontrol.trunks import check_carrier, check_gateway
+from callcontrol.trunks import check_carrier, check_gateway, typed
 
 NOW = datetime(2026, 8, 1, tzinfo=UTC)
 CARRIER = Carrier("c", "a", "Carrier", NOW, NOW)
@@ -112,3 +112,29 @@ def test_a_network_may_only_call_in() -> None:
 def test_no_secret_is_shown() -> None:
     carrier = replace(CARRIER, register_password="hush", inbound_auth_password="hush")
     assert "hush" not in repr(carrier)
+
+
+def test_values_get_the_types_of_their_fields() -> None:
+    given = {"codecs": ["PCMA"], "tech_prefix": 77, "max_cps": 5, "diversion": None, "is_active": False}
+    assert typed(Carrier, given) == {**given, "codecs": ("PCMA",), "tech_prefix": "77"}
+    assert typed(Gateway, {"host": "192.0.2.1", "port": 5060}) == {"host": "192.0.2.1", "port": 5060}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"max_cps": "5"},
+        {"max_cps": True},
+        {"max_cps": 5.5},
+        {"is_active": 1},
+        {"codecs": "PCMA"},
+        {"codecs": ["PCMA", 1]},
+        {"name": None},
+        {"number_format": ["e164"]},
+        {"diversion": {"a": 1}},
+    ],
+)
+def test_values_of_another_type_are_refused_by_name(given: dict[str, object]) -> None:
+    with pytest.raises(ValidationFailed) as refusal:
+        typed(Carrier, given)
+    assert [error.field for error in refusal.value.errors] == list(given)

@@ -1,11 +1,12 @@
 """The guard between the network and a user agent, on virtual time."""
 
+import re
 from collections.abc import Callable
 
 import pytest
 
-from sip import serialise
-from sip.aio import Guard, InboundSession, ScreenVerdict
+from sip import Response, Secret, serialise
+from sip.aio import Guard, InboundSession, Screened, ScreenVerdict
 from sip.aio.transport import Address
 from sip.protection import ProtectionSettings
 from tests.support.sip_agents import SDP, RawPeer, make_network
@@ -37,11 +38,11 @@ class Scene:
     def advance(self, seconds: float = 0.05) -> None:
         self.network.clock.advance(seconds)
 
-    def ask(self, peer: RawPeer, method: str, **fields: str | bytes) -> list[int]:
-        """Send a request; the statuses of all that comes back in a minute."""
+    def ask(self, peer: RawPeer, method: str, for_s: float = 60, **fields: str | bytes) -> list[int]:
+        """Send a request; the statuses of all that comes back in a time."""
         before = len(peer.received)
         peer.send(peer.request(method, branch=f"{method}{self.network.clock.time()}", **fields))
-        self.advance(60)
+        self.advance(for_s)
         return [message.status for message in peer.received[before:]]  # type: ignore[union-attr]
 
 
@@ -225,3 +226,44 @@ async def test_under_severe_overload_a_strangers_invite_is_not_even_read() -> No
     scene.advance(5)
     assert scene.ask(scene.stranger, "INVITE", body=SDP) == [403]
     await scene.server.ua.close()
+
+
+def wrong_answer(challenge: Response, number: int) -> str:
+    """An Authorization that answers a challenge with a password that is wrong."""
+    offered = challenge.headers.get("WWW-Authenticate") or ""
+    fields = dict(re.findall(r'(\w+)="?([^",]*)"?', offered))
+    return (
+        f'Digest username="trunk", realm="{fields["realm"]}", nonce="{fields["nonce"]}", '
+        f'algorithm={fields.get("algorithm", "MD5")}, uri="sip:ua@192.0.2.2:5060", qop=auth, '
+        f'nc={number:08x}, cnonce="x", response="{number:032x}"'
+    )
+
+
+async def test_guessing_a_password_ends_in_silence() -> None:
+    network = make_network()
+    secret = Secret("trunk", "right")
+    server = PlainAgent(
+        network,
+        SERVER,
+        screen=lambda source, request: Screened(ScreenVerdict.CHALLENGE, secrets_of=lambda user: (secret,)),
+    )
+    server.ua.guard = Guard(ProtectionSettings(), lambda host: False)
+    await server.start()
+    scene = Scene(network, server)
+    # Whoever asks without a password, however often, is asked for one.
+    for _ in range(30):
+        assert scene.ask(scene.stranger, "INVITE", 2) == [401]
+    guesses = 0
+    while True:
+        challenge = scene.stranger.responses("INVITE", 401)[-1]
+        answer = scene.ask(
+            scene.stranger, "INVITE", 2, Authorization=wrong_answer(challenge, guesses + 1), CSeq="2 INVITE"
+        )
+        if not answer:
+            break
+        assert answer == [401]
+        guesses += 1
+    assert guesses == 20
+    assert scene.guard.rejected["credentials"] == 20
+    assert scene.server.inbound == []
+    await server.ua.close()

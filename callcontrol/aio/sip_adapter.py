@@ -154,12 +154,14 @@ class SipLegs:
         if session is not None:
             session.info(DTMF_RELAY, digit_body(digit, duration_ms))
 
-    def reject(self, leg: LegId, status: int, cause: HangupCause) -> None:
-        """Refuse the caller."""
+    def reject(self, leg: LegId, status: int, cause: HangupCause, warning: str | None = None) -> None:
+        """Refuse the caller; ``warning`` is the value of a Warning header field."""
         session_id = self._ids.header(leg, None)
         session = self._drop(leg)
         if isinstance(session, InboundSession):
             headers = [("Reason", cause.reason_header()), ("Session-ID", session_id)]
+            if warning is not None:
+                headers.append(("Warning", warning))
             session.reject(status, headers=headers)
 
     def hang_up(self, leg: LegId, cause: HangupCause) -> None:

@@ -26,6 +26,7 @@ from api.values import (
     parse_choice,
     parse_countries,
     parse_database_url,
+    parse_digest_algorithms,
     parse_float,
     parse_hep_target,
     parse_host_port,
@@ -36,6 +37,7 @@ from api.values import (
     parse_networks,
     parse_path,
     parse_ports,
+    parse_realm,
     parse_url,
 )
 
@@ -122,6 +124,13 @@ VARIABLES: tuple[Variable, ...] = (
         parse_float(0, 3600),
         "silence after which a connection in use is pinged; 0 never",
     ),
+    Variable("SIP_REALM", "trunkline", parse_realm, "realm of the passwords callers are asked for"),
+    Variable(
+        "SIP_DIGEST",
+        "SHA-512-256,SHA-256,MD5",
+        parse_digest_algorithms,
+        "digest algorithms of those challenges, in their order; some old clients look at the first alone",
+    ),
     Variable(
         "SIP_STRANGERS",
         "forbid",
@@ -194,6 +203,8 @@ class Settings:
     sip_advertise: tuple[str, ...]
     sip_udp_max_bytes: int
     sip_keepalive_s: float
+    sip_realm: str
+    sip_digest: tuple[str, ...]
     sip_strangers: str
     dns_servers: tuple[HostPort, ...]
     options_interval_s: float

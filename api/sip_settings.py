@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from api.config import Settings
+from sip import DigestSettings
 from sip.aio import ClientCertificates, Listen, NameServer, StreamLimits, TlsSettings, UserAgentSettings
 
 __all__ = ["name_servers", "sip_listens", "user_agent_settings"]
@@ -28,6 +29,7 @@ def user_agent_settings(settings: Settings) -> UserAgentSettings:
     return UserAgentSettings(
         streams=replace(StreamLimits(), keepalive_s=settings.sip_keepalive_s),
         tls=_tls(settings),
+        digest=DigestSettings(realm=settings.sip_realm, algorithms=settings.sip_digest),
         min_se_s=settings.sip_min_se,
         max_udp_request_bytes=settings.sip_udp_max_bytes,
         name_servers=name_servers(settings),

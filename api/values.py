@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from sip.digest import ALGORITHMS
+
 __all__ = [
     "HostPort",
     "IpNetwork",
@@ -20,6 +22,7 @@ __all__ = [
     "parse_choice",
     "parse_countries",
     "parse_database_url",
+    "parse_digest_algorithms",
     "parse_float",
     "parse_gateway",
     "parse_host_port",
@@ -31,6 +34,7 @@ __all__ = [
     "parse_networks",
     "parse_path",
     "parse_ports",
+    "parse_realm",
     "parse_url",
 ]
 
@@ -252,6 +256,28 @@ def parse_choice(*choices: str) -> Callable[[str], str]:
         return word
 
     return parse
+
+
+def parse_digest_algorithms(text: str) -> tuple[str, ...]:
+    """Read comma-separated names of digest algorithms, each once."""
+    names = [name.strip().upper() for name in text.split(",") if name.strip()]
+    if not names or len(set(names)) < len(names) or not set(names) <= set(ALGORITHMS):
+        raise ValueError(f"{text!r} is not some of {', '.join(ALGORITHMS)}")
+    return tuple(names)
+
+
+def parse_realm(text: str) -> str:
+    """Read the name that passwords of callers belong to."""
+    realm = text.strip()
+    if (
+        not realm
+        or len(realm) > 64
+        or not realm.isascii()
+        or not realm.isprintable()
+        or set(realm) & set('"\\')
+    ):
+        raise ValueError(f"{text!r} is not 1 to 64 printable ASCII characters without quotes or backslashes")
+    return realm
 
 
 def parse_networks(text: str) -> tuple[IpNetwork, ...]:

@@ -126,7 +126,7 @@ class InboundEarlySession(InviteSession):
         if self._held is not None:
             return NOTHING
         reliable = self._is_reliable(answer)
-        # There is one answer to an offer, and an offer of ours must not get lost (RFC 3262 5, RFC 6337 2.2).
+        # There is one answer to an offer, and an offer of ours must not get lost (RFC 3262 5, RFC 6337 3.1).
         if answer.body and (self._described or not (reliable or self.request.body)):
             answer = answer._replace(body=b"")
         response = self._respond(answer)

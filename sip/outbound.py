@@ -1,6 +1,7 @@
 """The calling side of a session: from an INVITE sent to its answer acknowledged (RFC 3261 13.2)."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from sip.authentication import Authenticator
 from sip.dialog import Dialog
@@ -42,6 +43,7 @@ class OutboundInviteSession(OutboundEarlySession):
         "_cseq",
         "_invite",
         "_late_answers",
+        "_plain",
         "_redirector",
         "_taken_back",
     )
@@ -58,6 +60,7 @@ class OutboundInviteSession(OutboundEarlySession):
         self._late_answers: dict[str, SendAck] | None = None
         self._bye_reason: str | None = None
         self._authenticator: Authenticator | None = None
+        self._plain: dict[Purpose, Request] = {}
         redirects = invite.redirects
         self._redirector = None if redirects is None else Redirector(redirects, invite.uri)
 
@@ -83,6 +86,8 @@ class OutboundInviteSession(OutboundEarlySession):
     def receive_response(self, purpose: Purpose, response: Response) -> Sequence[Effect]:
         """Take a response to a request of this session."""
         status = response.status
+        if 200 <= status < 300 and self._authenticator is not None:
+            self._authenticator.accepted()
         if purpose is not Purpose.INVITE:
             again = self._answer_challenge(purpose, response) if status in (401, 407) else None
             if again:
@@ -193,8 +198,12 @@ class OutboundInviteSession(OutboundEarlySession):
 
     def _answer_challenge(self, purpose: Purpose, response: Response) -> Sequence[Effect]:
         """Send a request within the dialog again, with credentials; nothing when it is not worth it."""
-        if purpose not in _CHALLENGEABLE or not self._learn(response):
+        plain = self._plain.pop(purpose, None)
+        known = purpose in _CHALLENGEABLE or (plain is not None and plain.cseq.number == response.cseq.number)
+        if not known or not self._learn(response):
             return NOTHING
+        if plain is not None:
+            return (self._start_again(plain, purpose),)
         if purpose is Purpose.BYE:
             return (self._bye(self._bye_reason),)
         if purpose is Purpose.PRACK:
@@ -203,6 +212,19 @@ class OutboundInviteSession(OutboundEarlySession):
             return self._refresh_challenged()
         self.offers.take_back()
         return self._offer_if_free()
+
+    def _start(self, method: str, purpose: Purpose, **parts: Any) -> StartRequest:
+        """Make a request; those that no part of the session keeps are kept here, to be sent again."""
+        effect = super()._start(method, purpose, **parts)
+        if purpose in _PLAIN:
+            self._plain[purpose] = effect.request
+        return effect
+
+    def _start_again(self, request: Request, purpose: Purpose) -> StartRequest:
+        fields = [(name, value) for key, name, value in request.headers.entries() if key not in _MADE_ANEW]
+        content_type = request.headers.get("Content-Type")
+        body = request.body
+        return self._start(request.method, purpose, headers=fields, body=body, content_type=content_type)
 
     # Responses to the INVITE.
 
@@ -361,6 +383,14 @@ _UNHEARD = {
     Failure.TRANSPORT: (503, "Service Unavailable"),
     Failure.RESOLVE: (404, "Not Found"),
 }
+
+_PLAIN = (Purpose.INFO, Purpose.REFER, Purpose.NOTIFY)
+"""Requests within the dialog that nothing but their outcome depends on."""
+
+_MADE_ANEW = frozenset(
+    ("via", "max-forwards", "from", "to", "call-id", "cseq", "route", "contact", "content-type")
+    + ("authorization", "proxy-authorization", "content-length")
+)
 
 _CHALLENGEABLE = (Purpose.BYE, Purpose.REINVITE, Purpose.PRACK, Purpose.UPDATE, Purpose.REFRESH)
 

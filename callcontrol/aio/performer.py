@@ -88,6 +88,8 @@ class Performer:
         self._record = record
         self._owner = owner
         self._offer = b""
+        self._warning: str | None = None
+        """Why the caller's offer was refused, for its Warning header field."""
         self._trunks: dict[LegId, tuple[Carrier, Gateway]] = {}
         self._first_leg: LegId = A_LEG
         self.agent = AgentLink(context.destinations, account, owner.post, owner.spawn)
@@ -157,6 +159,7 @@ class Performer:
             self.media.take_offer(effect.leg, body, self._media_policy(effect.leg))
         except MediaRefusal as refusal:
             self._owner.log.info("offer refused: %s", refusal)
+            self._warning = refusal.warning
             self._owner.follow(LegRefused(effect.leg, refusal.problem))
         else:
             self._owner.follow(OfferTaken(effect.leg))
@@ -196,7 +199,7 @@ class Performer:
         self.media.watch(effect.leg)
 
     def _reject(self, effect: do.RejectLeg) -> None:
-        self.sip.reject(effect.leg, effect.status, effect.cause)
+        self.sip.reject(effect.leg, effect.status, effect.cause, self._warning)
 
     def _hang_up(self, effect: do.HangUpLeg) -> None:
         self.sip.hang_up(effect.leg, effect.cause)
@@ -372,6 +375,7 @@ class Performer:
         record.quality = self.media.quality(self._first_leg)
         events = self.event("call.completed")
         self._context.records.finish(record, charge_paise=effect.charge_paise, events=events)
+        self.transfers.release()
         self._owner.closed()
 
 

@@ -154,12 +154,14 @@ class SipLegs:
         if session is not None:
             session.info(DTMF_RELAY, digit_body(digit, duration_ms))
 
-    def reject(self, leg: LegId, status: int, cause: HangupCause) -> None:
-        """Refuse the caller."""
+    def reject(self, leg: LegId, status: int, cause: HangupCause, warning: str | None = None) -> None:
+        """Refuse the caller; ``warning`` is the value of a Warning header field."""
         session_id = self._ids.header(leg, None)
         session = self._drop(leg)
         if isinstance(session, InboundSession):
             headers = [("Reason", cause.reason_header()), ("Session-ID", session_id)]
+            if warning is not None:
+                headers.append(("Warning", warning))
             session.reject(status, headers=headers)
 
     def hang_up(self, leg: LegId, cause: HangupCause) -> None:
@@ -200,16 +202,18 @@ class SipLegs:
         if session is not None:
             session.tell_refer(status)
 
-    def refer(self, leg: LegId, target: str) -> None:
+    def refer(self, leg: LegId, target: str) -> bool:
         """
-        Ask a party to call someone else by itself.
+        Ask a party to call someone else by itself; False when its trunk has no right to transfers.
 
         Raises:
             InvalidValue: The target is nobody whom SIP can name.
         """
         session = self._session(leg)
-        if session is not None:
-            session.refer(target)
+        if session is None or not session.allows_refer:
+            return False
+        session.refer(target)
+        return True
 
     def _refer_received(self, leg: LegId, refer: Refer) -> None:
         found = self._legs.get(leg)

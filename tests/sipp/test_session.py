@@ -71,6 +71,12 @@ def test_a_refresh_without_a_change_repeats_our_description(clean: Exchange) -> 
     assert len(set(caller.log)) == 1, caller.log
 
 
+def test_an_offer_that_cannot_be_answered_says_why(clean: Exchange) -> None:
+    (caller,) = clean.finish(clean.caller("uac_no_codec.xml"))
+    assert caller.log == ("refused",)
+    assert last_call(clean)[0] == "failed"
+
+
 def test_a_caller_that_never_acknowledges_the_ringing(clean: Exchange) -> None:
     trunk = clean.callee("uas_noanswer.xml")
     caller, _ = clean.finish(clean.caller("uac_never_pracks.xml"), trunk)

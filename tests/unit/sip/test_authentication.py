@@ -1,6 +1,6 @@
 """A trunk that challenges: 401 and 407, stale nonces, wrong passwords (RFC 3261 22, RFC 8760)."""
 
-from sip import Answered, Credentials, Failed, Request
+from sip import Answered, Credentials, Failed, Request, make_response
 from tests.support.sip_agents import SDP, RawPeer, Side
 from tests.support.sip_stage import RAW, Stage
 
@@ -127,4 +127,42 @@ async def test_hanging_up_between_challenge_and_answer(stage: Stage) -> None:
     challenge(stage, raw, raw.requests("INVITE")[0], 401, "n1")
     assert len(raw.requests("INVITE")) == 1
     assert side.names == ["Failed"]
+    stage.finish()
+
+
+async def test_a_challenged_info_is_sent_again(stage: Stage) -> None:
+    raw, side = place(stage)
+    raw.respond(raw.requests("INVITE")[0], 200, body=SDP)
+    stage.advance()
+    side.session.info("application/dtmf-relay", b"Signal=5\r\n")
+    stage.advance()
+    challenge(stage, raw, raw.requests("INFO")[0], 407, "n1")
+    first, again = raw.requests("INFO")
+    assert again.cseq.number == first.cseq.number + 1
+    assert "Proxy-Authorization" in again.headers and "Authorization" not in again.headers
+    assert (again.body, again.content_type) == (first.body, first.content_type)
+    # The password was given with that nonce: it is refused, and not given for ever.
+    challenge(stage, raw, again, 407, "n2")
+    assert len(raw.requests("INFO")) == 2
+    side.session.hangup()
+    stage.advance()
+    raw.respond(raw.requests("BYE")[0], 200)
+    stage.finish()
+
+
+async def test_several_proxies_challenge_at_once(stage: Stage) -> None:
+    """RFC 3261 22.3: each is answered in its own realm."""
+    raw, side = place(stage)
+    both = ", ".join(f'Digest realm="{realm}", nonce="{realm}-n", algorithm=MD5' for realm in ("one", "two"))
+    request = raw.requests("INVITE")[0]
+    response = make_response(request, 407, to_tag="peer")
+    for value in both.split(", Digest"):
+        response.headers.add("Proxy-Authenticate", value if value.startswith("Digest") else "Digest" + value)
+    raw.send(response)
+    stage.advance()
+    answers = raw.requests("INVITE")[1].headers.get_all("Proxy-Authorization")
+    assert ['realm="one"' in answers[0], 'realm="two"' in answers[1], len(answers)] == [True, True, 2]
+    raw.respond(raw.requests("INVITE")[1], 486)
+    stage.advance()
+    assert side.last(Failed).status == 486
     stage.finish()

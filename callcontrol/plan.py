@@ -25,8 +25,8 @@ class Party:
 
     ``caller_id`` is what the party sees: a number of the account in E.164 or, when it is passed through,
     what the caller came with; ``withheld`` then says that it wants its number shown to nobody.
-    ``ring_timeout_s`` covers all gateways that are tried. ``headers`` are ``X-`` headers. A party that is
-    ``referred`` was named by a peer, and ``replaces`` is the dialog that it is to replace by our call.
+    ``ring_timeout_s`` covers all gateways that are tried. ``headers`` are ``X-`` headers. ``replaces`` is
+    the dialog of the party that our call is to take the place of.
     """
 
     target: Target
@@ -37,7 +37,6 @@ class Party:
     carrier_sid: str | None = None
     headers: tuple[tuple[str, str], ...] = ()
     withheld: bool = False
-    referred: bool = False
     replaces: str | None = None
 
 

@@ -15,7 +15,6 @@ from callcontrol.routing import (
     SipTarget,
     attempts_for,
     check_allowed,
-    check_referred,
 )
 from sip import SipUri
 
@@ -47,8 +46,6 @@ class Router:
             ServiceUnavailable: There is no gateway, or all are at rest or at their limit.
         """
         check_allowed(party.target, self._allowed_countries)
-        if party.referred:
-            check_referred(party.target, self._allowed_countries)
         if not party.passthrough:
             self._check_caller_id(account_sid, party.caller_id)
         candidates = self._candidates(account_sid, party)
@@ -81,7 +78,7 @@ class Router:
             found = self._routes.gateway_for_host(account_sid, uri.host, uri.port)
             if uri.scheme != "sip" or not uri.user or found is None:
                 return None
-            check_referred(SipTarget(uri.user, uri.host, uri.port), self._allowed_countries)
+            check_allowed(SipTarget(uri.user, uri.host, uri.port), self._allowed_countries)
         except Forbidden:
             return None
         return Attempt(carrier, found[1], uri.user) if found[0].carrier_sid == carrier.carrier_sid else None

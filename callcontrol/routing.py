@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
-from urllib.parse import unquote
 
 import phonenumbers
 from phonenumbers import PhoneNumberType
@@ -15,12 +14,10 @@ from phonenumbers import PhoneNumberType
 from callcontrol.dial_strings import dialled_number
 from callcontrol.errors import Forbidden, ValidationFailed
 from callcontrol.models import Carrier, Gateway
-from callcontrol.number_format import number_in, to_e164, user_for
+from callcontrol.number_format import to_e164, user_for
 from sip import ParseError, SipUri
 
 _MAX_ADDRESS_CHARS: Final = 256
-_MAX_EXTENSION_DIGITS: Final = 5
-_SEPARATORS: Final = str.maketrans("", "", "-.()")
 _SUPPORTED_PROTOCOLS: Final = frozenset({"udp", "tcp", "tls", "auto"})
 
 
@@ -101,26 +98,6 @@ def check_allowed(target: Target, allowed_countries: Collection[str]) -> None:
         )
     if _is_premium(number):
         raise Forbidden(f"Calls to {number} are not allowed: it is a premium-rate number.")
-
-
-def check_referred(target: Target, allowed_countries: Collection[str]) -> None:
-    """
-    Refuse what a peer may not have us dial, by a transfer or a redirection, at a gateway's host.
-
-    A user that is a number must be one that may be dialled, and digits that are no possible number are
-    refused: a gateway might still make something dear of them.
-
-    Raises:
-        Forbidden: The user is such a number.
-    """
-    if not isinstance(target, SipTarget):
-        return
-    digits = unquote(target.user).partition(";")[0].translate(_SEPARATORS)
-    number = number_in(digits)
-    if number is not None:
-        check_allowed(PhoneTarget(number), allowed_countries)
-    elif len(digits) > _MAX_EXTENSION_DIGITS and digits.removeprefix("+").isdecimal():
-        raise Forbidden("The number of a SIP address is none that this server can judge.")
 
 
 def parse_sip_target(text: str, *, field: str = "to") -> SipTarget:

@@ -18,6 +18,7 @@ from callcontrol.effects import (
     DrainAgent,
     Effect,
     OpenAgent,
+    ReferLeg,
     Save,
     SendDigits,
     StartAgent,
@@ -40,6 +41,7 @@ from callcontrol.events import (
     DigitsSent,
     Event,
     LegProgress,
+    LegReferred,
     PlayoutDrained,
     Timer,
     TimerFired,
@@ -51,6 +53,7 @@ from callcontrol.hangup import (
     NORMAL_CLEARING,
     STREAM_DISCONNECTED,
     SYSTEM_SHUTDOWN,
+    outcome_of,
 )
 from callcontrol.hunt import Ending
 from callcontrol.models import CallStatus, StreamInfo
@@ -97,6 +100,10 @@ class StreamInput(IntEnum):
     TRANSFER = auto()
     TRANSFERRED = auto()
     """The second party answered."""
+    REFERRED = auto()
+    """The party tells how it fares with whom it was asked to call."""
+    REFER_DONE = auto()
+    """It has reached them."""
     STOP = auto()
     """Command: the call ends."""
 
@@ -116,6 +123,7 @@ class AgentStep(RunningStep):
         self._sid = stream_sid
         self._transfer: Bridge | None = None
         self._detail = "stream_hangup"
+        self._referring = False
 
     @property
     def live(self) -> bool:
@@ -125,7 +133,7 @@ class AgentStep(RunningStep):
     @property
     def transferring(self) -> bool:
         """Whether the agent is having the party transferred."""
-        return self._transfer is not None
+        return self._transfer is not None or self._referring
 
     def begin(self) -> Iterator[Effect]:
         """Connect to the agent."""
@@ -256,10 +264,13 @@ class AgentStep(RunningStep):
 
     def _begin_transfer(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, AgentTransfer)
-        if event.mode != "bridge":
-            yield TellAgentError("invalid_command", "only transfer mode bridge is supported", "transfer")
-        elif self._transfer is not None:
+        if self._transfer is not None or self._referring:
             yield TellAgentError("invalid_command", "a transfer is already under way", "transfer")
+        elif event.mode == "refer":
+            self._referring = True
+            yield ReferLeg(self.call.a_leg.id, _refer_target(event.to))
+        elif event.mode != "bridge":
+            yield TellAgentError("invalid_command", "the transfer mode must be bridge or refer", "transfer")
         else:
             try:
                 party = self._party_of(event)
@@ -302,6 +313,25 @@ class AgentStep(RunningStep):
         yield self._saved("stopped", "stream.stopped", {"reason": "transferred"})
         yield Save("call.transferred")
 
+    def _referred(self, event: Event | None) -> Iterator[Effect]:
+        """The party that was asked to call someone else by itself tells how that goes."""
+        assert isinstance(event, LegReferred)
+        if not self._referring or event.status == 100:
+            return
+        if event.status < 200:
+            yield TellAgentTransfer("ringing", event.status)
+            return
+        self._referring = False
+        if event.status >= 300:
+            yield TellAgentTransfer("failed", event.status, outcome_of(event.status).cause.name)
+        else:
+            yield from self._take(StreamInput.REFER_DONE)
+
+    def _gone_elsewhere(self, event: Event | None) -> Iterator[Effect]:
+        """The party talks to someone else without us: the call ends."""
+        self.ending = Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "stream")
+        yield from self._transferred(event)
+
     def _abandon_transfer(self) -> Iterator[Effect]:
         if self._transfer is not None:
             transfer, self._transfer = self._transfer, None
@@ -316,6 +346,11 @@ class AgentStep(RunningStep):
     def _saved(self, state: str, event: str, details: Mapping[str, object] | None = None) -> Save:
         self._mark(state)
         return Save(event, {"stream_sid": self._sid, **(details or {})})
+
+
+def _refer_target(to: str) -> str:
+    """What the agent wrote, sent as it is (sip:, sips:, tel:); a bare number becomes a tel: address."""
+    return to if ":" in to else f"tel:{to}"
 
 
 _DETAILS_OF_CAUSE: Final = {
@@ -346,6 +381,7 @@ _SIMPLE_INPUTS: Final[dict[type, StreamInput]] = {
     AgentRefused: StreamInput.REFUSED,
     AgentDigits: StreamInput.SEND_DIGITS,
     AgentTransfer: StreamInput.TRANSFER,
+    LegReferred: StreamInput.REFERRED,
     PlayoutDrained: StreamInput.DRAINED,
     DigitReceived: StreamInput.DIGIT,
     DigitsSent: StreamInput.DIGITS_SENT,
@@ -383,6 +419,8 @@ RULES: Final[dict[tuple[StreamState, StreamInput], tuple[StreamState, Action]]] 
     (_S.LIVE, _I.DIGITS_SENT): (_S.LIVE, AgentStep._digits_sent),
     (_S.LIVE, _I.TRANSFER): (_S.LIVE, AgentStep._begin_transfer),
     (_S.LIVE, _I.TRANSFERRED): (_S.OVER, AgentStep._transferred),
+    (_S.LIVE, _I.REFERRED): (_S.LIVE, AgentStep._referred),
+    (_S.LIVE, _I.REFER_DONE): (_S.OVER, AgentStep._gone_elsewhere),
     (_S.LIVE, _I.STOP): (_S.OVER, AgentStep._stop),
     (_S.DRAINING, _I.LEAVES_AT_ONCE): (_S.OVER, AgentStep._drained),
     (_S.DRAINING, _I.DRAINED): (_S.OVER, AgentStep._drained),

@@ -334,7 +334,6 @@ def party_of(asked: TransferRequested, record: CallRecord) -> Party:
         _target_of(uri, local=asked.local),
         record.to if record.direction == "inbound" else record.from_,
         headers=tuple(field for field in headers if field[0][:2].lower() == "x-"),
-        referred=True,
         replaces=str(asked.replaces) if asked.replaces is not None else None,
     )
 

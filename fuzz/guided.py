@@ -104,18 +104,19 @@ def _fuzz(name: str, time_s: float, folder: Path) -> int:
             pass
 
     corpus = _corpus(target, folder)
-    words = folder / f"{name}.words"
-    words.write_text("".join(f'"{_escaped(word)}"\n' for word in target.dictionary))
     flags = [
         f"-max_total_time={int(time_s)}",
         f"-max_len={MAX_INPUT_BYTES}",
         f"-timeout={max(10, int(SLOW_S * 10))}",
         f"-artifact_prefix={folder}/{name}-",
-        f"-dict={words}",
         "-rss_limit_mb=2048",
         "-print_final_stats=0",
         "-verbosity=1",
     ]
+    if target.dictionary:
+        words = folder / f"{name}.words"
+        words.write_text("".join(f'"{_escaped(word)}"\n' for word in target.dictionary))
+        flags.append(f"-dict={words}")
     atheris.Setup([sys.argv[0], *flags, str(corpus)], one_input)
     atheris.Fuzz()
     return 0

@@ -350,6 +350,8 @@ class Referrals:
             return NOTHING
         if status >= 300:
             return self._referrer.handle(ReferrerInput.REFUSED, (status, response.reason))
+        # It may have been sent twice, the second time with credentials.
+        self._referrer.id = str(response.cseq.number)
         try:
             followed = subscribes(response)
         except ParseError:

@@ -257,6 +257,8 @@ class MediaLegs:
         try:
             one.stream.link(two.stream)
         except MediaError:
+            for media in (one, two):
+                media.stream.unlink()
             one.tap = one.stream.open_tap(
                 sample_rate=8000, encoding="l16", on_frames=lambda frames: _pass(frames, two)
             )

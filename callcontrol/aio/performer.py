@@ -375,6 +375,7 @@ class Performer:
         record.quality = self.media.quality(self._first_leg)
         events = self.event("call.completed")
         self._context.records.finish(record, charge_paise=effect.charge_paise, events=events)
+        self.transfers.release()
         self._owner.closed()
 
 

@@ -202,16 +202,18 @@ class SipLegs:
         if session is not None:
             session.tell_refer(status)
 
-    def refer(self, leg: LegId, target: str) -> None:
+    def refer(self, leg: LegId, target: str) -> bool:
         """
-        Ask a party to call someone else by itself.
+        Ask a party to call someone else by itself; False when its trunk has no right to transfers.
 
         Raises:
             InvalidValue: The target is nobody whom SIP can name.
         """
         session = self._session(leg)
-        if session is not None:
-            session.refer(target)
+        if session is None or not session.allows_refer:
+            return False
+        session.refer(target)
+        return True
 
     def _refer_received(self, leg: LegId, refer: Refer) -> None:
         found = self._legs.get(leg)

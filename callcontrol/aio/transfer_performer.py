@@ -86,7 +86,8 @@ class TransferPerformer:
 
     def _refer(self, effect: do.ReferLeg) -> None:
         try:
-            self._desk.sip.refer(effect.leg, effect.target)
+            if not self._desk.sip.refer(effect.leg, effect.target):
+                self._follow(LegReferred(effect.leg, 603))
         except InvalidValue:
             self._follow(LegReferred(effect.leg, 400))
 

@@ -212,12 +212,15 @@ class _Script:
             lambda: session.accept_offer(SDP),
             session.reject_offer,
             lambda: session.info("text/plain", b"x"),
+            lambda: session.update(OTHER_SDP),
+            session.update,
         ]
         if hasattr(session, "answer"):
             commands += [session.progress, lambda: session.answer(SDP), lambda: session.reject(486)]
-            commands.append(lambda: session.progress(183, SDP))
-        if hasattr(session, "update"):
-            commands.append(lambda: session.update(OTHER_SDP))
+            commands += [
+                lambda: session.progress(183, SDP),
+                lambda: session.progress(183, SDP, reliable=True),
+            ]
         commands[self._next() % len(commands)]()
         self.stage.advance(0.01)
 

@@ -222,7 +222,7 @@ class UserAgent:
         await probe_rested(self, self._ways, limit_s)
 
     def options(self, destination: Destination, uri: SipUri) -> Awaitable[Response | None]:
-        """Ask a peer whether it is alive; None when it does not answer."""
+        """Ask a peer whether it is alive; None when it does not answer. To stop waiting stops the asking."""
         question = _Question(asyncio.get_running_loop().create_future())
         local = NameAddr(None, SipUri("sip", host=self.local_host(destination)))
         request = Request("OPTIONS", uri, Headers())
@@ -242,7 +242,8 @@ class UserAgent:
             if flow is None:
                 question.settle(None)
             else:
-                self.endpoint.start_client(request, flow, question, Purpose.INFO)
+                run = self.endpoint.start_client(request, flow, question, Purpose.INFO)
+                question.future.add_done_callback(lambda future: self._stop_asking(run, future))
 
         self._ways.with_flow(destination, None, send)
         return question.future
@@ -267,6 +268,10 @@ class UserAgent:
     def forget_registration(self, run: RegistrationRun) -> None:
         """Take a registration that has ended out of the table."""
         self._registrations.discard(run)
+
+    def _stop_asking(self, run: ClientRun, future: "asyncio.Future[Response | None]") -> None:
+        if future.cancelled() and not run.machine.finished:
+            self.endpoint.end_client(run)
 
     @property
     def connections(self) -> dict[str, int]:

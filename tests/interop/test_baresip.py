@@ -91,3 +91,24 @@ def test_the_callee_declines(clean: Exchange, baresip: MakeBaresip) -> None:
     caller.wait("CALL_CLOSED")
     [call], _ = clean.calls(per_page=1)
     assert call["status"] == "busy"
+
+
+def test_a_blind_transfer(clean: Exchange, baresip: MakeBaresip) -> None:
+    caller, callee, third = baresip("alice"), baresip("callee"), baresip("carol")
+    for endpoint in (caller, third):
+        clean.server.add_carrier(
+            f"caller-{endpoint.port}",
+            f"udp:127.0.0.1:{endpoint.port}",
+            inbound=True,
+            outbound=True,
+            allows_refer=True,
+        )
+    reach(clean, callee.port)
+    connect(clean, caller, callee)
+    caller.do("transfer", f"sip:carol@127.0.0.1:{third.port}")
+    third.wait("CALL_INCOMING")
+    third.do("accept")
+    third.wait("CALL_ESTABLISHED")
+    caller.wait("CALL_CLOSED")
+    third.do("hangup")
+    callee.wait("CALL_CLOSED")

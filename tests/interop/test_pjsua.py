@@ -126,3 +126,85 @@ def test_a_trunk_that_has_to_show_its_password(clean: Exchange, pjsua: MakePjsua
     stranger = pjsua("trunk8", password="wrong horse", address="127.0.0.8")
     stranger.do("call", call="c", uri=number(clean))
     assert stranger.wait("state", state="DISCONNECTED")["code"] in (401, 403)
+
+
+@pytest.mark.slow
+def test_the_session_timer_is_renewed_on_both_legs(clean: Exchange, pjsua: MakePjsua) -> None:
+    """With the least interval there is, 90 s, each refresher renews after half of it and the call goes on."""
+    caller = pjsua("alice", timer="always", session_expires_s=90)
+    callee = pjsua("callee", timer="optional")
+    reach(clean, callee.port, session_expires_s=90)
+    connect(clean, caller, callee)
+    for side in (caller, callee):
+        found = side.wait("transaction", timeout_s=75, code=200, method="UPDATE")
+        assert found["role"] in ("client", "server")
+    caller.wait_for_audio("c")
+    callee.wait_for_audio("in1")
+    hang_up(caller, "c", callee, "in1")
+    [call], _ = clean.calls(per_page=1)
+    assert (call["status"], call["hangup_source"]) == ("completed", "caller")
+
+
+def trust(exchange: Exchange, port: int) -> None:
+    """Know an endpoint as a trunk that may transfer its calls."""
+    exchange.server.add_carrier(
+        f"caller-{port}", f"udp:127.0.0.1:{port}", inbound=True, outbound=True, allows_refer=True
+    )
+
+
+@pytest.mark.parametrize("by", ["caller", "callee"])
+def test_a_blind_transfer(clean: Exchange, pjsua: MakePjsua, by: str) -> None:
+    caller, callee, third = pjsua("alice"), pjsua("callee"), pjsua("carol")
+    for endpoint in (caller, third):
+        trust(clean, endpoint.port)
+    reach(clean, callee.port, allows_refer=True)
+    connect(clean, caller, callee)
+    first, call, stays, stays_call = (
+        (caller, "c", callee, "in1") if by == "caller" else (callee, "in1", caller, "c")
+    )
+    first.do("transfer", call=call, target=f"sip:carol@127.0.0.1:{third.port}")
+    third.wait("incoming", call="in1")
+    third.do("answer", call="in1")
+    assert first.wait("transfer", call=call, final=True)["code"] == 200
+    third.wait_for_audio("in1")
+    stays.wait_for_audio(stays_call)
+    first.do("hangup", call=call)
+    first.wait("state", call=call, state="DISCONNECTED")
+    third.wait_for_audio("in1")
+    hang_up(third, "in1", stays, stays_call)
+
+
+def test_a_transfer_to_somebody_busy_leaves_the_call_as_it_was(clean: Exchange, pjsua: MakePjsua) -> None:
+    caller, callee, third = pjsua("alice"), pjsua("callee"), pjsua("carol")
+    for endpoint in (caller, third):
+        trust(clean, endpoint.port)
+    reach(clean, callee.port)
+    connect(clean, caller, callee)
+    caller.do("transfer", call="c", target=f"sip:carol@127.0.0.1:{third.port}")
+    third.wait("incoming", call="in1")
+    third.do("hangup", call="in1", code=486)
+    assert caller.wait("transfer", call="c", final=True)["code"] == 486
+    caller.wait_for_audio("c")
+    callee.wait_for_audio("in1")
+    hang_up(callee, "in1", caller, "c")
+
+
+def test_an_attended_transfer(clean: Exchange, pjsua: MakePjsua) -> None:
+    """Who has two calls joins their other ends and leaves."""
+    caller, callee, third = pjsua("alice"), pjsua("callee"), pjsua("carol")
+    trust(clean, caller.port)
+    reach(clean, callee.port)
+    connect(clean, caller, callee)
+    reach(clean, third.port)
+    caller.do("hold", call="c")
+    callee.wait_for_silence("in1")
+    caller.do("call", call="d", uri=number(clean))
+    third.wait("incoming", call="in1")
+    third.do("answer", call="in1")
+    caller.wait("state", call="d", state="CONFIRMED")
+    third.wait_for_audio("in1")
+    caller.do("transfer_to_call", call="c", other="d")
+    assert caller.wait("transfer", call="c", final=True)["code"] == 200
+    callee.wait_for_audio("in1")
+    third.wait_for_audio("in1")
+    hang_up(third, "in1", callee, "in1")

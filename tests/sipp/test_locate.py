@@ -64,15 +64,6 @@ class Trunk:
         return list(found.values())
 
 
-def state(exchange: Exchange, word: str) -> float:
-    """How many gateways are in a state."""
-    text = str(exchange.server.request("GET", "/metrics").body)
-    line = next(
-        line for line in text.splitlines() if line.startswith(f'trunkline_gateways{{state="{word}"}}')
-    )
-    return float(line.split()[-1])
-
-
 def test_a_dead_server_is_passed_over(clean: Exchange, names: DnsServer) -> None:
     trunk = Trunk(clean, names, "dead", 2)
     callee = clean.callee(port=trunk.ports[1])
@@ -153,19 +144,19 @@ def test_500_leads_to_the_next_gateway_and_to_no_server_of_the_same(
 
 def test_a_gateway_that_is_pinged_goes_down_and_comes_back(clean: Exchange, names: DnsServer) -> None:
     port = free_port()
-    before = state(clean, "up")
+    before = clean.gateways("up")
     sid = clean.server.add_carrier(
         "pinged", f"udp:127.0.0.1:{port}", outbound=True, gateway_send_options_ping=True
     )
     assert sid
     alive = clean.callee("uas_options.xml", port=port)
     clean.finish(alive)
-    assert wait_until(lambda: state(clean, "up") == before + 1)
-    assert wait_until(lambda: state(clean, "down") >= 1, 15), "it answers no more"
+    assert wait_until(lambda: clean.gateways("up") == before + 1)
+    assert wait_until(lambda: clean.gateways("down") >= 1, 15), "it answers no more"
     assert "is down, and was up" in clean.server.log()
     alive = clean.callee("uas_options.xml", port=port)
     clean.finish(alive)
-    assert wait_until(lambda: state(clean, "up") == before + 1), "it is back"
+    assert wait_until(lambda: clean.gateways("up") == before + 1), "it is back"
 
 
 def test_a_name_server_that_is_dead_costs_calls_to_addresses_nothing(
@@ -191,6 +182,12 @@ def test_a_name_server_that_is_dead_costs_calls_to_addresses_nothing(
 
 def test_a_caller_is_known_by_the_servers_its_name_leads_to(clean: Exchange, names: DnsServer) -> None:
     names.add("_sip._udp.callers.test", "SRV", "1 0 5060 far.callers.test.")
-    names.add("far.callers.test", "A", "127.0.0.1")
+    names.add("far.callers.test", "A", "127.0.0.2")
+    stranger = clean.caller("uac_refused.xml", port=free_port(), extra="-i 127.0.0.2")
+    clean.finish(stranger)
     clean.server.add_carrier("callers", "auto:callers.test", inbound=True)
     assert wait_until(lambda: names.count("far.callers.test A") >= 1, 10)
+    wait_until(lambda: False, 0.5)  # The answer is on its way to the directory.
+    callee = clean.callee()
+    known = clean.caller("uac.xml", port=free_port(), extra="-i 127.0.0.2")
+    clean.finish(known, callee)

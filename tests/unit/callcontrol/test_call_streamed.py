@@ -18,6 +18,7 @@ from callcontrol.events import (
     LegEnded,
     LegFailed,
     LegProgress,
+    LegReferred,
     PlaybackEnded,
     PlayoutDrained,
     Timer,
@@ -205,11 +206,37 @@ def test_a_transfer_that_fails_leaves_the_stream() -> None:
 
 
 def test_transfers_that_are_refused() -> None:
-    for command in (AgentTransfer("nobody"), AgentTransfer("+919812345678", mode="refer")):
+    for command in (AgentTransfer("nobody"), AgentTransfer("+919812345678", mode="conference")):
         drive = streamed()
         drive.feed(command)
         assert isinstance(drive.effects[-1], do.TellAgentError)
         assert not drive.done(do.DialLeg)
+
+
+@pytest.mark.parametrize(
+    ("to", "target"),
+    [("+919812345678", "tel:+919812345678"), ("tel:+9198", "tel:+9198"), ("sip:a@b?X-A=1", "sip:a@b?X-A=1")],
+)
+def test_an_agent_sends_the_party_elsewhere_by_refer(to: str, target: str) -> None:
+    drive = streamed()
+    drive.feed(AgentTransfer(to, mode="refer"))
+    assert drive.done(do.ReferLeg) == [do.ReferLeg(A, target)]
+    drive.feed(LegReferred(A, 100), LegReferred(A, 180), LegReferred(A, 200))
+    assert [effect.status for effect in drive.done(do.TellAgentTransfer)] == ["ringing", "answered"]
+    assert "call.transferred" in drive.events()
+    assert drive.done(do.StopAgent)[0].detail == "transferred"
+    assert_nothing_left(drive)
+
+
+def test_a_refer_that_fails_leaves_the_stream() -> None:
+    drive = streamed()
+    drive.feed(LegReferred(A, 200))
+    drive.feed(AgentTransfer("tel:+9198", mode="refer"), AgentTransfer("+919812345678"))
+    assert isinstance(drive.effects[-1], do.TellAgentError)
+    drive.feed(LegReferred(A, 603))
+    assert drive.effects == [do.TellAgentTransfer("failed", 603, "CALL_REJECTED")]
+    drive.feed(AgentTransfer("+919812345678"), LegAnswered(B, b"sdp"), LegEnded(B))
+    assert_nothing_left(drive)
 
 
 def test_an_agent_that_leaves_during_a_transfer_gives_it_up() -> None:

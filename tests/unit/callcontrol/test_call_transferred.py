@@ -303,7 +303,7 @@ class TestWhomAReferNames:
     )
     def test_targets(self, uri: str, local: bool, target: object) -> None:
         party = party_of(asked(A, SipUri.parse(uri), local=local), forward().record)
-        assert (party.target, party.referred, party.passthrough) == (target, True, False)
+        assert (party.target, party.passthrough) == (target, False)
 
     def test_custom_header_fields_go_along_and_others_do_not(self) -> None:
         uri = SipUri.parse("sip:carol@g?X-Foo=bar%20b&Subject=no&x-bar=1&Route=%3Csip:evil%3E")

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sip import (
+    Credentials,
     InvalidValue,
     NameAddr,
     ParseError,
@@ -414,6 +415,20 @@ class TestReferring:
         call.raw.respond(call.refer(), 603)
         stage.advance()
         assert call.alice.events[1:] == [ReferFailed(603, "Decline")]
+        call.finish()
+
+    async def test_a_refer_that_is_challenged(self, stage: Stage) -> None:
+        call = Outbound(stage, credentials=Credentials("alice", "secret"))
+        first = call.refer()
+        call.raw.respond(first, 401, WWW_Authenticate='Digest realm="x", nonce="n", algorithm=MD5')
+        stage.advance()
+        second = call.raw.requests("REFER")[-1]
+        assert second.headers.get("Refer-To") == first.headers.get("Refer-To")
+        assert second.cseq.number == first.cseq.number + 1 and "Authorization" in second.headers
+        call.raw.respond(second, 202)
+        stage.advance()
+        assert call.notify(second, 2, sipfrag(200), event=f"refer;id={second.cseq.number}") == 200
+        assert call.alice.names[1:] == ["ReferAccepted", "ReferProgress"]
         call.finish()
 
     async def test_a_refer_that_is_never_answered(self, stage: Stage) -> None:

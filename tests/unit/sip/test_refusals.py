@@ -324,6 +324,13 @@ async def test_options_asks_and_is_answered(stage: Stage) -> None:
     dead = stage.alice.ua.options(Destination("udp", "192.0.2.99", 5060), SipUri.parse("sip:192.0.2.99"))
     stage.advance(40)
     assert await dead is None
+    left = asyncio.ensure_future(  # noqa: TID251
+        stage.alice.ua.options(Destination("udp", "192.0.2.99", 5060), SipUri.parse("sip:192.0.2.99"))
+    )
+    assert stage.alice.ua.transactions == 1
+    left.cancel()
+    await asyncio.sleep(0)
+    assert stage.alice.ua.transactions == 0, "nobody waits for it, so it is repeated no more"
     stage.finish()
 
 

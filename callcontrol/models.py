@@ -269,8 +269,8 @@ class Gateway:
     One reachable host of a carrier.
 
     A lower ``priority`` is tried first; among equals the share of calls follows ``weight``. ``netmask``
-    widens an inbound IPv4 ``host`` to a network (32: that address alone). ``port`` 0 leaves port and, with
-    protocol ``auto``, transport to what the name server says of the host (RFC 3263).
+    widens an inbound address to a network (32: that address alone, also of IPv6). ``port`` 0 leaves port
+    and, with protocol ``auto``, transport to what the name server says of the host (RFC 3263).
     """
 
     gateway_sid: str

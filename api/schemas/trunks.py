@@ -150,7 +150,10 @@ class CreateGateway(RequestModel):
     port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
         5060, description="5061 by default for tls; null: looked up by SRV."
     )
-    netmask: Annotated[int, Field(ge=8, le=32, description="Widens an inbound IPv4 host to a network.")] = 32
+    netmask: Annotated[
+        int,
+        Field(ge=8, le=128, description="Widens an inbound address to a network; 32: that address alone."),
+    ] = 32
     protocol: Annotated[
         Literal["udp", "tcp", "tls", "auto"], Field(description="auto: looked up by NAPTR; needs port null.")
     ] = "udp"
@@ -165,13 +168,13 @@ class CreateGateway(RequestModel):
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
-        """Refuse by name what is not available yet, and a netmask on what is no IPv4 address."""
+        """Refuse by name what is not available yet, and a netmask on what is no address."""
         errors: list[FieldError] = []
         if given.get("protocol") == "tls/srtp":
             errors.append(FieldError("protocol", "tls/srtp is not available yet; use tls"))
         host, netmask = given.get("host"), given.get("netmask", 32)
-        if isinstance(host, str) and netmask != 32 and re.fullmatch(r"[0-9.]+", host) is None:
-            errors.append(FieldError("netmask", "needs an IPv4 address as host"))
+        if isinstance(host, str) and netmask != 32 and re.fullmatch(r"[0-9.]+|[0-9A-Fa-f:.]+", host) is None:
+            errors.append(FieldError("netmask", "needs an IP address as host"))
         return errors
 
 

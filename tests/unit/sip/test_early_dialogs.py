@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sip import Answered, InfoReceived, Progress, Request
+from sip import Answered, Credentials, InfoReceived, Progress, Request
 from sip.events import ForkEnded
 from sip.outbound_early import MAX_FORKS
 from tests.support.sip_agents import OTHER_SDP, SDP, RawPeer
@@ -162,4 +162,24 @@ async def test_a_response_without_a_tag_makes_no_dialog(stage: Stage) -> None:
     stage.advance()
     assert raw.requests("INFO") == []
     alice.session.hangup()
+    stage.finish()
+
+
+@pytest.mark.parametrize("gone", [True, False])
+async def test_a_challenged_request_is_sent_again_to_the_party_that_rings(stage: Stage, gone: bool) -> None:
+    raw, alice, invite = raw_callee(stage, credentials=Credentials("alice", "secret"))
+    raw.respond(invite, 180, tag="one")
+    stage.advance()
+    alice.session.info("text/plain", b"z")
+    stage.advance()
+    if gone:
+        raw.respond(invite, 199, tag="one")
+        stage.advance()
+    challenge = 'Digest realm="r", nonce="n", qop="auth", algorithm=MD5'
+    raw.respond(raw.requests("INFO")[0], 401, tag="one", WWW_Authenticate=challenge)
+    stage.advance()
+    assert [info.headers.get("Authorization") is not None for info in raw.requests("INFO")] == (
+        [False] if gone else [False, True]
+    )
+    raw.respond(invite, 486, tag="one")
     stage.finish()

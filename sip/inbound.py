@@ -38,7 +38,7 @@ class InboundInviteSession(InboundEarlySession):
     @property
     def _expires_s(self) -> float | None:
         """
-        How long the caller lets the INVITE wait for its answer, None when it sets no limit that could be kept.
+        How long the caller lets the INVITE wait for its answer, None when it sets no limit that makes sense.
 
         Source: RFC 3261 13.3.1, 20.19.
         """

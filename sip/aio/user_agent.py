@@ -372,7 +372,7 @@ class UserAgent:
     def session_of(self, replaces: Replaces) -> Session | None:
         """The session that has a dialog as its peer names it, None when there is none."""
         session = self._sessions.get((replaces.call_id, replaces.to_tag))
-        return session if session is not None and session.remote.tag == replaces.from_tag else None
+        return session if session is not None and session.is_with(replaces.from_tag) else None
 
     def _session_of(self, request: Request) -> Session | None:
         return self._sessions.get((request.call_id, request.to.tag or ""))

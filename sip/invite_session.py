@@ -160,13 +160,10 @@ class InviteSession(Renegotiation):
             fields = [("Contact", dialog.local_contact), ("Allow", ALLOW), *supported_fields()]
             fields += self._heed_request(request)
             return (Respond(transaction, reply(request, 200, headers=fields)), *self._run_timer())
-        ok = Respond(transaction, reply(request, 200, headers=(("Allow", ALLOW),)))
         if request.method == "OPTIONS":
-            # As outside of a dialog (RFC 3261 11.2).
             fields = [("Allow", ALLOW), ("Accept", ACCEPT), *supported_fields()]
             return (Respond(transaction, reply(request, 200, headers=fields)),)
-        if request.method != "INFO":
-            return (ok,)
+        ok = Respond(transaction, reply(request, 200, headers=(("Allow", ALLOW),)))
         return (ok, Notify(InfoReceived(request.content_type or "", request.body)))
 
     def _receive_prack(self, request: Request, transaction: Any) -> Sequence[Effect]:

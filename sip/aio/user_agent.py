@@ -265,6 +265,10 @@ class UserAgent:
         """Call `send` with the way to a destination, at once unless its name must be looked up."""
         self._ways.with_flow(destination, None, send)
 
+    def note_outcome(self, destination: Destination, flow: Flow, failure: Response | Failure | None) -> None:
+        """Take what came of a request to a destination, for the next one to it."""
+        self._ways.note_outcome(destination, flow, failure)
+
     def forget_registration(self, run: RegistrationRun) -> None:
         """Take a registration that has ended out of the table."""
         self._registrations.discard(run)

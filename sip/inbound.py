@@ -32,7 +32,19 @@ class InboundInviteSession(InboundEarlySession):
     def start(self, transaction: Any) -> Sequence[Effect]:
         """Begin in this server transaction: an INVITE nobody answers must not wait for ever."""
         self._transaction = transaction
-        return (Arm(Event.TIMER_RINGING, self.settings.max_ringing_s),)
+        limit_s, expires_s = self.settings.max_ringing_s, self._expires_s
+        return (Arm(Event.TIMER_RINGING, limit_s if expires_s is None else min(limit_s, expires_s)),)
+
+    @property
+    def _expires_s(self) -> float | None:
+        """
+        How long the caller lets the INVITE wait for its answer, None when it sets no limit that makes sense.
+
+        Source: RFC 3261 13.3.1, 20.19.
+        """
+        value = self.request.headers.get("Expires") or ""
+        readable = value.isascii() and value.isdecimal() and len(value) < 10
+        return float(value) or None if readable else None
 
     # Commands of the owner.
 
@@ -66,8 +78,10 @@ class InboundInviteSession(InboundEarlySession):
         return self._reject(Reply(status, headers=(("Reason", reason),) if reason else ()))
 
     def _tire(self, _: None) -> Sequence[Effect]:
-        ended = Notify(Ended("local", "timeout"))
-        return (Respond(self._transaction, self._respond(Reply(480))), ended, Done())
+        expires_s = self._expires_s
+        expired = expires_s is not None and expires_s <= self.settings.max_ringing_s
+        response = self._respond(Reply(487 if expired else 480))
+        return (Respond(self._transaction, response), Notify(Ended("local", "timeout")), Done())
 
     def _cancel(self, reason: str | None) -> Sequence[Effect]:
         return (Respond(self._transaction, self._respond(Reply(487))), Notify(Cancelled(reason)), Done())
@@ -105,6 +119,7 @@ RULES: Rules[State, Event] = {
     (_S.EARLY, _E.CANCEL): (_S.ENDED, _I._cancel),
     (_S.EARLY, _E.BYE): (_S.ENDED, _I._early_bye),
     (_S.EARLY, _E.TIMER_RINGING): (_S.ENDED, _I._tire),
+    (_S.EARLY, _E.TIMER_STILL_RINGING): (_S.EARLY, _I._ring_on),
     (_S.EARLY, _E.TIMER_PROVISIONAL): (_S.EARLY, _I._repeat_progress),
     (_S.EARLY, _E.TIMER_PRACK): (_S.ENDED, _I._refuse_unacknowledged),
     (_S.EARLY, _E.TIMER_OFFER): (_S.EARLY, _I._offer_timer),
@@ -156,12 +171,21 @@ IGNORED = (
         for state in (_S.SETUP, _S.EARLY)
         for event in (_E.ACK, _E.BYE_DONE, _E.DIALOG_GONE, _E.TIMER_REPEAT, _E.TIMER_ACK)
     }
-    | {(_S.SETUP, event) for event in (_E.TIMER_OFFER, _E.TIMER_PROVISIONAL, _E.TIMER_PRACK, _E.TIMER_OWNER)}
+    | {
+        (_S.SETUP, event)
+        for event in (
+            _E.TIMER_OFFER,
+            _E.TIMER_PROVISIONAL,
+            _E.TIMER_PRACK,
+            _E.TIMER_OWNER,
+            _E.TIMER_STILL_RINGING,
+        )
+    }
     # The final response ends the provisional ones.
     | {
         (state, event)
         for state in (_S.ACCEPTED, _S.CONFIRMED, _S.LEAVING, _S.ENDING)
-        for event in (_E.TIMER_PROVISIONAL, _E.TIMER_PRACK)
+        for event in (_E.TIMER_PROVISIONAL, _E.TIMER_PRACK, _E.TIMER_STILL_RINGING)
     }
     | {(state, _E.TIMER_OWNER) for state in (_S.LEAVING, _S.ENDING)}
     # The session timer begins with the ACK.

@@ -18,6 +18,12 @@ from sip.session_timer import SessionTimer
 
 __all__ = ["InboundEarlySession", "Reply"]
 
+STILL_RINGING_S = 60.0
+"""A proxy cancels an INVITE of which it hears nothing for three minutes (RFC 3261 13.3.1.1)."""
+
+STILL_RINGING_RELIABLY_S = 150.0
+"""The same where responses are sent reliably (RFC 3262 3)."""
+
 _SUPPORTED = [("supported", name, value) for name, value in supported_fields()]
 
 
@@ -42,9 +48,10 @@ class InboundEarlySession(InviteSession):
 
     `_settled`: the offer of the INVITE, or ours in a reliable response, was answered and that acknowledged.
     `_described`: a reliable response has our session description. `_held`: the answer, waiting for a PRACK.
+    `_rang`: what the owner wanted to be said last.
     """
 
-    __slots__ = ("_described", "_held", "_reliable", "_settled", "_transaction", "request")
+    __slots__ = ("_described", "_held", "_rang", "_reliable", "_settled", "_transaction", "request")
 
     def __init__(self, request: Request, local_tag: str, contact: str, settings: SessionSettings) -> None:
         super().__init__(request.call_id, local_tag, settings, caller=False)
@@ -53,6 +60,7 @@ class InboundEarlySession(InviteSession):
         self._transaction: Any = None
         self._reliable: ReliableResponses | None = None
         self._held: Reply | None = None
+        self._rang: Reply | None = None
         self._described = False
         self._settled = False
 
@@ -68,8 +76,8 @@ class InboundEarlySession(InviteSession):
             self.timer = SessionTimer(interval_s, self.settings.min_se_s)
 
     def progress(self, answer: Reply) -> Sequence[Effect]:
-        """Send a provisional response."""
-        return self.handle(Event.PROGRESS, answer)
+        """Send a provisional response, and again while nothing else is said."""
+        return self.handle(Event.PROGRESS, answer._replace(headers=tuple(answer.headers)))
 
     def answer(self, answer: Reply) -> Sequence[Effect]:
         """Send the 2xx, and repeat it until its ACK comes; it waits for PRACKs that are due first."""
@@ -129,16 +137,21 @@ class InboundEarlySession(InviteSession):
         # There is one answer to an offer, and an offer of ours must not get lost (RFC 3262 5, RFC 6337 3.1).
         if answer.body and (self._described or not (reliable or self.request.body)):
             answer = answer._replace(body=b"")
+        self._rang = answer
         response = self._respond(answer)
+        again = Arm(Event.TIMER_STILL_RINGING, STILL_RINGING_RELIABLY_S if reliable else STILL_RINGING_S)
         if not reliable:
-            return (Respond(self._transaction, response),)
+            return (Respond(self._transaction, response), again)
         if answer.body:
             self._described = True
             self.offers.ours = answer.body
         if self._reliable is None:
             first = int(self.settings.pick(1.0, 2.0**31 - 1))
             self._reliable = ReliableResponses(first, self.request.cseq.number, self.settings.timers)
-        return self._send_reliably(self._reliable.submit(response))
+        return (*self._send_reliably(self._reliable.submit(response)), again)
+
+    def _ring_on(self, _: None) -> Sequence[Effect]:
+        return NOTHING if self._rang is None else self._ring(self._rang)
 
     def _is_reliable(self, answer: Reply) -> bool:
         headers = self.request.headers

@@ -17,7 +17,7 @@ from sip.message import Request, Response
 from sip.reason_header import reason_value
 from sip.referrals import Referrals, ReferTimer
 from sip.renegotiation import Renegotiation
-from sip.responses import ALLOW, reply, supported_fields
+from sip.responses import ACCEPT, ALLOW, reply, supported_fields
 from sip.session_model import Event, SessionSettings, State
 from sip.session_timer import EXPIRED_REASON
 
@@ -152,9 +152,10 @@ class InviteSession(Renegotiation):
             fields = [("Contact", dialog.local_contact), ("Allow", ALLOW), *supported_fields()]
             fields += self._heed_request(request)
             return (Respond(transaction, reply(request, 200, headers=fields)), *self._run_timer())
+        if request.method == "OPTIONS":
+            fields = [("Allow", ALLOW), ("Accept", ACCEPT), *supported_fields()]
+            return (Respond(transaction, reply(request, 200, headers=fields)),)
         ok = Respond(transaction, reply(request, 200, headers=(("Allow", ALLOW),)))
-        if request.method != "INFO":
-            return (ok,)
         return (ok, Notify(InfoReceived(request.content_type or "", request.body)))
 
     def _receive_prack(self, request: Request, transaction: Any) -> Sequence[Effect]:

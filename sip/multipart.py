@@ -24,11 +24,18 @@ def unwrap(message: Message) -> None:
     """
     Put the session description of a multipart body in its place.
 
-    A body without one counts as empty. A body that is malformed, or has another part that must be
-    understood, stays as it is and is refused by whoever takes no multipart body.
+    A body without one counts as empty, and so does a body of another kind that need not be understood. A body
+    that is malformed, or has another part that must be understood, stays as it is and is refused by
+    whoever takes no multipart body.
+
+    Source: RFC 5621 3 and 8, RFC 3261 20.11.
     """
     kind = message.content_type
-    if kind not in _KINDS or message.cseq.method not in _METHODS:
+    if kind == SDP or message.cseq.method not in _METHODS:
+        return
+    if kind not in _KINDS:
+        if _is_optional(message):
+            _leave_out(message)
         return
     try:
         parts = _split(message.headers.get("Content-Type") or "", message.body)
@@ -41,8 +48,19 @@ def unwrap(message: Message) -> None:
         message.headers.set("Content-Type", SDP)
         message.body = found[0]
     else:
-        message.headers.remove("Content-Type")
-        message.body = b""
+        _leave_out(message)
+
+
+def _is_optional(message: Message) -> bool:
+    try:
+        return _param(message.headers.get("Content-Disposition") or "", "handling").lower() == "optional"
+    except ParseError:
+        return False
+
+
+def _leave_out(message: Message) -> None:
+    message.headers.remove("Content-Type")
+    message.body = b""
 
 
 def _split(content_type: str, body: bytes) -> list[tuple[str, bool, bytes]]:

@@ -317,7 +317,11 @@ IGNORED = (
     {(state, event) for state in State for event in (_E.PROGRESS, _E.REJECT, _E.CANCEL)}
     | {(_S.LEAVING, event) for event in Event}
     # Its provisional responses are acknowledged at once.
-    | {(state, event) for state in State for event in (_E.TIMER_PROVISIONAL, _E.TIMER_PRACK)}
+    | {
+        (state, event)
+        for state in State
+        for event in (_E.TIMER_PROVISIONAL, _E.TIMER_PRACK, _E.TIMER_STILL_RINGING)
+    }
     # Before the answer there is no dialog that a request of ours could end.
     | {
         (state, event)

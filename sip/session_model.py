@@ -78,6 +78,8 @@ class Event(IntEnum):
     """No refresh came, or none succeeded, before the session's interval was over."""
     REDIRECT = 27
     """The INVITE failed, but there is another target to try: a 3xx named it."""
+    TIMER_STILL_RINGING = 28
+    """Proxies are to be told that it still rings, or they give up."""
 
 
 @dataclass(frozen=True, slots=True)

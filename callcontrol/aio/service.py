@@ -7,13 +7,11 @@ The calls of a process: the one door for the API above and for SIP below.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
-from dataclasses import dataclass, field
-from ipaddress import IPv4Network, IPv6Network
-from math import ceil
+from collections.abc import Collection, Coroutine
 from pathlib import Path
 from typing import Any, Final
 
+from callcontrol.aio.arrivals import Arrivals
 from callcontrol.aio.audio_source import AudioSource
 from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.call_runner import CallRunner
@@ -21,7 +19,7 @@ from callcontrol.aio.context import CallContext
 from callcontrol.aio.gatekeeper import make_guard
 from callcontrol.aio.prober import GatewayProber
 from callcontrol.aio.registrar import Registrar
-from callcontrol.aio.replacement import take_replacement
+from callcontrol.aio.settings import CallControlSettings, CallServices
 from callcontrol.aio.switchboard import Switchboard
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.trace import TraceBook, TraceEntry
@@ -38,14 +36,11 @@ from callcontrol.errors import (
     ValidationFailed,
 )
 from callcontrol.events import HangupRequested
-from callcontrol.gateway_health import PING_EVERY_S, GatewayTable
+from callcontrol.gateway_health import GatewayTable
 from callcontrol.hangup import CRASH, NORMAL_CLEARING, SYSTEM_SHUTDOWN
-from callcontrol.identification import identify
-from callcontrol.inbound import Arrival, Invitation, receive
-from callcontrol.interfaces import CallRecords, Destinations, Numbers, Routes, Wallets
-from callcontrol.meter import Rates
+from callcontrol.inbound import Arrival
 from callcontrol.models import Account, CallFilter, CallRecord, Page
-from callcontrol.plan import DEFAULT_TIME_LIMIT_S, Dial, Plan
+from callcontrol.plan import Dial, Plan
 from callcontrol.received import Received
 from callcontrol.reconcile import close_record
 from callcontrol.recordings import recording_file, recording_url
@@ -55,21 +50,14 @@ from callcontrol.reserve import initial_reserve_paise
 from callcontrol.router import Router
 from media.aio import MediaEngine
 from media.audio import PromptLibrary
-from media.types import EngineSettings, EngineStats
-from sip import Request, Secret, State
+from media.types import EngineStats
 from sip.aio import (
     HepSender,
-    HepSettings,
     InboundSession,
     Listen,
-    Screened,
-    ScreenVerdict,
-    Source,
     TraceRecord,
     UserAgent,
-    UserAgentSettings,
 )
-from sip.protection import ProtectionSettings
 
 __all__ = ["CallControl", "CallControlSettings", "CallServices", "TraceEntry"]
 
@@ -78,57 +66,6 @@ log = logging.getLogger(__name__)
 _SHUTDOWN_LIMIT_S: Final = 5.0
 _RETRY_AFTER_S: Final = 5
 _WAV_HEADER_BYTES: Final = 44
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallControlSettings:
-    """
-    How calls are carried.
-
-    ``forwarded_headers`` (lower case, ``x-`` only) pass between all trunks, whatever those list themselves;
-    ``allowed_countries`` are ISO 3166 codes. An INVITE from an unknown source gets 403, or nothing at all
-    when the server is ``silent_to_strangers``; ``trusted_sources`` are never banned. Recordings go
-    to ``data_dir/recordings``.
-    """
-
-    sip_listens: Sequence[Listen]
-    data_dir: Path
-    media: EngineSettings = field(default_factory=EngineSettings)
-    sip: UserAgentSettings = field(default_factory=UserAgentSettings)
-    prompts_dir: Path | None = None
-    rates: Rates = field(default_factory=Rates)
-    allowed_countries: Collection[str] = frozenset({"IN"})
-    max_calls: int = 2000
-    max_cps: int = 200
-    media_timeout_s: float = 60.0
-    time_limit_s: float = DEFAULT_TIME_LIMIT_S
-    forwarded_headers: Collection[str] = frozenset()
-    silent_to_strangers: bool = False
-    trusted_sources: Collection[IPv4Network | IPv6Network] = ()
-    protection: ProtectionSettings = field(default_factory=ProtectionSettings)
-    ping_every_s: float = PING_EVERY_S
-    hep: HepSettings | None = None
-
-
-async def _nothing_newer() -> None:
-    """Stand in where nothing but this process changes the directory."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallServices:
-    """
-    What stands beside the calls.
-
-    ``refresh`` brings the directory up to date when something is missing from it: another process may have
-    added it a moment ago.
-    """
-
-    calls: CallRecords
-    wallets: Wallets
-    numbers: Numbers
-    routes: Routes
-    destinations: Destinations
-    refresh: Callable[[], Awaitable[None]] = _nothing_newer
 
 
 class CallControl:
@@ -141,7 +78,6 @@ class CallControl:
         self._services = services
         self._runners: dict[str, CallRunner] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._looking: asyncio.Task[None] | None = None
         self._started = False
         self._draining = False
         self._all_ended = asyncio.Event()
@@ -156,17 +92,18 @@ class CallControl:
             settings.trusted_sources,
             silent=settings.silent_to_strangers,
         )
+        self._arrivals = Arrivals(settings, services, self._capacity, self._runners, self._begin_inbound)
         self._user_agent = UserAgent(
             settings.sip_listens,
             settings.sip,
-            on_invite=self._on_invite,
+            on_invite=self._arrivals.on_invite,
             on_message=self._on_message,
-            screen=self._screen,
+            screen=self._arrivals.screen,
         )
         self._user_agent.guard = self.guard
         self._prober = GatewayProber(self.gateways, self._user_agent, services.routes)
         self._registrar = Registrar(self._user_agent, services.routes)
-        self._user_agent.admission.has_room = self._has_room
+        self._user_agent.admission.has_room = self._arrivals.has_room
         prompts = PromptLibrary(settings.prompts_dir) if settings.prompts_dir is not None else None
         self._audio = AudioSource(prompts, services.destinations)
         self._context: CallContext
@@ -242,6 +179,7 @@ class CallControl:
         self._user_agent.draining = True
         await self._registrar.stop()
         await self._end_all()
+        await self._arrivals.close()
         for task in list(self._tasks):
             task.cancel()
         if self._tasks:
@@ -433,128 +371,6 @@ class CallControl:
             raise NotFound("There is no such account.")
         return account
 
-    # --- calls by SIP ---------------------------------------------------------------------------------------
-
-    def _screen(self, source: Source, request: Request) -> Screened:
-        """Let only carriers in; whoever else asks is told one thing, whatever number it tries."""
-        caller = identify(
-            (source.host, source.port),
-            source.names,
-            (request.uri, request.to.uri),
-            "Authorization" in request.headers,
-            self._services.routes,
-        )
-        if caller.known:
-            return Screened(ScreenVerdict.ACCEPT, caller.carriers)
-        self._look_soon()
-        if caller.asked:
-            return Screened(ScreenVerdict.CHALLENGE, secrets_of=self._secrets_of)
-        silent = self.settings.silent_to_strangers
-        return Screened(ScreenVerdict.DROP if silent else ScreenVerdict.FORBID)
-
-    def _secrets_of(self, username: str) -> list[Secret]:
-        return [
-            Secret(carrier.inbound_auth_password or "", carrier.carrier_sid)
-            for carrier in self._services.routes.carriers_with_user(username)
-        ]
-
-    def _on_invite(self, session: InboundSession) -> None:
-        if session.replaces is not None:
-            take_replacement(session, self._runners, self._services.routes)
-            return
-        arrival = self._receive(session)
-        if arrival == 404:
-            # The number may have been added by another process a moment ago.
-            self._beside(self._look_again(session))
-        else:
-            self._take(session, arrival)
-
-    def _has_room(self) -> bool:
-        return self._capacity.has_room(asyncio.get_running_loop().time())
-
-    def _look_soon(self) -> None:
-        """Bring the directory up to date, for a gateway that was added a moment ago and calls again."""
-        if self._looking is None or self._looking.done():
-            self._looking = self._beside(self._refresh())
-
-    async def _refresh(self) -> None:
-        await self._services.refresh()
-
-    def _beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._beside_done)
-        return task
-
-    def _beside_done(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            log.error("looking at the directory again failed", exc_info=task.exception())
-
-    async def _look_again(self, session: InboundSession) -> None:
-        try:
-            await self._services.refresh()
-            # Nobody listened meanwhile: the caller may have given up, and would never be heard of again.
-            if session.state < State.ENDED:
-                self._take(session, self._receive(session))
-        except BaseException:
-            session.reject(503, headers=[("Retry-After", str(_RETRY_AFTER_S))])
-            raise
-
-    def _receive(self, session: InboundSession) -> Arrival | int:
-        request = session.request
-        invitation = Invitation(
-            source=session.source,
-            request_uri=request.uri,
-            to=request.to,
-            from_=request.from_,
-            headers=request.headers,
-            carriers=tuple(str(carrier_sid) for carrier_sid in session.identities),
-        )
-        return receive(
-            invitation,
-            self._services.routes,
-            allowed_countries=self.settings.allowed_countries,
-            time_limit_s=self.settings.time_limit_s,
-        )
-
-    def _take(self, session: InboundSession, arrival: Arrival | int) -> None:
-        if isinstance(arrival, int):
-            session.reject(arrival)
-            return
-        account, now = arrival.account, asyncio.get_running_loop().time()
-        wait_s = self._capacity.wait_for_trunk_s(arrival.carrier, arrival.gateway, now)
-        if wait_s > 0.0:
-            log.info("inbound call refused: the trunk %s is at its limit", arrival.carrier.carrier_sid)
-            session.reject(503, headers=[("Retry-After", str(ceil(wait_s)))])
-            return
-        try:
-            self._capacity.enter(account, now)
-        except DomainError as refusal:
-            log.warning("inbound call refused: %s", refusal.message, extra={"call_id": session.call_id})
-            session.reject(503, headers=[("Retry-After", str(_RETRY_AFTER_S))])
-            return
-        plan, received = arrival.plan or Plan(()), Received.of(session.request.headers)
-        binding = arrival.number.binding
-        record = CallRecord(
-            call_sid=new_id(),
-            account_sid=account.account_sid,
-            direction="inbound",
-            from_=arrival.caller.shown,
-            to=arrival.number.number,
-            created_at=utc_now(),
-            carrier_sid=arrival.carrier.carrier_sid,
-            gateway_sid=arrival.gateway.gateway_sid or None,
-            sip=received.shown(arrival.caller) or None,
-            phone_number_id=arrival.number.phone_number_id,
-            status_webhook_url=binding.status_webhook_url if binding is not None else None,
-            status_webhook_events=("initiated", "ringing", "answered", "completed"),
-        )
-        reserve_paise = initial_reserve_paise(plan, self.settings.rates)
-        runner = self._runner(record, plan, account, reserve_paise)
-        runner.adopt(session, (arrival.carrier, arrival.gateway), received)
-        self._spawn(runner, runner.run_inbound(reserve_paise, arrival.refusal))
-
     # --- the calls' tasks -----------------------------------------------------------------------------------
 
     def _runner(self, record: CallRecord, plan: Plan, account: Account, reserve_paise: int) -> CallRunner:
@@ -563,6 +379,16 @@ class CallControl:
             record, plan, rates=self.settings.rates, clock=clock, reserved_paise=reserve_paise
         )
         return CallRunner(self._context, machine, account, self._on_closed)
+
+    def _begin_inbound(
+        self, arrival: Arrival, record: CallRecord, session: InboundSession, received: Received
+    ) -> None:
+        """Run a call that came in and for which there is room."""
+        plan = arrival.plan or Plan(())
+        reserve_paise = initial_reserve_paise(plan, self.settings.rates)
+        runner = self._runner(record, plan, arrival.account, reserve_paise)
+        runner.adopt(session, (arrival.carrier, arrival.gateway), received)
+        self._spawn(runner, runner.run_inbound(reserve_paise, arrival.refusal))
 
     def _spawn(self, runner: CallRunner, work: Coroutine[Any, Any, None]) -> None:
         self._runners[runner.record.call_sid] = runner

@@ -16,6 +16,7 @@ from callcontrol.events import (
     DigitsSent,
     Event,
     HangupRequested,
+    JoinRequested,
     LegAnswered,
     LegCancelled,
     LegConfirmed,
@@ -23,24 +24,40 @@ from callcontrol.events import (
     LegFailed,
     LegOffered,
     LegProgress,
+    LegReferred,
     LegRefused,
     MediaConnected,
     MediaSilent,
     OfferTaken,
+    PartnerFound,
+    PartnerGone,
+    PartnerMissing,
+    PartnerReady,
+    PartnerRefused,
     PlaybackEnded,
     PlayoutDrained,
     RecordingEnded,
+    ReplacementCalled,
     ReserveExtended,
     ReserveRefused,
     RouteFound,
     RouteRefused,
     Timer,
     TimerFired,
+    TransferRequested,
 )
 from callcontrol.hangup import NO_ROUTE_DESTINATION
 from callcontrol.plan import Answer, Dial, Hangup, Pause, Play, Reject, SendDtmf, Stream
 from media.streams import choose_stream
-from tests.support.call_drive import Drive, assert_nothing_left, make_attempt, make_party
+from sip import Replaces, SipUri
+from tests.support.call_drive import (
+    Drive,
+    assert_nothing_left,
+    bridged,
+    make_attempt,
+    make_party,
+    streamed,
+)
 
 legs = st.integers(0, 4)
 bodies = st.sampled_from([b"", b"sdp"])
@@ -75,6 +92,27 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.builds(ReserveExtended, st.integers(0, 10_000)),
     st.just(ReserveRefused()),
     st.builds(TimerFired, st.sampled_from(Timer)),
+)
+OTHER = "0b6c4d0e-5b0e-4f7e-9a35-0f6d6f7f2a10"
+transfers: st.SearchStrategy[Event] = st.one_of(
+    st.builds(
+        TransferRequested,
+        legs,
+        st.sampled_from(
+            [SipUri.parse("tel:+919812345678"), SipUri.parse("sip:x@y"), SipUri.parse("sips:x@y")]
+        ),
+        st.sampled_from([None, Replaces("c", "t", "f")]),
+        st.booleans(),
+    ),
+    st.builds(LegReferred, legs, st.sampled_from([100, 180, 200, 486])),
+    st.builds(ReplacementCalled, legs, st.integers(1, 3)),
+    st.builds(PartnerFound, st.just(OTHER), legs),
+    st.just(PartnerMissing()),
+    st.builds(JoinRequested, st.just(OTHER), legs),
+    st.builds(PartnerReady, st.just(OTHER), legs),
+    st.just(PartnerRefused()),
+    st.just(PartnerGone()),
+    st.builds(AgentTransfer, st.just("tel:+91"), st.just("refer")),
 )
 steps = st.lists(
     st.sampled_from(
@@ -114,3 +152,22 @@ def test_every_call_ends_and_leaves_nothing(
     reserved = max([500, *(effect.total_paise for effect in drive.done(do.ExtendReserve))])
     assert 0 <= drive.done(do.Finish)[0].charge_paise <= reserved + 10 * 500
     assert len([name for name in drive.events() if name == "call.answered"]) <= 1
+
+
+@settings(max_examples=600, deadline=None)
+@given(
+    agent=st.booleans(),
+    obliging=st.booleans(),
+    script=st.lists(st.tuples(st.floats(0, 5), st.one_of(transfers, transfers, events)), max_size=25),
+)
+def test_a_call_whose_parties_change_places_ends_and_leaves_nothing(
+    agent: bool, obliging: bool, script: list[tuple[float, Event]]
+) -> None:
+    drive = streamed() if agent else bridged()
+    drive.obliging = obliging
+    for delay_s, event in script:
+        drive.after(delay_s)
+        drive.feed(event)
+    drive.feed(HangupRequested())
+    drive.after(11)  # the longest wait for a recording
+    assert_nothing_left(drive)

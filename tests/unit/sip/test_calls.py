@@ -320,3 +320,44 @@ async def test_what_an_invite_says(stage: Stage) -> None:
     assert invite.to.tag is None
     assert invite.max_forwards == 70
     assert invite.content_type == "application/sdp"
+
+
+@pytest.mark.parametrize(
+    ("expires", "ends_after_s", "status"),
+    [("20", 20, 487), ("4000", 300, 480), ("0", 300, 480), ("soon", 300, 480), ("9" * 12, 300, 480)],
+)
+async def test_a_caller_limits_how_long_it_waits(expires: str, ends_after_s: int, status: int) -> None:
+    """RFC 3261 13.3.1: the Expires of an INVITE; what makes no sense there is passed over."""
+    stage = await make_stage()
+    stage.bob.answer = lambda session: session.progress(180)
+    raw = stage.raw()
+    raw.send(raw.request("INVITE", branch="a", body=SDP, Expires=expires))
+    stage.advance(ends_after_s - 1)
+    assert not raw.responses("INVITE", status)
+    stage.advance(2)
+    assert raw.responses("INVITE", status)
+    assert stage.bob.inbound[0].last(Ended).cause == "timeout"
+    raw.send(raw.request("ACK", branch="a"))
+    stage.finish()
+
+
+async def test_proxies_hear_every_minute_that_it_still_rings() -> None:
+    """RFC 3261 13.3.1.1: a proxy that hears nothing for three minutes cancels."""
+    stage = await make_stage()
+    stage.bob.answer = lambda session: session.progress(180, headers=[("X-Tone", "1")])
+    raw = stage.raw()
+    raw.send(raw.request("INVITE", branch="a", body=SDP))
+    stage.advance(59)
+    assert len(raw.responses("INVITE", 180)) == 1
+    stage.advance(122)
+    ringing = raw.responses("INVITE", 180)
+    assert len(ringing) == 4
+    assert {response.headers.get("X-Tone") for response in ringing} == {"1"}
+    stage.bob.inbound[0].session.answer(SDP)
+    stage.advance(0.1)
+    to = raw.responses("INVITE", 200)[0].headers.get("To") or ""
+    raw.send(raw.request("ACK", branch="ack", To=to))
+    stage.advance(100)
+    assert len(raw.responses("INVITE", 180)) == 4
+    raw.send(raw.request("BYE", branch="bye", To=to, CSeq="2 BYE"))
+    stage.finish()

@@ -101,3 +101,24 @@ async def test_what_the_caller_accepts(accept: str, status: int) -> None:
     raw.send(request)
     stage.advance()
     assert raw.responses("INVITE", status)
+
+
+@pytest.mark.parametrize(
+    ("disposition", "status"),
+    [
+        ("render;handling=optional", 200),
+        ("signal ; Handling = OPTIONAL", 200),
+        ("render;handling=required", 415),
+        ("render", 415),
+        ("render;handling=optional;\x01", 415),
+    ],
+)
+async def test_a_body_of_another_kind(disposition: str, status: int) -> None:
+    """RFC 3261 8.2.3: one that need not be understood is passed over, and the call has no offer."""
+    stage: Stage = await make_stage()
+    raw = stage.raw()
+    request = raw.request("INVITE", branch="odd", body=b"<x/>", Content_Type="text/xml")
+    raw.send(serialise(request).replace(b"CSeq:", f"Content-Disposition: {disposition}\r\nCSeq:".encode()))
+    stage.advance()
+    assert raw.responses("INVITE", status)
+    assert len(stage.bob.inbound) == (status == 200)

@@ -4,7 +4,7 @@ import pytest
 
 from sip import Request, Response, Timers
 from sip.aio import ScreenVerdict, Source, UserAgentSettings
-from sip.responses import ALLOW
+from sip.responses import ALLOW, SUPPORTED
 from tests.support.sip_agents import SDP, RawPeer
 from tests.support.sip_stage import RAW, Stage, make_stage
 
@@ -29,7 +29,7 @@ def nothing_kept(stage: Stage) -> None:
         ("PUBLISH", {}, 405, ("Allow", ALLOW)),
         ("FROBNICATE", {}, 501, ("Allow", ALLOW)),
         ("INVITE", {"Max_Forwards": "0"}, 483, None),
-        ("OPTIONS", {"Max_Forwards": "0"}, 483, None),
+        ("OPTIONS", {"Max_Forwards": "0"}, 200, None),
         ("INVITE", {"Require": "100rel, teleportation"}, 420, ("Unsupported", "teleportation")),
         ("INVITE", {"Session_Expires": "60;refresher=uac", "Supported": "timer"}, 422, ("Min-SE", "90")),
         ("INVITE", {"Session_Expires": "soon"}, 400, None),
@@ -296,6 +296,14 @@ class TestWithinADialog:
         raw.send(raw.request(method, branch="b", To=to, CSeq=f"11 {method}"))
         assert only_response(stage, raw).status == status
         assert stage.bob.inbound[0].names == ["Confirmed"]
+
+    async def test_options_tells_what_an_invite_would_be_told(self, stage: Stage) -> None:
+        """RFC 3261 11.2; and no hops are needed to reach us (RFC 4475 3.3.11)."""
+        raw, to = await self.make(stage)
+        raw.send(raw.request("OPTIONS", branch="b", To=to, CSeq="11 OPTIONS", Max_Forwards="0"))
+        headers = only_response(stage, raw).headers
+        told = (headers.get("Allow"), headers.get("Accept"), ", ".join(headers.get_all("Supported")))
+        assert told == (ALLOW, "application/sdp", ", ".join(SUPPORTED))
 
     async def test_after_the_bye_the_dialog_is_gone(self, stage: Stage) -> None:
         raw, to = await self.make(stage)

@@ -1,0 +1,67 @@
+"""How calls are carried, and what stands beside them."""
+
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network, IPv6Network
+from pathlib import Path
+
+from callcontrol.gateway_health import PING_EVERY_S
+from callcontrol.interfaces import CallRecords, Destinations, Numbers, Routes, Wallets
+from callcontrol.meter import Rates
+from callcontrol.plan import DEFAULT_TIME_LIMIT_S
+from media.types import EngineSettings
+from sip.aio import HepSettings, Listen, UserAgentSettings
+from sip.protection import ProtectionSettings
+
+__all__ = ["CallControlSettings", "CallServices"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallControlSettings:
+    """
+    How calls are carried.
+
+    ``forwarded_headers`` (lower case, ``x-`` only) pass between all trunks, whatever those list themselves;
+    ``allowed_countries`` are ISO 3166 codes. An INVITE from an unknown source gets 403, or nothing at all
+    when the server is ``silent_to_strangers``; ``trusted_sources`` are never banned. Recordings go
+    to ``data_dir/recordings``.
+    """
+
+    sip_listens: Sequence[Listen]
+    data_dir: Path
+    media: EngineSettings = field(default_factory=EngineSettings)
+    sip: UserAgentSettings = field(default_factory=UserAgentSettings)
+    prompts_dir: Path | None = None
+    rates: Rates = field(default_factory=Rates)
+    allowed_countries: Collection[str] = frozenset({"IN"})
+    max_calls: int = 2000
+    max_cps: int = 200
+    media_timeout_s: float = 60.0
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S
+    forwarded_headers: Collection[str] = frozenset()
+    silent_to_strangers: bool = False
+    trusted_sources: Collection[IPv4Network | IPv6Network] = ()
+    protection: ProtectionSettings = field(default_factory=ProtectionSettings)
+    ping_every_s: float = PING_EVERY_S
+    hep: HepSettings | None = None
+
+
+async def _nothing_newer() -> None:
+    """Stand in where nothing but this process changes the directory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallServices:
+    """
+    What stands beside the calls.
+
+    ``refresh`` brings the directory up to date when something is missing from it: another process may have
+    added it a moment ago.
+    """
+
+    calls: CallRecords
+    wallets: Wallets
+    numbers: Numbers
+    routes: Routes
+    destinations: Destinations
+    refresh: Callable[[], Awaitable[None]] = _nothing_newer

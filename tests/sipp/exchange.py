@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -91,6 +92,22 @@ class Exchange:
             "PUT", f"/v1/phone-numbers/{self.number_id}/inbound", self.account.api_key, body
         )
         assert reply.status == 200, reply
+
+    @contextmanager
+    def own_callee(self, name: str, **policy: Any) -> Iterator[int]:
+        """
+        A callee's trunk of its own that `FORWARDED` is bound to meanwhile; gives the port of its gateway.
+
+        For callees that fail: the server rests their gateway and asks it how it is later on, which would
+        meet the scenario of another test.
+        """
+        port = free_port()
+        self.server.add_carrier(name, f"udp:127.0.0.1:{port}", outbound=True, **policy)
+        self.bind({"target": "forward", "forward_to": f"sip:callee@127.0.0.1:{port}"})
+        try:
+            yield port
+        finally:
+            self.bind(self.to_callee())
 
     # SIPp on either side
 

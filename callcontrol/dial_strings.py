@@ -1,29 +1,52 @@
 """Telephone numbers in the user part of a SIP address, as the switch behind a gateway would read them."""
 
 import re
+from collections.abc import Iterator
 from typing import Final
 from urllib.parse import unquote
 
 from callcontrol.number_format import to_e164
 
-_DIALLED: Final = re.compile(r"[+0-9*#().\- ]+", re.ASCII)
+# What switches and dial plans take for the end of a number, or for something beside it: of prefixes (* and
+# #), parameters, lists, and escapes that somebody may undo once more.
+_BREAKS: Final = re.compile(r"[^0-9A-Za-z+().\- ]+", re.ASCII)
+_DIALLED: Final = re.compile(r"[+0-9().\- ]+", re.ASCII)
 _SEPARATORS: Final = re.compile(r"[().\- ]", re.ASCII)
-_PREFIXED: Final = re.compile(r"[*#]")
+_WITHIN_NAME: Final = re.compile(r"\+?[0-9]{7,}", re.ASCII)
+_CONTEXT: Final = re.compile(r";phone-context=(\+[0-9().\-]+)", re.ASCII | re.IGNORECASE)
 _LEAST_WITH_COUNTRY_CODE: Final = 11
 """Digits from which a switch may take a number without a plus for an international one."""
 
 
-def dialled_number(user: str) -> str | None:
+def dialled_numbers(user: str) -> list[str]:
     """
-    The number a user part dials, in E.164 with ``+`` as far as it can be told; None for a name or extension.
+    The numbers a user part may dial, in E.164 with ``+`` as far as it can be told; none for most names.
 
-    A plus, 00 and the bare digits of a country code lead abroad; so does any of them behind a prefix that
-    ends with ``*`` or ``#``. A shorter number is a national one, if it is one at all.
+    A plus, 00 and the bare digits of a country code lead abroad, wherever they stand: behind a prefix, before
+    a ``#``, within a name, or in a parameter such as the routing number of RFC 4694. A shorter number is a
+    national one, if it is one at all.
     """
-    text = unquote(user).partition(";")[0]
-    if _DIALLED.fullmatch(text) is None:
-        return None
-    digits = _PREFIXED.split(_SEPARATORS.sub("", text))[-1]
+    text = unquote(user)
+    context = _CONTEXT.search(text)
+    if context is not None:
+        text = text[: context.start()] + text[context.end() :]
+        if not text.startswith("+"):
+            text = context[1] + text  # RFC 3966 5.1.5
+    numbers = (_read(piece) for part in _BREAKS.split(text) for piece in _pieces(part))
+    return [number for number in numbers if number is not None]
+
+
+def _pieces(part: str) -> Iterator[str]:
+    """What is dialled of a part: all of it, or of a name the runs of digits in it."""
+    if not part:
+        return
+    if _DIALLED.fullmatch(part) is not None:
+        yield _SEPARATORS.sub("", part)
+    else:
+        yield from _WITHIN_NAME.findall(part)
+
+
+def _read(digits: str) -> str | None:
     if digits.startswith("+"):
         return digits
     if digits.startswith("00"):

@@ -7,7 +7,7 @@ from callcontrol.errors import Forbidden, NotFound, NumberNotOwned, ServiceUnava
 from callcontrol.gateway_health import GatewayTable
 from callcontrol.interfaces import Routes
 from callcontrol.models import Carrier, Gateway
-from callcontrol.number_format import number_in, user_for
+from callcontrol.number_format import number_in, user_for, user_of
 from callcontrol.plan import Party
 from callcontrol.routing import (
     Attempt,
@@ -70,7 +70,7 @@ class Router:
         carrier = attempt.carrier
         try:
             if uri.scheme == "tel":
-                number = number_in(uri.number or "")
+                number = number_in(user_of(uri))
                 if number is None:
                     return None
                 check_allowed(PhoneTarget(number), self._allowed_countries)

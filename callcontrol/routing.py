@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Final
 
 import phonenumbers
-from phonenumbers import PhoneNumberType
+from phonenumbers import PhoneNumberType, ValidationResult
 
-from callcontrol.dial_strings import dialled_number
+from callcontrol.dial_strings import dialled_numbers
 from callcontrol.errors import Forbidden, ValidationFailed
 from callcontrol.models import Carrier, Gateway
 from callcontrol.number_format import to_e164, user_for
@@ -81,15 +81,18 @@ def check_allowed(target: Target, allowed_countries: Collection[str]) -> None:
     """
     Refuse what may not be dialled whoever asks: the toll-fraud guard.
 
-    The user part of a SIP address counts where it is a number, for behind a gateway it is dialled as one;
-    names and extensions pass.
+    Every number in the user part of a SIP address counts, for behind a gateway it may be dialled; names and
+    extensions pass.
 
     Raises:
         Forbidden: The number is in a country, or of a kind, that may not be dialled.
     """
-    number = target.number if isinstance(target, PhoneTarget) else dialled_number(target.user)
-    if number is None:
-        return
+    numbers = [target.number] if isinstance(target, PhoneTarget) else dialled_numbers(target.user)
+    for number in numbers:
+        _check_number(number, allowed_countries)
+
+
+def _check_number(number: str, allowed_countries: Collection[str]) -> None:
     region = region_of(number)
     if region not in allowed_countries:
         raise Forbidden(
@@ -138,17 +141,27 @@ def region_of(number: str) -> str | None:
     The ISO 3166 code of a number's country, None when it cannot be told.
 
     A number that the numbering plan does not know (a new range) still counts as of the country whose code
-    it carries, when that code belongs to one country only.
+    it carries, when that code belongs to one country only and subscribers there have numbers of that length.
+    Longer ones, and zeros behind the code, would be another country's number once a carrier that wants the
+    national form gets them: +91 44 20 7123 4567 is 44 20 7123 4567 there.
     """
     try:
         parsed = phonenumbers.parse(number, None)
     except phonenumbers.NumberParseException:
         return None
-    region = phonenumbers.region_code_for_number(parsed)
-    if region is None and parsed.country_code is not None:
-        sharing = phonenumbers.region_codes_for_country_code(parsed.country_code)
-        region = sharing[0] if len(sharing) == 1 else None
-    return region
+    if phonenumbers.is_valid_number(parsed):
+        return phonenumbers.region_code_for_number(parsed)
+    sharing = phonenumbers.region_codes_for_country_code(parsed.country_code or 0)
+    return sharing[0] if len(sharing) == 1 and _may_be_new(parsed) else None
+
+
+def _may_be_new(number: phonenumbers.PhoneNumber) -> bool:
+    """Whether it is as long as subscribers' numbers are, with an area code, and has no zeros before it."""
+    fits = (
+        phonenumbers.is_possible_number_for_type_with_reason(number, kind) == ValidationResult.IS_POSSIBLE
+        for kind in (PhoneNumberType.FIXED_LINE, PhoneNumberType.MOBILE)
+    )
+    return not number.italian_leading_zero and any(fits)
 
 
 @lru_cache(maxsize=8192)

@@ -48,7 +48,7 @@ from callcontrol.hunt import Ending, Hunt, HuntState
 from callcontrol.ids import LegId
 from callcontrol.leg import Leg
 from callcontrol.models import CallRecord, CallStatus
-from callcontrol.number_format import number_in
+from callcontrol.number_format import number_in, user_of
 from callcontrol.plan import Party
 from callcontrol.routing import PhoneTarget, SipTarget, Target
 from callcontrol.steps import CallParts
@@ -353,16 +353,10 @@ def _target_of(uri: SipUri, *, local: bool) -> Target:
         if not uri.user:
             raise ValidationFailed.of("Refer-To", "names no user")
         return SipTarget(uri.user, uri.host, uri.port)
-    number = number_in(_global(uri))
+    number = number_in(user_of(uri))
     if number is None:
         raise ValidationFailed.of("Refer-To", "names no telephone number")
     return PhoneTarget(number)
-
-
-def _global(uri: SipUri) -> str:
-    """The number of a URI, with the country code that its context gives it (RFC 3966 5.1.5)."""
-    number, context = uri.number or "", uri.param("phone-context") or ""
-    return context + number if context.startswith("+") and not number.startswith("+") else number
 
 
 def refusal_of(error: DomainError) -> int:

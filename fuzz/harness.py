@@ -92,13 +92,17 @@ class Fuzzer:
         self.outcomes[outcome] = self.outcomes.get(outcome, 0) + 1
         return None
 
+    def mutated(self, seed: bytes) -> bytes:
+        """An input made of this one by a few mutations."""
+        data = bytearray(seed)
+        for _ in range(self._random.choice((1, 1, 1, 2, 2, 3, 5, 8))):
+            self._mutate(data)
+        return bytes(data[:MAX_INPUT_BYTES])
+
     def _inputs(self) -> Iterator[bytes]:
         yield from self.target.seeds
         while True:
-            data = bytearray(self._random.choice(self._corpus))
-            for _ in range(self._random.choice((1, 1, 1, 2, 2, 3, 5, 8))):
-                self._mutate(data)
-            yield bytes(data[:MAX_INPUT_BYTES])
+            yield self.mutated(self._random.choice(self._corpus))
 
     def _mutate(self, data: bytearray) -> None:
         rng = self._random

@@ -35,6 +35,8 @@ SIPFRAG = "message/sipfrag;version=2.0"
 MAX_REFER_TO_CHARS = 2048
 """A longer target is refused: it is kept for as long as the transfer takes."""
 
+# Brackets may stand in the display name and in a parameter, too.
+_BRACKETED = re.compile(r'[ \t]*(?:"(?:[^"\\]|\\.)*"|[^"<]*)[ \t]*<([^>]*)>', re.DOTALL)
 _STATUS_LINE = re.compile(rb"SIP/2\.0[ \t]+([1-6][0-9]{2})(?:[ \t]+([^\r\n]{0,200})[^\r\n]*)?(?:\r?\n|$)")
 
 
@@ -88,11 +90,9 @@ def parse_refer(request: Request) -> Refer:
 
 
 def _written(value: str) -> str:
-    """The URI of a Refer-To as it stands there."""
-    start = value.rfind("<")
-    if start < 0:
-        return value.partition(";")[0].strip()
-    return value[start + 1 : value.index(">", start)]
+    """The URI of a Refer-To that has been read, as it stands there."""
+    match = _BRACKETED.match(value)
+    return value.partition(";")[0].strip() if match is None else match[1].strip()
 
 
 def _referred_by(request: Request) -> str | None:

@@ -219,3 +219,17 @@ class TestRouter:
         assert self.gateways(make_party(carrier_sid="carrier-1")) == ["g1", "g2"]
         with pytest.raises(NotFound):
             self.gateways(make_party(carrier_sid="none"))
+
+
+@pytest.mark.parametrize(
+    "number", ["+91442071234567", "+9144207123456", "+9100442071234567", "+910019005550"]
+)
+def test_no_number_becomes_one_of_another_country_without_its_country_code(number: str) -> None:
+    """A carrier that wants the national form would get 442071234567, or 00 and a country code."""
+    assert region_of(number) is None
+    with pytest.raises((Forbidden, ValidationFailed)):
+        parse_target(number, INDIA)
+
+
+def test_a_new_range_of_the_usual_length_still_counts() -> None:
+    assert region_of("+911234567890") == "IN"

@@ -20,6 +20,7 @@ from sip import (
     Request,
     SipUri,
 )
+from sip.headers import Headers
 from sip.refer import parse_refer, parse_sipfrag, refer_to, sipfrag
 from sip.replaces import uri_headers
 from tests.support.sip_agents import SDP, RawPeer, Side
@@ -328,7 +329,7 @@ class TestReferred:
         assert call.send("BYE", 3) == 200
         call.bob.session.accept_refer()
         stage.advance()
-        assert call.raw.responses("REFER", 481)
+        assert call.raw.responses("REFER", 487)
         assert call.news() == []
         stage.finish()
 
@@ -491,3 +492,21 @@ class TestReferring:
         assert not any(data.startswith(b"REFER") for *_, data in stage.network.wire)
         alice.session.cancel()
         stage.finish()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ('<sip:bob@b.example>;x="<"', "sip:bob@b.example"),
+        ('<sip:bob@b.example>;x="<sip:eve@e.example>"', "sip:bob@b.example"),
+        ('"<sip:eve@e.example>" <sip:bob@b.example>', "sip:bob@b.example"),
+        ('"a\\"<" <sip:bob@b.example?X-A=1>;x=">"', "sip:bob@b.example?X-A=1"),
+        ("Bob <sip:bob@b.example>", "sip:bob@b.example"),
+        ("sip:bob@b.example;x=1", "sip:bob@b.example"),
+    ],
+)
+def test_the_text_of_a_target_is_that_of_its_uri_and_of_nothing_beside_it(value: str, text: str) -> None:
+    request = Request("REFER", SipUri.parse("sip:a@b.example"), Headers())
+    request.headers.add("Refer-To", value)
+    refer = parse_refer(request)
+    assert refer.text == text and refer.target == SipUri.parse(text)

@@ -1,0 +1,12 @@
+"""A short run of mutated messages against a real process; `python -m fuzz.wire` is the long one."""
+
+from pathlib import Path
+
+from fuzz.wire import run
+
+
+def test_mutated_messages_neither_stop_the_server_nor_make_it_complain(tmp_path: Path) -> None:
+    report = run(tmp_path, 2000, seed=4475)
+    assert sum(report.sent.values()) == 2000 and set(report.sent) == {"udp", "tcp", "tls", "stranger"}
+    assert report.calls > 10 and len(report.probes_s) > 40
+    assert report.statuses[200] > 100 and report.statuses[400] > 100

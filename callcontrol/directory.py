@@ -17,6 +17,7 @@ from callcontrol.models import Account, Binding, Carrier, Gateway, PhoneNumber
 # The fractional part of the golden ratio: its multiples spread evenly over [0, 1), so gateways get their
 # share of the calls without a random number, and evenly even over a few calls.
 _SPREAD: Final = 0.6180339887498949
+_REMEMBERED_SOURCES: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class Directory:
         self._by_user: dict[str, list[Carrier]] = {}
         self._by_certificate: dict[str, list[Carrier]] = {}
         self._hosts: frozenset[str] = frozenset()
+        self._at: dict[tuple[str, int], tuple[tuple[Carrier, Gateway], ...]] = {}
         self._outbound: dict[str | None, list[tuple[Carrier, Gateway]]] = {}
         self._turn = 0
         self._watchers: list[Callable[[], None]] = []
@@ -129,8 +131,16 @@ class Directory:
                     return carrier, gateway
         return None
 
-    def gateways_at(self, host: str, port: int) -> Iterator[tuple[Carrier, Gateway]]:
+    def gateways_at(self, host: str, port: int) -> Iterable[tuple[Carrier, Gateway]]:
         """All inbound gateways an address belongs to, the most exact match first; one may come twice."""
+        found = self._at.get((host, port))
+        if found is None:
+            if len(self._at) >= _REMEMBERED_SOURCES:
+                self._at.clear()
+            found = self._at[host, port] = tuple(self._find_at(host, port))
+        return found
+
+    def _find_at(self, host: str, port: int) -> Iterator[tuple[Carrier, Gateway]]:
         address = plain_address(host)
         if address is not None:
             text = str(address)
@@ -251,6 +261,7 @@ class Directory:
                 self._by_certificate.setdefault(carrier.certificate_name.lower(), []).append(carrier)
 
     def _index_sources(self) -> None:
+        self._at.clear()
         self._by_source.clear()
         self._by_host.clear()
         hosts: set[str] = set()

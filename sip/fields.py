@@ -37,11 +37,16 @@ CACHED_CHARS = 256
 
 _QUOTED_NAME = re.compile(r'("(?:[^"\\]|\\.)*")[ \t]*', re.DOTALL)
 _VIA = re.compile(
-    r"SIP[ \t]*/[ \t]*2\.0[ \t]*/[ \t]*([A-Za-z0-9\-.!%*_+`'~]+)"  # transport
+    r"[Ss][Ii][Pp][ \t]*/[ \t]*2\.0[ \t]*/[ \t]*([A-Za-z0-9\-.!%*_+`'~]+)"  # transport
     r"[ \t]+(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)"  # sent-by host
     r"(?:[ \t]*:[ \t]*([0-9]{1,5}))?[ \t]*"  # sent-by port
     r"(;.*)?",
-    re.IGNORECASE | re.DOTALL,
+    re.DOTALL,
+)
+# As nearly all requests have it: the branch, and perhaps the wish for rport before or after it.
+_PLAIN_VIA = re.compile(
+    r"SIP/2\.0/(UDP|TCP|TLS) ([A-Za-z0-9._-]{1,255})(?::([0-9]{1,5}))?"
+    r"(;rport)?;branch=([^\x00-\x20\x7f;,\"<>]+)(;rport)?"
 )
 # A token by the grammar; old gateways put '=', ':' and '@' there, and nobody but them reads it.
 _BRANCH = re.compile(r'[^\x00-\x20\x7f;,"<>]+')
@@ -161,7 +166,8 @@ class Via:
         received = host if asked or host != self.host else None
         if received == self.received and not asked:
             return self
-        return replace(self, received=received, rport=port if asked else None)
+        rport = port if asked else None
+        return Via(self.transport, self.host, self.port, self.branch, received, rport, self.params)
 
     def param(self, name: str) -> str | None:
         """The value of a parameter without a field of its own; "" when bare, None when absent."""
@@ -252,6 +258,18 @@ _parse_name_addr_cached = lru_cache(maxsize=4096)(_parse_name_addr)
 
 
 def _parse_via(text: str) -> Via:
+    match = _PLAIN_VIA.fullmatch(text)
+    if match is None or (match[4] and match[6]):
+        return _parse_unusual_via(text)
+    transport, host, port, before, branch, after = match.groups()
+    rport: Literal[""] | None = "" if before or after else None
+    try:
+        return Via(transport, host.lower(), None if port is None else int(port), branch, None, rport)
+    except InvalidValue as error:
+        raise ParseError(str(error)) from None
+
+
+def _parse_unusual_via(text: str) -> Via:
     match = _VIA.fullmatch(text.strip(WHITE_SPACE))
     if match is None:
         raise ParseError("Malformed value")

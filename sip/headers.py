@@ -7,7 +7,7 @@ Source: RFC 3261 7.3, 20.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar, cast
+from typing import Any, TypeVar
 
 from sip.errors import InvalidValue
 from sip.fields import Via
@@ -103,7 +103,7 @@ class Headers:
 
     def __init__(self, fields: Iterable[tuple[str, str]] = ()) -> None:
         self._entries: list[Entry] = []
-        self._typed: dict[str, object] = {}
+        self._typed: dict[str, Any] = {}
         for name, value in fields:
             self.add(name, value)
 
@@ -137,10 +137,10 @@ class Headers:
         ``key`` is the field's lower-case long name, not looked up further.
         A field has one typed view: always pass the same ``parse`` for a key.
         """
-        value = self._typed.get(key)
+        value: T | None = self._typed.get(key)
         if value is None:
             value = self._typed[key] = parse(self, key)
-        return cast(T, value)
+        return value
 
     def first(self, key: str) -> str | None:
         """As `get`, for a key in lower-case long form: the quick way for the typed views."""

@@ -71,7 +71,7 @@ class InboundInviteSession(InboundEarlySession):
 
     def _reject(self, answer: Reply) -> Sequence[Effect]:
         ended = Notify(Ended("local", "rejected"))
-        return (Respond(self._transaction, self._respond(answer)), ended, Done())
+        return (Respond(self._transaction, self._respond(answer)), *self._drop_unanswered(), ended, Done())
 
     def _hangup(self, about: tuple[str | None, int]) -> Sequence[Effect]:
         reason, status = about
@@ -80,11 +80,12 @@ class InboundInviteSession(InboundEarlySession):
     def _tire(self, _: None) -> Sequence[Effect]:
         expires_s = self._expires_s
         expired = expires_s is not None and expires_s <= self.settings.max_ringing_s
-        response = self._respond(Reply(487 if expired else 480))
-        return (Respond(self._transaction, response), Notify(Ended("local", "timeout")), Done())
+        response = Respond(self._transaction, self._respond(Reply(487 if expired else 480)))
+        return (response, *self._drop_unanswered(), Notify(Ended("local", "timeout")), Done())
 
     def _cancel(self, reason: str | None) -> Sequence[Effect]:
-        return (Respond(self._transaction, self._respond(Reply(487))), Notify(Cancelled(reason)), Done())
+        response = Respond(self._transaction, self._respond(Reply(487)))
+        return (response, *self._drop_unanswered(), Notify(Cancelled(reason)), Done())
 
     def _early_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:
         request, transaction = about
@@ -94,7 +95,7 @@ class InboundInviteSession(InboundEarlySession):
     def _leave_later(self, about: tuple[str | None, int]) -> Sequence[Effect]:
         self._leaving_reason = about[0]
         return (
-            *self.offers.reject(487),
+            *self._drop_unanswered(),
             Notify(Ended("local", "bye", about[0])),
         )
 

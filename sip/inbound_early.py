@@ -177,8 +177,8 @@ class InboundEarlySession(InviteSession):
 
     def _refuse_unacknowledged(self, _: None) -> Sequence[Effect]:
         """No PRACK came: the caller would not hear of an answer either (RFC 3262 3)."""
-        response = self._respond(Reply(504))
-        return (Respond(self._transaction, response), Notify(Ended("local", "timeout")), Done())
+        response = Respond(self._transaction, self._respond(Reply(504)))
+        return (response, *self._drop_unanswered(), Notify(Ended("local", "timeout")), Done())
 
     def _stop_reliable(self) -> Sequence[Effect]:
         if self._reliable is None:

@@ -60,6 +60,10 @@ class InviteSession(Renegotiation):
             self._referrals = Referrals(self)
         return self._referrals
 
+    def is_with(self, tag: str | None) -> bool:
+        """Whether a peer's tag belongs to a dialog of this session, be it an early one."""
+        return self.dialog is not None and self.dialog.remote_tag == tag
+
     @property
     def leaving(self) -> bool:
         """Whether the session is over, or about to be."""
@@ -135,7 +139,11 @@ class InviteSession(Renegotiation):
             if failure is not Failure.TIMEOUT and self._is_refresh(purpose):
                 # A way that is closed for a while says nothing of the session; there is time to try again.
                 return self._refresh_again(None)
-            return self.handle(Event.DIALOG_GONE)
+            if failure is Failure.TIMEOUT:
+                return self.handle(Event.DIALOG_GONE)
+            # A way that breaks is a 503 (RFC 3261 8.1.3.1): the request failed, and the call goes on.
+            offered = purpose in (Purpose.REINVITE, Purpose.UPDATE)
+            return self._update_failed(503, "Service Unavailable") if offered else NOTHING
         early = self.state is State.EARLY and purpose is Purpose.UPDATE
         return self._update_failed(408, "Request Timeout") if early else NOTHING
 
@@ -162,14 +170,21 @@ class InviteSession(Renegotiation):
         """Take a PRACK, which only the called side has something for."""
         return (Respond(transaction, reply(request, 481)),)
 
+    def _drop_unanswered(self) -> Sequence[Effect]:
+        """
+        Give what the peer asked for and the owner has not answered its final response.
+
+        Source: RFC 3261 15.1.2.
+        """
+        refused = self.offers.reject(487)
+        return refused if self._referrals is None else (*refused, *self._referrals.drop())
+
     # Actions of the tables.
 
     def _obey_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:
         request, transaction = about
         ended = Ended("remote", "bye", reason_value(request.headers))
-        # An offer of the peer that is still unanswered ends with the dialog.
-        refused = self.offers.reject(487)
-        return (Respond(transaction, reply(request, 200)), *refused, Notify(ended), Done())
+        return (Respond(transaction, reply(request, 200)), *self._drop_unanswered(), Notify(ended), Done())
 
     def _obey_crossing_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:
         return (Respond(about[1], reply(about[0], 200)),)
@@ -178,20 +193,21 @@ class InviteSession(Renegotiation):
         return (Respond(about[1], reply(about[0], 200)), Done())
 
     def _leave(self, about: tuple[str | None, int]) -> Sequence[Effect]:
-        return (*self.offers.reject(487), self._bye(about[0]), Notify(Ended("local", "bye", about[0])))
+        ended = Notify(Ended("local", "bye", about[0]))
+        return (*self._drop_unanswered(), self._bye(about[0]), ended)
 
     def _leave_unacked(self, _: None) -> Sequence[Effect]:
         bye = self._bye('SIP;cause=408;text="ACK missing"')
-        return (*self.offers.reject(487), bye, Notify(Ended("local", "ack_timeout")))
+        return (*self._drop_unanswered(), bye, Notify(Ended("local", "ack_timeout")))
 
     def _leave_gone(self, _: None) -> Sequence[Effect]:
         # The BYE is owed even to a peer that seems gone (RFC 3261 12.2.1.2).
-        return (*self.offers.reject(487), self._bye(None), Notify(Ended("remote", "timeout")))
+        return (*self._drop_unanswered(), self._bye(None), Notify(Ended("remote", "timeout")))
 
     def _expire(self, _: None) -> Sequence[Effect]:
         """End a session whose refresh did not come: the peer ends it as well (RFC 4028 10)."""
         ended = Notify(Ended("local", "session_expired", EXPIRED_REASON))
-        return (*self.offers.reject(487), self._bye(EXPIRED_REASON), ended)
+        return (*self._drop_unanswered(), self._bye(EXPIRED_REASON), ended)
 
     def _end(self, _: object) -> Sequence[Effect]:
         return (Done(),)

@@ -6,9 +6,7 @@ Source: RFC 3261 7, 8.2.6, 20.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from sip.errors import InvalidValue, ParseError
 from sip.fields import CSeq, NameAddr, Via
@@ -18,8 +16,6 @@ from sip.reasons import reason_phrase
 from sip.uri import SipUri
 
 __all__ = ["Message", "Request", "Response", "make_response", "serialise"]
-
-T = TypeVar("T")
 
 MAX_MAX_FORWARDS = 255
 """RFC 3261 20.22."""
@@ -181,43 +177,63 @@ def _status_line(response: Response) -> str:
     return f"SIP/2.0 {response.status} {reason}"
 
 
-def _read(parse: Callable[[str], T], value: str, key: str) -> T:
-    """Parse a value so that the error names the field and finds its place."""
-    try:
-        return parse(value)
-    except ParseError as error:
-        raise ParseError(f"{error.reason} in {identify(key)[1]}", near=value) from None
+# These run for every message, so they call one another no more than needed.
 
 
-def _mandatory(headers: Headers, key: str) -> str:
-    value = headers.first(key)
-    if value is None:
-        raise ParseError(f"Missing {identify(key)[1]} header field")
-    return value
+def _named(error: ParseError, key: str, value: str) -> ParseError:
+    """The error of a value, so that it names the field and finds its place."""
+    return ParseError(f"{error.reason} in {identify(key)[1]}", near=value)
+
+
+def _missing(key: str) -> ParseError:
+    return ParseError(f"Missing {identify(key)[1]} header field")
 
 
 def _top_via(headers: Headers, key: str) -> Via:
-    value = _mandatory(headers, key)
-    return _read(Via.parse, value if "," not in value else (split_list(value) or [""])[0], key)
+    value = headers.first(key)
+    if value is None:
+        raise _missing(key)
+    try:
+        return Via.parse(value if "," not in value else (split_list(value) or [""])[0])
+    except ParseError as error:
+        raise _named(error, key, value) from None
 
 
 def _address(headers: Headers, key: str) -> NameAddr:
-    return _read(NameAddr.parse, _mandatory(headers, key), key)
+    value = headers.first(key)
+    if value is None:
+        raise _missing(key)
+    return _parsed_address(value, key)
+
+
+def _parsed_address(value: str, key: str) -> NameAddr:
+    try:
+        return NameAddr.parse(value)
+    except ParseError as error:
+        raise _named(error, key, value) from None
 
 
 def _addresses(headers: Headers, key: str) -> list[NameAddr]:
-    return [_read(NameAddr.parse, value, key) for value in headers.get_all(key)]
+    return [_parsed_address(value, key) for value in headers.get_all(key)]
 
 
 def _call_id(headers: Headers, key: str) -> str:
-    value = _mandatory(headers, key)
+    value = headers.first(key)
+    if value is None:
+        raise _missing(key)
     if not value or not value.isprintable() or " " in value:
         raise ParseError("Malformed Call-ID", near=value)
     return value
 
 
 def _cseq(headers: Headers, key: str) -> CSeq:
-    return _read(CSeq.parse, _mandatory(headers, key), key)
+    value = headers.first(key)
+    if value is None:
+        raise _missing(key)
+    try:
+        return CSeq.parse(value)
+    except ParseError as error:
+        raise _named(error, key, value) from None
 
 
 def _max_forwards(headers: Headers, key: str) -> int | None:

@@ -21,7 +21,7 @@ from sip.invite import OutboundInvite
 from sip.machine import NOTHING, Rules, compile_rules
 from sip.message import Request, Response
 from sip.outbound_early import MAX_FORKS
-from sip.outbound_request import OutboundRequestSession
+from sip.outbound_request import OutboundRequestSession, credentials_of
 from sip.responses import ACCEPT
 from sip.session_model import Event, SessionSettings, State
 
@@ -46,16 +46,6 @@ class OutboundInviteSession(OutboundRequestSession):
             *self.await_response(),
             Arm(Event.TIMER_RINGING, settings.max_ringing_s if ringing_s is None else ringing_s),
         )
-
-    def await_response(self) -> Sequence[Effect]:
-        """Limit the silence of the target the INVITE goes to, which has not been heard yet."""
-        if self.state > State.EARLY:
-            return NOTHING
-        self._heard = False
-        silence_s = self._invite.first_response_timeout_s
-        if silence_s is None:
-            silence_s = self.settings.first_response_timeout_s
-        return (Arm(Event.TIMER_SILENCE, silence_s),)
 
     def receive_response(self, purpose: Purpose, response: Response) -> Sequence[Effect]:
         """Take a response to a request of this session."""
@@ -106,11 +96,11 @@ class OutboundInviteSession(OutboundRequestSession):
         failed = Failed(
             response.status, response.reason, response.headers, "response", response.retry_after_s
         )
-        return (Notify(failed), Done())
+        return (*self._drop_unanswered(), Notify(failed), Done())
 
     def _fail_unheard(self, failure: Failure) -> Sequence[Effect]:
         status, reason = _UNHEARD[failure]
-        return (Notify(Failed(status, reason, None, failure.value)), Done())
+        return (*self._drop_unanswered(), Notify(Failed(status, reason, None, failure.value)), Done())
 
     def _answered(self, response: Response) -> Sequence[Effect]:
         body, dropped = self._establish(response)
@@ -157,14 +147,7 @@ class OutboundInviteSession(OutboundRequestSession):
         request = dialog.request(
             "ACK",
             cseq=self._cseq,
-            # The ACK of a 2xx carries the same credentials as its INVITE (RFC 3261 22.1).
-            headers=[
-                (name, value)
-                for name in ("Authorization", "Proxy-Authorization")
-                for value in self._request.headers.get_all(name)
-            ]
-            if self._authenticator is not None
-            else (),
+            headers=credentials_of(self._request) if self._authenticator is not None else (),
             body=body,
             content_type=ACCEPT,
         )
@@ -275,6 +258,7 @@ RULES: Rules[State, Event] = {
     (_S.EARLY, _E.TIMER_OWNER): (_S.EARLY, _O._refuse_for_owner),
     (_S.EARLY, _E.TIMER_LATE_ANSWER): (_S.CANCELLING, _O._hangup_unanswerable),
     (_S.SETUP, _E.TIMER_SILENCE): (_S.CANCELLING, _O._hangup_silent),
+    (_S.EARLY, _E.TIMER_SILENCE): (_S.CANCELLING, _O._hangup_silent),
     (_S.CANCELLING, _E.BYE): (_S.CANCELLING, _O._obey_fork_bye),
     (_S.CANCELLING, _E.PROVISIONAL): (_S.CANCELLING, _O._cancel_when_heard),
     (_S.CANCELLING, _E.SUCCESS): (_S.ENDING, _O._answered_too_late),
@@ -345,8 +329,6 @@ IGNORED = (
     | {(state, _E.TIMER_LATE_ANSWER) for state in (_S.CONFIRMED, _S.ENDING)}
     | {(_S.ENDING, _E.TIMER_OWNER)}
     | {(state, _E.TIMER_CANCEL) for state in (_S.SETUP, _S.EARLY)}
-    # It was heard of, so silence is over.
-    | {(_S.EARLY, _E.TIMER_SILENCE)}
     # Given up already.
     | {
         (_S.CANCELLING, event)

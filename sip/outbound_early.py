@@ -70,10 +70,14 @@ class OutboundEarlySession(InviteSession):
             fork = self._forks[tag] = EarlyDialog(self._request, response, tag)
         return fork
 
+    def is_with(self, tag: str | None) -> bool:
+        """Whether a peer's tag belongs to a dialog of this session, be it an early one."""
+        return super().is_with(tag) or (self._forks is not None and tag in self._forks)
+
     def _forget_forks(self) -> Sequence[Effect]:
         """Start anew: the forks of an INVITE that was challenged are out."""
         self._forks = self._latest = self._owing = None
-        return self._drop_offers(None)
+        return (Disarm(Event.TIMER_LATE_ANSWER), *self._drop_offers(None))
 
     def _drop_offers(self, kept: Dialog | None) -> Sequence[Effect]:
         """Drop the offers of and to forks that are out; ours is made again in the dialog that is kept."""
@@ -96,11 +100,17 @@ class OutboundEarlySession(InviteSession):
             told: Sequence[Effect] = self._tell(response, None) if response.to.tag is None else NOTHING
         elif rseq is None:
             told = self._progress_of(fork, response)
-        elif fork is self._owing:
-            told = NOTHING  # Its PRACK waits for the answer to its offer.
+        elif self._must_wait(fork, response):
+            told = NOTHING
         else:
             told = self._progress_reliably(fork, rseq, response)
         return (Disarm(Event.TIMER_SILENCE), *told)
+
+    def _must_wait(self, fork: EarlyDialog, response: Response) -> bool:
+        """Whether a PRACK waits for the owner's answer: to this fork's offer, or to that of another."""
+        if self._owing is None or fork is self._owing:
+            return fork is self._owing
+        return bool(response.body) and not self._request.body and not fork.settled
 
     def _progress_of(self, fork: EarlyDialog, response: Response) -> Sequence[Effect]:
         if response.status == 199:
@@ -154,17 +164,19 @@ class OutboundEarlySession(InviteSession):
 
     def _lose(self, fork: EarlyDialog, response: Response) -> Sequence[Effect]:
         """A proxy tells that a fork is out, long before the final response of the others (RFC 6228)."""
-        self._forget(fork)
         gone = ForkEnded(fork.tag, response.headers.get("Reason"))
-        return (*self._drop_offers_of(fork), Notify(gone))
+        return (*self._forget(fork), Notify(gone))
 
-    def _forget(self, fork: EarlyDialog) -> None:
+    def _forget(self, fork: EarlyDialog) -> Sequence[Effect]:
         if self._forks is not None:
             self._forks.pop(fork.tag, None)
         if self._latest is fork:
             self._latest = None
-        if self._owing is fork:
-            self._owing = None
+        dropped = self._drop_offers_of(fork)
+        if self._owing is not fork:
+            return dropped
+        self._owing = None
+        return (Disarm(Event.TIMER_LATE_ANSWER), *dropped)
 
     def _drop_offers_of(self, fork: EarlyDialog) -> Sequence[Effect]:
         offers = self.offers
@@ -181,9 +193,8 @@ class OutboundEarlySession(InviteSession):
         fork = self._forks.get(request.from_.tag or "") if self._forks else None
         if fork is None:
             return (ok,)
-        self._forget(fork)
         gone = ForkEnded(fork.tag, request.headers.get("Reason"))
-        return (ok, *self._drop_offers_of(fork), Notify(gone))
+        return (ok, *self._forget(fork), Notify(gone))
 
     # PRACK.
 

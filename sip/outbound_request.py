@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sip.authentication import Authenticator
-from sip.effects import Effect, Purpose, StartRequest
+from sip.effects import Arm, Effect, Purpose, StartRequest
 from sip.headers import Headers
 from sip.invite import OutboundInvite
 from sip.machine import NOTHING
@@ -13,11 +13,11 @@ from sip.outbound_early import OutboundEarlySession
 from sip.redirects import Redirection, Redirector
 from sip.reliable import OPTION_TAG
 from sip.responses import ALLOW, add_fields, supported_fields
-from sip.session_model import SessionSettings, State
+from sip.session_model import Event, SessionSettings, State
 from sip.session_timer import SessionTimer
 from sip.uri import SipUri
 
-__all__ = ["OutboundRequestSession"]
+__all__ = ["OutboundRequestSession", "credentials_of"]
 
 _CHALLENGEABLE = (Purpose.BYE, Purpose.REINVITE, Purpose.PRACK, Purpose.UPDATE, Purpose.REFRESH)
 _PLAIN = (Purpose.INFO, Purpose.REFER, Purpose.NOTIFY)
@@ -31,7 +31,7 @@ _MADE_ANEW = frozenset(
 class OutboundRequestSession(OutboundEarlySession):
     """How a session we ask for sends its INVITE, and answers challenges of any request."""
 
-    __slots__ = ("_authenticator", "_bye_reason", "_cseq", "_invite", "_plain", "_redirector")
+    __slots__ = ("_authenticator", "_bye_reason", "_cseq", "_invite", "_plain", "_redirector", "_reinvite")
 
     def __init__(self, invite: OutboundInvite, call_id: str, contact: str, settings: SessionSettings) -> None:
         super().__init__(call_id, settings.token(), settings)
@@ -44,6 +44,7 @@ class OutboundRequestSession(OutboundEarlySession):
         self._bye_reason: str | None = None
         self._authenticator: Authenticator | None = None
         self._plain: dict[Purpose, Request] = {}
+        self._reinvite: Request | None = None
         redirects = invite.redirects
         self._redirector = None if redirects is None else Redirector(redirects, invite.uri)
 
@@ -106,6 +107,16 @@ class OutboundRequestSession(OutboundEarlySession):
         invite.uri, invite.destination = target.uri, target.destination
         return self._invite_again(None)
 
+    def await_response(self) -> Sequence[Effect]:
+        """Limit the silence of the target the INVITE goes to, which has not been heard yet."""
+        if self.state > State.EARLY:
+            return NOTHING
+        self._heard = False
+        silence_s = self._invite.first_response_timeout_s
+        if silence_s is None:
+            silence_s = self.settings.first_response_timeout_s
+        return (Arm(Event.TIMER_SILENCE, silence_s),)
+
     def _invite_again(self, _: Response | None) -> Sequence[Effect]:
         old = self._request
         headers = old.headers.copy()
@@ -119,8 +130,8 @@ class OutboundRequestSession(OutboundEarlySession):
         for name, value in self._credentials("INVITE", uri, old.body):
             headers.add(name, value)
         self._request = Request("INVITE", uri, headers, old.body)
-        self._heard = False
-        return (*self._forget_forks(), StartRequest(self._request, Purpose.INVITE, None))
+        send = StartRequest(self._request, Purpose.INVITE, None)
+        return (*self._forget_forks(), send, *self.await_response())
 
     def _answer_challenge(self, purpose: Purpose, response: Response) -> Sequence[Effect]:
         """Send a request within the dialog again, with credentials; nothing when it is not worth it."""
@@ -136,6 +147,8 @@ class OutboundRequestSession(OutboundEarlySession):
             return self._prack_challenged(response)
         if purpose is Purpose.REFRESH:
             return self._refresh_challenged()
+        if not self._is_awaited(response):
+            return NOTHING
         self.offers.take_back()
         return self._offer_if_free()
 
@@ -144,7 +157,13 @@ class OutboundRequestSession(OutboundEarlySession):
         effect = super()._start(method, purpose, **parts)
         if purpose in _PLAIN:
             self._plain[purpose] = effect.request
+        elif purpose is Purpose.REINVITE and self._authenticator is not None:
+            self._reinvite = effect.request
         return effect
+
+    def _ack_credentials(self, number: int) -> Sequence[tuple[str, str]]:
+        request = self._reinvite
+        return () if request is None or request.cseq.number != number else credentials_of(request)
 
     def _start_again(self, request: Request, purpose: Purpose) -> Sequence[Effect]:
         dialog = self._talking() or self.dialog
@@ -161,3 +180,16 @@ class OutboundRequestSession(OutboundEarlySession):
     def _bye(self, reason: str | None) -> StartRequest:
         self._bye_reason = reason
         return super()._bye(reason)
+
+
+def credentials_of(invite: Request) -> Sequence[tuple[str, str]]:
+    """
+    The header fields of an INVITE that the ACK of its 2xx repeats.
+
+    Source: RFC 3261 22.1.
+    """
+    return [
+        (name, value)
+        for name in ("Authorization", "Proxy-Authorization")
+        for value in invite.headers.get_all(name)
+    ]

@@ -303,6 +303,10 @@ class Referrals:
         what = NotifierInput.FINISH if status >= 200 else NotifierInput.PROGRESS
         return self._notifier.handle(what, (status, reason or reason_phrase(status)))
 
+    def drop(self) -> Sequence[Effect]:
+        """Refuse a REFER that the owner has not answered, because the session ends."""
+        return NOTHING if self._notifier is None else self._notifier.handle(NotifierInput.REFUSE, 487)
+
     # What comes from the network.
 
     def receive(self, request: Request, transaction: Any, *, allowed: bool) -> Sequence[Effect]:
@@ -346,8 +350,8 @@ class Referrals:
             return NOTHING
         if purpose is Purpose.NOTIFY:
             return self.fail(purpose) if status >= 300 else NOTHING
-        if self._referrer is None:
-            return NOTHING
+        if self._referrer is None or self._host.leaving:
+            return NOTHING  # No news of it could come any more.
         if status >= 300:
             return self._referrer.handle(ReferrerInput.REFUSED, (status, response.reason))
         # It may have been sent twice, the second time with credentials.

@@ -225,7 +225,8 @@ class Renegotiation(Refreshing):
         if self._ack is not None and self._ack[0] == number:
             return self._ack[1]
         assert self.dialog is not None
-        return SendAck(self.dialog.request("ACK", cseq=number), self.dialog.next_hop())
+        ack = self.dialog.request("ACK", cseq=number, headers=self._ack_credentials(number))
+        return SendAck(ack, self.dialog.next_hop())
 
     def _acknowledge_only(self, response: Response) -> Sequence[Effect]:
         """Take the response to an offer of ours that was overtaken by the end of the session."""

@@ -19,6 +19,9 @@ from sip.uri import SipUri
 __all__ = ["SessionCore"]
 
 
+_UNANSWERED_OFFER = 'SIP;cause=488;text="The ACK answers no offer"'
+
+
 class SessionCore(Machine[State]):
     """
     What the two sides of a session share, before anything is asked of it.
@@ -72,6 +75,10 @@ class SessionCore(Machine[State]):
         """Header fields that answer the challenges this session met; the called side met none."""
         return ()
 
+    def _ack_credentials(self, number: int) -> Sequence[tuple[str, str]]:
+        """Header fields that the ACK of a re-INVITE of ours repeats (RFC 3261 22.1)."""
+        return ()
+
     def _bye(self, reason: str | None) -> StartRequest:
         return self._start("BYE", Purpose.BYE, headers=(("Reason", reason),) if reason else ())
 
@@ -108,7 +115,12 @@ class SessionCore(Machine[State]):
         if unacked is None or unacked.cseq != request.cseq.number:
             return NOTHING  # Repeated, or of a failure.
         self._unacked = None
-        return self.handle(Event.ACK, (request, unacked))
+        first = self.state is State.ACCEPTED
+        effects = self.handle(Event.ACK, (request, unacked))
+        if first and unacked.made_offer and not request.body:
+            # Nobody can talk: the answer is missing, and will not come any more (RFC 3261 13.2.1).
+            return (*effects, *self.handle(Event.HANGUP, (_UNANSWERED_OFFER, 488)))
+        return effects
 
     def _stop_waiting(self) -> Sequence[Effect]:
         return (Disarm(Event.TIMER_REPEAT), Disarm(Event.TIMER_ACK))

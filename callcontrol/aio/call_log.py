@@ -4,6 +4,8 @@ import logging
 from collections.abc import MutableMapping
 from typing import Any
 
+_CALLS = logging.getLogger("callcontrol.call")
+
 
 class CallLog(logging.LoggerAdapter[logging.Logger]):
     """
@@ -13,7 +15,7 @@ class CallLog(logging.LoggerAdapter[logging.Logger]):
     """
 
     def __init__(self, call_sid: str) -> None:
-        super().__init__(logging.getLogger("callcontrol.call"), {"call_sid": call_sid})
+        super().__init__(_CALLS, {"call_sid": call_sid})
         self._call_sid = call_sid
         self.call_id: str | None = None
 

@@ -61,7 +61,8 @@ class CallRunner:
         self._machine = machine
         self._on_closed = on_closed
         self._loop = asyncio.get_running_loop()
-        self._queue: asyncio.Queue[Event] = asyncio.Queue()
+        self._queue: deque[Event] = deque()
+        self._waiting: asyncio.Future[None] | None = None
         self._outcomes: deque[Event] = deque()
         self._timers: dict[Timer, asyncio.TimerHandle] = {}
         self._due: set[Timer] = set()
@@ -142,11 +143,18 @@ class CallRunner:
         try:
             self._guarded(start, *arguments)
             while not self._machine.finished:
-                event = await self._queue.get()
+                event = self._queue.popleft() if self._queue else await self._next()
                 if not isinstance(event, TimerFired) or self._is_due(event.timer):
                     self._guarded(self._machine.handle, event)
         finally:
             await self._wind_up()
+
+    async def _next(self) -> Event:
+        """Wait for an event. There is one reader, so an asyncio.Queue would do the same for more."""
+        while not self._queue:
+            self._waiting = self._loop.create_future()
+            await self._waiting
+        return self._queue.popleft()
 
     def _guarded(self, step: Callable[..., list[Effect]], *arguments: object) -> None:
         """
@@ -212,8 +220,10 @@ class CallRunner:
 
     def post(self, event: Event) -> None:
         """Put an event in the call's queue; of a flood of digits or commands the newest are lost."""
-        if self._queue.qsize() < _MAX_QUEUED or not isinstance(event, _SHED):
-            self._queue.put_nowait(event)
+        if len(self._queue) < _MAX_QUEUED or not isinstance(event, _SHED):
+            self._queue.append(event)
+            if self._waiting is not None and not self._waiting.done():
+                self._waiting.set_result(None)
         elif not self._shedding:
             self._shedding = True
             self.log.warning("flooded: %s and what follows is dropped", type(event).__name__)

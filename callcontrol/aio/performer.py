@@ -1,5 +1,6 @@
 """Doing what a call machine asks: each effect goes to the adapter that performs it."""
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, Protocol
 
@@ -64,7 +65,7 @@ class Owner(Protocol):
     def follow(self, event: Event) -> None:
         """Have an event handled before anything else: the outcome of the effect being performed."""
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> Any:
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run what takes time beside the call."""
 
     def arm(self, timer: Timer, delay_s: float) -> None:
@@ -146,6 +147,7 @@ class Performer:
         """Let go of every session, stream, port and carrier's place that is still held."""
         self.transfers.release()
         self.sip.release()
+        self._info_digits.stop()
         self.agent.stop("stopped", "stream_hangup")
         self.media.close_all()
         for leg in list(self._trunks):

@@ -61,6 +61,7 @@ class Sqlite:
         self._url = url.set(drivername="sqlite+pysqlite")
         self._engine = _engine(self._url)
         self._connection: Connection | None = None
+        self._driver: sqlite3.Connection
         self._writing = asyncio.Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="database-writer")
         self._reading = _engine(self._url, query_only=True)
@@ -141,8 +142,8 @@ class Sqlite:
     def _transact(self, operation: Operation[T]) -> T:
         if self._connection is None:
             self._connection = self._engine.connect()
-        connection = self._connection
-        driver = _driver(connection)
+            self._driver = _driver(self._connection)
+        connection, driver = self._connection, self._driver
         try:
             # SQLAlchemy's own begin costs more than a small transaction does; where an operation goes
             # through SQLAlchemy it finds the transaction begun.

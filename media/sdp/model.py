@@ -149,23 +149,14 @@ class MediaDescription:
         """Longest packet that the writer takes (RFC 8866 6.5); None if absent or unreadable."""
         return _milliseconds(self.attribute("maxptime"))
 
-    def codecs(self) -> list[RtpMap]:
+    def codecs(self) -> tuple[RtpMap, ...]:
         """
         Codecs of the formats in order of preference.
 
         Static payload types need no rtpmap. A format that nothing explains, and an rtpmap that cannot be
         read, are left out: the rest of the offer may still serve.
         """
-        if not self.is_rtp:
-            return []
-        mapped = {entry.payload_type: entry for entry in map(_rtpmap, self.values("rtpmap")) if entry}
-        found = []
-        for text in self.formats:
-            number = _number(text, 127)
-            entry = None if number is None else mapped.get(number) or STATIC_PAYLOADS.get(number)
-            if entry is not None:
-                found.append(entry)
-        return found
+        return _codecs(self.formats, tuple(self.values("rtpmap"))) if self.is_rtp else ()
 
     def fmtp(self, payload_type: int) -> str | None:
         """Format parameters of a payload type (RFC 8866 6.15); None without any."""
@@ -241,6 +232,19 @@ def _milliseconds(text: str | None) -> int | None:
         return None
     value = _number(text.strip().partition(".")[0], 10_000)
     return value or None
+
+
+# The same few lists come with nearly every call, and each is asked for several times.
+@lru_cache(maxsize=64)
+def _codecs(formats: tuple[str, ...], rtpmaps: tuple[str, ...]) -> tuple[RtpMap, ...]:
+    mapped = {entry.payload_type: entry for entry in map(_rtpmap, rtpmaps) if entry}
+    found: list[RtpMap] = []
+    for text in formats:
+        number = _number(text, 127)
+        entry = None if number is None else mapped.get(number) or STATIC_PAYLOADS.get(number)
+        if entry is not None:
+            found.append(entry)
+    return tuple(found)
 
 
 @lru_cache(maxsize=256)

@@ -113,13 +113,11 @@ def answer_offer(offer: SessionDescription, local: LocalMedia) -> Negotiated:
     dtmf = _telephone_event(chosen, codec) if local.dtmf else None
     theirs = _effective_direction(offer, chosen)
     direction = _intersect(local.direction, _MIRRORED[theirs])
-    media = replace(
-        _audio_section(local, [codec], dtmf or (0, None), ptime_ms, direction), protocol=chosen.protocol
-    )
+    media = _audio_section(local, [codec], dtmf or (0, None), ptime_ms, direction, chosen.protocol)
     sections = tuple(
         media if position == index else _refused(section) for position, section in enumerate(offer.media)
     )
-    answer = replace(_session(local, sections), times=offer.times)
+    answer = _session(local, sections, offer.times)
     remote = _remote(offer, chosen, codec, dtmf, ptime_ms=ptime_ms, direction=direction)
     _check_family(remote.address, local.address)
     return Negotiated(remote, answer, held=theirs in ("sendonly", "inactive"))
@@ -209,7 +207,7 @@ def _first_common(media: MediaDescription, codecs: Sequence[str]) -> RtpMap | No
     for entry in media.codecs():
         name = entry.encoding.upper()
         if name in wanted and name in _STATIC_NUMBERS and entry.clock_rate == 8000 and entry.channels == 1:
-            return replace(entry, encoding=name)
+            return entry if entry.encoding == name else replace(entry, encoding=name)
     return None
 
 
@@ -328,10 +326,12 @@ def _check_family(theirs: str, ours: str) -> None:
         raise NegotiationError("The connection address is of the other IP version", 301)
 
 
-def _session(local: LocalMedia, media: tuple[MediaDescription, ...]) -> SessionDescription:
+def _session(
+    local: LocalMedia, media: tuple[MediaDescription, ...], times: tuple[tuple[int, int], ...] = ((0, 0),)
+) -> SessionDescription:
     connection = Connection.to(local.address)
     origin = Origin(local.session_id, local.version, local.address, connection.address_type)
-    return SessionDescription(origin=origin, connection=connection, media=media)
+    return SessionDescription(origin=origin, connection=connection, times=times, media=media)
 
 
 def _audio_section(
@@ -340,13 +340,14 @@ def _audio_section(
     dtmf: tuple[int, str | None],
     ptime_ms: int,
     direction: Direction,
+    protocol: str = "RTP/AVP",
 ) -> MediaDescription:
     return MediaDescription(
         kind="audio",
         port=local.port,
-        protocol="RTP/AVP",
+        protocol=protocol,
         formats=tuple(_formats(codecs, dtmf)),
-        attributes=tuple(_attributes(codecs, dtmf, ptime_ms, direction)),
+        attributes=_attributes(tuple(codecs), dtmf, ptime_ms, direction),
     )
 
 
@@ -357,17 +358,16 @@ def _formats(codecs: Sequence[RtpMap], dtmf: tuple[int, str | None]) -> Iterator
         yield str(dtmf[0])
 
 
+@lru_cache(maxsize=256)
 def _attributes(
-    codecs: Sequence[RtpMap], dtmf: tuple[int, str | None], ptime_ms: int, direction: Direction
-) -> Iterator[Attribute]:
-    for codec in codecs:
-        yield Attribute("rtpmap", str(codec))
+    codecs: tuple[RtpMap, ...], dtmf: tuple[int, str | None], ptime_ms: int, direction: Direction
+) -> tuple[Attribute, ...]:
+    found = [Attribute("rtpmap", str(codec)) for codec in codecs]
     payload_type, events = dtmf
     if events is not None:
-        yield Attribute("rtpmap", f"{payload_type} telephone-event/8000")
-        yield Attribute("fmtp", f"{payload_type} {events}")
-    yield Attribute("ptime", str(ptime_ms))
-    yield Attribute(direction)
+        found.append(Attribute("rtpmap", f"{payload_type} telephone-event/8000"))
+        found.append(Attribute("fmtp", f"{payload_type} {events}"))
+    return (*found, Attribute("ptime", str(ptime_ms)), Attribute(direction))
 
 
 def _refused(media: MediaDescription) -> MediaDescription:

@@ -67,6 +67,7 @@ class Attempt:
     def send_again(self, request: Request) -> None:
         """Send the request anew, with credentials for example, to the target that wanted it so."""
         self._request = request
+        self._done = False
         run = self._run
         assert run is not None
         self._send(run.flow)

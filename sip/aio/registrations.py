@@ -36,6 +36,9 @@ class RegistrationHost(Protocol):
     def find_way(self, destination: Destination, send: SendOn) -> None:
         """Call `send` with the way to a destination."""
 
+    def note_outcome(self, destination: Destination, flow: Flow, failure: Response | Failure | None) -> None:
+        """Take what came of a request: the next one goes to another server of the name if this one failed."""
+
     def forget_registration(self, run: "RegistrationRun") -> None:
         """Take a registration that has ended out of the table."""
 
@@ -111,13 +114,20 @@ class RegistrationRun:
         """Take a response."""
         if self._abandoned:
             return
+        if response.status >= 200:
+            self._note_outcome(run.flow, response if response.status == 503 else None)
         if 200 <= response.status < 300:
             self._hold(run.flow)
         self._perform(self._machine.receive(response))
 
     def on_failure(self, run: ClientRun, failure: Failure) -> None:
         """Take the news that there will be none."""
+        if not self._abandoned:
+            self._note_outcome(run.flow, failure)
         self._fail(failure)
+
+    def _note_outcome(self, flow: Flow, failure: Response | Failure | None) -> None:
+        self._host.note_outcome(self.registration.destination, flow, failure)
 
     # Effects.
 

@@ -27,7 +27,7 @@ def find_replaced(request: Request, sessions: Mapping[tuple[str, str], Session])
     if wanted is None:
         return None
     session = sessions.get((wanted.call_id, wanted.to_tag))
-    if session is None or session.remote.tag != wanted.from_tag:
+    if session is None or not session.is_with(wanted.from_tag):
         return reply(request, 481)
     if not session.allows_refer:
         return reply(request, 603)

@@ -127,6 +127,10 @@ class Session:
         """The peer's address, with its tag if it has shown one."""
         raise NotImplementedError
 
+    def is_with(self, tag: str | None) -> bool:
+        """Whether a peer's tag belongs to a dialog of this session, be it an early one."""
+        return self._machine.is_with(tag)
+
     # Commands.
 
     def hangup(self, *, reason: str | None = None, status: int = 603) -> None:
@@ -285,8 +289,8 @@ class Session:
     def _hold(self, flow: Flow | None) -> None:
         """Keep a connection open for as long as the session may need it, and let go of the one before."""
         held = self._held
-        if held is flow:
-            return
+        if held is flow or (flow is not None and self.state is State.ENDED):
+            return  # What comes after the end needs no connection again.
         if held is not None:
             held.release()
         self._held = flow if flow is not None and flow.reliable else None
@@ -455,9 +459,9 @@ class InboundSession(Session):
     def answer(self, body: bytes, headers: Iterable[tuple[str, str]] = ()) -> None:
         """Send the 200; `Confirmed` follows with the ACK."""
         self._command(self._machine.answer(Reply(200, None, body, headers)))
-        if self.replaces is not None:
-            self.replaces.hangup()
-            self.replaces = None
+        replaced, self.replaces = self.replaces, None
+        if replaced is not None and self.state is not State.ENDED:
+            replaced.hangup()
 
     def reject(self, status: int, reason: str | None = None, headers: Iterable[tuple[str, str]] = ()) -> None:
         """

@@ -265,6 +265,10 @@ class UserAgent:
         """Call `send` with the way to a destination, at once unless its name must be looked up."""
         self._ways.with_flow(destination, None, send)
 
+    def note_outcome(self, destination: Destination, flow: Flow, failure: Response | Failure | None) -> None:
+        """Take what came of a request to a destination, for the next one to it."""
+        self._ways.note_outcome(destination, flow, failure)
+
     def forget_registration(self, run: RegistrationRun) -> None:
         """Take a registration that has ended out of the table."""
         self._registrations.discard(run)
@@ -372,7 +376,7 @@ class UserAgent:
     def session_of(self, replaces: Replaces) -> Session | None:
         """The session that has a dialog as its peer names it, None when there is none."""
         session = self._sessions.get((replaces.call_id, replaces.to_tag))
-        return session if session is not None and session.remote.tag == replaces.from_tag else None
+        return session if session is not None and session.is_with(replaces.from_tag) else None
 
     def _session_of(self, request: Request) -> Session | None:
         return self._sessions.get((request.call_id, request.to.tag or ""))

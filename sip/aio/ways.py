@@ -13,7 +13,7 @@ from sip.effects import Failure, Purpose, SendAck, StartRequest
 from sip.failover import TargetRests
 from sip.invite import Destination
 from sip.locate import Target, Wanted, default_port
-from sip.message import Request
+from sip.message import Request, Response
 
 __all__ = ["SendOn", "Ways"]
 
@@ -89,6 +89,25 @@ class Ways:
                 self.endpoint.start_client(request, flow, DEAF, Purpose.FORK_BYE)
 
         self._with_wanted(wanted, near, send)
+
+    def note_outcome(self, destination: Destination, flow: Flow, failure: Response | Failure | None) -> None:
+        """
+        Note what came of a request outside of sessions; the next one to the same name heeds it.
+
+        A 503 or no answer at all has its target rest. What is no name has nothing to choose from.
+
+        Source: RFC 3263 4.3.
+        """
+        if is_address(destination.host):
+            return
+        target = Target(
+            flow.transport.name, *flow.remote, flow.name or destination.verify or destination.host
+        )
+        if failure is None:
+            self.rests.answered(target)
+        else:
+            retry_after_s = failure.retry_after_s if isinstance(failure, Response) else None
+            self.rests.failed(target, self.endpoint.clock.time(), retry_after_s)
 
     # Flows.
 

@@ -67,6 +67,26 @@ def test_a_source_matches_by_host_and_port_then_host_then_narrowest_network() ->
     assert source(made.gateway_for_source("::ffff:192.0.2.10", 5060)) == "host"
 
 
+def test_what_is_remembered_of_a_source_ends_with_a_change() -> None:
+    made = directory([carrier("c")], [gateway("g", "c", "192.0.2.10")])
+    assert source(made.gateway_for_source("192.0.2.10", 5060)) == "g"
+    assert made.gateway_for_source("192.0.2.11", 5060) is None
+    moved = gateway("g", "c", "192.0.2.11")
+    made.apply(Changes(revision=2, gateways=[(moved, True)]))
+    assert made.gateway_for_source("192.0.2.10", 5060) is None
+    assert source(made.gateway_for_source("192.0.2.11", 5060)) == "g"
+    made.apply(Changes(revision=3, carriers=[(carrier("c", name="Renamed"), True)]))
+    assert [found.name for found, _ in made.gateways_at("192.0.2.11", 5060)] == ["Renamed"] * 2
+
+
+def test_many_sources_are_not_remembered_for_ever() -> None:
+    made = directory([carrier("c")], [gateway("g", "c", "192.0.2.10")])
+    for port in range(1, 6000):
+        made.gateways_at("198.51.100.1", port)
+    assert len(made._at) <= 4096
+    assert source(made.gateway_for_source("192.0.2.10", 5060)) == "g"
+
+
 def test_an_account_that_adds_anothers_address_shuts_nobody_out() -> None:
     """However exactly a stranger's gateway matches: for a number of account a only a's and ours count."""
     made = directory(

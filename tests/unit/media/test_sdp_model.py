@@ -14,15 +14,15 @@ def audio(*attributes: str, formats: str = "0 8", protocol: str = "RTP/AVP") -> 
 
 
 def test_static_payload_types_need_no_rtpmap() -> None:
-    assert audio(formats="8 0 18 77").codecs() == [
+    assert audio(formats="8 0 18 77").codecs() == (
         RtpMap(8, "PCMA", 8000),
         RtpMap(0, "PCMU", 8000),
         RtpMap(18, "G729", 8000),
-    ]
+    )
 
 
 def test_an_rtpmap_wins_over_the_static_meaning() -> None:
-    assert audio("rtpmap:0 opus/48000/2", formats="0").codecs() == [RtpMap(0, "opus", 48000, 2)]
+    assert audio("rtpmap:0 opus/48000/2", formats="0").codecs() == (RtpMap(0, "opus", 48000, 2),)
 
 
 @pytest.mark.parametrize(
@@ -40,11 +40,11 @@ def test_an_rtpmap_wins_over_the_static_meaning() -> None:
     ],
 )
 def test_an_unreadable_rtpmap_is_left_out(value: str) -> None:
-    assert audio(f"rtpmap:{value}", formats="96 0").codecs() == [RtpMap(0, "PCMU", 8000)]
+    assert audio(f"rtpmap:{value}", formats="96 0").codecs() == (RtpMap(0, "PCMU", 8000),)
 
 
 def test_formats_of_other_profiles_are_no_codecs() -> None:
-    assert audio(formats="t38", protocol="udptl").codecs() == []
+    assert audio(formats="t38", protocol="udptl").codecs() == ()
 
 
 def test_a_value_of_none_differs_from_an_empty_one() -> None:

@@ -9,12 +9,15 @@ import pytest
 
 from sip import (
     Answered,
+    Credentials,
     Destination,
     Ended,
     Failed,
     NameAddr,
     OutboundInvite,
+    OutboundRegistration,
     Progress,
+    RegistrationState,
     Request,
     SipUri,
     Timers,
@@ -449,3 +452,45 @@ def test_a_target_rests_longer_each_time_and_one_answer_ends_it() -> None:
     assert not rests.at_rest(target, 20_301.0)
     rests.answered(target)
     assert len(rests) == 0
+
+
+async def test_a_way_that_breaks_after_a_challenge_leads_to_the_next(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    side = stage.call(credentials=Credentials("user", "secret"))
+    stage.wait()
+    stage.peers[0].respond(stage.invite(0), 407, Proxy_Authenticate='Digest realm="x", nonce="1"')
+    transport = stage.agent.ua.endpoint.transports[0]
+    put = transport.put  # type: ignore[attr-defined]
+
+    def broken(data: bytes, remote: tuple[str, int]) -> bool:
+        if remote == PEERS[0] and data.startswith(b"INVITE"):
+            return False
+        return bool(put(data, remote))
+
+    monkeypatch.setattr(transport, "put", broken)
+    stage.wait(0.5)
+    assert stage.invites() == [1, 1, 0]
+    side.session.hangup()
+    stage.assert_clean()
+
+
+@pytest.mark.parametrize("silent", [True, False])
+async def test_a_registrar_that_fails_is_followed_by_the_next_of_its_name(stage: Stage, silent: bool) -> None:
+    uri = SipUri.parse(f"sip:{NAME}")
+    aor = NameAddr.parse(f"<sip:trunk@{NAME}>")
+    line = stage.agent.ua.register(
+        OutboundRegistration(uri, aor, "trunk", Destination(None, NAME, 0)), lambda run: None
+    )
+    stage.wait()
+    if not silent:
+        stage.peers[0].respond(stage.peers[0].requests("REGISTER")[0], 503)
+    stage.wait(40 if silent else 10)
+    request = stage.peers[1].requests("REGISTER")[-1]
+    stage.peers[1].respond(request, 200)
+    stage.wait()
+    assert line.status.state is RegistrationState.REGISTERED
+    line.stop()
+    stage.wait()
+    stage.peers[1].respond(stage.peers[1].requests("REGISTER")[-1], 200)
+    stage.assert_clean()

@@ -116,6 +116,18 @@ def test_via_parts() -> None:
 
 
 @pytest.mark.parametrize(
+    ("plain", "unusual"),
+    [
+        ("SIP/2.0/UDP H:5062;branch=z9hG4bK1;rport", "sip/2.0/udp h:5062 ;branch=z9hG4bK1;rport"),
+        ("SIP/2.0/TLS h;rport;branch=z9=a:b@c", "SIP/2.0/tls h;branch=z9=a:b@c;rport"),
+        ("SIP/2.0/TCP h;branch=z", "SIP / 2.0 / TCP h;Branch=z"),
+    ],
+)
+def test_how_a_via_is_written_makes_no_difference(plain: str, unusual: str) -> None:
+    assert Via.parse(plain) == Via.parse(unusual)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "",
@@ -131,6 +143,8 @@ def test_via_parts() -> None:
         "SIP/2.0/UDP h;branch=",
         "SIP/2.0/UDP h;received=a b",
         "SIP/2.0/UDP h;received=",
+        "SIP/2.0/UDP h;rport;branch=z;rport",
+        "SIP/2.0/UDP h:0;branch=z;rport",
         "SIP/2.0/UDP h;rport=0",
         "SIP/2.0/UDP h;rport=99999",
         "SIP/2.0/UDP h;rport=x",

@@ -329,7 +329,7 @@ class TestReferred:
         assert call.send("BYE", 3) == 200
         call.bob.session.accept_refer()
         stage.advance()
-        assert call.raw.responses("REFER", 481)
+        assert call.raw.responses("REFER", 487)
         assert call.news() == []
         stage.finish()
 

@@ -1,0 +1,256 @@
+"""One extension meets another, or the end of the call: nothing is left behind, nothing is misread."""
+
+import pytest
+
+from sip import Credentials, Failed, OfferReceived, Replaces
+from tests.support.sip_agents import OTHER_SDP, SDP, RawPeer, Side
+from tests.support.sip_stage import BOB, Stage
+from tests.unit.sip.test_early_dialogs import within
+from tests.unit.sip.test_offers import HOLD, answered_raw
+from tests.unit.sip.test_reliable import prack, raw_callee, raw_caller
+
+
+def offered_while_ringing(stage: Stage) -> tuple[RawPeer, Side]:
+    """A raw caller whose offer was answered while it rings at Bob, and whose UPDATE Bob has not answered."""
+    raw, bob = raw_caller(stage, Supported="100rel")
+    bob.session.progress(183, SDP)
+    stage.advance()
+    ringing = raw.responses("INVITE", 183)[0]
+    prack(raw, ringing)
+    stage.advance()
+    to = ringing.headers.get("To") or ""
+    raw.send(raw.request("UPDATE", branch="update", To=to, CSeq="3 UPDATE", body=OTHER_SDP))
+    stage.advance()
+    assert bob.last(OfferReceived).body == OTHER_SDP
+    return raw, bob
+
+
+class TestUpdateUnansweredAtTheEnd:
+    """An UPDATE whose offer is still unanswered gets its final response when the call ends while it rings."""
+
+    async def test_the_caller_cancels(self, stage: Stage) -> None:
+        raw, _ = offered_while_ringing(stage)
+        raw.send(raw.request("CANCEL", branch="invite"))
+        stage.advance()
+        raw.send(raw.request("ACK", branch="invite"))
+        assert len(raw.responses("UPDATE")) == 1
+        stage.finish()
+
+    @pytest.mark.parametrize("how", ["reject", "hangup"])
+    async def test_the_called_side_refuses(self, stage: Stage, how: str) -> None:
+        raw, bob = offered_while_ringing(stage)
+        if how == "reject":
+            bob.session.reject(486)
+        else:
+            bob.session.hangup()
+        stage.advance()
+        raw.send(raw.request("ACK", branch="invite"))
+        assert len(raw.responses("UPDATE")) == 1
+        stage.finish()
+
+    async def test_the_call_of_ours_is_refused(self, stage: Stage) -> None:
+        raw, alice, invite = raw_callee(stage)
+        raw.respond(invite, 183, tag="one", body=SDP, RSeq="1", Require="100rel")
+        stage.advance()
+        raw.respond(raw.requests("PRACK")[0], 200, tag="one")
+        within(raw, invite, "UPDATE", "one", 1, body=OTHER_SDP)
+        stage.advance()
+        assert alice.last(OfferReceived).body == OTHER_SDP
+        raw.respond(invite, 486, tag="one")
+        stage.advance()
+        assert len(raw.responses("UPDATE")) == 1
+        stage.finish()
+
+
+class TestReferUnansweredAtTheEnd:
+    @pytest.mark.parametrize("ours", [True, False])
+    async def test_the_call_ends_before_the_owner_decides(self, stage: Stage, ours: bool) -> None:
+        raw, to = answered_raw(stage)
+        bob = stage.bob.inbound[0]
+        bob.session.allows_refer = True
+        raw.send(raw.request("REFER", branch="refer", To=to, CSeq="2 REFER", Refer_To="<sip:c@192.0.2.7>"))
+        stage.advance()
+        assert bob.names[-1] == "ReferReceived"
+        if ours:
+            bob.session.hangup()
+            stage.advance()
+            raw.respond(raw.requests("BYE")[0], 200)
+        else:
+            raw.send(raw.request("BYE", branch="bye", To=to, CSeq="3 BYE"))
+        stage.advance()
+        assert len(raw.responses("REFER")) == 1
+        assert raw.responses("REFER")[0].status >= 300
+        stage.finish()
+
+    async def test_a_late_answer_to_our_refer_starts_nothing(self, stage: Stage) -> None:
+        raw, to = answered_raw(stage)
+        bob = stage.bob.inbound[0]
+        bob.session.refer("sip:c@192.0.2.7")
+        stage.advance()
+        raw.send(raw.request("BYE", branch="bye", To=to, CSeq="2 BYE"))
+        stage.advance()
+        raw.respond(raw.requests("REFER")[0], 202)
+        stage.advance(40)
+        stage.bob.assert_clean()
+        assert bob.names[-1] == "Ended"
+
+
+async def test_an_answer_repeated_after_the_end_holds_no_connection(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice = stage.alice.call(BOB, "tcp")
+    stage.advance()
+    flow = alice.session.flow
+    holds: list[int] = []
+    monkeypatch.setattr(type(flow), "hold", lambda self: holds.append(1))
+    monkeypatch.setattr(type(flow), "release", lambda self: holds.append(-1))
+    wire = stage.network.wire
+    answer = next(data for _, source, _, data in wire if source == BOB and data.startswith(b"SIP/2.0 200"))
+    before = sum(holds)
+    alice.session.hangup()
+    stage.advance()
+    assert sum(holds) < before
+    ended = sum(holds)
+    flow.arrive(answer)
+    assert sum(holds) == ended
+    stage.finish()
+
+
+async def test_an_early_dialog_of_our_calling_is_replaced(stage: Stage) -> None:
+    raw, alice, invite = raw_callee(stage)
+    raw.respond(invite, 180, tag="one")
+    stage.advance()
+    alice.session.allows_refer = True
+    call_id, tag = alice.session.key
+    replaces = str(Replaces(call_id, tag, "one"))
+    raw.send(raw.request("INVITE", branch="new", body=SDP, Call_ID="new", Replaces=replaces))
+    stage.advance()
+    assert raw.responses("INVITE", 200), [r.status for r in raw.responses("INVITE")]
+    assert raw.requests("CANCEL")
+    raw.respond(raw.requests("CANCEL")[0], 200)
+    raw.respond(invite, 487, tag="one")
+    stage.advance()
+    assert alice.last(Failed)
+
+
+async def test_a_new_call_that_was_cancelled_replaces_nothing(stage: Stage) -> None:
+    raw, to = answered_raw(stage)
+    bob = stage.bob.inbound[0]
+    bob.session.allows_refer = True
+    call_id, tag = bob.session.key
+    stage.bob.answer = lambda session: None
+    replaces = str(Replaces(call_id, tag, "raw"))
+    raw.send(raw.request("INVITE", branch="new", body=SDP, Call_ID="new", Replaces=replaces))
+    stage.advance()
+    raw.send(raw.request("CANCEL", branch="new", Call_ID="new"))
+    stage.advance()
+    stage.bob.inbound[1].session.answer(SDP)
+    stage.advance()
+    assert not raw.requests("BYE")
+
+
+async def test_silence_after_a_challenge_is_as_short_as_before_it(stage: Stage) -> None:
+    raw, alice, invite = raw_callee(stage, credentials=Credentials("a", "b"))
+    raw.respond(invite, 100)
+    raw.respond(invite, 407, Proxy_Authenticate='Digest realm="x", nonce="1"')
+    stage.advance(5)
+    assert len({r.cseq.number for r in raw.requests("INVITE")}) == 2
+    failed = alice.last(Failed)
+    assert (failed.status, failed.cause) == (408, "timeout")
+    stage.finish()
+
+
+async def test_a_fork_that_leaves_takes_the_wait_for_the_answer_to_its_offer_along(stage: Stage) -> None:
+    raw, alice, invite = raw_callee(stage, body=b"")
+    raw.respond(invite, 180, tag="two")
+    raw.respond(invite, 183, tag="one", body=SDP, RSeq="1", Require="100rel")
+    stage.advance()
+    raw.respond(invite, 199, tag="one")
+    stage.advance(15)
+    assert "Failed" not in alice.names
+    raw.respond(invite, 486, tag="two")
+    stage.finish()
+
+
+async def test_a_late_challenge_of_an_offer_given_up_leaves_the_peers_offer_alone(stage: Stage) -> None:
+    raw, alice, invite = raw_callee(stage, credentials=Credentials("a", "b"))
+    raw.respond(invite, 200, tag="one", body=SDP)
+    stage.advance()
+    alice.session.reinvite(HOLD)
+    stage.advance()
+    reinvite = raw.requests("INVITE")[-1]
+    raw.respond(reinvite, 100)
+    stage.advance(33)
+    assert alice.names[-1] == "OfferFailed"
+    within(raw, invite, "INVITE", "one", 1, body=OTHER_SDP)
+    stage.advance()
+    raw.respond(reinvite, 401, WWW_Authenticate='Digest realm="x", nonce="1"')
+    stage.advance()
+    alice.session.reinvite(SDP)
+    stage.advance()
+    assert raw.requests("INVITE")[-1].cseq.number == reinvite.cseq.number, "theirs is answered first"
+
+
+async def test_the_ack_of_a_reinvite_carries_its_credentials(stage: Stage) -> None:
+    raw, alice, invite = raw_callee(stage, credentials=Credentials("a", "b"))
+    raw.respond(invite, 407, Proxy_Authenticate='Digest realm="x", nonce="1"')
+    stage.advance()
+    raw.respond(raw.requests("INVITE")[-1], 200, tag="one", body=SDP)
+    stage.advance()
+    alice.session.reinvite(HOLD)
+    stage.advance()
+    reinvite = raw.requests("INVITE")[-1]
+    raw.respond(reinvite, 200, tag="one", body=SDP)
+    stage.advance()
+    ack = raw.requests("ACK")[-1]
+    assert ack.cseq.number == reinvite.cseq.number
+    credentials = reinvite.headers.get("Proxy-Authorization")
+    assert credentials is not None
+    assert ack.headers.get("Proxy-Authorization") == credentials
+    alice.session.hangup()
+    stage.finish()
+
+
+@pytest.mark.parametrize("what", ["info", "reinvite", "update"])
+async def test_a_connection_that_breaks_within_a_call_does_not_end_it(stage: Stage, what: str) -> None:
+    alice = stage.alice.call(BOB, "tcp")
+    stage.advance()
+    stage.network.silent.add(BOB)
+    if what == "info":
+        alice.session.info("text/plain", b"x")
+    elif what == "reinvite":
+        alice.session.reinvite(HOLD)
+    else:
+        alice.session.update(HOLD)
+    alice.session.flow.break_off()
+    stage.network.silent.clear()
+    stage.advance(1)
+    assert "Ended" not in alice.names
+    alice.session.hangup()
+    stage.advance()
+    assert stage.bob.inbound[0].names[-1] == "Ended"
+    stage.finish()
+
+
+async def test_an_offer_that_the_ack_does_not_answer_ends_the_call(stage: Stage) -> None:
+    raw = stage.raw()
+    raw.send(raw.request("INVITE", branch="a"))
+    stage.advance()
+    to = raw.responses("INVITE", 200)[0].headers.get("To") or ""
+    raw.send(raw.request("ACK", branch="ack", To=to))
+    stage.advance()
+    [bye] = raw.requests("BYE")
+    assert "488" in (bye.headers.get("Reason") or "")
+    raw.respond(bye, 200)
+    assert stage.bob.inbound[0].names[-1] == "Ended"
+    stage.finish()
+
+
+async def test_options_within_a_call_say_what_those_outside_say(stage: Stage) -> None:
+    raw, to = answered_raw(stage)
+    raw.send(raw.request("OPTIONS", branch="in", To=to, CSeq="2 OPTIONS"))
+    raw.send(raw.request("OPTIONS", branch="out", Call_ID="other"))
+    stage.advance()
+    inside, outside = raw.responses("OPTIONS", 200)
+    for name in ("Allow", "Accept", "Supported"):
+        assert inside.headers.get(name) == outside.headers.get(name)

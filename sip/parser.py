@@ -43,7 +43,7 @@ class Limits:
 
 DEFAULT_LIMITS = Limits()
 
-# Begun nowhere within white space, so that a long run of it is looked at once and not from each of its places.
+# Begun nowhere within white space, so that a long run of it is looked at once, not from each of its places.
 _FOLD = re.compile(r"(?<![ \t])[ \t]*(?:\n[ \t]+)+")
 _STATUS = re.compile(r"[1-6][0-9]{2}")
 

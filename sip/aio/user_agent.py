@@ -142,6 +142,7 @@ class UserAgent:
                 transport = self._open_transport(listen, self.endpoint.receive)
                 if self.guard is not None:
                     transport.admits = self.guard.admits_connection
+                    transport.knows = self.guard.knows
                     transport.on_wait = self.guard.note_wait
                 await transport.open()
                 self.endpoint.transports.append(transport)

@@ -354,7 +354,9 @@ async def test_one_peer_does_not_fill_the_tables_within_its_call(method: str) ->
     raw = stage.raw()
     raw.send(raw.request("INVITE", branch="a", body=SDP))
     stage.advance()
-    answer = next(message for message in raw.received if isinstance(message, Response) and message.status == 200)
+    answer = next(
+        message for message in raw.received if isinstance(message, Response) and message.status == 200
+    )
     to = answer.headers.get("To") or ""
     raw.send(raw.request("ACK", branch="b", To=to))
     # We hang up, and the peer lets our BYE wait.

@@ -62,7 +62,7 @@ class UserAgentSettings:
     How a user agent behaves and what it may hold.
 
     Beyond `max_sessions` and `max_transactions` new INVITEs get a 503 with `retry_after_s`, and so do requests
-    of a peer of whose session `max_requests_within` are remembered (over UDP for 32 s each).
+    within a session of which `max_requests_within` are remembered (over UDP for 32 s each).
     """
 
     product: str = "Trunkline"

@@ -69,6 +69,11 @@ class InviteSession(Renegotiation):
         """Whether the session is over, or about to be."""
         return self.state >= State.LEAVING
 
+    @property
+    def local_contact(self) -> str:
+        """Our Contact in the dialog; for the transfers."""
+        return "" if self.dialog is None else self.dialog.local_contact
+
     def refer(self, target: str, referred_by: str | None) -> Sequence[Effect]:
         """Have the peer call someone else; ``target`` is the value of the Refer-To."""
         return self.referrals.refer(target, referred_by) if self.state is State.CONFIRMED else NOTHING

@@ -236,7 +236,7 @@ class Session:
         self._command(self._machine.referrals.tell(status, reason))
 
     def set_session_id(self, value: str) -> None:
-        """Have the requests of the dialog carry a Session-ID field from now on (RFC 7989 6)."""
+        """Have the messages of the dialog carry a Session-ID field from now on (RFC 7989 6)."""
         dialog = self._machine.dialog
         if dialog is not None:
             dialog.session_id = value
@@ -326,7 +326,10 @@ class Session:
             self._tell(event)
 
     def _respond(self, effect: Respond) -> None:
-        effect.transaction.respond(effect.response)
+        response, dialog = effect.response, self._machine.dialog
+        if dialog is not None and dialog.session_id and response.headers.first("session-id") is None:
+            response.headers.add("Session-ID", dialog.session_id)
+        effect.transaction.respond(response)
 
     def _disarm(self, effect: Disarm) -> None:
         timer = self._timers.pop(effect.event, None)

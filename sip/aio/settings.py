@@ -61,7 +61,7 @@ class UserAgentSettings:
     """
     How a user agent behaves and what it may hold.
 
-    Beyond `max_sessions` and `max_transactions` new INVITEs get a 503 with `retry_after_s`, and so do requests
+    Beyond `max_sessions` and `max_transactions` new INVITEs get a 503 with `retry_after_s`; so do requests
     within a session of which `max_requests_within` are remembered (over UDP for 32 s each).
     """
 

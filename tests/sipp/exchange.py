@@ -81,9 +81,34 @@ class Exchange:
         self.account = self.server.add_account()
         self.number_id = self.server.add_number(self.account, FORWARDED, self.to_callee())
 
-    def to_callee(self, **more: Any) -> dict[str, Any]:
-        """The binding that forwards to the first callee's trunk."""
-        return {"target": "forward", "forward_to": f"sip:callee@127.0.0.1:{self.callee_port}", **more}
+    def own_trunk(self, gateways: int = 1, **policy: Any) -> tuple[str, list[int]]:
+        """
+        A trunk for one test that makes its gateways fail: its carrier_sid, and their ports in their order.
+
+        A gateway that failed rests and is probed, and would be out of service for the tests that follow. No
+        other call is routed by this trunk: it serves no number by itself.
+        """
+        ports = [free_port() for _ in range(gateways)]
+        addresses = (f"udp:127.0.0.1:{port}" for port in ports)
+        carrier_sid = self.server.add_carrier(
+            "sipp-own", *addresses, outbound=True, prefixes=["+8835100"], **policy
+        )
+        return carrier_sid, ports
+
+    @contextmanager
+    def own_callee(self, **policy: Any) -> Iterator[int]:
+        """Bind `FORWARDED` to a trunk of its own meanwhile; gives the port of its gateway."""
+        _, [port] = self.own_trunk(**policy)
+        self.bind(self.to_callee(port))
+        try:
+            yield port
+        finally:
+            self.bind(self.to_callee())
+
+    def to_callee(self, port: int = 0, **more: Any) -> dict[str, Any]:
+        """The binding that forwards to the first callee's trunk, unless another port is given."""
+        address = f"127.0.0.1:{port or self.callee_port}"
+        return {"target": "forward", "forward_to": f"sip:callee@{address}", **more}
 
     def bind(self, binding: Mapping[str, Any]) -> None:
         """Bind `FORWARDED` anew."""
@@ -92,22 +117,6 @@ class Exchange:
             "PUT", f"/v1/phone-numbers/{self.number_id}/inbound", self.account.api_key, body
         )
         assert reply.status == 200, reply
-
-    @contextmanager
-    def own_callee(self, name: str, **policy: Any) -> Iterator[int]:
-        """
-        A callee's trunk of its own that `FORWARDED` is bound to meanwhile; gives the port of its gateway.
-
-        For callees that fail: the server rests their gateway and asks it how it is later on, which would
-        meet the scenario of another test.
-        """
-        port = free_port()
-        self.server.add_carrier(name, f"udp:127.0.0.1:{port}", outbound=True, **policy)
-        self.bind({"target": "forward", "forward_to": f"sip:callee@127.0.0.1:{port}"})
-        try:
-            yield port
-        finally:
-            self.bind(self.to_callee())
 
     # SIPp on either side
 

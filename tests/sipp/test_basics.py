@@ -76,7 +76,7 @@ def test_early_media_is_announced_to_the_caller(clean: Exchange) -> None:
 
 def test_a_cancel_right_behind_its_invite(clean: Exchange) -> None:
     """The callee may never hear of the call, so nobody stands there."""
-    with clean.own_callee("nobody"):
+    with clean.own_callee():
         clean.finish(clean.caller("uac_cancel_at_once.xml"))
     [call], _ = clean.calls(per_page=1)
     assert (call["status"], call["hangup_source"]) == ("no-answer", "caller")
@@ -92,7 +92,7 @@ def test_a_cancel_waits_for_a_trunk_that_is_slow(clean: Exchange) -> None:
 @pytest.mark.parametrize("trunk", ["uas_challenge.xml", "uas_proxy_challenge.xml"])
 def test_a_trunk_that_asks_for_a_password(clean: Exchange, trunk: str) -> None:
     policy = {"register_username": "trunk-user", "register_password": "trunk-password-1"}
-    with clean.own_callee(trunk, **policy) as port:
+    with clean.own_callee(**policy) as port:
         callee = clean.callee(trunk, RINGS, port=port)
         clean.finish(clean.caller("uac.xml", load=Load(pause_ms=300)), callee)
     assert last_call(clean) == COMPLETED

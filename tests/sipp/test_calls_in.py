@@ -52,7 +52,7 @@ def test_callee_does_not_answer_in_time(clean: Exchange) -> None:
     ("scenario", "refusal", "status"), [("uas_busy.xml", 486, "busy"), ("uas_reject_503.xml", 503, "failed")]
 )
 def test_callee_refuses(clean: Exchange, scenario: str, refusal: int, status: str) -> None:
-    with clean.own_callee(scenario) as port:
+    with clean.own_callee() as port:
         caller, _ = clean.finish(clean.caller("uac_refused.xml"), clean.callee(scenario, port=port))
     assert caller.log == (f"refused {refusal}",)
     [call], _ = clean.calls(per_page=1)
@@ -60,7 +60,7 @@ def test_callee_refuses(clean: Exchange, scenario: str, refusal: int, status: st
 
 
 def test_nobody_listens_on_the_callees_trunk(clean: Exchange) -> None:
-    with clean.own_callee("nobody"):
+    with clean.own_callee():
         (caller,) = clean.finish(clean.caller("uac_refused.xml"))
     assert caller.log[0] in {"refused 408", "refused 480", "refused 502", "refused 503"}
     [call], _ = clean.calls(per_page=1)

@@ -87,7 +87,7 @@ def test_an_offer_that_cannot_be_answered_says_why(clean: Exchange) -> None:
 
 
 def test_a_carrier_whose_trunk_must_send_reliably(clean: Exchange) -> None:
-    with clean.own_callee("reliable", rel100="required") as port:
+    with clean.own_callee(rel100="required") as port:
         trunk = clean.callee("uas_100rel_required.xml", port=port)
         clean.finish(clean.caller("uac.xml", load=Load(pause_ms=300)), trunk)
     assert last_call(clean) == COMPLETED

@@ -156,7 +156,7 @@ class DigestServer:
         username = unquote(f'"{answer.get("username", "")}"')[:64]
         if not self._is_sound(answer, request):
             return DigestVerdict(Outcome.MALFORMED, username=username)
-        # A client of before RFC 7616 may leave opaque out; another one is of a former process, as its nonce is.
+        # Old clients leave opaque out; another one than ours is of a former process, as its nonce is.
         if not self._is_ours(answer["nonce"], source) or answer.get("opaque", self._opaque) != self._opaque:
             return DigestVerdict(Outcome.STALE, username=username)
         proved = self._prove(answer, request, secrets_of)

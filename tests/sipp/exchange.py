@@ -179,13 +179,6 @@ class Exchange:
         )
         return latest
 
-    def gateways(self, state: str) -> int:
-        """How many outbound gateways are in a state of health."""
-        text = str(self.server.request("GET", "/metrics").body)
-        wanted = f'trunkline_gateways{{state="{state}"}}'
-        line = next(line for line in text.splitlines() if line.startswith(wanted))
-        return int(float(line.split()[-1]))
-
     def assert_clean(self) -> None:
         """Nothing of any call is left: no call, no RTP port, no reserve."""
         left = {name: self.server.metric(name) for name in _LEFT_OVERS}

@@ -168,7 +168,7 @@ def test_a_party_that_is_joined_elsewhere_is_billed_after_the_one_it_succeeds() 
     drive.feed(asked(A, replaces=REPLACES), PartnerFound(PARTNER, 7), PartnerReady(PARTNER, 8), LegEnded(A))
     drive.after(90)
     drive.feed(PartnerGone())
-    # The caller's six minutes at 40, the callee's two at 60; the call's own time is theirs one after the other.
+    # The caller's six minutes at 40, the callee's two at 60; the call's own time is both in turn.
     assert drive.done(do.Finish)[0].charge_paise == 6 * 40 + 2 * 60
     assert (drive.record.duration_sec, drive.record.bill_duration_sec) == (420, 6 * 60 + 2 * 60)
 

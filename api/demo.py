@@ -31,7 +31,6 @@ from fixtures.agent import AgentSession, DemoAgent
 from fixtures.audio_check import best_match, find_tone, level_dbfs, read_stereo, samples_of
 from fixtures.carrier import PROMPTS_DIRECTORY
 from fixtures.carrier_call import SandboxCall
-from fixtures.ladder import LadderMessage, draw_ladder, label_of
 from media.audio import PromptLibrary, tone
 
 __all__ = ["add_arguments", "run"]
@@ -308,7 +307,7 @@ class _Demo:
             print(f"    {at - began:+8.3f} s  {what}")
         print("  signalling")
         trace = await self.request("GET", f"/v1/calls/{call['call_sid']}/trace")
-        for line in draw_ladder(_ladder(trace["messages"])).splitlines():
+        for line in trace["ladder"].splitlines():
             print(f"    {line}")
         print("  checks")
         self.verdicts.check("the signalling was traced", bool(trace["messages"]))
@@ -392,21 +391,6 @@ def _recording(call: SandboxCall) -> Path:
     if call.heard.recording is None:
         raise DemoFailed(f"the carrier recorded its call to {call.number}")
     return call.heard.recording
-
-
-def _ladder(messages: list[dict[str, Any]]) -> list[LadderMessage]:
-    """The trace as ladder messages: one lane per leg, which is one Call-ID."""
-    began = _seconds(messages[0]["at"]) if messages else 0.0
-    return [
-        LadderMessage(
-            at_s=_seconds(message["at"]) - began,
-            outgoing=message["direction"] == "out",
-            lane=str(message["call_id"] or message["peer"]),
-            party=f"leg {message['leg'] or '?'}: {message['peer']}",
-            label=label_of(message["message"]),
-        )
-        for message in messages
-    ]
 
 
 def _seconds(moment: str) -> float:

@@ -14,8 +14,9 @@ from typing import Any, Final
 from callcontrol.bridge import Bridge
 from callcontrol.call_transfers import CallTransfers
 from callcontrol.clock import WallClock
-from callcontrol.effects import Arm, Disarm, Effect, Finish, Save, StartRecording
+from callcontrol.effects import Arm, Disarm, Effect, Finish, Save, StartRecording, TellAgentError
 from callcontrol.events import (
+    AgentTransfer,
     DigitReceived,
     Event,
     HangupRequested,
@@ -355,8 +356,16 @@ class CallMachine:
         yield from self._pass_on(event)
 
     def _silent(self, event: MediaSilent) -> Iterator[Effect]:
-        if event.leg in self.legs:
+        leg = self.legs.get(event.leg)
+        if leg is not None and not leg.over:
             yield from self._end(Ending(CallStatus.COMPLETED, MEDIA_TIMEOUT, "system"))
+
+    def _agent_transfer(self, event: AgentTransfer) -> Iterator[Effect]:
+        """An agent's wish to transfer a party, unless that is transferring itself."""
+        if self._transfers.busy:
+            yield TellAgentError("invalid_command", "the party is being transferred", "transfer")
+        else:
+            yield from self._pass_on(event)
 
     def _hangup_requested(self, event: HangupRequested) -> Iterator[Effect]:
         waiting = self._answered_at is None
@@ -406,11 +415,12 @@ class CallMachine:
         return effects
 
     def _next(self) -> Iterator[Effect]:
-        """Begin the next step; after the last one, or when the first party is not there yet, end."""
+        """Begin the next step; after the last one, or when the first party is not there, end."""
         waits = self._last_ending is not None and self._hunt is not None and not self.a_leg.up
-        if not self._steps or waits:
+        if not self._steps or waits or self.a_leg.over:
             yield from self._end(self._last_ending or Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "system"))
             return
+        yield from self._transfers.stop()  # whoever was to be put through has left
         step = self._steps.pop(0)
         if isinstance(step, Hangup | Reject):
             yield from self._end(_ending_of(step))
@@ -545,6 +555,7 @@ _HANDLERS: Final[dict[type, Callable[[CallMachine, Any], Iterator[Effect]]]] = {
     LegConfirmed: CallMachine._leg_confirmed,
     DigitReceived: CallMachine._digit,
     MediaSilent: CallMachine._silent,
+    AgentTransfer: CallMachine._agent_transfer,
     HangupRequested: CallMachine._hangup_requested,
     TimerFired: CallMachine._timer,
     RecordingEnded: CallMachine._recorded,

@@ -18,6 +18,7 @@ ANONYMOUS: Final = "anonymous"
 """What is shown of a caller that withholds its number, or has none."""
 
 _NOBODY: Final = NameAddr("Anonymous", SipUri("sip", user=ANONYMOUS, host="anonymous.invalid"))
+_MAX_PRIVACY_WORDS: Final = 32
 _MAX_CALLER_CHARS: Final = 64
 _WITHHOLDING: Final = frozenset({"id", "user", "header", "session"})
 _USER_SAFE: Final = "-_.!~*'()&=+$,;?/"  # beside letters and digits (RFC 3261 25.1, user)
@@ -69,7 +70,8 @@ def privacy_of(headers: Headers) -> tuple[str, ...]:
     if headers.first("privacy") is None:
         return ()
     words = (word.strip().lower() for value in headers.get_all("Privacy") for word in value.split(";"))
-    return tuple(word[:_MAX_CALLER_CHARS] for word in words if word.isascii() and word.isprintable() and word)
+    kept = (word[:_MAX_CALLER_CHARS] for word in words if word.isascii() and word.isprintable() and word)
+    return tuple(dict.fromkeys(kept))[:_MAX_PRIVACY_WORDS]
 
 
 def _asserted(headers: Headers, carrier: Carrier) -> NameAddr | None:

@@ -33,6 +33,7 @@ from callcontrol.events import (
     LegEnded,
     LegProgress,
     PartnerFound,
+    PartnerGone,
     PartnerMissing,
     PartnerReady,
     PartnerRefused,
@@ -259,6 +260,11 @@ class Transfer:
     def _settle(self, _: Event | None) -> Iterator[Effect]:
         yield Disarm(Timer.TRANSFER)
 
+    def _part(self, event: Event | None) -> Iterator[Effect]:
+        """Nobody would look after the party that asked any more, so it gets no time to hang up."""
+        yield from self._settle(event)
+        yield from self._dismiss(event)
+
     def _silence(self) -> Iterator[Effect]:
         if self._ringback is not None:
             yield StopAudio(self._ringback)
@@ -275,6 +281,7 @@ _INPUTS: Final[dict[type, TransferInput]] = {
     PartnerMissing: TransferInput.MISSING,
     PartnerReady: TransferInput.READY,
     PartnerRefused: TransferInput.REFUSED,
+    PartnerGone: TransferInput.REFUSED,
 }
 
 _S, _I = TransferState, TransferInput
@@ -296,7 +303,7 @@ RULES: Final[dict[tuple[TransferState, TransferInput], tuple[TransferState, Acti
     (_S.ASKING, _I.STOP): (_S.OVER, Transfer._stopped),
     (_S.DONE, _I.GONE): (_S.OVER, Transfer._settle),
     (_S.DONE, _I.PATIENCE): (_S.OVER, Transfer._dismiss),
-    (_S.DONE, _I.STOP): (_S.OVER, Transfer._settle),
+    (_S.DONE, _I.STOP): (_S.OVER, Transfer._part),
 }
 
 

@@ -18,9 +18,10 @@ PING = b""
 
 PONG = b"\r\n"
 
-# The value may begin on a folded line, as any header field value may.
+# The value may be folded, as any header field value may. Nothing in here can match in two ways: what a peer
+# sends is searched before it is known to be within the limits.
 _CONTENT_LENGTH = re.compile(
-    rb"\n(?:content-length|l)[ \t]*:(?:[ \t]|\r?\n[ \t])*([^\r\n]*?)[ \t]*(?=\r?\n)", re.IGNORECASE
+    rb"\n(?:content-length|l)[ \t]*:([^\r\n]*(?:\r?\n[ \t][^\r\n]*)*)(?=\r?\n)", re.IGNORECASE
 )
 
 
@@ -130,7 +131,7 @@ class StreamFramer:
         if len(declared) != 1:
             raise self._refusal(body, "A message on a stream needs one Content-Length")
         try:
-            size = body + content_length(declared[0].decode("latin-1"))
+            size = body + content_length(b" ".join(declared[0].split()).decode("latin-1"))
         except ParseError as error:
             raise self._refusal(body, error.reason) from None
         if size > limit:

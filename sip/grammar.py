@@ -39,8 +39,9 @@ _VALUE = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"|[^\x00-\x20\x7f;,"<>]*')
 # Parameters as nearly all peers write them, checked in one go.
 _PLAIN_PARAMS = re.compile(r"(?:;[A-Za-z0-9\-.!%*_+`'~]+(?:=[^\x00-\x20\x7f;,\"<>]*)?)+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-# Pieces of a list: a quoted string, an address in brackets, a separator, or anything else.
-_PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|<[^>]*>|[,;]|[^,;"<]+|["<]', re.DOTALL)
+# Pieces of a list: a quoted string, an address in brackets, a separator, or anything else. A quote or bracket
+# that is never closed takes all the rest: to look for its end from each of many would take for ever.
+_PIECE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|<[^>]*(?:>|\Z)|[,;]|[^,;"<]+', re.DOTALL)
 
 
 def is_token(text: str) -> bool:

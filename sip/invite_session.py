@@ -19,7 +19,7 @@ from sip.referrals import Referrals, ReferTimer
 from sip.renegotiation import Renegotiation
 from sip.responses import ACCEPT, ALLOW, reply, supported_fields
 from sip.session_model import Event, SessionSettings, State
-from sip.session_timer import EXPIRED_REASON
+from sip.session_timer import EXPIRED_REASON, GONE_REASON
 
 __all__ = ["InviteSession"]
 
@@ -68,6 +68,11 @@ class InviteSession(Renegotiation):
     def leaving(self) -> bool:
         """Whether the session is over, or about to be."""
         return self.state >= State.LEAVING
+
+    @property
+    def local_contact(self) -> str:
+        """Our Contact in the dialog; for the transfers."""
+        return "" if self.dialog is None else self.dialog.local_contact
 
     def refer(self, target: str, referred_by: str | None) -> Sequence[Effect]:
         """Have the peer call someone else; ``target`` is the value of the Refer-To."""
@@ -202,7 +207,7 @@ class InviteSession(Renegotiation):
 
     def _leave_gone(self, _: None) -> Sequence[Effect]:
         # The BYE is owed even to a peer that seems gone (RFC 3261 12.2.1.2).
-        return (*self._drop_unanswered(), self._bye(None), Notify(Ended("remote", "timeout")))
+        return (*self._drop_unanswered(), self._bye(GONE_REASON), Notify(Ended("remote", "timeout")))
 
     def _expire(self, _: None) -> Sequence[Effect]:
         """End a session whose refresh did not come: the peer ends it as well (RFC 4028 10)."""

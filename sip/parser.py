@@ -43,7 +43,8 @@ class Limits:
 
 DEFAULT_LIMITS = Limits()
 
-_FOLD = re.compile(r"[ \t]*\n[ \t]+")
+# Begun nowhere within white space, so that a long run of it is looked at once, not from each of its places.
+_FOLD = re.compile(r"(?<![ \t])[ \t]*(?:\n[ \t]+)+")
 _STATUS = re.compile(r"[1-6][0-9]{2}")
 
 # A second one of these would let two elements on the path read two different messages.

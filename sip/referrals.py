@@ -59,6 +59,10 @@ class ReferHost(Protocol):
     def leaving(self) -> bool:
         """Whether the session is over, or about to be."""
 
+    @property
+    def local_contact(self) -> str:
+        """Our Contact in the dialog."""
+
     def start_refer(
         self, method: str, purpose: Purpose, headers: Sequence[tuple[str, str]], body: bytes = b""
     ) -> StartRequest:
@@ -106,17 +110,21 @@ class Notifier(Machine[NotifierState]):
 
     def _accept(self, _: object) -> Sequence[Effect]:
         return (
-            Respond(self._transaction, reply(self._request, 202, headers=(("Allow", ALLOW),))),
+            Respond(self._transaction, reply(self._request, 202, headers=self._fields())),
             self._notify(f"active;expires={SUBSCRIPTION_S}"),
             Arm(ReferTimer.NOTIFIER, SUBSCRIPTION_S),
         )
 
     def _accept_quietly(self, _: object) -> Sequence[Effect]:
-        fields = (("Refer-Sub", "false"), ("Allow", ALLOW))
+        fields = (("Refer-Sub", "false"), *self._fields())
         return (
             Disarm(ReferTimer.NOTIFIER),
             Respond(self._transaction, reply(self._request, 202, headers=fields)),
         )
+
+    def _fields(self) -> Sequence[tuple[str, str]]:
+        # A Contact belongs into a 2xx to REFER (RFC 3515 2.2).
+        return (("Contact", self._host.local_contact), ("Allow", ALLOW))
 
     def _refuse(self, status: int | None) -> Sequence[Effect]:
         response = reply(self._request, status or 603)

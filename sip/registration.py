@@ -37,6 +37,8 @@ __all__ = [
     "State",
 ]
 
+RECONNECT_WITHIN_S: Final = 5.0
+"""After a connection broke; registrars that restart must not be met by all at once (RFC 5626 4.5)."""
 FIRST_WAIT_S: Final = 5.0
 """After the first failure; it doubles with each further one."""
 MAX_REJECTED_WAIT_S: Final = 1800.0
@@ -229,6 +231,12 @@ class Registration(Machine[State]):
         if self.state is State.LEAVING:
             return self.handle(self._stop_event())
         return self.handle(Event.FAILED, failure)
+
+    def reconnect(self) -> Sequence[Effect]:
+        """Take the news that the connection broke by which the registrar may have to reach us."""
+        if self.state is not State.ACTIVE or self._busy or not self._bound:
+            return NOTHING
+        return (Arm(Event.TIMER_REFRESH, self._settings.pick(0.5, RECONNECT_WITHIN_S)),)
 
     def _stop_event(self) -> Event:
         return Event.STOP if self._bound else Event.STOP_NOW

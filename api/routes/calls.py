@@ -8,6 +8,7 @@ from typing import Any
 from api.call_request import call_request
 from api.endpoint import Context, Endpoint, Reply
 from api.exchange import current_exchange
+from api.ladder import ladder_of
 from api.present import page_meta, trace_json
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.calls import CallList, CallObject, CreateCall, CreateStreamCall, TraceObject
@@ -66,8 +67,9 @@ async def trace_call(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer GET /calls/{callSid}/trace; the call is looked up first, so that it must be the account's."""
     calls = context.services.calls
     record = await calls.get_call(context.account_sid, context.path["callSid"])
-    messages = [trace_json(entry) for entry in calls.trace(record.call_sid)]
-    return Reply({"call_sid": record.call_sid, "messages": messages})
+    entries = calls.trace(record.call_sid)
+    messages = [trace_json(entry) for entry in entries]
+    return Reply({"call_sid": record.call_sid, "ladder": ladder_of(entries), "messages": messages})
 
 
 def _filter(query: CallList) -> CallFilter:

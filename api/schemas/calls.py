@@ -252,7 +252,8 @@ class TraceMessage(ResponseModel):
 
 
 class TraceObject(ResponseModel):
-    """The signalling of a call: what is needed to draw its ladder."""
+    """The signalling of a call, as messages and as a drawing."""
 
     call_sid: str
+    ladder: Annotated[str, Field(description="Who sent what to whom, and when: a drawing in plain text.")]
     messages: list[TraceMessage]

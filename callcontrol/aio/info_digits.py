@@ -23,12 +23,13 @@ class InfoDigits:
         self,
         send_digit: Callable[[LegId, str, int], None],
         post: Callable[[Event], None],
-        spawn: Callable[[Coroutine[Any, Any, None]], Any],
+        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
     ) -> None:
         self._send_digit = send_digit
         self._post = post
         self._spawn = spawn
         self._turns: dict[LegId, asyncio.Lock] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
         self._waiting = 0
 
     def send(self, leg: LegId, digits: str, duration_ms: int, gap_ms: int) -> None:
@@ -37,7 +38,14 @@ class InfoDigits:
             self._post(DigitsSent(leg, digits, "too many digits are waiting"))
             return
         self._waiting += 1
-        self._spawn(self._send(leg, digits, duration_ms, gap_ms))
+        task = self._spawn(self._send(leg, digits, duration_ms, gap_ms))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def stop(self) -> None:
+        """Send no more: the call is over, and pauses that are left would only hold it up."""
+        for task in list(self._tasks):
+            task.cancel()
 
     async def _send(self, leg: LegId, digits: str, duration_ms: int, gap_ms: int) -> None:
         try:

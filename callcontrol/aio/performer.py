@@ -1,5 +1,6 @@
 """Doing what a call machine asks: each effect goes to the adapter that performs it."""
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, Protocol
 
@@ -52,6 +53,8 @@ from callcontrol.redirection import redirects_of
 from sip import InvalidValue
 from sip.aio import InboundSession
 
+_GAP_MS: Final = 80  # after a digit that is sent anew
+
 
 class Owner(Protocol):
     """The task that owns the call."""
@@ -64,7 +67,7 @@ class Owner(Protocol):
     def follow(self, event: Event) -> None:
         """Have an event handled before anything else: the outcome of the effect being performed."""
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> Any:
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run what takes time beside the call."""
 
     def arm(self, timer: Timer, delay_s: float) -> None:
@@ -146,6 +149,7 @@ class Performer:
         """Let go of every session, stream, port and carrier's place that is still held."""
         self.transfers.release()
         self.sip.release()
+        self._info_digits.stop()
         self.agent.stop("stopped", "stream_hangup")
         self.media.close_all()
         for leg in list(self._trunks):
@@ -293,6 +297,8 @@ class Performer:
     def _relay_digit(self, effect: do.RelayDigit) -> None:
         if self._takes_info(effect.leg):
             self._info_digits.send(effect.leg, effect.digit, effect.duration_ms, 0)
+        elif self.media.joined_by_taps(effect.leg):
+            self.media.send_digits(effect.leg, effect.digit, effect.duration_ms, _GAP_MS)
 
     def _record_leg(self, effect: do.StartRecording) -> None:
         path = self._context.recordings_dir / recording_file(self._record.call_sid)

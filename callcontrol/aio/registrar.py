@@ -125,6 +125,7 @@ class Registrar:
         now_s = asyncio.get_running_loop().time()
         at_s = max(now_s, self._next_start_s)
         self._next_start_s = at_s + 1.0 / STARTS_PER_S
+        self._none_left.clear()
         self._runs[key] = self._user_agent.register(
             self._wanted[key], lambda run: self._on_change(key, run), at_s - now_s
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
-from callcontrol.dial_strings import dialled_number
+from callcontrol.dial_strings import dialled_numbers
 from callcontrol.number_format import numbers_in
 from callcontrol.received import Received
 from fuzz.harness import Target
@@ -128,9 +128,9 @@ def check_numbers(data: bytes) -> str:
     assert len(numbers) <= 16
     for number in numbers:
         assert number.startswith("+") and number[1:].isdecimal()
-    dialled = dialled_number(text)
-    assert dialled is None or dialled.startswith("+")
-    return f"{min(len(numbers), 3)} {dialled is not None}"
+    dialled = dialled_numbers(text)
+    assert all(number.startswith("+") for number in dialled)
+    return f"{min(len(numbers), 3)} {min(len(dialled), 3)}"
 
 
 TARGETS = [

@@ -185,10 +185,16 @@ class RegistrationRun:
         if flow is self._flow:
             return
         if self._flow is not None:
+            self._flow.unwatch(self)
             self._flow.release()
         self._flow = flow
         if flow is not None:
             flow.hold()
+            flow.watch(self)
+
+    def on_flow_broken(self) -> None:
+        """Take the news that the connection broke: another one is to be made soon."""
+        self._perform(self._machine.reconnect())
 
     def _note(self, status: RegistrationStatus) -> None:
         if status.expires_s is not None:

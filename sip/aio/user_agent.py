@@ -142,6 +142,7 @@ class UserAgent:
                 transport = self._open_transport(listen, self.endpoint.receive)
                 if self.guard is not None:
                     transport.admits = self.guard.admits_connection
+                    transport.knows = self.guard.knows
                     transport.on_wait = self.guard.note_wait
                 await transport.open()
                 self.endpoint.transports.append(transport)
@@ -387,11 +388,14 @@ class UserAgent:
             self._say(reply(request, 481), request, flow)
             return
         self.endpoint.vouch(flow)
-        # Calls that are up must be able to end, however full it is.
-        if request.method != "BYE" and self.transactions >= self.settings.max_transactions:
+        # Calls that are up must be able to end, however full it is; but no peer fills the tables by itself.
+        full = request.method != "BYE" and self.transactions >= self.settings.max_transactions
+        if full or session.requests >= self.settings.max_requests_within:
             self._say(self.admission.overloaded(request), request, flow)
             return
         run = self.endpoint.start_server(request, flow, key)
+        session.requests += 1
+        run.on_end = session.on_request_over
         if request.method == "INVITE":
             run.user = session  # A CANCEL finds it by this.
         session.on_request(request, run, flow)

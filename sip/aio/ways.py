@@ -148,6 +148,9 @@ class Ways:
             return True, self.endpoint.flow_to(transport, remote, None, wanted.verify or host)
         if near.remote == remote and near.transport.name == transport and not near.closed:
             return True, near
+        if not wanted.secure and self.endpoint.transport_for(transport, host, near.transport) is None:
+            # A peer that names a transport or an address family we lack was heard by one that we have.
+            return True, None if near.closed else near
         # An address a proved peer gave us is proved by the same name: few certificates are for addresses.
         return True, self.endpoint.flow_to(
             transport, remote, near.transport, wanted.verify or near.name or host

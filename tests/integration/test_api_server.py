@@ -112,6 +112,8 @@ async def test_the_curl_line_of_the_first_run_places_a_call(api: Api) -> None:
     status, trace = await api("GET", f"/v1/calls/{call['call_sid']}/trace")
     first = [message["message"].split(" ", 1)[0] for message in trace["data"]["messages"]]
     assert first[0] == "INVITE" and "BYE" in first
+    arrows = trace["data"]["ladder"].splitlines()[2:]
+    assert len(arrows) == len(first) and "INVITE [SDP]" in arrows[0]
     _, listed = await api("GET", "/v1/calls?status=completed&to=" + ECHO)
     assert [item["call_sid"] for item in listed["data"]] == [call["call_sid"]]
 

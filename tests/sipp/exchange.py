@@ -80,9 +80,22 @@ class Exchange:
         self.account = self.server.add_account()
         self.number_id = self.server.add_number(self.account, FORWARDED, self.to_callee())
 
-    def to_callee(self, **more: Any) -> dict[str, Any]:
-        """The binding that forwards to the first callee's trunk."""
-        return {"target": "forward", "forward_to": f"sip:callee@127.0.0.1:{self.callee_port}", **more}
+    def own_trunk(self, gateways: int = 1) -> tuple[str, list[int]]:
+        """
+        A trunk for one test that makes its gateways fail: its carrier_sid, and their ports in their order.
+
+        A gateway that failed rests and is probed, and would be out of service for the tests that follow. No
+        other call is routed by this trunk: it serves no number by itself.
+        """
+        ports = [free_port() for _ in range(gateways)]
+        addresses = (f"udp:127.0.0.1:{port}" for port in ports)
+        carrier_sid = self.server.add_carrier("sipp-own", *addresses, outbound=True, prefixes=["+8835100"])
+        return carrier_sid, ports
+
+    def to_callee(self, port: int = 0, **more: Any) -> dict[str, Any]:
+        """The binding that forwards to the first callee's trunk, unless another port is given."""
+        address = f"127.0.0.1:{port or self.callee_port}"
+        return {"target": "forward", "forward_to": f"sip:callee@{address}", **more}
 
     def bind(self, binding: Mapping[str, Any]) -> None:
         """Bind `FORWARDED` anew."""

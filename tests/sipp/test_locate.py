@@ -152,8 +152,7 @@ def test_a_gateway_that_is_pinged_goes_down_and_comes_back(clean: Exchange, name
     alive = clean.callee("uas_options.xml", port=port)
     clean.finish(alive)
     assert wait_until(lambda: clean.gateways("up") == before + 1)
-    assert wait_until(lambda: clean.gateways("down") >= 1, 15), "it answers no more"
-    assert "is down, and was up" in clean.server.log()
+    assert wait_until(lambda: "is down, and was up" in clean.server.log(), 15), "it answers no more"
     alive = clean.callee("uas_options.xml", port=port)
     clean.finish(alive)
     assert wait_until(lambda: clean.gateways("up") == before + 1), "it is back"

@@ -104,7 +104,7 @@ class Agent:
         side = Side()
         host, port = peer
         options.setdefault("body", SDP)
-        options.setdefault("uri", SipUri.parse(f"sip:bob@{host}:{port}"))
+        options.setdefault("uri", SipUri.parse(f"sip:bob@{host}:{port}" if port else f"sip:bob@{host}"))
         invite = OutboundInvite(
             from_=NameAddr.parse("<sip:alice@example.net>"),
             to=NameAddr.parse("<sip:bob@example.net>"),

@@ -236,6 +236,8 @@ async def test_get_and_hang_up(client: Client) -> None:
 async def test_trace(client: Client) -> None:
     answer = await client.get(f"/v1/calls/{CALL_SID}/trace")
     assert answer.data["call_sid"] == CALL_SID
+    assert "leg a: 127.0.0.1:5080" in answer.data["ladder"].splitlines()[0]
+    assert "INVITE" in answer.data["ladder"].splitlines()[2]
     assert answer.data["messages"][0] == {
         "at": "2026-01-31T12:00:00.123Z",
         "leg": "a",

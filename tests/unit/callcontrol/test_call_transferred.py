@@ -6,6 +6,7 @@ from callcontrol import effects as do
 from callcontrol.errors import DomainError
 from callcontrol.events import (
     AgentTransfer,
+    DigitReceived,
     HangupRequested,
     JoinRequested,
     LegAnswered,
@@ -15,6 +16,8 @@ from callcontrol.events import (
     LegFailed,
     LegProgress,
     LegRefused,
+    MediaSilent,
+    PartnerDigit,
     PartnerFound,
     PartnerGone,
     PartnerMissing,
@@ -25,7 +28,7 @@ from callcontrol.events import (
     TransferRequested,
 )
 from callcontrol.hangup import CALL_REJECTED
-from callcontrol.plan import Dial, Hangup, Play
+from callcontrol.plan import Dial, Hangup, Pause, Play
 from callcontrol.routing import PhoneTarget, SipTarget
 from callcontrol.transfer import party_of
 from sip import Replaces, SipUri
@@ -165,6 +168,59 @@ def test_what_the_plan_had_for_a_party_that_is_gone_is_left_out() -> None:
     assert_nothing_left(drive)
 
 
+def test_the_plan_does_not_go_on_for_a_party_that_went_ahead() -> None:
+    drive = Drive(Dial(make_party()), Play("prompt:bye"), Pause(600.0)).start()
+    drive.feed(LegProgress(B, 180), LegAnswered(B, b"sdp"), LegConfirmed(A))
+    drive.feed(asked(A), LegEnded(A), LegEnded(B))
+    assert not drive.done(do.PlayAudio)
+    assert told(drive) == [487]
+    assert outcome(drive) == ("completed", "NORMAL_CLEARING", "callee")
+    assert_nothing_left(drive)
+
+
+def test_the_plan_goes_on_for_a_party_whose_transfer_is_given_up() -> None:
+    """Its peer is gone, so there is nobody left to be transferred."""
+    drive = Drive(Dial(make_party()), Pause(600.0)).start()
+    drive.feed(LegProgress(B, 180), LegAnswered(B, b"sdp"), LegConfirmed(A))
+    drive.feed(asked(A), LegProgress(C, 180), LegEnded(B))
+    assert told(drive) == [180, 487]
+    assert [effect.leg for effect in drive.done(do.HangUpLeg)] == [C]
+    assert not drive.record.status.ended
+    drive.feed(LegEnded(A))
+    assert_nothing_left(drive)
+
+
+@pytest.mark.parametrize("first", [A, B])
+def test_who_asked_first_is_hung_up_when_its_successor_asks_too(first: int) -> None:
+    drive = bridged()
+    drive.feed(asked(first), LegAnswered(C, b"sdp"))
+    drive.feed(asked(C), LegAnswered(D, b"sdp"))
+    drive.after(3)
+    assert [effect.leg for effect in drive.done(do.HangUpLeg)] == [first, C]
+    assert not drive.record.status.ended
+    drive.feed(LegEnded(D))
+    assert_nothing_left(drive)
+
+
+def test_an_agent_does_not_transfer_a_party_that_transfers_itself() -> None:
+    drive = streamed()
+    drive.feed(asked(A), LegProgress(B, 180))
+    drive.feed(AgentTransfer("+919812345678"), AgentTransfer("tel:+911", mode="refer"))
+    assert [effect.ref for effect in drive.done(do.TellAgentError)] == ["transfer", "transfer"]
+    assert len(drive.done(do.DialLeg)) == 1 and not drive.done(do.ReferLeg)
+    drive.feed(LegAnswered(B, b"sdp"), LegEnded(A), LegEnded(B))
+    assert_nothing_left(drive)
+
+
+@pytest.mark.parametrize("leg", [A, B])
+def test_the_silence_of_a_party_that_is_gone_ends_nothing(leg: int) -> None:
+    drive = bridged()
+    drive.feed(asked(leg), LegEnded(leg), MediaSilent(leg, 60.0))
+    assert not drive.record.status.ended
+    drive.feed(LegAnswered(C, b"sdp"), LegEnded(C))
+    assert_nothing_left(drive)
+
+
 def test_nobody_is_transferred_before_the_answer() -> None:
     drive = forward()
     drive.feed(asked(A), asked(B))
@@ -220,6 +276,17 @@ class TestAttended:
         drive.feed(LegEnded(other))
         assert_nothing_left(drive)
 
+    def test_digits_go_on_to_the_other_call_and_come_from_it(self, leg: int, other: int) -> None:
+        drive = bridged()
+        drive.feed(asked(leg, replaces=REPLACES), PartnerFound(PARTNER, 7), PartnerReady(PARTNER, 8))
+        drive.feed(DigitReceived(other, "5", 100, in_band=False), DigitReceived(leg, "6", 100))
+        assert drive.done(do.PassDigit) == [do.PassDigit("5", 100, in_band=False)]
+        drive.feed(PartnerDigit("7", 120, in_band=True), PartnerDigit("8", 120, in_band=False))
+        assert drive.done(do.RelayDigit) == [do.RelayDigit(other, "7", 120)]
+        assert drive.done(do.SendDigits) == [do.SendDigits(other, "8", 120)]
+        drive.feed(PartnerGone())
+        assert_nothing_left(drive)
+
     def test_the_other_call_gives_up_its_leg(self, leg: int, other: int) -> None:
         drive = bridged()
         drive.feed(JoinRequested(PARTNER, leg))
@@ -234,6 +301,21 @@ class TestAttended:
         drive.feed(asked(leg, replaces=REPLACES), PartnerFound(PARTNER, 7), PartnerRefused())
         assert told(drive) == [603]
         drive.feed(LegEnded(other))
+        assert_nothing_left(drive)
+
+    def test_the_other_call_ends_before_it_answers(self, leg: int, other: int) -> None:
+        drive = bridged()
+        drive.feed(asked(leg, replaces=REPLACES), PartnerFound(PARTNER, 7), PartnerGone())
+        assert told(drive) == [603]
+        assert not drive.record.status.ended
+        drive.feed(asked(leg), LegAnswered(C, b"sdp"))
+        assert told(drive) == [603, 200]
+        drive.feed(LegEnded(C))
+        assert_nothing_left(drive)
+
+    def test_nobody_is_left_when_the_other_call_ends(self, leg: int, other: int) -> None:
+        drive = bridged()
+        drive.feed(asked(leg, replaces=REPLACES), PartnerFound(PARTNER, 7), LegEnded(leg), PartnerGone())
         assert_nothing_left(drive)
 
     def test_a_dialog_that_is_not_ours_is_for_the_target_to_replace(self, leg: int, other: int) -> None:

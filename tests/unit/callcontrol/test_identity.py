@@ -167,3 +167,10 @@ def test_nothing_that_comes_from_outside_raises(value: str, other: str) -> None:
         return
     found = caller_of(NameAddr(None, SipUri("sip", host="x")), headers, make_carrier())
     assert len(found.number) <= 64 and found.number.isprintable()
+
+
+def test_privacy_is_kept_once_and_not_without_end() -> None:
+    headers = Headers([("Privacy", ";".join(["id", "user"] * 500))])
+    assert privacy_of(headers) == ("id", "user")
+    headers = Headers([("Privacy", ";".join(f"w{number}" for number in range(500)))])
+    assert len(privacy_of(headers)) == 32

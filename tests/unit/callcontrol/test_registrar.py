@@ -1,5 +1,6 @@
 """The registrations of a process follow the carriers of its directory."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -116,6 +117,18 @@ async def test_at_the_end_all_are_taken_back() -> None:
     await registrar.stop()
     routes.put(carriers=[make_carrier(**LOGIN, register_expires_s=600)])
     assert len(agent.runs) == 1
+
+
+async def test_the_end_is_waited_for_even_when_there_was_none_to_take_back_before() -> None:
+    agent, routes, registrar = begin(make_carrier(**LOGIN))
+    routes.put(carriers=[make_carrier(**LOGIN, is_active=False)])
+    agent.runs[0].end()
+    routes.put(carriers=[make_carrier(**LOGIN)])
+    stopping = asyncio.create_task(registrar.stop())
+    await asyncio.sleep(0.01)
+    assert not stopping.done()
+    agent.runs[1].end()
+    await stopping
 
 
 async def test_the_service_route_of_the_gateways_own_registrar() -> None:

@@ -210,7 +210,8 @@ def test_malformed_cseq(text: str) -> None:
         ("a, b,,c ,", ["a", "b", "c"]),
         ('"a, b" <sip:x,y@h>, <sip:z@h>;p="q,r"', ['"a, b" <sip:x,y@h>', '<sip:z@h>;p="q,r"']),
         ('"a\\", b", c', ['"a\\", b"', "c"]),
-        ('"open, b', ['"open', "b"]),
+        ('"open, b', ['"open, b']),
+        ("a, <open, b", ["a", "<open, b"]),
         ("", []),
     ],
 )

@@ -254,3 +254,33 @@ async def test_options_within_a_call_say_what_those_outside_say(stage: Stage) ->
     inside, outside = raw.responses("OPTIONS", 200)
     for name in ("Allow", "Accept", "Supported"):
         assert inside.headers.get(name) == outside.headers.get(name)
+
+
+@pytest.mark.parametrize("contact", ["<sip:raw@192.0.2.9;transport=tls>", "<sip:raw@[2001:db8::9]>"])
+async def test_a_contact_out_of_reach_is_answered_where_it_was_heard(stage: Stage, contact: str) -> None:
+    """A peer that names a transport or an address family we do not have came by one that we have."""
+    raw, alice, invite = raw_callee(stage)
+    raw.respond(invite, 200, tag="one", body=SDP, Contact=contact)
+    stage.advance()
+    assert len(raw.requests("ACK")) == 1
+    alice.session.hangup()
+    stage.advance()
+    [bye] = raw.requests("BYE")
+    assert f"<{bye.uri}>" == contact
+    raw.respond(bye, 200)
+    stage.finish()
+
+
+async def test_the_202_to_a_refer_names_our_contact(stage: Stage) -> None:
+    raw, to = answered_raw(stage)
+    bob = stage.bob.inbound[0]
+    bob.session.allows_refer = True
+    raw.send(raw.request("REFER", branch="refer", To=to, CSeq="2 REFER", Refer_To="<sip:c@192.0.2.7>"))
+    stage.advance()
+    bob.session.accept_refer()
+    stage.advance()
+    [accepted] = raw.responses("REFER", 202)
+    assert accepted.headers.get("Contact") == raw.responses("INVITE", 200)[0].headers.get("Contact")
+    raw.respond(raw.requests("NOTIFY")[0], 200)
+    raw.send(raw.request("BYE", branch="bye", To=to, CSeq="3 BYE"))
+    stage.finish()

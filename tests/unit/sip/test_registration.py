@@ -4,9 +4,22 @@ from typing import Any
 
 import pytest
 
-from sip import Credentials, Destination, NameAddr, OutboundRegistration, RegistrationState, Request, SipUri
-from sip.aio import RegistrationRun
+from sip import (
+    Credentials,
+    Destination,
+    NameAddr,
+    OutboundRegistration,
+    RegistrationState,
+    Request,
+    SipUri,
+    make_response,
+    parse_message,
+    serialise,
+)
+from sip.aio import Listen, RegistrationRun
+from sip.aio.transport import Flow
 from tests.support.sip_agents import RawPeer
+from tests.support.sip_network import MemoryTransport
 from tests.support.sip_stage import RAW, Stage
 
 CHALLENGE = 'Digest realm="registrar", nonce="{}", algorithm=SHA-256, qop="auth"'
@@ -374,3 +387,32 @@ class TestService:
         line.advance(3.0)
         assert line.asked[0].headers.get_all("Route") == ["<sip:proxy.example.net;lr>"]
         line.finish()
+
+
+async def test_a_connection_that_breaks_is_made_anew_soon(stage: Stage) -> None:
+    """The registrar may reach us by that connection alone: nobody can call until there is another."""
+    flows: list[Flow] = []
+
+    def answer(data: bytes, flow: Flow) -> None:
+        request = parse_message(data)
+        assert isinstance(request, Request)
+        flows.append(flow)
+        response = make_response(request, 200, to_tag="registrar")
+        response.headers.add("Contact", f"{request.headers.get('Contact')};expires=3600")
+        flow.send(serialise(response))
+
+    registrar = MemoryTransport(stage.network, Listen("tcp", *RAW), answer)
+    await registrar.open()
+    line = Line(stage, destination=Destination("tcp", *RAW))
+    assert line.states[-1] is REGISTERED
+    flows[0].break_off()  # type: ignore[attr-defined]
+    stage.advance(6)
+    assert len(flows) == 2
+    assert flows[1] is not flows[0]
+    line.run.stop()
+    stage.advance()
+    assert line.states[-1] is UNREGISTERED
+    flows[1].break_off()  # type: ignore[attr-defined]
+    stage.advance(6)
+    assert len(flows) == 3
+    stage.finish()

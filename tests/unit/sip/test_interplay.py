@@ -284,3 +284,54 @@ async def test_the_202_to_a_refer_names_our_contact(stage: Stage) -> None:
     raw.respond(raw.requests("NOTIFY")[0], 200)
     raw.send(raw.request("BYE", branch="bye", To=to, CSeq="3 BYE"))
     stage.finish()
+
+
+async def test_a_call_is_cancelled_though_its_connection_broke_while_it_rang(stage: Stage) -> None:
+    stage.bob.answer = lambda session: session.progress(180)
+    alice = stage.alice.call(BOB, "tcp")
+    stage.advance()
+    alice.session.flow.break_off()
+    alice.session.hangup()
+    stage.advance()
+    assert stage.bob.inbound[0].names == ["Cancelled"]
+    stage.advance(1)
+    assert stage.alice.ua.sessions == 0
+    stage.finish()
+
+
+async def test_an_update_that_times_out_before_the_ack_blocks_no_later_offer(stage: Stage) -> None:
+    raw, bob = raw_caller(stage, Supported="100rel", Allow="INVITE, ACK, BYE, PRACK, UPDATE")
+    bob.session.progress(183, SDP)
+    stage.advance()
+    ringing = raw.responses("INVITE", 183)[0]
+    to = ringing.headers.get("To") or ""
+    prack(raw, ringing)
+    stage.advance()
+    bob.session.update(OTHER_SDP)
+    stage.advance(31)
+    assert raw.requests("UPDATE")
+    bob.session.answer(SDP)
+    stage.advance(2)
+    raw.send(raw.request("ACK", branch="ack", To=to))
+    stage.advance()
+    assert bob.names[-1] == "Confirmed", bob.names
+    raw.send(raw.request("INVITE", branch="again", To=to, CSeq="3 INVITE", body=OTHER_SDP))
+    stage.advance()
+    assert bob.last(OfferReceived).body == OTHER_SDP
+
+
+async def test_requests_after_we_hung_up_before_the_ack(stage: Stage) -> None:
+    raw = stage.raw()
+    raw.send(raw.request("INVITE", branch="a", body=SDP))
+    stage.advance()
+    to = raw.responses("INVITE", 200)[0].headers.get("To") or ""
+    bob = stage.bob.inbound[0]
+    bob.session.hangup()
+    raw.send(raw.request("REFER", branch="r", To=to, CSeq="2 REFER", Refer_To="<sip:c@192.0.2.7>"))
+    raw.send(raw.request("UPDATE", branch="u", To=to, CSeq="3 UPDATE", body=SDP))
+    raw.send(raw.request("ACK", branch="ack", To=to))
+    stage.advance()
+    assert [r.status for r in raw.responses("REFER")] == [481]
+    assert [r.status for r in raw.responses("UPDATE")] == [481]
+    raw.respond(raw.requests("BYE")[0], 200)
+    stage.finish()

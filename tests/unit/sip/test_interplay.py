@@ -82,6 +82,18 @@ class TestReferUnansweredAtTheEnd:
         assert raw.responses("REFER")[0].status >= 300
         stage.finish()
 
+    async def test_nobody_answers_the_offer_of_the_2xx_either(self, stage: Stage) -> None:
+        raw, alice, invite = raw_callee(stage, body=b"")
+        alice.session.allows_refer = True
+        raw.respond(invite, 200, tag="one", body=SDP)
+        stage.advance(5)
+        within(raw, invite, "REFER", "one", 1, Refer_To="<sip:c@192.0.2.7>")
+        stage.advance(5.1)
+        raw.respond(raw.requests("BYE")[0], 200, tag="one")
+        stage.advance()
+        assert [r.status for r in raw.responses("REFER")] == [487]
+        stage.finish()
+
     async def test_a_late_answer_to_our_refer_starts_nothing(self, stage: Stage) -> None:
         raw, to = answered_raw(stage)
         bob = stage.bob.inbound[0]

@@ -145,7 +145,7 @@ class SendDigits:
 
 @dataclass(frozen=True, slots=True)
 class RelayDigit:
-    """Pass on a digit that came in RTP, which the relay has done unless the leg's trunk takes INFO."""
+    """Pass on a digit that came in RTP, unless the relay has: not into INFO, nor between its threads."""
 
     leg: LegId
     digit: str
@@ -300,6 +300,15 @@ class LinkPartner:
 
 
 @dataclass(frozen=True, slots=True)
+class PassDigit:
+    """Tell the call that this one is joined with that a key was pressed."""
+
+    digit: str
+    duration_ms: int
+    in_band: bool
+
+
+@dataclass(frozen=True, slots=True)
 class AdoptLeg:
     """Make the session of a caller that waits, known by ``token``, a leg of the call."""
 
@@ -403,6 +412,7 @@ Effect = (
     | AskPartner
     | AnswerPartner
     | LinkPartner
+    | PassDigit
     | AdoptLeg
     | RefuseReplacement
     | FindRoute

@@ -333,6 +333,15 @@ class PartnerRefused:
 
 
 @dataclass(frozen=True, slots=True)
+class PartnerDigit:
+    """The party of the call that this one is joined with pressed a key; see ``DigitReceived``."""
+
+    digit: str
+    duration_ms: int
+    in_band: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PartnerGone:
     """The call that this one is joined with is over."""
 
@@ -407,6 +416,7 @@ Event = (
     | JoinRequested
     | PartnerReady
     | PartnerRefused
+    | PartnerDigit
     | PartnerGone
     | RouteFound
     | RouteRefused

@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterator
 from enum import IntEnum, auto
 from typing import Final
 
-from callcontrol.effects import AdoptLeg, Effect, RefuseReplacement, Save
+from callcontrol.effects import AdoptLeg, Effect, PassDigit, RefuseReplacement, RelayDigit, Save, SendDigits
 from callcontrol.events import (
+    DigitReceived,
     Event,
     LegCancelled,
     LegEnded,
     LegFailed,
     LegRefused,
     OfferTaken,
+    PartnerDigit,
     PartnerGone,
     ReplacementCalled,
 )
@@ -36,11 +38,18 @@ class PartnerStep(RunningStep):
         yield from ()
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """End with the other call."""
-        if isinstance(event, PartnerGone):
-            self.ending = Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "callee")
-            self.over = True
-        yield from ()
+        """End with the other call; digits pass between the two as they do between two legs."""
+        leg = self.call.a_leg.id
+        match event:
+            case PartnerGone():
+                self.ending = Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "callee")
+                self.over = True
+            case DigitReceived() if event.leg == leg:
+                yield PassDigit(event.digit, event.duration_ms, event.in_band)
+            case PartnerDigit(in_band=True):
+                yield RelayDigit(leg, event.digit, event.duration_ms)
+            case PartnerDigit():
+                yield SendDigits(leg, event.digit, event.duration_ms)
 
 
 class ReplacementState(IntEnum):

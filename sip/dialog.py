@@ -1,5 +1,6 @@
 """Dialogs: who talks to whom, over which route, and where the sequence numbers stand (RFC 3261 12)."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 from sip.errors import ParseError
@@ -89,6 +90,7 @@ class Dialog:
         dialog.remote_target = request.uri
         dialog.refresh_target(response)
         dialog._take_route(response)
+        dialog.session_id = _session_id_of(request, response)
         return dialog
 
     def confirm(self, response: Response) -> None:
@@ -203,7 +205,17 @@ class Dialog:
         return first.with_(headers=None), (*self.route_set[1:], f"<{self.remote_target}>")
 
 
+_UUID = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _TARGET_REFRESH = frozenset(("INVITE", "UPDATE", "SUBSCRIBE", "REFER", "NOTIFY"))
+
+
+def _session_id_of(request: Request, response: Response) -> str:
+    """The Session-ID of requests from the ACK on: our half, and the peer's if it told one (RFC 7989 6)."""
+    ours = request.headers.first("session-id")
+    if ours is None:
+        return ""
+    theirs = (response.headers.first("session-id") or "").partition(";")[0].strip()
+    return f"{ours.partition(';')[0]};remote={theirs}" if _UUID.fullmatch(theirs) else ours
 
 
 def _target(uri: SipUri) -> SipUri:

@@ -19,7 +19,7 @@ from sip.referrals import Referrals, ReferTimer
 from sip.renegotiation import Renegotiation
 from sip.responses import ACCEPT, ALLOW, reply, supported_fields
 from sip.session_model import Event, SessionSettings, State
-from sip.session_timer import EXPIRED_REASON
+from sip.session_timer import EXPIRED_REASON, GONE_REASON
 
 __all__ = ["InviteSession"]
 
@@ -207,7 +207,7 @@ class InviteSession(Renegotiation):
 
     def _leave_gone(self, _: None) -> Sequence[Effect]:
         # The BYE is owed even to a peer that seems gone (RFC 3261 12.2.1.2).
-        return (*self._drop_unanswered(), self._bye(None), Notify(Ended("remote", "timeout")))
+        return (*self._drop_unanswered(), self._bye(GONE_REASON), Notify(Ended("remote", "timeout")))
 
     def _expire(self, _: None) -> Sequence[Effect]:
         """End a session whose refresh did not come: the peer ends it as well (RFC 4028 10)."""

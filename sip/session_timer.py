@@ -15,10 +15,20 @@ from sip.message import Message, Request, Response
 from sip.responses import MIN_SESSION_EXPIRES_S
 from sip.session_model import Event
 
-__all__ = ["EXPIRED_REASON", "SessionExpires", "SessionTimer", "read_min_se", "read_session_expires"]
+__all__ = [
+    "EXPIRED_REASON",
+    "GONE_REASON",
+    "SessionExpires",
+    "SessionTimer",
+    "read_min_se",
+    "read_session_expires",
+]
 
 EXPIRED_REASON = 'SIP;cause=408;text="Session timer expired", Q.850;cause=102;text="Session timer expired"'
 """The Reason of the BYE that ends an expired session."""
+
+GONE_REASON = 'SIP;cause=408;text="Nobody there", Q.850;cause=102;text="Nobody there"'
+"""The Reason of the BYE to a peer that does not answer within the session, or knows it no more."""
 
 LONGEST_MARGIN_S = 32.0
 """A session ends that long before its interval is over, or a third of the interval (RFC 4028 10)."""

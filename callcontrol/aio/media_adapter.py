@@ -48,6 +48,7 @@ from media.types import (
 
 log = logging.getLogger(__name__)
 
+_SHORTEST_DIGIT_MS: Final = 40  # Q.24: receivers take digits of 40 ms, and the engine sends no shorter ones
 _DRAIN_MARK: Final = "\0drained"  # no agent can send a mark of this name: control characters are refused
 
 
@@ -89,6 +90,8 @@ class _LegMedia:
     offer: SessionDescription | None = None
     remote: RemoteMedia | None = None
     tap: AgentTap | None = None
+    by_taps: bool = False
+    """Whether it is joined through this process, which passes on audio but no digits."""
 
 
 class MediaLegs:
@@ -259,12 +262,18 @@ class MediaLegs:
         except MediaError:
             for media in (one, two):
                 media.stream.unlink()
+                media.by_taps = True
             one.tap = one.stream.open_tap(
                 sample_rate=8000, encoding="l16", on_frames=lambda frames: _pass(frames, two)
             )
             two.tap = two.stream.open_tap(
                 sample_rate=8000, encoding="l16", on_frames=lambda frames: _pass(frames, one)
             )
+
+    def joined_by_taps(self, leg: LegId) -> bool:
+        """Whether digits in RTP of the other call do not reach the leg by themselves."""
+        media = self._legs.get(leg)
+        return media is not None and media.by_taps
 
     def play(self, leg: LegId, pcm: bytes, loops: int) -> None:
         """Play samples, L16 at 8 kHz; ``PlaybackEnded`` follows."""
@@ -290,12 +299,12 @@ class MediaLegs:
             media.stream.stop_playback()
 
     def send_digits(self, leg: LegId, digits: str, duration_ms: int, gap_ms: int) -> None:
-        """Send telephone digits; ``DigitsSent`` follows."""
+        """Send telephone digits, none too short to be recognised; ``DigitsSent`` follows."""
         media = self._legs.get(leg)
         if media is None:
             return
         try:
-            media.stream.send_dtmf(digits, duration_ms, gap_ms)
+            media.stream.send_dtmf(digits, max(duration_ms, _SHORTEST_DIGIT_MS), gap_ms)
         except MediaError as error:
             self._post(DigitsSent(leg, digits, str(error)))
 

@@ -53,6 +53,8 @@ from callcontrol.redirection import redirects_of
 from sip import InvalidValue
 from sip.aio import InboundSession
 
+_GAP_MS: Final = 80  # after a digit that is sent anew
+
 
 class Owner(Protocol):
     """The task that owns the call."""
@@ -295,6 +297,8 @@ class Performer:
     def _relay_digit(self, effect: do.RelayDigit) -> None:
         if self._takes_info(effect.leg):
             self._info_digits.send(effect.leg, effect.digit, effect.duration_ms, 0)
+        elif self.media.joined_by_taps(effect.leg):
+            self.media.send_digits(effect.leg, effect.digit, effect.duration_ms, _GAP_MS)
 
     def _record_leg(self, effect: do.StartRecording) -> None:
         path = self._context.recordings_dir / recording_file(self._record.call_sid)

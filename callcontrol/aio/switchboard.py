@@ -76,6 +76,12 @@ class Switchboard:
         if self._partners.get(one) == other:
             del self._partners[one], self._partners[other]
 
+    def tell_partner(self, call_sid: CallSid, event: Event) -> None:
+        """Give an event to the call that a call is joined with, if it is."""
+        partner = self._partners.get(call_sid)
+        if partner is not None:
+            self.post(partner, event)
+
     def post(self, call_sid: CallSid, event: Event) -> bool:
         """Give an event to a call; False when it is over."""
         member = self._members.get(call_sid)

@@ -12,6 +12,7 @@ from callcontrol.events import (
     Event,
     JoinRequested,
     LegReferred,
+    PartnerDigit,
     PartnerFound,
     PartnerMissing,
     PartnerReady,
@@ -124,6 +125,10 @@ class TransferPerformer:
         if partner is not None:
             self._desk.media.link_across(effect.leg, partner.media, effect.other)
 
+    def _pass_digit(self, effect: do.PassDigit) -> None:
+        digit = PartnerDigit(effect.digit, effect.duration_ms, effect.in_band)
+        self._switchboard.tell_partner(self._record.call_sid, digit)
+
     def _adopt(self, effect: do.AdoptLeg) -> None:
         newcomer = self._waiting.pop(effect.token, None)
         if newcomer is not None:
@@ -145,6 +150,7 @@ PERFORMERS: Final[dict[type, Callable[[TransferPerformer, Any], None]]] = {
     do.AskPartner: TransferPerformer._ask,
     do.AnswerPartner: TransferPerformer._answer_partner,
     do.LinkPartner: TransferPerformer._link_partner,
+    do.PassDigit: TransferPerformer._pass_digit,
     do.AdoptLeg: TransferPerformer._adopt,
     do.RefuseReplacement: TransferPerformer._decline,
 }

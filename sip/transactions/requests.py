@@ -5,7 +5,7 @@ from sip.message import Request, Response
 
 __all__ = ["make_ack", "make_cancel"]
 
-_COPIED = frozenset(("route", "from", "call-id"))
+_COPIED = frozenset(("route", "from", "call-id", "session-id"))
 
 
 def make_ack(invite: Request, response: Response) -> Request:

@@ -252,6 +252,23 @@ def test_a_full_gateway_is_passed_over_and_a_full_trunk_is_refused_at_once(trunk
         exchange.wait_for_status(reply.data["call_sid"], "completed")
 
 
+def test_calls_are_shared_out_by_weight(trunks: Trunks) -> None:
+    exchange, ports = trunks.exchange, (free_port(), free_port())
+    carrier_sid = exchange.api("POST", "/v1/trunk-portal/carriers", {"name": "weighed"})["carrier_sid"]
+    for port, weight in zip(ports, (3, 1), strict=True):
+        gateway = {"host": "127.0.0.1", "port": port, "protocol": "udp", "inbound": False, "outbound": True}
+        where = f"/v1/trunk-portal/carriers/{carrier_sid}/gateways"
+        exchange.api("POST", where, {**gateway, "priority": 0, "weight": weight})
+    callees = [exchange.callee(load=Load(8), port=port) for port in ports]
+    placed = [trunks.place(carrier_sid) for _ in range(8)]
+    for reply in placed:
+        assert reply.status == 201, reply
+        exchange.wait_for_status(reply.data["call_sid"], "completed")
+    heavy, light = (callee.stop().successful for callee in callees)
+    assert heavy + light == 8
+    assert heavy > light > 0
+
+
 # --- topology hiding ----------------------------------------------------------------------------------------
 
 

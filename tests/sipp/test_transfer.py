@@ -205,7 +205,8 @@ def test_a_second_transfer_waits_for_the_first(stage: TransferExchange) -> None:
 
 def test_a_caller_that_hangs_up_behind_its_refer(stage: TransferExchange) -> None:
     callee = stage.callee("uas_bye.xml", Load(pause_ms=1800))
-    target = stage.callee(port=stage.second_callee_port, load=Load(pause_ms=300))
+    # News between the first NOTIFY and the caller's BYE would be more than SIPp can take.
+    target = stage.callee("uas_late_ringing.xml", Load(pause_ms=300), port=stage.second_callee_port)
     caller, *_ = stage.finish(stage.refer(stage.target, "uac_refer_bye.xml"), callee, target)
     assert caller.log[-1] == "news 200"
     assert_completed(stage)

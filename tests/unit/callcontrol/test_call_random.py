@@ -29,6 +29,7 @@ from callcontrol.events import (
     MediaConnected,
     MediaSilent,
     OfferTaken,
+    PartnerDigit,
     PartnerFound,
     PartnerGone,
     PartnerMissing,
@@ -112,6 +113,7 @@ transfers: st.SearchStrategy[Event] = st.one_of(
     st.builds(PartnerReady, st.just(OTHER), legs),
     st.just(PartnerRefused()),
     st.just(PartnerGone()),
+    st.builds(PartnerDigit, st.just("1"), st.just(100), st.booleans()),
     st.builds(AgentTransfer, st.just("tel:+91"), st.just("refer")),
 )
 steps = st.lists(

@@ -6,6 +6,7 @@ from callcontrol import effects as do
 from callcontrol.errors import DomainError
 from callcontrol.events import (
     AgentTransfer,
+    DigitReceived,
     HangupRequested,
     JoinRequested,
     LegAnswered,
@@ -16,6 +17,7 @@ from callcontrol.events import (
     LegProgress,
     LegRefused,
     MediaSilent,
+    PartnerDigit,
     PartnerFound,
     PartnerGone,
     PartnerMissing,
@@ -272,6 +274,17 @@ class TestAttended:
         drive.feed(asked(leg, replaces=REPLACES), PartnerFound(PARTNER, 7), PartnerReady(PARTNER, 8))
         drive.after(3)
         drive.feed(LegEnded(other))
+        assert_nothing_left(drive)
+
+    def test_digits_go_on_to_the_other_call_and_come_from_it(self, leg: int, other: int) -> None:
+        drive = bridged()
+        drive.feed(asked(leg, replaces=REPLACES), PartnerFound(PARTNER, 7), PartnerReady(PARTNER, 8))
+        drive.feed(DigitReceived(other, "5", 100, in_band=False), DigitReceived(leg, "6", 100))
+        assert drive.done(do.PassDigit) == [do.PassDigit("5", 100, in_band=False)]
+        drive.feed(PartnerDigit("7", 120, in_band=True), PartnerDigit("8", 120, in_band=False))
+        assert drive.done(do.RelayDigit) == [do.RelayDigit(other, "7", 120)]
+        assert drive.done(do.SendDigits) == [do.SendDigits(other, "8", 120)]
+        drive.feed(PartnerGone())
         assert_nothing_left(drive)
 
     def test_the_other_call_gives_up_its_leg(self, leg: int, other: int) -> None:

@@ -288,7 +288,9 @@ class Endpoint:
         return True
 
     def cancel(self, run: ClientRun, user: RequestUser, effect: CancelInvite) -> None:
-        """Send the CANCEL of an INVITE at work, on the way the INVITE took."""
+        """Send the CANCEL of an INVITE at work, on the way the INVITE took, or anew to the same place."""
+        if run.flow.closed:
+            run.flow = run.flow.transport.flow_to(run.flow.remote, run.flow.name)
         request = make_cancel(run.machine.request, effect.reason)
         machine = NonInviteClientTransaction(request, self.timers, reliable=run.flow.reliable)
         branch = str(run.key[0])

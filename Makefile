@@ -8,6 +8,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TIME ?= 60
+# Most tests of whole processes wait for timers: two runners are good even on two cores.
+TEST_RUNNERS ?= 2
 SANITIZED := build/sanitized
 
 PYTHON_SOURCES := sip media callcontrol api fixtures tests benchmarks fuzz
@@ -53,7 +55,7 @@ demo: setup ## Place one call end to end (SIP, RTP, WebSocket agent), show it an
 	@$(BIN)/trunkline demo
 
 test: setup $(VENV)/.test-system native-test ## Run the whole test suite: native tests under sanitizers, then pytest.
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n $(TEST_RUNNERS) --dist loadfile $(PYTEST_ARGS)
 
 native-test: setup $(VENV)/.test-system
 	@echo "native tests: AddressSanitizer and UndefinedBehaviorSanitizer (building them takes some minutes the first time)"

@@ -71,6 +71,11 @@ def watch(metrics: Metrics, control: CallControl, storage: Storage) -> None:
         ("state",),
     )
     metrics.watch_gauge(
+        "trunkline_directory_revision",
+        "Newest change of accounts, numbers and trunks that calls go by.",
+        lambda: float(storage.directory.revision),
+    )
+    metrics.watch_gauge(
         "trunkline_sip_accepted_share",
         "Part of new calls that overload lets in.",
         lambda: control.guard.share,

@@ -100,7 +100,7 @@ class DigestServer:
     Source: RFC 7616 3.3, 3.4, 5.4, 5.5.
     """
 
-    __slots__ = ("_counts", "_floor_ms", "_secret", "_settings", "_token")
+    __slots__ = ("_counts", "_floor_ms", "_opaque", "_secret", "_settings", "_token")
 
     def __init__(self, settings: DigestSettings, secret: bytes, token: Callable[[], str]) -> None:
         self._settings = settings
@@ -108,6 +108,7 @@ class DigestServer:
         self._token = token
         self._counts: OrderedDict[str, int] = OrderedDict()
         self._floor_ms = -1
+        self._opaque = hmac.new(secret, b"opaque", hashlib.sha256).hexdigest()[:16]
 
     @property
     def remembered(self) -> int:
@@ -125,11 +126,8 @@ class DigestServer:
         nonce = self._make_nonce(source, now_s)
         settings = self._settings
         rest = f', qop="{",".join(settings.qop)}"' + (", stale=true" if stale else "")
-        realm = quote(settings.realm)
-        return [
-            ("WWW-Authenticate", f'Digest realm={realm}, nonce="{nonce}", algorithm={name}{rest}')
-            for name in settings.algorithms
-        ]
+        given = f'Digest realm={quote(settings.realm)}, nonce="{nonce}", opaque="{self._opaque}"'
+        return [("WWW-Authenticate", f"{given}, algorithm={name}{rest}") for name in settings.algorithms]
 
     def _make_nonce(self, source: str, now_s: float) -> str:
         text = f"{int(now_s * 1000):012x}"[-12:] + self._token()[:20]
@@ -158,7 +156,8 @@ class DigestServer:
         username = unquote(f'"{answer.get("username", "")}"')[:64]
         if not self._is_sound(answer, request):
             return DigestVerdict(Outcome.MALFORMED, username=username)
-        if not self._is_ours(answer["nonce"], source):
+        # Old clients leave opaque out; another one than ours is of a former process, as its nonce is.
+        if not self._is_ours(answer["nonce"], source) or answer.get("opaque", self._opaque) != self._opaque:
             return DigestVerdict(Outcome.STALE, username=username)
         proved = self._prove(answer, request, secrets_of)
         if not proved:

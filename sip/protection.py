@@ -204,6 +204,10 @@ class Protection:
         self.rejected["banned"] += 1
         return False
 
+    def knows(self, host: str, now: float) -> bool:
+        """Whether somebody vouches for a host."""
+        return host in self.known or self._recognise(host, now)
+
     def _recognise(self, host: str, now: float) -> bool:
         """Enter a host among the known if it is."""
         until = self._vouched.get(host)

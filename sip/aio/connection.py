@@ -201,7 +201,8 @@ class Connection(asyncio.Protocol, Flow):
             self._take(frame)
         if self._framer.failure is not None:
             self._refuse(self._framer.failure)
-        self._time_message(bool(frames))
+        # A keep-alive is no message: who sends nothing else is not worth a connection.
+        self._time_message(any(frame not in (PING, PONG) for frame in frames))
 
     def _take(self, frame: bytes) -> None:
         if frame == PING:

@@ -7,6 +7,7 @@ from typing import Protocol
 from sip.aio.settings import Screen, Screened, ScreenVerdict, Source
 from sip.aio.transport import Flow
 from sip.digest_server import DigestServer, Outcome, SecretsOf
+from sip.lockout import Lockout
 from sip.message import Request, Response
 from sip.protection import source_of
 from sip.responses import reply
@@ -46,6 +47,7 @@ class Door:
         self._digest = digest
         self._on_credentials = on_credentials
         self._time_s = time_s
+        self._lockout = Lockout()
 
     def admit(self, request: Request, flow: Flow) -> tuple[Hashable, ...] | Response | None:
         """Give who a caller let in is known to be, the response that keeps it out, or None for silence."""
@@ -68,17 +70,20 @@ class Door:
     def _ask(
         self, request: Request, source: Source, secrets_of: SecretsOf | None
     ) -> tuple[Hashable, ...] | Response:
-        now_s = self._time_s()
-        verdict = self._digest.judge(request, source_of(source.host), secrets_of or _nobody, now_s)
+        now_s, origin = self._time_s(), source_of(source.host)
+        verdict = self._digest.judge(request, origin, secrets_of or _nobody, now_s)
+        if verdict.outcome in (Outcome.ACCEPTED, Outcome.REJECTED):
+            if self._lockout.holds(origin, verdict.username, now_s):
+                return reply(request, 403)
+            right = verdict.outcome is Outcome.ACCEPTED
+            self._lockout.note(origin, verdict.username, now_s, right=right)
+            self._on_credentials(source, right=right)
         if verdict.outcome is Outcome.ACCEPTED:
-            self._on_credentials(source, right=True)
             return verdict.identities
         if verdict.outcome is Outcome.MALFORMED:
             return reply(request, 400, "Malformed Authorization")
-        if verdict.outcome is Outcome.REJECTED:
-            self._on_credentials(source, right=False)
         stale = verdict.outcome is Outcome.STALE
-        challenges = self._digest.challenge(source_of(source.host), now_s, stale=stale)
+        challenges = self._digest.challenge(origin, now_s, stale=stale)
         return reply(request, 401, headers=challenges)
 
 

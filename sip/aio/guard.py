@@ -75,6 +75,10 @@ class Guard:
         """Whether a connection from a host may come up."""
         return self._protection.admits_connection(host, self._clock.time())
 
+    def knows(self, host: str) -> bool:
+        """Whether somebody vouches for a host."""
+        return self._protection.knows(host, self._clock.time())
+
     def is_stranger(self, flow: Flow) -> bool:
         """Whether nobody vouches for the source of the message at work."""
         return flow.remote[0] not in self.known

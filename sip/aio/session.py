@@ -83,6 +83,7 @@ class Session:
         "data",
         "flow",
         "on_event",
+        "requests",
     )
 
     _PERFORM: "ClassVar[dict[type[Effect], Callable[[Session, Any], None]]]"
@@ -94,6 +95,8 @@ class Session:
         """The way the peer was last heard on."""
         self.on_event: OnEvent | None = None
         self.data: Any = None
+        self.requests = 0
+        """Transactions of the peer's requests within the session; over UDP each is kept for half a minute."""
         self._timers: dict[int, Timer] = {}
         self._runs: dict[Purpose, ClientRun] = {}
         self._events: deque[SessionEvent] | None = None
@@ -246,6 +249,10 @@ class Session:
         if flow.reliable or self._held is not None:
             self._hold(flow)
         self._perform(self._machine.receive_request(request, run))
+
+    def on_request_over(self) -> None:
+        """Take note that the transaction of one of the peer's requests is forgotten."""
+        self.requests -= 1
 
     def on_ack(self, request: Request) -> None:
         """Take the ACK of a 2xx."""

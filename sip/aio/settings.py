@@ -61,7 +61,8 @@ class UserAgentSettings:
     """
     How a user agent behaves and what it may hold.
 
-    Beyond `max_sessions` and `max_transactions` new INVITEs get a 503 with `retry_after_s`.
+    Beyond `max_sessions` and `max_transactions` new INVITEs get a 503 with `retry_after_s`; so do requests
+    within a session of which `max_requests_within` are remembered (over UDP for 32 s each).
     """
 
     product: str = "Trunkline"
@@ -75,6 +76,7 @@ class UserAgentSettings:
     """Larger requests go by TCP where it can be had (RFC 3261 18.1.1); 0 sends all as datagrams."""
     max_sessions: int = 20_000
     max_transactions: int = 200_000
+    max_requests_within: int = 500
     retry_after_s: int = 5
     max_ringing_s: float = 300.0
     name_servers: Sequence[NameServer] = ()

@@ -10,6 +10,7 @@ from sip.aio.tls_session import TlsSession
 from sip.aio.transport import Address, Flow, Listen, Receive, Transport
 from sip.fields import Via
 from sip.parser import Limits
+from sip.protection import source_of
 
 __all__ = ["StreamLimits", "TcpTransport"]
 
@@ -25,7 +26,9 @@ class StreamLimits:
 
     max_connections: int = 1024
     max_per_source: int = 256
-    """Connections one source address may open."""
+    """Connections one source address (of IPv6, one /64 network) may open."""
+    max_per_stranger: int = 32
+    """The same for a source nobody vouches for."""
     connect_timeout_s: float = 3.0
     """To come up, for connections we open: less than the silence that ends an INVITE."""
     first_message_s: float = 30.0
@@ -149,23 +152,41 @@ class TcpTransport(Transport):
         host, port = peer[0], peer[1]
         if self.admits is not None and not self.admits(host):
             return False
-        if self._from_source.get(host, 0) >= self.limits.max_per_source:
+        limits, source, stranger = self.limits, source_of(host), self._is_stranger(host)
+        most = limits.max_per_stranger if stranger else limits.max_per_source
+        if self._from_source.get(source, 0) >= most:
             return False
-        if len(self._connections) >= self.limits.max_connections and not self._evict():
+        if len(self._connections) >= limits.max_connections and not self._evict(for_stranger=stranger):
             return False
         connection.remote = (host, port)
         connection.key = (host, port, None)
         self._connections[connection.key] = connection
-        self._from_source[host] = self._from_source.get(host, 0) + 1
+        self._from_source[source] = self._from_source.get(source, 0) + 1
         return True
 
-    def _evict(self) -> bool:
+    def _is_stranger(self, host: str) -> bool:
+        return self.knows is not None and not self.knows(host)
+
+    def _evict(self, *, for_stranger: bool) -> bool:
+        """Close what was silent longest and nobody uses; whoever is known need not wait for a stranger."""
         unused = [connection for connection in self._connections.values() if not connection.in_use]
         longest = min(unused, key=lambda connection: connection.heard_at, default=None)
-        if longest is None or longest.heard_at > self.now() - self.limits.evict_after_s:
+        if longest is None:
+            return False
+        if longest.heard_at > self.now() - self.limits.evict_after_s:
+            longest = None if for_stranger else self._silent_stranger(unused)
+        if longest is None:
             return False
         longest.shut()
         return True
+
+    def _silent_stranger(self, unused: list[Connection]) -> Connection | None:
+        strangers = (
+            connection
+            for connection in unused
+            if not connection.outgoing and self._is_stranger(connection.remote[0])
+        )
+        return min(strangers, key=lambda connection: connection.heard_at, default=None)
 
     def lost(self, connection: Connection) -> None:
         """Take a connection out of the table."""
@@ -174,11 +195,12 @@ class TcpTransport(Transport):
             return
         del self._connections[key]
         if not connection.outgoing:
-            left = self._from_source.get(key[0], 1) - 1
+            source = source_of(key[0])
+            left = self._from_source.get(source, 1) - 1
             if left:
-                self._from_source[key[0]] = left
+                self._from_source[source] = left
             else:
-                self._from_source.pop(key[0], None)
+                self._from_source.pop(source, None)
 
     def _accept(self) -> Connection:
         return Connection(self, ("", 0), None)

@@ -112,7 +112,7 @@ class Flow(ABC):
 
 Receive = Callable[[bytes, Flow], None]
 Admit = Callable[[str], bool]
-"""Whether a connection from a host may come up."""
+"""What is thought of a host, such as whether a connection from it may come up."""
 
 
 class Transport(ABC):
@@ -125,6 +125,8 @@ class Transport(ABC):
     """What was bound, with the real port."""
     admits: Admit | None = None
     """Asked before a connection is taken."""
+    knows: Admit | None = None
+    """Asked whether somebody vouches for a host; without an answer nobody is a stranger."""
     on_wait: Callable[[float], None] | None = None
     """Told how many seconds a message had waited, when messages wait."""
 

@@ -37,7 +37,7 @@ from sip.registration import OutboundRegistration, RegistrationSettings
 from sip.replaces import Replaces
 from sip.responses import ACCEPT, ALLOW, refusal, reply, stateless_tag, supported_fields
 from sip.secure import is_secure, secure_refusal
-from sip.session_model import SessionSettings
+from sip.session_model import SessionSettings, State
 from sip.transactions.table import Key, merge_key, server_key
 from sip.uri import SipUri
 
@@ -45,6 +45,8 @@ __all__ = ["UserAgent"]
 
 logger = logging.getLogger(__name__)
 
+
+_UNANSWERED = (State.SETUP, State.EARLY, State.CANCELLING)
 
 OpenTransport = Callable[[Listen, Receive], Transport]
 
@@ -142,6 +144,7 @@ class UserAgent:
                 transport = self._open_transport(listen, self.endpoint.receive)
                 if self.guard is not None:
                     transport.admits = self.guard.admits_connection
+                    transport.knows = self.guard.knows
                     transport.on_wait = self.guard.note_wait
                 await transport.open()
                 self.endpoint.transports.append(transport)
@@ -325,9 +328,14 @@ class UserAgent:
             session.on_ack(request)
 
     def on_stray_answer(self, response: Response, flow: Flow) -> None:
-        """Take a 2xx whose INVITE transaction is gone: its session acknowledges it again."""
+        """
+        Take a 2xx whose INVITE transaction is gone: its session acknowledges it again.
+
+        A session that still waits for its answer has a transaction for it; without that one's branch the
+        response is forged, or of a target that was given up long ago.
+        """
         session = self._sessions.get((response.call_id, response.from_.tag or ""))
-        if session is not None:
+        if session is not None and session.state not in _UNANSWERED:
             session.on_stray_answer(response)
 
     def on_request(self, request: Request, flow: Flow, key: Key) -> None:
@@ -387,11 +395,14 @@ class UserAgent:
             self._say(reply(request, 481), request, flow)
             return
         self.endpoint.vouch(flow)
-        # Calls that are up must be able to end, however full it is.
-        if request.method != "BYE" and self.transactions >= self.settings.max_transactions:
+        # Calls that are up must be able to end, however full it is; but no peer fills the tables by itself.
+        full = request.method != "BYE" and self.transactions >= self.settings.max_transactions
+        if full or session.requests >= self.settings.max_requests_within:
             self._say(self.admission.overloaded(request), request, flow)
             return
         run = self.endpoint.start_server(request, flow, key)
+        session.requests += 1
+        run.on_end = session.on_request_over
         if request.method == "INVITE":
             run.user = session  # A CANCEL finds it by this.
         session.on_request(request, run, flow)

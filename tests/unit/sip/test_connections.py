@@ -277,6 +277,44 @@ def test_room_is_made_by_closing_what_nobody_uses() -> None:
     assert not taken.closed and idle.closed and not needed.closed
 
 
+def test_a_network_of_ipv6_is_one_source() -> None:
+    streams = Streams(StreamLimits(max_per_source=2))
+    taken = [streams.accept(f"2001:db8::{number}", port=number + 1)[0] for number in range(3)]
+    assert [connection.closed for connection in taken] == [False, False, True]
+    taken[0].connection_lost(None)
+    assert not streams.accept("2001:db8::9")[0].closed
+    assert not streams.accept("2001:db8:0:1::1")[0].closed
+
+
+def test_strangers_have_few_connections_and_none_that_a_known_peer_needs() -> None:
+    streams = Streams(StreamLimits(max_connections=4, max_per_stranger=2, evict_after_s=5))
+    streams.transport.knows = lambda host: host.startswith("192.0.2.")
+    known, _ = streams.accept("192.0.2.9")
+    strangers = [streams.accept(f"198.51.100.{number // 2}", port=number + 1)[0] for number in range(4)]
+    assert [connection.closed for connection in strangers] == [False, False, False, True]
+    again, _ = streams.accept("198.51.100.0", port=9)
+    assert again.closed
+    # They all keep busy, so nothing would be idle enough to go.
+    for connection in (known, *strangers[:3]):
+        connection.data_received(b"\r\n\r\n")
+    gateway, _ = streams.accept("192.0.2.10")
+    assert not gateway.closed and not known.closed
+    assert sum(connection.closed for connection in strangers[:3]) == 1
+
+
+def test_a_peer_that_sends_nothing_but_keep_alives_is_not_kept() -> None:
+    streams = Streams(StreamLimits(first_message_s=30, idle_s=600))
+    idle, _ = streams.accept(port=1)
+    talking, _ = streams.accept(port=2)
+    talking.data_received(message())
+    for _ in range(7):
+        for connection in (idle, talking):
+            if not connection.closed:
+                connection.data_received(b"\r\n\r\n")
+        streams.pass_time(5)
+    assert idle.closed and not talking.closed
+
+
 # Framing.
 
 

@@ -177,6 +177,15 @@ class TestNonces:
             verdict = server.judge(request(text), "192.0.2.66", secrets_of, NOW_S)
             assert verdict.outcome is Outcome.STALE
 
+    def test_an_opaque_value_is_to_come_back_as_it_was(self) -> None:
+        """RFC 7616 3.3; old clients that leave it out are heard all the same."""
+        server = make()
+        (opaque,) = {item.opaque for item in parse_challenges([v for _, v in server.challenge(HERE, NOW_S)])}
+        assert opaque
+        text = answer(server)
+        assert judge(server, text.replace(opaque, "another")).outcome is Outcome.STALE
+        assert judge(server, text.replace(f', opaque="{opaque}"', "")).outcome is Outcome.ACCEPTED
+
     def test_used_ones_are_forgotten_with_time(self) -> None:
         server = make()
         for index in range(100):

@@ -16,6 +16,7 @@ from sip import (
     serialise,
 )
 from sip.aio import Screened, ScreenVerdict, Source, UserAgentSettings
+from sip.lockout import LOCK_S, MAX_FAILURES
 from tests.support.sip_agents import SDP
 from tests.support.sip_stage import BOB, Stage, make_stage
 
@@ -133,5 +134,26 @@ async def test_who_a_certificate_proves() -> None:
     stage.advance()
     assert stage.bob.inbound[0].session.identities == ("carrier-2",)
     assert seen == [Source("192.0.2.1", 5060, "udp", frozenset())]
+    side.session.hangup()
+    stage.finish()
+
+
+async def test_a_password_is_not_guessed_from_a_trusted_address_either() -> None:
+    """No guard bans a gateway; after twenty wrong passwords for a name even the right one is refused."""
+    stage = await asking()
+    statuses = []
+    for number in range(MAX_FAILURES + 1):
+        side = stage.alice.call(BOB, credentials=Credentials("trunk", f"guess {number}"))
+        stage.advance(1)
+        [failed] = [event for event in side.events if isinstance(event, Failed)]
+        statuses.append(failed.status)
+    assert statuses == [401] * MAX_FAILURES + [403]
+    side = stage.alice.call(BOB, credentials=GOOD)
+    stage.advance(1)
+    assert [event.status for event in side.events if isinstance(event, Failed)] == [403]
+    stage.advance(LOCK_S)
+    side = stage.alice.call(BOB, credentials=GOOD)
+    stage.advance(1)
+    assert any(isinstance(event, Answered) for event in side.events)
     side.session.hangup()
     stage.finish()

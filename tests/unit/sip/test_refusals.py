@@ -345,3 +345,33 @@ async def test_options_asks_and_is_answered(stage: Stage) -> None:
 def test_timers_have_the_values_of_the_standard() -> None:
     timers = Timers()
     assert (timers.t1_s, timers.t2_s, timers.t4_s, timers.timeout_s) == (0.5, 4.0, 5.0, 32.0)
+
+
+@pytest.mark.parametrize("method", ["INFO", "UPDATE", "PRACK", "BYE"])
+async def test_one_peer_does_not_fill_the_tables_within_its_call(method: str) -> None:
+    stage = await make_stage(UserAgentSettings(max_requests_within=20))
+    stage.bob.answer = lambda session: session.answer(SDP)
+    raw = stage.raw()
+    raw.send(raw.request("INVITE", branch="a", body=SDP))
+    stage.advance()
+    answer = next(
+        message for message in raw.received if isinstance(message, Response) and message.status == 200
+    )
+    to = answer.headers.get("To") or ""
+    raw.send(raw.request("ACK", branch="b", To=to))
+    # We hang up, and the peer lets our BYE wait.
+    stage.bob.inbound[0].session.hangup() if method == "BYE" else None
+    stage.advance()
+    raw.received.clear()
+    for number in range(200):
+        raw.send(raw.request(method, branch=f"w{number}", To=to, CSeq=f"{number + 2} {method}"))
+    stage.advance()
+    statuses = [message.status for message in raw.received if isinstance(message, Response)]
+    assert statuses.count(503) == 180
+    assert stage.bob.ua.transactions <= 25
+    stage.advance(40)
+    raw.received.clear()
+    raw.send(raw.request("OPTIONS", branch="last", To=to, CSeq="900 OPTIONS"))
+    stage.advance()
+    statuses = [message.status for message in raw.received if isinstance(message, Response)]
+    assert statuses == [481 if method == "BYE" else 200]

@@ -4,7 +4,7 @@ The session description within a multipart body.
 Gateways to the telephone network send ISUP, location or other parts beside SDP. A user agent has to
 take the session description from among them.
 
-Source: RFC 5621 3, RFC 2046 5.1.
+Source: RFC 5621 4 to 8, RFC 2046 5.1.
 """
 
 from sip.errors import ParseError
@@ -28,7 +28,7 @@ def unwrap(message: Message) -> None:
     that is malformed, or has another part that must be understood, stays as it is and is refused by
     whoever takes no multipart body.
 
-    Source: RFC 5621 3 and 8, RFC 3261 20.11.
+    Source: RFC 5621 4 to 8, RFC 3261 20.11.
     """
     kind = message.content_type
     if kind == SDP or message.cseq.method not in _METHODS:

@@ -113,7 +113,7 @@ def refusal(request: Request, min_se_s: int = MIN_SESSION_EXPIRES_S) -> Response
 
     ACK and CANCEL are never refused: the one has no response, the other must not depend on options.
 
-    Source: RFC 3261 8.2.1 to 8.2.3, RFC 7332 (Max-Forwards), RFC 4028 9.
+    Source: RFC 3261 8.2.1 to 8.2.3, RFC 7332 5 (Max-Forwards), RFC 4028 9.
     """
     method = request.method
     if method in ("ACK", "CANCEL"):
@@ -123,7 +123,7 @@ def refusal(request: Request, min_se_s: int = MIN_SESSION_EXPIRES_S) -> Response
     if method not in _HANDLED:
         return reply(request, 405 if method in KNOWN_METHODS else 501, headers=(("Allow", ALLOW),))
     if method == "INVITE" and request.max_forwards == 0 and request.to.tag is None:
-        # What ends here needs no further hop, but a call that is passed on does (RFC 7332 6).
+        # What ends here needs no further hop, but a call that is passed on does (RFC 7332 5).
         return reply(request, 483)
     headers = request.headers
     if headers.first("require") is not None:

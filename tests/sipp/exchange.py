@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -80,7 +81,7 @@ class Exchange:
         self.account = self.server.add_account()
         self.number_id = self.server.add_number(self.account, FORWARDED, self.to_callee())
 
-    def own_trunk(self, gateways: int = 1) -> tuple[str, list[int]]:
+    def own_trunk(self, gateways: int = 1, **policy: Any) -> tuple[str, list[int]]:
         """
         A trunk for one test that makes its gateways fail: its carrier_sid, and their ports in their order.
 
@@ -89,8 +90,20 @@ class Exchange:
         """
         ports = [free_port() for _ in range(gateways)]
         addresses = (f"udp:127.0.0.1:{port}" for port in ports)
-        carrier_sid = self.server.add_carrier("sipp-own", *addresses, outbound=True, prefixes=["+8835100"])
+        carrier_sid = self.server.add_carrier(
+            "sipp-own", *addresses, outbound=True, prefixes=["+8835100"], **policy
+        )
         return carrier_sid, ports
+
+    @contextmanager
+    def own_callee(self, **policy: Any) -> Iterator[int]:
+        """Bind `FORWARDED` to a trunk of its own meanwhile; gives the port of its gateway."""
+        _, [port] = self.own_trunk(**policy)
+        self.bind(self.to_callee(port))
+        try:
+            yield port
+        finally:
+            self.bind(self.to_callee())
 
     def to_callee(self, port: int = 0, **more: Any) -> dict[str, Any]:
         """The binding that forwards to the first callee's trunk, unless another port is given."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.server_process import free_port
 from fixtures.sipp_run import Load
-from tests.sipp.exchange import FORWARDED, Exchange
+from tests.sipp.exchange import Exchange
 
 COMPLETED = ("completed", "NORMAL_CLEARING")
 RINGS = Load(pause_ms=400)
@@ -77,11 +76,8 @@ def test_early_media_is_announced_to_the_caller(clean: Exchange) -> None:
 
 def test_a_cancel_right_behind_its_invite(clean: Exchange) -> None:
     """The callee may never hear of the call, so nobody stands there."""
-    clean.bind({"target": "forward", "forward_to": f"sip:callee@127.0.0.1:{clean.second_callee_port}"})
-    try:
+    with clean.own_callee():
         clean.finish(clean.caller("uac_cancel_at_once.xml"))
-    finally:
-        clean.bind(clean.to_callee())
     [call], _ = clean.calls(per_page=1)
     assert (call["status"], call["hangup_source"]) == ("no-answer", "caller")
 
@@ -95,18 +91,8 @@ def test_a_cancel_waits_for_a_trunk_that_is_slow(clean: Exchange) -> None:
 
 @pytest.mark.parametrize("trunk", ["uas_challenge.xml", "uas_proxy_challenge.xml"])
 def test_a_trunk_that_asks_for_a_password(clean: Exchange, trunk: str) -> None:
-    port = free_port()
-    clean.server.add_carrier(
-        trunk,
-        f"udp:127.0.0.1:{port}",
-        outbound=True,
-        register_username="trunk-user",
-        register_password="trunk-password-1",
-    )
-    clean.bind({"target": "forward", "forward_to": f"sip:callee@127.0.0.1:{port}"})
-    try:
+    policy = {"register_username": "trunk-user", "register_password": "trunk-password-1"}
+    with clean.own_callee(**policy) as port:
         callee = clean.callee(trunk, RINGS, port=port)
-        clean.finish(clean.caller("uac.xml", FORWARDED, Load(pause_ms=300)), callee)
-    finally:
-        clean.bind(clean.to_callee())
+        clean.finish(clean.caller("uac.xml", load=Load(pause_ms=300)), callee)
     assert last_call(clean) == COMPLETED

@@ -52,21 +52,16 @@ def test_callee_does_not_answer_in_time(clean: Exchange) -> None:
     ("scenario", "refusal", "status"), [("uas_busy.xml", 486, "busy"), ("uas_reject_503.xml", 503, "failed")]
 )
 def test_callee_refuses(clean: Exchange, scenario: str, refusal: int, status: str) -> None:
-    _, [port] = clean.own_trunk()
-    clean.bind(clean.to_callee(port))
-    callee = clean.callee(scenario, port=port)
-    caller, _ = clean.finish(clean.caller("uac_refused.xml"), callee)
-    clean.bind(clean.to_callee())
+    with clean.own_callee() as port:
+        caller, _ = clean.finish(clean.caller("uac_refused.xml"), clean.callee(scenario, port=port))
     assert caller.log == (f"refused {refusal}",)
     [call], _ = clean.calls(per_page=1)
     assert (call["status"], call["sip_status"]) == (status, refusal)
 
 
 def test_nobody_listens_on_the_callees_trunk(clean: Exchange) -> None:
-    _, [port] = clean.own_trunk()
-    clean.bind(clean.to_callee(port))
-    (caller,) = clean.finish(clean.caller("uac_refused.xml"))
-    clean.bind(clean.to_callee())
+    with clean.own_callee():
+        (caller,) = clean.finish(clean.caller("uac_refused.xml"))
     assert caller.log[0] in {"refused 408", "refused 480", "refused 502", "refused 503"}
     [call], _ = clean.calls(per_page=1)
     assert call["status"] in {"failed", "no-answer"}

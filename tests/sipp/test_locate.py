@@ -144,18 +144,17 @@ def test_500_leads_to_the_next_gateway_and_to_no_server_of_the_same(
 
 def test_a_gateway_that_is_pinged_goes_down_and_comes_back(clean: Exchange, names: DnsServer) -> None:
     port = free_port()
-    before = clean.gateways("up")
-    sid = clean.server.add_carrier(
-        "pinged", f"udp:127.0.0.1:{port}", outbound=True, gateway_send_options_ping=True
-    )
-    assert sid
-    alive = clean.callee("uas_options.xml", port=port)
-    clean.finish(alive)
-    assert wait_until(lambda: clean.gateways("up") == before + 1)
-    assert wait_until(lambda: "is down, and was up" in clean.server.log(), 15), "it answers no more"
-    alive = clean.callee("uas_options.xml", port=port)
-    clean.finish(alive)
-    assert wait_until(lambda: clean.gateways("up") == before + 1), "it is back"
+    clean.server.add_carrier("pinged", f"udp:127.0.0.1:{port}", outbound=True, gateway_send_options_ping=True)
+
+    def became(state: str) -> bool:
+        return wait_until(lambda: f"(udp:127.0.0.1:{port} of pinged) is {state}" in clean.server.log(), 15)
+
+    clean.finish(clean.callee("uas_options.xml", port=port))
+    assert became("up, and was unknown")
+    assert became("down, and was up"), "it answers no more"
+    assert clean.gateways("down") >= 1
+    clean.finish(clean.callee("uas_options.xml", port=port))
+    assert became("up, and was down"), "it is back"
 
 
 def test_a_name_server_that_is_dead_costs_calls_to_addresses_nothing(

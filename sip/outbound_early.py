@@ -13,10 +13,13 @@ from sip.reliable import reliable_number
 from sip.responses import ACCEPT, reply
 from sip.session_model import Event, SessionSettings, State
 
-__all__ = ["MAX_FORKS", "OutboundEarlySession"]
+__all__ = ["MAX_FORKS", "MAX_PRACKS", "OutboundEarlySession"]
 
 MAX_FORKS = 16
 """Further parties that ring, or answer, are left to time out at their end."""
+MAX_PRACKS = 64
+"""Of one INVITE; who sends more reliable responses wants us busy, for every PRACK is repeated until it is
+answered."""
 
 
 class OutboundEarlySession(InviteSession):
@@ -27,7 +30,7 @@ class OutboundEarlySession(InviteSession):
     is one whose offer the owner has still to answer: its PRACK waits for that.
     """
 
-    __slots__ = ("_forks", "_heard", "_latest", "_owing", "_request")
+    __slots__ = ("_forks", "_heard", "_latest", "_owing", "_pracks", "_request")
 
     _request: Request
 
@@ -37,6 +40,7 @@ class OutboundEarlySession(InviteSession):
         self._forks: dict[str, EarlyDialog] | None = None
         self._latest: EarlyDialog | None = None
         self._owing: EarlyDialog | None = None
+        self._pracks = 0
 
     # Dialogs.
 
@@ -107,7 +111,9 @@ class OutboundEarlySession(InviteSession):
         return (Disarm(Event.TIMER_SILENCE), *told)
 
     def _must_wait(self, fork: EarlyDialog, response: Response) -> bool:
-        """Whether a PRACK waits for the owner's answer: to this fork's offer, or to that of another."""
+        """Whether there is no PRACK yet: the owner has an offer to answer first; or none any more."""
+        if self._pracks >= MAX_PRACKS:
+            return True
         if self._owing is None or fork is self._owing:
             return fork is self._owing
         return bool(response.body) and not self._request.body and not fork.settled
@@ -201,6 +207,7 @@ class OutboundEarlySession(InviteSession):
     def _prack(self, fork: EarlyDialog, body: bytes = b"") -> StartRequest:
         fork.answer = body
         fork.pracking = True
+        self._pracks += 1
         headers = (("RAck", fork.rack),)
         return self._start(
             "PRACK", Purpose.PRACK, headers=headers, body=body, content_type=ACCEPT, within=fork.dialog

@@ -25,6 +25,7 @@ from callcontrol.events import (
     DigitReceived,
     Event,
     HangupRequested,
+    LegProgress,
     PartnerDigit,
     Timer,
     TimerFired,
@@ -40,7 +41,7 @@ from sip.aio import InboundSession
 
 _MAX_QUEUED: Final = 1000
 # What a peer can send at any pace. Of all else there is only so much, and a call may hang on each of it.
-_SHED: Final = (DigitReceived, PartnerDigit, AgentDigits, AgentTransfer, AgentHangup)
+_SHED: Final = (DigitReceived, LegProgress, PartnerDigit, AgentDigits, AgentTransfer, AgentHangup)
 _WIND_UP_LIMIT_S: Final = 10.0
 
 _UNPAID: Final = Ending(CallStatus.FAILED, BALANCE_EXHAUSTED, "system", 480, "Temporarily Unavailable")

@@ -37,7 +37,7 @@ from sip.registration import OutboundRegistration, RegistrationSettings
 from sip.replaces import Replaces
 from sip.responses import ACCEPT, ALLOW, refusal, reply, stateless_tag, supported_fields
 from sip.secure import is_secure, secure_refusal
-from sip.session_model import SessionSettings
+from sip.session_model import SessionSettings, State
 from sip.transactions.table import Key, merge_key, server_key
 from sip.uri import SipUri
 
@@ -45,6 +45,8 @@ __all__ = ["UserAgent"]
 
 logger = logging.getLogger(__name__)
 
+
+_UNANSWERED = (State.SETUP, State.EARLY, State.CANCELLING)
 
 OpenTransport = Callable[[Listen, Receive], Transport]
 
@@ -326,9 +328,14 @@ class UserAgent:
             session.on_ack(request)
 
     def on_stray_answer(self, response: Response, flow: Flow) -> None:
-        """Take a 2xx whose INVITE transaction is gone: its session acknowledges it again."""
+        """
+        Take a 2xx whose INVITE transaction is gone: its session acknowledges it again.
+
+        A session that still waits for its answer has a transaction for it; without that one's branch the
+        response is forged, or of a target that was given up long ago.
+        """
         session = self._sessions.get((response.call_id, response.from_.tag or ""))
-        if session is not None:
+        if session is not None and session.state not in _UNANSWERED:
             session.on_stray_answer(response)
 
     def on_request(self, request: Request, flow: Flow, key: Key) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from sip import Answered, Credentials, InfoReceived, Progress, Request
 from sip.events import ForkEnded
-from sip.outbound_early import MAX_FORKS
+from sip.outbound_early import MAX_FORKS, MAX_PRACKS
 from tests.support.sip_agents import OTHER_SDP, SDP, RawPeer
 from tests.support.sip_stage import Stage
 from tests.unit.sip.test_reliable import raw_callee
@@ -182,4 +182,20 @@ async def test_a_challenged_request_is_sent_again_to_the_party_that_rings(stage:
         [False] if gone else [False, True]
     )
     raw.respond(invite, 486, tag="one")
+    stage.finish()
+
+
+async def test_a_storm_of_reliable_responses_is_not_answered_by_one_of_pracks(stage: Stage) -> None:
+    raw, alice, invite = raw_callee(stage)
+    for number in range(1000):
+        raw.respond(invite, 183, tag=f"t{number % 4}", Require="100rel", RSeq=str(number // 4 + 1))
+    stage.advance()
+    assert len(raw.requests("PRACK")) == MAX_PRACKS
+    assert stage.alice.ua.transactions <= MAX_PRACKS + 1
+    raw.respond(invite, 200, tag="t0", body=SDP)
+    stage.advance()
+    assert alice.last(Answered)
+    alice.session.hangup()
+    stage.advance()
+    raw.respond(raw.requests("BYE")[0], 200, tag="t0")
     stage.finish()

@@ -149,7 +149,7 @@ class InviteSession(Renegotiation):
             # A way that breaks is a 503 (RFC 3261 8.1.3.1): the request failed, and the call goes on.
             offered = purpose in (Purpose.REINVITE, Purpose.UPDATE)
             return self._update_failed(503, "Service Unavailable") if offered else NOTHING
-        early = self.state is State.EARLY and purpose is Purpose.UPDATE
+        early = self.state in (State.EARLY, State.ACCEPTED) and purpose is Purpose.UPDATE
         return self._update_failed(408, "Request Timeout") if early else NOTHING
 
     # Other requests within the dialog.
@@ -188,7 +188,7 @@ class InviteSession(Renegotiation):
 
     def _obey_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:
         request, transaction = about
-        ended = Ended("remote", "bye", reason_value(request.headers))
+        ended = Ended("remote", "bye", reason_value(request.headers), request.headers)
         return (Respond(transaction, reply(request, 200)), *self._drop_unanswered(), Notify(ended), Done())
 
     def _obey_crossing_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:

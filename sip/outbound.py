@@ -215,7 +215,8 @@ class OutboundInviteSession(OutboundRequestSession):
         return (CancelInvite(CancelStep.GIVE_UP), Done())
 
     def _leave_for_owner(self, _: None) -> Sequence[Effect]:
-        return (self._make_ack(b""), self._bye(None), Notify(Ended("local", "timeout")))
+        ended = Notify(Ended("local", "timeout"))
+        return (self._make_ack(b""), *self._drop_unanswered(), self._bye(None), ended)
 
     def _leave_unanswered_offer(self, about: tuple[str | None, int]) -> Sequence[Effect]:
         return (self._make_ack(b""), *self._leave(about))

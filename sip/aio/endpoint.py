@@ -29,8 +29,8 @@ __all__ = ["SIP_PORT", "Endpoint", "EndpointUser", "TraceRecord"]
 
 logger = logging.getLogger(__name__)
 
-WAKE_SPACING_S = 0.005
-"""Timers that are due within this time of each other share one wake-up."""
+WAKE_SPACING_S = 0.02
+"""Timers due within this time of each other share one wake-up: none of RFC 3261 is shorter than 200 ms."""
 SIP_PORT = 5060
 
 
@@ -288,7 +288,9 @@ class Endpoint:
         return True
 
     def cancel(self, run: ClientRun, user: RequestUser, effect: CancelInvite) -> None:
-        """Send the CANCEL of an INVITE at work, on the way the INVITE took."""
+        """Send the CANCEL of an INVITE at work, on the way the INVITE took, or anew to the same place."""
+        if run.flow.closed:
+            run.flow = run.flow.transport.flow_to(run.flow.remote, run.flow.name)
         request = make_cancel(run.machine.request, effect.reason)
         machine = NonInviteClientTransaction(request, self.timers, reliable=run.flow.reliable)
         branch = str(run.key[0])

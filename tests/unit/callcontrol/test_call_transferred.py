@@ -161,6 +161,19 @@ def test_every_party_is_charged_for_its_own_time() -> None:
     assert (drive.record.duration_sec, drive.record.bill_duration_sec) == (120, 180)
 
 
+def test_a_party_that_is_joined_elsewhere_is_billed_after_the_one_it_succeeds() -> None:
+    drive = Drive(Pause(300.0), Dial(make_party())).start()
+    drive.after(300)
+    drive.feed(LegProgress(B, 180), LegAnswered(B, b"sdp"))
+    drive.after(30)
+    drive.feed(asked(A, replaces=REPLACES), PartnerFound(PARTNER, 7), PartnerReady(PARTNER, 8), LegEnded(A))
+    drive.after(90)
+    drive.feed(PartnerGone())
+    # The caller's six minutes at 40, the callee's two at 60; the call's own time is both in turn.
+    assert drive.done(do.Finish)[0].charge_paise == 6 * 40 + 2 * 60
+    assert (drive.record.duration_sec, drive.record.bill_duration_sec) == (420, 6 * 60 + 2 * 60)
+
+
 def test_what_the_plan_had_for_a_party_that_is_gone_is_left_out() -> None:
     drive = Drive(Dial(make_party()), Play("prompt:bye"), Hangup()).start()
     drive.feed(LegProgress(B, 180), LegAnswered(B, b"sdp"), LegConfirmed(A))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sip import Credentials, Failed, OfferReceived, Replaces
+from sip import Credentials, Failed, InfoReceived, OfferAnswered, OfferReceived, Replaces
 from tests.support.sip_agents import OTHER_SDP, SDP, RawPeer, Side
 from tests.support.sip_stage import BOB, Stage
 from tests.unit.sip.test_early_dialogs import within
@@ -80,6 +80,18 @@ class TestReferUnansweredAtTheEnd:
         stage.advance()
         assert len(raw.responses("REFER")) == 1
         assert raw.responses("REFER")[0].status >= 300
+        stage.finish()
+
+    async def test_nobody_answers_the_offer_of_the_2xx_either(self, stage: Stage) -> None:
+        raw, alice, invite = raw_callee(stage, body=b"")
+        alice.session.allows_refer = True
+        raw.respond(invite, 200, tag="one", body=SDP)
+        stage.advance(5)
+        within(raw, invite, "REFER", "one", 1, Refer_To="<sip:c@192.0.2.7>")
+        stage.advance(5.1)
+        raw.respond(raw.requests("BYE")[0], 200, tag="one")
+        stage.advance()
+        assert [r.status for r in raw.responses("REFER")] == [487]
         stage.finish()
 
     async def test_a_late_answer_to_our_refer_starts_nothing(self, stage: Stage) -> None:
@@ -284,3 +296,147 @@ async def test_the_202_to_a_refer_names_our_contact(stage: Stage) -> None:
     raw.respond(raw.requests("NOTIFY")[0], 200)
     raw.send(raw.request("BYE", branch="bye", To=to, CSeq="3 BYE"))
     stage.finish()
+
+
+async def test_a_call_is_cancelled_though_its_connection_broke_while_it_rang(stage: Stage) -> None:
+    stage.bob.answer = lambda session: session.progress(180)
+    alice = stage.alice.call(BOB, "tcp")
+    stage.advance()
+    alice.session.flow.break_off()
+    alice.session.hangup()
+    stage.advance()
+    assert stage.bob.inbound[0].names == ["Cancelled"]
+    stage.advance(1)
+    assert stage.alice.ua.sessions == 0
+    stage.finish()
+
+
+async def test_an_update_that_times_out_before_the_ack_blocks_no_later_offer(stage: Stage) -> None:
+    raw, bob = raw_caller(stage, Supported="100rel", Allow="INVITE, ACK, BYE, PRACK, UPDATE")
+    bob.session.progress(183, SDP)
+    stage.advance()
+    ringing = raw.responses("INVITE", 183)[0]
+    to = ringing.headers.get("To") or ""
+    prack(raw, ringing)
+    stage.advance()
+    bob.session.update(OTHER_SDP)
+    stage.advance(31)
+    assert raw.requests("UPDATE")
+    bob.session.answer(SDP)
+    stage.advance(2)
+    raw.send(raw.request("ACK", branch="ack", To=to))
+    stage.advance()
+    assert bob.names[-1] == "Confirmed", bob.names
+    raw.send(raw.request("INVITE", branch="again", To=to, CSeq="3 INVITE", body=OTHER_SDP))
+    stage.advance()
+    assert bob.last(OfferReceived).body == OTHER_SDP
+
+
+async def test_requests_after_we_hung_up_before_the_ack(stage: Stage) -> None:
+    raw = stage.raw()
+    raw.send(raw.request("INVITE", branch="a", body=SDP))
+    stage.advance()
+    to = raw.responses("INVITE", 200)[0].headers.get("To") or ""
+    bob = stage.bob.inbound[0]
+    bob.session.hangup()
+    raw.send(raw.request("REFER", branch="r", To=to, CSeq="2 REFER", Refer_To="<sip:c@192.0.2.7>"))
+    raw.send(raw.request("UPDATE", branch="u", To=to, CSeq="3 UPDATE", body=SDP))
+    raw.send(raw.request("ACK", branch="ack", To=to))
+    stage.advance()
+    assert [r.status for r in raw.responses("REFER")] == [481]
+    assert [r.status for r in raw.responses("UPDATE")] == [481]
+    raw.respond(raw.requests("BYE")[0], 200)
+    stage.finish()
+
+
+async def test_requests_within_a_call_find_a_new_connection(stage: Stage) -> None:
+    alice = stage.alice.call(BOB, "tcp")
+    stage.advance()
+    bob = stage.bob.inbound[0]
+    alice.session.flow.break_off()
+    alice.session.reinvite(HOLD)
+    stage.advance()
+    bob.session.accept_offer(SDP)
+    stage.advance()
+    assert alice.last(OfferAnswered).body == SDP
+    bob.session.flow.break_off()
+    bob.session.info("text/plain", b"x")
+    stage.advance()
+    assert alice.last(InfoReceived).body == b"x"
+    bob.session.hangup()
+    stage.advance()
+    assert alice.names[-1] == "Ended"
+    stage.finish()
+
+
+async def test_a_challenge_a_minimum_and_another_challenge_in_one_attempt(stage: Stage) -> None:
+    raw, alice, invite = raw_callee(stage, credentials=Credentials("a", "b"), session_expires_s=100)
+    raw.respond(invite, 407, Proxy_Authenticate='Digest realm="proxy", nonce="1", qop="auth"')
+    stage.advance()
+    raw.respond(raw.requests("INVITE")[-1], 422, Min_SE="200")
+    stage.advance()
+    raw.respond(raw.requests("INVITE")[-1], 401, WWW_Authenticate='Digest realm="end", nonce="2"')
+    stage.advance()
+    last = raw.requests("INVITE")[-1]
+    assert [r.cseq.number for r in raw.requests("INVITE")] == [1, 2, 3, 4]
+    assert len({r.via.branch for r in raw.requests("INVITE")}) == 4
+    assert len({r.headers.get("From") for r in raw.requests("INVITE")}) == 1
+    assert last.headers.get("Session-Expires") == "200"
+    assert last.headers.get("Authorization") and last.headers.get("Proxy-Authorization")
+    raw.respond(last, 183, tag="one", body=SDP, RSeq="5", Require="100rel")
+    stage.advance()
+    [request] = raw.requests("PRACK")
+    assert (request.cseq.number, request.headers.get("RAck")) == (5, "5 4 INVITE")
+    assert request.headers.get("Authorization")
+    raw.respond(request, 401, tag="one", WWW_Authenticate='Digest realm="end", nonce="3", stale=true')
+    stage.advance()
+    again = raw.requests("PRACK")[-1]
+    assert again.cseq.number == 6
+    assert 'nonce="3"' in (again.headers.get("Authorization") or "")
+    raw.respond(again, 200, tag="one")
+    raw.respond(last, 200, tag="one")
+    stage.advance()
+    [ack] = [r for r in raw.requests("ACK") if r.cseq.number == 4]
+    assert ack.headers.get("Proxy-Authorization") == last.headers.get("Proxy-Authorization")
+    alice.session.hangup()
+    stage.advance()
+    assert raw.requests("BYE")[0].cseq.number == 7
+    raw.respond(raw.requests("BYE")[0], 200, tag="one")
+    stage.finish()
+
+
+async def test_a_strict_router_gets_all_requests_of_the_dialog_its_way(stage: Stage) -> None:
+    raw, alice, invite = raw_callee(stage)
+    routes = "<sip:far.example;lr>, <sip:192.0.2.9:5060;transport=udp>"
+    raw.respond(
+        invite, 200, tag="one", body=SDP, Record_Route=routes, Contact="<sip:end@10.9.9.9;maddr=1.1.1.1>"
+    )
+    stage.advance()
+    alice.session.info("text/plain", b"x")
+    alice.session.hangup()
+    stage.advance()
+    for method in ("ACK", "INFO", "BYE"):
+        [request] = raw.requests(method)
+        assert str(request.uri) == "sip:192.0.2.9:5060;transport=udp"
+        assert request.headers.get_all("Route") == [
+            "<sip:far.example;lr>",
+            "<sip:end@10.9.9.9;maddr=1.1.1.1>",
+        ]
+
+
+@pytest.mark.parametrize("knows_timers", [True, False])
+async def test_a_refresh_falls_due_while_the_peers_offer_waits(stage: Stage, knows_timers: bool) -> None:
+    raw, alice, invite = raw_callee(stage, session_expires_s=90)
+    raw.respond(invite, 200, tag="one", body=SDP, Session_Expires="90;refresher=uac", Require="timer")
+    stage.advance(40)
+    within(raw, invite, "INVITE", "one", 1, body=OTHER_SDP, Supported="timer" if knows_timers else "")
+    stage.advance(6)
+    alice.session.accept_offer(HOLD)
+    stage.advance()
+    [answer] = raw.responses("INVITE", 200)
+    within(raw, invite, "ACK", "one", 1)
+    stage.advance(46)
+    refreshes = raw.requests("UPDATE") + raw.requests("INVITE")[1:]
+    assert refreshes, "the interval begins anew, and is kept"
+    assert "Ended" not in alice.names
+    assert (answer.headers.get("Session-Expires") is not None) == knows_timers

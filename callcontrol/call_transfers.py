@@ -43,8 +43,8 @@ class CallTransfers:
     """
     The transfers of one call, one at a time.
 
-    Another one that is asked for meanwhile gets 491, one that nobody can carry out now 603, one that comes too
-    soon after many others 503.
+    Another one that is asked for meanwhile gets 491, one that nobody can carry out now 603, one that comes
+    too soon after many others 503.
     """
 
     def __init__(self, call: "CallMachine") -> None:

@@ -1,6 +1,6 @@
 """What a session tells its owner."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from sip.failover import Tried
@@ -162,12 +162,13 @@ class Ended(SessionEvent):
     `bye`: one side hung up. `ack_timeout`: our answer was never acknowledged. `timeout` by the remote
     side: it did not answer a request within the dialog, or knew the dialog no more; by the local side: the
     owner never answered the INVITE. `rejected`: the owner refused the INVITE. `session_expired`: the peer
-    agreed to a session timer, and no refresh came through in its time.
+    agreed to a session timer, and no refresh came through in its time. `headers` are those of the peer's BYE.
     """
 
     by: Literal["local", "remote"]
     cause: Literal["bye", "ack_timeout", "timeout", "transport", "rejected", "session_expired"]
     reason_header: str | None = None
+    headers: Headers | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,16 +203,24 @@ class CSeq:
 
         Source: RFC 3261 8.1.1.5, 20.16.
         """
-        match = _CSEQ.fullmatch(text)
-        if match is None:
-            raise ParseError("Malformed value")
-        number = int(match[1])
-        if number > MAX_CSEQ:
-            raise ParseError("Number out of range")
-        return cls(number, match[2])
+        return _parse_cseq_cached(text) if len(text) <= CACHED_CHARS else _parse_cseq(text)
 
     def __str__(self) -> str:
         return f"{self.number} {self.method}"
+
+
+def _parse_cseq(text: str) -> CSeq:
+    match = _CSEQ.fullmatch(text)
+    if match is None:
+        raise ParseError("Malformed value")
+    number = int(match[1])
+    if number > MAX_CSEQ:
+        raise ParseError("Number out of range")
+    return CSeq(number, match[2])
+
+
+# Few numbers and methods are in use at any time.
+_parse_cseq_cached = lru_cache(maxsize=512)(_parse_cseq)
 
 
 def _parse_name_addr(text: str) -> NameAddr:

@@ -99,11 +99,12 @@ class Headers:
     parsed when first asked for and kept until the field changes.
     """
 
-    __slots__ = ("_entries", "_typed")
+    __slots__ = ("_entries", "views")
 
     def __init__(self, fields: Iterable[tuple[str, str]] = ()) -> None:
         self._entries: list[Entry] = []
-        self._typed: dict[str, Any] = {}
+        self.views: dict[str, Any] = {}
+        """Typed views by key, as far as they were asked for; only this class writes here."""
         for name, value in fields:
             self.add(name, value)
 
@@ -112,7 +113,7 @@ class Headers:
         """Take over entries that were checked already; for the parser, which splits lines itself."""
         headers = cls.__new__(cls)
         headers._entries = entries
-        headers._typed = {}
+        headers.views = {}
         return headers
 
     # Reading
@@ -137,9 +138,9 @@ class Headers:
         ``key`` is the field's lower-case long name, not looked up further.
         A field has one typed view: always pass the same ``parse`` for a key.
         """
-        value: T | None = self._typed.get(key)
+        value: T | None = self.views.get(key)
         if value is None:
-            value = self._typed[key] = parse(self, key)
+            value = self.views[key] = parse(self, key)
         return value
 
     def first(self, key: str) -> str | None:
@@ -218,18 +219,18 @@ class Headers:
     def replace_via(self, via: Via) -> None:
         """Replace the top Via and keep its typed view, which is asked for again at once."""
         self.replace_first("Via", str(via))
-        self._typed["via"] = via
+        self.views["via"] = via
 
     def remove(self, name: str) -> None:
         """Remove all fields of that name; there may be none."""
         key = identify(name)[0]
-        self._typed.pop(key, None)
+        self.views.pop(key, None)
         self._entries = [entry for entry in self._entries if entry[0] != key]
 
     def remove_first(self, name: str) -> None:
         """Remove only the first value of a list, as a proxy does with its own Via or Route."""
         key = identify(name)[0]
-        self._typed.pop(key, None)
+        self.views.pop(key, None)
         place = self._find(key)
         if place is not None:
             self._entries[place : place + 1] = self._rest(place)
@@ -238,13 +239,13 @@ class Headers:
         """Append the fields of these names from another message, in their order there."""
         keys = {identify(name)[0] for name in names}
         for key in keys:
-            self._typed.pop(key, None)
+            self.views.pop(key, None)
         self._entries += [entry for entry in other._entries if entry[0] in keys]
 
     def copy(self) -> Headers:
         """An independent copy."""
         headers = Headers.from_entries(self._entries.copy())
-        headers._typed = self._typed.copy()
+        headers.views = self.views.copy()
         return headers
 
     def _find(self, key: str) -> int | None:
@@ -268,7 +269,7 @@ class Headers:
             raise InvalidValue("A header field value must not hold a line end")
         if not value.isascii():
             check_encodable(value)
-        self._typed.pop(key, None)
+        self.views.pop(key, None)
         return key, written, value
 
 

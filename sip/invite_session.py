@@ -188,7 +188,7 @@ class InviteSession(Renegotiation):
 
     def _obey_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:
         request, transaction = about
-        ended = Ended("remote", "bye", reason_value(request.headers))
+        ended = Ended("remote", "bye", reason_value(request.headers), request.headers)
         return (Respond(transaction, reply(request, 200)), *self._drop_unanswered(), Notify(ended), Done())
 
     def _obey_crossing_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:

@@ -34,30 +34,37 @@ class _TypedFields:
 
     headers: Headers
 
+    # What is asked for again and again is looked up here: `typed` is only called when it is not there yet.
+
     @property
     def via(self) -> Via:
         """The top Via."""
-        return self.headers.typed("via", _top_via)
+        headers = self.headers
+        return headers.views.get("via") or headers.typed("via", _top_via)
 
     @property
     def from_(self) -> NameAddr:
         """The From address."""
-        return self.headers.typed("from", _address)
+        headers = self.headers
+        return headers.views.get("from") or headers.typed("from", _address)
 
     @property
     def to(self) -> NameAddr:
         """The To address."""
-        return self.headers.typed("to", _address)
+        headers = self.headers
+        return headers.views.get("to") or headers.typed("to", _address)
 
     @property
     def call_id(self) -> str:
         """The Call-ID."""
-        return self.headers.typed("call-id", _call_id)
+        headers = self.headers
+        return headers.views.get("call-id") or headers.typed("call-id", _call_id)
 
     @property
     def cseq(self) -> CSeq:
         """The CSeq."""
-        return self.headers.typed("cseq", _cseq)
+        headers = self.headers
+        return headers.views.get("cseq") or headers.typed("cseq", _cseq)
 
     @property
     def max_forwards(self) -> int | None:

@@ -34,6 +34,7 @@ class SessionCore(Machine[State]):
         "_unacked",
         "call_id",
         "dialog",
+        "farewell",
         "local_tag",
         "offers",
         "settings",
@@ -48,6 +49,8 @@ class SessionCore(Machine[State]):
         self.offers = OfferTurns(
             owner_of_call_id=caller, pick=settings.pick, patience_s=settings.owner_patience_s
         )
+        self.farewell: tuple[tuple[str, str], ...] = ()
+        """Header fields for the BYE of ours, should there be one."""
         self._unacked: UnackedAnswer | None = None
         self._ack: tuple[int, SendAck] | None = None
 
@@ -80,7 +83,8 @@ class SessionCore(Machine[State]):
         return ()
 
     def _bye(self, reason: str | None) -> StartRequest:
-        return self._start("BYE", Purpose.BYE, headers=(("Reason", reason),) if reason else ())
+        headers = (("Reason", reason), *self.farewell) if reason else self.farewell
+        return self._start("BYE", Purpose.BYE, headers=headers)
 
     def _dialog_of(self, request: Request) -> Dialog | None:
         """Find the dialog of a request that carries our tag."""

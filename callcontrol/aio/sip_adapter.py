@@ -52,6 +52,8 @@ class _SipLeg:
     other: LegId | None = None
     answer_headers: list[tuple[str, str]] = field(default_factory=list)
     """What the other leg's responses said that may be passed on to this leg."""
+    farewell: list[tuple[str, str]] = field(default_factory=list)
+    """What the BYE of the other leg said for the one to this leg."""
 
 
 class SipLegs:
@@ -166,9 +168,10 @@ class SipLegs:
 
     def hang_up(self, leg: LegId, cause: HangupCause) -> None:
         """End the leg from our side; nothing more is heard of it."""
+        found = self._legs.get(leg)
         session = self._drop(leg)
-        if session is not None:
-            session.hangup(reason=cause.reason_header(), status=503)
+        if session is not None and found is not None:
+            session.hangup(reason=cause.reason_header(), status=503, headers=found.farewell)
 
     def accept_offer(self, leg: LegId, body: bytes) -> None:
         """Answer a party's offer."""
@@ -263,13 +266,22 @@ class SipLegs:
             if isinstance(event, Progress | Answered):
                 self._learn(leg, event.headers)
             elif isinstance(event, Failed | Cancelled | Ended):
-                self._legs.pop(leg, None)
+                self._part(leg, event)
                 self._ids.forget(leg)
             translated = call_event_of(leg, event)
             if translated is not None:
                 self._post(translated)
 
         return listen
+
+    def _part(self, leg: LegId, event: SessionEvent) -> None:
+        """Forget a leg that is over; what its BYE says to the other party waits for that one's (RFC 7433)."""
+        found = self._legs.pop(leg, None)
+        if not isinstance(event, Ended) or event.headers is None or found is None or found.other is None:
+            return
+        left = self._legs.get(found.other)
+        if left is not None and left.other == leg:
+            left.farewell = [("User-to-User", value) for value in user_to_user(event.headers)]
 
     def _learn(self, leg: LegId, headers: Headers) -> None:
         """Take from a party's response what may be passed on to the one who waits for it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -128,11 +127,9 @@ class MediaDescription:
                 return attribute.value or ""
         return None
 
-    def values(self, name: str) -> Iterator[str]:
-        """Yield the values of all attributes of that name."""
-        for attribute in self.attributes:
-            if attribute.name == name and attribute.value is not None:
-                yield attribute.value
+    def values(self, name: str) -> tuple[str, ...]:
+        """The values of all attributes of that name."""
+        return tuple([item.value for item in self.attributes if item.name == name and item.value is not None])
 
     @property
     def direction(self) -> Direction | None:
@@ -156,7 +153,7 @@ class MediaDescription:
         Static payload types need no rtpmap. A format that nothing explains, and an rtpmap that cannot be
         read, are left out: the rest of the offer may still serve.
         """
-        return _codecs(self.formats, tuple(self.values("rtpmap"))) if self.is_rtp else ()
+        return _codecs(self.formats, self.values("rtpmap")) if self.is_rtp else ()
 
     def fmtp(self, payload_type: int) -> str | None:
         """Format parameters of a payload type (RFC 8866 6.15); None without any."""

@@ -13,7 +13,7 @@ def write_session_description(description: SessionDescription) -> bytes:
     if description.connection is not None:
         lines.append(f"c={description.connection}")
     _bandwidths(lines, description.bandwidths)
-    lines.extend(f"t={start} {stop}" for start, stop in description.times)
+    lines += [f"t={start} {stop}" for start, stop in description.times]
     _attributes(lines, description.attributes)
     for media in description.media:
         _media(lines, media)
@@ -31,8 +31,8 @@ def _media(lines: list[str], media: MediaDescription) -> None:
 
 
 def _bandwidths(lines: list[str], bandwidths: tuple[tuple[str, int], ...]) -> None:
-    lines.extend(f"b={kind}:{value}" for kind, value in bandwidths)
+    lines += [f"b={kind}:{value}" for kind, value in bandwidths]
 
 
 def _attributes(lines: list[str], attributes: tuple[Attribute, ...]) -> None:
-    lines.extend(f"a={attribute}" for attribute in attributes)
+    lines += [f"a={attribute}" for attribute in attributes]

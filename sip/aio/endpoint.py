@@ -29,8 +29,8 @@ __all__ = ["SIP_PORT", "Endpoint", "EndpointUser", "TraceRecord"]
 
 logger = logging.getLogger(__name__)
 
-WAKE_SPACING_S = 0.005
-"""Timers that are due within this time of each other share one wake-up."""
+WAKE_SPACING_S = 0.02
+"""Timers due within this time of each other share one wake-up: none of RFC 3261 is shorter than 200 ms."""
 SIP_PORT = 5060
 
 

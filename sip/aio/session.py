@@ -27,6 +27,7 @@ from sip.errors import InvalidValue
 from sip.events import Failed, SessionEvent
 from sip.failover import Outcome, Tried
 from sip.fields import NameAddr
+from sip.headers import Headers
 from sip.inbound import InboundInviteSession, Reply
 from sip.invite import Destination, OutboundInvite
 from sip.invite_session import InviteSession
@@ -136,17 +137,22 @@ class Session:
 
     # Commands.
 
-    def hangup(self, *, reason: str | None = None, status: int = 603) -> None:
+    def hangup(
+        self, *, reason: str | None = None, status: int = 603, headers: Iterable[tuple[str, str]] = ()
+    ) -> None:
         """
         End the session, by whatever its state asks for: BYE, CANCEL or a final response.
 
         `reason` is the value of a Reason header field, such as `Q.850;cause=16;text="Normal"`; `status`
-        refuses an inbound INVITE that is not answered yet.
+        refuses an inbound INVITE that is not answered yet. `headers` are further fields of a BYE.
 
         Raises:
-            InvalidValue: The status is no refusal.
+            InvalidValue: The status is no refusal, or a header field cannot be set.
         """
         _check_range(status, 300, 699)
+        farewell = tuple(headers)
+        if farewell:
+            self._machine.farewell = tuple(Headers(farewell).items())
         self._command(self._machine.hangup(reason, status))
 
     def reinvite(self, body: bytes) -> None:

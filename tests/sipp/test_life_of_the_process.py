@@ -22,6 +22,8 @@ def test_draining_refuses_new_calls_and_lets_those_up_end(tmp_path: Path) -> Non
         [refused] = exchange.finish(late)
         assert refused.log == ("refused 503",)
         exchange.finish(caller, callee)
+        # It ends by itself; a second signal could meet it when it listens to none any more.
+        assert exchange.server.process.wait(30) == 0
 
 
 def test_a_killed_server_settles_its_calls_when_it_is_started_again(tmp_path: Path) -> None:

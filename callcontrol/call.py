@@ -105,6 +105,7 @@ class CallMachine:
         self.legs: dict[LegId, Leg] = {}
         self._a_id: LegId = A_LEG
         self._former_ids: list[LegId] = []
+        self._first_since: float | None = None
         self._leg_count = 1 if plan.dial is None else 0
         self._rates = rates
         self._clock = clock
@@ -147,6 +148,11 @@ class CallMachine:
         self.legs[A_LEG] = InboundLeg(A_LEG)
         self.stage, self.record.status = Stage.INITIATED, CallStatus.INITIATED
         return list(self._end(ending))
+
+    @property
+    def now_s(self) -> float:
+        """The time of the event at work, monotonic."""
+        return self._now
 
     def handle(self, event: Event, now: float) -> list[Effect]:
         """Take one event and return what is to be done about it."""
@@ -225,8 +231,8 @@ class CallMachine:
 
     def change_first(self, leg: LegId, *, newcomer: bool = True) -> None:
         """Make another leg the first one; the rest of the plan was for the party that is gone."""
-        if newcomer:
-            self._former_ids.append(self._a_id)  # Its time counts besides that of its successor.
+        self._former_ids.append(self._a_id)  # Its time counts besides that of its successor,
+        self._first_since = None if newcomer else self._now  # which may have been there before.
         self._a_id = leg
         self._steps.clear()
 
@@ -529,10 +535,11 @@ class CallMachine:
             record.sip_status = ending.sip_status
             record.sip_reason = ending.sip_reason or reason_phrase(ending.sip_status)
         record.duration_sec = int(self._now - self._answered_at + 0.5) if self._answered_at is not None else 0
-        firsts = (*self._former_ids, self._a_id)
-        pulses = sum(self._money.meter.pulses(leg, self._now) for leg in firsts)
+        meter = self._money.meter
+        pulses = sum(meter.pulses(leg, self._now) for leg in self._former_ids)
+        pulses += meter.pulses(self._a_id, self._now, self._first_since)
         record.bill_duration_sec = round(pulses * self._rates.pulse_s)
-        yield Finish(self._money.meter.charge_paise(self._now))
+        yield Finish(meter.charge_paise(self._now))
         if self._recording:
             yield Arm(Timer.RECORDING, RECORDING_LIMIT_S)
 

@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import quote
 
 from callcontrol.models import Carrier
-from callcontrol.number_format import caller_user_for, number_in, user_of
+from callcontrol.number_format import caller_number_in, caller_user_for, user_of
 from sip import Headers, InvalidValue, NameAddr, ParseError, SipUri
 
 ANONYMOUS: Final = "anonymous"
@@ -57,7 +57,7 @@ def caller_of(from_: NameAddr, headers: Headers, carrier: Carrier) -> Caller:
     """
     asserted = _asserted(headers, carrier) if carrier.trusts_identity else None
     address = asserted or from_
-    number = number_in(user_of(address.uri), carrier)
+    number = caller_number_in(user_of(address.uri), carrier)
     return Caller(
         number or _clean(address.uri.user or ""),
         _clean(address.display_name) if address.display_name else None,
@@ -85,7 +85,7 @@ def _asserted(headers: Headers, carrier: Carrier) -> NameAddr | None:
         for address in _addresses(headers, name):
             if name == "Remote-Party-ID" and (address.param("party") or "calling").lower() != "calling":
                 continue
-            if number_in(user_of(address.uri), carrier) is not None:
+            if caller_number_in(user_of(address.uri), carrier) is not None:
                 return address
             found = found or address
     return found

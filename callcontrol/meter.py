@@ -49,9 +49,11 @@ class Meter:
         metered = self._legs.get(leg)
         return metered is not None and metered.until is None
 
-    def pulses(self, leg: LegId, now: float) -> int:
-        """Pulses that the leg has started; 0 when it was never answered."""
+    def pulses(self, leg: LegId, now: float, since: float | None = None) -> int:
+        """Pulses that the leg has started, in all or ``since`` then; 0 when it was never answered."""
         metered = self._legs.get(leg)
+        if metered is not None and since is not None:
+            metered = _Metered(metered.rate_paise, max(since, metered.since), metered.until)
         return self._pulses_of(metered, now) if metered is not None else 0
 
     def charge_paise(self, now: float) -> int:

@@ -7,6 +7,7 @@ and ``tech_prefix``; what a carrier sends is read leniently, its own form first.
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 from urllib.parse import quote, unquote
@@ -94,6 +95,18 @@ def user_of(uri: SipUri) -> str:
 def number_in(user: str, carrier: Carrier | None = None) -> str | None:
     """The E.164 number in the user part of an address, or None; see ``numbers_in``."""
     return next(numbers_in(user, carrier), None)
+
+
+def caller_number_in(user: str, carrier: Carrier) -> str | None:
+    """
+    The E.164 number of a caller in the user part of an address, or None.
+
+    A technical prefix is for numbers called: digits that look like one are a caller's own, unless they are no
+    number without being taken off.
+    """
+    if not carrier.tech_prefix:
+        return number_in(user, carrier)
+    return number_in(user, replace(carrier, tech_prefix=None)) or number_in(user, carrier)
 
 
 def numbers_in(user: str, carrier: Carrier | None = None) -> Iterator[str]:

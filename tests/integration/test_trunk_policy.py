@@ -52,6 +52,38 @@ async def test_digits_in_rtp_go_on_in_info_and_the_other_way_round(world: World)
     await world.ended()
 
 
+async def test_a_digit_too_short_to_be_sent_is_sent_longer(world: World) -> None:
+    world.forward()
+    a = world.phone.call(OWN_NUMBER, world.port)
+    await a.wait(Answered)
+    b = await world.phone.next_call(2)
+    b.session.info("application/dtmf-relay", b"Signal=5\r\nDuration=10\r\n")
+    await a.until(lambda: a.digits == "5")
+    a.hang_up()
+    await world.ended()
+
+
+async def test_fifty_callers_at_once_and_room_for_ten(world: World) -> None:
+    world.directory.put(carriers=[make_carrier(max_concurrent_calls=10)])
+    await other_trunk(world)
+    world.forward()
+    callers = [world.phone.call(OWN_NUMBER, world.port) for _ in range(50)]
+    for call in callers:
+        await call.until(lambda call=call: any(isinstance(event, Answered | Failed) for event in call.events))  # type: ignore[misc]
+    up = [call for call in callers if any(isinstance(event, Answered) for event in call.events)]
+    refused = [event for call in callers for event in call.events if isinstance(event, Failed)]
+    assert (len(up), {event.status for event in refused}) == (10, {503})
+    assert all(event.retry_after_s for event in refused)
+    capacity = world.control._capacity
+    assert (capacity.calls, capacity.legs_at("carrier-1"), capacity.legs_at("gateway-b")) == (10, 10, 10)
+    for call in up:
+        call.hang_up()
+    assert await eventually(lambda: len(world.records.finished) == 10)
+    assert await eventually(lambda: not capacity.calls + capacity.legs_at("carrier-1"))
+    assert not capacity.legs_at("gateway-1") + capacity.legs_at("gateway-b") + capacity.legs_at("carrier-2")
+    assert world.wallets.balance_paise == 100_000 - 10 * 100
+
+
 async def test_a_carrier_that_is_full_in_between_fails_over_to_the_next(world: World) -> None:
     """Both calls found the way while it was free; only one of them may take it."""
     world.directory.put(gateways=[make_gateway(port=world.phone.port, max_concurrent_calls=1)])

@@ -17,6 +17,7 @@ def test_draining_refuses_new_calls_and_lets_those_up_end(tmp_path: Path) -> Non
         assert wait_until(lambda: any(call["status"] == "in-progress" for call in exchange.calls()[0]))
         assert exchange.server.process is not None
         exchange.server.process.send_signal(signal.SIGTERM)
+        assert wait_until(lambda: "draining: 1 calls are up" in exchange.server.log())
         late = exchange.caller("uac_refused.xml", port=exchange.second_caller_port)
         [refused] = exchange.finish(late)
         assert refused.log == ("refused 503",)

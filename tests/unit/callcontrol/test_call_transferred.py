@@ -3,6 +3,7 @@
 import pytest
 
 from callcontrol import effects as do
+from callcontrol.call_transfers import DIALLED_WITHIN_S, MAX_DIALLED
 from callcontrol.errors import DomainError
 from callcontrol.events import (
     AgentTransfer,
@@ -158,6 +159,19 @@ def test_every_party_is_charged_for_its_own_time() -> None:
     # The caller one pulse at 40; the callee two minutes and the target a minute and a half, at 60 each.
     assert drive.done(do.Finish)[0].charge_paise == 40 + 2 * 60 + 2 * 60
     assert (drive.record.duration_sec, drive.record.bill_duration_sec) == (120, 180)
+
+
+def test_a_party_that_is_joined_elsewhere_is_billed_after_the_one_it_succeeds() -> None:
+    drive = Drive(Pause(300.0), Dial(make_party())).start()
+    drive.after(300)
+    drive.feed(LegProgress(B, 180), LegAnswered(B, b"sdp"))
+    drive.after(30)
+    drive.feed(asked(A, replaces=REPLACES), PartnerFound(PARTNER, 7), PartnerReady(PARTNER, 8), LegEnded(A))
+    drive.after(90)
+    drive.feed(PartnerGone())
+    # The caller's six minutes at 40, the callee's two at 60; the call's own time is both in turn.
+    assert drive.done(do.Finish)[0].charge_paise == 6 * 40 + 2 * 60
+    assert (drive.record.duration_sec, drive.record.bill_duration_sec) == (420, 6 * 60 + 2 * 60)
 
 
 def test_what_the_plan_had_for_a_party_that_is_gone_is_left_out() -> None:
@@ -399,3 +413,14 @@ class TestWhomAReferNames:
     def test_nobody(self, uri: str, local: bool) -> None:
         with pytest.raises(DomainError):
             party_of(asked(A, SipUri.parse(uri), local=local), forward().record)
+
+
+def test_refused_targets_are_not_called_one_after_another_without_end() -> None:
+    drive = bridged()
+    for number in range(20):
+        drive.feed(asked(A), LegFailed(C + number, 486, "Busy Here"))
+    assert told(drive) == [486] * MAX_DIALLED
+    assert drive.done(do.RefuseTransfer) == [do.RefuseTransfer(A, 503)] * (20 - MAX_DIALLED)
+    drive.after(DIALLED_WITHIN_S)
+    drive.feed(asked(A))
+    assert len(drive.done(do.AcceptTransfer)) == MAX_DIALLED + 1

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callcontrol.number_format import caller_user_for, number_in, numbers_in, user_for, user_of
+from callcontrol.number_format import (
+    caller_number_in,
+    caller_user_for,
+    number_in,
+    numbers_in,
+    user_for,
+    user_of,
+)
 from sip import SipUri
 from tests.support.domain import make_carrier
 
@@ -56,6 +63,18 @@ def test_as_the_carrier_wants_it(policy: dict[str, Any], number: str, user: str)
 def test_the_technical_prefix_is_not_put_before_the_callers_number() -> None:
     assert caller_user_for(make_carrier(tech_prefix="77#"), MOBILE) == MOBILE
     assert caller_user_for(make_carrier(tech_prefix="77#", number_format="national"), MOBILE) == "09876543210"
+
+
+@given(policy=policies, number=indian | examples)
+def test_a_caller_reads_back_as_its_number_whatever_the_technical_prefix(
+    policy: dict[str, Any], number: str
+) -> None:
+    carrier = make_carrier(**policy)
+    assert caller_number_in(caller_user_for(carrier, number), carrier) == number
+
+
+def test_a_caller_behind_a_technical_prefix_is_understood_all_the_same() -> None:
+    assert caller_number_in("77#919876543210", make_carrier(tech_prefix="77#")) == MOBILE
 
 
 @given(policy=policies, number=indian | examples)

@@ -1,4 +1,4 @@
-"""Calls of a server behind a 1:1 NAT: peers are told its public addresses and ask for them within the call."""
+"""Calls of a server behind a 1:1 NAT: peers are told its public addresses, and ask for them in the call."""
 
 from __future__ import annotations
 

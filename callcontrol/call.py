@@ -149,6 +149,11 @@ class CallMachine:
         self.stage, self.record.status = Stage.INITIATED, CallStatus.INITIATED
         return list(self._end(ending))
 
+    @property
+    def now_s(self) -> float:
+        """The time of the event at work, monotonic."""
+        return self._now
+
     def handle(self, event: Event, now: float) -> list[Effect]:
         """Take one event and return what is to be done about it."""
         self._now = max(now, self._now)

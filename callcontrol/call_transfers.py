@@ -1,7 +1,8 @@
 """What transfers do to a call: the part of ``callcontrol.call`` that lets parties change places."""
 
+from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from callcontrol.bridge import Bridge
 from callcontrol.effects import (
@@ -32,17 +33,25 @@ if TYPE_CHECKING:
     from callcontrol.call import CallMachine
 
 
+MAX_DIALLED: Final = 5
+DIALLED_WITHIN_S: Final = 10.0
+"""So many targets may be called in so much time for one call: a party that gets each refused at once would
+otherwise have us call as fast as it can send REFERs, beside all limits of new calls."""
+
+
 class CallTransfers:
     """
     The transfers of one call, one at a time.
 
-    Another one that is asked for meanwhile gets 491, one that nobody can carry out now 603.
+    Another one that is asked for meanwhile gets 491, one that nobody can carry out now 603, one that comes
+    too soon after many others 503.
     """
 
     def __init__(self, call: "CallMachine") -> None:
         self._call = call
         self._transfer: Transfer | None = None
         self._replacement: Replacement | None = None
+        self._dialled_at: deque[float] = deque(maxlen=MAX_DIALLED)
 
     # --- what the call asks -------------------------------------------------------------------------------
 
@@ -67,6 +76,7 @@ class CallTransfers:
         if transfer is not None:
             yield from transfer.handle(event)
             if transfer.over:
+                self._note(transfer)
                 self._transfer = None
                 if transfer.ending is not None:
                     yield from self._call.end(transfer.ending)
@@ -83,7 +93,7 @@ class CallTransfers:
 
     def transfer_requested(self, event: TransferRequested) -> Iterator[Effect]:
         """A party sent a REFER."""
-        status = self._objection(event.leg)
+        status = self._objection(event.leg) or (503 if self._too_soon else None)
         if status is not None:
             yield RefuseTransfer(event.leg, status)
             return
@@ -94,6 +104,7 @@ class CallTransfers:
             return
         if self._transfer is not None:
             yield from self._transfer.stop()  # it is done, but for the other's hanging up
+            self._note(self._transfer)
         self._transfer = Transfer(self._call, event, party)
         yield from self._transfer.begin()
 
@@ -121,6 +132,16 @@ class CallTransfers:
         if self.busy or (isinstance(self._call.step, AgentStep) and self._call.step.transferring):
             return 491
         return None if self._can_change(leg) else 603
+
+    def _note(self, transfer: Transfer) -> None:
+        if transfer.dialled:
+            self._dialled_at.append(self._call.now_s)
+
+    @property
+    def _too_soon(self) -> bool:
+        dialled_at = self._dialled_at
+        full = len(dialled_at) == MAX_DIALLED
+        return full and self._call.now_s - dialled_at[0] < DIALLED_WITHIN_S
 
     def _can_change(self, leg: LegId) -> bool:
         step, first = self._call.step, self._call.a_leg

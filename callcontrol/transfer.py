@@ -121,6 +121,8 @@ class Transfer:
         self.state = TransferState.NEW
         self.leg = asked.leg
         """The leg of the party that asked."""
+        self.dialled = False
+        """Whether anybody was called for it."""
         self.ending: Ending | None = None
         """Why the call is to end: the transfer failed when nobody was left to go back to."""
         self._call = call
@@ -196,6 +198,7 @@ class Transfer:
 
     def _dial(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, RouteFound)
+        self.dialled = True
         yield AcceptTransfer(self.leg)
         yield from self._hunt.begin(event.attempts)
 

@@ -280,7 +280,9 @@ class Connection(asyncio.Protocol, Flow):
         self.trouble = reason
         host, port = self.remote
         who = f" ({self.name})" if self.name not in (None, host) else ""
-        level = logging.WARNING if self.outgoing else logging.INFO
+        # Anybody may break as many connections as he likes; that is worth no line each.
+        stranger = not self.outgoing and self._owner.is_stranger(host)
+        level = logging.WARNING if self.outgoing else logging.DEBUG if stranger else logging.INFO
         logger.log(
             level, "The %s connection with %s:%d%s is closed: %s", self._owner.name, host, port, who, reason
         )

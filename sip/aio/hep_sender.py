@@ -6,7 +6,7 @@ import logging
 import socket
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sip.aio.endpoint import TraceRecord
 from sip.hep import HepMessage, encode_hep
@@ -27,7 +27,7 @@ class HepSettings:
     host: str
     port: int
     capture_id: int = 2001
-    password: str = ""
+    password: str = field(default="", repr=False)
 
 
 class HepSender:

@@ -152,7 +152,7 @@ class TcpTransport(Transport):
         host, port = peer[0], peer[1]
         if self.admits is not None and not self.admits(host):
             return False
-        limits, source, stranger = self.limits, source_of(host), self._is_stranger(host)
+        limits, source, stranger = self.limits, source_of(host), self.is_stranger(host)
         most = limits.max_per_stranger if stranger else limits.max_per_source
         if self._from_source.get(source, 0) >= most:
             return False
@@ -164,7 +164,8 @@ class TcpTransport(Transport):
         self._from_source[source] = self._from_source.get(source, 0) + 1
         return True
 
-    def _is_stranger(self, host: str) -> bool:
+    def is_stranger(self, host: str) -> bool:
+        """Whether nobody vouches for a host."""
         return self.knows is not None and not self.knows(host)
 
     def _evict(self, *, for_stranger: bool) -> bool:
@@ -184,7 +185,7 @@ class TcpTransport(Transport):
         strangers = (
             connection
             for connection in unused
-            if not connection.outgoing and self._is_stranger(connection.remote[0])
+            if not connection.outgoing and self.is_stranger(connection.remote[0])
         )
         return min(strangers, key=lambda connection: connection.heard_at, default=None)
 

@@ -3,6 +3,7 @@
 import pytest
 
 from callcontrol import effects as do
+from callcontrol.call_transfers import DIALLED_WITHIN_S, MAX_DIALLED
 from callcontrol.errors import DomainError
 from callcontrol.events import (
     AgentTransfer,
@@ -412,3 +413,14 @@ class TestWhomAReferNames:
     def test_nobody(self, uri: str, local: bool) -> None:
         with pytest.raises(DomainError):
             party_of(asked(A, SipUri.parse(uri), local=local), forward().record)
+
+
+def test_refused_targets_are_not_called_one_after_another_without_end() -> None:
+    drive = bridged()
+    for number in range(20):
+        drive.feed(asked(A), LegFailed(C + number, 486, "Busy Here"))
+    assert told(drive) == [486] * MAX_DIALLED
+    assert drive.done(do.RefuseTransfer) == [do.RefuseTransfer(A, 503)] * (20 - MAX_DIALLED)
+    drive.after(DIALLED_WITHIN_S)
+    drive.feed(asked(A))
+    assert len(drive.done(do.AcceptTransfer)) == MAX_DIALLED + 1

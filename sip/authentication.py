@@ -59,6 +59,11 @@ class Authenticator:
             self._answered[(response.status, challenge.realm)] = _Answered(challenge)
         return True
 
+    @property
+    def ready(self) -> bool:
+        """Whether there is a challenge to answer ahead of being asked."""
+        return bool(self._answered)
+
     def accepted(self) -> None:
         """
         Note that the answers were good.

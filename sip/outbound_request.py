@@ -22,6 +22,8 @@ __all__ = ["OutboundRequestSession", "credentials_of"]
 _CHALLENGEABLE = (Purpose.BYE, Purpose.REINVITE, Purpose.PRACK, Purpose.UPDATE, Purpose.REFRESH)
 _PLAIN = (Purpose.INFO, Purpose.REFER, Purpose.NOTIFY)
 """Requests within the dialog that nothing but their outcome depends on."""
+MAX_PLAIN = 16
+"""Of those the latest are kept, by their number: digits follow each other faster than they are answered."""
 _MADE_ANEW = frozenset(
     ("via", "max-forwards", "from", "to", "call-id", "cseq", "route", "contact", "content-type")
     + ("authorization", "proxy-authorization", "content-length")
@@ -43,7 +45,7 @@ class OutboundRequestSession(OutboundEarlySession):
         self._cseq = 1
         self._bye_reason: str | None = None
         self._authenticator: Authenticator | None = None
-        self._plain: dict[Purpose, Request] = {}
+        self._plain: dict[int, Request] = {}
         self._reinvite: Request | None = None
         redirects = invite.redirects
         self._redirector = None if redirects is None else Redirector(redirects, invite.uri)
@@ -135,9 +137,13 @@ class OutboundRequestSession(OutboundEarlySession):
 
     def _answer_challenge(self, purpose: Purpose, response: Response) -> Sequence[Effect]:
         """Send a request within the dialog again, with credentials; nothing when it is not worth it."""
-        plain = self._plain.pop(purpose, None)
-        known = purpose in _CHALLENGEABLE or (plain is not None and plain.cseq.number == response.cseq.number)
-        if not known or not self._learn(response):
+        plain = self._plain.pop(response.cseq.number, None)
+        if plain is None and purpose not in _CHALLENGEABLE:
+            return NOTHING
+        # One that was sent before the challenge of another was met only lacks the answer to that.
+        auth = self._authenticator
+        behind = plain is not None and auth is not None and auth.ready and not credentials_of(plain)
+        if not behind and not self._learn(response):
             return NOTHING
         if plain is not None:
             return self._start_again(plain, purpose)
@@ -156,7 +162,9 @@ class OutboundRequestSession(OutboundEarlySession):
         """Make a request; those that no part of the session keeps are kept here, to be sent again."""
         effect = super()._start(method, purpose, **parts)
         if purpose in _PLAIN:
-            self._plain[purpose] = effect.request
+            while len(self._plain) >= MAX_PLAIN:
+                del self._plain[next(iter(self._plain))]
+            self._plain[effect.request.cseq.number] = effect.request
         elif purpose is Purpose.REINVITE and self._authenticator is not None:
             self._reinvite = effect.request
         return effect

@@ -61,6 +61,7 @@ class _Pair:
         self.version = 1
         self.heard: dict[int, int] = {}
         self.believed: dict[int, bytes] = {}
+        self.broke = False
         how = self._next()
         faults = stage.network.faults
         faults.loss, faults.double, faults.reorder = (
@@ -115,6 +116,7 @@ class _Pair:
             lambda: session.info("text/plain", b"x"),
             lambda: session.tell_refer(200),
             session.reject_offer,
+            lambda: self._break(session.flow),
         ]
         if side is not self.alice:
             commands += [
@@ -129,10 +131,18 @@ class _Pair:
             commands = [session.hangup]
         commands[which % len(commands)]()
 
+    def _break(self, flow: Any) -> None:
+        """A connection breaks, and what was on its way is lost: the two may see the outcome differently."""
+        if flow is not None and flow.reliable:
+            self.broke = True
+            flow.break_off()
+
     def _react(self) -> None:
         """Answer what the owners were asked since the last time."""
         for index, side in enumerate(self.sides):
-            for event in side.events[self.heard.get(index, 0) :]:
+            # An answer that came while an offer waited for its owner tells what held before.
+            news = side.events[self.heard.get(index, 0) :]
+            for event in sorted(news, key=lambda event: isinstance(event, OfferReceived)):
                 self._take(index, side.session, event)
             self.heard[index] = len(side.events)
 
@@ -166,6 +176,8 @@ class _Pair:
             assert machine.offers.turn is Turn.NOBODY, machine.offers.turn
             assert machine.offers.wanted is None
             assert machine.offers.peer is None
+        if self.broke:
+            return
         believed = self.believed.get(0, b""), self.believed.get(1) or self.sides[1].session.request.body
         said = machines[1].offers.ours, machines[0].offers.ours
         assert believed == said, (believed, said)

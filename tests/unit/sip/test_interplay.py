@@ -440,3 +440,39 @@ async def test_a_refresh_falls_due_while_the_peers_offer_waits(stage: Stage, kno
     assert refreshes, "the interval begins anew, and is kept"
     assert "Ended" not in alice.names
     assert (answer.headers.get("Session-Expires") is not None) == knows_timers
+
+
+@pytest.mark.parametrize("stale", [True, False])
+async def test_digits_in_a_row_that_are_all_challenged_all_arrive(stage: Stage, stale: bool) -> None:
+    raw, alice, invite = raw_callee(stage, credentials=Credentials("a", "b"))
+    if stale:
+        raw.respond(invite, 401, WWW_Authenticate='Digest realm="end", nonce="old"')
+        stage.advance()
+    raw.respond(raw.requests("INVITE")[-1], 200, tag="one", body=SDP)
+    stage.advance()
+    for digit in (b"1", b"2", b"3"):
+        alice.session.info("application/dtmf", digit)
+    stage.advance()
+    for number, request in enumerate(raw.requests("INFO")):
+        challenge = f'Digest realm="end", nonce="{number}"' + (", stale=true" if stale else "")
+        raw.respond(request, 401, tag="one", WWW_Authenticate=challenge)
+    stage.advance()
+    again = raw.requests("INFO")[3:]
+    assert [request.body for request in again] == [b"1", b"2", b"3"]
+    assert all("nonce=" in (request.headers.get("Authorization") or "") for request in again)
+    assert len({request.cseq.number for request in again}) == 3
+
+
+async def test_a_challenge_that_cannot_be_answered_is_not_answered_again_and_again(stage: Stage) -> None:
+    raw, alice, invite = raw_callee(stage, credentials=Credentials("a", "b"))
+    raw.respond(invite, 200, tag="one", body=SDP)
+    stage.advance()
+    alice.session.info("application/dtmf", b"1")
+    stage.advance()
+    raw.respond(raw.requests("INFO")[0], 401, tag="one", WWW_Authenticate='Digest realm="x", algorithm=odd')
+    stage.advance()
+    alice.session.info("application/dtmf", b"2")
+    stage.advance()
+    raw.respond(raw.requests("INFO")[1], 401, tag="one", WWW_Authenticate='Digest realm="x", algorithm=odd')
+    stage.advance()
+    assert len(raw.requests("INFO")) == 2

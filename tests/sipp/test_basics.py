@@ -96,3 +96,10 @@ def test_a_trunk_that_asks_for_a_password(clean: Exchange, trunk: str) -> None:
         callee = clean.callee(trunk, RINGS, port=port)
         clean.finish(clean.caller("uac.xml", load=Load(pause_ms=300)), callee)
     assert last_call(clean) == COMPLETED
+
+
+def test_a_caller_that_waits_for_a_second_only(clean: Exchange) -> None:
+    callee = clean.callee("uas_noanswer.xml")
+    clean.finish(clean.caller("uac_expires.xml"), callee)
+    [call], _ = clean.calls(per_page=1)
+    assert call["status"] == "no-answer"

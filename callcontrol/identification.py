@@ -37,6 +37,8 @@ class Caller:
 
 UNKNOWN: Final = Caller()
 
+_MAX_ORIGINS: Final = 32
+
 
 def proves_itself(carrier: Carrier) -> bool:
     """Whether a carrier is known by what it can prove rather than by where it calls from."""
@@ -77,10 +79,15 @@ def _serves(carriers: Sequence[Carrier], called: Sequence[SipUri], routes: Route
 
 
 def origins_of(carriers: Sequence[str], source: tuple[str, int], routes: Routes) -> list[Origin]:
-    """The carriers a call may come from, best first: those that are proved, else the one at its address."""
+    """
+    The carriers a call may come from, best first: those that are proved, else those at its address.
+
+    At an address the platform's own come first: anybody may say of his carrier that it calls from there.
+    """
     if not carriers:
-        found = routes.gateway_for_source(*source)
-        return [] if found is None else [found]
+        at_address = [origin for origin in routes.gateways_at(*source) if not proves_itself(origin[0])]
+        at_address.sort(key=lambda origin: origin[0].account_sid is not None)
+        return at_address[:_MAX_ORIGINS]
     here = {carrier.carrier_sid: gateway for carrier, gateway in routes.gateways_at(*source)}
     known = (routes.carrier(carrier_sid) for carrier_sid in carriers)
     return [

@@ -116,16 +116,17 @@ def _number(
     A carrier we register with calls our Contact address; which number was called stands in To then, even
     if the user we registered looks like a number itself.
     """
-    carrier = origins[0][0]
     uris = [invitation.request_uri, invitation.to.uri]
     user = invitation.request_uri.user
     if any(user is not None and user == registered_user(item) for item, _ in origins):
         uris.reverse()
     for uri in uris:
-        for e164 in numbers_in(user_of(uri), carrier):
-            found = routes.number(e164)
-            if found is not None:
-                return found
+        for carrier, _ in origins:
+            for e164 in numbers_in(user_of(uri), carrier):
+                found = routes.number(e164)
+                # Of how one account's carrier writes numbers nobody else's calls may depend.
+                if found is not None and carrier.account_sid in (None, found[0].account_sid):
+                    return found
     return None
 
 

@@ -65,6 +65,19 @@ class SessionHost(Protocol):
         """Find the way and send the ACK."""
 
 
+class _Requests:
+    """Counts a peer's requests that are remembered, for up to 32 s, by which time the session may be gone."""
+
+    __slots__ = ("at_work",)
+
+    def __init__(self) -> None:
+        self.at_work = 0
+
+    def one_over(self) -> None:
+        """Take note that the transaction of one is forgotten."""
+        self.at_work -= 1
+
+
 class Session:
     """
     One call leg in SIP.
@@ -96,7 +109,7 @@ class Session:
         """The way the peer was last heard on."""
         self.on_event: OnEvent | None = None
         self.data: Any = None
-        self.requests = 0
+        self.requests = _Requests()
         """Transactions of the peer's requests within the session; over UDP each is kept for half a minute."""
         self._timers: dict[int, Timer] = {}
         self._runs: dict[Purpose, ClientRun] = {}
@@ -255,10 +268,6 @@ class Session:
         if flow.reliable or self._held is not None:
             self._hold(flow)
         self._perform(self._machine.receive_request(request, run))
-
-    def on_request_over(self) -> None:
-        """Take note that the transaction of one of the peer's requests is forgotten."""
-        self.requests -= 1
 
     def on_ack(self, request: Request) -> None:
         """Take the ACK of a 2xx."""

@@ -397,12 +397,12 @@ class UserAgent:
         self.endpoint.vouch(flow)
         # Calls that are up must be able to end, however full it is; but no peer fills the tables by itself.
         full = request.method != "BYE" and self.transactions >= self.settings.max_transactions
-        if full or session.requests >= self.settings.max_requests_within:
+        if full or session.requests.at_work >= self.settings.max_requests_within:
             self._say(self.admission.overloaded(request), request, flow)
             return
         run = self.endpoint.start_server(request, flow, key)
-        session.requests += 1
-        run.on_end = session.on_request_over
+        session.requests.at_work += 1
+        run.on_end = session.requests.one_over
         if request.method == "INVITE":
             run.user = session  # A CANCEL finds it by this.
         session.on_request(request, run, flow)

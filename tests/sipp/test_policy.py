@@ -183,6 +183,12 @@ def test_codecs_in_the_order_of_the_trunk(trunks: Trunks) -> None:
     trunks.placed("uas_codec_order.xml", trunks.callees("a-law", codecs=["PCMA", "PCMU"]))
 
 
+def test_the_codec_that_the_caller_speaks_goes_before_the_order_of_the_trunk(trunks: Trunks) -> None:
+    """Its own order has PCMU first: with PCMA first nothing need be transcoded."""
+    _, callee_port = trunks.callees("mu-law", codecs=["PCMU", "PCMA"])
+    trunks.bridged("uac_pcma.xml", trunks.callers("a-law-caller"), "uas_codec_order.xml", callee_port)
+
+
 def test_an_outbound_proxy_is_the_way_and_not_the_name(trunks: Trunks) -> None:
     port = free_port()
     carrier_sid = trunks.exchange.server.add_carrier(

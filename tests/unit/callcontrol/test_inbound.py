@@ -159,3 +159,23 @@ def test_an_account_with_the_same_address_takes_no_calls_away() -> None:
 )
 def test_callers_that_are_no_number(user: str, caller: str) -> None:
     assert arrival(directory(Binding("forward", forward_to=CALLEE)), from_user=user).caller.shown == caller
+
+
+def test_how_another_accounts_carrier_writes_numbers_takes_no_calls_away() -> None:
+    """
+    It names the address of a carrier of ours as its own, and a technical prefix.
+
+    Without that prefix the number called is one of the other account's.
+    """
+    routes = directory()
+    routes.put(
+        accounts=[make_account(OTHER_SID)],
+        numbers=[make_number("+18047491899", account_sid=OTHER_SID)],
+        carriers=[make_carrier("theirs", OTHER_SID, tech_prefix="9", e164_leading_plus=False)],
+        gateways=[make_gateway("a-gateway", carrier_sid="theirs")],
+    )
+    for origin_first in (5080, 9999):
+        made = arrival(
+            routes, source=("127.0.0.1", origin_first), request_user="918047491899", to_user="918047491899"
+        )
+        assert (made.account.account_sid, made.number.number) == (ACCOUNT_SID, OWN_NUMBER)

@@ -1,5 +1,7 @@
 """Whole calls between two user agents, and how they end (RFC 3261 13 to 15)."""
 
+import gc
+
 import pytest
 
 from sip import (
@@ -15,6 +17,7 @@ from sip import (
     State,
     parse_message,
 )
+from sip.aio import InboundSession
 from tests.support.sip_agents import OTHER_SDP, SDP
 from tests.support.sip_stage import ALICE, BOB, RAW, Stage, make_stage
 
@@ -360,4 +363,22 @@ async def test_proxies_hear_every_minute_that_it_still_rings() -> None:
     stage.advance(100)
     assert len(raw.responses("INVITE", 180)) == 4
     raw.send(raw.request("BYE", branch="bye", To=to, CSeq="2 BYE"))
+    stage.finish()
+
+
+async def test_an_ended_session_is_gone_at_once_though_its_requests_are_remembered(stage: Stage) -> None:
+    alice = stage.alice.call(BOB)
+    stage.advance()
+    call_id = alice.session.call_id
+
+    def kept() -> int:
+        found = (item for item in gc.get_objects() if isinstance(item, InboundSession))
+        return sum(session.call_id == call_id for session in found)
+
+    assert kept() == 1
+    alice.session.hangup()
+    stage.advance()
+    stage.bob.inbound.clear()
+    gc.collect()
+    assert stage.bob.ua.transactions and not kept()
     stage.finish()

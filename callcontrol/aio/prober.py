@@ -79,7 +79,7 @@ class GatewayProber:
         while True:
             try:
                 self._look()
-            except Exception:
+            except Exception:  # One bad look must not end all probing.
                 log.exception("looking after the gateways failed")
             await asyncio.sleep(TICK_S)
 

@@ -85,6 +85,7 @@ class Connection(asyncio.Protocol, Flow):
 
     # The way, as others see it.
 
+    # A constant of other ways; here it is the listener's to say, and read only for either.
     @property
     def secure(self) -> bool:  # type: ignore[override]
         """Encrypted to the next hop."""

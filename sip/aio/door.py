@@ -60,7 +60,7 @@ class Door:
                 screened = Screened(screened)
             if screened.verdict is ScreenVerdict.CHALLENGE:
                 return self._ask(request, source, screened.secrets_of)
-        except Exception:
+        except Exception:  # The application's fault must not let a stranger in, nor stop the endpoint.
             logger.exception("The screen failed; the INVITE is dropped", extra={"call_id": request.call_id})
             return None
         if screened.verdict is ScreenVerdict.FORBID:

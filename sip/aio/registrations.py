@@ -206,5 +206,5 @@ class RegistrationRun:
     def _tell(self) -> None:
         try:
             self._on_change(self)
-        except Exception:
+        except Exception:  # The registration goes on whatever its listener does.
             logger.exception("The callback of a registration failed")

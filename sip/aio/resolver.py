@@ -152,7 +152,7 @@ class Resolver:
         targets = await self._walk(steps, questions)
         try:
             found(targets)
-        except Exception:
+        except Exception:  # Nobody awaits this task: its failure would be heard of by nobody.
             logger.exception("Sending to a name that was looked up failed")
 
     async def _walk(self, steps: Steps, questions: tuple[Question, ...]) -> list[Target]:

@@ -75,7 +75,9 @@ class Flow(ABC):
         self.transport = transport
         self.remote = remote
 
-    def watch(self, watcher: "Watcher") -> None:  # noqa: B027 - a datagram has nothing to break.
+    # What follows means something for connections only; a datagram's way rightly does nothing (B027).
+
+    def watch(self, watcher: "Watcher") -> None:  # noqa: B027
         """Have a transaction told when this way breaks; only a connection can."""
 
     def unwatch(self, watcher: "Watcher") -> None:  # noqa: B027

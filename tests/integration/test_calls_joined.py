@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
+from functools import partial
 
 import pytest
 
@@ -54,6 +55,10 @@ class Party:
         return amplitude_at(bytes(self.heard), freq_hz) * len(self.heard) > 10000 * 8000 * 0.9
 
 
+def hear_each_other(one: Party, other: Party) -> bool:
+    return one.hears(1100) and other.hears(700)
+
+
 async def test_both_hear_each_other(engine: MediaEngine) -> None:
     parties = [Party(engine) for _ in range(4)]
     for one, other in (parties[:2], parties[2:]):
@@ -61,7 +66,7 @@ async def test_both_hear_each_other(engine: MediaEngine) -> None:
         one.phone.stream.play(sine(700, 1000))
         other.phone.stream.play(sine(1100, 1000))
         await one.phone.expect(PlaybackFinished)
-        await until(lambda pair=(one, other): pair[0].hears(1100) and pair[1].hears(700))  # type: ignore[misc]
+        await until(partial(hear_each_other, one, other))
     for party in parties:
         party.legs.close_all()
         party.phone.stream.close()

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -29,8 +29,8 @@ SDP = b"v=0\r\n"
 PATIENCE_S = 30.0
 
 
-async def until(condition: object) -> None:
-    assert await eventually(condition, PATIENCE_S)  # type: ignore[arg-type]
+async def until(condition: Callable[[], bool]) -> None:
+    assert await eventually(condition, PATIENCE_S)
 
 
 @contextlib.asynccontextmanager

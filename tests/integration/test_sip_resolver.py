@@ -12,7 +12,7 @@ from sip.aio import dns_client, resolver
 from sip.aio.dns_client import DnsAnswer, DnsUnavailable, HostsFile
 from sip.aio.resolver import MAX_QUESTIONS, Resolver, is_address, is_private
 from sip.locate import Question, Target, Wanted
-from tests.support.dns_server import DnsServer
+from tests.support.dns_server import DnsServer, Mode
 
 
 class Clock:
@@ -153,12 +153,12 @@ async def test_a_truncated_answer_is_asked_for_again_over_tcp(server: DnsServer,
 
 @pytest.mark.parametrize("mode", ["silent", "failing", "garbage"])
 async def test_what_was_known_serves_on_when_no_sense_comes_back(
-    mode: str, server: DnsServer, names: Resolver, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    mode: Mode, server: DnsServer, names: Resolver, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dns_client, "TRY_LIMIT_S", 0.1)
     monkeypatch.setattr(dns_client, "QUESTION_LIMIT_S", 0.3)
     await found(names)
-    server.mode = mode  # type: ignore[assignment]
+    server.mode = mode
     clock.now += 61
     assert await found(names) == ["udp:192.0.2.1:5060"]
     asked = len(server.asked)

@@ -33,6 +33,37 @@ class StreamFigures(TypedDict):
     ssrc_in: int
     ssrc_out: int
 
+class MediaSettings:
+    """
+    What SDP agreed about a stream; a negative payload type stands for none.
+
+    Each setter raises ValueError for a value out of range, naming it, or a codec the engine was built without.
+    """
+
+    ptime_ms: int
+    send: bool
+    receive: bool
+
+    def __init__(self) -> None: ...
+    @property
+    def host(self) -> str: ...
+    @property
+    def udp_port(self) -> int: ...
+    @property
+    def payload_type(self) -> int: ...
+    @property
+    def dtmf_types(self) -> tuple[int, int]:
+        """Payload types of the telephone events we send and receive."""
+    def set_remote(self, host: str, udp_port: int, /) -> None: ...
+    def set_rtcp_remote(self, host: str, udp_port: int, /) -> None:
+        """Send RTCP there; without it, RTCP shares the port of RTP (RFC 5761)."""
+    def set_codec(self, name: str, clock_hz: int, payload_type: int, receive_type: int, /) -> None: ...
+    def set_encoder(self, bitrate_bps: int, fec: bool, dtx: bool, /) -> None: ...
+    def set_dtmf(self, send_type: int, receive_type: int, tones: bool, /) -> None: ...
+    def set_noise(self, payload_type: int, /) -> None: ...
+    def set_srtp_send(self, suite: str, key: bytes, /) -> None: ...
+    def set_srtp_receive(self, suite: str, key: bytes, /) -> None: ...
+
 class Tap:
     """An agent's end of a stream. Harmless after `close`."""
 
@@ -52,21 +83,9 @@ class Stream:
     def id(self) -> int: ...
     @property
     def udp_port(self) -> int: ...
-    def connect(
-        self,
-        host: str,
-        udp_port: int,
-        codec: str,
-        payload_type: int,
-        ptime_ms: int,
-        dtmf_send_type: int,
-        dtmf_receive_type: int,
-        send: bool,
-        receive: bool,
-        /,
-    ) -> None:
+    def connect(self, settings: MediaSettings, /) -> None:
         """
-        Set what SDP agreed; a negative DTMF payload type stands for none.
+        Set what SDP agreed.
 
         Raises:
             ValueError: A value is out of range.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 __all__ = [
@@ -15,17 +15,52 @@ __all__ = [
     "MarkReached",
     "MediaEvent",
     "MediaTimeout",
+    "OpusSettings",
     "PlaybackFinished",
     "PlayoutDrained",
     "PlayoutOverflow",
     "RecordingFinished",
     "RemoteMedia",
+    "SrtpKey",
+    "SrtpSuite",
     "StreamStats",
     "TapEncoding",
 ]
 
 Direction = Literal["sendrecv", "sendonly", "recvonly", "inactive"]
 TapEncoding = Literal["l16", "mulaw", "alaw"]
+
+
+SrtpSuite = Literal["AES_CM_128_HMAC_SHA1_80", "AES_CM_128_HMAC_SHA1_32", "AES_256_CM_HMAC_SHA1_80"]
+
+
+@dataclass(frozen=True, slots=True)
+class SrtpKey:
+    """
+    Master key and salt of one direction of SRTP (RFC 4568 6.1), never shown.
+
+    Attributes:
+        key: 30 bytes for AES-128, 46 for AES-256 (RFC 6188).
+    """
+
+    suite: SrtpSuite
+    key: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class OpusSettings:
+    """
+    What the receiver of our Opus asked for (RFC 7587 6.1).
+
+    Attributes:
+        bitrate_bps: Average bit rate to send with.
+        fec: Whether it makes use of in-band error correction.
+        dtx: Whether it wants nothing sent during silence.
+    """
+
+    bitrate_bps: int = 24_000
+    fec: bool = True
+    dtx: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +70,17 @@ class RemoteMedia:
 
     Attributes:
         address: IP literal the far end receives on.
-        codec: "PCMU" or "PCMA".
+        codec: "PCMU", "PCMA", "G722", "L16" or "OPUS".
+        payload_type: What we send with; `receive_payload_type` is what the far end sends with, if it differs.
+        clock_rate: Of the RTP timestamps; 8000 for G.722 too, 48000 for Opus.
         dtmf_payload_type: Payload type of telephone events, None when the far end takes none.
         dtmf_receive_payload_type: That of the events it sends, when it differs.
+        dtmf_tones: Whether digits go to and come from the far end as tones in the audio.
+        comfort_noise_payload_type: Of RFC 3389 packets, None when the far end takes none.
+        rtcp_port: Where the far end takes RTCP; None when it shares `port` (RFC 5761).
+        rtcp_address: IP literal of that, if it differs from `address` (RFC 3605).
+        opus: What the far end asked of Opus.
+        srtp_send, srtp_receive: Keys of SRTP, both or none.
     """
 
     address: str
@@ -48,6 +91,15 @@ class RemoteMedia:
     dtmf_payload_type: int | None = None
     direction: Direction = "sendrecv"
     dtmf_receive_payload_type: int | None = None
+    receive_payload_type: int | None = None
+    clock_rate: int = 8000
+    dtmf_tones: bool = False
+    comfort_noise_payload_type: int | None = None
+    rtcp_port: int | None = None
+    rtcp_address: str | None = None
+    opus: OpusSettings = OpusSettings()
+    srtp_send: SrtpKey | None = field(default=None, repr=False)
+    srtp_receive: SrtpKey | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

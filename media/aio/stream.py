@@ -75,22 +75,8 @@ class RtpStream:
             StreamClosed: The stream was closed.
         """
         self._check_open()
-        send_type = remote.dtmf_payload_type
-        receive_type = remote.dtmf_receive_payload_type
-        if receive_type is None:
-            receive_type = send_type
         try:
-            self.native.connect(
-                remote.address,
-                remote.port,
-                remote.codec,
-                remote.payload_type,
-                remote.ptime_ms,
-                -1 if send_type is None else send_type,
-                -1 if receive_type is None else receive_type,
-                remote.direction in ("sendrecv", "sendonly"),
-                remote.direction in ("sendrecv", "recvonly"),
-            )
+            self.native.connect(_settings_of(remote))
         except (ValueError, TypeError) as error:
             raise InvalidMedia(f"cannot connect to {remote}: {error}") from error
         self.remote = remote
@@ -290,6 +276,35 @@ class RtpStream:
 
     def _decode_media_timeout(self, a: int, b: int) -> MediaEvent:
         return MediaTimeout(b / 1000)
+
+
+def _settings_of(remote: RemoteMedia) -> _engine.MediaSettings:
+    settings = _engine.MediaSettings()
+    settings.set_remote(remote.address, remote.port)
+    if remote.rtcp_port is not None:
+        settings.set_rtcp_remote(remote.rtcp_address or remote.address, remote.rtcp_port)
+    settings.set_codec(
+        remote.codec, remote.clock_rate, remote.payload_type, _number(remote.receive_payload_type)
+    )
+    settings.set_encoder(remote.opus.bitrate_bps, remote.opus.fec, remote.opus.dtx)
+    send_type = remote.dtmf_payload_type
+    receive_type = remote.dtmf_receive_payload_type
+    settings.set_dtmf(
+        _number(send_type), _number(send_type if receive_type is None else receive_type), remote.dtmf_tones
+    )
+    settings.set_noise(_number(remote.comfort_noise_payload_type))
+    if remote.srtp_send is not None:
+        settings.set_srtp_send(remote.srtp_send.suite, remote.srtp_send.key)
+    if remote.srtp_receive is not None:
+        settings.set_srtp_receive(remote.srtp_receive.suite, remote.srtp_receive.key)
+    settings.ptime_ms = remote.ptime_ms
+    settings.send = remote.direction in ("sendrecv", "sendonly")
+    settings.receive = remote.direction in ("sendrecv", "recvonly")
+    return settings
+
+
+def _number(payload_type: int | None) -> int:
+    return -1 if payload_type is None else payload_type
 
 
 # By the numbers of `EventKind` in outlet.hpp.

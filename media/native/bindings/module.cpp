@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "bindings.hpp"
 #include "trunkline/engine/engine.hpp"
 
 namespace nb = nanobind;
@@ -28,29 +29,12 @@ std::shared_ptr<const void> keep(const nb::bytes& bytes) {
             }};
 }
 
-dsp::Law law_of(const std::string& codec) {
-    if (codec == "PCMU") return dsp::Law::mu;
-    if (codec == "PCMA") return dsp::Law::a;
-    throw std::invalid_argument("unknown codec: " + codec);
-}
-
 graph::AudioFormat format_of(const std::string& encoding, std::uint32_t rate_hz) {
     if (rate_hz != 8000 && rate_hz != 16000) throw std::invalid_argument("the rate must be 8000 or 16000");
     if (encoding == "l16") return {graph::Encoding::l16, rate_hz};
     if (encoding == "mulaw") return {graph::Encoding::mulaw, rate_hz};
     if (encoding == "alaw") return {graph::Encoding::alaw, rate_hz};
     throw std::invalid_argument("unknown encoding: " + encoding);
-}
-
-std::uint8_t payload_type_of(int payload_type) {
-    if (payload_type < 0 || payload_type > 127) throw std::invalid_argument("payload types are 0 to 127");
-    return static_cast<std::uint8_t>(payload_type);
-}
-
-/// A negative payload type stands for none.
-std::optional<std::uint8_t> optional_type(int payload_type) {
-    if (payload_type < 0) return std::nullopt;
-    return payload_type_of(payload_type);
 }
 
 std::shared_ptr<Engine> make_engine(const std::string& listen, std::uint16_t port_min, std::uint16_t port_max,
@@ -87,23 +71,14 @@ nb::dict engine_stats(const Engine& engine) {
     return stats;
 }
 
-void connect_stream(StreamHandle& stream, const std::string& host, std::uint16_t udp_port,
-                    const std::string& codec, int payload_type, std::uint32_t ptime_ms, int dtmf_send_type,
-                    int dtmf_receive_type, bool send, bool receive) {
-    const auto remote = io::Address::parse(host, udp_port);
-    if (!remote) throw std::invalid_argument("the remote address must be an IP literal");
-    if (ptime_ms < 10 || ptime_ms > engine::max_packet_ms || ptime_ms % 5 != 0) {
+void connect_stream(StreamHandle& stream, const engine::MediaSettings& settings) {
+    if (settings.remote.empty()) throw std::invalid_argument("no remote address was set");
+    if (settings.ptime_ms < 10 || settings.ptime_ms > engine::max_packet_ms || settings.ptime_ms % 5 != 0) {
         throw std::invalid_argument("ptime must be 10 to 60 ms in steps of 5");
     }
-    engine::MediaSettings settings;
-    settings.remote = *remote;
-    settings.law = law_of(codec);
-    settings.payload_type = payload_type_of(payload_type);
-    settings.ptime_ms = ptime_ms;
-    settings.dtmf_send_type = optional_type(dtmf_send_type);
-    settings.dtmf_receive_type = optional_type(dtmf_receive_type);
-    settings.send = send;
-    settings.receive = receive;
+    if (settings.srtp_send.has_value() != settings.srtp_receive.has_value()) {
+        throw std::invalid_argument("SRTP takes a key for each direction");
+    }
     stream.connect(settings);
 }
 
@@ -166,6 +141,8 @@ NB_MODULE(_engine, module) {
     nb::register_exception_translator(raise_os_error);
     // A process may end with streams open; what a leak is, the tests say.
     nb::set_leak_warnings(false);
+
+    trunkline::bindings::bind_settings(module);
 
     nb::class_<TapHandle>(module, "Tap")
         .def_prop_ro("id", &TapHandle::id)

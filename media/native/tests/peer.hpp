@@ -104,7 +104,7 @@ inline engine::MediaSettings towards(std::uint16_t udp_port, dsp::Law law = dsp:
                                      int dtmf_type = 101) {
     engine::MediaSettings settings;
     settings.remote = *io::Address::parse("127.0.0.1", udp_port);
-    settings.law = law;
+    settings.format.codec = law == dsp::Law::mu ? codec::Codec::pcmu : codec::Codec::pcma;
     settings.payload_type = law == dsp::Law::mu ? 0 : 8;
     if (dtmf_type >= 0) {
         settings.dtmf_send_type = static_cast<std::uint8_t>(dtmf_type);

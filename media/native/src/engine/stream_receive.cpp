@@ -31,7 +31,7 @@ bool Stream::receive(io::ReceiveBatch& batch, io::SendBatch& relayed, std::int64
 Stream::Kind Stream::classify(std::uint8_t payload_type) const {
     if (payload_type == settings_.dtmf_receive_type) return Kind::event;
     if (payload_type == settings_.payload_type) {
-        return settings_.law == dsp::Law::mu ? Kind::audio_mu : Kind::audio_a;
+        return settings_.law() == dsp::Law::mu ? Kind::audio_mu : Kind::audio_a;
     }
     // The static types mean the same whatever was agreed; some peers send the other law.
     if (payload_type == type_pcmu) return Kind::audio_mu;

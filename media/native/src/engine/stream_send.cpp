@@ -25,7 +25,7 @@ void Stream::relay_audio(const rtp::PacketView& packet, dsp::Law law, std::span<
     auto header = sender_.relayed(packet.header, size, now_ns);
     if (!header) return;
     header->payload_type = settings_.payload_type;
-    dsp::convert(law, settings_.law, packet.payload);
+    dsp::convert(law, settings_.law(), packet.payload);
     if (recorder_ != nullptr) recorder_->put_sent(header->timestamp, samples);
     std::uint8_t* start = packet.payload.data() - rtp::header_bytes;
     rtp::write_header(start, *header);
@@ -84,7 +84,7 @@ void Stream::send_audio(std::span<const std::int16_t> samples, std::int64_t now_
         std::array<std::uint8_t, rtp::header_bytes + max_frame_samples> datagram;
         const rtp::Header header = sender_.local(settings_.payload_type, now_ns);
         rtp::write_header(datagram.data(), header);
-        dsp::encode(settings_.law, samples, datagram.data() + rtp::header_bytes);
+        dsp::encode(settings_.law(), samples, datagram.data() + rtp::header_bytes);
         send_datagram(std::span(datagram).first(rtp::header_bytes + samples.size()));
         if (recorder_ != nullptr) recorder_->put_sent(header.timestamp, samples);
     }

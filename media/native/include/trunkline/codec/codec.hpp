@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "trunkline/codec/format.hpp"
+#include "trunkline/util/node.hpp"
+
+namespace trunkline::codec {
+
+/// Turns payloads of one source, in their order, into linear samples at `Format::rate_hz`.
+///
+/// Made and destroyed by the control thread; nothing here allocates, locks or throws.
+class Decoder : public util::Node {
+  public:
+    explicit Decoder(Format format) : format_(format) {}
+
+    const Format& format() const { return format_; }
+
+    /// Samples, at the engine's rate, that a payload stands for; 0 for one that cannot be decoded.
+    virtual std::uint32_t samples(std::span<const std::uint8_t> payload) const = 0;
+
+    /// Decode a payload. Returns the samples written, 0 for a payload that is broken.
+    virtual std::uint32_t decode(std::span<const std::uint8_t> payload, std::span<std::int16_t> out) = 0;
+
+    /// Recover the packet lost before `following` from what that carries of it (Opus in-band FEC). Returns
+    /// the samples written; 0 when it carries nothing, and `conceal` must do.
+    virtual std::uint32_t recover(std::span<const std::uint8_t> following, std::span<std::int16_t> out) {
+        (void)following;
+        (void)out;
+        return 0;
+    }
+
+    /// Fill `out` with sound that hides a loss: the last sound goes on and fades away.
+    virtual void conceal(std::span<std::int16_t> out) = 0;
+
+    /// Forget the past: another source begins.
+    virtual void reset() = 0;
+
+  private:
+    Format format_;
+};
+
+/// What an encoder is told besides its format. Fields that a codec has no use for are ignored.
+struct EncoderOptions {
+    std::uint32_t bitrate_bps = 24'000;
+    bool fec = true;                      ///< In-band forward error correction, when the far end takes it.
+    bool dtx = false;                     ///< Send nothing during silence.
+    std::uint32_t expected_loss_pct = 5;  ///< What FEC is dimensioned for.
+};
+
+/// Turns linear samples at `Format::rate_hz` into payloads.
+class Encoder : public util::Node {
+  public:
+    explicit Encoder(Format format) : format_(format) {}
+
+    const Format& format() const { return format_; }
+
+    /// Encode one frame of 10 to 60 ms. Returns the bytes written; 0 when nothing need be sent (DTX).
+    virtual std::size_t encode(std::span<const std::int16_t> frame, std::span<std::uint8_t> out) = 0;
+
+    /// Forget the past.
+    virtual void reset() = 0;
+
+  private:
+    Format format_;
+};
+
+/// Whether the codec was built in and has this clock.
+bool supported(const Format& format);
+
+/// Make a decoder; null for a format that is not supported. Control thread only.
+std::unique_ptr<Decoder> make_decoder(const Format& format);
+
+/// Make an encoder; null for a format that is not supported. Control thread only.
+std::unique_ptr<Encoder> make_encoder(const Format& format, const EncoderOptions& options = {});
+
+}  // namespace trunkline::codec

@@ -131,3 +131,9 @@ class Engine:
     def stats(self) -> EngineFigures: ...
     def close(self) -> None:
         """Close all streams, complete all recordings and end the threads."""
+
+def to_base64(before: bytes, audio: bytes, after: bytes, /) -> bytes:
+    """Join `before`, the base64 of the audio, and `after`."""
+
+def from_base64(frame: bytes, before: bytes, after: bytes, /) -> bytes | None:
+    """The bytes whose base64 stands between `before` and `after`; None if the frame is not exactly that."""

@@ -143,6 +143,7 @@ NB_MODULE(_engine, module) {
     nb::set_leak_warnings(false);
 
     trunkline::bindings::bind_settings(module);
+    trunkline::bindings::bind_text(module);
 
     nb::class_<TapHandle>(module, "Tap")
         .def_prop_ro("id", &TapHandle::id)

@@ -84,15 +84,18 @@ def offer_crypto(keys: Sequence[SrtpKey]) -> tuple[CryptoLine, ...]:
 
 def choose_crypto(offered: Sequence[str], keys: Sequence[SrtpKey]) -> tuple[CryptoLine, SrtpKey] | None:
     """
-    The first usable line of an offer whose suite we have a key for, and our line to answer it (RFC 4568 5.1.2).
+    The first usable line of an offer whose suite we have a key for, and our line to answer it.
 
     Returns:
         Our line, with the tag and suite of theirs, and the key that they send with; None without any.
+
+    Source: RFC 4568 5.1.2.
     """
     ours = {key.suite: key for key in keys}
     for line in _lines(offered):
         mine = ours.get(line.key.suite)
-        if mine is not None:
+        # One key for both directions would encrypt two streams alike.
+        if mine is not None and mine.key != line.key.key:
             return CryptoLine(line.tag, mine), line.key
     return None
 
@@ -110,7 +113,8 @@ def match_crypto(offered: Sequence[str], answered: Sequence[str]) -> tuple[SrtpK
         return None
     for line in _lines(offered):
         if line.tag == theirs.tag:
-            return (line.key, theirs.key) if line.key.suite == theirs.key.suite else None
+            fits = line.key.suite == theirs.key.suite and line.key.key != theirs.key.key
+            return (line.key, theirs.key) if fits else None
     return None
 
 
@@ -147,5 +151,5 @@ def _is_lifetime(text: str) -> bool:
 
 
 def _is_harmless(parameter: str) -> bool:
-    """Whether a session parameter may be passed over: hints, and those marked with a dash (RFC 4568 6.3.7)."""
+    """Whether a session parameter may be passed over: hints, and those with a dash (RFC 4568 6.3.7)."""
     return not parameter or parameter.startswith("-") or _WINDOW_HINT.match(parameter) is not None

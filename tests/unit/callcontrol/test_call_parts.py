@@ -132,7 +132,8 @@ class TestTraces:
 
     def test_keys_of_encrypted_media_are_left_out(self) -> None:
         line = "a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:"
-        text = f"INVITE sip:a SIP/2.0\r\n\r\nv=0\r\n{line}PS1uQCVeeCFCanVmcjkpPywjNWhcYD0mXXtxaVBR\r\na=ptime:20\r\n"
+        key = "PS1uQCVeeCFCanVmcjkpPywjNWhcYD0mXXtxaVBR"
+        text = f"INVITE sip:a SIP/2.0\r\n\r\nv=0\r\n{line}{key}\r\na=ptime:20\r\n"
         self.book.note(message("x", 1.0, text.encode()))
         self.book.claim("call", "b", "x")
         (entry,) = self.book.of("call")

@@ -117,6 +117,10 @@ class TestAnswering:
         assert choose_crypto([line()], []) is None
         assert choose_crypto([], [key("AES_CM_128_HMAC_SHA1_32")]) is None
 
+    def test_a_key_that_is_ours_is_refused(self) -> None:
+        ours = key("AES_CM_128_HMAC_SHA1_80")
+        assert choose_crypto([str(CryptoLine(1, ours))], [ours]) is None
+
     def test_lines_beyond_any_reason_are_not_read(self) -> None:
         nonsense = ["1 NO_SUCH_SUITE inline:AAAA"] * 40
         assert choose_crypto([*nonsense, line()], [key("AES_CM_128_HMAC_SHA1_80")]) is None
@@ -139,6 +143,7 @@ class TestTakingAnAnswer:
         assert match_crypto(self.offered, [right, right]) is None
         assert match_crypto(self.offered, []) is None
         assert match_crypto(self.offered, [EXAMPLE]) is None
+        assert match_crypto(self.offered, [self.offered[0]]) is None
         assert match_crypto([], [right]) is None
 
 
@@ -162,10 +167,6 @@ class TestSecrecy:
         assert description.media[0].values("crypto") == (line(),)
 
     def test_keys_stay_in_no_cache(self) -> None:
-        first, second = (
-            SessionDescription.parse(
-                f"v=0\r\no=- 1 1 IN IP4 1.2.3.4\r\ns=-\r\nm=audio 1 RTP/SAVP 0\r\na=crypto:{line()}\r\n".encode()
-            )
-            for _ in range(2)
-        )
+        text = f"v=0\r\no=- 1 1 IN IP4 1.2.3.4\r\ns=-\r\nm=audio 1 RTP/SAVP 0\r\na=crypto:{line()}\r\n"
+        first, second = (SessionDescription.parse(text.encode()) for _ in range(2))
         assert first.media[0].attributes[0] is not second.media[0].attributes[0]

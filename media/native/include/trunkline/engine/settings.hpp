@@ -18,7 +18,8 @@ inline constexpr std::uint32_t max_packet_ms = codec::max_packet_ms;
 enum class SrtpSuite : std::uint8_t {
     aes_cm_128_hmac_sha1_80,
     aes_cm_128_hmac_sha1_32,
-    aes_256_cm_hmac_sha1_80
+    aes_256_cm_hmac_sha1_80,
+    aes_256_cm_hmac_sha1_32
 };
 
 /// Master key and salt of one direction.

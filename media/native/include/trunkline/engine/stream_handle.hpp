@@ -49,8 +49,8 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     StreamSnapshot snapshot() const;
     void close();
 
-    /// Have `action(Stream&, now_ns)` run on the stream's thread, in the order given; nothing once closed. See
-    /// `Shard::submit` for `wake`.
+    /// Have `action(Stream&, now_ns)` run on the stream's thread, in the order given; nothing once closed.
+    /// See `Shard::submit` for `wake`.
     template <typename Action>
     void order(Action action, bool wake = true) {
         if (!open()) return;

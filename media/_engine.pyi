@@ -37,7 +37,7 @@ class MediaSettings:
     """
     What SDP agreed about a stream; a negative payload type stands for none.
 
-    Each setter raises ValueError for a value out of range, naming it, or a codec the engine was built without.
+    Each setter raises ValueError, naming what is out of range or a codec the engine was built without.
     """
 
     ptime_ms: int

@@ -49,6 +49,9 @@ engine::SrtpKey srtp_key_of(const std::string& suite, const nb::bytes& key) {
     } else if (suite == "AES_256_CM_HMAC_SHA1_80") {
         made.suite = engine::SrtpSuite::aes_256_cm_hmac_sha1_80;
         size_bytes = 46;
+    } else if (suite == "AES_256_CM_HMAC_SHA1_32") {
+        made.suite = engine::SrtpSuite::aes_256_cm_hmac_sha1_32;
+        size_bytes = 46;
     } else {
         throw std::invalid_argument("unknown SRTP suite: " + suite);
     }

@@ -31,7 +31,12 @@ Direction = Literal["sendrecv", "sendonly", "recvonly", "inactive"]
 TapEncoding = Literal["l16", "mulaw", "alaw"]
 
 
-SrtpSuite = Literal["AES_CM_128_HMAC_SHA1_80", "AES_CM_128_HMAC_SHA1_32", "AES_256_CM_HMAC_SHA1_80"]
+SrtpSuite = Literal[
+    "AES_CM_128_HMAC_SHA1_80",
+    "AES_CM_128_HMAC_SHA1_32",
+    "AES_256_CM_HMAC_SHA1_80",
+    "AES_256_CM_HMAC_SHA1_32",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +61,13 @@ class OpusSettings:
         bitrate_bps: Average bit rate to send with.
         fec: Whether it makes use of in-band error correction.
         dtx: Whether it wants nothing sent during silence.
+        max_playback_hz: Highest sampling rate that it plays.
     """
 
     bitrate_bps: int = 24_000
     fec: bool = True
     dtx: bool = False
+    max_playback_hz: int = 16_000
 
 
 @dataclass(frozen=True, slots=True)

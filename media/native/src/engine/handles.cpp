@@ -55,12 +55,24 @@ void StreamHandle::unlink() {
     shard_->submit(make_command([stream = stream_](std::int64_t) { stream->unlink(); }), false);
 }
 
-void StreamHandle::play(std::unique_ptr<graph::Clip> clip) {
+void StreamHandle::play(std::unique_ptr<graph::Playback> playback) {
     if (!open()) return;
     has_output_ = true;
-    shard_->submit(make_command([stream = stream_, clip = std::move(clip)](std::int64_t now_ns) mutable {
-        stream->play(clip.release(), now_ns);
-    }));
+    auto action = [stream = stream_, playback = std::move(playback)](std::int64_t now_ns) mutable {
+        stream->play(playback.release(), now_ns);
+    };
+    shard_->submit(make_command(std::move(action)));
+}
+
+void StreamHandle::pause_playback() {
+    if (!open()) return;
+    shard_->submit(make_command([stream = stream_](std::int64_t now_ns) { stream->pause_playback(now_ns); }));
+}
+
+void StreamHandle::resume_playback() {
+    if (!open()) return;
+    shard_->submit(
+        make_command([stream = stream_](std::int64_t now_ns) { stream->resume_playback(now_ns); }));
 }
 
 void StreamHandle::stop_playback() {

@@ -15,7 +15,7 @@ constexpr std::size_t max_frame_samples = max_packet_ms * samples_per_ms;
 
 /// Whether audio of our own is being sent, so that the linked stream's must wait.
 bool Stream::occupied() const {
-    return dtmf_sender_.pressing() || (tap_ != nullptr && tap_->playout().playing()) || !playback_.empty();
+    return dtmf_sender_.pressing() || (tap_ != nullptr && tap_->playout().playing()) || playback_.playing();
 }
 
 void Stream::relay_audio(const rtp::PacketView& packet, dsp::Law law, std::span<const std::int16_t> samples,
@@ -68,11 +68,11 @@ void Stream::tick_send(std::int64_t now_ns) {
 /// Make the next frame of our own audio; false when there is none.
 bool Stream::next_audio(std::span<std::int16_t> samples, std::int64_t now_ns) {
     if (tap_ != nullptr && tap_->playout().pull(samples, now_ns)) return true;
-    if (!playback_.empty()) {
-        playback_.pull(samples);
+    if (playback_.playing()) {
+        playback_.pull(samples, clock_hz);
         return true;
     }
-    if (tap_ == nullptr || peer_ != nullptr) return false;
+    if ((tap_ == nullptr && playback_.empty()) || peer_ != nullptr) return false;
     // Silence keeps the path through NATs open and the far end's jitter buffer running.
     std::fill(samples.begin(), samples.end(), std::int16_t{0});
     return true;

@@ -37,7 +37,12 @@ BargeIn = Literal["digit", "speech"]
 PlaybackEnd = Literal["ended", "stopped", "digit", "speech"]
 
 
-SrtpSuite = Literal["AES_CM_128_HMAC_SHA1_80", "AES_CM_128_HMAC_SHA1_32", "AES_256_CM_HMAC_SHA1_80"]
+SrtpSuite = Literal[
+    "AES_CM_128_HMAC_SHA1_80",
+    "AES_CM_128_HMAC_SHA1_32",
+    "AES_256_CM_HMAC_SHA1_80",
+    "AES_256_CM_HMAC_SHA1_32",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +67,13 @@ class OpusSettings:
         bitrate_bps: Average bit rate to send with.
         fec: Whether it makes use of in-band error correction.
         dtx: Whether it wants nothing sent during silence.
+        max_playback_hz: Highest sampling rate that it plays.
     """
 
     bitrate_bps: int = 24_000
     fec: bool = True
     dtx: bool = False
+    max_playback_hz: int = 16_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -283,7 +283,8 @@ def _settings_of(remote: RemoteMedia) -> _engine.MediaSettings:
     settings.set_codec(
         remote.codec, remote.clock_rate, remote.payload_type, _number(remote.receive_payload_type)
     )
-    settings.set_encoder(remote.opus.bitrate_bps, remote.opus.fec, remote.opus.dtx)
+    opus = remote.opus
+    settings.set_encoder(opus.bitrate_bps, opus.fec, opus.dtx, opus.max_playback_hz)
     send_type = remote.dtmf_payload_type
     receive_type = remote.dtmf_receive_payload_type
     settings.set_dtmf(

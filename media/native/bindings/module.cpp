@@ -125,7 +125,9 @@ NB_MODULE(_engine, module) {
     // A process may end with streams open; what a leak is, the tests say.
     nb::set_leak_warnings(false);
 
+    trunkline::bindings::bind_audio(module);
     trunkline::bindings::bind_settings(module);
+    trunkline::bindings::bind_text(module);
 
     nb::class_<TapHandle>(module, "Tap")
         .def_prop_ro("id", &TapHandle::id)

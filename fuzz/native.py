@@ -84,7 +84,7 @@ def _start(
 ) -> tuple[str, subprocess.Popen[str]]:
     corpus = options.folder / name
     corpus.mkdir(parents=True, exist_ok=True)
-    command = [str(options.build / f"fuzz_{name}")]
+    command = [str((options.build / f"fuzz_{name}").resolve())]
     if guided:
         command += [f"-max_total_time={share_s}", f"-max_len={MAX_INPUT_BYTES}", "-print_final_stats=1"]
         command += [f"-artifact_prefix={options.folder}/{name}-", str(corpus)]
@@ -108,7 +108,7 @@ def _end(name: str, process: subprocess.Popen[str]) -> bool:
 
 
 def _keep(options: argparse.Namespace, name: str) -> None:
-    binary, corpus = options.build / f"fuzz_{name}", options.folder / name
+    binary, corpus = (options.build / f"fuzz_{name}").resolve(), options.folder / name
     command = [str(binary), "-merge=1", f"-max_len={MAX_INPUT_BYTES}", str(KEPT / name), str(corpus)]
     subprocess.run(command, capture_output=True, check=True)
 

@@ -37,7 +37,7 @@ class Checker final : public rtp::RtcpHandler {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     fuzz::Input input(data, size);
     rtp::RtcpSession session(0x1234, 1, rtp::NtpTime{3'900'000'000} << 32);
-    rtp::Reception reception;
+    rtp::Reception reception(8000);
     std::int64_t now_ns = 0;
     session.start(now_ns);
     while (!input.empty()) {

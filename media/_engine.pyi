@@ -7,6 +7,9 @@ Orders are queued and run in the order given. Events and frames are fetched with
 
 from typing import TypedDict
 
+def srtp_ready() -> bool:
+    """Whether the engine has SRTP; sets the library up if nobody has."""
+
 class EngineFigures(TypedDict):
     streams: int
     ports_in_use: int

@@ -12,6 +12,7 @@
 #include "trunkline/engine/latch.hpp"
 #include "trunkline/engine/outlet.hpp"
 #include "trunkline/engine/recording.hpp"
+#include "trunkline/engine/srtp.hpp"
 #include "trunkline/engine/tap.hpp"
 #include "trunkline/engine/tick_wheel.hpp"
 #include "trunkline/graph/playback_queue.hpp"
@@ -31,24 +32,6 @@ inline constexpr std::uint32_t clock_hz = 8000;
 inline constexpr std::uint32_t samples_per_ms = clock_hz / 1000;
 /// Longest packet, in milliseconds, that is sent, and that is decoded when received.
 inline constexpr std::uint32_t max_packet_ms = 60;
-
-/// Protection profiles of SRTP with SDES keys (RFC 4568 6.2, RFC 6188).
-enum class SrtpSuite : std::uint8_t {
-    aes_cm_128_hmac_sha1_80,
-    aes_cm_128_hmac_sha1_32,
-    aes_256_cm_hmac_sha1_80,
-    aes_256_cm_hmac_sha1_32
-};
-
-/// Master key and salt of one direction.
-struct SrtpKey {
-    static constexpr std::size_t max_bytes = 46;
-
-    SrtpSuite suite = SrtpSuite::aes_cm_128_hmac_sha1_80;
-    std::array<std::uint8_t, max_bytes> bytes{};  ///< 30 of them for AES-128, 46 for AES-256.
-
-    bool operator==(const SrtpKey&) const = default;
-};
 
 /// What SDP agreed about a stream.
 struct MediaSettings {

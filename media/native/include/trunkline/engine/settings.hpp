@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "trunkline/codec/codec.hpp"
+#include "trunkline/dsp/g711.hpp"
+#include "trunkline/engine/srtp.hpp"
+#include "trunkline/io/address.hpp"
+
+namespace trunkline::engine {
+
+/// Longest packet, in milliseconds, that is sent, and that is decoded when received.
+inline constexpr std::uint32_t max_packet_ms = codec::max_packet_ms;
+
+/// What SDP agreed about a stream.
+struct MediaSettings {
+    io::Address remote;
+    codec::Format format;                      ///< Sent, and expected besides the static types of G.711.
+    std::uint8_t payload_type = 0;             ///< What we send with.
+    std::optional<std::uint8_t> receive_type;  ///< What the far end sends with, when it differs.
+    std::uint32_t ptime_ms = 20;
+    codec::EncoderOptions encoder;
+    std::optional<std::uint8_t> noise_type;      ///< Of comfort noise (RFC 3389), when the far end takes it.
+    std::optional<std::uint8_t> dtmf_send_type;  ///< Payload type the far end wants its events with.
+    std::optional<std::uint8_t> dtmf_receive_type;  ///< Payload type of the events it sends.
+    /// Digits go to and come from the far end as tones in the audio.
+    bool dtmf_tones = false;
+    /// Where RTCP goes; nothing when it shares the port of RTP (RFC 5761).
+    std::optional<io::Address> rtcp_remote;
+    /// Keys of SRTP, for what we send and what we receive; both or none (RFC 4568).
+    std::optional<SrtpKey> srtp_send, srtp_receive;
+    bool send = true;
+    bool receive = true;
+
+    /// The law of G.711 that is spoken; meaningless for other codecs.
+    dsp::Law law() const { return format.codec == codec::Codec::pcma ? dsp::Law::a : dsp::Law::mu; }
+};
+
+}  // namespace trunkline::engine

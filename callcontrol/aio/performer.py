@@ -197,11 +197,11 @@ class Performer:
         self._context.traces.claim(self._record.call_sid, "a" if effect.like is None else "b", call_id)
 
     def _ring(self, effect: do.RingLeg) -> None:
-        body = self.media.descriptions.ours(effect.leg) if effect.early_media else b""
+        body = self.media.descriptions.tell(effect.leg) if effect.early_media else b""
         self.sip.ring(effect.leg, effect.status, body)
 
     def _answer(self, effect: do.AnswerLeg) -> None:
-        self.sip.answer(effect.leg, self.media.descriptions.ours(effect.leg))
+        self.sip.answer(effect.leg, self.media.descriptions.tell(effect.leg))
         self.media.watch(effect.leg)
 
     def _reject(self, effect: do.RejectLeg) -> None:

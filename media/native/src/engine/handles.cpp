@@ -85,14 +85,12 @@ void StreamHandle::set_media_timeout(std::int64_t timeout_ns) {
 }
 
 int StreamHandle::start_recording(std::uint64_t recording_id, const std::string& path,
-                                  std::uint16_t channels) {
+                                  const RecordingOptions& options) {
     if (!open()) return 0;
+    int error = 0;
+    auto recorder = engine_->make_recorder(recording_id, path, options, error);
+    if (recorder == nullptr) return error;
     has_output_ = true;
-    const int descriptor = io::WavFile::create(path);
-    if (descriptor < 0) return -descriptor;
-    auto recording = std::make_unique<Recording>(recording_id, descriptor, channels);
-    auto recorder = std::make_unique<Recorder>(recording.get());
-    engine_->writer_->add(std::move(recording));
     shard_->submit(
         make_command([stream = stream_, recorder = std::move(recorder)](std::int64_t now_ns) mutable {
             stream->attach_recorder(recorder.release(), now_ns);
@@ -104,6 +102,12 @@ void StreamHandle::stop_recording() {
     if (!open()) return;
     shard_->submit(
         make_command([stream = stream_](std::int64_t now_ns) { stream->detach_recorder(now_ns); }));
+}
+
+void StreamHandle::pause_recording(bool paused) {
+    if (!open()) return;
+    shard_->submit(make_command(
+        [stream = stream_, paused](std::int64_t now_ns) { stream->pause_recorder(paused, now_ns); }));
 }
 
 std::shared_ptr<TapHandle> StreamHandle::open_tap(graph::AudioFormat format) {

@@ -123,7 +123,7 @@ void Stream::take_audio(const rtp::PacketView& packet, dsp::Law law, io::SendBat
         tap_->put(packet.header.timestamp, samples, restarted_, packet.header.marker, now_ns);
         figures_.late.set(tap_->reader().late());
     }
-    if (recorder_ != nullptr) recorder_->put_received(packet.header.timestamp, samples, restarted_);
+    if (recorder_ != nullptr) recorder_->put_received(samples, now_ns);
     restarted_ = false;
     // Last, because relaying rewrites the packet in its buffer.
     if (peer_ != nullptr) peer_->relay_audio(packet, law, samples, relayed, now_ns);
@@ -137,7 +137,7 @@ void Stream::report(const std::optional<rtp::Digit>& digit) {
 
 void Stream::tick_receive(std::int64_t now_ns) {
     if (tap_ != nullptr) tap_->tick(now_ns);
-    if (recorder_ != nullptr && !recorder_->tick()) detach_recorder(now_ns);
+    if (recorder_ != nullptr && !recorder_->tick(now_ns)) detach_recorder(now_ns);
     report(dtmf_receiver_.expire(now_ns));
     run_clocks(now_ns);
 }

@@ -26,7 +26,7 @@ void Stream::relay_audio(const rtp::PacketView& packet, dsp::Law law, std::span<
     if (!header) return;
     header->payload_type = settings_.payload_type;
     dsp::convert(law, settings_.law(), packet.payload);
-    if (recorder_ != nullptr) recorder_->put_sent(header->timestamp, samples);
+    if (recorder_ != nullptr) recorder_->put_sent(samples, now_ns);
     std::uint8_t* start = packet.payload.data() - rtp::header_bytes;
     rtp::write_header(start, *header);
     relayed.add({start, rtp::header_bytes + packet.payload.size()});
@@ -86,7 +86,7 @@ void Stream::send_audio(std::span<const std::int16_t> samples, std::int64_t now_
         rtp::write_header(datagram.data(), header);
         dsp::encode(settings_.law(), samples, datagram.data() + rtp::header_bytes);
         send_datagram(std::span(datagram).first(rtp::header_bytes + samples.size()));
-        if (recorder_ != nullptr) recorder_->put_sent(header.timestamp, samples);
+        if (recorder_ != nullptr) recorder_->put_sent(samples, now_ns);
     }
     sender_.advance(size, now_ns);
 }

@@ -120,7 +120,8 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     void set_media_timeout(std::int64_t timeout_ns);
     /// Record to a file; its end is an event with `recording_id` for the stream. Returns 0 or the error
     /// number.
-    int start_recording(std::uint64_t recording_id, const std::string& path, std::uint16_t channels);
+    int start_recording(std::uint64_t recording_id, const std::string& path, const RecordingOptions& options);
+    void pause_recording(bool paused);
     void stop_recording();
     std::shared_ptr<TapHandle> open_tap(graph::AudioFormat format);
     StreamSnapshot snapshot() const;
@@ -164,6 +165,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
     /// The next frame of any tap, valid until `release_frame`; nothing when there is none.
     std::optional<util::ByteRing::Record> front_frame();
     void release_frame();
+
+    /// Create a file and what feeds it; null with an error number when that fails. Whoever gets the recorder
+    /// puts in audio and ticks it on an engine thread; the end of the recording is an event with this id.
+    std::unique_ptr<Recorder> make_recorder(std::uint64_t recording_id, const std::string& path,
+                                            const RecordingOptions& options, int& error);
 
     EngineFigures figures() const;
 

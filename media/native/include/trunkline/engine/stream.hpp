@@ -11,7 +11,7 @@
 #include "trunkline/dsp/g711.hpp"
 #include "trunkline/engine/latch.hpp"
 #include "trunkline/engine/outlet.hpp"
-#include "trunkline/engine/recording.hpp"
+#include "trunkline/engine/recorder.hpp"
 #include "trunkline/engine/tap.hpp"
 #include "trunkline/engine/tick_wheel.hpp"
 #include "trunkline/graph/playback_queue.hpp"
@@ -114,6 +114,7 @@ class Stream final : public util::Node, private graph::PlaybackListener {
     void detach_tap(std::int64_t now_ns);
     void attach_recorder(Recorder* recorder, std::int64_t now_ns);
     void detach_recorder(std::int64_t now_ns);
+    void pause_recorder(bool paused, std::int64_t now_ns);
     void set_media_timeout(std::int64_t timeout_ns, std::int64_t now_ns);
     /// Let go of everything, so that the control thread can destroy the stream.
     void shut(std::int64_t now_ns);

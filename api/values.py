@@ -110,13 +110,13 @@ def parse_listen(text: str) -> ListenAddress:
 
 def parse_gateway(text: str) -> ListenAddress:
     """
-    Read ``transport:host:port`` or ``transport:host`` of a peer; the transport may be ``auto``.
+    Read ``transport:host[:port]`` of a peer, whose transport may be ``tls/srtp`` or ``auto`` as well.
 
     Port 0 says that it is to be looked up; an address without port has that of its transport.
     """
     transport, colon, rest = text.strip().partition(":")
     transport = transport.lower()
-    if not colon or transport not in (*TRANSPORTS, "auto"):
+    if not colon or transport not in (*TRANSPORTS, "tls/srtp", "auto"):
         example = "udp:192.0.2.1:5060, tls:sip.example.com or auto:example.com"
         raise ValueError(f"{text.strip()!r} is not TRANSPORT:HOST[:PORT], for example {example}")
     bare = rest.endswith("]") if rest.startswith("[") else ":" not in rest
@@ -124,7 +124,7 @@ def parse_gateway(text: str) -> ListenAddress:
     if not bare and address.port == 0:
         raise ValueError(f"{text.strip()!r}: leave the port out to have it looked up")
     if bare and _is_address(address.host):
-        address = HostPort(address.host, 5061 if transport == "tls" else 5060)
+        address = HostPort(address.host, 5061 if transport.startswith("tls") else 5060)
     return ListenAddress(address.host, address.port, transport)
 
 

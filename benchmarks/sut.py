@@ -16,7 +16,7 @@ from benchmarks.machine import SUT_PREFIX, TOOL_PREFIX
 from fixtures.server_process import Account, ServerFailed, ServerProcess, free_port, wait_until
 from fixtures.sipp_run import SIPP, Load, Sipp, start_sipp
 
-__all__ = ["LOAD", "NUMBER", "SystemUnderTest", "media_calls", "run_rtpload", "tools_missing"]
+__all__ = ["LOAD", "NUMBER", "SystemUnderTest", "media_calls", "run_rtpload", "tool_binary", "tools_missing"]
 
 LOAD = Path(__file__).parent / "load"
 NUMBER = "+918047000001"
@@ -110,9 +110,14 @@ def background(command: list[str], directory: Path) -> Iterator[dict[str, Any]]:
 
 def rtpload_binary(directory: Path) -> str:
     """Build the load tool and return its path."""
-    binary = directory / "rtpload"
+    return tool_binary(directory, "rtpload")
+
+
+def tool_binary(directory: Path, name: str) -> str:
+    """Build a tool of the `load` folder that is one C file, and return its path."""
+    binary = directory / name
     if not binary.exists():
-        subprocess.run(["cc", "-O2", "-o", str(binary), str(LOAD / "rtpload.c")], check=True)
+        subprocess.run(["cc", "-O2", "-o", str(binary), str(LOAD / f"{name}.c")], check=True)
     return str(binary)
 
 

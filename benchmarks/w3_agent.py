@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 from typing import Any
 
-from benchmarks.machine import Usage, sample
-from benchmarks.sut import SystemUnderTest, background, media_calls, run_rtpload
+from benchmarks.machine import SUT_PREFIX, Usage, sample
+from benchmarks.sut import SystemUnderTest, background, media_calls, run_rtpload, tool_binary
 from benchmarks.w2_relay import taker
 from fixtures.server_process import free_port, wait_until
 
-CLAIM = "CPU per 100 agent streams (L16, 8 kHz, JSON) and the caller's round trip through agent and back"
+CLAIM = (
+    "CPU per 100 agent streams (L16, 8 kHz, JSON) and the caller's round trip through agent and back, beside "
+    "one native thread that speaks RTP and WebSocket and does nothing else"
+)
 COLUMNS = {
+    "what": "what",
     "calls": "calls",
     "CPU % per 100": "cpu_pct_per_100",
     "CPU %": "server.cpu_pct",
@@ -26,27 +31,59 @@ COLUMNS = {
 }
 
 
+# Wake-ups of the native bridge: each time something comes, or on a grid that adds up to a millisecond.
+_GRIDS_US = (0, 1000)
+_NEAR = 20000
+
+
 def run(sut: SystemUnderTest, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     agent = [sys.executable, "-m", "benchmarks.load.agent_echo", "--port", str(sut.agent_port)]
+    steps = []
     with background(agent, sut.source_root):
         wait_until(lambda: False, 1.0)
-        steps = map(int, (arguments.calls or "50,100").split(","))
-        return [_step(sut, calls, arguments.seconds or 10.0) for calls in steps]
+        for calls in map(int, (arguments.calls or "50,100").split(",")):
+            seconds = arguments.seconds or 10.0
+            steps += [_floor(sut, calls, seconds, grid_us) for grid_us in _GRIDS_US]
+            steps.append(_trunkline(sut, calls, seconds))
+    return steps
 
 
-def _step(sut: SystemUnderTest, calls: int, seconds: float) -> dict[str, Any]:
+def _floor(sut: SystemUnderTest, calls: int, seconds: float, grid_us: int) -> dict[str, Any]:
+    bridge = [*SUT_PREFIX, tool_binary(sut.directory, "agent_bridge"), "--near", str(_NEAR)]
+    bridge += ["--agent", str(sut.agent_port), "--calls", str(calls), "--grid-us", str(grid_us)]
+    process = subprocess.Popen(bridge, stdout=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: process.poll() is not None, 1.0)
+        ports = [_NEAR + 2 * index for index in range(calls)]
+        what = f"native, {grid_us / 1000:g} ms grid" if grid_us else "native bridge"
+        return _measure(what, sut, process.pid, ports, seconds, free_port())
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _trunkline(sut: SystemUnderTest, calls: int, seconds: float) -> dict[str, Any]:
     load_port = free_port()
     before = sample(sut.server.pid)
-    ends: list[Usage] = []
     with media_calls(sut, sut.stream_number, calls, seconds, load_port) as ports:
-        report = run_rtpload(sut.directory, ports, seconds, load_port, taker(sut.server.pid, ends))
+        step = _measure("trunkline", sut, sut.server.pid, ports, seconds, load_port)
+    step["rss_kib_per_call"] = round((step["rss_kib"] - before.rss_kib) / calls)
+    return step
+
+
+def _measure(
+    what: str, sut: SystemUnderTest, pid: int, ports: list[int], seconds: float, load_port: int
+) -> dict[str, Any]:
+    ends: list[Usage] = []
+    report = run_rtpload(sut.directory, ports, seconds, load_port, taker(pid, ends))
     used = ends[-1].since(ends[0])
     return {
+        "what": what,
         # A frame lost now and then is the jitter buffer at work; a dead stream is not.
         "ok": report["loss_pct"] < 1.0 and report["silent_calls"] == 0,
-        "calls": calls,
-        "cpu_pct_per_100": round(100 * used["cpu_pct"] / calls, 1),
-        "rss_kib_per_call": round((ends[-1].rss_kib - before.rss_kib) / calls),
+        "calls": len(ports),
+        "cpu_pct_per_100": round(100 * used["cpu_pct"] / len(ports), 1),
+        "rss_kib": ends[-1].rss_kib,
         "rtp": report,
         "server": used,
     }

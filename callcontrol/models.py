@@ -22,6 +22,8 @@ Protocol = Literal["udp", "tcp", "tls", "tls/srtp", "auto"]
 NumberFormat = Literal["e164", "national", "significant"]
 IdentityHeader = Literal["pai", "ppi", "rpid", "none"]
 Reliability = Literal["off", "supported", "required"]
+DtmfType = Literal["rfc2833", "info", "tones"]
+MediaEncryption = Literal["off", "sdes", "require"]
 Service = Literal["platform", "messaging", "assistant", "tools", "admin"]
 TrunkType = Literal["static_ip", "auth", "reg"]
 
@@ -219,6 +221,10 @@ class Carrier:
     port, to register with; none means the outbound gateways. ``certificate_name`` is a name in the client
     certificate by which its calls are known. ``forwarded_headers`` are the X- header fields that may pass
     between it and another leg.
+
+    ``dtmf_type`` is how digits pass to and from it: as telephone events in RTP, in INFO requests, or as tones
+    in the audio. ``srtp`` is the encryption of its media (RFC 3711, keys by RFC 4568): ``off``, ``sdes``
+    (encrypted where the far end can) or ``require``.
     """
 
     carrier_sid: str
@@ -242,10 +248,10 @@ class Carrier:
     inbound_auth_password: str | None = field(default=None, repr=False)
     outbound_proxy: str | None = None
     diversion: str | None = None
-    dtmf_type: str = "rfc2833"
+    dtmf_type: DtmfType = "rfc2833"
     codecs: tuple[str, ...] = ("PCMU", "PCMA")
     prefixes: tuple[str, ...] = ()
-    srtp: str = "off"
+    srtp: MediaEncryption = "off"
     max_concurrent_calls: int | None = None
     max_cps: int | None = None
     app_sid: str | None = None
@@ -270,7 +276,8 @@ class Gateway:
 
     A lower ``priority`` is tried first; among equals the share of calls follows ``weight``. ``netmask``
     widens an inbound address to a network (32: that address alone, also of IPv6). ``port`` 0 leaves port
-    and, with protocol ``auto``, transport to what the name server says of the host (RFC 3263).
+    and, with protocol ``auto``, transport to what the name server says of the host (RFC 3263). The protocol
+    ``tls/srtp`` is TLS, and media that is encrypted whatever the carrier says.
     """
 
     gateway_sid: str
@@ -289,6 +296,16 @@ class Gateway:
     is_active: bool = True
     max_concurrent_calls: int | None = None
     max_cps: int | None = None
+
+    @property
+    def transport(self) -> str | None:
+        """The SIP transport it is reached by, None when that is looked up."""
+        return None if self.protocol == "auto" else self.protocol.removesuffix("/srtp")
+
+    @property
+    def encrypts(self) -> bool:
+        """Whether its media must be encrypted, whatever its carrier says."""
+        return self.protocol == "tls/srtp"
 
 
 @dataclass(slots=True)

@@ -83,7 +83,7 @@ def registrations_of(carrier: Carrier, routes: Routes) -> dict[RegistrationKey, 
         return found
     for gateway in routes.gateways(carrier.carrier_sid):
         if gateway.is_active and gateway.outbound:
-            spoken = None if gateway.protocol == "auto" else gateway.protocol
+            spoken = gateway.transport
             fits = transport in (None, spoken)
             destination = Destination(transport or spoken, gateway.host, gateway.port if fits else 0)
             text = f"{gateway.host}:{gateway.port}" if gateway.port else gateway.host

@@ -18,7 +18,6 @@ from callcontrol.number_format import to_e164, user_for
 from sip import ParseError, SipUri
 
 _MAX_ADDRESS_CHARS: Final = 256
-_SUPPORTED_PROTOCOLS: Final = frozenset({"udp", "tcp", "tls", "auto"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,12 +176,11 @@ def attempts_for(
     """
     The ways to reach a target, in the order of ``routes``.
 
-    ``usable`` leaves out gateways at rest and carriers at their limit. Gateways of protocols that this
-    server does not speak are left out too.
+    ``usable`` leaves out gateways at rest and carriers at their limit.
     """
     attempts: list[Attempt] = []
     for carrier, gateway in routes:
-        if gateway.protocol in _SUPPORTED_PROTOCOLS and usable(carrier, gateway):
+        if usable(carrier, gateway):
             user = user_for(carrier, target.number) if isinstance(target, PhoneTarget) else target.user
             attempts.append(Attempt(carrier, gateway, user))
     return attempts

@@ -96,8 +96,8 @@ def route_by(invite: OutboundInvite, service_route: Sequence[str]) -> None:
 
 def request_uri(gateway: Gateway, user: str) -> SipUri:
     """The Request-URI of a user at a gateway; its own even when a proxy stands before it."""
-    transport = gateway.protocol if gateway.protocol in ("tcp", "tls") else None
-    port = gateway.port if gateway.port not in (0, _DEFAULT_PORT.get(gateway.protocol, 5060)) else None
+    transport = gateway.transport if gateway.transport in ("tcp", "tls") else None
+    port = gateway.port if gateway.port not in (0, _DEFAULT_PORT.get(transport or "", 5060)) else None
     return SipUri(
         "sip",
         user=user,
@@ -110,10 +110,9 @@ def request_uri(gateway: Gateway, user: str) -> SipUri:
 def destination_of(carrier: Carrier, gateway: Gateway) -> Destination:
     """Where the INVITE is sent: to the carrier's proxy if it has one, else to the gateway."""
     proxy = proxy_of(carrier)
-    transport = None if gateway.protocol == "auto" else gateway.protocol
     if proxy is None:
-        return Destination(transport, gateway.host, gateway.port)
-    return Destination(proxy.transport or transport, proxy.host, proxy.port or 0)
+        return Destination(gateway.transport, gateway.host, gateway.port)
+    return Destination(proxy.transport or gateway.transport, proxy.host, proxy.port or 0)
 
 
 def proxy_of(carrier: Carrier) -> SipUri | None:
@@ -144,8 +143,8 @@ def _route(carrier: Carrier, gateway: Gateway) -> Iterator[tuple[str, str]]:
     if proxy is None:
         return
     params = [param for param in proxy.params if param[0] != "lr"]
-    if proxy.transport is None and gateway.protocol in ("tcp", "tls"):
-        params.append(("transport", gateway.protocol))
+    if proxy.transport is None and gateway.transport in ("tcp", "tls"):
+        params.append(("transport", gateway.transport))
     yield "Route", f"<{proxy.with_(params=(*params, ('lr', None)), headers=None)}>"
 
 

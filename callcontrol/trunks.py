@@ -1,7 +1,7 @@
 """Carriers and gateways: which of their fields make sense."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields
 from ipaddress import IPv4Address, IPv6Address
 from types import UnionType
@@ -18,7 +18,7 @@ PROTOCOLS: Final = ("udp", "tcp", "tls", "tls/srtp", "auto")
 TRUNK_TYPES: Final = ("static_ip", "auth", "reg")
 DTMF_TYPES: Final = ("rfc2833", "info", "tones")
 SRTP_MODES: Final = ("off", "sdes", "require")
-CODECS: Final = ("PCMU", "PCMA")
+CODECS: Final = ("PCMU", "PCMA", "G722", "L16", "OPUS")
 REGISTER_TRANSPORTS: Final = ("udp", "tcp", "tls")
 NUMBER_FORMATS: Final = ("e164", "national", "significant")
 IDENTITY_HEADERS: Final = ("pai", "ppi", "rpid", "none")
@@ -36,6 +36,7 @@ _TYPE_NAMES: Final = {str: "text", int: "a whole number", bool: "true or false",
 _X_HEADER: Final = re.compile(r"[Xx]-[A-Za-z0-9-]{1,64}", re.ASCII)
 _REGISTRAR: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(?::([0-9]{1,5}))?", re.ASCII)
 _PREFIX: Final = re.compile(r"\+[1-9][0-9]{0,14}", re.ASCII)
+_NOT_BUILT: Final = "the media engine of this server was built without it"
 _CHOICES: Final = {
     "trunk_type": TRUNK_TYPES,
     "dtmf_type": DTMF_TYPES,
@@ -85,6 +86,25 @@ _TYPES: Final[Mapping[str, Mapping[str, tuple[type, ...]]]] = {
     kind.__name__: {name: _plain_types(hint) for name, hint in get_type_hints(kind).items()}
     for kind in (Carrier, Gateway)
 }
+
+
+def check_media(carrier: Carrier, codecs: Collection[str], *, srtp: bool) -> None:
+    """
+    Refuse a carrier that asks for what the media engine was built without.
+
+    ``codecs`` are those that it has, ``srtp`` says whether it encrypts.
+
+    Raises:
+        ValidationFailed: With every such field.
+    """
+    errors: list[FieldError] = []
+    missing = [codec for codec in carrier.codecs if codec not in codecs]
+    if missing:
+        errors.append(FieldError("codecs", f"{', '.join(missing)}: {_NOT_BUILT}"))
+    if carrier.srtp != "off" and not srtp:
+        errors.append(FieldError("srtp", _NOT_BUILT))
+    if errors:
+        raise ValidationFailed(errors)
 
 
 def check_carrier(carrier: Carrier) -> None:
@@ -140,8 +160,9 @@ def _limit_errors(carrier: Carrier) -> list[FieldError]:
 
 def _list_errors(carrier: Carrier) -> list[FieldError]:
     errors: list[FieldError] = []
-    if not carrier.codecs or any(codec not in CODECS for codec in carrier.codecs):
-        errors.append(FieldError("codecs", f"must be some of {', '.join(CODECS)}"))
+    codecs = carrier.codecs
+    if not codecs or not set(codecs) <= set(CODECS) or len(set(codecs)) < len(codecs):
+        errors.append(FieldError("codecs", f"must be some of {', '.join(CODECS)}, each once"))
     if len(carrier.registrars) > MAX_REGISTRARS or not all(map(_is_registrar, carrier.registrars)):
         message = f"must be at most {MAX_REGISTRARS} hosts, each with :port if need be"
         errors.append(FieldError("registrars", message))

@@ -5,6 +5,7 @@ All methods must be called from one thread at a time; none waits for an engine t
 Orders are queued and run in the order given. Events and frames are fetched with `Engine.drain`.
 """
 
+from collections.abc import Sequence
 from typing import TypedDict
 
 class EngineFigures(TypedDict):
@@ -37,7 +38,7 @@ class MediaSettings:
     """
     What SDP agreed about a stream; a negative payload type stands for none.
 
-    Each setter raises ValueError for a value out of range, naming it, or a codec the engine was built without.
+    Each setter raises ValueError, naming what is out of range or a codec the engine was built without.
     """
 
     ptime_ms: int
@@ -58,11 +59,69 @@ class MediaSettings:
     def set_rtcp_remote(self, host: str, udp_port: int, /) -> None:
         """Send RTCP there; without it, RTCP shares the port of RTP (RFC 5761)."""
     def set_codec(self, name: str, clock_hz: int, payload_type: int, receive_type: int, /) -> None: ...
-    def set_encoder(self, bitrate_bps: int, fec: bool, dtx: bool, /) -> None: ...
+    def set_encoder(self, bitrate_bps: int, fec: bool, dtx: bool, max_playback_hz: int, /) -> None: ...
     def set_dtmf(self, send_type: int, receive_type: int, tones: bool, /) -> None: ...
     def set_noise(self, payload_type: int, /) -> None: ...
     def set_srtp_send(self, suite: str, key: bytes, /) -> None: ...
     def set_srtp_receive(self, suite: str, key: bytes, /) -> None: ...
+
+def resample(pcm: bytes, from_hz: int, to_hz: int, /) -> bytes:
+    """
+    Bring a whole sound of 16-bit samples to another rate, aligned in time with the original.
+
+    Raises:
+        ValueError: A rate is out of range (4000 to 192000), or the engine was built without libspeexdsp.
+    """
+
+def supports(codec: str, clock_hz: int, /) -> bool:
+    """
+    Whether the engine was built with a codec ("PCMU", "PCMA", "G722", "L16", "OPUS") at that RTP clock.
+
+    Raises:
+        ValueError: There is no codec of that name.
+    """
+
+class Decoder:
+    """
+    A decoder by itself, for tests and tools: payloads in, samples of `rate_hz` out.
+
+    Raises:
+        ValueError: The engine has no such codec.
+    """
+
+    def __init__(self, name: str, clock_hz: int, /) -> None: ...
+    @property
+    def rate_hz(self) -> int: ...
+    def decode(self, payload: bytes, /) -> bytes:
+        """Decode a packet; empty for one that is broken."""
+    def recover(self, following: bytes, duration_ms: int, /) -> bytes:
+        """Recover the packet lost before `following`; empty when that carries nothing of it."""
+    def conceal(self, duration_ms: int, /) -> bytes: ...
+    def reset(self) -> None: ...
+
+class Encoder:
+    """
+    An encoder by itself, for tests and tools: frames of 10 to 60 ms at `rate_hz` in, payloads out.
+
+    Raises:
+        ValueError: The engine has no such codec.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        clock_hz: int,
+        bitrate_bps: int = 24_000,
+        fec: bool = True,
+        dtx: bool = False,
+        expected_loss_pct: int = 5,
+        max_playback_hz: int = 16_000,
+    ) -> None: ...
+    @property
+    def rate_hz(self) -> int: ...
+    def encode(self, pcm: bytes, /) -> bytes:
+        """Encode one frame; empty when nothing need be sent (DTX)."""
+    def reset(self) -> None: ...
 
 class Tap:
     """An agent's end of a stream. Harmless after `close`."""
@@ -93,7 +152,25 @@ class Stream:
     def link(self, other: Stream, /) -> bool:
         """Relay both ways; False when the other stream belongs to another engine thread."""
     def unlink(self) -> None: ...
-    def play(self, playback_id: int, pcm: bytes, loop: bool, /) -> None: ...
+    def play(
+        self,
+        playback_id: int,
+        clips: Sequence[tuple[bytes, int, int]],
+        plays: int,
+        gain: int,
+        position_every_ms: int,
+        ends_by_digit: bool,
+        ends_by_speech: bool,
+        /,
+    ) -> None:
+        """
+        Queue clips, each with its rate and the pause behind it in ms; 0 plays go on without end.
+
+        Raises:
+            ValueError: A value is out of range.
+        """
+    def pause_playback(self) -> None: ...
+    def resume_playback(self) -> None: ...
     def stop_playback(self) -> None: ...
     def send_dtmf(self, token: int, digits: str, duration_ms: int, gap_ms: int, /) -> None: ...
     def set_media_timeout(self, timeout_ms: int, /) -> None: ...
@@ -131,3 +208,9 @@ class Engine:
     def stats(self) -> EngineFigures: ...
     def close(self) -> None:
         """Close all streams, complete all recordings and end the threads."""
+
+def to_base64(before: bytes, audio: bytes, after: bytes, /) -> bytes:
+    """Join `before`, the base64 of the audio, and `after`."""
+
+def from_base64(frame: bytes, before: bytes, after: bytes, /) -> bytes | None:
+    """The bytes whose base64 stands between `before` and `after`; None if the frame is not exactly that."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 __all__ = [
+    "BargeIn",
     "Direction",
     "DtmfReceived",
     "DtmfSent",
@@ -16,7 +17,9 @@ __all__ = [
     "MediaEvent",
     "MediaTimeout",
     "OpusSettings",
+    "PlaybackEnd",
     "PlaybackFinished",
+    "PlaybackPosition",
     "PlayoutDrained",
     "PlayoutOverflow",
     "RecordingFinished",
@@ -29,9 +32,17 @@ __all__ = [
 
 Direction = Literal["sendrecv", "sendonly", "recvonly", "inactive"]
 TapEncoding = Literal["l16", "mulaw", "alaw"]
+# What of the far end ends a playback that asks for it, and why a playback ended.
+BargeIn = Literal["digit", "speech"]
+PlaybackEnd = Literal["ended", "stopped", "digit", "speech"]
 
 
-SrtpSuite = Literal["AES_CM_128_HMAC_SHA1_80", "AES_CM_128_HMAC_SHA1_32", "AES_256_CM_HMAC_SHA1_80"]
+SrtpSuite = Literal[
+    "AES_CM_128_HMAC_SHA1_80",
+    "AES_CM_128_HMAC_SHA1_32",
+    "AES_256_CM_HMAC_SHA1_80",
+    "AES_256_CM_HMAC_SHA1_32",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +67,13 @@ class OpusSettings:
         bitrate_bps: Average bit rate to send with.
         fec: Whether it makes use of in-band error correction.
         dtx: Whether it wants nothing sent during silence.
+        max_playback_hz: Highest sampling rate that it plays.
     """
 
     bitrate_bps: int = 24_000
     fec: bool = True
     dtx: bool = False
+    max_playback_hz: int = 16_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +209,29 @@ class DtmfSent:
 
 @dataclass(frozen=True, slots=True)
 class PlaybackFinished:
-    """A playback came to its end, or was stopped."""
+    """
+    A playback came to its end, or was cut off.
+
+    Attributes:
+        interrupted: Whether it was cut off, by whatever.
+        why: What ended it: its own end, an order, a digit or the speech of the far end.
+        digit: The key that ended it.
+        played_ms: How much of it was sent; a loop counts every round.
+    """
 
     playback_id: int
     interrupted: bool
+    why: PlaybackEnd = "ended"
+    digit: str | None = None
+    played_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybackPosition:
+    """How far a playback has come that is to tell it."""
+
+    playback_id: int
+    played_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +278,7 @@ MediaEvent = (
     | MarkReached
     | MediaTimeout
     | PlaybackFinished
+    | PlaybackPosition
     | PlayoutDrained
     | PlayoutOverflow
     | RecordingFinished

@@ -167,8 +167,8 @@ def _carriers(commands: _Subparsers[argparse.ArgumentParser]) -> None:
         action="append",
         type=_gateway,
         metavar="udp:HOST[:PORT]",
-        help="a reachable host of the carrier, over udp, tcp, tls or auto; without port, and with auto, its "
-        "servers are looked up (NAPTR, SRV); may be repeated",
+        help="a reachable host of the carrier, over udp, tcp, tls, tls/srtp or auto; without port, and with "
+        "auto, its servers are looked up (NAPTR, SRV); may be repeated",
     )
     parser.add_argument("--inbound", action="store_true", help="calls come in from its gateways")
     parser.add_argument("--outbound", action="store_true", help="calls go out through its gateways")

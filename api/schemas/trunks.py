@@ -93,18 +93,26 @@ class CreateCarrier(RequestModel):
     follows_redirects: bool = False
     rel100: Literal["off", "supported", "required"] = "supported"
     session_expires_s: Annotated[int, Field(ge=90, le=86_400)] | None = 1800
-    dtmf_type: Literal["rfc2833", "info"] = "rfc2833"
-    codecs: Annotated[list[Literal["PCMU", "PCMA"]], Field(min_length=1, max_length=2)] = ["PCMU", "PCMA"]
-    srtp: Literal["off"] = "off"
+    dtmf_type: Annotated[
+        Literal["rfc2833", "info", "tones"],
+        Field(description="Digits as telephone events in RTP, in INFO requests, or as tones in the audio."),
+    ] = "rfc2833"
+    codecs: Annotated[
+        list[Literal["PCMU", "PCMA", "G722", "L16", "OPUS"]],
+        Field(min_length=1, max_length=5, description="Offered and preferred in this order."),
+    ] = ["PCMU", "PCMA"]
+    srtp: Annotated[
+        Literal["off", "sdes", "require"],
+        Field(description="Encryption of media. sdes: where the far end can; require: always."),
+    ] = "off"
     max_concurrent_calls: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     max_cps: Annotated[int, Field(ge=1, le=100_000)] | None = None
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
-        """Ask for both halves of credentials; refuse by name what is not available yet."""
-        errors = _unavailable(given)
+        """Ask for both halves of credentials."""
         registers = given.get("requires_register") is True or given.get("trunk_type") in ("auth", "reg")
-        errors += _half_given(given, "register_username", "register_password", needed=registers)
+        errors = _half_given(given, "register_username", "register_password", needed=registers)
         errors += _half_given(given, "inbound_auth_username", "inbound_auth_password")
         return errors
 
@@ -124,16 +132,8 @@ class UpdateCarrier(CreateCarrier):
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
-        """Refuse by name what is not available yet; what belongs together may be there already."""
-        return _unavailable(given)
-
-
-def _unavailable(given: Mapping[str, Any]) -> list[FieldError]:
-    return [
-        FieldError(name, "is not available yet")
-        for name, words in (("dtmf_type", ("tones",)), ("srtp", ("sdes", "require")))
-        if given.get(name) in words
-    ]
+        """Ask for nothing: what belongs together may be there already."""
+        return []
 
 
 def _half_given(given: Mapping[str, Any], *halves: str, needed: bool = False) -> list[FieldError]:
@@ -148,14 +148,15 @@ class CreateGateway(RequestModel):
 
     host: Annotated[str, Field(min_length=1, max_length=253), AfterValidator(_host)]
     port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
-        5060, description="5061 by default for tls; null: looked up by SRV."
+        5060, description="5061 by default for tls and tls/srtp; null: looked up by SRV."
     )
     netmask: Annotated[
         int,
         Field(ge=8, le=128, description="Widens an inbound address to a network; 32: that address alone."),
     ] = 32
     protocol: Annotated[
-        Literal["udp", "tcp", "tls", "auto"], Field(description="auto: looked up by NAPTR; needs port null.")
+        Literal["udp", "tcp", "tls", "tls/srtp", "auto"],
+        Field(description="tls/srtp: TLS, and encrypted media; auto: looked up by NAPTR, needs port null."),
     ] = "udp"
     inbound: bool = True
     outbound: bool = True
@@ -168,10 +169,8 @@ class CreateGateway(RequestModel):
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
-        """Refuse by name what is not available yet, and a netmask on what is no address."""
+        """Refuse a netmask on what is no address."""
         errors: list[FieldError] = []
-        if given.get("protocol") == "tls/srtp":
-            errors.append(FieldError("protocol", "tls/srtp is not available yet; use tls"))
         host, netmask = given.get("host"), given.get("netmask", 32)
         if isinstance(host, str) and netmask != 32 and re.fullmatch(r"[0-9.]+|[0-9A-Fa-f:.]+", host) is None:
             errors.append(FieldError("netmask", "needs an IP address as host"))

@@ -10,7 +10,8 @@ from callcontrol.aio.audio_source import PROMPT_SCHEME, AudioUnavailable
 from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.info_digits import InfoDigits
-from callcontrol.aio.media_adapter import MediaLegs, MediaPolicy, MediaRefusal
+from callcontrol.aio.media_adapter import MediaLegs
+from callcontrol.aio.media_leg import MediaRefusal
 from callcontrol.aio.sip_adapter import SipLegs
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.transfer_performer import Newcomer, TransferPerformer
@@ -46,14 +47,13 @@ from callcontrol.hangup import (
     HangupCause,
 )
 from callcontrol.ids import A_LEG, LegId
+from callcontrol.media_policy import MediaPolicy
 from callcontrol.models import Account, CallRecord, Carrier, Gateway, WebhookEvent
 from callcontrol.received import Received
 from callcontrol.recordings import recording_file
 from callcontrol.redirection import redirects_of
 from sip import InvalidValue
 from sip.aio import InboundSession
-
-_GAP_MS: Final = 80  # after a digit that is sent anew
 
 
 class Owner(Protocol):
@@ -160,7 +160,7 @@ class Performer:
     def _take_offer(self, effect: do.TakeOffer) -> None:
         body, self._offer = self._offer, b""
         try:
-            self.media.take_offer(effect.leg, body, self._media_policy(effect.leg))
+            self.media.descriptions.take_offer(effect.leg, body, self._media_policy(effect.leg))
         except MediaRefusal as refusal:
             self._owner.log.info("offer refused: %s", refusal)
             self._warning = refusal.warning
@@ -176,7 +176,7 @@ class Performer:
             self._owner.follow(LegFailed(effect.leg, 503, "Service Unavailable", kind="full"))
             return
         try:
-            offer = self.media.offer(effect.leg, effect.like, MediaPolicy.of(carrier))
+            offer = self.media.descriptions.offer(effect.leg, effect.like, MediaPolicy.of(carrier, gateway))
         except MediaRefusal as refusal:
             self._owner.follow(LegRefused(effect.leg, refusal.problem))
             return
@@ -195,11 +195,11 @@ class Performer:
         self._context.traces.claim(self._record.call_sid, "a" if effect.like is None else "b", call_id)
 
     def _ring(self, effect: do.RingLeg) -> None:
-        body = self.media.description(effect.leg) if effect.early_media else b""
+        body = self.media.descriptions.ours(effect.leg) if effect.early_media else b""
         self.sip.ring(effect.leg, effect.status, body)
 
     def _answer(self, effect: do.AnswerLeg) -> None:
-        self.sip.answer(effect.leg, self.media.description(effect.leg))
+        self.sip.answer(effect.leg, self.media.descriptions.ours(effect.leg))
         self.media.watch(effect.leg)
 
     def _reject(self, effect: do.RejectLeg) -> None:
@@ -212,7 +212,7 @@ class Performer:
 
     def _connect(self, effect: do.ConnectMedia) -> None:
         try:
-            self.media.apply_answer(effect.leg, effect.body)
+            self.media.descriptions.apply_answer(effect.leg, effect.body)
         except MediaRefusal as refusal:
             self._owner.log.info("answer refused: %s", refusal)
             if not effect.early:
@@ -224,13 +224,13 @@ class Performer:
 
     def _late_answer(self, leg: LegId, body: bytes) -> None:
         try:
-            self.media.apply_answer(leg, body)
+            self.media.descriptions.apply_answer(leg, body)
         except MediaRefusal as refusal:
             self._owner.log.info("late answer refused: %s", refusal)
 
     def _answer_offer(self, effect: do.AnswerOffer) -> None:
         try:
-            answer = self.media.answer_offer(effect.leg, effect.body)
+            answer = self.media.descriptions.answer_offer(effect.leg, effect.body)
         except MediaRefusal as refusal:
             self._owner.log.info("new offer refused: %s", refusal)
             self.sip.reject_offer(effect.leg, refusal.status, refusal.warning)
@@ -252,14 +252,14 @@ class Performer:
 
     def _media_policy(self, leg: LegId) -> MediaPolicy:
         trunk = self._trunks.get(leg)
-        return MediaPolicy.of(trunk[0]) if trunk is not None else MediaPolicy()
+        return MediaPolicy.of(*trunk) if trunk is not None else MediaPolicy()
 
     def _takes_info(self, leg: LegId) -> bool:
         trunk = self._trunks.get(leg)
         return trunk is not None and trunk[0].dtmf_type == "info"
 
     def _link(self, effect: do.LinkMedia) -> None:
-        self.media.link(effect.leg, effect.other)
+        self.media.audio.link(effect.leg, effect.other)
 
     def _play(self, effect: do.PlayAudio) -> None:
         if not effect.url.startswith(PROMPT_SCHEME):
@@ -271,7 +271,7 @@ class Performer:
             self._owner.log.warning("not played: %s", error)
             self._owner.follow(PlaybackEnded(effect.leg, str(error)))
         else:
-            self.media.play(effect.leg, pcm, effect.loops)
+            self.media.audio.play(effect.leg, pcm, effect.loops)
 
     async def _play_fetched(self, effect: do.PlayAudio) -> None:
         try:
@@ -280,29 +280,29 @@ class Performer:
             self._owner.log.warning("not played: %s", error)
             self._owner.post(PlaybackEnded(effect.leg, str(error)))
         else:
-            self.media.play(effect.leg, pcm, effect.loops)
+            self.media.audio.play(effect.leg, pcm, effect.loops)
 
     def _play_ringback(self, effect: do.PlayRingback) -> None:
-        self.media.play_ringback(effect.leg)
+        self.media.audio.ringback(effect.leg)
 
     def _stop_audio(self, effect: do.StopAudio) -> None:
-        self.media.stop_audio(effect.leg)
+        self.media.audio.stop(effect.leg)
 
     def _send_digits(self, effect: do.SendDigits) -> None:
         if self._takes_info(effect.leg):
             self._info_digits.send(effect.leg, effect.digits, effect.duration_ms, effect.gap_ms)
         else:
-            self.media.send_digits(effect.leg, effect.digits, effect.duration_ms, effect.gap_ms)
+            self.media.digits.send(effect.leg, effect.digits, effect.duration_ms, effect.gap_ms)
 
     def _relay_digit(self, effect: do.RelayDigit) -> None:
         if self._takes_info(effect.leg):
             self._info_digits.send(effect.leg, effect.digit, effect.duration_ms, 0)
-        elif self.media.joined_by_taps(effect.leg):
-            self.media.send_digits(effect.leg, effect.digit, effect.duration_ms, _GAP_MS)
+        else:
+            self.media.digits.relay(effect.leg, effect.digit, effect.duration_ms)
 
     def _record_leg(self, effect: do.StartRecording) -> None:
         path = self._context.recordings_dir / recording_file(self._record.call_sid)
-        self.media.record(effect.leg, str(path), effect.channels)
+        self.media.audio.record(effect.leg, str(path), effect.channels)
 
     # --- the agent ------------------------------------------------------------------------------------------
 
@@ -312,16 +312,16 @@ class Performer:
     def _start_agent(self, effect: do.StartAgent) -> None:
         if self.agent.choice is None:
             return
-        tap = self.media.open_tap(effect.leg, self.agent.choice, self.agent.on_frames)
+        tap = self.media.audio.open_tap(effect.leg, self.agent.choice, self.agent.on_frames)
         if tap is not None:
             self.agent.start(tap)
 
     def _drain_agent(self, effect: do.DrainAgent) -> None:
-        self.media.drain(effect.leg)
+        self.media.audio.drain(effect.leg)
 
     def _stop_agent(self, effect: do.StopAgent) -> None:
         self.agent.stop(effect.reason, effect.detail)
-        self.media.close_taps()
+        self.media.audio.close_taps()
 
     def _tell_digit(self, effect: do.TellAgentDigit) -> None:
         self.agent.tell_digit(effect.digit, effect.duration_ms)

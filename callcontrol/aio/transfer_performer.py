@@ -96,8 +96,8 @@ class TransferPerformer:
         media, agent = self._desk.media, self._desk.agent
         if agent.choice is None:
             return
-        media.close_taps()
-        tap = media.open_tap(effect.leg, agent.choice, agent.on_frames)
+        media.audio.close_taps()
+        tap = media.audio.open_tap(effect.leg, agent.choice, agent.on_frames)
         if tap is not None:
             agent.start(tap)
 
@@ -123,7 +123,7 @@ class TransferPerformer:
     def _link_partner(self, effect: do.LinkPartner) -> None:
         partner = self._switchboard.member(effect.call_sid)
         if partner is not None:
-            self._desk.media.link_across(effect.leg, partner.media, effect.other)
+            self._desk.media.audio.link_across(effect.leg, partner.media.audio, effect.other)
 
     def _pass_digit(self, effect: do.PassDigit) -> None:
         digit = PartnerDigit(effect.digit, effect.duration_ms, effect.in_band)

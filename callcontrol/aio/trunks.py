@@ -14,7 +14,8 @@ from callcontrol.errors import Conflict, DomainError, FieldError, Forbidden, Not
 from callcontrol.models import Carrier, Gateway, Page
 from callcontrol.store.repositories import calls, numbers, trunks
 from callcontrol.store.repositories import directory as revisions
-from callcontrol.trunks import TLS_PORT, check_carrier, check_gateway, typed
+from callcontrol.trunks import TLS_PORT, check_carrier, check_gateway, check_media, typed
+from media.abilities import built_codecs, has_srtp
 
 _GIVEN_HERE: Final = {"created_at", "updated_at", "account_sid", "carrier_sid", "gateway_sid"}
 _CARRIER_FIELDS: Final = {item.name for item in fields(Carrier)} - _GIVEN_HERE
@@ -97,7 +98,7 @@ class TrunkService:
                 return owned
             changed = replace(owned, **given, updated_at=utc_now())
             try:
-                check_carrier(changed)
+                _check(changed, given)
             except ValidationFailed as refusal:
                 return refusal
             trunks.update_carrier(connection, changed, revisions.next_revision(connection))
@@ -200,6 +201,7 @@ class TrunkService:
             changed = replace(gateway, **given, updated_at=utc_now())
             try:
                 check_gateway(changed)
+                _check_protocol(changed)
             except ValidationFailed as refusal:
                 return refusal
             trunks.update_gateway(connection, changed, revisions.next_revision(connection))
@@ -364,8 +366,15 @@ def _carrier(account_sid: str | None, values: Mapping[str, Any]) -> Carrier:
     _refuse_unknown(values, _CARRIER_FIELDS, needed="name")
     now, given = utc_now(), typed(Carrier, values)
     carrier = Carrier(carrier_sid=new_id(), account_sid=account_sid, created_at=now, updated_at=now, **given)
-    check_carrier(carrier)
+    _check(carrier, given)
     return carrier
+
+
+def _check(carrier: Carrier, given: Mapping[str, Any]) -> None:
+    """What was set up on an engine that had it stays as it is when other fields change."""
+    check_carrier(carrier)
+    if not given.keys().isdisjoint(("codecs", "srtp")):
+        check_media(carrier, built_codecs(), srtp=has_srtp())
 
 
 def _gateway(carrier_sid: str, values: Mapping[str, Any]) -> Gateway:
@@ -376,7 +385,15 @@ def _gateway(carrier_sid: str, values: Mapping[str, Any]) -> Gateway:
         given["port"] = TLS_PORT
     gateway = Gateway(gateway_sid=new_id(), carrier_sid=carrier_sid, created_at=now, updated_at=now, **given)
     check_gateway(gateway)
+    _check_protocol(gateway)
     return gateway
+
+
+def _check_protocol(gateway: Gateway) -> None:
+    if gateway.encrypts and not has_srtp():
+        raise ValidationFailed.of(
+            "protocol", "tls/srtp: the media engine of this server was built without SRTP"
+        )
 
 
 def _refuse_unknown(values: Mapping[str, Any], known: set[str], *, needed: str | None = None) -> None:

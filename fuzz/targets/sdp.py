@@ -12,6 +12,7 @@ from media.sdp import (
     answer_offer,
     make_offer,
 )
+from media.sdp.crypto import parse_crypto
 
 LOCAL = LocalMedia("192.0.2.10", 20_000, session_id=1)
 
@@ -82,7 +83,32 @@ def check_negotiation(data: bytes) -> str:
     return f"{taken} {negotiated.remote.direction} {negotiated.remote.dtmf_payload_type is not None}"
 
 
+CRYPTO_SEEDS = [
+    b"1 AES_CM_128_HMAC_SHA1_80 inline:PS1uQCVeeCFCanVmcjkpPywjNWhcYD0mXXtxaVBR|2^20",
+    b"2 AES_256_CM_HMAC_SHA1_32 inline:" + b"A" * 62 + b"== WSH=64 -X",
+]
+CRYPTO_WORDS = [
+    b"|1:4",
+    b"|2^48",
+    b" KDR=1",
+    b";inline:",
+    b"AES_CM_128_HMAC_SHA1_32",
+    b" UNENCRYPTED_SRTP",
+    b"=",
+]
+
+
+def check_crypto(data: bytes) -> str:
+    """A line that is taken is written so that it reads the same."""
+    line = parse_crypto(data.decode("utf-8", "replace"))
+    if line is None:
+        return "refused"
+    assert parse_crypto(str(line)) == line
+    return line.key.suite
+
+
 TARGETS = [
+    Target("sdp-crypto", check_crypto, (), CRYPTO_SEEDS, CRYPTO_WORDS),
     Target("sdp", check_session, (SdpError,), SEEDS, WORDS),
     Target("sdp-negotiation", check_negotiation, (SdpError, NegotiationError), SEEDS, WORDS),
 ]

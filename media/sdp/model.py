@@ -58,10 +58,18 @@ STATIC_PAYLOADS: dict[int, RtpMap] = {
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An `a=` line; a property attribute has no value (RFC 8866 5.13)."""
+    """
+    An `a=` line; a property attribute has no value (RFC 8866 5.13).
+
+    The representation withholds the value of `crypto`, which holds a key.
+    """
 
     name: str
     value: str | None = None
+
+    def __repr__(self) -> str:
+        value = "(withheld)" if self.name.lower() == "crypto" else self.value
+        return f"Attribute({self.name!r}, {value!r})"
 
     def __str__(self) -> str:
         return self.name if self.value is None else f"{self.name}:{self.value}"

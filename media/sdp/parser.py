@@ -212,7 +212,8 @@ def _read_time(section: _Section, value: str, number: int) -> None:
 
 
 def _read_attribute(section: _Section, value: str, number: int) -> None:
-    attribute = _common_attribute(value) if len(value) <= _COMMON_CHARS else _attribute(value)
+    common = len(value) <= _COMMON_CHARS and not value.startswith("crypto:")
+    attribute = _common_attribute(value) if common else _attribute(value)
     if attribute is None:
         raise SdpError("unreadable attribute name", number)
     section.attributes.append(attribute)
@@ -226,7 +227,8 @@ def _attribute(value: str) -> Attribute | None:
     return Attribute(name, rest.strip() if colon else None) if _is_token(name) else None
 
 
-# The same few lines come with nearly every call: codecs, packet length, direction.
+# The same few lines come with nearly every call: codecs, packet length, direction. Keys come once each, and
+# are not to outlive their call in a cache.
 _COMMON_CHARS = 80
 _common_attribute = lru_cache(maxsize=1024)(_attribute)
 

@@ -8,7 +8,8 @@ from functools import partial
 
 import pytest
 
-from callcontrol.aio.media_adapter import MediaLegs, MediaPolicy
+from callcontrol.aio.media_adapter import MediaLegs
+from callcontrol.media_policy import MediaPolicy
 from media import EngineSettings, PlaybackFinished, RemoteMedia
 from media.aio import MediaEngine
 from tests.support.media_bench import MediaBench, amplitude_at, sine, until
@@ -40,14 +41,14 @@ class Party:
         )
         self.phone = MediaBench(engine).open()
         self.heard = bytearray()
-        found = re.search(rb"m=audio (\d+)", self.legs.offer(A, None, MediaPolicy()))
+        found = re.search(rb"m=audio (\d+)", self.legs.descriptions.offer(A, None, MediaPolicy()))
         assert found is not None
         address, port = self.phone.stream.local
         self.phone.stream.connect(
             RemoteMedia(address=address, port=int(found[1]), codec="PCMU", payload_type=0)
         )
         sdp = f"v=0\r\no=- 1 1 IN IP4 {address}\r\ns=-\r\nc=IN IP4 {address}\r\nt=0 0\r\n"
-        self.legs.apply_answer(A, f"{sdp}m=audio {port} RTP/AVP 0\r\n".encode())
+        self.legs.descriptions.apply_answer(A, f"{sdp}m=audio {port} RTP/AVP 0\r\n".encode())
         self.phone.stream.open_tap(on_frames=self.heard.extend)
 
     def hears(self, freq_hz: float) -> bool:
@@ -62,7 +63,7 @@ def hear_each_other(one: Party, other: Party) -> bool:
 async def test_both_hear_each_other(engine: MediaEngine) -> None:
     parties = [Party(engine) for _ in range(4)]
     for one, other in (parties[:2], parties[2:]):
-        one.legs.link_across(A, other.legs, A)
+        one.legs.audio.link_across(A, other.legs.audio, A)
         one.phone.stream.play(sine(700, 1000))
         other.phone.stream.play(sine(1100, 1000))
         await one.phone.expect(PlaybackFinished)
@@ -74,8 +75,8 @@ async def test_both_hear_each_other(engine: MediaEngine) -> None:
 
 async def test_one_call_may_end_before_the_other(engine: MediaEngine) -> None:
     one, other = Party(engine), Party(engine)
-    one.legs.link_across(A, other.legs, A)
-    one.legs.link_across(A, other.legs, B)
+    one.legs.audio.link_across(A, other.legs.audio, A)
+    one.legs.audio.link_across(A, other.legs.audio, B)
     one.legs.close_all()
     other.phone.stream.play(sine(700, 100))
     await other.phone.expect(PlaybackFinished)

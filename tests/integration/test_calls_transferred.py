@@ -193,7 +193,7 @@ async def test_a_defect_while_parties_change_places_ends_the_call(
     def fail(*_: object) -> None:
         raise RuntimeError("defect")
 
-    monkeypatch.setattr(runner._performer.media, "link", fail)
+    monkeypatch.setattr(runner._performer.media.audio, "link", fail)
     a.session.refer(at(carol))
     c = await carol.next_call()
     for call in (a, b, c):

@@ -39,15 +39,6 @@ int number_of(const std::optional<std::uint8_t>& payload_type) {
     return payload_type ? *payload_type : -1;
 }
 
-codec::Codec codec_of(const std::string& name) {
-    if (name == "PCMU") return codec::Codec::pcmu;
-    if (name == "PCMA") return codec::Codec::pcma;
-    if (name == "G722") return codec::Codec::g722;
-    if (name == "L16") return codec::Codec::l16;
-    if (name == "OPUS") return codec::Codec::opus;
-    throw std::invalid_argument("unknown codec: " + name);
-}
-
 engine::SrtpKey srtp_key_of(const std::string& suite, const nb::bytes& key) {
     engine::SrtpKey made;
     std::size_t size_bytes = 30;
@@ -57,6 +48,9 @@ engine::SrtpKey srtp_key_of(const std::string& suite, const nb::bytes& key) {
         made.suite = engine::SrtpSuite::aes_cm_128_hmac_sha1_32;
     } else if (suite == "AES_256_CM_HMAC_SHA1_80") {
         made.suite = engine::SrtpSuite::aes_256_cm_hmac_sha1_80;
+        size_bytes = 46;
+    } else if (suite == "AES_256_CM_HMAC_SHA1_32") {
+        made.suite = engine::SrtpSuite::aes_256_cm_hmac_sha1_32;
         size_bytes = 46;
     } else {
         throw std::invalid_argument("unknown SRTP suite: " + suite);
@@ -90,10 +84,12 @@ void bind_settings(nb::module_& module) {
              })
         .def("set_codec", &set_codec)
         .def("set_encoder",
-             [](MediaSettings& settings, std::uint32_t bitrate_bps, bool fec, bool dtx) {
+             [](MediaSettings& settings, std::uint32_t bitrate_bps, bool fec, bool dtx,
+                std::uint32_t max_playback_hz) {
                  settings.encoder.bitrate_bps = bitrate_bps;
                  settings.encoder.fec = fec;
                  settings.encoder.dtx = dtx;
+                 settings.encoder.max_playback_hz = max_playback_hz;
              })
         .def("set_dtmf",
              [](MediaSettings& settings, int send_type, int receive_type, bool tones) {

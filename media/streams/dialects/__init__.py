@@ -38,7 +38,7 @@ class Dialect(Protocol):
     def start(self) -> bytes:
         """Write the frame that describes the call."""
 
-    def media(self, audio: bytes | memoryview, timestamp_ms: int) -> bytes:
+    def media(self, audio: bytes, timestamp_ms: int) -> bytes:
         """Write a frame of audio."""
 
     def mark(self, name: str, *, cleared: bool) -> bytes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from binascii import a2b_base64
+
+from media._engine import from_base64
 
 __all__ = ["MediaEnvelope"]
 
@@ -21,26 +22,18 @@ class MediaEnvelope:
     mean the same message with another payload, and needs no JSON reader.
     """
 
-    __slots__ = ("_lessons", "_prefix", "_prefix_bytes", "_suffix", "_suffix_bytes")
+    __slots__ = ("_lessons", "_prefix", "_suffix")
 
     def __init__(self) -> None:
         self._lessons = 0
         self._prefix = self._suffix = b""
-        self._prefix_bytes = self._suffix_bytes = 0
 
     def open(self, data: bytes) -> bytes | None:
         """Audio of a frame that fits; None if the frame has to be read as JSON."""
-        start = self._prefix_bytes
-        if not start or not data.startswith(self._prefix) or not data.endswith(self._suffix):
+        if not self._prefix:
             return None
-        end = len(data) - self._suffix_bytes
-        if end < start:
-            return None
-        try:
-            # Strictly, so that no quote or backslash can hide between beginning and end.
-            return a2b_base64(memoryview(data)[start:end], strict_mode=True)
-        except ValueError:
-            return None
+        # Strictly, so that no quote or backslash can hide between beginning and end.
+        return from_base64(data, self._prefix, self._suffix)
 
     def learn(self, data: bytes, payload: str) -> None:
         """Remember what surrounds the payload of a frame that was read as JSON."""
@@ -51,7 +44,6 @@ class MediaEnvelope:
         # The payload may stand in the frame escaped, or first as the value of something else.
         if found and _payload_of(prefix + _PROBE.encode() + suffix) == _PROBE:
             self._prefix, self._suffix = prefix, suffix
-            self._prefix_bytes, self._suffix_bytes = len(prefix), len(suffix)
 
 
 def _payload_of(data: bytes) -> object:

@@ -9,10 +9,11 @@ stream taken for another vendor's; there are none.
 from __future__ import annotations
 
 import json
-from binascii import a2b_base64, b2a_base64
+from binascii import a2b_base64
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from media._engine import to_base64
 from media.streams.commands import decode_command
 from media.streams.dialects.envelope import MediaEnvelope
 from media.streams.errors import CommandError
@@ -51,7 +52,7 @@ class ExotelDialect:
         self._media_template = (
             b'{"event":"media","sequence_number":"%d","stream_sid":'
             + self._sid_json.replace("%", "%%").encode()
-            + b',"media":{"chunk":"%d","timestamp":"%d","payload":"%b"}}'
+            + b',"media":{"chunk":"%d","timestamp":"%d","payload":"'
         )
 
     def connected(self) -> bytes:
@@ -84,16 +85,12 @@ class ExotelDialect:
             body["previous_stream_sid"] = setup.reconnect.previous_stream_sid
         return self._frame("start", "start", body)
 
-    def media(self, audio: bytes | memoryview, timestamp_ms: int) -> bytes:
+    def media(self, audio: bytes, timestamp_ms: int) -> bytes:
         """Write a frame of audio that ends `timestamp_ms` after the start of the stream."""
         self._sequence += 1
         self._chunk += 1
-        return self._media_template % (
-            self._sequence,
-            self._chunk,
-            timestamp_ms,
-            b2a_base64(audio, newline=False),
-        )
+        head = self._media_template % (self._sequence, self._chunk, timestamp_ms)
+        return to_base64(head, audio, b'"}}')
 
     def mark(self, name: str, *, cleared: bool) -> bytes:
         """Write that the audio before a mark was heard, or taken back."""

@@ -130,6 +130,15 @@ class TestTraces:
         kept = "INVITE sip:a SIP/2.0\r\nproxy-authorization : (withheld)\r\nX-Own: 1\r\n\r\n"
         assert entry.message == kept
 
+    def test_keys_of_encrypted_media_are_left_out(self) -> None:
+        line = "a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:"
+        key = "PS1uQCVeeCFCanVmcjkpPywjNWhcYD0mXXtxaVBR"
+        text = f"INVITE sip:a SIP/2.0\r\n\r\nv=0\r\n{line}{key}\r\na=ptime:20\r\n"
+        self.book.note(message("x", 1.0, text.encode()))
+        self.book.claim("call", "b", "x")
+        (entry,) = self.book.of("call")
+        assert entry.message == f"INVITE sip:a SIP/2.0\r\n\r\nv=0\r\n{line}(withheld)\r\na=ptime:20\r\n"
+
     def test_a_call_of_very_many_legs_keeps_the_first_and_the_last(self) -> None:
         for number in range(1000):
             self.book.note(message(f"x{number}", float(number), b"INVITE sip:a SIP/2.0\r\n"))

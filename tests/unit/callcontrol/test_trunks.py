@@ -8,7 +8,7 @@ import pytest
 
 from callcontrol.errors import ValidationFailed
 from callcontrol.models import Carrier, Gateway
-from callcontrol.trunks import check_carrier, check_gateway, typed
+from callcontrol.trunks import check_carrier, check_gateway, check_media, typed
 
 NOW = datetime(2026, 8, 1, tzinfo=UTC)
 CARRIER = Carrier("c", "a", "Carrier", NOW, NOW)
@@ -41,6 +41,7 @@ def test_the_defaults_are_valid() -> None:
         ({"trunk_type": "reg", "register_username": "u"}, {"register_username"}),
         ({"codecs": ()}, {"codecs"}),
         ({"codecs": ("PCMU", "AMR")}, {"codecs"}),
+        ({"codecs": ("OPUS", "PCMA", "OPUS")}, {"codecs"}),
         ({"max_cps": 0, "max_concurrent_calls": -1}, {"max_cps", "max_concurrent_calls"}),
         ({"register_transport": "sctp"}, {"register_transport"}),
         ({"prefixes": ("+91", "91")}, {"prefixes"}),
@@ -107,6 +108,24 @@ def test_what_is_looked_up() -> None:
 
 def test_a_network_may_only_call_in() -> None:
     check_gateway(replace(GATEWAY, netmask=24, outbound=False))
+
+
+def test_a_gateway_may_ask_for_encrypted_media() -> None:
+    gateway = replace(GATEWAY, protocol="tls/srtp")
+    check_gateway(gateway)
+    assert (gateway.transport, gateway.encrypts) == ("tls", True)
+    assert (GATEWAY.transport, GATEWAY.encrypts) == ("udp", False)
+    assert replace(GATEWAY, protocol="auto").transport is None
+
+
+def test_what_the_engine_was_built_without_is_refused_by_name() -> None:
+    carrier = replace(CARRIER, codecs=("OPUS", "PCMA", "G722"), srtp="require")
+    check_carrier(carrier)
+    check_media(carrier, ("PCMA", "G722", "OPUS"), srtp=True)
+    with pytest.raises(ValidationFailed) as refusal:
+        check_media(carrier, ("PCMA",), srtp=False)
+    assert [error.field for error in refusal.value.errors] == ["codecs", "srtp"]
+    assert "OPUS, G722: " in refusal.value.errors[0].message
 
 
 def test_no_secret_is_shown() -> None:

@@ -100,3 +100,30 @@ def test_answers_to_challenges_are_withheld() -> None:
         b"REGISTER sip:x SIP/2.0\r\nAuthorization: (withheld)\r\nVia: y\r\n"
         b"Proxy-authorization : (withheld)\r\n\r\nAuthorization"
     )
+
+
+KEY = b"PS1uQCVeeCFCanVmcjkpPywjNWhcYD0mXXtxaVBR"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:" + KEY + b"|2^20|1:4 WSH=64\r\n",
+        b"a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:" + KEY + b";inline:" + KEY + b"\n",
+        b"A=Crypto:1 AES_CM_128_HMAC_SHA1_80 INLINE: " + KEY + b"\r\n",
+        b"a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:" + KEY,
+        b"a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:" + KEY[:20] + b"\r\n(cut off)",
+        b"v=0\r\nk=clear:" + KEY + b"\r\n",
+    ],
+)
+def test_keys_of_media_are_withheld(body: bytes) -> None:
+    message = b"INVITE sip:x SIP/2.0\r\nContent-Disposition: inline\r\n\r\nv=0\r\n" + body
+    shown = withhold_secrets(message)
+    assert KEY[:20] not in shown
+    assert b"(withheld)" in shown
+    assert shown.startswith(b"INVITE sip:x SIP/2.0\r\nContent-Disposition: inline\r\n\r\nv=0\r\n")
+
+
+def test_what_surrounds_a_key_is_shown() -> None:
+    body = b"a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:" + KEY + b"\r\na=sendrecv\r\n"
+    assert withhold_secrets(body) == b"a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:(withheld)\r\na=sendrecv\r\n"

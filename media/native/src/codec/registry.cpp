@@ -1,68 +1,52 @@
 // Which codecs there are, and how they are made.
 
-#include <algorithm>
+#include <array>
 
-#include "trunkline/codec/codec.hpp"
-#include "trunkline/dsp/g711.hpp"
+#include "makers.hpp"
 
 namespace trunkline::codec {
 
 namespace {
 
-constexpr dsp::Law law_of(Codec codec) {
-    return codec == Codec::pcma ? dsp::Law::a : dsp::Law::mu;
-}
-
-class G711Decoder final : public Decoder {
-  public:
-    using Decoder::Decoder;
-
-    std::uint32_t samples(std::span<const std::uint8_t> payload) const override {
-        return payload.size() <= max_packet_samples ? static_cast<std::uint32_t>(payload.size()) : 0;
-    }
-
-    std::uint32_t decode(std::span<const std::uint8_t> payload, std::span<std::int16_t> out) override {
-        if (payload.size() > out.size()) return 0;
-        dsp::decode(law_of(format().codec), payload, out.data());
-        return static_cast<std::uint32_t>(payload.size());
-    }
-
-    void conceal(std::span<std::int16_t> out) override { std::fill(out.begin(), out.end(), std::int16_t{0}); }
-
-    void reset() override {}
+struct Entry {
+    Format format;
+    std::unique_ptr<Decoder> (*make_decoder)(const Format&);
+    std::unique_ptr<Encoder> (*make_encoder)(const Format&, const EncoderOptions&);
 };
 
-class G711Encoder final : public Encoder {
-  public:
-    using Encoder::Encoder;
-
-    std::size_t encode(std::span<const std::int16_t> frame, std::span<std::uint8_t> out) override {
-        if (frame.size() > out.size()) return 0;
-        dsp::encode(law_of(format().codec), frame, out.data());
-        return frame.size();
-    }
-
-    void reset() override {}
+constexpr Entry entries[] = {
+    {{Codec::pcmu, 8000}, &make_g711_decoder, &make_g711_encoder},
+    {{Codec::pcma, 8000}, &make_g711_decoder, &make_g711_encoder},
+    {{Codec::l16, 8000}, &make_l16_decoder, &make_l16_encoder},
+    {{Codec::l16, 16000}, &make_l16_decoder, &make_l16_encoder},
+#if TRUNKLINE_HAVE_SPANDSP
+    {{Codec::g722, 8000}, &make_g722_decoder, &make_g722_encoder},
+#endif
+#if TRUNKLINE_HAVE_OPUS
+    {{Codec::opus, 48000}, &make_opus_decoder, &make_opus_encoder},
+#endif
 };
 
-bool is_g711(const Format& format) {
-    return (format.codec == Codec::pcmu || format.codec == Codec::pcma) && format.clock_hz == 8000;
+const Entry* find(const Format& format) {
+    const auto* const found = std::find_if(std::begin(entries), std::end(entries),
+                                           [&](const Entry& entry) { return entry.format == format; });
+    return found == std::end(entries) ? nullptr : found;
 }
 
 }  // namespace
 
 bool supported(const Format& format) {
-    return is_g711(format);
+    return find(format) != nullptr;
 }
 
 std::unique_ptr<Decoder> make_decoder(const Format& format) {
-    if (!supported(format)) return nullptr;
-    return std::make_unique<G711Decoder>(format);
+    const Entry* const entry = find(format);
+    return entry != nullptr ? entry->make_decoder(format) : nullptr;
 }
 
-std::unique_ptr<Encoder> make_encoder(const Format& format, const EncoderOptions&) {
-    if (!supported(format)) return nullptr;
-    return std::make_unique<G711Encoder>(format);
+std::unique_ptr<Encoder> make_encoder(const Format& format, const EncoderOptions& options) {
+    const Entry* const entry = find(format);
+    return entry != nullptr ? entry->make_encoder(format, options) : nullptr;
 }
 
 }  // namespace trunkline::codec

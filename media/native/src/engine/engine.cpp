@@ -71,7 +71,7 @@ std::shared_ptr<StreamHandle> Engine::open_stream(const StreamHandle* near) {
     Shard& shard = *slot.shard;
     auto made =
         std::make_unique<Stream>(next_id(), std::move(socket), make_sender(), shard.outlet(), shard.wheel());
-    if (const int error = shard.watch(*made); error != 0) {
+    if (const int error = shard.watch(made->descriptor(), *made); error != 0) {
         ports_.give_back(udp_port, monotonic_ns());
         throw std::system_error(error, std::generic_category(), "cannot watch an RTP socket");
     }

@@ -14,13 +14,13 @@ namespace trunkline::engine {
 
 namespace {
 
-constexpr std::int64_t silence_check_ns = 250'000'000;
+constexpr std::int64_t check_interval_ns = 250'000'000;
 constexpr std::int64_t idle_turn_ns = 1'000'000'000;
 /// Streams one shard has room for before its table must grow; far above what one core can carry.
 constexpr std::size_t reserved_streams = 8192;
 
 /// Edge-triggered: each wake-up reads a socket empty, and the kernel need not look at it again.
-int watch_edges(int epoll, int descriptor, void* owner) {
+int watch_edges(int epoll, int descriptor, Readable* owner) {
     epoll_event event{};
     event.events = EPOLLIN | EPOLLET;
     event.data.ptr = owner;
@@ -59,8 +59,15 @@ void Shard::stop() {
     thread_.join();
 }
 
-int Shard::watch(Stream& stream) {
-    return watch_edges(epoll_, stream.descriptor(), &stream);
+int Shard::watch(int descriptor, Readable& reader) {
+    return watch_edges(epoll_, descriptor, &reader);
+}
+
+void Shard::forget(Readable& reader) {
+    std::erase(unfinished_, &reader);
+    for (std::size_t n = 0; n < ready_count_; ++n) {
+        if (ready_[n].data.ptr == &reader) ready_[n].data.ptr = nullptr;
+    }
 }
 
 void Shard::add(Stream* stream) {
@@ -72,10 +79,7 @@ void Shard::remove(Stream* stream, std::int64_t now_ns) {
     streams_[stream->index] = streams_.back();
     streams_[stream->index]->index = stream->index;
     streams_.pop_back();
-    std::erase(unfinished_, stream);
-    for (std::size_t n = 0; n < ready_count_; ++n) {
-        if (ready_[n].data.ptr == stream) ready_[n].data.ptr = nullptr;
-    }
+    forget(*stream);
     stream->shut(now_ns);
     outlet_.discard(stream);
 }
@@ -89,12 +93,12 @@ void Shard::run() {
         run_commands(now_ns);
         for (std::size_t n = 0; n < ready_count_; ++n) {
             // The wake-up descriptor is never read: edge-triggered, each write to it is an event.
-            auto* stream = static_cast<Stream*>(ready_[n].data.ptr);
-            if (stream != nullptr) receive(*stream, now_ns);
+            auto* reader = static_cast<Readable*>(ready_[n].data.ptr);
+            if (reader != nullptr) receive(*reader, now_ns);
         }
         receive_unfinished(now_ns);
         wheel_.advance(now_ns);
-        check_silence(now_ns);
+        check_streams(now_ns);
         outlet_.flush(now_ns);
     }
     ready_count_ = 0;
@@ -111,12 +115,12 @@ int Shard::patience_ms(std::int64_t now_ns) {
     return static_cast<int>((left_ns + 999'999) / 1'000'000);
 }
 
-void Shard::receive(Stream& stream, std::int64_t now_ns) {
+void Shard::receive(Readable& reader, std::int64_t now_ns) {
     for (int reads = 0; reads < max_reads; ++reads) {
-        if (!stream.receive(received_, relayed_, now_ns)) return;
+        if (!reader.receive(received_, relayed_, now_ns)) return;
     }
-    if (std::find(unfinished_.begin(), unfinished_.end(), &stream) == unfinished_.end()) {
-        unfinished_.push_back(&stream);
+    if (std::find(unfinished_.begin(), unfinished_.end(), &reader) == unfinished_.end()) {
+        unfinished_.push_back(&reader);
     }
 }
 
@@ -124,8 +128,8 @@ void Shard::receive(Stream& stream, std::int64_t now_ns) {
 void Shard::receive_unfinished(std::int64_t now_ns) {
     if (unfinished_.empty()) return;
     std::size_t kept = 0;
-    for (Stream* stream : unfinished_) {
-        if (stream->receive(received_, relayed_, now_ns)) unfinished_[kept++] = stream;
+    for (Readable* reader : unfinished_) {
+        if (reader->receive(received_, relayed_, now_ns)) unfinished_[kept++] = reader;
     }
     unfinished_.resize(kept);
 }
@@ -144,11 +148,11 @@ void Shard::run_commands(std::int64_t now_ns) {
     }
 }
 
-void Shard::check_silence(std::int64_t now_ns) {
+void Shard::check_streams(std::int64_t now_ns) {
     if (now_ns < next_check_ns_) return;
-    next_check_ns_ = now_ns + silence_check_ns;
+    next_check_ns_ = now_ns + check_interval_ns;
     for (Stream* stream : streams_) {
-        stream->check_silence(now_ns);
+        stream->check(now_ns);
     }
 }
 

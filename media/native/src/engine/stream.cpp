@@ -7,15 +7,20 @@ namespace trunkline::engine {
 
 Stream::Stream(std::uint64_t id, io::UdpSocket socket, rtp::Sender sender, Outlet& outlet, TickWheel& wheel)
     : id_(id),
-      socket_(std::move(socket)),
+      wire_(std::move(socket), figures_),
       sender_(sender),
       outlet_(outlet),
       wheel_(wheel),
-      playback_(*this) {}
+      playback_(*this) {
+    figures_.ssrc_out.set(sender_.ssrc());
+}
 
 Stream::~Stream() {
     delete tap_;
     delete recorder_;
+    while (listeners_ != nullptr) {
+        delete std::exchange(listeners_, listeners_->next_listener_);
+    }
     util::NodeStack::destroy(dtmf_first_);
 }
 
@@ -43,8 +48,18 @@ void Stream::unlink() {
     peer_ = nullptr;
 }
 
-void Stream::play(graph::Clip* clip, std::int64_t now_ns) {
-    playback_.append(clip);
+void Stream::play(graph::Playback* playback, std::int64_t now_ns) {
+    playback_.append(playback);
+    run_clocks(now_ns);
+}
+
+void Stream::pause_playback(std::int64_t now_ns) {
+    playback_.pause();
+    run_clocks(now_ns);
+}
+
+void Stream::resume_playback(std::int64_t now_ns) {
+    playback_.resume();
     run_clocks(now_ns);
 }
 
@@ -92,6 +107,28 @@ void Stream::detach_recorder(std::int64_t now_ns) {
     run_clocks(now_ns);
 }
 
+void Stream::attach_listener(Listener* listener, std::int64_t now_ns) {
+    listener->next_listener_ = listeners_;
+    listeners_ = listener;
+    run_clocks(now_ns);
+}
+
+void Stream::detach_listener(Listener* listener, std::int64_t now_ns) {
+    Listener** place = &listeners_;
+    while (*place != nullptr && *place != listener) {
+        place = &(*place)->next_listener_;
+    }
+    if (*place == nullptr) return;
+    *place = listener->next_listener_;
+    outlet_.discard(listener);
+    run_clocks(now_ns);
+}
+
+void Stream::attach_source(AudioSource* source, std::int64_t now_ns) {
+    source_ = source;
+    run_clocks(now_ns);
+}
+
 void Stream::pause_recorder(bool paused, std::int64_t now_ns) {
     if (recorder_ != nullptr) recorder_->pause(paused, now_ns);
 }
@@ -111,9 +148,18 @@ void Stream::shut(std::int64_t now_ns) {
     }
     detach_tap(now_ns);
     detach_recorder(now_ns);
+    while (listeners_ != nullptr) {
+        detach_listener(listeners_, now_ns);
+    }
+    source_ = nullptr;
     wheel_.disarm(send_ticker_);
     wheel_.disarm(receive_ticker_);
-    socket_.close();
+    wire_.close();
+}
+
+void Stream::check(std::int64_t now_ns) {
+    check_silence(now_ns);
+    check_rtcp(now_ns);
 }
 
 void Stream::check_silence(std::int64_t now_ns) {
@@ -126,13 +172,14 @@ void Stream::check_silence(std::int64_t now_ns) {
 
 /// Arm the beats that are needed and no others.
 void Stream::run_clocks(std::int64_t now_ns) {
-    const bool sends = connected_ && (tap_ != nullptr || !playback_.empty() || dtmf_first_ != nullptr);
+    const bool sends =
+        connected_ && (tap_ != nullptr || source_ != nullptr || !playback_.empty() || dtmf_first_ != nullptr);
     if (!sends) {
         wheel_.disarm(send_ticker_);
     } else if (!send_ticker_.armed()) {
         wheel_.arm(send_ticker_, settings_.ptime_ms, now_ns);
     }
-    const bool reads = tap_ != nullptr || recorder_ != nullptr || dtmf_receiver_.pressed();
+    const bool reads = listened_to() || dtmf_receiver_.pressed();
     if (!reads) {
         wheel_.disarm(receive_ticker_);
     } else if (!receive_ticker_.armed()) {
@@ -140,8 +187,23 @@ void Stream::run_clocks(std::int64_t now_ns) {
     }
 }
 
-void Stream::playback_finished(std::uint64_t id, bool interrupted) {
-    outlet_.emit({id_, EventKind::playback_finished, interrupted ? 1U : 0U, id, 0});
+void Stream::key_pressed(char key, std::int64_t now_ns) {
+    playback_.barge_in(graph::PlaybackEnd::digit, key);
+    run_clocks(now_ns);
+}
+
+void Stream::speech_started(std::int64_t now_ns) {
+    playback_.barge_in(graph::PlaybackEnd::speech);
+    run_clocks(now_ns);
+}
+
+void Stream::playback_finished(std::uint64_t id, graph::PlaybackEnd why, char key, std::uint64_t played_ms) {
+    const auto cause = static_cast<std::uint32_t>(why) | std::uint32_t{static_cast<std::uint8_t>(key)} << 8;
+    outlet_.emit({id_, EventKind::playback_finished, cause, id, played_ms});
+}
+
+void Stream::playback_position(std::uint64_t id, std::uint64_t played_ms) {
+    outlet_.emit({id_, EventKind::playback_position, 0, id, played_ms});
 }
 
 }  // namespace trunkline::engine

@@ -16,7 +16,7 @@ constexpr std::size_t max_payload_bytes = max_packet_ms * samples_per_ms;
 }  // namespace
 
 bool Stream::receive(io::ReceiveBatch& batch, io::SendBatch& relayed, std::int64_t now_ns) {
-    const std::size_t count = socket_.receive(batch);
+    const std::size_t count = wire_.receive(batch);
     for (std::size_t n = 0; n < count; ++n) {
         if (batch.truncated(n)) {
             figures_.dropped_invalid.add(1);
@@ -24,7 +24,7 @@ bool Stream::receive(io::ReceiveBatch& batch, io::SendBatch& relayed, std::int64
             take_datagram(batch.datagram(n), batch.source(n), relayed, now_ns);
         }
     }
-    if (peer_ != nullptr) peer_->flush_relayed(relayed);
+    if (peer_ != nullptr) peer_->wire_.flush(relayed, peer_->latch_.remote());
     return count == io::batch_datagrams;
 }
 
@@ -43,9 +43,10 @@ Stream::Kind Stream::classify(std::uint8_t payload_type) const {
 void Stream::take_datagram(std::span<std::uint8_t> datagram, const io::Address& source,
                            io::SendBatch& relayed, std::int64_t now_ns) {
     if (rtp::is_rtcp(datagram)) {
-        figures_.rtcp_in.add(1);
+        take_rtcp(datagram, source, now_ns);
         return;
     }
+    datagram = wire_.open(datagram);
     const auto packet = rtp::parse(datagram);
     const Kind kind = packet ? classify(packet->header.payload_type) : Kind::unknown;
     if (kind == Kind::unknown || packet->payload.empty() || packet->payload.size() > max_payload_bytes) {
@@ -106,7 +107,9 @@ bool Stream::follow_source(const rtp::Header& header, std::int64_t now_ns) {
 
 void Stream::take_event(const rtp::PacketView& packet, io::SendBatch& relayed, std::int64_t now_ns) {
     const bool was_pressed = dtmf_receiver_.pressed();
+    const std::uint32_t presses = dtmf_receiver_.presses();
     report(dtmf_receiver_.packet(packet.header.timestamp, packet.payload, now_ns));
+    if (dtmf_receiver_.presses() != presses) key_pressed(dtmf_receiver_.key(), now_ns);
     if (dtmf_receiver_.pressed() != was_pressed) run_clocks(now_ns);
     if (peer_ != nullptr) peer_->relay_event(packet, relayed, now_ns);
 }
@@ -116,17 +119,28 @@ void Stream::take_audio(const rtp::PacketView& packet, dsp::Law law, io::SendBat
     std::array<std::int16_t, max_payload_bytes> decoded;
     const std::span<std::int16_t> samples = std::span(decoded).first(packet.payload.size());
     const bool peer_records = peer_ != nullptr && peer_->recorder_ != nullptr;
-    if (tap_ != nullptr || recorder_ != nullptr || peer_records) {
-        dsp::decode(law, packet.payload, samples.data());
-    }
+    if (listened_to() || peer_records) dsp::decode(law, packet.payload, samples.data());
+    if (listened_to()) feed(packet.header.timestamp, samples, packet.header.marker, now_ns);
+    // Last, because relaying rewrites the packet in its buffer.
+    if (peer_ != nullptr) peer_->relay_audio(packet, law, samples, relayed, now_ns);
+}
+
+/// Whether anything wants what is received as linear samples.
+bool Stream::listened_to() const {
+    return tap_ != nullptr || recorder_ != nullptr || listeners_ != nullptr;
+}
+
+void Stream::feed(std::uint32_t timestamp, std::span<const std::int16_t> samples, bool marker,
+                  std::int64_t now_ns) {
     if (tap_ != nullptr) {
-        tap_->put(packet.header.timestamp, samples, restarted_, packet.header.marker, now_ns);
+        tap_->put(timestamp, samples, restarted_, marker, now_ns);
         figures_.late.set(tap_->reader().late());
     }
     if (recorder_ != nullptr) recorder_->put_received(samples, now_ns);
+    for (Listener* listener = listeners_; listener != nullptr; listener = listener->next_listener_) {
+        listener->put(samples, now_ns);
+    }
     restarted_ = false;
-    // Last, because relaying rewrites the packet in its buffer.
-    if (peer_ != nullptr) peer_->relay_audio(packet, law, samples, relayed, now_ns);
 }
 
 void Stream::report(const std::optional<rtp::Digit>& digit) {
@@ -138,6 +152,9 @@ void Stream::report(const std::optional<rtp::Digit>& digit) {
 void Stream::tick_receive(std::int64_t now_ns) {
     if (tap_ != nullptr) tap_->tick(now_ns);
     if (recorder_ != nullptr && !recorder_->tick(now_ns)) detach_recorder(now_ns);
+    for (Listener* listener = listeners_; listener != nullptr; listener = listener->next_listener_) {
+        listener->tick(now_ns);
+    }
     report(dtmf_receiver_.expire(now_ns));
     run_clocks(now_ns);
 }

@@ -1,4 +1,4 @@
-// The sending half of a stream: what is sent, how it is numbered, and relaying for the linked stream.
+// The sending half of a stream: what is sent, and how it is numbered.
 
 #include <array>
 #include <utility>
@@ -12,46 +12,6 @@ namespace {
 constexpr std::size_t max_frame_samples = max_packet_ms * samples_per_ms;
 
 }  // namespace
-
-/// Whether audio of our own is being sent, so that the linked stream's must wait.
-bool Stream::occupied() const {
-    return dtmf_sender_.pressing() || (tap_ != nullptr && tap_->playout().playing()) || !playback_.empty();
-}
-
-void Stream::relay_audio(const rtp::PacketView& packet, dsp::Law law, std::span<const std::int16_t> samples,
-                         io::SendBatch& relayed, std::int64_t now_ns) {
-    if (!may_send() || occupied()) return;
-    const auto size = static_cast<std::uint32_t>(packet.payload.size());
-    auto header = sender_.relayed(packet.header, size, now_ns);
-    if (!header) return;
-    header->payload_type = settings_.payload_type;
-    dsp::convert(law, settings_.law(), packet.payload);
-    if (recorder_ != nullptr) recorder_->put_sent(samples, now_ns);
-    std::uint8_t* start = packet.payload.data() - rtp::header_bytes;
-    rtp::write_header(start, *header);
-    relayed.add({start, rtp::header_bytes + packet.payload.size()});
-}
-
-void Stream::relay_event(const rtp::PacketView& packet, io::SendBatch& relayed, std::int64_t now_ns) {
-    if (!may_send() || occupied() || !settings_.dtmf_send_type) return;
-    auto header = sender_.relayed(packet.header, 0, now_ns);
-    if (!header) return;
-    header->payload_type = *settings_.dtmf_send_type;
-    std::uint8_t* start = packet.payload.data() - rtp::header_bytes;
-    rtp::write_header(start, *header);
-    relayed.add({start, rtp::header_bytes + packet.payload.size()});
-}
-
-void Stream::flush_relayed(io::SendBatch& relayed) {
-    const std::size_t count = relayed.size();
-    if (count == 0) return;
-    const std::size_t bytes = relayed.total_bytes();
-    const std::size_t sent = socket_.send(relayed, latch_.remote());
-    figures_.packets_out.add(sent);
-    // A batch the kernel took in part is rare enough to count its bytes whole or not at all.
-    if (sent == count) figures_.bytes_out.add(bytes);
-    if (sent < count) figures_.send_errors.add(count - sent);
-}
 
 void Stream::tick_send(std::int64_t now_ns) {
     std::array<std::int16_t, max_frame_samples> frame;
@@ -68,11 +28,12 @@ void Stream::tick_send(std::int64_t now_ns) {
 /// Make the next frame of our own audio; false when there is none.
 bool Stream::next_audio(std::span<std::int16_t> samples, std::int64_t now_ns) {
     if (tap_ != nullptr && tap_->playout().pull(samples, now_ns)) return true;
-    if (!playback_.empty()) {
-        playback_.pull(samples);
+    if (playback_.playing()) {
+        playback_.pull(samples, clock_hz);
         return true;
     }
-    if (tap_ == nullptr || peer_ != nullptr) return false;
+    if (source_ != nullptr && source_->pull(samples, clock_hz, now_ns)) return true;
+    if ((tap_ == nullptr && playback_.empty()) || peer_ != nullptr) return false;
     // Silence keeps the path through NATs open and the far end's jitter buffer running.
     std::fill(samples.begin(), samples.end(), std::int16_t{0});
     return true;
@@ -81,11 +42,11 @@ bool Stream::next_audio(std::span<std::int16_t> samples, std::int64_t now_ns) {
 void Stream::send_audio(std::span<const std::int16_t> samples, std::int64_t now_ns) {
     const auto size = static_cast<std::uint32_t>(samples.size());
     if (may_send()) {
-        std::array<std::uint8_t, rtp::header_bytes + max_frame_samples> datagram;
+        PacketRoom datagram;
         const rtp::Header header = sender_.local(settings_.payload_type, now_ns);
         rtp::write_header(datagram.data(), header);
         dsp::encode(settings_.law(), samples, datagram.data() + rtp::header_bytes);
-        send_datagram(std::span(datagram).first(rtp::header_bytes + samples.size()));
+        wire_.send(datagram.data(), rtp::header_bytes + samples.size(), latch_.remote());
         if (recorder_ != nullptr) recorder_->put_sent(samples, now_ns);
     }
     sender_.advance(size, now_ns);
@@ -93,24 +54,15 @@ void Stream::send_audio(std::span<const std::int16_t> samples, std::int64_t now_
 
 void Stream::send_event(const rtp::DtmfPacket& packet, std::int64_t now_ns) {
     if (may_send() && settings_.dtmf_send_type) {
-        std::array<std::uint8_t, rtp::header_bytes + 4> datagram;
+        PacketRoom datagram;
         rtp::Header header = sender_.local(*settings_.dtmf_send_type, now_ns);
         header.marker = packet.first;
         header.timestamp -= packet.age_samples;
         rtp::write_header(datagram.data(), header);
         std::copy(packet.payload.begin(), packet.payload.end(), datagram.begin() + rtp::header_bytes);
-        send_datagram(datagram);
+        wire_.send(datagram.data(), rtp::header_bytes + packet.payload.size(), latch_.remote());
     }
     sender_.advance(settings_.ptime_ms * samples_per_ms, now_ns);
-}
-
-void Stream::send_datagram(std::span<const std::uint8_t> datagram) {
-    if (!socket_.send(datagram, latch_.remote())) {
-        figures_.send_errors.add(1);
-        return;
-    }
-    figures_.packets_out.add(1);
-    figures_.bytes_out.add(datagram.size());
 }
 
 void Stream::next_dtmf_text() {

@@ -46,9 +46,10 @@ class Decoder : public util::Node {
 /// What an encoder is told besides its format. Fields that a codec has no use for are ignored.
 struct EncoderOptions {
     std::uint32_t bitrate_bps = 24'000;
-    bool fec = true;                      ///< In-band forward error correction, when the far end takes it.
-    bool dtx = false;                     ///< Send nothing during silence.
-    std::uint32_t expected_loss_pct = 5;  ///< What FEC is dimensioned for.
+    bool fec = true;                         ///< In-band forward error correction, when the far end takes it.
+    bool dtx = false;                        ///< Send nothing during silence.
+    std::uint32_t expected_loss_pct = 5;     ///< What FEC is dimensioned for.
+    std::uint32_t max_playback_hz = 16'000;  ///< The far end plays no higher rate (RFC 7587 6.1).
 };
 
 /// Turns linear samples at `Format::rate_hz` into payloads.

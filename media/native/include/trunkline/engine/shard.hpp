@@ -12,6 +12,7 @@
 
 #include "trunkline/engine/command.hpp"
 #include "trunkline/engine/outlet.hpp"
+#include "trunkline/engine/readable.hpp"
 #include "trunkline/engine/stream.hpp"
 #include "trunkline/engine/tick_wheel.hpp"
 #include "trunkline/io/udp_socket.hpp"
@@ -32,8 +33,12 @@ class Shard {
     /// where only a packet can show the difference. Waking a sleeping thread costs more than the command.
     void submit(Command* command, bool wake = true);
 
-    /// Control thread: wake up for a stream's packets. Returns 0 or the error number; `add` must follow.
-    int watch(Stream& stream);
+    /// Control thread: wake up for what comes on a descriptor. Returns 0 or the error number. For a stream
+    /// `add` must follow; what a stream has besides its own socket is let go with `forget` before it closes.
+    int watch(int descriptor, Readable& reader);
+
+    /// Engine thread: read nothing more for this one.
+    void forget(Readable& reader);
 
     /// Control thread: end the thread; all streams are shut first.
     void stop();
@@ -52,10 +57,10 @@ class Shard {
 
     void run();
     int patience_ms(std::int64_t now_ns);
-    void receive(Stream& stream, std::int64_t now_ns);
+    void receive(Readable& reader, std::int64_t now_ns);
     void receive_unfinished(std::int64_t now_ns);
     void run_commands(std::int64_t now_ns);
-    void check_silence(std::int64_t now_ns);
+    void check_streams(std::int64_t now_ns);
     void shut_all();
 
     Outlet outlet_;
@@ -63,7 +68,7 @@ class Shard {
     util::NodeStack commands_;
     std::atomic<bool> wake_pending_ = false;
     std::vector<Stream*> streams_;
-    std::vector<Stream*> unfinished_;  ///< Sockets that had more than `max_reads` batches.
+    std::vector<Readable*> unfinished_;  ///< Sockets that had more than `max_reads` batches.
     std::array<epoll_event, max_events> ready_;
     std::size_t ready_count_ = 0;
     std::int64_t next_check_ns_ = 0;

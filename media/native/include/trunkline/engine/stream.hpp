@@ -1,89 +1,35 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 
-#include "trunkline/codec/codec.hpp"
 #include "trunkline/dsp/g711.hpp"
 #include "trunkline/engine/latch.hpp"
+#include "trunkline/engine/listener.hpp"
 #include "trunkline/engine/outlet.hpp"
+#include "trunkline/engine/readable.hpp"
 #include "trunkline/engine/recorder.hpp"
+#include "trunkline/engine/settings.hpp"
+#include "trunkline/engine/stream_figures.hpp"
 #include "trunkline/engine/tap.hpp"
 #include "trunkline/engine/tick_wheel.hpp"
+#include "trunkline/engine/wire.hpp"
 #include "trunkline/graph/playback_queue.hpp"
-#include "trunkline/io/udp_socket.hpp"
 #include "trunkline/rtp/dtmf_receiver.hpp"
 #include "trunkline/rtp/dtmf_sender.hpp"
 #include "trunkline/rtp/jitter_meter.hpp"
 #include "trunkline/rtp/packet.hpp"
 #include "trunkline/rtp/sender.hpp"
 #include "trunkline/rtp/sequence_tracker.hpp"
-#include "trunkline/util/counter.hpp"
 #include "trunkline/util/node.hpp"
 
 namespace trunkline::engine {
 
 inline constexpr std::uint32_t clock_hz = 8000;
 inline constexpr std::uint32_t samples_per_ms = clock_hz / 1000;
-/// Longest packet, in milliseconds, that is sent, and that is decoded when received.
-inline constexpr std::uint32_t max_packet_ms = 60;
-
-/// Protection profiles of SRTP with SDES keys (RFC 4568 6.2, RFC 6188).
-enum class SrtpSuite : std::uint8_t {
-    aes_cm_128_hmac_sha1_80,
-    aes_cm_128_hmac_sha1_32,
-    aes_256_cm_hmac_sha1_80
-};
-
-/// Master key and salt of one direction.
-struct SrtpKey {
-    static constexpr std::size_t max_bytes = 46;
-
-    SrtpSuite suite = SrtpSuite::aes_cm_128_hmac_sha1_80;
-    std::array<std::uint8_t, max_bytes> bytes{};  ///< 30 of them for AES-128, 46 for AES-256.
-
-    bool operator==(const SrtpKey&) const = default;
-};
-
-/// What SDP agreed about a stream.
-struct MediaSettings {
-    io::Address remote;
-    codec::Format format;                      ///< Sent, and expected besides the static types of G.711.
-    std::uint8_t payload_type = 0;             ///< What we send with.
-    std::optional<std::uint8_t> receive_type;  ///< What the far end sends with, when it differs.
-    std::uint32_t ptime_ms = 20;
-    codec::EncoderOptions encoder;
-    std::optional<std::uint8_t> noise_type;      ///< Of comfort noise (RFC 3389), when the far end takes it.
-    std::optional<std::uint8_t> dtmf_send_type;  ///< Payload type the far end wants its events with.
-    std::optional<std::uint8_t> dtmf_receive_type;  ///< Payload type of the events it sends.
-    /// Digits go to and come from the far end as tones in the audio.
-    bool dtmf_tones = false;
-    /// Where RTCP goes; nothing when it shares the port of RTP (RFC 5761).
-    std::optional<io::Address> rtcp_remote;
-    /// Keys of SRTP, for what we send and what we receive; both or none (RFC 4568).
-    std::optional<SrtpKey> srtp_send, srtp_receive;
-    bool send = true;
-    bool receive = true;
-
-    /// The law of G.711 that is spoken; meaningless for other codecs.
-    dsp::Law law() const { return format.codec == codec::Codec::pcma ? dsp::Law::a : dsp::Law::mu; }
-};
-
-/// What happened on a stream so far. Written by the engine thread, readable from any.
-struct StreamFigures {
-    util::Counter packets_in, bytes_in, packets_out, bytes_out;
-    util::Counter lost, duplicates, late;
-    util::Counter dropped_foreign;   ///< From another source than the far end's.
-    util::Counter dropped_invalid;   ///< Not RTP, or of a payload type nobody agreed on.
-    util::Counter dropped_unwanted;  ///< Before `connect`, or against the agreed direction.
-    util::Counter send_errors;
-    util::Counter rtcp_in;
-    util::Figure<std::uint32_t> jitter_us, ssrc_in;
-};
 
 /// Digits to send, with the token that tells when they are.
 struct DtmfText final : util::Node {
@@ -97,7 +43,7 @@ struct DtmfText final : util::Node {
 ///
 /// Lives on one shard's thread. What it sends is, in this order: digits, the tap's audio, playback, what the
 /// linked stream receives, silence while there is a tap.
-class Stream final : public util::Node, private graph::PlaybackListener {
+class Stream final : public util::Node, public Readable, private graph::PlaybackListener {
   public:
     Stream(std::uint64_t id, io::UdpSocket socket, rtp::Sender sender, Outlet& outlet, TickWheel& wheel);
     ~Stream() override;
@@ -107,7 +53,9 @@ class Stream final : public util::Node, private graph::PlaybackListener {
     void connect(const MediaSettings& settings, std::int64_t now_ns);
     void link(Stream& other);
     void unlink();
-    void play(graph::Clip* clip, std::int64_t now_ns);
+    void play(graph::Playback* playback, std::int64_t now_ns);
+    void pause_playback(std::int64_t now_ns);
+    void resume_playback(std::int64_t now_ns);
     void stop_playback(std::int64_t now_ns);
     void send_dtmf(DtmfText* text, std::int64_t now_ns);
     void attach_tap(Tap* tap, std::int64_t now_ns);
@@ -115,23 +63,38 @@ class Stream final : public util::Node, private graph::PlaybackListener {
     void attach_recorder(Recorder* recorder, std::int64_t now_ns);
     void detach_recorder(std::int64_t now_ns);
     void pause_recorder(bool paused, std::int64_t now_ns);
+    /// Feed a listener with what is received; the stream owns it until it is detached.
+    void attach_listener(Listener* listener, std::int64_t now_ns);
+    /// Let go of a listener and give it back to the control thread; harmless when it is not attached.
+    void detach_listener(Listener* listener, std::int64_t now_ns);
+    /// Send what a source has, behind playback and instead of the linked stream's audio; null takes it away.
+    /// Not owned: whoever attached it takes it away before it goes.
+    void attach_source(AudioSource* source, std::int64_t now_ns);
     void set_media_timeout(std::int64_t timeout_ns, std::int64_t now_ns);
     /// Let go of everything, so that the control thread can destroy the stream.
     void shut(std::int64_t now_ns);
 
     Tap* tap() { return tap_; }
 
+    // What was detected, for playbacks that end by it.
+
+    /// The far end pressed a key; told at once, not when it is up again.
+    void key_pressed(char key, std::int64_t now_ns);
+    /// The far end began to speak.
+    void speech_started(std::int64_t now_ns);
+    /// Whether a playback waits for the far end to speak.
+    bool wants_speech() const { return playback_.wants_speech(); }
+
     // Work.
 
     /// Read what has come and pass it on; true when there may be more.
-    bool receive(io::ReceiveBatch& batch, io::SendBatch& relayed, std::int64_t now_ns);
+    bool receive(io::ReceiveBatch& batch, io::SendBatch& relayed, std::int64_t now_ns) override;
 
-    /// Tell when the far end has been silent too long.
-    void check_silence(std::int64_t now_ns);
+    /// Slow work, every 250 ms: tells when the far end has been silent too long, sends RTCP that is due.
+    void check(std::int64_t now_ns);
 
     std::uint64_t id() const { return id_; }
-    std::uint32_t ssrc() const { return sender_.ssrc(); }
-    int descriptor() const { return socket_.descriptor(); }
+    int descriptor() const { return wire_.descriptor(); }
     const StreamFigures& figures() const { return figures_; }
 
     std::size_t index = 0;  ///< Place in the shard's table.
@@ -148,6 +111,11 @@ class Stream final : public util::Node, private graph::PlaybackListener {
     enum class Kind : std::uint8_t { audio_mu, audio_a, event, noise, unknown };
 
     void run_clocks(std::int64_t now_ns);
+    void check_silence(std::int64_t now_ns);
+
+    // RTCP, in stream_rtcp.cpp.
+    void take_rtcp(std::span<std::uint8_t> datagram, const io::Address& source, std::int64_t now_ns);
+    void check_rtcp(std::int64_t now_ns);
 
     // Receiving, in stream_receive.cpp.
     Kind classify(std::uint8_t payload_type) const;
@@ -157,28 +125,34 @@ class Stream final : public util::Node, private graph::PlaybackListener {
     void take_event(const rtp::PacketView& packet, io::SendBatch& relayed, std::int64_t now_ns);
     void take_audio(const rtp::PacketView& packet, dsp::Law law, io::SendBatch& relayed, std::int64_t now_ns);
     void report(const std::optional<rtp::Digit>& digit);
+    bool listened_to() const;
+    void feed(std::uint32_t timestamp, std::span<const std::int16_t> samples, bool marker,
+              std::int64_t now_ns);
     void tick_receive(std::int64_t now_ns);
 
-    // Sending, in stream_send.cpp.
-    bool may_send() const { return connected_ && settings_.send && latch_.remote().reachable(); }
+    // For the linked stream, in stream_relay.cpp.
     bool occupied() const;
     void relay_audio(const rtp::PacketView& packet, dsp::Law law, std::span<const std::int16_t> samples,
                      io::SendBatch& relayed, std::int64_t now_ns);
     void relay_event(const rtp::PacketView& packet, io::SendBatch& relayed, std::int64_t now_ns);
-    void flush_relayed(io::SendBatch& relayed);
+
+    // Sending, in stream_send.cpp.
+    bool may_send() const { return connected_ && settings_.send && latch_.remote().reachable(); }
     void tick_send(std::int64_t now_ns);
     bool next_audio(std::span<std::int16_t> samples, std::int64_t now_ns);
     void send_audio(std::span<const std::int16_t> samples, std::int64_t now_ns);
     void send_event(const rtp::DtmfPacket& packet, std::int64_t now_ns);
-    void send_datagram(std::span<const std::uint8_t> datagram);
     void next_dtmf_text();
     void finish_dtmf_text();
 
-    void playback_finished(std::uint64_t id, bool interrupted) override;
+    void playback_finished(std::uint64_t id, graph::PlaybackEnd why, char key,
+                           std::uint64_t played_ms) override;
+    void playback_position(std::uint64_t id, std::uint64_t played_ms) override;
     void spent(util::Node* node) override { outlet_.discard(node); }
 
     std::uint64_t id_;
-    io::UdpSocket socket_;
+    StreamFigures figures_;
+    Wire wire_;
     rtp::Sender sender_;
     Outlet& outlet_;
     TickWheel& wheel_;
@@ -202,9 +176,10 @@ class Stream final : public util::Node, private graph::PlaybackListener {
     DtmfText* dtmf_last_ = nullptr;
     Tap* tap_ = nullptr;
     Recorder* recorder_ = nullptr;
+    Listener* listeners_ = nullptr;
+    AudioSource* source_ = nullptr;
     BoundTicker<&Stream::tick_send> send_ticker_{*this};
     BoundTicker<&Stream::tick_receive> receive_ticker_{*this};
-    StreamFigures figures_;
 };
 
 }  // namespace trunkline::engine

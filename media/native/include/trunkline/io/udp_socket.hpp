@@ -14,6 +14,8 @@ namespace trunkline::io {
 
 /// Largest batch of datagrams read or written with one system call.
 inline constexpr std::size_t batch_datagrams = 32;
+/// Room behind every packet for what protection appends (the tag of SRTP, the index of SRTCP).
+inline constexpr std::size_t protection_bytes = 64;
 
 /// Buffers for one batch of received datagrams; made once per thread and reused for every socket.
 class ReceiveBatch {
@@ -25,7 +27,7 @@ class ReceiveBatch {
     ReceiveBatch(const ReceiveBatch&) = delete;
     ReceiveBatch& operator=(const ReceiveBatch&) = delete;
 
-    /// The nth datagram of the last read.
+    /// The nth datagram of the last read; `protection_bytes` of room lie behind it.
     std::span<std::uint8_t> datagram(std::size_t n) { return {buffers_[n].data(), messages_[n].msg_len}; }
     const Address& source(std::size_t n) const { return sources_[n]; }
     bool truncated(std::size_t n) const { return (messages_[n].msg_hdr.msg_flags & MSG_TRUNC) != 0; }
@@ -33,7 +35,7 @@ class ReceiveBatch {
   private:
     friend class UdpSocket;
 
-    std::array<std::array<std::uint8_t, buffer_bytes>, batch_datagrams> buffers_;
+    std::array<std::array<std::uint8_t, buffer_bytes + protection_bytes>, batch_datagrams> buffers_;
     std::array<Address, batch_datagrams> sources_;
     std::array<iovec, batch_datagrams> vectors_;
     std::array<mmsghdr, batch_datagrams> messages_{};

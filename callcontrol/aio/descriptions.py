@@ -1,0 +1,173 @@
+"""The session descriptions of a call's legs: offers and answers, ours and theirs."""
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from callcontrol.aio.media_leg import LegMedia, MediaRefusal
+from callcontrol.ids import LegId
+from callcontrol.media_policy import MediaPolicy
+from media.abilities import built_codecs, has_srtp
+from media.aio import RtpStream
+from media.errors import InvalidMedia, PortsExhausted
+from media.sdp import (
+    LocalMedia,
+    Negotiated,
+    NegotiationError,
+    SdpError,
+    SessionDescription,
+    accept_answer,
+    answer_offer,
+    is_unchanged,
+    make_offer,
+    revise,
+)
+
+
+class Descriptions:
+    """
+    What is agreed with each party of a call.
+
+    ``open_stream`` gives a leg its stream, near another one if there is one; ``enter`` takes note of a leg's
+    media once it exists, ``agreed`` of each agreement with its party.
+    """
+
+    def __init__(
+        self,
+        legs: Mapping[LegId, LegMedia],
+        open_stream: Callable[[LegId, RtpStream | None], RtpStream],
+        enter: Callable[[LegId, LegMedia], None],
+        agreed: Callable[[LegMedia], None],
+    ) -> None:
+        self._legs = legs
+        self._open_stream = open_stream
+        self._enter = enter
+        self._agreed = agreed
+
+    def take_offer(self, leg: LegId, body: bytes, policy: MediaPolicy) -> None:
+        """
+        Open the stream of a caller and apply its offer; an empty body makes us offer in our answer.
+
+        Of the codecs in the offer that one is chosen which the trunk prefers.
+
+        Raises:
+            MediaRefusal: The offer cannot be used, or no port is free.
+        """
+        offer = _parse(body) if body else None
+        media = self._open(leg, policy, near=next(iter(self._legs.values()), None))
+        if offer is None:
+            media.ours = media.offer = make_offer(media.local)
+        else:
+            self._apply_offer(media, offer)
+
+    def offer(self, leg: LegId, like: LegId | None, policy: MediaPolicy) -> bytes:
+        """
+        Open the stream of a leg that is to be dialled and describe it, its codecs in the trunk's order.
+
+        The codec of the leg ``like`` goes first if the trunk takes it, so that nothing need be transcoded.
+
+        Raises:
+            MediaRefusal: No port is free, or the engine has nothing that the trunk takes.
+        """
+        other = self._legs.get(like) if like is not None else None
+        if other is not None and other.remote is not None:
+            policy = policy.preferring(other.remote.codec)
+        media = self._open(leg, policy, near=other)
+        media.ours = media.offer = make_offer(media.local)
+        return media.ours.to_bytes()
+
+    def ours(self, leg: LegId) -> bytes:
+        """Our description of the leg, as it stands."""
+        media = self._legs.get(leg)
+        return media.ours.to_bytes() if media is not None and media.ours is not None else b""
+
+    def apply_answer(self, leg: LegId, body: bytes) -> None:
+        """
+        Apply the answer to our offer; an answer without a body confirms an earlier one.
+
+        Raises:
+            MediaRefusal: It does not fit the offer.
+        """
+        media = self._legs.get(leg)
+        if media is None:
+            return
+        if not body:
+            if media.remote is None:
+                raise MediaRefusal("codec")
+            return
+        answer = _parse(body)
+        if media.theirs is not None and is_unchanged(media.theirs, answer) and media.remote is not None:
+            return
+        offer = media.offer or media.ours
+        assert offer is not None
+        try:
+            negotiated = accept_answer(offer, answer)
+        except NegotiationError as error:
+            raise MediaRefusal("codec", warning=error.warning_header("trunkline")) from None
+        self._connect(media, answer, negotiated)
+
+    def answer_offer(self, leg: LegId, body: bytes) -> bytes:
+        """
+        Apply a party's new offer and return our answer; an empty body asks for our offer, which is returned.
+
+        Raises:
+            MediaRefusal: The offer cannot be used; everything stays as it was.
+        """
+        media = self._legs.get(leg)
+        if media is None or media.ours is None:
+            raise MediaRefusal("codec", status=488)
+        if not body:
+            media.ours = media.offer = revise(media.ours, make_offer(media.local))
+            return media.ours.to_bytes()
+        offer = _parse(body)
+        if media.theirs is None or not is_unchanged(media.theirs, offer):
+            self._apply_offer(media, offer)
+        return media.ours.to_bytes()
+
+    def _apply_offer(self, media: LegMedia, offer: SessionDescription) -> None:
+        try:
+            negotiated = answer_offer(offer, media.local)
+        except NegotiationError as error:
+            raise MediaRefusal(
+                "codec", status=error.status, warning=error.warning_header("trunkline")
+            ) from None
+        assert negotiated.answer is not None
+        self._connect(media, offer, negotiated)
+        media.ours = revise(media.ours, negotiated.answer) if media.ours else negotiated.answer
+
+    def _connect(self, media: LegMedia, theirs: SessionDescription, negotiated: Negotiated) -> None:
+        remote = replace(negotiated.remote, dtmf_tones=media.policy.dtmf_type == "tones")
+        try:
+            media.stream.connect(remote)
+        except InvalidMedia as error:
+            raise MediaRefusal("codec", warning=f'399 trunkline "{error}"') from None
+        media.theirs, media.remote, media.holds = theirs, remote, negotiated.held
+        self._agreed(media)
+
+    def _open(self, leg: LegId, policy: MediaPolicy, near: LegMedia | None) -> LegMedia:
+        """
+        Give a leg its stream, with what the engine has of what the trunk takes.
+
+        A carrier may have been set up on an engine that had more.
+        """
+        codecs = tuple(codec for codec in policy.codecs if codec in built_codecs())
+        if not codecs:
+            raise MediaRefusal("codec", warning='399 trunkline "The engine has no codec of the trunk"')
+        if policy.srtp == "required" and not has_srtp():
+            raise MediaRefusal("codec", warning='399 trunkline "The engine has no SRTP"')
+        try:
+            stream = self._open_stream(leg, near.stream if near is not None else None)
+        except PortsExhausted:
+            raise MediaRefusal("ports", status=503) from None
+        address, port = stream.local
+        local = LocalMedia(address, port, codecs, dtmf=policy.events, session_id=secrets.randbits(31))
+        media = LegMedia(stream, local, policy)
+        self._enter(leg, media)
+        return media
+
+
+def _parse(body: bytes) -> SessionDescription:
+    try:
+        return SessionDescription.parse(body)
+    except SdpError as error:
+        raise MediaRefusal("codec", warning=f'399 trunkline "{error.reason}"') from None

@@ -1,0 +1,179 @@
+"""What the parties of a call hear: each other, prompts, ringing, music, agents; and its recording."""
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Final
+
+from callcontrol.aio.media_leg import LegMedia
+from callcontrol.events import Event, PlaybackEnded, PlayoutDrained, RecordingEnded
+from callcontrol.ids import LegId
+from media.aio import AgentTap
+from media.audio import RINGBACK_INDIA, tones
+from media.errors import MediaError, RecordingFailed
+from media.streams import StreamChoice
+
+DRAIN_MARK: Final = "\0drained"
+"""The mark behind an agent's last audio; no agent can send it: control characters are refused."""
+
+
+class LegAudio:
+    """
+    The audio of a call's legs. ``post`` takes what comes of it.
+
+    A leg whose partner holds hears ``hold_music`` in a loop, L16 at 8 kHz; nothing when that is empty.
+    """
+
+    def __init__(
+        self, legs: Mapping[LegId, LegMedia], post: Callable[[Event], None], hold_music: bytes = b""
+    ) -> None:
+        self._legs = legs
+        self._post = post
+        self._hold_music = hold_music
+        self._plays: dict[int, LegId] = {}
+
+    # --- legs that hear each other --------------------------------------------------------------------------
+
+    def link(self, leg: LegId, other: LegId) -> None:
+        """Let two legs hear each other."""
+        one, two = self._legs.get(leg), self._legs.get(other)
+        if one is not None and two is not None:
+            one.stream.link(two.stream)
+            self._pair(one, two)
+
+    def link_across(self, leg: LegId, others: "LegAudio", other: LegId) -> None:
+        """
+        Let a leg and one of another call hear each other.
+
+        Streams that the engine serves apart are joined through this process, a little later than by relay.
+        """
+        one, two = self._legs.get(leg), others._legs.get(other)
+        if one is None or two is None:
+            return
+        try:
+            one.stream.link(two.stream)
+        except MediaError:
+            for media in (one, two):
+                media.stream.unlink()
+                media.by_taps = True
+            one.tap = one.stream.open_tap(
+                sample_rate=8000, encoding="l16", on_frames=lambda frames: _pass(frames, two)
+            )
+            two.tap = two.stream.open_tap(
+                sample_rate=8000, encoding="l16", on_frames=lambda frames: _pass(frames, one)
+            )
+        self._pair(one, two)
+
+    def _pair(self, one: LegMedia, two: LegMedia) -> None:
+        for media in (one, two):
+            if media.other is not None:
+                media.other.other = None
+        one.other, two.other = two, one
+        for media in (one, two):
+            self.hold_changed(media)
+
+    def part(self, media: LegMedia) -> None:
+        """Take note that a leg is gone; the one that it was linked with waits for no music of its."""
+        other, media.other = media.other, None
+        if other is not None:
+            other.other = None
+            self._stop_music(other)
+
+    def hold_changed(self, media: LegMedia) -> None:
+        """Let whoever is linked with a leg hear music while its party holds, and no longer."""
+        listener = media.other
+        if listener is None:
+            return
+        if not media.holds:
+            self._stop_music(listener)
+        elif listener.music is None and self._hold_music:
+            listener.music = listener.stream.play(self._hold_music, loop=True)
+
+    def _stop_music(self, media: LegMedia) -> None:
+        if media.music is not None:
+            media.music = None
+            media.stream.stop_playback()
+
+    # --- playing --------------------------------------------------------------------------------------------
+
+    def play(self, leg: LegId, pcm: bytes, loops: int) -> None:
+        """Play samples, L16 at 8 kHz; ``PlaybackEnded`` follows."""
+        media = self._legs.get(leg)
+        if media is None or not pcm:
+            self._post(PlaybackEnded(leg))
+            return
+        self._stop_music(media)
+        try:
+            self._plays[media.stream.play(pcm * max(loops, 1))] = leg
+        except MediaError as error:
+            self._post(PlaybackEnded(leg, str(error)))
+
+    def played(self, leg: LegId, playback_id: int) -> None:
+        """Report the end of a playback that somebody waits for."""
+        if self._plays.pop(playback_id, None) is not None:
+            self._post(PlaybackEnded(leg))
+
+    def ringback(self, leg: LegId) -> None:
+        """Play the ringing tone until ``stop``."""
+        media = self._legs.get(leg)
+        if media is not None:
+            self._stop_music(media)
+            media.stream.play(_ringback(), loop=True)
+
+    def stop(self, leg: LegId) -> None:
+        """Play nothing more to the leg."""
+        media = self._legs.get(leg)
+        if media is not None:
+            media.music = None
+            media.stream.stop_playback()
+
+    # --- recording and agents -------------------------------------------------------------------------------
+
+    def record(self, leg: LegId, path: str, channels: int) -> None:
+        """Record the leg into a file; ``RecordingEnded`` follows when its media is closed, or it fails."""
+        media = self._legs.get(leg)
+        if media is None:
+            self._post(RecordingEnded(leg, path, 0, "the leg has no media"))
+            return
+        try:
+            media.stream.start_recording(path, channels=1 if channels == 1 else 2)
+        except RecordingFailed as error:
+            self._post(RecordingEnded(leg, path, 0, str(error)))
+
+    def open_tap(
+        self, leg: LegId, choice: StreamChoice, on_frames: Callable[[bytes], None]
+    ) -> AgentTap | None:
+        """Connect the leg's audio to an agent; None when the leg is gone."""
+        media = self._legs.get(leg)
+        if media is None:
+            return None
+        media.tap = media.stream.open_tap(
+            sample_rate=16000 if choice.sample_rate == 16000 else 8000,
+            encoding=choice.encoding,
+            on_frames=on_frames,
+        )
+        return media.tap
+
+    def drain(self, leg: LegId) -> None:
+        """Report when everything that was written to the leg's tap is played."""
+        media = self._legs.get(leg)
+        if media is None or media.tap is None:
+            self._post(PlayoutDrained(leg))
+        else:
+            media.tap.mark(DRAIN_MARK)
+
+    def close_taps(self) -> None:
+        """Take agents' audio off all legs."""
+        for media in self._legs.values():
+            if media.tap is not None:
+                media.tap.close()
+                media.tap = None
+
+
+def _pass(frames: bytes, to: LegMedia) -> None:
+    if to.tap is not None:
+        to.tap.write(frames)
+
+
+@lru_cache(maxsize=1)
+def _ringback() -> bytes:
+    return tones(RINGBACK_INDIA)

@@ -1,0 +1,49 @@
+"""One leg's media, as the parts that work on it share it."""
+
+from dataclasses import dataclass
+
+from callcontrol.events import MediaProblem
+from callcontrol.media_policy import MediaPolicy
+from media.aio import AgentTap, RtpStream
+from media.sdp import LocalMedia, SessionDescription
+from media.types import RemoteMedia
+
+
+class MediaRefusal(Exception):
+    """
+    A leg can have no media, or an offer cannot be taken.
+
+    ``status`` refuses an offer; ``warning`` is the value of a Warning header (RFC 3261 20.43).
+    """
+
+    def __init__(self, problem: MediaProblem, *, status: int = 488, warning: str | None = None) -> None:
+        super().__init__(warning or problem)
+        self.problem: MediaProblem = problem
+        self.status = status
+        self.warning = warning
+
+
+@dataclass(slots=True, eq=False)
+class LegMedia:
+    """One leg's stream, what both sides last said about it, and our offer that waits for an answer."""
+
+    stream: RtpStream
+    local: LocalMedia
+    policy: MediaPolicy
+    ours: SessionDescription | None = None
+    theirs: SessionDescription | None = None
+    offer: SessionDescription | None = None
+    remote: RemoteMedia | None = None
+    holds: bool = False
+    """Whether its party has put the other one on hold."""
+    other: "LegMedia | None" = None
+    """The leg that it is linked with."""
+    tap: AgentTap | None = None
+    by_taps: bool = False
+    """Whether it is joined through this process, which passes on audio but no digits."""
+    music: int | None = None
+    """The playback of hold music that it hears."""
+
+
+MediaTable = dict[int, LegMedia]
+"""The media of a call's legs."""

@@ -1,0 +1,34 @@
+"""What a trunk takes of media: codecs, digits, encryption."""
+
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from callcontrol.models import Carrier, DtmfType, Gateway, MediaEncryption
+
+Srtp = Literal["off", "optional", "required"]
+
+_SRTP: Final[dict[MediaEncryption, Srtp]] = {"off": "off", "sdes": "optional", "require": "required"}
+
+
+@dataclass(frozen=True, slots=True)
+class MediaPolicy:
+    """What a leg's trunk takes: codecs in its order, how digits pass, and whether media is encrypted."""
+
+    codecs: tuple[str, ...] = ("PCMU", "PCMA")
+    dtmf_type: DtmfType = "rfc2833"
+    srtp: Srtp = "off"
+
+    @classmethod
+    def of(cls, carrier: Carrier, gateway: Gateway) -> "MediaPolicy":
+        """The policy of a carrier at one of its gateways."""
+        srtp = "required" if gateway.encrypts else _SRTP[carrier.srtp]
+        return cls(carrier.codecs, carrier.dtmf_type, srtp)
+
+    @property
+    def events(self) -> bool:
+        """Whether digits pass as telephone events in RTP (RFC 4733)."""
+        return self.dtmf_type == "rfc2833"
+
+    def preferring(self, codec: str | None) -> "MediaPolicy":
+        """The same with one codec before all others, if the trunk takes it."""
+        return replace(self, codecs=tuple(sorted(self.codecs, key=lambda name: name != codec)))

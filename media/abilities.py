@@ -1,0 +1,40 @@
+"""What the media engine of this installation was built with."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from media import _engine
+
+__all__ = ["CODECS", "built_codecs", "has_srtp"]
+
+CODECS: Final = ("PCMU", "PCMA", "G722", "L16", "OPUS")
+"""Every codec that an engine may have."""
+
+_CLOCK_RATES: Final = {"OPUS": 48000}
+
+
+@lru_cache(maxsize=1)
+def built_codecs() -> tuple[str, ...]:
+    """The codecs that the engine has; all of them where no engine is installed, so that none is ruled out."""
+    try:
+        from media import _engine
+    except ImportError:  # Administrative commands work beside a server that is installed elsewhere.
+        return CODECS
+    settings = _engine.MediaSettings()
+    return tuple(codec for codec in CODECS if _takes(settings, codec))
+
+
+def _takes(settings: _engine.MediaSettings, codec: str) -> bool:
+    try:
+        settings.set_codec(codec, _CLOCK_RATES.get(codec, 8000), 96, 96)
+    except ValueError:
+        return False
+    return True
+
+
+def has_srtp() -> bool:
+    """Whether the engine encrypts media."""
+    return False

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace trunkline::dsp {
+
+/// Slowest and fastest rate of sound that is converted.
+inline constexpr std::uint32_t min_rate_hz = 4000;
+inline constexpr std::uint32_t max_rate_hz = 192000;
+
+/// Whether that conversion is within the range, and built in.
+bool can_resample(std::uint32_t from_hz, std::uint32_t to_hz);
+
+/// Bring a whole sound to another rate, aligned in time with the original. For files: it allocates, and takes
+/// about a microsecond for a millisecond of sound. Nothing where `can_resample` says no.
+std::vector<std::int16_t> resample(std::span<const std::int16_t> in, std::uint32_t from_hz,
+                                   std::uint32_t to_hz);
+
+}  // namespace trunkline::dsp

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+
+#include "trunkline/io/udp_socket.hpp"
+
+namespace trunkline::engine {
+
+/// Something with a socket that a shard watches.
+class Readable {
+  public:
+    /// Read what has come; true when there may be more.
+    virtual bool receive(io::ReceiveBatch& batch, io::SendBatch& relayed, std::int64_t now_ns) = 0;
+
+  protected:
+    ~Readable() = default;
+};
+
+}  // namespace trunkline::engine

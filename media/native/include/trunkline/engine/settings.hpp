@@ -1,0 +1,59 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "trunkline/codec/codec.hpp"
+#include "trunkline/dsp/g711.hpp"
+#include "trunkline/io/address.hpp"
+
+namespace trunkline::engine {
+
+/// Longest packet, in milliseconds, that is sent, and that is decoded when received.
+inline constexpr std::uint32_t max_packet_ms = codec::max_packet_ms;
+
+/// Protection profiles of SRTP with SDES keys (RFC 4568 6.2, RFC 6188).
+enum class SrtpSuite : std::uint8_t {
+    aes_cm_128_hmac_sha1_80,
+    aes_cm_128_hmac_sha1_32,
+    aes_256_cm_hmac_sha1_80,
+    aes_256_cm_hmac_sha1_32
+};
+
+/// Master key and salt of one direction.
+struct SrtpKey {
+    static constexpr std::size_t max_bytes = 46;
+
+    SrtpSuite suite = SrtpSuite::aes_cm_128_hmac_sha1_80;
+    std::array<std::uint8_t, max_bytes> bytes{};  ///< 30 of them for AES-128, 46 for AES-256.
+
+    bool operator==(const SrtpKey&) const = default;
+};
+
+/// What SDP agreed about a stream.
+struct MediaSettings {
+    io::Address remote;
+    codec::Format format;                      ///< Sent, and expected besides the static types of G.711.
+    std::uint8_t payload_type = 0;             ///< What we send with.
+    std::optional<std::uint8_t> receive_type;  ///< What the far end sends with, when it differs.
+    std::uint32_t ptime_ms = 20;
+    codec::EncoderOptions encoder;
+    std::optional<std::uint8_t> noise_type;      ///< Of comfort noise (RFC 3389), when the far end takes it.
+    std::optional<std::uint8_t> dtmf_send_type;  ///< Payload type the far end wants its events with.
+    std::optional<std::uint8_t> dtmf_receive_type;  ///< Payload type of the events it sends.
+    /// Digits go to and come from the far end as tones in the audio.
+    bool dtmf_tones = false;
+    /// Where RTCP goes; nothing when it shares the port of RTP (RFC 5761).
+    std::optional<io::Address> rtcp_remote;
+    /// Keys of SRTP, for what we send and what we receive; both or none (RFC 4568).
+    std::optional<SrtpKey> srtp_send, srtp_receive;
+    bool send = true;
+    bool receive = true;
+
+    /// The law of G.711 that is spoken; meaningless for other codecs.
+    dsp::Law law() const { return format.codec == codec::Codec::pcma ? dsp::Law::a : dsp::Law::mu; }
+};
+
+}  // namespace trunkline::engine

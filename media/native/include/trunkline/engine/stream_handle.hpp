@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "trunkline/engine/command.hpp"
+#include "trunkline/engine/listener.hpp"
+#include "trunkline/engine/shard.hpp"
+#include "trunkline/engine/stream.hpp"
+#include "trunkline/engine/stream_figures.hpp"
+#include "trunkline/graph/playback_queue.hpp"
+#include "trunkline/graph/playout_queue.hpp"
+
+namespace trunkline::engine {
+
+class Engine;
+class TapHandle;
+
+/// The control thread's hold on a stream. All methods are harmless after `close`.
+class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
+  public:
+    StreamHandle(std::shared_ptr<Engine> engine, Shard& shard, Stream* stream, std::uint16_t udp_port);
+    StreamHandle(const StreamHandle&) = delete;
+    StreamHandle& operator=(const StreamHandle&) = delete;
+    ~StreamHandle() { close(); }
+
+    std::uint64_t id() const { return id_; }
+    std::uint16_t udp_port() const { return udp_port_; }
+    bool open() const { return stream_ != nullptr; }
+
+    void connect(const MediaSettings& settings);
+    /// Returns false when the other stream lives on another shard.
+    bool link(StreamHandle& other);
+    void unlink();
+    void play(std::unique_ptr<graph::Playback> playback);
+    void pause_playback();
+    void resume_playback();
+    void stop_playback();
+    void send_dtmf(std::unique_ptr<DtmfText> text);
+    void set_media_timeout(std::int64_t timeout_ns);
+    /// Record to a file; its end is an event with `recording_id` for the stream. Returns 0 or the error
+    /// number.
+    int start_recording(std::uint64_t recording_id, const std::string& path, const RecordingOptions& options);
+    void pause_recording(bool paused);
+    void stop_recording();
+    std::shared_ptr<TapHandle> open_tap(graph::AudioFormat format);
+    /// Feed a listener with what the stream receives. What is returned only serves to detach it.
+    Listener* attach_listener(std::unique_ptr<Listener> listener);
+    void detach_listener(Listener* listener);
+    StreamSnapshot snapshot() const;
+    void close();
+
+    /// Have `action(Stream&, now_ns)` run on the stream's thread, in the order given; nothing once closed.
+    /// See `Shard::submit` for `wake`.
+    template <typename Action>
+    void order(Action action, bool wake = true) {
+        if (!open()) return;
+        shard_->submit(make_command([stream = stream_, action = std::move(action)](
+                                        std::int64_t now_ns) mutable { action(*stream, now_ns); }),
+                       wake);
+    }
+
+  private:
+    friend class TapHandle;
+    friend class Engine;
+
+    std::shared_ptr<Engine> engine_;
+    bool has_output_ = false;  ///< Something was ordered that makes the stream run a clock of its own.
+    Shard* shard_;
+    Stream* stream_;  ///< Null once closed.
+    std::uint64_t id_;
+    std::uint16_t udp_port_;
+    std::weak_ptr<TapHandle> tap_;
+    StreamSnapshot last_;
+};
+
+}  // namespace trunkline::engine

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "trunkline/engine/tap.hpp"
+#include "trunkline/graph/playout_queue.hpp"
+
+namespace trunkline::engine {
+
+class StreamHandle;
+
+/// The control thread's hold on an agent tap.
+class TapHandle {
+  public:
+    /// Most audio that waits to be played.
+    static constexpr std::uint32_t capacity_ms = 120'000;
+    /// Most marks that wait.
+    static constexpr std::uint32_t max_marks = 1000;
+
+    TapHandle(std::shared_ptr<StreamHandle> stream, std::uint64_t id, Tap* tap, graph::AudioFormat format)
+        : stream_(std::move(stream)), id_(id), tap_(tap), format_(format) {}
+    TapHandle(const TapHandle&) = delete;
+    TapHandle& operator=(const TapHandle&) = delete;
+    ~TapHandle() { close(); }
+
+    std::uint64_t id() const { return id_; }
+
+    /// Append audio to the playout queue. Returns how many bytes there was no room for.
+    std::size_t write(const std::uint8_t* bytes, std::size_t size);
+
+    /// Append a mark.
+    void mark(std::uint32_t mark);
+
+    /// Drop what is queued.
+    void clear();
+
+    /// Milliseconds of audio that wait to be played.
+    std::uint32_t queued_ms() const;
+
+    /// Detach from the stream; harmless when done before.
+    void close();
+
+  private:
+    friend class StreamHandle;
+
+    void append(std::unique_ptr<graph::PlayoutItem> item, bool wake);
+    std::uint64_t queued_bytes() const;
+    bool open() const;
+
+    std::shared_ptr<StreamHandle> stream_;
+    std::uint64_t id_;
+    Tap* tap_;  ///< Null once closed.
+    graph::AudioFormat format_;
+    std::uint64_t written_bytes_ = 0;
+    std::uint64_t cleared_bytes_ = 0;  ///< What was written when the queue was last cleared.
+    bool has_odd_byte_ = false;
+    std::uint8_t odd_byte_ = 0;  ///< First half of a sample whose other half is still to come.
+};
+
+}  // namespace trunkline::engine

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "trunkline/codec/format.hpp"
+#include "trunkline/engine/stream_figures.hpp"
+#include "trunkline/io/udp_socket.hpp"
+#include "trunkline/rtp/packet.hpp"
+
+namespace trunkline::engine {
+
+/// Room for a packet of our own: header, largest payload, and what protection appends.
+using PacketRoom =
+    std::array<std::uint8_t, rtp::header_bytes + codec::max_payload_bytes + io::protection_bytes>;
+
+/// A stream's way to the network: its RTP socket, protection of what goes over it, and the count of it.
+class Wire {
+  public:
+    Wire(io::UdpSocket socket, StreamFigures& figures);
+
+    int descriptor() const { return socket_.descriptor(); }
+    std::size_t receive(io::ReceiveBatch& batch) { return socket_.receive(batch); }
+
+    /// Undo the protection of a received datagram, in place. Returns what is left, empty for a datagram that
+    /// must be dropped.
+    std::span<std::uint8_t> open(std::span<std::uint8_t> datagram) { return datagram; }
+
+    /// Protect and send the packet in the first `size` bytes of a room with `io::protection_bytes` behind it.
+    void send(std::uint8_t* room, std::size_t size, const io::Address& to);
+
+    /// Protect a packet in the same kind of room, and put it into a batch for `flush`.
+    void queue(io::SendBatch& batch, std::uint8_t* room, std::size_t size);
+
+    /// Send the packets that were queued.
+    void flush(io::SendBatch& batch, const io::Address& to);
+
+    void close() { socket_.close(); }
+
+  private:
+    /// Protect a packet in place; returns its new size, at most `io::protection_bytes` more.
+    std::size_t seal(std::uint8_t* room, std::size_t size);
+
+    io::UdpSocket socket_;
+    StreamFigures& figures_;
+};
+
+}  // namespace trunkline::engine

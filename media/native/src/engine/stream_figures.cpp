@@ -1,0 +1,25 @@
+#include "trunkline/engine/stream_figures.hpp"
+
+namespace trunkline::engine {
+
+StreamSnapshot take_snapshot(const StreamFigures& figures) {
+    StreamSnapshot snapshot;
+    snapshot.packets_in = figures.packets_in.get();
+    snapshot.bytes_in = figures.bytes_in.get();
+    snapshot.packets_out = figures.packets_out.get();
+    snapshot.bytes_out = figures.bytes_out.get();
+    snapshot.lost = figures.lost.get();
+    snapshot.duplicates = figures.duplicates.get();
+    snapshot.late = figures.late.get();
+    snapshot.dropped_foreign = figures.dropped_foreign.get();
+    snapshot.dropped_invalid = figures.dropped_invalid.get();
+    snapshot.dropped_unwanted = figures.dropped_unwanted.get();
+    snapshot.send_errors = figures.send_errors.get();
+    snapshot.rtcp_in = figures.rtcp_in.get();
+    snapshot.jitter_us = figures.jitter_us.get();
+    snapshot.ssrc_in = figures.ssrc_in.get();
+    snapshot.ssrc_out = figures.ssrc_out.get();
+    return snapshot;
+}
+
+}  // namespace trunkline::engine

@@ -49,7 +49,8 @@ struct Played {
 
 inline Played play_wav(const std::string& bytes) {
     if (bytes.substr(0, 4) != "RIFF" || bytes.substr(8, 4) != "WAVE") throw std::runtime_error("no WAV file");
-    if (number_at(bytes, 4, 4) + 8 > bytes.size()) throw std::runtime_error("the file is shorter than it says");
+    if (number_at(bytes, 4, 4) + 8 > bytes.size())
+        throw std::runtime_error("the file is shorter than it says");
     Played played;
     for (std::size_t at = 12; at + 8 <= bytes.size();) {
         const std::string name = bytes.substr(at, 4);

@@ -39,7 +39,8 @@ std::vector<double> found_clicks(const Samples& samples, std::uint32_t rate_hz) 
     for (std::size_t n = 0; n < samples.size(); ++n) {
         // The file begins a frame before the recording.
         const double here_ms = static_cast<double>(n) * 1000 / rate_hz - 20;
-        if (samples[n] > 8000 && here_ms > 300 && (found.empty() || here_ms - found.back() > 300)) found.push_back(here_ms);
+        if (samples[n] > 8000 && here_ms > 300 && (found.empty() || here_ms - found.back() > 300))
+            found.push_back(here_ms);
     }
     return found;
 }
@@ -89,11 +90,13 @@ class Bench {
 /// A far end whose packets of 20 ms take 0 to `jitter_ms` longer than the fastest, in order.
 class JitteryFarEnd {
   public:
-    JitteryFarEnd(int phase_ms, int jitter_ms, double ppm) : phase_ms_(phase_ms), jitter_ms_(jitter_ms), ppm_(ppm) {}
+    JitteryFarEnd(int phase_ms, int jitter_ms, double ppm)
+        : phase_ms_(phase_ms), jitter_ms_(jitter_ms), ppm_(ppm) {}
 
     void step(int at_ms, Bench& bench, bool sends = true) {
         if ((at_ms - phase_ms_) % 20 == 0 && at_ms >= phase_ms_ && sends) {
-            const int late_ms = jitter_ms_ == 0 ? 0 : static_cast<int>(random_() % static_cast<unsigned>(jitter_ms_));
+            const int late_ms =
+                jitter_ms_ == 0 ? 0 : static_cast<int>(random_() % static_cast<unsigned>(jitter_ms_));
             waiting_.push_back({std::max(at_ms + late_ms, last_ms_), at_ms});
             last_ms_ = waiting_.back().first;
         }
@@ -145,7 +148,8 @@ TEST_CASE("a side that is silent, starts late or pauses keeps its place") {
     bench.run(20'000, [&](int at_ms) {
         far_end.step(at_ms, bench, at_ms < 6000 || at_ms > 9510);
         // From 3.3 s, and in pieces with pauses of all lengths between.
-        const bool sends = at_ms > 3300 && (at_ms < 8120 || at_ms > 8180) && (at_ms < 12'000 || at_ms > 14'250);
+        const bool sends =
+            at_ms > 3300 && (at_ms < 8120 || at_ms > 8180) && (at_ms < 12'000 || at_ms > 14'250);
         if (at_ms % 20 == 2 && sends) {
             bench.recorder->put_sent(clicks(at_ms - 20, 8000, 160), bench.now_ns());
         }
@@ -208,7 +212,8 @@ TEST_CASE("paused time is left out, or is silence") {
         bench.run(1000, talk);
         const Samples heard = bench.finish().channels.at(0);
         CHECK(bench.finished.b == (as_silence ? 6020 : 3020));
-        CHECK(static_cast<double>(heard.size()) == doctest::Approx(as_silence ? 48'160 : 24'160).epsilon(0.01));
+        CHECK(static_cast<double>(heard.size()) ==
+              doctest::Approx(as_silence ? 48'160 : 24'160).epsilon(0.01));
         const auto loud = std::count(heard.begin(), heard.end(), 500);
         CHECK(static_cast<double>(loud) == doctest::Approx(24'000).epsilon(0.02));
         if (as_silence) CHECK(tests::rms(std::span(heard).subspan(17'000, 22'000)) < 1);
@@ -223,7 +228,8 @@ TEST_CASE("a recording of 16 kHz holds what 8 kHz cannot") {
     const Samples high = tests::tone(6000, 16000, 32'000);
     bench.run(2000, [&](int at_ms) {
         if (at_ms % 20 != 0) return;
-        bench.recorder->put_sent(std::span(high).subspan(static_cast<std::size_t>(at_ms) * 16, 320), bench.now_ns());
+        bench.recorder->put_sent(std::span(high).subspan(static_cast<std::size_t>(at_ms) * 16, 320),
+                                 bench.now_ns());
     });
     const tests::Played played = bench.finish();
     CHECK(played.rate_hz == 16000);
@@ -312,7 +318,8 @@ TEST_CASE("no order of pieces does harm, and memory stays bounded") {
         for (int n = 0; n < 2000; ++n) {
             bench.at_ms += static_cast<int>(random() % 8 == 0 ? random() % 3000 : random() % 25);
             Samples samples(random() % 1200);
-            for (std::int16_t& sample : samples) sample = static_cast<std::int16_t>(random());
+            for (std::int16_t& sample : samples)
+                sample = static_cast<std::int16_t>(random());
             if (random() % 2 == 0) bench.recorder->put_received(samples, bench.now_ns());
             if (random() % 2 == 0) bench.recorder->put_sent(samples, bench.now_ns());
             if (random() % 3 == 0) (void)bench.recorder->tick(bench.now_ns());

@@ -90,7 +90,8 @@ void AlignedTrack::note(std::int64_t lateness, std::size_t samples) {
     begin_window();
 }
 
-/// Move the run to where it belongs, if that is known and the moment is right; returns what is left to append.
+/// Move the run to where it belongs, if that is known and the moment is right; returns what is left to
+/// append.
 std::span<const std::int16_t> AlignedTrack::correct(std::span<const std::int16_t> samples) {
     if (off_ == 0) return samples;
     const bool urgent = std::abs(off_) >= of_ms(urgent_ms) || off_samples_ >= of_ms(max_wait_ms);

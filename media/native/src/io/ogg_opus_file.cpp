@@ -57,9 +57,9 @@ OggOpusFile::OggOpusFile(int descriptor, const AudioLayout& layout, std::uint32_
     : AudioFile(layout), descriptor_(descriptor), page_(serial) {
     constexpr std::array<unsigned char, 2> mapping{0, 1};
     int error = OPUS_OK;
-    encoder_ = opus_multistream_encoder_create(static_cast<opus_int32>(layout.rate_hz), layout.channels,
-                                               layout.channels, 0, mapping.data(), OPUS_APPLICATION_VOIP,
-                                               &error);
+    encoder_ =
+        opus_multistream_encoder_create(static_cast<opus_int32>(layout.rate_hz), layout.channels,
+                                        layout.channels, 0, mapping.data(), OPUS_APPLICATION_VOIP, &error);
     if (encoder_ == nullptr) {
         failed_ = true;
         return;

@@ -51,10 +51,10 @@ class Recorder final : public util::Node {
     std::int64_t frame_samples_;
     graph::AlignedTrack received_;
     graph::AlignedTrack sent_;
-    std::int64_t start_ns_ = -1;    ///< When time began, with the first order or audio.
-    std::uint64_t number_ = 0;      ///< Of the next frame in the file.
-    std::uint64_t pauses_ = 0;      ///< Of the last 64 frames of time, which were paused.
-    std::int64_t noted_frame_ = -1; ///< The newest of them.
+    std::int64_t start_ns_ = -1;     ///< When time began, with the first order or audio.
+    std::uint64_t number_ = 0;       ///< Of the next frame in the file.
+    std::uint64_t pauses_ = 0;       ///< Of the last 64 frames of time, which were paused.
+    std::int64_t noted_frame_ = -1;  ///< The newest of them.
     bool paused_ = false;
 };
 

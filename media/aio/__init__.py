@@ -7,4 +7,12 @@ from media.aio.recording import Recording
 from media.aio.stream import AgentTap, RtpStream
 from media.types import EngineSettings, EngineStats, StreamStats
 
-__all__ = ["AgentTap", "EngineSettings", "EngineStats", "MediaEngine", "Recording", "RtpStream", "StreamStats"]
+__all__ = [
+    "AgentTap",
+    "EngineSettings",
+    "EngineStats",
+    "MediaEngine",
+    "Recording",
+    "RtpStream",
+    "StreamStats",
+]

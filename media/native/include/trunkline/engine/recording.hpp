@@ -6,7 +6,7 @@
 #include <span>
 
 #include "trunkline/engine/outlet.hpp"
-#include "trunkline/graph/clocked_reader.hpp"
+#include "trunkline/graph/timestamped_reader.hpp"
 #include "trunkline/io/wav_file.hpp"
 #include "trunkline/util/byte_ring.hpp"
 #include "trunkline/util/node.hpp"
@@ -80,8 +80,8 @@ class Recorder final : public util::Node {
 
   private:
     Recording* recording_;  ///< Null after `finish`.
-    graph::ClockedReader received_;
-    graph::ClockedReader sent_;
+    graph::TimestampedReader received_;
+    graph::TimestampedReader sent_;
     std::uint64_t number_ = 0;
 };
 

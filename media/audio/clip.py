@@ -44,8 +44,8 @@ class Clip:
         """
         The same sound in one channel at another rate.
 
-        Takes about a millisecond for a second of sound, the interpreter free meanwhile; long sounds belong in a
-        thread.
+        Takes about a millisecond for a second of sound and leaves the interpreter free meanwhile, so long
+        sounds belong in a thread.
 
         Raises:
             AudioError: The engine was built without a resampler, or the rate is none.

@@ -307,7 +307,8 @@ async def test_the_callers_codec_is_the_one_that_the_callee_took(world: World) -
     a = world.phone.call(OWN_NUMBER, world.port, codecs=("PCMU", "PCMA"))
     await a.wait(Answered)
     b = await other.next_call()
-    assert a.open().remote is not None and a.open().remote.codec == "PCMA"
+    remote = a.open().remote
+    assert remote is not None and remote.codec == "PCMA"
     a.speak(440.0)
     b.speak(1000.0)
     await b.hears(440.0)

@@ -26,6 +26,7 @@ __all__ = [
     "RemoteMedia",
     "SrtpKey",
     "SrtpSuite",
+    "SrtpUse",
     "StreamStats",
     "TapEncoding",
 ]
@@ -36,6 +37,8 @@ TapEncoding = Literal["l16", "mulaw", "alaw"]
 BargeIn = Literal["digit", "speech"]
 PlaybackEnd = Literal["ended", "stopped", "digit", "speech"]
 
+
+SrtpUse = Literal["off", "optional", "required"]
 
 SrtpSuite = Literal[
     "AES_CM_128_HMAC_SHA1_80",

@@ -8,7 +8,7 @@ from callcontrol.aio.media_leg import LegMedia, MediaRefusal
 from callcontrol.ids import LegId
 from callcontrol.media_policy import MediaPolicy
 from media.abilities import built_codecs, has_srtp
-from media.aio import RtpStream
+from media.aio import RtpStream, make_srtp_keys
 from media.errors import InvalidMedia, PortsExhausted
 from media.sdp import (
     LocalMedia,
@@ -162,7 +162,16 @@ class Descriptions:
         except PortsExhausted:
             raise MediaRefusal("ports", status=503) from None
         address, port = stream.local
-        local = LocalMedia(address, port, codecs, dtmf=policy.events, session_id=secrets.randbits(31))
+        encrypts = policy.srtp != "off" and has_srtp()
+        local = LocalMedia(
+            address,
+            port,
+            codecs,
+            dtmf=policy.events,
+            srtp=policy.srtp if encrypts else "off",
+            srtp_keys=make_srtp_keys() if encrypts else (),
+            session_id=secrets.randbits(31),
+        )
         media = LegMedia(stream, local, policy)
         self._enter(leg, media)
         return media

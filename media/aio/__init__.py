@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from media.aio.engine import MediaEngine
+from media.aio.srtp import make_srtp_keys
 from media.aio.stream import AgentTap, RtpStream
 from media.types import EngineSettings, EngineStats, StreamStats
 
-__all__ = ["AgentTap", "EngineSettings", "EngineStats", "MediaEngine", "RtpStream", "StreamStats"]
+__all__ = [
+    "AgentTap",
+    "EngineSettings",
+    "EngineStats",
+    "MediaEngine",
+    "RtpStream",
+    "StreamStats",
+    "make_srtp_keys",
+]

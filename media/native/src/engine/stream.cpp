@@ -97,12 +97,13 @@ void Stream::detach_tap(std::int64_t now_ns) {
 void Stream::attach_recorder(Recorder* recorder, std::int64_t now_ns) {
     detach_recorder(now_ns);
     recorder_ = recorder;
+    (void)recorder_->tick(now_ns);
     run_clocks(now_ns);
 }
 
 void Stream::detach_recorder(std::int64_t now_ns) {
     if (recorder_ == nullptr) return;
-    recorder_->finish();
+    recorder_->finish(now_ns);
     outlet_.discard(std::exchange(recorder_, nullptr));
     run_clocks(now_ns);
 }
@@ -127,6 +128,10 @@ void Stream::detach_listener(Listener* listener, std::int64_t now_ns) {
 void Stream::attach_source(AudioSource* source, std::int64_t now_ns) {
     source_ = source;
     run_clocks(now_ns);
+}
+
+void Stream::pause_recorder(bool paused, std::int64_t now_ns) {
+    if (recorder_ != nullptr) recorder_->pause(paused, now_ns);
 }
 
 void Stream::set_media_timeout(std::int64_t timeout_ns, std::int64_t now_ns) {

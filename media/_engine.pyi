@@ -8,6 +8,9 @@ Orders are queued and run in the order given. Events and frames are fetched with
 from collections.abc import Sequence
 from typing import TypedDict
 
+def srtp_ready() -> bool:
+    """Whether the engine has SRTP; sets the library up if nobody has."""
+
 class EngineFigures(TypedDict):
     streams: int
     ports_in_use: int
@@ -28,6 +31,7 @@ class StreamFigures(TypedDict):
     dropped_foreign: int
     dropped_invalid: int
     dropped_unwanted: int
+    dropped_unauthentic: int
     send_errors: int
     rtcp_in: int
     jitter_ms: float
@@ -71,6 +75,16 @@ def resample(pcm: bytes, from_hz: int, to_hz: int, /) -> bytes:
 
     Raises:
         ValueError: A rate is out of range (4000 to 192000), or the engine was built without libspeexdsp.
+    """
+
+def to_linear(data: bytes, form: str, mixed: bool, /) -> bytes:
+    """
+    Turn the samples of a file into 16 bits: "u8", "s16", "s24", "s32", "f32", "f64", "alaw" or "mulaw".
+
+    With `mixed`, the data is that of two channels, and their mean is returned.
+
+    Raises:
+        ValueError: Another form.
     """
 
 def supports(codec: str, clock_hz: int, /) -> bool:
@@ -123,6 +137,21 @@ class Encoder:
         """Encode one frame; empty when nothing need be sent (DTX)."""
     def reset(self) -> None: ...
 
+class RecordingOptions:
+    """
+    How a recording is made; a limit of 0 is none.
+
+    Raises:
+        ValueError: An encoding that is unknown or was not built in, a number of channels other than 1 and 2,
+            or a rate other than 8000 and 16000.
+    """
+
+    pause_as_silence: bool
+    max_duration_ms: int
+    max_bytes: int
+
+    def __init__(self, encoding: str, channels: int, rate_hz: int, /) -> None: ...
+
 class Tap:
     """An agent's end of a stream. Harmless after `close`."""
 
@@ -174,8 +203,9 @@ class Stream:
     def stop_playback(self) -> None: ...
     def send_dtmf(self, token: int, digits: str, duration_ms: int, gap_ms: int, /) -> None: ...
     def set_media_timeout(self, timeout_ms: int, /) -> None: ...
-    def start_recording(self, recording_id: int, path: str, channels: int, /) -> int:
+    def start_recording(self, recording_id: int, path: str, options: RecordingOptions, /) -> int:
         """Record to a file; returns 0 or an error number. The end is an event for `recording_id`."""
+    def pause_recording(self, paused: bool, /) -> None: ...
     def stop_recording(self) -> None: ...
     def open_tap(self, encoding: str, rate_hz: int, /) -> Tap | None: ...
     def stats(self) -> StreamFigures: ...

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from media.aio.engine import MediaEngine
+from media.aio.recording import Recording
 from media.aio.stream import AgentTap, RtpStream
 from media.types import EngineSettings, EngineStats, StreamStats
 
-__all__ = ["AgentTap", "EngineSettings", "EngineStats", "MediaEngine", "RtpStream", "StreamStats"]
+__all__ = [
+    "AgentTap",
+    "EngineSettings",
+    "EngineStats",
+    "MediaEngine",
+    "Recording",
+    "RtpStream",
+    "StreamStats",
+]

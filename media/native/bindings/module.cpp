@@ -97,6 +97,7 @@ nb::dict stream_stats(const StreamHandle& stream) {
     stats["dropped_foreign"] = snapshot.dropped_foreign;
     stats["dropped_invalid"] = snapshot.dropped_invalid;
     stats["dropped_unwanted"] = snapshot.dropped_unwanted;
+    stats["dropped_unauthentic"] = snapshot.dropped_unauthentic;
     stats["send_errors"] = snapshot.send_errors;
     stats["rtcp_in"] = snapshot.rtcp_in;
     stats["jitter_ms"] = snapshot.jitter_us / 1000.0;
@@ -126,6 +127,7 @@ NB_MODULE(_engine, module) {
     nb::set_leak_warnings(false);
 
     trunkline::bindings::bind_audio(module);
+    trunkline::bindings::bind_recording(module);
     trunkline::bindings::bind_settings(module);
     trunkline::bindings::bind_text(module);
 
@@ -149,6 +151,7 @@ NB_MODULE(_engine, module) {
                  stream.set_media_timeout(std::int64_t{ms} * 1'000'000);
              })
         .def("start_recording", &StreamHandle::start_recording)
+        .def("pause_recording", &StreamHandle::pause_recording)
         .def("stop_recording", &StreamHandle::stop_recording)
         .def("open_tap", [](StreamHandle& stream, const std::string& encoding,
                             std::uint32_t rate_hz) { return stream.open_tap(format_of(encoding, rate_hz)); })

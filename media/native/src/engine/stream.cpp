@@ -7,7 +7,7 @@ namespace trunkline::engine {
 
 Stream::Stream(std::uint64_t id, io::UdpSocket socket, rtp::Sender sender, Outlet& outlet, TickWheel& wheel)
     : id_(id),
-      wire_(std::move(socket), figures_),
+      wire_(std::move(socket), figures_, outlet),
       sender_(sender),
       outlet_(outlet),
       wheel_(wheel),
@@ -24,7 +24,8 @@ Stream::~Stream() {
     util::NodeStack::destroy(dtmf_first_);
 }
 
-void Stream::connect(const MediaSettings& settings, std::int64_t now_ns) {
+void Stream::connect(const MediaSettings& settings, SrtpChange& srtp, std::int64_t now_ns) {
+    wire_.protect(srtp);
     const bool beat_changed = settings.ptime_ms != settings_.ptime_ms;
     settings_ = settings;
     connected_ = true;
@@ -96,12 +97,13 @@ void Stream::detach_tap(std::int64_t now_ns) {
 void Stream::attach_recorder(Recorder* recorder, std::int64_t now_ns) {
     detach_recorder(now_ns);
     recorder_ = recorder;
+    (void)recorder_->tick(now_ns);
     run_clocks(now_ns);
 }
 
 void Stream::detach_recorder(std::int64_t now_ns) {
     if (recorder_ == nullptr) return;
-    recorder_->finish();
+    recorder_->finish(now_ns);
     outlet_.discard(std::exchange(recorder_, nullptr));
     run_clocks(now_ns);
 }
@@ -126,6 +128,10 @@ void Stream::detach_listener(Listener* listener, std::int64_t now_ns) {
 void Stream::attach_source(AudioSource* source, std::int64_t now_ns) {
     source_ = source;
     run_clocks(now_ns);
+}
+
+void Stream::pause_recorder(bool paused, std::int64_t now_ns) {
+    if (recorder_ != nullptr) recorder_->pause(paused, now_ns);
 }
 
 void Stream::set_media_timeout(std::int64_t timeout_ns, std::int64_t now_ns) {

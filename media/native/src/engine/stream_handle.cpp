@@ -34,9 +34,19 @@ StreamHandle::StreamHandle(std::shared_ptr<Engine> engine, Shard& shard, Stream*
                            std::uint16_t udp_port)
     : engine_(std::move(engine)), shard_(&shard), stream_(stream), id_(stream->id()), udp_port_(udp_port) {}
 
-void StreamHandle::connect(const MediaSettings& settings) {
+void StreamHandle::connect(MediaSettings settings) {
+    if (!open()) return;
+    const StreamFigures& figures = stream_->figures();
+    std::optional<std::uint32_t> ssrc_in;
+    if (figures.packets_in.get() > 0) ssrc_in = figures.ssrc_in.get();
+    SrtpChange srtp =
+        srtp_.update(settings.srtp_send, settings.srtp_receive, figures.ssrc_out.get(), ssrc_in);
+    settings.srtp_send.reset();
+    settings.srtp_receive.reset();
     // With nothing to send yet, what was agreed matters to the first packet and is in force by then.
-    order([settings](Stream& stream, std::int64_t now_ns) { stream.connect(settings, now_ns); }, has_output_);
+    order([settings, srtp = std::move(srtp)](
+              Stream& stream, std::int64_t now_ns) mutable { stream.connect(settings, srtp, now_ns); },
+          has_output_);
 }
 
 bool StreamHandle::link(StreamHandle& other) {
@@ -95,18 +105,20 @@ void StreamHandle::detach_listener(Listener* listener) {
 }
 
 int StreamHandle::start_recording(std::uint64_t recording_id, const std::string& path,
-                                  std::uint16_t channels) {
+                                  const RecordingOptions& options) {
     if (!open()) return 0;
+    int error = 0;
+    auto recorder = engine_->make_recorder(recording_id, path, options, error);
+    if (recorder == nullptr) return error;
     has_output_ = true;
-    const int descriptor = io::WavFile::create(path);
-    if (descriptor < 0) return -descriptor;
-    auto recording = std::make_unique<Recording>(recording_id, descriptor, channels);
-    auto recorder = std::make_unique<Recorder>(recording.get());
-    engine_->writer_->add(std::move(recording));
     order([recorder = std::move(recorder)](Stream& stream, std::int64_t now_ns) mutable {
         stream.attach_recorder(recorder.release(), now_ns);
     });
     return 0;
+}
+
+void StreamHandle::pause_recording(bool paused) {
+    order([paused](Stream& stream, std::int64_t now_ns) { stream.pause_recorder(paused, now_ns); });
 }
 
 void StreamHandle::stop_recording() {

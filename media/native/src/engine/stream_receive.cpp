@@ -42,11 +42,12 @@ Stream::Kind Stream::classify(std::uint8_t payload_type) const {
 
 void Stream::take_datagram(std::span<std::uint8_t> datagram, const io::Address& source,
                            io::SendBatch& relayed, std::int64_t now_ns) {
+    datagram = wire_.open(datagram);
+    if (datagram.empty() && wire_.encrypted()) return;
     if (rtp::is_rtcp(datagram)) {
         take_rtcp(datagram, source, now_ns);
         return;
     }
-    datagram = wire_.open(datagram);
     const auto packet = rtp::parse(datagram);
     const Kind kind = packet ? classify(packet->header.payload_type) : Kind::unknown;
     if (kind == Kind::unknown || packet->payload.empty() || packet->payload.size() > max_payload_bytes) {
@@ -136,7 +137,7 @@ void Stream::feed(std::uint32_t timestamp, std::span<const std::int16_t> samples
         tap_->put(timestamp, samples, restarted_, marker, now_ns);
         figures_.late.set(tap_->reader().late());
     }
-    if (recorder_ != nullptr) recorder_->put_received(timestamp, samples, restarted_);
+    if (recorder_ != nullptr) recorder_->put_received(samples, now_ns);
     for (Listener* listener = listeners_; listener != nullptr; listener = listener->next_listener_) {
         listener->put(samples, now_ns);
     }
@@ -151,7 +152,7 @@ void Stream::report(const std::optional<rtp::Digit>& digit) {
 
 void Stream::tick_receive(std::int64_t now_ns) {
     if (tap_ != nullptr) tap_->tick(now_ns);
-    if (recorder_ != nullptr && !recorder_->tick()) detach_recorder(now_ns);
+    if (recorder_ != nullptr && !recorder_->tick(now_ns)) detach_recorder(now_ns);
     for (Listener* listener = listeners_; listener != nullptr; listener = listener->next_listener_) {
         listener->tick(now_ns);
     }

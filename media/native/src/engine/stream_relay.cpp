@@ -17,7 +17,7 @@ void Stream::relay_audio(const rtp::PacketView& packet, dsp::Law law, std::span<
     if (!header) return;
     header->payload_type = settings_.payload_type;
     dsp::convert(law, settings_.law(), packet.payload);
-    if (recorder_ != nullptr) recorder_->put_sent(header->timestamp, samples);
+    if (recorder_ != nullptr) recorder_->put_sent(samples, now_ns);
     std::uint8_t* start = packet.payload.data() - rtp::header_bytes;
     rtp::write_header(start, *header);
     wire_.queue(relayed, start, rtp::header_bytes + packet.payload.size());

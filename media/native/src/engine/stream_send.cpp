@@ -47,7 +47,7 @@ void Stream::send_audio(std::span<const std::int16_t> samples, std::int64_t now_
         rtp::write_header(datagram.data(), header);
         dsp::encode(settings_.law(), samples, datagram.data() + rtp::header_bytes);
         wire_.send(datagram.data(), rtp::header_bytes + samples.size(), latch_.remote());
-        if (recorder_ != nullptr) recorder_->put_sent(header.timestamp, samples);
+        if (recorder_ != nullptr) recorder_->put_sent(samples, now_ns);
     }
     sender_.advance(size, now_ns);
 }

@@ -11,7 +11,7 @@
 #include "trunkline/engine/listener.hpp"
 #include "trunkline/engine/outlet.hpp"
 #include "trunkline/engine/readable.hpp"
-#include "trunkline/engine/recording.hpp"
+#include "trunkline/engine/recorder.hpp"
 #include "trunkline/engine/settings.hpp"
 #include "trunkline/engine/stream_figures.hpp"
 #include "trunkline/engine/tap.hpp"
@@ -50,7 +50,8 @@ class Stream final : public util::Node, public Readable, private graph::Playback
 
     // Orders, run between packets.
 
-    void connect(const MediaSettings& settings, std::int64_t now_ns);
+    /// `settings` come without keys; what they change is in `srtp`, whose contexts are taken over.
+    void connect(const MediaSettings& settings, SrtpChange& srtp, std::int64_t now_ns);
     void link(Stream& other);
     void unlink();
     void play(graph::Playback* playback, std::int64_t now_ns);
@@ -62,6 +63,7 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     void detach_tap(std::int64_t now_ns);
     void attach_recorder(Recorder* recorder, std::int64_t now_ns);
     void detach_recorder(std::int64_t now_ns);
+    void pause_recorder(bool paused, std::int64_t now_ns);
     /// Feed a listener with what is received; the stream owns it until it is detached.
     void attach_listener(Listener* listener, std::int64_t now_ns);
     /// Let go of a listener and give it back to the control thread; harmless when it is not attached.

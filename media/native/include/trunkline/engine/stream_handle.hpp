@@ -30,7 +30,8 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     std::uint16_t udp_port() const { return udp_port_; }
     bool open() const { return stream_ != nullptr; }
 
-    void connect(const MediaSettings& settings);
+    /// Throws `std::invalid_argument` for keys that cannot be used.
+    void connect(MediaSettings settings);
     /// Returns false when the other stream lives on another shard.
     bool link(StreamHandle& other);
     void unlink();
@@ -42,7 +43,8 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     void set_media_timeout(std::int64_t timeout_ns);
     /// Record to a file; its end is an event with `recording_id` for the stream. Returns 0 or the error
     /// number.
-    int start_recording(std::uint64_t recording_id, const std::string& path, std::uint16_t channels);
+    int start_recording(std::uint64_t recording_id, const std::string& path, const RecordingOptions& options);
+    void pause_recording(bool paused);
     void stop_recording();
     std::shared_ptr<TapHandle> open_tap(graph::AudioFormat format);
     /// Feed a listener with what the stream receives. What is returned only serves to detach it.
@@ -72,6 +74,7 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     std::uint64_t id_;
     std::uint16_t udp_port_;
     std::weak_ptr<TapHandle> tap_;
+    SrtpKeys srtp_;
     StreamSnapshot last_;
 };
 

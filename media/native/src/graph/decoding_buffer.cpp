@@ -180,8 +180,10 @@ bool DecodingBuffer::play(const StoredPacket& packet, Piece& piece, std::int64_t
         case Content::none:
             return false;
         case Content::noise:
-            noise_.update(taken.payload);
-            noise_described_ = true;
+            if (const auto noise = codec::parse_noise(taken.payload)) {
+                noise_.set(*noise);
+                noise_described_ = true;
+            }
             return false;
         case Content::audio:
             break;

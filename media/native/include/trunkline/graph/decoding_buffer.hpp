@@ -6,7 +6,7 @@
 #include <span>
 
 #include "trunkline/codec/codec.hpp"
-#include "trunkline/dsp/comfort_noise.hpp"
+#include "trunkline/codec/comfort_noise.hpp"
 #include "trunkline/graph/arrival_spread.hpp"
 #include "trunkline/graph/packet_store.hpp"
 #include "trunkline/graph/piece.hpp"
@@ -110,7 +110,7 @@ class DecodingBuffer final : public util::Node {
     bool spliced_ = false;              ///< What comes next does not continue what went before.
     Origin last_origin_ = Origin::silence;
     std::int16_t last_sample_ = 0;
-    dsp::ComfortNoise noise_;
+    codec::NoiseGenerator noise_;
     std::array<std::int16_t, codec::max_packet_samples> samples_;
     DecodingFigures figures_;
 };

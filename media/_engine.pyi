@@ -5,6 +5,7 @@ All methods must be called from one thread at a time; none waits for an engine t
 Orders are queued and run in the order given. Events and frames are fetched with `Engine.drain`.
 """
 
+from collections.abc import Sequence
 from typing import TypedDict
 
 class EngineFigures(TypedDict):
@@ -151,7 +152,25 @@ class Stream:
     def link(self, other: Stream, /) -> bool:
         """Relay both ways; False when the other stream belongs to another engine thread."""
     def unlink(self) -> None: ...
-    def play(self, playback_id: int, pcm: bytes, loop: bool, /) -> None: ...
+    def play(
+        self,
+        playback_id: int,
+        clips: Sequence[tuple[bytes, int, int]],
+        plays: int,
+        gain: int,
+        position_every_ms: int,
+        ends_by_digit: bool,
+        ends_by_speech: bool,
+        /,
+    ) -> None:
+        """
+        Queue clips, each with its rate and the pause behind it in ms; 0 plays go on without end.
+
+        Raises:
+            ValueError: A value is out of range.
+        """
+    def pause_playback(self) -> None: ...
+    def resume_playback(self) -> None: ...
     def stop_playback(self) -> None: ...
     def send_dtmf(self, token: int, digits: str, duration_ms: int, gap_ms: int, /) -> None: ...
     def set_media_timeout(self, timeout_ms: int, /) -> None: ...

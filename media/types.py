@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 __all__ = [
+    "BargeIn",
     "Direction",
     "DtmfReceived",
     "DtmfSent",
@@ -16,7 +17,9 @@ __all__ = [
     "MediaEvent",
     "MediaTimeout",
     "OpusSettings",
+    "PlaybackEnd",
     "PlaybackFinished",
+    "PlaybackPosition",
     "PlayoutDrained",
     "PlayoutOverflow",
     "RecordingFinished",
@@ -29,6 +32,9 @@ __all__ = [
 
 Direction = Literal["sendrecv", "sendonly", "recvonly", "inactive"]
 TapEncoding = Literal["l16", "mulaw", "alaw"]
+# What of the far end ends a playback that asks for it, and why a playback ended.
+BargeIn = Literal["digit", "speech"]
+PlaybackEnd = Literal["ended", "stopped", "digit", "speech"]
 
 
 SrtpSuite = Literal[
@@ -203,10 +209,29 @@ class DtmfSent:
 
 @dataclass(frozen=True, slots=True)
 class PlaybackFinished:
-    """A playback came to its end, or was stopped."""
+    """
+    A playback came to its end, or was cut off.
+
+    Attributes:
+        interrupted: Whether it was cut off, by whatever.
+        why: What ended it: its own end, an order, a digit or the speech of the far end.
+        digit: The key that ended it.
+        played_ms: How much of it was sent; a loop counts every round.
+    """
 
     playback_id: int
     interrupted: bool
+    why: PlaybackEnd = "ended"
+    digit: str | None = None
+    played_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybackPosition:
+    """How far a playback has come that is to tell it."""
+
+    playback_id: int
+    played_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +278,7 @@ MediaEvent = (
     | MarkReached
     | MediaTimeout
     | PlaybackFinished
+    | PlaybackPosition
     | PlayoutDrained
     | PlayoutOverflow
     | RecordingFinished

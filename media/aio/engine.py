@@ -159,7 +159,7 @@ class MediaEngine:
             if kind == _RECORDING_FINISHED:
                 self._finish_recording(stream_id, a, b, c)
             elif (stream := self._streams.get(stream_id)) is not None:
-                event = stream.decode(kind, a, b)
+                event = stream.decode(kind, a, b, c)
                 if event is not None:
                     _call(stream.on_event, event)
 

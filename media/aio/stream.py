@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 from media import _engine
+from media.aio.playback import Playbacks
+from media.audio import Clip
 from media.errors import DtmfUnavailable, InvalidMedia, MediaError, RecordingFailed, StreamClosed
 from media.types import (
     DtmfReceived,
@@ -15,7 +17,6 @@ from media.types import (
     MarkReached,
     MediaEvent,
     MediaTimeout,
-    PlaybackFinished,
     PlayoutDrained,
     PlayoutOverflow,
     RemoteMedia,
@@ -51,10 +52,10 @@ class RtpStream:
         self.on_event = on_event
         self.local: tuple[str, int] = (engine.advertised, native.udp_port)
         self.remote: RemoteMedia | None = None
+        self.playbacks = Playbacks(native, engine.next_id)
         self._engine = engine
         self._closed = False
         self._tap: AgentTap | None = None
-        self._playbacks: set[int] = set()
         self._texts: dict[int, str] = {}
         self._marks: dict[int, AgentTap] = {}
 
@@ -114,18 +115,11 @@ class RtpStream:
             StreamClosed: The stream was closed.
         """
         self._check_open()
-        if len(pcm) % 2:
-            raise InvalidMedia("16-bit samples come in pairs of bytes")
-        if len(self._playbacks) >= _MAX_WAITING:
-            raise MediaError(f"{_MAX_WAITING} playbacks wait already")
-        playback_id = self._engine.next_id()
-        self._playbacks.add(playback_id)
-        self.native.play(playback_id, bytes(pcm), loop)
-        return playback_id
+        return self.playbacks.queue([Clip(pcm)], loop=loop).id
 
     def stop_playback(self) -> None:
         """Drop what plays and what waits; each ends with `PlaybackFinished`."""
-        self.native.stop_playback()
+        self.playbacks.stop()
 
     def send_dtmf(self, digits: str, duration_ms: int = 160, gap_ms: int = 80) -> None:
         """
@@ -219,14 +213,15 @@ class RtpStream:
         if self._tap is not None:
             self._tap.close()
         self._engine.forget_stream(self.native.id)
+        self.playbacks.abandon()
         self.native.close()
 
     # For the engine and the tap.
 
-    def decode(self, kind: int, a: int, b: int) -> MediaEvent | None:
+    def decode(self, kind: int, a: int, b: int, c: int = 0) -> MediaEvent | None:
         """Turn an event record of the engine into an event; None for one that means nothing any more."""
         decoder = _DECODERS.get(kind)
-        return None if decoder is None else decoder(self, a, b)
+        return None if decoder is None else decoder(self, a, b, c)
 
     def add_mark(self, tap: AgentTap, name: str) -> int | None:
         """A number for a mark, or None when too many wait."""
@@ -252,29 +247,31 @@ class RtpStream:
         if self._closed:
             raise StreamClosed("the stream was closed")
 
-    def _decode_first_packet(self, a: int, b: int) -> MediaEvent:
+    def _decode_first_packet(self, a: int, b: int, c: int) -> MediaEvent:
         return FirstPacket()
 
-    def _decode_dtmf_received(self, a: int, b: int) -> MediaEvent:
+    def _decode_dtmf_received(self, a: int, b: int, c: int) -> MediaEvent:
         return DtmfReceived(chr(a), b)
 
-    def _decode_dtmf_sent(self, a: int, b: int) -> MediaEvent | None:
+    def _decode_dtmf_sent(self, a: int, b: int, c: int) -> MediaEvent | None:
         digits = self._texts.pop(a, None)
         return None if digits is None else DtmfSent(digits)
 
-    def _decode_playback_finished(self, a: int, b: int) -> MediaEvent:
-        self._playbacks.discard(b)
-        return PlaybackFinished(b, interrupted=bool(a))
+    def _decode_playback_finished(self, a: int, b: int, c: int) -> MediaEvent:
+        return self.playbacks.decode_finished(a, b, c)
 
-    def _decode_mark_reached(self, a: int, b: int) -> MediaEvent | None:
+    def _decode_playback_position(self, a: int, b: int, c: int) -> MediaEvent:
+        return self.playbacks.decode_position(a, b, c)
+
+    def _decode_mark_reached(self, a: int, b: int, c: int) -> MediaEvent | None:
         tap = self._marks.pop(b, None)
         name = None if tap is None else tap.names.pop(b, None)
         return None if name is None else MarkReached(name, cleared=bool(a))
 
-    def _decode_playout_drained(self, a: int, b: int) -> MediaEvent:
+    def _decode_playout_drained(self, a: int, b: int, c: int) -> MediaEvent:
         return PlayoutDrained()
 
-    def _decode_media_timeout(self, a: int, b: int) -> MediaEvent:
+    def _decode_media_timeout(self, a: int, b: int, c: int) -> MediaEvent:
         return MediaTimeout(b / 1000)
 
 
@@ -309,14 +306,15 @@ def _number(payload_type: int | None) -> int:
 
 
 # By the numbers of `EventKind` in outlet.hpp.
-_DECODERS: dict[int, Callable[[RtpStream, int, int], MediaEvent | None]] = {
+_DECODERS: dict[int, Callable[[RtpStream, int, int, int], MediaEvent | None]] = {
     1: RtpStream._decode_first_packet,
     2: RtpStream._decode_dtmf_received,
     3: RtpStream._decode_dtmf_sent,
-    4: RtpStream._decode_playback_finished,
     5: RtpStream._decode_mark_reached,
     6: RtpStream._decode_playout_drained,
     7: RtpStream._decode_media_timeout,
+    60: RtpStream._decode_playback_finished,
+    61: RtpStream._decode_playback_position,
 }
 
 

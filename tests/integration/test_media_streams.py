@@ -150,10 +150,11 @@ async def test_playback_queues_loops_and_stops(bench: MediaBench) -> None:
     one, other = bench.pair()
     first = one.stream.play(sine(500, 100))
     second = one.stream.play(sine(500, 40), loop=True)
-    assert await one.expect(PlaybackFinished) == PlaybackFinished(first, interrupted=False)
+    assert await one.expect(PlaybackFinished) == PlaybackFinished(first, interrupted=False, played_ms=100)
     await other.expect(FirstPacket)
     one.stream.stop_playback()
-    assert await one.expect(PlaybackFinished) == PlaybackFinished(second, interrupted=True)
+    stopped = await one.expect(PlaybackFinished)
+    assert (stopped.playback_id, stopped.interrupted, stopped.why) == (second, True, "stopped")
 
 
 async def test_playback_waits_for_the_connection(bench: MediaBench) -> None:

@@ -5,11 +5,13 @@
 #include <string>
 
 #include "trunkline/codec/format.hpp"
+#include "trunkline/engine/stream_handle.hpp"
 
 namespace trunkline::bindings {
 
 /// Each part of the module binds what it has; see media/_engine.pyi for the contract.
 void bind_audio(nanobind::module_& module);
+void bind_playback(nanobind::class_<engine::StreamHandle>& stream);
 void bind_settings(nanobind::module_& module);
 void bind_text(nanobind::module_& module);
 

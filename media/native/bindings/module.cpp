@@ -21,14 +21,6 @@ using engine::TapHandle;
 
 namespace {
 
-/// Keeps a bytes object alive as long as a clip is played from it; let go with the interpreter lock held.
-std::shared_ptr<const void> keep(const nb::bytes& bytes) {
-    return {new nb::bytes(bytes), [](const void* object) {
-                const nb::gil_scoped_acquire lock;
-                delete static_cast<const nb::bytes*>(object);
-            }};
-}
-
 graph::AudioFormat format_of(const std::string& encoding, std::uint32_t rate_hz) {
     if (rate_hz != 8000 && rate_hz != 16000) throw std::invalid_argument("the rate must be 8000 or 16000");
     if (encoding == "l16") return {graph::Encoding::l16, rate_hz};
@@ -80,15 +72,6 @@ void connect_stream(StreamHandle& stream, const engine::MediaSettings& settings)
         throw std::invalid_argument("SRTP takes a key for each direction");
     }
     stream.connect(settings);
-}
-
-void play_clip(StreamHandle& stream, std::uint64_t id, const nb::bytes& pcm, bool loop) {
-    auto clip = std::make_unique<graph::Clip>();
-    clip->id = id;
-    clip->loop = loop;
-    clip->bytes = {reinterpret_cast<const std::uint8_t*>(pcm.c_str()), pcm.size()};
-    clip->owner = keep(pcm);
-    stream.play(std::move(clip));
 }
 
 void send_digits(StreamHandle& stream, std::uint32_t token, const std::string& digits,
@@ -154,14 +137,12 @@ NB_MODULE(_engine, module) {
         .def("queued_ms", &TapHandle::queued_ms)
         .def("close", &TapHandle::close);
 
-    nb::class_<StreamHandle>(module, "Stream")
-        .def_prop_ro("id", &StreamHandle::id)
+    auto stream = nb::class_<StreamHandle>(module, "Stream");
+    stream.def_prop_ro("id", &StreamHandle::id)
         .def_prop_ro("udp_port", &StreamHandle::udp_port)
         .def("connect", &connect_stream)
         .def("link", &StreamHandle::link)
         .def("unlink", &StreamHandle::unlink)
-        .def("play", &play_clip)
-        .def("stop_playback", &StreamHandle::stop_playback)
         .def("send_dtmf", &send_digits)
         .def("set_media_timeout",
              [](StreamHandle& stream, std::uint32_t ms) {
@@ -173,6 +154,7 @@ NB_MODULE(_engine, module) {
                             std::uint32_t rate_hz) { return stream.open_tap(format_of(encoding, rate_hz)); })
         .def("stats", &stream_stats)
         .def("close", &StreamHandle::close);
+    trunkline::bindings::bind_playback(stream);
 
     nb::class_<Engine>(module, "Engine")
         .def(nb::new_(&make_engine))

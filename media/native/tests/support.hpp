@@ -3,9 +3,13 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <numbers>
 #include <span>
+#include <utility>
 #include <vector>
+
+#include "trunkline/graph/playback.hpp"
 
 namespace trunkline::tests {
 
@@ -45,6 +49,26 @@ inline double rms(std::span<const std::int16_t> samples) {
 /// `count` samples of one value.
 inline std::vector<std::int16_t> level(std::int16_t value, std::size_t count) {
     return std::vector<std::int16_t>(count, value);
+}
+
+/// Samples as a clip.
+inline graph::Clip sound(std::vector<std::int16_t> samples, std::uint32_t rate_hz = 8000) {
+    auto owner = std::make_shared<std::vector<std::int16_t>>(std::move(samples));
+    graph::Clip made;
+    made.bytes = {reinterpret_cast<const std::uint8_t*>(owner->data()), 2 * owner->size()};
+    made.owner = owner;
+    made.rate_hz = rate_hz;
+    return made;
+}
+
+/// A playback of one clip; 0 plays are without end.
+inline std::unique_ptr<graph::Playback> playback(std::uint64_t id, std::vector<std::int16_t> samples,
+                                                 std::uint32_t plays = 1, std::uint32_t rate_hz = 8000) {
+    auto made = std::make_unique<graph::Playback>();
+    made->id = id;
+    made->plays = plays;
+    made->clips.push_back(sound(std::move(samples), rate_hz));
+    return made;
 }
 
 }  // namespace trunkline::tests

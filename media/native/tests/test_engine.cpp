@@ -29,15 +29,6 @@ std::vector<std::uint8_t> codes(std::uint8_t code) {
     return std::vector<std::uint8_t>(160, code);
 }
 
-std::unique_ptr<graph::Clip> clip(std::uint64_t id, std::vector<std::int16_t> samples) {
-    auto owner = std::make_shared<std::vector<std::int16_t>>(std::move(samples));
-    auto made = std::make_unique<graph::Clip>();
-    made->id = id;
-    made->bytes = {reinterpret_cast<const std::uint8_t*>(owner->data()), 2 * owner->size()};
-    made->owner = owner;
-    return made;
-}
-
 /// The next event of a kind; an empty one when it does not come.
 engine::Event told(Bench& bench, EventKind kind) {
     return bench.expect(kind).value_or(engine::Event{});
@@ -171,13 +162,13 @@ TEST_CASE("a stream on hold sends nothing") {
     auto settings = towards(peer.udp_port());
     settings.send = false;
     stream->connect(settings);
-    stream->play(clip(1, tests::tone(1000, 8000, 800)));
+    stream->play(tests::playback(1, tests::tone(1000, 8000, 800)));
     const auto event = bench.expect(EventKind::playback_finished);
     REQUIRE(event);
     CHECK(peer.hears_nothing());
     settings.send = true;
     stream->connect(settings);
-    stream->play(clip(2, tests::tone(1000, 8000, 800)));
+    stream->play(tests::playback(2, tests::tone(1000, 8000, 800)));
     CHECK(peer.hear());
 }
 
@@ -186,8 +177,8 @@ TEST_CASE("playback arrives as one unbroken stream") {
     Peer peer;
     auto stream = bench.open();
     stream->connect(towards(peer.udp_port(), dsp::Law::a));
-    stream->play(clip(11, tests::tone(1000, 8000, 2400)));
-    stream->play(clip(12, tests::tone(1000, 8000, 800)));
+    stream->play(tests::playback(11, tests::tone(1000, 8000, 2400)));
+    stream->play(tests::playback(12, tests::tone(1000, 8000, 800)));
     std::vector<std::int16_t> heard;
     std::optional<rtp::Header> before;
     for (int n = 0; n < 20; ++n) {
@@ -217,7 +208,7 @@ TEST_CASE("the packet time agreed on is kept") {
         auto settings = towards(peer.udp_port());
         settings.ptime_ms = ptime_ms;
         stream->connect(settings);
-        stream->play(clip(1, tests::level(5, 4000)));
+        stream->play(tests::playback(1, tests::level(5, 4000)));
         for (int n = 0; n < 3; ++n) {
             const auto heard = peer.hear();
             REQUIRE(heard);
@@ -251,7 +242,7 @@ TEST_CASE("a tap hears and speaks") {
     caller->connect(towards(agent->udp_port()));
     auto tap = agent->open_tap({graph::Encoding::l16, 16000});
     REQUIRE(tap);
-    caller->play(clip(1, tests::tone(1000, 8000, 8000)));
+    caller->play(tests::playback(1, tests::tone(1000, 8000, 8000)));
     REQUIRE(bench.until([&] { return bench.heard_of(EventKind::playback_finished); }));
     for (int n = 0; n < 10; ++n) {
         bench.fetch(20);
@@ -335,9 +326,9 @@ TEST_CASE("a recording holds both directions, side by side in time") {
     a->connect(towards(b->udp_port()));
     b->connect(towards(a->udp_port()));
     REQUIRE(a->start_recording(99, path.string(), 2) == 0);
-    a->play(clip(1, tests::tone(500, 8000, 4800)));
+    a->play(tests::playback(1, tests::tone(500, 8000, 4800)));
     CHECK(bench.expect(EventKind::playback_finished));
-    b->play(clip(2, tests::tone(1000, 8000, 4800)));
+    b->play(tests::playback(2, tests::tone(1000, 8000, 4800)));
     CHECK(bench.expect(EventKind::playback_finished));
     // Closing ends the recording as well.
     a->close();
@@ -424,13 +415,13 @@ TEST_CASE("a closed stream takes every order without harm") {
     auto other = bench.open(stream.get());
     auto tap = stream->open_tap({});
     stream->link(*other);
-    stream->play(clip(1, tests::level(1, 8000)));
+    stream->play(tests::playback(1, tests::level(1, 8000)));
     stream->close();
     stream->close();
     stream->connect(towards(9));
     CHECK(stream->link(*other));
     stream->unlink();
-    stream->play(clip(2, tests::level(1, 8000)));
+    stream->play(tests::playback(2, tests::level(1, 8000)));
     stream->stop_playback();
     CHECK(stream->open_tap({}) == nullptr);
     tap->mark(1);

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "support.hpp"
-#include "trunkline/graph/playback_queue.hpp"
 #include "trunkline/graph/playout_queue.hpp"
 
 using namespace trunkline;
@@ -16,14 +15,11 @@ using tests::ms;
 
 namespace {
 
-struct Log final : graph::PlayoutListener, graph::PlaybackListener {
+struct Log final : graph::PlayoutListener {
     void mark_reached(std::uint32_t mark, bool cleared) override {
         lines.push_back((cleared ? "cleared " : "mark ") + std::to_string(mark));
     }
     void playout_drained() override { lines.emplace_back("drained"); }
-    void playback_finished(std::uint64_t id, bool interrupted) override {
-        lines.push_back((interrupted ? "cut " : "played ") + std::to_string(id));
-    }
     void spent(util::Node* node) override { delete node; }
 
     std::vector<std::string> lines;
@@ -42,16 +38,6 @@ PlayoutItem* mark(std::uint32_t number) {
     item->is_mark = true;
     item->mark = number;
     return item;
-}
-
-graph::Clip* clip(std::uint64_t id, const std::vector<std::int16_t>& samples, bool loop = false) {
-    auto owner = std::make_shared<std::vector<std::int16_t>>(samples);
-    auto* made = new graph::Clip;
-    made->id = id;
-    made->loop = loop;
-    made->bytes = {reinterpret_cast<const std::uint8_t*>(owner->data()), 2 * owner->size()};
-    made->owner = owner;
-    return made;
 }
 
 /// No sample has this value.
@@ -214,53 +200,4 @@ TEST_CASE("companded audio is decoded") {
     player.queue.append(item, 0);
     CHECK(player.frame() == 32124);
     CHECK(player.queue.consumed_bytes() == 160);
-}
-
-TEST_CASE("clips are played one after the other") {
-    Log log;
-    graph::PlaybackQueue queue(log);
-    queue.append(clip(1, level(1, 200)));
-    queue.append(clip(2, level(2, 100)));
-    std::vector<std::int16_t> out(160);
-    queue.pull(out);
-    CHECK(out[159] == 1);
-    queue.pull(out);
-    CHECK(out[39] == 1);
-    CHECK(out[40] == 2);
-    CHECK(out[139] == 2);
-    CHECK(out[140] == 0);
-    CHECK(queue.empty());
-    CHECK(log.lines == std::vector<std::string>{"played 1", "played 2"});
-}
-
-TEST_CASE("a loop goes on until another clip waits") {
-    Log log;
-    graph::PlaybackQueue queue(log);
-    queue.append(clip(1, level(1, 100), true));
-    std::vector<std::int16_t> out(160);
-    for (int n = 0; n < 10; ++n) {
-        queue.pull(out);
-        CHECK(out[0] == 1);
-        CHECK(out[159] == 1);
-    }
-    queue.append(clip(2, level(2, 1000)));
-    queue.pull(out);
-    queue.pull(out);
-    CHECK(out[159] == 2);
-    CHECK(log.lines == std::vector<std::string>{"played 1"});
-    queue.stop();
-    CHECK(log.lines.back() == "cut 2");
-    CHECK(queue.empty());
-}
-
-TEST_CASE("an empty clip is over at once, also as a loop") {
-    Log log;
-    graph::PlaybackQueue queue(log);
-    queue.append(clip(1, {}, true));
-    queue.append(clip(2, {}));
-    std::vector<std::int16_t> out(160, 5);
-    queue.pull(out);
-    CHECK(out[0] == 0);
-    CHECK(queue.empty());
-    CHECK(log.lines == std::vector<std::string>{"played 1", "played 2"});
 }

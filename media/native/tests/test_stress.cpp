@@ -21,14 +21,8 @@ std::size_t entries(const char* directory) {
     return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(directory), {}));
 }
 
-std::unique_ptr<graph::Clip> clip(std::uint64_t id) {
-    auto owner = std::make_shared<std::vector<std::int16_t>>(tests::tone(700, 8000, 4000));
-    auto made = std::make_unique<graph::Clip>();
-    made->id = id;
-    made->loop = id % 3 == 0;
-    made->bytes = {reinterpret_cast<const std::uint8_t*>(owner->data()), 2 * owner->size()};
-    made->owner = owner;
-    return made;
+std::unique_ptr<graph::Playback> playback(std::uint64_t id) {
+    return tests::playback(id, tests::tone(700, 8000, 4000), id % 3 == 0 ? 0 : 1);
 }
 
 }  // namespace
@@ -45,7 +39,7 @@ TEST_CASE("ten thousand streams leave nothing behind") {
             REQUIRE(bench.until([&] { return (stream = bench.open()) != nullptr; }));
             stream->connect(tests::towards(stream->udp_port()));
             if (n % 5 == 0) stream->link(*stream);
-            if (n % 7 == 0) stream->play(clip(static_cast<std::uint64_t>(n)));
+            if (n % 7 == 0) stream->play(playback(static_cast<std::uint64_t>(n)));
             open.push_back(std::move(stream));
             if (open.size() == 200) {
                 for (auto& old : open) {
@@ -109,7 +103,7 @@ TEST_CASE("orders in any sequence are survived") {
                     one.unlink();
                     break;
                 case 8:
-                    one.play(clip(++id));
+                    one.play(playback(++id));
                     break;
                 case 9:
                     one.stop_playback();

@@ -26,6 +26,7 @@ from media.types import (
     MediaEvent,
     MediaTimeout,
     PlaybackFinished,
+    PlaybackPosition,
     PlayoutDrained,
     PlayoutOverflow,
     RemoteMedia,
@@ -203,7 +204,7 @@ def test_playback_needs_whole_samples_and_is_bounded(face: Face) -> None:
     assert len(set(ids)) == 256
     with pytest.raises(MediaError, match="wait already"):
         face.stream.play(b"12")
-    assert face.stream.decode(4, 0, ids[0]) == PlaybackFinished(ids[0], interrupted=False)
+    assert face.stream.decode(60, 0, ids[0]) == PlaybackFinished(ids[0], interrupted=False)
     face.stream.play(b"12")
 
 
@@ -241,7 +242,11 @@ def test_sent_digits_are_told_by_what_was_asked(face: Face) -> None:
 def test_event_records_become_events(face: Face) -> None:
     assert face.stream.decode(1, 0, 0) == FirstPacket()
     assert face.stream.decode(2, ord("#"), 120) == DtmfReceived("#", 120)
-    assert face.stream.decode(4, 1, 33) == PlaybackFinished(33, interrupted=True)
+    assert face.stream.decode(60, 1, 33, 500) == PlaybackFinished(33, True, "stopped", None, 500)
+    assert face.stream.decode(60, 2 | ord("#") << 8, 34, 7) == PlaybackFinished(34, True, "digit", "#", 7)
+    assert face.stream.decode(60, 3, 35, 7) == PlaybackFinished(35, True, "speech", None, 7)
+    assert face.stream.decode(60, 0, 36, 7) == PlaybackFinished(36, False, "ended", None, 7)
+    assert face.stream.decode(61, 0, 37, 40) == PlaybackPosition(37, 40)
     assert face.stream.decode(6, 0, 0) == PlayoutDrained()
     assert face.stream.decode(7, 0, 60250) == MediaTimeout(60.25)
     assert face.stream.decode(99, 0, 0) is None

@@ -48,8 +48,18 @@ void Stream::unlink() {
     peer_ = nullptr;
 }
 
-void Stream::play(graph::Clip* clip, std::int64_t now_ns) {
-    playback_.append(clip);
+void Stream::play(graph::Playback* playback, std::int64_t now_ns) {
+    playback_.append(playback);
+    run_clocks(now_ns);
+}
+
+void Stream::pause_playback(std::int64_t now_ns) {
+    playback_.pause();
+    run_clocks(now_ns);
+}
+
+void Stream::resume_playback(std::int64_t now_ns) {
+    playback_.resume();
     run_clocks(now_ns);
 }
 
@@ -172,8 +182,23 @@ void Stream::run_clocks(std::int64_t now_ns) {
     }
 }
 
-void Stream::playback_finished(std::uint64_t id, bool interrupted) {
-    outlet_.emit({id_, EventKind::playback_finished, interrupted ? 1U : 0U, id, 0});
+void Stream::key_pressed(char key, std::int64_t now_ns) {
+    playback_.barge_in(graph::PlaybackEnd::digit, key);
+    run_clocks(now_ns);
+}
+
+void Stream::speech_started(std::int64_t now_ns) {
+    playback_.barge_in(graph::PlaybackEnd::speech);
+    run_clocks(now_ns);
+}
+
+void Stream::playback_finished(std::uint64_t id, graph::PlaybackEnd why, char key, std::uint64_t played_ms) {
+    const auto cause = static_cast<std::uint32_t>(why) | std::uint32_t{static_cast<std::uint8_t>(key)} << 8;
+    outlet_.emit({id_, EventKind::playback_finished, cause, id, played_ms});
+}
+
+void Stream::playback_position(std::uint64_t id, std::uint64_t played_ms) {
+    outlet_.emit({id_, EventKind::playback_position, 0, id, played_ms});
 }
 
 }  // namespace trunkline::engine

@@ -51,11 +51,19 @@ void StreamHandle::unlink() {
     order([](Stream& stream, std::int64_t) { stream.unlink(); }, false);
 }
 
-void StreamHandle::play(std::unique_ptr<graph::Clip> clip) {
+void StreamHandle::play(std::unique_ptr<graph::Playback> playback) {
     has_output_ = true;
-    order([clip = std::move(clip)](Stream& stream, std::int64_t now_ns) mutable {
-        stream.play(clip.release(), now_ns);
+    order([playback = std::move(playback)](Stream& stream, std::int64_t now_ns) mutable {
+        stream.play(playback.release(), now_ns);
     });
+}
+
+void StreamHandle::pause_playback() {
+    order([](Stream& stream, std::int64_t now_ns) { stream.pause_playback(now_ns); });
+}
+
+void StreamHandle::resume_playback() {
+    order([](Stream& stream, std::int64_t now_ns) { stream.resume_playback(now_ns); });
 }
 
 void StreamHandle::stop_playback() {

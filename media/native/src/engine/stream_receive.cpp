@@ -107,7 +107,9 @@ bool Stream::follow_source(const rtp::Header& header, std::int64_t now_ns) {
 
 void Stream::take_event(const rtp::PacketView& packet, io::SendBatch& relayed, std::int64_t now_ns) {
     const bool was_pressed = dtmf_receiver_.pressed();
+    const std::uint32_t presses = dtmf_receiver_.presses();
     report(dtmf_receiver_.packet(packet.header.timestamp, packet.payload, now_ns));
+    if (dtmf_receiver_.presses() != presses) key_pressed(dtmf_receiver_.key(), now_ns);
     if (dtmf_receiver_.pressed() != was_pressed) run_clocks(now_ns);
     if (peer_ != nullptr) peer_->relay_event(packet, relayed, now_ns);
 }

@@ -6,7 +6,7 @@ namespace trunkline::engine {
 
 /// Whether audio of our own is being sent, so that the linked stream's must wait.
 bool Stream::occupied() const {
-    return dtmf_sender_.pressing() || (tap_ != nullptr && tap_->playout().playing()) || !playback_.empty();
+    return dtmf_sender_.pressing() || (tap_ != nullptr && tap_->playout().playing()) || playback_.playing();
 }
 
 void Stream::relay_audio(const rtp::PacketView& packet, dsp::Law law, std::span<const std::int16_t> samples,

@@ -28,12 +28,12 @@ void Stream::tick_send(std::int64_t now_ns) {
 /// Make the next frame of our own audio; false when there is none.
 bool Stream::next_audio(std::span<std::int16_t> samples, std::int64_t now_ns) {
     if (tap_ != nullptr && tap_->playout().pull(samples, now_ns)) return true;
-    if (!playback_.empty()) {
-        playback_.pull(samples);
+    if (playback_.playing()) {
+        playback_.pull(samples, clock_hz);
         return true;
     }
     if (source_ != nullptr && source_->pull(samples, clock_hz, now_ns)) return true;
-    if (tap_ == nullptr || peer_ != nullptr) return false;
+    if ((tap_ == nullptr && playback_.empty()) || peer_ != nullptr) return false;
     // Silence keeps the path through NATs open and the far end's jitter buffer running.
     std::fill(samples.begin(), samples.end(), std::int16_t{0});
     return true;

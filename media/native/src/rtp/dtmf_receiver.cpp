@@ -38,6 +38,10 @@ std::optional<Digit> DtmfReceiver::packet(std::uint32_t timestamp, std::span<con
     return finish();
 }
 
+char DtmfReceiver::key() const {
+    return presses_ == 0 ? '\0' : key_of_event(event_);
+}
+
 std::optional<Digit> DtmfReceiver::expire(std::int64_t now_ns) {
     if (!pressed_ || now_ns - last_ns_ < lost_end_ns) return std::nullopt;
     return finish();
@@ -54,6 +58,7 @@ std::optional<Digit> DtmfReceiver::begin(std::uint32_t timestamp, std::uint8_t e
     } else {
         if (pressed_) previous = finish();
         before_ = 0;
+        ++presses_;
     }
     started_ = pressed_ = true;
     timestamp_ = timestamp;

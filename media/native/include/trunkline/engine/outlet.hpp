@@ -17,11 +17,13 @@ enum class EventKind : std::uint32_t {
     first_packet = 1,        ///< Nothing.
     dtmf_received = 2,       ///< a: key as a character, b: duration in ms.
     dtmf_sent = 3,           ///< a: token of the text sent.
-    playback_finished = 4,   ///< a: 1 when interrupted, b: playback id.
     mark_reached = 5,        ///< a: 1 when cleared, b: mark.
     playout_drained = 6,     ///< Nothing.
     media_timeout = 7,       ///< b: silence in ms.
     recording_finished = 8,  ///< a: error number or 0, b: duration in ms, c: bytes of the file.
+    /// a: why (graph::PlaybackEnd) and, eight bits up, the key; b: playback id, c: ms played.
+    playback_finished = 60,
+    playback_position = 61,  ///< b: playback id, c: ms played.
 };
 
 /// One thing that happened on a stream.

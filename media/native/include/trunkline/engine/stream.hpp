@@ -53,7 +53,9 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     void connect(const MediaSettings& settings, std::int64_t now_ns);
     void link(Stream& other);
     void unlink();
-    void play(graph::Clip* clip, std::int64_t now_ns);
+    void play(graph::Playback* playback, std::int64_t now_ns);
+    void pause_playback(std::int64_t now_ns);
+    void resume_playback(std::int64_t now_ns);
     void stop_playback(std::int64_t now_ns);
     void send_dtmf(DtmfText* text, std::int64_t now_ns);
     void attach_tap(Tap* tap, std::int64_t now_ns);
@@ -72,6 +74,15 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     void shut(std::int64_t now_ns);
 
     Tap* tap() { return tap_; }
+
+    // What was detected, for playbacks that end by it.
+
+    /// The far end pressed a key; told at once, not when it is up again.
+    void key_pressed(char key, std::int64_t now_ns);
+    /// The far end began to speak.
+    void speech_started(std::int64_t now_ns);
+    /// Whether a playback waits for the far end to speak.
+    bool wants_speech() const { return playback_.wants_speech(); }
 
     // Work.
 
@@ -133,7 +144,9 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     void next_dtmf_text();
     void finish_dtmf_text();
 
-    void playback_finished(std::uint64_t id, bool interrupted) override;
+    void playback_finished(std::uint64_t id, graph::PlaybackEnd why, char key,
+                           std::uint64_t played_ms) override;
+    void playback_position(std::uint64_t id, std::uint64_t played_ms) override;
     void spent(util::Node* node) override { outlet_.discard(node); }
 
     std::uint64_t id_;

@@ -34,7 +34,9 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     /// Returns false when the other stream lives on another shard.
     bool link(StreamHandle& other);
     void unlink();
-    void play(std::unique_ptr<graph::Clip> clip);
+    void play(std::unique_ptr<graph::Playback> playback);
+    void pause_playback();
+    void resume_playback();
     void stop_playback();
     void send_dtmf(std::unique_ptr<DtmfText> text);
     void set_media_timeout(std::int64_t timeout_ns);

@@ -1,29 +1,26 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 
+#include "trunkline/graph/playback.hpp"
 #include "trunkline/util/node.hpp"
 
 namespace trunkline::graph {
 
-/// One piece of audio to play: linear samples at 8 kHz, little-endian, owned by whoever `owner` stands for.
-struct Clip final : util::Node {
-    std::uint64_t id = 0;
-    bool loop = false;
-    std::span<const std::uint8_t> bytes;
-    std::shared_ptr<const void> owner;
-
-    std::size_t size_samples() const { return bytes.size() / 2; }
-};
+/// Why a playback ended. The numbers are part of the contract with Python.
+enum class PlaybackEnd : std::uint8_t { ended = 0, stopped = 1, digit = 2, speech = 3 };
 
 /// What a playback queue tells.
 class PlaybackListener {
   public:
-    /// A clip came to its end, or was cut off.
-    virtual void playback_finished(std::uint64_t id, bool interrupted) = 0;
+    /// A playback came to its end or was cut off, the latter by `key` when a digit did it.
+    virtual void playback_finished(std::uint64_t id, PlaybackEnd why, char key, std::uint64_t played_ms) = 0;
+
+    /// How far a playback has come.
+    virtual void playback_position(std::uint64_t id, std::uint64_t played_ms) = 0;
 
     /// A node is no longer needed and goes back to the control thread.
     virtual void spent(util::Node* node) = 0;
@@ -32,32 +29,63 @@ class PlaybackListener {
     ~PlaybackListener() = default;
 };
 
-/// Clips that are played one after the other. A looping clip goes on until another waits behind it.
+/// Playbacks, one after the other. One without end goes on until another waits behind it.
+///
+/// What is cut off, by an order or by the far end's digit or speech, fades out within 5 ms.
 class PlaybackQueue {
   public:
+    /// Most playbacks that wait or play; what exceeds them is told as stopped.
+    static constexpr std::uint32_t max_playbacks = 256;
+    static constexpr std::uint32_t fade_ms = 5;
+
     explicit PlaybackQueue(PlaybackListener& listener) : listener_(listener) {}
     PlaybackQueue(const PlaybackQueue&) = delete;
     PlaybackQueue& operator=(const PlaybackQueue&) = delete;
     ~PlaybackQueue() { util::NodeStack::destroy(first_); }
 
-    /// Queue a clip; takes ownership.
-    void append(Clip* clip);
+    /// Queue a playback; takes ownership.
+    void append(Playback* playback);
 
-    /// Drop all clips; each is reported as interrupted.
+    /// Drop all playbacks; each is told as stopped.
     void stop();
 
-    bool empty() const { return first_ == nullptr; }
+    /// Halt where it is, until `resume`. What is appended meanwhile waits.
+    void pause();
+    void resume();
 
-    /// Fill `out` with what plays next, padded with silence after the last clip.
-    void pull(std::span<std::int16_t> out);
+    /// The far end pressed a key or began to speak: a playback that ends by that ends, and with it those
+    /// behind it up to the first that does not.
+    void barge_in(PlaybackEnd why, char key = '\0');
+
+    /// Whether speech of the far end would end what plays.
+    bool wants_speech() const { return first_ != nullptr && first_->ends_by_speech; }
+
+    /// Whether the next pull has something to be heard.
+    bool playing() const { return fade_left_ != 0 || (first_ != nullptr && !paused_); }
+
+    bool empty() const { return first_ == nullptr && fade_left_ == 0; }
+
+    /// Fill `out` at 8000 or 16000 Hz with what plays next, padded with silence.
+    void pull(std::span<std::int16_t> out, std::uint32_t rate_hz);
 
   private:
-    void drop_first(bool interrupted);
+    static constexpr std::uint32_t max_fade_samples = fade_ms * 16;
+
+    std::size_t render(std::span<std::int16_t> out);
+    void fade_out();
+    std::size_t play_fade(std::span<std::int16_t> out);
+    void rise(std::span<std::int16_t> out);
+    void drop_first(PlaybackEnd why, char key);
 
     PlaybackListener& listener_;
-    Clip* first_ = nullptr;
-    Clip* last_ = nullptr;
-    std::size_t position_samples_ = 0;  ///< In the first clip.
+    Playback* first_ = nullptr;
+    Playback* last_ = nullptr;
+    std::uint32_t count_ = 0;
+    bool paused_ = false;
+    std::uint32_t rate_hz_ = 0;  ///< Of the last pull; 0 before the first.
+    std::array<std::int16_t, max_fade_samples> fade_{};
+    std::uint32_t fade_left_ = 0;  ///< Samples at the front of `fade_` that come next.
+    std::uint32_t rise_left_ = 0;  ///< Samples of the rise after a pause that are to come.
 };
 
 }  // namespace trunkline::graph

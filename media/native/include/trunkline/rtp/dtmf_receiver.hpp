@@ -30,11 +30,18 @@ class DtmfReceiver {
     /// Whether a press is going on, so that `expire` must be asked.
     bool pressed() const { return pressed_; }
 
+    /// How many presses have begun so far, for who must know before they are over.
+    std::uint32_t presses() const { return presses_; }
+
+    /// The key last pressed; 0 before the first.
+    char key() const;
+
   private:
     std::optional<Digit> begin(std::uint32_t timestamp, std::uint8_t event, std::uint16_t duration,
                                bool ended);
     Digit finish();
 
+    std::uint32_t presses_ = 0;
     bool pressed_ = false;
     bool started_ = false;
     std::uint32_t timestamp_ = 0;  ///< Of the press last seen, over or not.

@@ -1,0 +1,209 @@
+"""Playback as a far end sees it: packets of a plain socket, judged by their timestamps and their spectrum."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import cast
+
+import pytest
+
+from media import DtmfReceived, EngineSettings, PlaybackFinished, PlaybackPosition, RemoteMedia
+from media.aio import MediaEngine
+from media.aio.playback import Pause
+from media.audio import Clip, level_dbfs, mulaw_to_l16, tone_level_dbfs
+from tests.support.media_bench import MediaBench, Told, sine, until
+
+_FRAME = 160
+_QUIET_DBFS = -60.0
+
+
+@dataclass
+class Heard:
+    """One packet: its RTP timestamp and its sound."""
+
+    timestamp: int
+    pcm: bytes
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing can be heard of it."""
+        return level_dbfs(self.pcm) < _QUIET_DBFS
+
+
+class Peer(asyncio.DatagramProtocol):
+    """A far end that keeps every packet, and presses keys."""
+
+    def __init__(self) -> None:
+        self.packets: list[Heard] = []
+        self.sequence = 100
+        self.transport: asyncio.DatagramTransport
+        self.engine_port = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.DatagramTransport, transport)
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        if 200 <= data[1] <= 207:
+            return
+        timestamp = struct.unpack_from("!I", data, 4)[0]
+        self.packets.append(Heard(timestamp, mulaw_to_l16(data[12:])))
+
+    def press(self, key: int, *, up: bool = False) -> None:
+        """One packet of a telephone event: the key is down, or up again."""
+        self.sequence += 1
+        head = struct.pack("!BBHII", 0x80, 101, self.sequence, 5000, 77)
+        event = struct.pack("!BBH", key, 0x8A if up else 0x0A, 1600 if up else 160)
+        self.transport.sendto(head + event, ("127.0.0.1", self.engine_port))
+
+    def sound(self, first: int = 0, last: int | None = None) -> bytes:
+        """What was heard from one packet to another."""
+        return b"".join(packet.pcm for packet in self.packets[first:last])
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[MediaBench]:
+    engine = MediaEngine(EngineSettings(port_min=15200, port_max=15399, quarantine_s=0))
+    await engine.start()
+    try:
+        yield MediaBench(engine)
+    finally:
+        await engine.close()
+
+
+@pytest.fixture
+async def peer() -> AsyncIterator[Peer]:
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.create_datagram_endpoint(Peer, ("127.0.0.1", 0), family=socket.AF_INET)
+    yield protocol
+    transport.close()
+
+
+@pytest.fixture
+def told(bench: MediaBench, peer: Peer) -> Iterator[Told]:
+    """A stream that sends to the peer."""
+    told = bench.open()
+    port = peer.transport.get_extra_info("sockname")[1]
+    told.stream.connect(RemoteMedia("127.0.0.1", port, "PCMU", 0, dtmf_payload_type=101))
+    peer.engine_port = told.stream.local[1]
+    yield told
+    told.stream.close()
+
+
+def unbroken(packets: list[Heard]) -> bool:
+    """Whether every packet follows the one before without a gap in RTP time."""
+    return all((b.timestamp - a.timestamp) & 0xFFFFFFFF == _FRAME for a, b in pairwise(packets))
+
+
+async def test_a_sequence_is_heard_whole_and_in_order(told: Told, peer: Peer) -> None:
+    playback = told.stream.playbacks.queue(
+        [Clip(sine(500, 200)), Pause(100), Clip(sine(900, 200, rate_hz=16_000), 16_000)], loop=2
+    )
+    end = await playback.finished()
+    assert (end.why, end.interrupted, end.played_ms) == ("ended", False, 1000)
+    assert await told.expect(PlaybackFinished) == end
+    await until(lambda: len(peer.packets) >= 50)
+    assert unbroken(peer.packets)
+    for start in (0, 25):
+        assert tone_level_dbfs(peer.sound(start + 1, start + 9), 500) == pytest.approx(-8.7, abs=0.5)
+        assert all(packet.silent for packet in peer.packets[start + 11 : start + 14])
+        assert tone_level_dbfs(peer.sound(start + 16, start + 24), 900) == pytest.approx(-8.7, abs=0.5)
+
+
+async def test_a_loop_has_no_seam_and_ends_by_an_order(told: Told, peer: Peer) -> None:
+    # 400 Hz and a round of 50 ms: twenty whole periods.
+    playback = told.stream.playbacks.queue([Clip(sine(400, 50))], loop=True)
+    await until(lambda: len(peer.packets) >= 40)
+    told.stream.stop_playback()
+    assert (await playback.finished()).why == "stopped"
+    assert playback.over
+    # All but the last frames: one long tone, so its level measured over all of it is that of a frame.
+    assert tone_level_dbfs(peer.sound(0, 38), 400) == pytest.approx(-8.7, abs=0.2)
+    assert unbroken(peer.packets)
+
+
+async def test_stop_is_silence_within_20_ms_of_rtp_time_and_fades(told: Told, peer: Peer) -> None:
+    playback = told.stream.playbacks.queue([Clip(sine(1000, 5000))], gain_db=-6.0)
+    await until(lambda: len(peer.packets) >= 10)
+    # The linked silence makes the time after the stop visible: a tap keeps the stream sending.
+    told.stream.open_tap(on_frames=lambda frame: None)
+    heard = len(peer.packets)
+    told.stream.stop_playback()
+    end = await playback.finished()
+    await until(lambda: len(peer.packets) >= heard + 15)
+    loud = [n for n, packet in enumerate(peer.packets) if not packet.silent]
+    assert unbroken(peer.packets)
+    assert loud == list(range(len(loud)))
+    last = struct.unpack(f"<{_FRAME}h", peer.packets[loud[-1]].pcm)
+    # The last frame that is heard holds the fade of 5 ms and nothing after it.
+    assert max(map(abs, last[40:])) <= 8
+    assert max(map(abs, last[30:40])) < max(map(abs, last[:10]))
+    # What was sent is what was told: within the frame that was being made.
+    assert abs(end.played_ms - (len(loud) - 1) * 20) <= 20
+
+
+async def test_pause_is_silence_and_resume_goes_on_where_it_was(told: Told, peer: Peer) -> None:
+    playback = told.stream.playbacks.queue([Clip(sine(1000, 1000))])
+    await until(lambda: len(peer.packets) >= 10)
+    told.stream.playbacks.pause()
+    await until(lambda: len(peer.packets) >= 30 and all(packet.silent for packet in peer.packets[-10:]))
+    assert not playback.over
+    told.stream.playbacks.resume()
+    end = await playback.finished()
+    assert (end.why, end.played_ms) == ("ended", 1000)
+    await until(lambda: sum(not packet.silent for packet in peer.packets) >= 50)
+    assert unbroken(peer.packets)
+    assert sum(not packet.silent for packet in peer.packets) <= 52
+
+
+async def test_a_digit_ends_at_its_beginning_what_asked_for_it(told: Told, peer: Peer) -> None:
+    first = told.stream.playbacks.queue([Clip(sine(600, 3000))], barge_in=["digit"])
+    second = told.stream.playbacks.queue([Clip(sine(700, 3000))], barge_in=["digit", "speech"])
+    third = told.stream.playbacks.queue([Clip(sine(800, 400))], barge_in=["speech"])
+    await until(lambda: len(peer.packets) >= 10)
+    peer.press(7)
+    end = await first.finished()
+    assert (end.why, end.digit) == ("digit", "7")
+    assert 180 <= end.played_ms < 3000
+    assert await second.finished() == PlaybackFinished(second.id, True, "digit", "7", 0)
+    # The key is still down: nothing was reported yet but the end of the playback.
+    assert not any(isinstance(event, DtmfReceived) for event in told.events)
+    assert (await third.finished()).why == "ended"
+    peer.press(7, up=True)
+    assert (await told.expect(DtmfReceived)).digit == "7"
+    await until(lambda: len(peer.packets) * 20 >= end.played_ms + 400)
+    assert tone_level_dbfs(peer.sound(-18, -2), 800) == pytest.approx(-8.7, abs=0.5)
+    assert tone_level_dbfs(peer.sound(), 700) < -35
+    assert unbroken(peer.packets)
+
+
+async def test_a_key_that_is_let_go_later_does_not_end_what_came_after(told: Told, peer: Peer) -> None:
+    first = told.stream.playbacks.queue([Clip(sine(600, 3000))], barge_in=["digit"])
+    await until(lambda: len(peer.packets) >= 5)
+    peer.press(1)
+    await first.finished()
+    second = told.stream.playbacks.queue([Clip(sine(700, 200))], barge_in=["digit"])
+    peer.press(1, up=True)
+    assert (await second.finished()).why == "ended"
+
+
+async def test_the_position_is_told(told: Told, peer: Peer) -> None:
+    playback = told.stream.playbacks.queue([Clip(sine(600, 500))], position_every_ms=100)
+    await told.expect(PlaybackPosition)
+    assert playback.played_ms == 100
+    await playback.finished()
+    positions = [event.played_ms for event in told.events if isinstance(event, PlaybackPosition)]
+    assert positions == [200, 300, 400, 500]
+    assert playback.played_ms == 500
+
+
+async def test_who_waits_learns_that_the_stream_was_closed(told: Told) -> None:
+    playback = told.stream.playbacks.queue([Clip(sine(600, 5000))])
+    waiter = asyncio.create_task(playback.finished())
+    await asyncio.sleep(0)
+    told.stream.close()
+    assert (await waiter).why == "stopped"

@@ -131,3 +131,81 @@ TEST_CASE("a pause is as long as it says") {
     }
     CHECK(frames == 75);
 }
+
+TEST_CASE("durations are counted in the clock of the stream") {
+    rtp::DtmfReceiver receiver(48000);
+    const auto digit = receiver.packet(1000, event(5, 4800, true), 0);
+    REQUIRE(digit);
+    CHECK(digit->duration_ms == 100);
+    rtp::DtmfSender sender;
+    sender.start("7", 100, 50, 16000);
+    int packets = 0;
+    std::uint32_t longest = 0;
+    for (int n = 0; sender.busy(); ++n) {
+        REQUIRE(n < 100);
+        const auto packet = sender.step(320);
+        if (!packet) continue;
+        ++packets;
+        longest = std::max<std::uint32_t>(longest, packet->payload[2] << 8U | packet->payload[3]);
+    }
+    CHECK(packets == 7);
+    CHECK(longest == 1600);
+}
+
+TEST_CASE("a press longer than the duration field is sent in segments and told as one") {
+    rtp::DtmfSender sender;
+    rtp::DtmfReceiver receiver(48000);
+    sender.start("3", 4000, 50, 48000);
+    std::uint32_t now = 77;
+    int segments = 0;
+    int digits = 0;
+    std::uint32_t last_timestamp = 0;
+    for (int n = 0; sender.busy(); ++n) {
+        REQUIRE(n < 400);
+        if (const auto packet = sender.step(960)) {
+            const std::uint32_t timestamp = now - packet->age_samples;
+            CHECK(packet->first == (n == 0));
+            if (timestamp != last_timestamp) ++segments;
+            last_timestamp = timestamp;
+            if (const auto digit = receiver.packet(timestamp, packet->payload, n * 20 * ms)) {
+                ++digits;
+                CHECK(digit->key == '3');
+                CHECK(digit->duration_ms == 4000);
+            }
+        }
+        now += 960;
+    }
+    CHECK(segments == 3);
+    CHECK(digits == 1);
+}
+
+TEST_CASE("a press in segments whose packets are partly lost is still one") {
+    rtp::DtmfReceiver receiver;
+    receiver.packet(1000, event(1, 65440, false), 0);
+    CHECK_FALSE(receiver.packet(1000 + 0xFFFF, event(1, 160, false), 20 * ms));
+    const auto digit = receiver.packet(1000 + 0xFFFF, event(1, 800, true), 40 * ms);
+    REQUIRE(digit);
+    CHECK(digit->duration_ms == (0xFFFF + 800) / 8);
+}
+
+TEST_CASE("flash and other events are passed over, also within a press") {
+    rtp::DtmfReceiver receiver;
+    receiver.packet(1000, event(4, 160, false), 0);
+    CHECK_FALSE(receiver.packet(1500, event(16, 800, true), 10 * ms));
+    CHECK_FALSE(receiver.packet(1600, event(200, 800, true), 12 * ms));
+    CHECK(receiver.packet(1000, event(4, 800, true), 20 * ms)->key == '4');
+}
+
+TEST_CASE("timestamps that jumped back do not make the keys unheard") {
+    rtp::DtmfReceiver receiver;
+    CHECK(receiver.packet(0x70000000, event(4, 800, true), 0));
+    CHECK_FALSE(receiver.packet(0x70000000 - 8000, event(4, 800, true), 0));
+    CHECK(receiver.packet(1000, event(5, 800, true), 100 * ms));
+    CHECK_FALSE(receiver.packet(900, event(6, 800, false), 200 * ms));
+    CHECK_FALSE(receiver.pressed());
+    CHECK_FALSE(receiver.restart());
+    CHECK_FALSE(receiver.packet(900, event(6, 640, false), 200 * ms));
+    const auto digit = receiver.restart();
+    REQUIRE(digit);
+    CHECK(digit->key == '6');
+}

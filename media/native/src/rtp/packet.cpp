@@ -1,28 +1,10 @@
 #include "trunkline/rtp/packet.hpp"
 
+#include "trunkline/rtp/wire.hpp"
+
 namespace trunkline::rtp {
 
 namespace {
-
-constexpr std::uint8_t version = 2;
-
-std::uint16_t read_u16(const std::uint8_t* at) {
-    return static_cast<std::uint16_t>(at[0] << 8 | at[1]);
-}
-
-std::uint32_t read_u32(const std::uint8_t* at) {
-    return static_cast<std::uint32_t>(read_u16(at)) << 16 | read_u16(at + 2);
-}
-
-void write_u16(std::uint8_t* at, std::uint16_t value) {
-    at[0] = static_cast<std::uint8_t>(value >> 8);
-    at[1] = static_cast<std::uint8_t>(value);
-}
-
-void write_u32(std::uint8_t* at, std::uint32_t value) {
-    write_u16(at, static_cast<std::uint16_t>(value >> 16));
-    write_u16(at + 2, static_cast<std::uint16_t>(value));
-}
 
 /// Where the payload starts, past contributing sources and extension; nothing when the datagram ends before.
 std::optional<std::size_t> payload_offset(std::span<const std::uint8_t> datagram) {
@@ -39,7 +21,7 @@ std::optional<std::size_t> payload_offset(std::span<const std::uint8_t> datagram
 }  // namespace
 
 std::optional<PacketView> parse(std::span<std::uint8_t> datagram) {
-    if (datagram.size() < header_bytes || datagram[0] >> 6 != version) return std::nullopt;
+    if (datagram.size() < header_bytes || datagram[0] >> 6 != rtp_version) return std::nullopt;
     const auto offset = payload_offset(datagram);
     if (!offset) return std::nullopt;
     std::size_t end = datagram.size();
@@ -60,11 +42,12 @@ std::optional<PacketView> parse(std::span<std::uint8_t> datagram) {
 }
 
 bool is_rtcp(std::span<const std::uint8_t> datagram) {
-    return datagram.size() >= 8 && datagram[0] >> 6 == version && datagram[1] >= 192 && datagram[1] <= 223;
+    return datagram.size() >= 8 && datagram[0] >> 6 == rtp_version && datagram[1] >= 192 &&
+           datagram[1] <= 223;
 }
 
 void write_header(std::uint8_t* at, const Header& header) {
-    at[0] = version << 6;
+    at[0] = rtp_version << 6;
     at[1] = static_cast<std::uint8_t>((header.marker ? 0x80 : 0) | header.payload_type);
     write_u16(at + 2, header.sequence);
     write_u32(at + 4, header.timestamp);

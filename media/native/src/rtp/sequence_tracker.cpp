@@ -24,21 +24,21 @@ Arrival SequenceTracker::note(std::uint16_t sequence) {
 }
 
 void SequenceTracker::restart() {
-    expected_before_ += expected();
+    expected_before_ += run_expected();
     started_ = false;
 }
 
 std::uint64_t SequenceTracker::lost() const {
-    const std::uint64_t all = expected_before_ + expected();
-    return all > received_ ? all - received_ : 0;
+    return expected() > received_ ? expected() - received_ : 0;
 }
 
 void SequenceTracker::begin(std::uint16_t sequence) {
     started_ = true;
     jumped_ = false;
     // One cycle up, so that a straggler from before the first packet does not fall below zero.
-    base_ = highest_ = 0x10000U + sequence;
+    base_ = highest_ = one_cycle + sequence;
     window_ = 1;
+    run_received_ = 1;
     ++received_;
 }
 
@@ -46,6 +46,8 @@ Arrival SequenceTracker::advance(std::uint16_t step) {
     highest_ += step;
     window_ = step < window_bits ? window_ << step | 1 : 1;
     jumped_ = false;
+    if (step > 1) ++bursts_;
+    ++run_received_;
     ++received_;
     return Arrival::in_order;
 }
@@ -56,10 +58,30 @@ Arrival SequenceTracker::look_back(std::uint16_t distance) {
     const std::uint64_t bit = std::uint64_t{1} << distance;
     if ((window_ & bit) != 0) return Arrival::duplicate;
     window_ |= bit;
-    // A packet from before the first one widens the run backwards.
-    if (highest_ - distance < base_) base_ = highest_ - distance;
+    if (highest_ - distance < base_) {
+        widen(highest_ - distance);
+    } else {
+        // It ends a burst, shortens one, or parts one in two.
+        const int neighbours = (came(static_cast<std::uint16_t>(distance - 1)) ? 1 : 0) +
+                               (came(static_cast<std::uint16_t>(distance + 1)) ? 1 : 0);
+        if (neighbours == 2) --bursts_;
+        if (neighbours == 0) ++bursts_;
+    }
+    ++run_received_;
     ++received_;
     return Arrival::reordered;
+}
+
+/// A packet from before the first one widens the run backwards.
+void SequenceTracker::widen(std::uint64_t number) {
+    if (base_ - number > 1) ++bursts_;
+    base_ = number;
+}
+
+/// Whether the packet so far behind the highest has come, or cannot be missed.
+bool SequenceTracker::came(std::uint16_t distance) const {
+    if (distance >= window_bits || highest_ - distance < base_) return true;
+    return (window_ & std::uint64_t{1} << distance) != 0;
 }
 
 Arrival SequenceTracker::jump(std::uint16_t sequence) {

@@ -15,10 +15,19 @@ struct Digit {
 /// Turns telephone-event packets into one digit per key press (RFC 4733 2.5).
 ///
 /// A press is known by its timestamp, so repeats and late packets add nothing. It is over with its end bit,
-/// with the start of the next press, or when no packet of it came for `lost_end_ns`.
+/// with the start of the next press, or when no packet of it came for `lost_end_ns`. Events that are no key
+/// (flash, fax and modem tones) are passed over: nobody agreed on them.
 class DtmfReceiver {
   public:
     static constexpr std::int64_t lost_end_ns = 160'000'000;
+
+    explicit DtmfReceiver(std::uint32_t clock_hz = 8000) : clock_hz_(clock_hz) {}
+
+    /// Durations and timestamps are counted in another clock from the next press on.
+    void set_clock(std::uint32_t clock_hz) { clock_hz_ = clock_hz; }
+
+    /// Timestamps begin anew: whatever comes next is a press of its own. The digit that was still pressed.
+    std::optional<Digit> restart();
 
     /// Take in the payload of a telephone-event packet; a digit when a press is over by it.
     std::optional<Digit> packet(std::uint32_t timestamp, std::span<const std::uint8_t> payload,
@@ -41,6 +50,7 @@ class DtmfReceiver {
                                bool ended);
     Digit finish();
 
+    std::uint32_t clock_hz_;
     std::uint32_t presses_ = 0;
     bool pressed_ = false;
     bool started_ = false;

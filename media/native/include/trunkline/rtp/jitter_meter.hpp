@@ -15,6 +15,12 @@ class JitterMeter {
     /// Forget the last transit, when the source starts its timestamps again.
     void restart() { started_ = false; }
 
+    /// Begin anew with timestamps of another clock.
+    void set_clock(std::uint32_t clock_hz) { *this = JitterMeter(clock_hz); }
+
+    /// Jitter in units of the clock.
+    std::uint32_t jitter() const { return static_cast<std::uint32_t>(jitter_); }
+
     /// Jitter in microseconds; 0 before the second packet.
     std::uint32_t jitter_us() const;
 

@@ -28,12 +28,30 @@ class SequenceTracker {
     /// Packets that never came, over all runs; those still on their way count as lost until they arrive.
     std::uint64_t lost() const;
 
+    /// Packets that should have come, over all runs.
+    std::uint64_t expected() const { return expected_before_ + run_expected(); }
+
+    /// How many times packets in a row were lost, over all runs.
+    std::uint64_t bursts() const { return bursts_; }
+
+    // Of the present run, as report blocks want it (RFC 3550 6.4.1, A.3).
+
+    std::uint64_t run_expected() const { return started_ ? highest_ - base_ + 1 : 0; }
+    std::uint64_t run_received() const { return run_received_; }
+    /// Highest number, extended by the number of wraps.
+    std::uint32_t extended_highest() const {
+        return started_ ? static_cast<std::uint32_t>(highest_ - one_cycle) : 0;
+    }
+
   private:
+    static constexpr std::uint64_t one_cycle = 0x10000;
+
     void begin(std::uint16_t sequence);
     Arrival advance(std::uint16_t step);
     Arrival look_back(std::uint16_t distance);
     Arrival jump(std::uint16_t sequence);
-    std::uint64_t expected() const { return started_ ? highest_ - base_ + 1 : 0; }
+    void widen(std::uint64_t number);
+    bool came(std::uint16_t distance) const;
 
     bool started_ = false;
     bool jumped_ = false;
@@ -42,6 +60,8 @@ class SequenceTracker {
     std::uint64_t highest_ = 0;  ///< Extended by the number of wraps.
     std::uint64_t window_ = 0;   ///< Bit n: the packet n before the highest has come.
     std::uint64_t received_ = 0;
+    std::uint64_t run_received_ = 0;
+    std::uint64_t bursts_ = 0;
     std::uint64_t expected_before_ = 0;  ///< By earlier runs.
 };
 

@@ -69,13 +69,16 @@ void KeyTones::release_after(std::uint32_t duration_ms) {
     left_ = samples > played_ ? samples - played_ : edge_ms * (rate_hz_ / 1000);
 }
 
-void KeyTones::pull(std::span<std::int16_t> out) {
+bool KeyTones::pull(std::span<std::int16_t> out) {
+    bool any = false;
     for (std::int16_t& sample : out) {
         if (left_ == 0) next_key();
+        any = any || sounding();
         sample = left_ == 0 ? std::int16_t{0} : next_sample();
     }
     // So that nobody waits a frame for an end that has come.
     if (left_ == 0) next_key();
+    return any;
 }
 
 void KeyTones::next_key() {

@@ -31,8 +31,8 @@ class KeyTones {
     /// Whether what comes next is a tone, and no gap.
     bool sounding() const { return busy() && step_[0] != 0; }
 
-    /// Fill `out` with what comes next, silence behind the end.
-    void pull(std::span<std::int16_t> out);
+    /// Fill `out` with what comes next, silence behind the end. Returns whether there is any tone in it.
+    bool pull(std::span<std::int16_t> out);
 
   private:
     static constexpr std::uint32_t endless = std::numeric_limits<std::uint32_t>::max();

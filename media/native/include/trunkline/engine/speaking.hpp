@@ -7,7 +7,7 @@
 #include <span>
 
 #include "trunkline/codec/codec.hpp"
-#include "trunkline/dsp/key_tones.hpp"
+#include "trunkline/codec/comfort_noise.hpp"
 #include "trunkline/dsp/rate_bridge.hpp"
 #include "trunkline/engine/settings.hpp"
 #include "trunkline/util/node.hpp"
@@ -48,7 +48,7 @@ class Speaking final : public util::Node {
 
     dsp::RateBridge bridge;  ///< For sources of the other rate.
     FrameGatherer gathered;  ///< Of the linked stream's audio.
-    dsp::KeyTones keys;
+    codec::NoiseMeter noise;  ///< Of the linked stream's pauses.
     std::uint32_t silent_ms = 0;       ///< How long there was nothing but silence to send.
     std::uint32_t noise_due_ms = 0;    ///< When, on the same count, comfort noise is described next.
 

@@ -8,6 +8,9 @@ Orders are queued and run in the order given. Events and frames are fetched with
 from collections.abc import Sequence
 from typing import TypedDict
 
+def srtp_ready() -> bool:
+    """Whether the engine has SRTP; sets the library up if nobody has."""
+
 class EngineFigures(TypedDict):
     streams: int
     ports_in_use: int
@@ -28,6 +31,7 @@ class StreamFigures(TypedDict):
     dropped_foreign: int
     dropped_invalid: int
     dropped_unwanted: int
+    dropped_unauthentic: int
     send_errors: int
     rtcp_in: int
     jitter_ms: float

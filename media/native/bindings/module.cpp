@@ -97,6 +97,7 @@ nb::dict stream_stats(const StreamHandle& stream) {
     stats["dropped_foreign"] = snapshot.dropped_foreign;
     stats["dropped_invalid"] = snapshot.dropped_invalid;
     stats["dropped_unwanted"] = snapshot.dropped_unwanted;
+    stats["dropped_unauthentic"] = snapshot.dropped_unauthentic;
     stats["send_errors"] = snapshot.send_errors;
     stats["rtcp_in"] = snapshot.rtcp_in;
     stats["jitter_ms"] = snapshot.jitter_us / 1000.0;
@@ -143,6 +144,7 @@ NB_MODULE(_engine, module) {
         .def("connect", &connect_stream)
         .def("link", &StreamHandle::link)
         .def("unlink", &StreamHandle::unlink)
+        .def("mute", &StreamHandle::mute)
         .def("send_dtmf", &send_digits)
         .def("set_media_timeout",
              [](StreamHandle& stream, std::uint32_t ms) {

@@ -67,14 +67,19 @@ class Peer {
         send_raw(to_port, bytes);
     }
 
-    /// The next packet, or nothing when none comes in time.
-    std::optional<Heard> hear(int timeout_ms = 2000) {
+    /// The next datagram, or nothing when none comes in time.
+    std::vector<std::uint8_t> hear_raw(int timeout_ms = 2000) {
         pollfd waiting{descriptor_, POLLIN, 0};
-        if (poll(&waiting, 1, timeout_ms * patience()) != 1) return std::nullopt;
+        if (poll(&waiting, 1, timeout_ms * patience()) != 1) return {};
         std::vector<std::uint8_t> bytes(2048);
         const ssize_t size = recv(descriptor_, bytes.data(), bytes.size(), 0);
-        if (size < 0) return std::nullopt;
-        bytes.resize(static_cast<std::size_t>(size));
+        bytes.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
+        return bytes;
+    }
+
+    /// The next packet, or nothing when none comes in time.
+    std::optional<Heard> hear(int timeout_ms = 2000) {
+        std::vector<std::uint8_t> bytes = hear_raw(timeout_ms);
         const auto packet = rtp::parse(bytes);
         if (!packet) return std::nullopt;
         return Heard{packet->header, {packet->payload.begin(), packet->payload.end()}};

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "support.hpp"
-#include "trunkline/graph/clocked_reader.hpp"
 #include "trunkline/graph/eager_reader.hpp"
 #include "trunkline/graph/sample_ring.hpp"
+#include "trunkline/graph/timestamped_reader.hpp"
 
 using namespace trunkline;
 using graph::SampleRing;
@@ -85,7 +85,7 @@ TEST_CASE("the loudest negative sample is audio, not absence") {
 }
 
 TEST_CASE("a clocked reader delays by its target and fills gaps with silence") {
-    graph::ClockedReader reader(320);
+    graph::TimestampedReader reader(320);
     Frame frame;
     CHECK(reader.pull(frame) == 0);
     reader.put(1000, level(1, 160), false);
@@ -99,7 +99,7 @@ TEST_CASE("a clocked reader delays by its target and fills gaps with silence") {
 }
 
 TEST_CASE("a clocked reader survives reordering within its target") {
-    graph::ClockedReader reader(480);
+    graph::TimestampedReader reader(480);
     Frame frame;
     const std::vector<std::int16_t> order{2, 1, 4, 3, 6, 5, 8, 7};
     reader.put(0, level(0, 160), false);
@@ -118,7 +118,7 @@ TEST_CASE("a clocked reader survives reordering within its target") {
 }
 
 TEST_CASE("a clocked reader follows a sender that is too fast") {
-    graph::ClockedReader reader(480);
+    graph::TimestampedReader reader(480);
     Frame frame;
     std::uint32_t timestamp = 0;
     // 1 % fast: an extra packet every hundred; in two minutes it would be 1.2 s ahead.
@@ -135,7 +135,7 @@ TEST_CASE("a clocked reader follows a sender that is too fast") {
 }
 
 TEST_CASE("a clocked reader follows a sender that is too slow") {
-    graph::ClockedReader reader(480);
+    graph::TimestampedReader reader(480);
     Frame frame;
     std::uint32_t timestamp = 0;
     int silent = 0;
@@ -152,7 +152,7 @@ TEST_CASE("a clocked reader follows a sender that is too slow") {
 }
 
 TEST_CASE("a clocked reader starts over when the timestamps do") {
-    graph::ClockedReader reader(160);
+    graph::TimestampedReader reader(160);
     Frame frame;
     reader.put(1000, level(1, 160), false);
     reader.pull(frame);

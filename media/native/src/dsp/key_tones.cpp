@@ -118,8 +118,8 @@ void KeyTones::rest(std::uint32_t samples) {
 
 std::int16_t KeyTones::next_sample() {
     const std::uint32_t edge_samples = edge_ms * (rate_hz_ / 1000);
-    const float edge = static_cast<float>(std::min({played_, left_, edge_samples})) /
-                       static_cast<float>(edge_samples);
+    const float edge =
+        static_cast<float>(std::min({played_, left_, edge_samples})) / static_cast<float>(edge_samples);
     ++played_;
     if (left_ != endless) --left_;
     if (step_[0] == 0) return 0;

@@ -66,13 +66,13 @@ void Recording::report(int error, Outlet& outlet) {
                  file_.data_bytes() + io::WavFile::header_bytes});
 }
 
-bool Recorder::tick() {
+bool Recorder::tick(std::int64_t) {
     if (recording_->failed()) return false;
     std::array<std::int16_t, Recording::frame_samples> received;
     std::array<std::int16_t, Recording::frame_samples> sent;
     std::array<std::int16_t, 2 * Recording::frame_samples> frame;
-    received_.pull(received);
-    sent_.pull(sent);
+    received_.reader.pull(received);
+    sent_.reader.pull(sent);
     const bool stereo = recording_->channels() == 2;
     for (std::size_t n = 0; n < received.size(); ++n) {
         if (stereo) {
@@ -86,10 +86,10 @@ bool Recorder::tick() {
     return true;
 }
 
-void Recorder::finish() {
+void Recorder::finish(std::int64_t now_ns) {
     if (recording_ == nullptr) return;
     for (std::uint32_t left = target_samples; left > 0; left -= Recording::frame_samples) {
-        if (!tick()) break;
+        if (!tick(now_ns)) break;
     }
     std::exchange(recording_, nullptr)->end();
 }

@@ -7,7 +7,7 @@ namespace trunkline::engine {
 
 Stream::Stream(std::uint64_t id, io::UdpSocket socket, rtp::Sender sender, Outlet& outlet, TickWheel& wheel)
     : id_(id),
-      wire_(std::move(socket), figures_),
+      wire_(std::move(socket), figures_, outlet),
       sender_(sender),
       outlet_(outlet),
       wheel_(wheel),
@@ -47,7 +47,9 @@ void Stream::equip(StreamParts parts, std::int64_t now_ns) {
     run_clocks(now_ns);
 }
 
-void Stream::connect(const MediaSettings& settings, std::uint32_t fresh_ssrc, std::int64_t now_ns) {
+void Stream::connect(const MediaSettings& settings, SrtpChange& srtp, std::uint32_t fresh_ssrc,
+                     std::int64_t now_ns) {
+    wire_.protect(srtp);
     const bool beat_changed = settings.ptime_ms != settings_.ptime_ms;
     const std::uint32_t clock_hz = settings.format.clock_hz;
     if (clock_hz != sender_.clock_hz()) {

@@ -34,22 +34,36 @@ class PortLease {
 
 StreamHandle::StreamHandle(std::shared_ptr<Engine> engine, Shard& shard, Stream* stream,
                            std::uint16_t udp_port)
-    : engine_(std::move(engine)), shard_(&shard), stream_(stream), id_(stream->id()), udp_port_(udp_port) {}
+    : engine_(std::move(engine)),
+      shard_(&shard),
+      stream_(stream),
+      id_(stream->id()),
+      ssrc_out_(stream->figures().ssrc_out.get()),
+      udp_port_(udp_port) {}
 
-void StreamHandle::connect(const MediaSettings& settings) {
+void StreamHandle::connect(MediaSettings settings) {
     if (!open()) return;
     if (!codec::supported(settings.format)) throw std::invalid_argument("the engine has no such codec");
+    if (outfit_.settings().format.clock_hz != settings.format.clock_hz) {
+        ssrc_out_ = random_value<std::uint32_t>();
+    }
+    const StreamFigures& figures = stream_->figures();
+    std::optional<std::uint32_t> ssrc_in;
+    if (figures.packets_in.get() > 0) ssrc_in = figures.ssrc_in.get();
+    SrtpChange srtp = srtp_.update(settings.srtp_send, settings.srtp_receive, ssrc_out_, ssrc_in);
+    settings.srtp_send.reset();
+    settings.srtp_receive.reset();
     outfit_.connect(settings);
     // The linked stream first: it may have to decode or encode by the time this one is fed otherwise.
     if (const auto peer = peer_.lock(); peer != nullptr && peer.get() != this) peer->equip();
     // With nothing to send yet, what was agreed matters to the first packet and is in force by then.
     order(
-        [settings, parts = missing_parts(), ssrc = random_value<std::uint32_t>()](
+        [settings, srtp = std::move(srtp), parts = missing_parts(), ssrc = ssrc_out_](
             Stream& stream, std::int64_t now_ns) mutable {
             stream.equip(std::move(parts), now_ns);
-            stream.connect(settings, ssrc, now_ns);
+            stream.connect(settings, srtp, ssrc, now_ns);
         },
-        outfit_.speaks() || outfit_.uses(Use::recorder));
+        outfit_.speaks());
 }
 
 bool StreamHandle::link(StreamHandle& other) {
@@ -103,11 +117,9 @@ void StreamHandle::equip() {
     if (!open()) return;
     StreamParts parts = missing_parts();
     if (parts.empty()) return;
-    order(
-        [parts = std::move(parts)](Stream& stream, std::int64_t now_ns) mutable {
-            stream.equip(std::move(parts), now_ns);
-        },
-        false);
+    order([parts = std::move(parts)](Stream& stream,
+                                     std::int64_t now_ns) mutable { stream.equip(std::move(parts), now_ns); },
+          false);
 }
 
 void StreamHandle::equip_with_peer() {

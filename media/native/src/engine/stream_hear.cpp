@@ -41,7 +41,8 @@ void Stream::hand_out(const graph::Piece& piece, std::int64_t now_ns) {
     if (tap_ != nullptr) tap_->put(at(tap_->rate_hz(), muted).samples, now_ns);
     if (recorder_ != nullptr) recorder_->put_received(at(rate_hz, muted).samples, rate_hz, now_ns);
     for (Listener* listener = listeners_; listener != nullptr; listener = listener->next_listener_) {
-        listener->put(at(listener->rate_hz(), muted && listener->hears() == Listener::Hears::unmuted), now_ns);
+        listener->put(at(listener->rate_hz(), muted && listener->hears() == Listener::Hears::unmuted),
+                      now_ns);
     }
     if (peer_ != nullptr && !muted && settings_.receive) {
         const std::uint32_t wanted_hz = peer_->speaking_ != nullptr ? peer_->speaking_->rate_hz() : rate_hz;

@@ -59,11 +59,12 @@ std::uint32_t Stream::audible_units(const rtp::PacketView& packet, Meaning meani
 
 void Stream::take_datagram(std::span<std::uint8_t> datagram, const io::Address& source,
                            io::SendBatch& relayed, std::int64_t now_ns) {
+    datagram = wire_.open(datagram);
+    if (datagram.empty() && wire_.encrypted()) return;
     if (rtp::is_rtcp(datagram)) {
         take_rtcp(datagram, source, now_ns);
         return;
     }
-    datagram = wire_.open(datagram);
     const auto packet = rtp::parse(datagram);
     const Meaning meaning = packet ? meaning_of(packet->header.payload_type) : Meaning{};
     std::uint32_t units = 0;

@@ -15,7 +15,8 @@ class KeyTones {
   public:
     /// Begin to play `digits`; `w` pauses half a second, `W` a second, other characters that are no key are
     /// skipped. The text must stay valid while `busy`.
-    void start(std::string_view digits, std::uint32_t duration_ms, std::uint32_t gap_ms, std::uint32_t rate_hz);
+    void start(std::string_view digits, std::uint32_t duration_ms, std::uint32_t gap_ms,
+               std::uint32_t rate_hz);
 
     /// Hold a key down; what was played before is forgotten.
     void hold(char key, std::uint32_t rate_hz);
@@ -47,9 +48,9 @@ class KeyTones {
     std::uint32_t press_samples_ = 0;
     std::uint32_t gap_samples_ = 0;
     bool gap_next_ = false;
-    std::uint32_t played_ = 0;  ///< Samples of the present tone or gap.
-    std::uint32_t left_ = 0;    ///< The same, to come.
-    std::uint32_t step_[2] = {0, 0};   ///< Turns per sample in units of 2^-32; 0 in a gap.
+    std::uint32_t played_ = 0;        ///< Samples of the present tone or gap.
+    std::uint32_t left_ = 0;          ///< The same, to come.
+    std::uint32_t step_[2] = {0, 0};  ///< Turns per sample in units of 2^-32; 0 in a gap.
     std::uint32_t phase_[2] = {0, 0};
 };
 

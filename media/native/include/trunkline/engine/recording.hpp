@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <span>
 
+#include "trunkline/dsp/rate_bridge.hpp"
 #include "trunkline/engine/outlet.hpp"
-#include "trunkline/graph/clocked_reader.hpp"
+#include "trunkline/graph/timestamped_reader.hpp"
 #include "trunkline/io/wav_file.hpp"
 #include "trunkline/util/byte_ring.hpp"
 #include "trunkline/util/node.hpp"
@@ -63,25 +64,41 @@ class Recorder final : public util::Node {
 
     explicit Recorder(Recording* recording)
         : recording_(recording), received_(target_samples), sent_(target_samples) {}
-    ~Recorder() override { finish(); }
+    ~Recorder() override { finish(0); }
 
-    void put_received(std::uint32_t timestamp, std::span<const std::int16_t> samples, bool restarted) {
-        received_.put(timestamp, samples, restarted);
+    void put_received(std::span<const std::int16_t> samples, std::uint32_t rate_hz, std::int64_t now_ns) {
+        received_.put(samples, rate_hz, now_ns);
     }
-    void put_sent(std::uint32_t timestamp, std::span<const std::int16_t> samples) {
-        sent_.put(timestamp, samples, false);
+    void put_sent(std::span<const std::int16_t> samples, std::uint32_t rate_hz, std::int64_t now_ns) {
+        sent_.put(samples, rate_hz, now_ns);
     }
 
     /// Make the next 20 ms; false when the recording has failed and should be let go.
-    bool tick();
+    bool tick(std::int64_t now_ns);
 
     /// Hand over what the jitter buffers still hold, and end.
-    void finish();
+    void finish(std::int64_t now_ns);
 
   private:
+    struct Side {
+        explicit Side(std::uint32_t target) : reader(target) {}
+        void put(std::span<const std::int16_t> samples, std::uint32_t rate_hz, std::int64_t now_ns) {
+            samples = bridge.convert(samples, rate_hz, 8000);
+            if (end_ns != 0 && now_ns - end_ns > 60'000'000) {
+                timestamp += static_cast<std::uint32_t>((now_ns - end_ns) / 125'000);
+            }
+            reader.put(timestamp, samples, false);
+            timestamp += static_cast<std::uint32_t>(samples.size());
+            end_ns = now_ns;
+        }
+        graph::TimestampedReader reader;
+        dsp::RateBridge bridge;
+        std::uint32_t timestamp = 0;
+        std::int64_t end_ns = 0;
+    };
     Recording* recording_;  ///< Null after `finish`.
-    graph::ClockedReader received_;
-    graph::ClockedReader sent_;
+    Side received_;
+    Side sent_;
     std::uint64_t number_ = 0;
 };
 

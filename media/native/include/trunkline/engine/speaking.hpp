@@ -46,11 +46,11 @@ class Speaking final : public util::Node {
     std::uint32_t rate_hz() const { return encoder_->format().rate_hz(); }
     codec::Encoder& encoder() { return *encoder_; }
 
-    dsp::RateBridge bridge;  ///< For sources of the other rate.
-    FrameGatherer gathered;  ///< Of the linked stream's audio.
-    codec::NoiseMeter noise;  ///< Of the linked stream's pauses.
-    std::uint32_t silent_ms = 0;       ///< How long there was nothing but silence to send.
-    std::uint32_t noise_due_ms = 0;    ///< When, on the same count, comfort noise is described next.
+    dsp::RateBridge bridge;          ///< For sources of the other rate.
+    FrameGatherer gathered;          ///< Of the linked stream's audio.
+    codec::NoiseMeter noise;         ///< Of the linked stream's pauses.
+    std::uint32_t silent_ms = 0;     ///< How long there was nothing but silence to send.
+    std::uint32_t noise_due_ms = 0;  ///< When, on the same count, comfort noise is described next.
 
   private:
     codec::EncoderOptions options_;

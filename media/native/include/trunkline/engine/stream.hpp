@@ -55,8 +55,10 @@ class Stream final : public util::Node, public Readable, private graph::Playback
 
     /// Take parts over from the control thread; those they replace go back to it.
     void equip(StreamParts parts, std::int64_t now_ns);
-    /// Obey what SDP agreed. A change of the RTP clock takes the fresh SSRC.
-    void connect(const MediaSettings& settings, std::uint32_t fresh_ssrc, std::int64_t now_ns);
+    /// Obey what SDP agreed. `settings` come without keys; what they change is in `srtp`, whose contexts are
+    /// taken over. A change of the RTP clock takes the fresh SSRC.
+    void connect(const MediaSettings& settings, SrtpChange& srtp, std::uint32_t fresh_ssrc,
+                 std::int64_t now_ns);
     void link(Stream& other, std::int64_t now_ns);
     void unlink(std::int64_t now_ns);
     /// Put silence in place of what the far end says, or of what is sent to it. Digits still pass.
@@ -214,9 +216,9 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     rtp::JitterMeter jitter_{8000};
     rtp::DtmfReceiver dtmf_receiver_;
     bool heard_ = false;
-    bool restarted_ = true;    ///< The next audio has timestamps of a new run.
-    bool hears_ = false;       ///< `hearing_` is being fed.
-    bool relaying_ = false;    ///< The audio that came last went undecoded to the linked stream.
+    bool restarted_ = true;            ///< The next audio has timestamps of a new run.
+    bool hears_ = false;               ///< `hearing_` is being fed.
+    bool relaying_ = false;            ///< The audio that came last went undecoded to the linked stream.
     std::uint32_t last_units_ = 0;     ///< Length of the audio packet that came last,
     std::uint32_t regular_units_ = 0;  ///< and of the last two in a row that were equal.
     rtp::Digit last_digit_;

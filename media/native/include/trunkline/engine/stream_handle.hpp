@@ -31,7 +31,8 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     std::uint16_t udp_port() const { return udp_port_; }
     bool open() const { return stream_ != nullptr; }
 
-    void connect(const MediaSettings& settings);
+    /// Throws `std::invalid_argument` for keys that cannot be used.
+    void connect(MediaSettings settings);
     /// Returns false when the other stream lives on another shard.
     bool link(StreamHandle& other);
     void unlink();
@@ -82,8 +83,10 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     Shard* shard_;
     Stream* stream_;  ///< Null once closed.
     std::uint64_t id_;
+    std::uint32_t ssrc_out_;
     std::uint16_t udp_port_;
     std::weak_ptr<TapHandle> tap_;
+    SrtpKeys srtp_;
     StreamSnapshot last_;
 };
 

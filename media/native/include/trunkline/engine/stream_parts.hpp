@@ -38,12 +38,15 @@ class StreamOutfit {
     /// Note that a use begins or ends; they are counted.
     void note(Use use, bool begins);
     void connect(const MediaSettings& settings);
+    const MediaSettings& settings() const { return settings_; }
 
     /// Make what is missing for the uses noted, given the stream it is linked with, if any.
     StreamParts make_missing(const StreamOutfit* peer);
 
-    /// Whether anything makes the stream run a clock of its own.
-    bool speaks() const { return counts_[index(Use::output)] + counts_[index(Use::tap)] != 0; }
+    /// Whether anything may make the stream run a clock of its own.
+    bool speaks() const {
+        return uses(Use::output) || uses(Use::tap) || uses(Use::recorder) || uses(Use::source);
+    }
     bool uses(Use use) const { return counts_[index(use)] != 0; }
 
   private:

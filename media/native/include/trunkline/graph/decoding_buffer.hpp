@@ -1,0 +1,115 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "trunkline/codec/codec.hpp"
+#include "trunkline/dsp/comfort_noise.hpp"
+#include "trunkline/graph/arrival_spread.hpp"
+#include "trunkline/graph/packet_store.hpp"
+#include "trunkline/graph/piece.hpp"
+#include "trunkline/rtp/packet.hpp"
+#include "trunkline/util/node.hpp"
+
+namespace trunkline::graph {
+
+/// What a decoding buffer had to do so far.
+struct DecodingFigures {
+    std::uint64_t late = 0;               ///< Packets that came too late to be heard.
+    std::uint64_t overflowed = 0;         ///< Packets there was no room for.
+    std::uint64_t broken = 0;             ///< Packets that could not be decoded.
+    std::uint64_t recovered_packets = 0;  ///< Lost packets that a later one carried.
+    std::uint64_t concealed_samples = 0;  ///< Samples made up to hide losses.
+    std::uint64_t silent_samples = 0;     ///< Samples of silence or comfort noise put where nothing came.
+    std::uint32_t wait_ms = 0;            ///< How long a missing packet is waited for at present.
+};
+
+/// First stage of receiving: packets in, one unbroken run of samples out, on the sender's clock.
+///
+/// Audio in order passes at once. A gap is waited for as long as the arrivals measured warrant, then what was
+/// lost is recovered or concealed; pauses are filled with silence or the noise the sender described. When the
+/// sender stops, the run goes on in real time. Everything is bounded, and allocated when the buffer is made.
+class DecodingBuffer final : public util::Node {
+  public:
+    /// Bounds of how long a packet is waited for beyond the time it could have come.
+    static constexpr std::int64_t min_wait_ns = 20'000'000;
+    static constexpr std::int64_t max_wait_ns = 200'000'000;
+    /// Length of a fill, and the beat `next` should be asked at when nothing comes.
+    static constexpr std::int64_t fill_ns = 20'000'000;
+
+    /// Decode with this; not owned. The first call begins the run, with silence until the first packet; one
+    /// for another format begins anew. Null hands out nothing any more.
+    void use(codec::Decoder* decoder, std::int64_t now_ns);
+
+    /// Take in a packet of audio. `restarted` says that its numbers and timestamps have nothing to do with
+    /// earlier ones.
+    void put(const rtp::Header& header, std::span<const std::uint8_t> payload, bool restarted,
+             std::int64_t now_ns);
+
+    /// Take in a description of comfort noise (RFC 3389); it holds until the next audio.
+    void put_noise(const rtp::Header& header, std::span<const std::uint8_t> payload, bool restarted,
+                   std::int64_t now_ns);
+
+    /// A packet that is for somebody else, such as a telephone event, took this number: nothing is missing.
+    void skip(const rtp::Header& header);
+
+    /// The next piece, if one is due; ask until none is, after each packet and at a beat of 20 ms. Its
+    /// samples are valid until the next call.
+    bool next(Piece& piece, std::int64_t now_ns);
+
+    /// Rate of the samples handed out; 0 without a decoder.
+    std::uint32_t rate_hz() const { return rate_hz_; }
+
+    /// Figures so far.
+    DecodingFigures figures() const;
+
+  private:
+    void take(const StoredPacket& packet, bool restarted, std::int64_t now_ns);
+    void begin(std::uint16_t sequence, std::uint32_t timestamp, std::int64_t now_ns);
+    void follow(std::uint32_t timestamp, std::int64_t now_ns);
+    void pay_owed(Piece& piece);
+    bool fill_real_time(Piece& piece, std::int64_t now_ns);
+    bool play(const StoredPacket& packet, Piece& piece, std::int64_t now_ns);
+    void fill_gap(const StoredPacket& following, std::int64_t gap_samples, Piece& piece);
+    bool recover(const StoredPacket& following, std::int64_t gap_samples, Piece& piece);
+    bool decode(const StoredPacket& packet, std::size_t overlap, Piece& piece);
+    bool has_changed(const StoredPacket& packet, std::int64_t now_ns);
+    void fill(std::size_t samples, bool lost, Piece& piece);
+    void conceal(std::span<std::int16_t> out);
+    void hand_out(std::span<std::int16_t> out, Origin origin, Piece& piece);
+    void join(std::span<std::int16_t> samples, Origin origin);
+    void advance(std::size_t samples);
+
+    std::int64_t wait_ns() const;
+    std::int64_t media_ns(std::uint32_t timestamp) const;
+    std::int64_t samples_until(std::uint32_t timestamp) const;
+    std::int64_t covered_ns() const { return position_ns_ + spread_.fastest_ns(); }
+
+    codec::Decoder* decoder_ = nullptr;
+    codec::Format format_;
+    std::uint32_t rate_hz_ = 0;
+    std::int64_t sample_ns_ = 1;
+
+    PacketStore store_;
+    ArrivalSpread spread_;
+    bool started_ = false;
+    std::uint16_t next_sequence_ = 0;
+    std::uint32_t timestamp_ = 0;       ///< Of the sample to be handed out next, in the sender's units.
+    std::int64_t position_ns_ = 0;      ///< The same as a time that never jumps.
+    std::int64_t owed_ns_ = 0;          ///< Real time that a jump of the timestamps left out.
+    std::int64_t late_since_ns_ = 0;    ///< Start of a run of late packets; 0 outside one.
+    std::uint32_t packet_samples_ = 0;  ///< Of the last packet decoded.
+    std::uint32_t concealed_run_ = 0;   ///< Samples made up since something was heard.
+    bool noise_described_ = false;      ///< The sender pauses, and its noise is known.
+    bool sender_pauses_ = false;        ///< The decoder itself makes the noise of a pause (Opus).
+    bool spliced_ = false;              ///< What comes next does not continue what went before.
+    Origin last_origin_ = Origin::silence;
+    std::int16_t last_sample_ = 0;
+    dsp::ComfortNoise noise_;
+    std::array<std::int16_t, codec::max_packet_samples> samples_;
+    DecodingFigures figures_;
+};
+
+}  // namespace trunkline::graph

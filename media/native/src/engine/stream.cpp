@@ -231,6 +231,16 @@ void Stream::run_clocks(std::int64_t now_ns) {
     }
 }
 
+void Stream::key_pressed(char key, std::int64_t now_ns) {
+    playback_.barge_in(graph::PlaybackEnd::digit, key);
+    run_clocks(now_ns);
+}
+
+void Stream::speech_started(std::int64_t now_ns) {
+    playback_.barge_in(graph::PlaybackEnd::speech);
+    run_clocks(now_ns);
+}
+
 void Stream::playback_finished(std::uint64_t id, graph::PlaybackEnd why, char key, std::uint64_t played_ms) {
     const auto cause = static_cast<std::uint32_t>(why) | std::uint32_t{static_cast<std::uint8_t>(key)} << 8;
     outlet_.emit({id_, EventKind::playback_finished, cause, id, played_ms});

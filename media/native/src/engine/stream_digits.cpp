@@ -23,6 +23,11 @@ bool Stream::sending_digits() const {
 /// Let the digits have the next frame; false when audio may be sent in it.
 bool Stream::step_digits(std::span<std::int16_t> samples, std::int64_t now_ns) {
     if (!sending_digits()) return false;
+    if (event_.down && now_ns - event_.last_ns >= rtp::DtmfReceiver::lost_end_ns) {
+        // A relayed press whose end bits were all lost.
+        event_.down = false;
+        key_tones_.release_after(0);
+    }
     bool taken = false;
     if (key_tones_.busy()) {
         taken = key_tones_.pull(samples);

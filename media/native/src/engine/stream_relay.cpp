@@ -10,9 +10,6 @@ namespace trunkline::engine {
 
 namespace {
 
-/// A press whose end bits were all lost is over when nothing came of it for so long.
-constexpr std::int64_t lost_end_ns = rtp::DtmfReceiver::lost_end_ns;
-
 struct EventPayload {
     char key = 0;
     bool ended = false;
@@ -118,10 +115,6 @@ void Stream::sound_event(const rtp::PacketView& packet, std::uint32_t clock_hz, 
 /// Take in what the linked stream hears, at the rate that is sent. `relayed`: its packets have gone already.
 void Stream::take_linked(const graph::Piece& piece, std::uint32_t rate_hz, bool relayed,
                          std::int64_t now_ns) {
-    if (event_.down && now_ns - event_.last_ns >= lost_end_ns) {
-        event_.down = false;
-        key_tones_.release_after(0);
-    }
     if (!passes()) {
         if (speaking_ != nullptr) speaking_->gathered.clear();
         return;

@@ -77,6 +77,16 @@ def resample(pcm: bytes, from_hz: int, to_hz: int, /) -> bytes:
         ValueError: A rate is out of range (4000 to 192000), or the engine was built without libspeexdsp.
     """
 
+def to_linear(data: bytes, form: str, mixed: bool, /) -> bytes:
+    """
+    Turn the samples of a file into 16 bits: "u8", "s16", "s24", "s32", "f32", "f64", "alaw" or "mulaw".
+
+    With `mixed`, the data is that of two channels, and their mean is returned.
+
+    Raises:
+        ValueError: Another form.
+    """
+
 def supports(codec: str, clock_hz: int, /) -> bool:
     """
     Whether the engine was built with a codec ("PCMU", "PCMA", "G722", "L16", "OPUS") at that RTP clock.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from media.aio.engine import MediaEngine
-from media.aio.stream import AgentTap, RtpStream
+from media.aio.stream import RtpStream
+from media.aio.tap import AgentTap
 from media.types import EngineSettings, EngineStats, StreamStats
 
 __all__ = ["AgentTap", "EngineSettings", "EngineStats", "MediaEngine", "RtpStream", "StreamStats"]

@@ -65,7 +65,7 @@ log = logging.getLogger(__name__)
 
 _SHUTDOWN_LIMIT_S: Final = 5.0
 _RETRY_AFTER_S: Final = 5
-_WAV_HEADER_BYTES: Final = 44
+_WAV_HEADER_BYTES: Final = 92
 
 
 class CallControl:

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from media.aio.engine import MediaEngine
+from media.aio.recording import Recording
 from media.aio.stream import RtpStream
 from media.aio.tap import AgentTap
 from media.types import EngineSettings, EngineStats, StreamStats
 
-__all__ = ["AgentTap", "EngineSettings", "EngineStats", "MediaEngine", "RtpStream", "StreamStats"]
+__all__ = [
+    "AgentTap",
+    "EngineSettings",
+    "EngineStats",
+    "MediaEngine",
+    "Recording",
+    "RtpStream",
+    "StreamStats",
+]

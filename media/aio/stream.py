@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 from media import _engine
 from media.aio.playback import Playbacks
+from media.aio.recording import Recording, natural_rate
 from media.aio.tap import AgentTap
 from media.audio import Clip
-from media.errors import DtmfUnavailable, InvalidMedia, MediaError, RecordingFailed, StreamClosed
+from media.errors import DtmfUnavailable, InvalidMedia, MediaError, StreamClosed
 from media.types import (
     DtmfReceived,
     DtmfSent,
@@ -19,6 +19,7 @@ from media.types import (
     MediaEvent,
     MediaTimeout,
     PlayoutDrained,
+    RecordingSettings,
     RemoteMedia,
     StreamStats,
     TapEncoding,
@@ -54,6 +55,7 @@ class RtpStream:
         self._engine = engine
         self._closed = False
         self._tap: AgentTap | None = None
+        self._recording: Recording | None = None
         self._texts: dict[int, str] = {}
         self._marks: dict[int, AgentTap] = {}
 
@@ -161,28 +163,48 @@ class RtpStream:
         """Tell with `MediaTimeout` when the far end sends nothing for so long though it may; 0 never does."""
         self.native.set_media_timeout(round(timeout_s * 1000))
 
-    def start_recording(self, path: str, *, channels: Literal[1, 2] = 2) -> None:
+    def start_recording(
+        self,
+        path: str,
+        settings: RecordingSettings | None = None,
+        *,
+        channels: Literal[1, 2] = 2,
+        on_event: Callable[[MediaEvent], None] | None = None,
+    ) -> Recording:
         """
-        Record to a WAV file, 16 bits at 8 kHz; ends a recording in progress.
+        Record to a file; ends a recording in progress.
 
         Two channels hold what is received left and what is sent right, one holds their sum. The end, also by
         a full disk, is told with `RecordingFinished`, even after the stream was closed.
 
+        Args:
+            path: The file; one that is there is emptied.
+            settings: How; WAV at the codec's rate when None.
+            channels: Without settings, 1 or 2.
+            on_event: Who is told; the stream's own callback when None.
+
         Raises:
+            InvalidMedia: A setting is out of range, or the encoding was not built in.
             RecordingFailed: The file cannot be created.
             StreamClosed: The stream was closed.
         """
         self._check_open()
-        recording_id = self._engine.next_id()
-        self._engine.expect_recording(recording_id, self.on_event, path)
-        error = self.native.start_recording(recording_id, path, channels)
-        if error:
-            self._engine.forget_recording(recording_id)
-            raise RecordingFailed(path, os.strerror(error))
+        started = self._engine.recordings.start(
+            self.native,
+            path,
+            settings or RecordingSettings(channels=channels),
+            natural_rate(self.remote),
+            on_event or self.on_event,
+        )
+        if self._recording is not None:
+            self._recording.let_go()
+        self._recording = started
+        return started
 
     def stop_recording(self) -> None:
         """End the recording; harmless when there is none."""
-        self.native.stop_recording()
+        if self._recording is not None:
+            self._recording.stop()
 
     def open_tap(
         self,

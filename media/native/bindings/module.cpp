@@ -127,6 +127,7 @@ NB_MODULE(_engine, module) {
     nb::set_leak_warnings(false);
 
     trunkline::bindings::bind_audio(module);
+    trunkline::bindings::bind_recording(module);
     trunkline::bindings::bind_settings(module);
     trunkline::bindings::bind_text(module);
 
@@ -151,6 +152,7 @@ NB_MODULE(_engine, module) {
                  stream.set_media_timeout(std::int64_t{ms} * 1'000'000);
              })
         .def("start_recording", &StreamHandle::start_recording)
+        .def("pause_recording", &StreamHandle::pause_recording)
         .def("stop_recording", &StreamHandle::stop_recording)
         .def("open_tap", [](StreamHandle& stream, const std::string& encoding,
                             std::uint32_t rate_hz) { return stream.open_tap(format_of(encoding, rate_hz)); })

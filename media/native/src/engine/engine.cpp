@@ -120,6 +120,19 @@ void Engine::release_frame() {
     shards_[frame_shard_].shard->outlet().frames().release();
 }
 
+std::unique_ptr<Recorder> Engine::make_recorder(std::uint64_t recording_id, const std::string& path,
+                                                const RecordingOptions& options, int& error) {
+    const int descriptor = io::create_file(path);
+    if (descriptor < 0) {
+        error = -descriptor;
+        return nullptr;
+    }
+    auto recording = std::make_unique<Recording>(recording_id, descriptor, options);
+    auto recorder = std::make_unique<Recorder>(recording.get());
+    writer_->add(std::move(recording));
+    return recorder;
+}
+
 EngineFigures Engine::figures() const {
     EngineFigures figures;
     figures.streams = handles_.size();

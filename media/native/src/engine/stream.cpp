@@ -76,6 +76,7 @@ void Stream::link(Stream& other, std::int64_t now_ns) {
     other.unlink(now_ns);
     peer_ = &other;
     other.peer_ = this;
+    route_ = other.route_ = Route::none;
     run_clocks(now_ns);
     other.run_clocks(now_ns);
 }
@@ -143,6 +144,7 @@ void Stream::detach_tap(std::int64_t now_ns) {
 void Stream::attach_recorder(Recorder* recorder, std::int64_t now_ns) {
     detach_recorder(now_ns);
     recorder_ = recorder;
+    (void)recorder_->tick(now_ns);
     run_clocks(now_ns);
     if (peer_ != nullptr) peer_->run_clocks(now_ns);
 }
@@ -175,6 +177,10 @@ void Stream::detach_listener(Listener* listener, std::int64_t now_ns) {
 void Stream::attach_source(AudioSource* source, std::int64_t now_ns) {
     source_ = source;
     run_clocks(now_ns);
+}
+
+void Stream::pause_recorder(bool paused, std::int64_t now_ns) {
+    if (recorder_ != nullptr) recorder_->pause(paused, now_ns);
 }
 
 void Stream::set_media_timeout(std::int64_t timeout_ns, std::int64_t now_ns) {

@@ -173,18 +173,20 @@ void StreamHandle::detach_listener(Listener* listener) {
 }
 
 int StreamHandle::start_recording(std::uint64_t recording_id, const std::string& path,
-                                  std::uint16_t channels) {
+                                  const RecordingOptions& options) {
     if (!open()) return 0;
-    const int descriptor = io::WavFile::create(path);
-    if (descriptor < 0) return -descriptor;
-    auto recording = std::make_unique<Recording>(recording_id, descriptor, channels);
-    auto recorder = std::make_unique<Recorder>(recording.get());
-    engine_->writer_->add(std::move(recording));
+    int error = 0;
+    auto recorder = engine_->make_recorder(recording_id, path, options, error);
+    if (recorder == nullptr) return error;
     if (!outfit_.uses(Use::recorder)) use(Use::recorder);
     order([recorder = std::move(recorder)](Stream& stream, std::int64_t now_ns) mutable {
         stream.attach_recorder(recorder.release(), now_ns);
     });
     return 0;
+}
+
+void StreamHandle::pause_recording(bool paused) {
+    order([paused](Stream& stream, std::int64_t now_ns) { stream.pause_recorder(paused, now_ns); });
 }
 
 void StreamHandle::stop_recording() {

@@ -36,17 +36,20 @@ void Stream::hand_out(const graph::Piece& piece, std::int64_t now_ns) {
         const graph::Piece heard{hearing_->at(rate_hz, piece), piece.origin};
         return muted ? silent_piece(heard.samples) : heard;
     };
-    const std::uint32_t rate_hz = hearing_->rate_hz();
     const bool muted = muted_.received;
     if (tap_ != nullptr) tap_->put(at(tap_->rate_hz(), muted).samples, now_ns);
-    if (recorder_ != nullptr) recorder_->put_received(at(rate_hz, muted).samples, rate_hz, now_ns);
+    if (recorder_ != nullptr) recorder_->put_received(at(recorder_->rate_hz(), muted).samples, now_ns);
     for (Listener* listener = listeners_; listener != nullptr; listener = listener->next_listener_) {
         listener->put(at(listener->rate_hz(), muted && listener->hears() == Listener::Hears::unmuted),
                       now_ns);
     }
-    if (peer_ != nullptr && !muted && settings_.receive) {
-        const std::uint32_t wanted_hz = peer_->speaking_ != nullptr ? peer_->speaking_->rate_hz() : rate_hz;
-        peer_->take_linked(at(wanted_hz, false), wanted_hz, relaying_, now_ns);
+    if (peer_ == nullptr || muted) return;
+    if (route_ == Route::relayed) {
+        if (peer_->recorder_ != nullptr && peer_->passes()) {
+            peer_->recorder_->put_sent(at(peer_->recorder_->rate_hz(), false).samples, now_ns);
+        }
+    } else if (route_ == Route::transcoded && peer_->speaking_ != nullptr) {
+        peer_->transcode(at(peer_->speaking_->rate_hz(), false), now_ns);
     }
 }
 

@@ -131,13 +131,15 @@ bool Stream::follow_source(const rtp::Header& header, std::int64_t now_ns) {
 void Stream::take_audio(const rtp::PacketView& packet, Speech speech, std::uint32_t units,
                         io::SendBatch& relayed, std::int64_t now_ns) {
     const codec::Format format = format_of(speech);
-    relaying_ = peer_ != nullptr && !muted_.received && relays(format, units);
+    route_ = peer_ == nullptr || muted_.received ? Route::none
+             : relays(format, units)             ? Route::relayed
+                                                 : Route::transcoded;
     if (hears_) {
         hearing_->put(speech, packet, std::exchange(restarted_, false), now_ns);
         hear(now_ns);
     }
     // Last, because relaying rewrites the packet in its buffer.
-    if (relaying_) peer_->relay_audio(packet, format, units, relayed, now_ns);
+    if (route_ == Route::relayed) peer_->relay_audio(packet, format, units, relayed, now_ns);
 }
 
 void Stream::take_noise(const rtp::PacketView& packet, io::SendBatch& relayed, std::int64_t now_ns) {
@@ -145,7 +147,7 @@ void Stream::take_noise(const rtp::PacketView& packet, io::SendBatch& relayed, s
         hearing_->put_noise(packet, std::exchange(restarted_, false), now_ns);
         hear(now_ns);
     }
-    if (relaying_ && peer_ != nullptr && peer_->settings_.noise_type && peer_->passes()) {
+    if (peer_ != nullptr && route_ == Route::relayed && peer_->settings_.noise_type && peer_->passes()) {
         peer_->relay_packet(packet, *peer_->settings_.noise_type, 0, relayed, now_ns);
     }
 }

@@ -70,7 +70,7 @@ void Stream::relay_event(const rtp::PacketView& packet, const Stream& from, io::
     if (!may_send() || own_audio || digits_ != Digits::none) return;
     if (sends_tones(settings_)) {
         sound_event(packet, clock_hz, now_ns);
-    } else if (from.relaying_ && clock_hz == settings_.format.clock_hz) {
+    } else if (from.route_ == Route::relayed && clock_hz == settings_.format.clock_hz) {
         relay_packet(packet, *settings_.dtmf_send_type, 0, relayed, now_ns);
     } else {
         renumber_event(packet, clock_hz, now_ns);
@@ -112,37 +112,32 @@ void Stream::sound_event(const rtp::PacketView& packet, std::uint32_t clock_hz, 
     key_tones_.release_after(event.duration * 1000 / clock_hz);
 }
 
-/// Take in what the linked stream hears, at the rate that is sent. `relayed`: its packets have gone already.
-void Stream::take_linked(const graph::Piece& piece, std::uint32_t rate_hz, bool relayed,
-                         std::int64_t now_ns) {
-    if (!passes()) {
-        if (speaking_ != nullptr) speaking_->gathered.clear();
-        return;
-    }
-    if (relayed) {
-        if (recorder_ != nullptr) recorder_->put_sent(piece.samples, rate_hz, now_ns);
-    } else if (speaking_ != nullptr && speaking_->serves(settings_)) {
-        transcode(piece.samples, piece.origin, now_ns);
-    }
-}
-
-/// Send the linked stream's audio in packets of our own. Its pauses are not sent, or described as noise.
-void Stream::transcode(std::span<const std::int16_t> samples, graph::Origin origin, std::int64_t now_ns) {
+/// Send what the linked stream hears, at the rate that is sent, in packets of our own. Its pauses are not
+/// sent, or described as noise.
+void Stream::transcode(const graph::Piece& piece, std::int64_t now_ns) {
     FrameGatherer& gathered = speaking_->gathered;
-    if (graph::is_quiet(origin) && gathered.size() == 0) {
-        const auto ms = static_cast<std::uint32_t>(samples.size() * 1000 / speaking_->rate_hz());
-        if (origin == graph::Origin::noise) speaking_->noise.observe(samples);
-        if (recorder_ != nullptr) recorder_->put_sent(samples, speaking_->rate_hz(), now_ns);
-        if (!settings_.noise_type || !hush(ms, 0, rtp::Feed::transcoded, now_ns)) sender_.pause();
-        sender_.advance(units_of(samples.size()), now_ns, rtp::Feed::transcoded);
+    if (!passes() || !speaking_->serves(settings_)) {
+        gathered.clear();
         return;
     }
-    gathered.append(samples);
+    if (graph::is_quiet(piece.origin) && gathered.size() == 0) {
+        pass_pause(piece, now_ns);
+        return;
+    }
+    gathered.append(piece.samples);
     std::array<std::int16_t, codec::max_packet_samples> room;
     const auto frame = std::span(room).first(speaking_->rate_hz() / 1000 * settings_.ptime_ms);
     while (gathered.take(frame)) {
         send_audio(frame, rtp::Feed::transcoded, false, now_ns);
     }
+}
+
+void Stream::pass_pause(const graph::Piece& pause, std::int64_t now_ns) {
+    const auto ms = static_cast<std::uint32_t>(pause.samples.size() * 1000 / speaking_->rate_hz());
+    if (pause.origin == graph::Origin::noise) speaking_->noise.observe(pause.samples);
+    record_sent(pause.samples, now_ns);
+    if (!hush(ms, 0, rtp::Feed::transcoded, now_ns)) sender_.pause();
+    sender_.advance(units_of(pause.samples.size()), now_ns, rtp::Feed::transcoded);
 }
 
 }  // namespace trunkline::engine

@@ -99,9 +99,16 @@ void Stream::send_audio(std::span<const std::int16_t> samples, rtp::Feed feed, b
                 send_payload(room, sender_.local(settings_.payload_type, now_ns, feed), size);
             }
         }
-        if (recorder_ != nullptr) recorder_->put_sent(samples, rate_hz, now_ns);
+        record_sent(samples, now_ns);
     }
     sender_.advance(units_of(samples.size()), now_ns, feed);
+}
+
+/// Let the recorder have what is sent, which is at the rate of the format.
+void Stream::record_sent(std::span<const std::int16_t> samples, std::int64_t now_ns) {
+    if (recorder_ == nullptr) return;
+    const std::uint32_t rate_hz = settings_.format.rate_hz();
+    recorder_->put_sent(speaking_->recorded.convert(samples, rate_hz, recorder_->rate_hz()), now_ns);
 }
 
 /// Count `ms` of silence; true when, after so much of it, it is described as noise instead of being sent.

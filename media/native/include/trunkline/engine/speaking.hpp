@@ -47,6 +47,7 @@ class Speaking final : public util::Node {
     codec::Encoder& encoder() { return *encoder_; }
 
     dsp::RateBridge bridge;          ///< For sources of the other rate.
+    dsp::RateBridge recorded;        ///< For a recorder of the other rate.
     FrameGatherer gathered;          ///< Of the linked stream's audio.
     codec::NoiseMeter noise;         ///< Of the linked stream's pauses.
     std::uint32_t silent_ms = 0;     ///< How long there was nothing but silence to send.

@@ -13,7 +13,7 @@
 #include "trunkline/engine/listener.hpp"
 #include "trunkline/engine/outlet.hpp"
 #include "trunkline/engine/readable.hpp"
-#include "trunkline/engine/recording.hpp"
+#include "trunkline/engine/recorder.hpp"
 #include "trunkline/engine/settings.hpp"
 #include "trunkline/engine/stream_figures.hpp"
 #include "trunkline/engine/stream_parts.hpp"
@@ -72,6 +72,7 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     void detach_tap(std::int64_t now_ns);
     void attach_recorder(Recorder* recorder, std::int64_t now_ns);
     void detach_recorder(std::int64_t now_ns);
+    void pause_recorder(bool paused, std::int64_t now_ns);
     /// Feed a listener with what is received; the stream owns it until it is detached.
     void attach_listener(Listener* listener, std::int64_t now_ns);
     /// Let go of a listener and give it back to the control thread; harmless when it is not attached.
@@ -165,8 +166,8 @@ class Stream final : public util::Node, public Readable, private graph::Playback
                      std::int64_t now_ns);
     void renumber_event(const rtp::PacketView& packet, std::uint32_t clock_hz, std::int64_t now_ns);
     void sound_event(const rtp::PacketView& packet, std::uint32_t clock_hz, std::int64_t now_ns);
-    void take_linked(const graph::Piece& piece, std::uint32_t rate_hz, bool relayed, std::int64_t now_ns);
-    void transcode(std::span<const std::int16_t> samples, graph::Origin origin, std::int64_t now_ns);
+    void transcode(const graph::Piece& piece, std::int64_t now_ns);
+    void pass_pause(const graph::Piece& pause, std::int64_t now_ns);
 
     // Sending, in stream_send.cpp.
     bool may_send() const { return connected_ && settings_.send && latch_.remote().reachable(); }
@@ -177,6 +178,7 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     bool next_audio(std::span<std::int16_t> samples, bool& silent, std::int64_t now_ns);
     bool next_tap_audio(std::span<std::int16_t> samples, std::int64_t now_ns);
     void send_audio(std::span<const std::int16_t> samples, rtp::Feed feed, bool silent, std::int64_t now_ns);
+    void record_sent(std::span<const std::int16_t> samples, std::int64_t now_ns);
     bool hush(std::uint32_t ms, std::uint32_t after_ms, rtp::Feed feed, std::int64_t now_ns);
     void send_noise(rtp::Feed feed, std::int64_t now_ns);
     void send_payload(PacketRoom& room, const rtp::Header& header, std::size_t size);
@@ -216,9 +218,10 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     rtp::JitterMeter jitter_{8000};
     rtp::DtmfReceiver dtmf_receiver_;
     bool heard_ = false;
-    bool restarted_ = true;            ///< The next audio has timestamps of a new run.
-    bool hears_ = false;               ///< `hearing_` is being fed.
-    bool relaying_ = false;            ///< The audio that came last went undecoded to the linked stream.
+    bool restarted_ = true;  ///< The next audio has timestamps of a new run.
+    bool hears_ = false;     ///< `hearing_` is being fed.
+    /// How the audio that came last went to the linked stream.
+    enum class Route : std::uint8_t { none, relayed, transcoded } route_ = Route::none;
     std::uint32_t last_units_ = 0;     ///< Length of the audio packet that came last,
     std::uint32_t regular_units_ = 0;  ///< and of the last two in a row that were equal.
     rtp::Digit last_digit_;

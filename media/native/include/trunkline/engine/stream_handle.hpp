@@ -46,7 +46,8 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     void set_media_timeout(std::int64_t timeout_ns);
     /// Record to a file; its end is an event with `recording_id` for the stream. Returns 0 or the error
     /// number.
-    int start_recording(std::uint64_t recording_id, const std::string& path, std::uint16_t channels);
+    int start_recording(std::uint64_t recording_id, const std::string& path, const RecordingOptions& options);
+    void pause_recording(bool paused);
     void stop_recording();
     std::shared_ptr<TapHandle> open_tap(graph::AudioFormat format);
     /// Feed a listener with what the stream receives. What is returned only serves to detach it.

@@ -8,7 +8,7 @@ from callcontrol.aio.media_leg import LegMedia, MediaRefusal
 from callcontrol.ids import LegId
 from callcontrol.media_policy import MediaPolicy, preferring
 from media.abilities import built_codecs, has_srtp
-from media.aio import RtpStream
+from media.aio import RtpStream, make_srtp_keys
 from media.errors import InvalidMedia, PortsExhausted
 from media.sdp import (
     LocalMedia,
@@ -183,8 +183,16 @@ class Descriptions:
         except PortsExhausted:
             raise MediaRefusal("ports", status=503) from None
         address, port = stream.local
+        encrypts = policy.srtp != "off" and has_srtp()
         local = LocalMedia(
-            address, port, codecs, dtmf=policy.events, ours_first=True, session_id=secrets.randbits(31)
+            address,
+            port,
+            codecs,
+            dtmf=policy.events,
+            ours_first=True,
+            srtp=policy.srtp if encrypts else "off",
+            srtp_keys=make_srtp_keys() if encrypts else (),
+            session_id=secrets.randbits(31),
         )
         media = LegMedia(stream, local, policy)
         self._enter(leg, media)

@@ -77,6 +77,16 @@ def resample(pcm: bytes, from_hz: int, to_hz: int, /) -> bytes:
         ValueError: A rate is out of range (4000 to 192000), or the engine was built without libspeexdsp.
     """
 
+def to_linear(data: bytes, form: str, mixed: bool, /) -> bytes:
+    """
+    Turn the samples of a file into 16 bits: "u8", "s16", "s24", "s32", "f32", "f64", "alaw" or "mulaw".
+
+    With `mixed`, the data is that of two channels, and their mean is returned.
+
+    Raises:
+        ValueError: Another form.
+    """
+
 def supports(codec: str, clock_hz: int, /) -> bool:
     """
     Whether the engine was built with a codec ("PCMU", "PCMA", "G722", "L16", "OPUS") at that RTP clock.
@@ -127,6 +137,21 @@ class Encoder:
         """Encode one frame; empty when nothing need be sent (DTX)."""
     def reset(self) -> None: ...
 
+class RecordingOptions:
+    """
+    How a recording is made; a limit of 0 is none.
+
+    Raises:
+        ValueError: An encoding that is unknown or was not built in, a number of channels other than 1 and 2,
+            or a rate other than 8000 and 16000.
+    """
+
+    pause_as_silence: bool
+    max_duration_ms: int
+    max_bytes: int
+
+    def __init__(self, encoding: str, channels: int, rate_hz: int, /) -> None: ...
+
 class Tap:
     """An agent's end of a stream. Harmless after `close`."""
 
@@ -156,6 +181,8 @@ class Stream:
     def link(self, other: Stream, /) -> bool:
         """Relay both ways; False when the other stream belongs to another engine thread."""
     def unlink(self) -> None: ...
+    def mute(self, received: bool, sent: bool, /) -> None:
+        """Put silence in place of what the far end says, or of what is sent to it."""
     def play(
         self,
         playback_id: int,
@@ -178,8 +205,9 @@ class Stream:
     def stop_playback(self) -> None: ...
     def send_dtmf(self, token: int, digits: str, duration_ms: int, gap_ms: int, /) -> None: ...
     def set_media_timeout(self, timeout_ms: int, /) -> None: ...
-    def start_recording(self, recording_id: int, path: str, channels: int, /) -> int:
+    def start_recording(self, recording_id: int, path: str, options: RecordingOptions, /) -> int:
         """Record to a file; returns 0 or an error number. The end is an event for `recording_id`."""
+    def pause_recording(self, paused: bool, /) -> None: ...
     def stop_recording(self) -> None: ...
     def open_tap(self, encoding: str, rate_hz: int, /) -> Tap | None: ...
     def stats(self) -> StreamFigures: ...

@@ -138,7 +138,7 @@ TEST_CASE("orders in any sequence are survived") {
                     one.start_recording(id, (directory / std::to_string(id % 20)).string(), random() % 2 + 1);
                     break;
                 case 15:
-                    one.set_media_timeout(static_cast<std::int64_t>(random() % 1000) * 1'000'000);
+                    one.set_media_timeout(static_cast<std::int64_t>(random() % 1000) * 1'000'000, 0);
                     break;
             }
             if (step % 50 == 0) bench.fetch(5);

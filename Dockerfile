@@ -2,7 +2,7 @@
 
 FROM debian:12-slim AS build
 RUN apt-get update && apt-get install -y --no-install-recommends g++ cmake ninja-build pkgconf python3-dev \
-        python3-venv libopus-dev libspandsp-dev libspeexdsp-dev libsrtp2-dev \
+        python3-venv libopus-dev libspandsp-dev libspeexdsp-dev libsrtp2-dev libssl-dev \
     && rm -rf /var/lib/apt/lists/*
 RUN python3 -m venv /opt/trunkline
 WORKDIR /src
@@ -11,7 +11,7 @@ RUN /opt/trunkline/bin/pip install --no-cache-dir ".[postgres]"
 
 FROM debian:12-slim
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates python3 espeak-ng \
-        libopus0 libspandsp2 libspeexdsp1 libsrtp2-1 \
+        libopus0 libspandsp2 libspeexdsp1 libsrtp2-1 libssl3 \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --home-dir /var/lib/trunkline --create-home trunkline
 COPY --from=build /opt/trunkline /opt/trunkline

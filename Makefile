@@ -8,6 +8,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TIME ?= 60
+COMMA := ,
 # Most tests of whole processes wait for timers: two runners are good even on two cores.
 TEST_RUNNERS ?= 2
 SANITIZED := build/sanitized
@@ -15,7 +16,7 @@ SANITIZED := build/sanitized
 PYTHON_SOURCES := sip media callcontrol api fixtures tests benchmarks fuzz
 NATIVE_SOURCES = $(shell find media/native -name '*.cpp' -o -name '*.hpp' -o -name '*.h')
 # What the native module is built from, and nothing else: a change here, and only here, builds it again.
-BUILD_INPUTS := pyproject.toml $(shell find media/native -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' -o -name CMakeLists.txt \) -not -path '*/tests/*' 2>/dev/null)
+BUILD_INPUTS := pyproject.toml $(shell find media/native -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' -o -name CMakeLists.txt \) -not -path '*/tests/*' -not -path '*/fuzz/*' 2>/dev/null)
 
 .PHONY: help setup run demo test check format bench fuzz clean native-test
 
@@ -57,13 +58,23 @@ demo: setup ## Place one call end to end (SIP, RTP, WebSocket agent), show it an
 test: setup $(VENV)/.test-system native-test ## Run the whole test suite: native tests under sanitizers, then pytest.
 	@$(BIN)/python -m pytest -n $(TEST_RUNNERS) --dist loadfile $(PYTEST_ARGS)
 
+# What `sanitized` builds: engine_tests, and the fuzz targets to run over their kept inputs.
+define sanitized
+	@cmake -S media/native -B $(SANITIZED)/$(1) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+		-DTRUNKLINE_TESTS=ON -DTRUNKLINE_SANITIZE=$(1) $(2) > $(VENV)/native-test.log 2>&1 \
+		|| { cat $(VENV)/native-test.log; exit 1; }
+	@cmake --build $(SANITIZED)/$(1) >> $(VENV)/native-test.log 2>&1 || { cat $(VENV)/native-test.log; exit 1; }
+	@$(SANITIZED)/$(1)/engine_tests
+endef
+
 native-test: setup $(VENV)/.test-system
 	@echo "native tests: AddressSanitizer and UndefinedBehaviorSanitizer (building them takes some minutes the first time)"
-	@cmake -S media/native -B $(SANITIZED) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-		-DTRUNKLINE_TESTS=ON -DTRUNKLINE_SANITIZE=address,undefined > $(VENV)/native-test.log 2>&1 \
-		|| { cat $(VENV)/native-test.log; exit 1; }
-	@cmake --build $(SANITIZED) >> $(VENV)/native-test.log 2>&1 || { cat $(VENV)/native-test.log; exit 1; }
-	@$(SANITIZED)/engine_tests
+	$(call sanitized,address$(COMMA)undefined,-DTRUNKLINE_FUZZ=ON)
+	@for corpus in media/native/fuzz/corpus/*; do \
+		$(SANITIZED)/address,undefined/fuzz_$$(basename $$corpus) --mutations 2000 $$corpus > $(VENV)/native-fuzz.log 2>&1 \
+			|| { cat $(VENV)/native-fuzz.log; exit 1; }; done
+	@echo "native tests: ThreadSanitizer"
+	$(call sanitized,thread,)
 
 check: setup ## Check format, lint, types and layering.
 	@$(BIN)/ruff format --check $(PYTHON_SOURCES)
@@ -83,11 +94,13 @@ bench: setup $(VENV)/.test-system ## Measure: CPU per call, per relayed packet a
 # Coverage-guided where atheris can be had; else by mutation alone, which needs nothing.
 $(VENV)/.fuzz: $(VENV)/.ready
 	@$(BIN)/pip install --quiet "atheris>=2.3" 2>/dev/null || true
+	@scripts/system-packages fuzz || true
 	@touch $@
 
-fuzz: setup $(VENV)/.fuzz ## Fuzz the parsers and state machines for TIME seconds (default 60).
+fuzz: setup $(VENV)/.fuzz ## Fuzz the parsers and state machines, in Python and in the engine, for TIME seconds each (default 60).
 	@if $(BIN)/python -c 'import atheris' 2>/dev/null; then $(BIN)/python -m fuzz.guided --time $(TIME) $(FUZZ_ARGS); \
 	else echo "fuzz: atheris cannot be had here; fuzzing without coverage"; $(BIN)/python -m fuzz.run --time $(TIME) $(FUZZ_ARGS); fi
+	@$(BIN)/python -m fuzz.native --time $(TIME)
 
 clean: ## Remove the virtual environment, builds and caches (var/, the data, stays).
 	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

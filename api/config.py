@@ -29,6 +29,7 @@ from api.values import (
     parse_digest_algorithms,
     parse_float,
     parse_hep_target,
+    parse_hold_music,
     parse_host_port,
     parse_int,
     parse_ip,
@@ -154,6 +155,14 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("RTP_ADVERTISE", "", parse_advertise, "public RTP address behind 1:1 NAT"),
     Variable("RTP_PORTS", "20000-29999", parse_ports, "range of RTP ports"),
     Variable("RTP_THREADS", "1", parse_int(1, 64), "threads of the media engine"),
+    Variable("MEDIA_TIMEOUT_S", "60", parse_float(0, 86_400), "seconds without RTP that end a call; 0 never"),
+    Variable("HOLD_TIMEOUT_S", "0", parse_float(0, 86_400), "the same while a party is on hold; 0 never"),
+    Variable(
+        "HOLD_MUSIC",
+        "tones",
+        parse_hold_music,
+        "what a party on hold hears: a WAV file, tones (a melody that is built in) or none",
+    ),
     Variable(
         "DATABASE_URL", "", parse_database_url, "SQLAlchemy URL (default: SQLite in the data directory)"
     ),
@@ -213,6 +222,9 @@ class Settings:
     rtp_advertise: str | None
     rtp_ports: PortRange
     rtp_threads: int
+    media_timeout_s: float
+    hold_timeout_s: float
+    hold_music: str
     database_url: str
     data_dir: Path
     sandbox_carrier: bool

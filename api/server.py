@@ -279,6 +279,9 @@ def _control_settings(settings: Settings) -> CallControlSettings:
         silent_to_strangers=settings.sip_strangers == "silent",
         trusted_sources=settings.trusted_sources,
         ping_every_s=settings.options_interval_s,
+        media_timeout_s=settings.media_timeout_s,
+        hold_timeout_s=settings.hold_timeout_s,
+        hold_music=settings.hold_music,
         hep=_hep_settings(settings),
     )
 

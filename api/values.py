@@ -25,6 +25,7 @@ __all__ = [
     "parse_digest_algorithms",
     "parse_float",
     "parse_gateway",
+    "parse_hold_music",
     "parse_host_port",
     "parse_int",
     "parse_ip",
@@ -307,6 +308,17 @@ def parse_path(text: str) -> Path:
     if "\0" in text:
         raise ValueError("is not a path")
     return Path(text).expanduser()
+
+
+def parse_hold_music(text: str) -> str:
+    """Read ``tones``, ``none`` or the path of a file that is there."""
+    word = text.strip().lower()
+    if word in ("tones", "none"):
+        return word
+    path = parse_path(text)
+    if not path.is_file():
+        raise ValueError(f"{text!r} is neither tones nor none nor a file")
+    return str(path)
 
 
 def parse_url(text: str) -> str:

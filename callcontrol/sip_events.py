@@ -24,6 +24,7 @@ from sip import (
     Confirmed,
     Ended,
     Failed,
+    Headers,
     InfoReceived,
     OfferReceived,
     Progress,
@@ -37,7 +38,9 @@ from sip import (
 DTMF_RELAY: Final = "application/dtmf-relay"
 """The content type of an INFO that carries one digit."""
 
-_DTMF: Final = "application/dtmf"
+DTMF: Final = "application/dtmf"
+"""The other such type, whose body is the digit alone."""
+
 _DIGITS: Final = "0123456789*#ABCD"
 _SIGNAL: Final = re.compile(r"^\s*signal\s*=\s*([0-9*#A-D])", re.IGNORECASE | re.MULTILINE)
 _DURATION: Final = re.compile(r"^\s*duration\s*=\s*(\d{1,5})", re.IGNORECASE | re.MULTILINE)
@@ -51,9 +54,27 @@ def call_event_of(leg: LegId, event: SessionEvent) -> Event | None:
     return translate(leg, event) if translate is not None else None
 
 
-def digit_body(digit: str, duration_ms: int) -> bytes:
-    """The body of an INFO for one digit, of the type ``application/dtmf-relay``."""
+def digit_body(digit: str, duration_ms: int, content_type: str = DTMF_RELAY) -> bytes:
+    """The body of an INFO for one digit."""
+    if content_type == DTMF:
+        return digit.encode("ascii")
     return f"Signal={digit}\r\nDuration={duration_ms}\r\n".encode("ascii")
+
+
+def digit_type_of(headers: Headers) -> str | None:
+    """In which form a party wants digits, by its Accept; None when that says nothing of digits."""
+    accepted = {_media_type(kind) for value in headers.get_all("Accept") for kind in value.split(",")}
+    return next((kind for kind in (DTMF_RELAY, DTMF) if kind in accepted), None)
+
+
+def digit_type_in(event: InfoReceived) -> str | None:
+    """The form of the digit that a party sent; None for an INFO about something else."""
+    kind = _media_type(event.content_type)
+    return kind if kind in (DTMF_RELAY, DTMF) else None
+
+
+def _media_type(value: str) -> str:
+    return value.partition(";")[0].strip().lower()
 
 
 def _progress(leg: LegId, event: Progress) -> Event:
@@ -87,7 +108,7 @@ def _offered(leg: LegId, event: OfferReceived) -> Event:
 
 def _info(leg: LegId, event: InfoReceived) -> Event | None:
     """Digits in INFO, of ``application/dtmf-relay`` and ``application/dtmf``; others are not ours."""
-    kind = event.content_type.partition(";")[0].strip().lower()
+    kind = _media_type(event.content_type)
     text = event.body[:256].decode("ascii", "replace")
     if kind == DTMF_RELAY:
         signal, duration = _SIGNAL.search(text), _DURATION.search(text)
@@ -96,7 +117,7 @@ def _info(leg: LegId, event: InfoReceived) -> Event | None:
         duration_ms = int(duration[1]) if duration else _DIGIT_MS
         return DigitReceived(leg, signal[1].upper(), min(duration_ms, _MAX_DIGIT_MS), in_band=False)
     digit = text.strip().upper()
-    if kind == _DTMF and len(digit) == 1 and digit in _DIGITS:
+    if kind == DTMF and len(digit) == 1 and digit in _DIGITS:
         return DigitReceived(leg, digit, _DIGIT_MS, in_band=False)
     return None
 

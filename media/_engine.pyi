@@ -8,6 +8,9 @@ Orders are queued and run in the order given. Events and frames are fetched with
 from collections.abc import Sequence
 from typing import TypedDict
 
+def srtp_ready() -> bool:
+    """Whether the engine has SRTP; sets the library up if nobody has."""
+
 class EngineFigures(TypedDict):
     streams: int
     ports_in_use: int
@@ -28,6 +31,7 @@ class StreamFigures(TypedDict):
     dropped_foreign: int
     dropped_invalid: int
     dropped_unwanted: int
+    dropped_unauthentic: int
     send_errors: int
     rtcp_in: int
     jitter_ms: float
@@ -71,6 +75,16 @@ def resample(pcm: bytes, from_hz: int, to_hz: int, /) -> bytes:
 
     Raises:
         ValueError: A rate is out of range (4000 to 192000), or the engine was built without libspeexdsp.
+    """
+
+def to_linear(data: bytes, form: str, mixed: bool, /) -> bytes:
+    """
+    Turn the samples of a file into 16 bits: "u8", "s16", "s24", "s32", "f32", "f64", "alaw" or "mulaw".
+
+    With `mixed`, the data is that of two channels, and their mean is returned.
+
+    Raises:
+        ValueError: Another form.
     """
 
 def supports(codec: str, clock_hz: int, /) -> bool:

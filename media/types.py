@@ -168,6 +168,7 @@ class StreamStats:
         dropped_foreign: Packets from another source than the far end's.
         dropped_invalid: Datagrams that were no RTP, or of a payload type nobody agreed on.
         dropped_unwanted: Packets before `connect`, or against the agreed direction.
+        dropped_unauthentic: Packets of an encrypted stream that were forged, damaged or under another key.
     """
 
     packets_in: int
@@ -180,6 +181,7 @@ class StreamStats:
     dropped_foreign: int
     dropped_invalid: int
     dropped_unwanted: int
+    dropped_unauthentic: int
     send_errors: int
     rtcp_in: int
     jitter_ms: float

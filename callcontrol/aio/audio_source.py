@@ -1,6 +1,8 @@
 """Audio to be played: prompts of the server, and WAV files from customers' servers."""
 
 import asyncio
+import os
+from pathlib import Path
 from typing import Final
 
 import aiohttp
@@ -8,7 +10,7 @@ import aiohttp
 from callcontrol.aio.destinations import checked_connector
 from callcontrol.errors import DomainError
 from callcontrol.interfaces import Destinations
-from media.audio import AudioError, PromptLibrary, read_wav
+from media.audio import AudioError, PromptLibrary, hold_music, read_wav
 
 PROMPT_SCHEME: Final = "prompt:"
 _MAX_FILE_BYTES: Final = 16 << 20
@@ -17,6 +19,26 @@ _FETCH_TIMEOUT_S: Final = 10.0
 
 class AudioUnavailable(Exception):
     """The audio cannot be had; the message says why."""
+
+
+def load_hold_music(setting: str) -> bytes:
+    """
+    The samples that a party on hold hears: of a WAV file, of the melody built in (``tones``), or ``none``.
+
+    Raises:
+        ValueError: The file cannot be read, or is no WAV that can be played.
+    """
+    if setting in ("none", "tones"):
+        return hold_music() if setting == "tones" else b""
+    try:
+        if os.path.getsize(setting) > _MAX_FILE_BYTES:
+            raise ValueError(f"the hold music {setting} is larger than {_MAX_FILE_BYTES >> 20} MiB")
+        pcm = read_wav(Path(setting).read_bytes()).to_8k_mono().pcm
+    except (OSError, AudioError) as error:
+        raise ValueError(f"the hold music {setting} cannot be played: {error}") from None
+    if not pcm:
+        raise ValueError(f"the hold music {setting} has no audio")
+    return pcm
 
 
 class AudioSource:

@@ -35,6 +35,9 @@ class CallContext:
     rates: Rates
     recordings_dir: Path
     media_timeout_s: float
+    hold_timeout_s: float = 0.0
+    hold_music: bytes = b""
+    """What a party on hold hears, L16 at 8 kHz; empty for nothing."""
     forwarded_headers: Collection[str] = frozenset()
     on_gateway: Callable[[str, SessionEvent], None] | None = None
     """Told what becomes of calls at each gateway."""

@@ -20,6 +20,7 @@ from media.sdp import (
     answer_offer,
     is_unchanged,
     make_offer,
+    remember,
     revise,
 )
 
@@ -142,6 +143,7 @@ class Descriptions:
         except InvalidMedia as error:
             raise MediaRefusal("codec", warning=f'399 trunkline "{error}"') from None
         media.theirs, media.remote, media.holds = theirs, remote, negotiated.held
+        media.local = remember(media.local, negotiated)
         self._agreed(media)
 
     def _open(self, leg: LegId, policy: MediaPolicy, near: LegMedia | None) -> LegMedia:

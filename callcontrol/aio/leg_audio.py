@@ -36,9 +36,15 @@ class LegAudio:
     def link(self, leg: LegId, other: LegId) -> None:
         """Let two legs hear each other."""
         one, two = self._legs.get(leg), self._legs.get(other)
-        if one is not None and two is not None:
-            one.stream.link(two.stream)
-            self._pair(one, two)
+        if one is None or two is None:
+            return
+        for media in (one, two):
+            if media.by_taps and media.tap is not None:
+                media.tap.close()
+                media.tap = None
+            media.by_taps = False
+        one.stream.link(two.stream)
+        self._pair(one, two)
 
     def link_across(self, leg: LegId, others: "LegAudio", other: LegId) -> None:
         """
@@ -170,7 +176,8 @@ class LegAudio:
 
 
 def _pass(frames: bytes, to: LegMedia) -> None:
-    if to.tap is not None:
+    """Pass audio on through this process; a party that hears music is to hear nothing else."""
+    if to.tap is not None and to.music is None:
         to.tap.write(frames)
 
 

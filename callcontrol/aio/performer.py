@@ -102,6 +102,7 @@ class Performer:
             media_timeout_s=context.media_timeout_s,
             on_mark=self.agent.tell_mark,
             on_overflow=self.agent.tell_overflow,
+            hold_music=context.hold_music,
         )
         self.sip = SipLegs(
             context.user_agent,

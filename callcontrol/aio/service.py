@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from callcontrol.aio.arrivals import Arrivals
-from callcontrol.aio.audio_source import AudioSource
+from callcontrol.aio.audio_source import AudioSource, load_hold_music
 from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.call_runner import CallRunner
 from callcontrol.aio.context import CallContext
@@ -120,11 +120,12 @@ class CallControl:
 
         Raises:
             OSError: A SIP address cannot be had.
-            ValueError: The TLS certificate cannot be used.
+            ValueError: The TLS certificate or the hold music cannot be used.
         """
         settings = self.settings
         recordings_dir = settings.data_dir / "recordings"
         await asyncio.to_thread(recordings_dir.mkdir, parents=True, exist_ok=True)
+        hold_music = await asyncio.to_thread(load_hold_music, settings.hold_music)
         self._clock = WallClock(asyncio.get_running_loop().time(), utc_now())
         self._traces = TraceBook(self._clock)
         if settings.hep is not None:
@@ -145,6 +146,8 @@ class CallControl:
             rates=settings.rates,
             recordings_dir=recordings_dir,
             media_timeout_s=settings.media_timeout_s,
+            hold_timeout_s=settings.hold_timeout_s,
+            hold_music=hold_music,
             service_route=self._registrar.service_route,
             forwarded_headers=settings.forwarded_headers,
             on_gateway=self._prober.note,

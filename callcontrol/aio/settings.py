@@ -25,6 +25,10 @@ class CallControlSettings:
     ``allowed_countries`` are ISO 3166 codes. An INVITE from an unknown source gets 403, or nothing at all
     when the server is ``silent_to_strangers``; ``trusted_sources`` are never banned. Recordings go
     to ``data_dir/recordings``.
+
+    A party on hold hears ``hold_music``: a WAV file, ``tones`` for the melody that is built in, or ``none``.
+    A call ends when a party sends no RTP for ``media_timeout_s``, or, while it is held, for
+    ``hold_timeout_s``; 0 for never.
     """
 
     sip_listens: Sequence[Listen]
@@ -37,6 +41,8 @@ class CallControlSettings:
     max_calls: int = 2000
     max_cps: int = 200
     media_timeout_s: float = 60.0
+    hold_timeout_s: float = 0.0
+    hold_music: str = "none"
     time_limit_s: float = DEFAULT_TIME_LIMIT_S
     forwarded_headers: Collection[str] = frozenset()
     silent_to_strangers: bool = False

@@ -12,7 +12,7 @@ from callcontrol.plan import Party
 from callcontrol.received import Received, custom_headers, user_to_user
 from callcontrol.routing import Attempt
 from callcontrol.session_ids import SessionIds
-from callcontrol.sip_events import DTMF_RELAY, call_event_of, digit_body
+from callcontrol.sip_events import DTMF_RELAY, call_event_of, digit_body, digit_type_in, digit_type_of
 from callcontrol.trunk_policy import (
     Origin,
     destination_of,
@@ -27,6 +27,7 @@ from sip import (
     Ended,
     Failed,
     Headers,
+    InfoReceived,
     OfferAnswered,
     Progress,
     Redirects,
@@ -54,6 +55,8 @@ class _SipLeg:
     """What the other leg's responses said that may be passed on to this leg."""
     farewell: list[tuple[str, str]] = field(default_factory=list)
     """What the BYE of the other leg said for the one to this leg."""
+    digit_type: str = DTMF_RELAY
+    """The form in which its party takes digits: as its Accept says, or as it sends its own."""
 
 
 class SipLegs:
@@ -105,6 +108,7 @@ class SipLegs:
         """Make a session that came in for a call that is up a leg of it."""
         self._ids.learn(leg, received.session_id)
         self._attach(leg, _SipLeg(session, carrier))
+        self._learn_digit_type(leg, digit_type_of(session.request.headers))
         session.set_session_id(self._ids.header(leg, None))
         if carrier.session_expires_s is not None:
             session.want_timer(carrier.session_expires_s)
@@ -151,10 +155,11 @@ class SipLegs:
             found.session.answer(body, self._response_headers(leg, found))
 
     def send_digit(self, leg: LegId, digit: str, duration_ms: int) -> None:
-        """Send one digit in an INFO (RFC 6086; ``application/dtmf-relay``)."""
-        session = self._session(leg)
-        if session is not None:
-            session.info(DTMF_RELAY, digit_body(digit, duration_ms))
+        """Send one digit in an INFO, in the form that the party takes."""
+        found = self._legs.get(leg)
+        if found is not None:
+            kind = found.digit_type
+            found.session.info(kind, digit_body(digit, duration_ms, kind))
 
     def reject(self, leg: LegId, status: int, cause: HangupCause, warning: str | None = None) -> None:
         """Refuse the caller; ``warning`` is the value of a Warning header field."""
@@ -263,7 +268,9 @@ class SipLegs:
             if isinstance(event, ReferReceived):
                 self._refer_received(leg, event.refer)
                 return
-            if isinstance(event, Progress | Answered):
+            if isinstance(event, InfoReceived):
+                self._learn_digit_type(leg, digit_type_in(event))
+            elif isinstance(event, Progress | Answered):
                 self._learn(leg, event.headers)
             elif isinstance(event, Failed | Cancelled | Ended):
                 self._part(leg, event)
@@ -283,12 +290,18 @@ class SipLegs:
         if left is not None and left.other == leg:
             left.farewell = [("User-to-User", value) for value in user_to_user(event.headers)]
 
+    def _learn_digit_type(self, leg: LegId, kind: str | None) -> None:
+        found = self._legs.get(leg)
+        if found is not None and kind is not None:
+            found.digit_type = kind
+
     def _learn(self, leg: LegId, headers: Headers) -> None:
         """Take from a party's response what may be passed on to the one who waits for it."""
         found = self._legs.get(leg)
         if found is None:
             return
         other = found.other
+        self._learn_digit_type(leg, digit_type_of(headers))
         self._ids.learn(leg, headers.get("Session-ID"))
         found.session.set_session_id(self._ids.header(leg, other))
         waiting = self._legs.get(other) if other is not None else None

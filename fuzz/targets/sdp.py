@@ -5,16 +5,20 @@ from __future__ import annotations
 from fuzz.harness import Target
 from media.sdp import (
     LocalMedia,
+    Negotiated,
     NegotiationError,
     SdpError,
     SessionDescription,
     accept_answer,
     answer_offer,
     make_offer,
+    remember,
 )
 from media.sdp.crypto import parse_crypto
 
-LOCAL = LocalMedia("192.0.2.10", 20_000, session_id=1)
+LOCAL = LocalMedia(
+    "192.0.2.10", 20_000, ("PCMU", "PCMA", "G722", "L16", "OPUS"), comfort_noise=True, session_id=1
+)
 
 SEEDS = [
     b"v=0\r\no=- 1 1 IN IP4 192.0.2.1\r\ns=-\r\nc=IN IP4 192.0.2.1\r\nt=0 0\r\n"
@@ -22,6 +26,9 @@ SEEDS = [
     b"a=ptime:20\r\na=maxptime:60\r\na=sendrecv\r\n",
     b"v=0\no=x 1 1 IN IP6 ::1\ns=-\nt=0 0\nm=audio 0 RTP/AVP 0\nm=audio 4 RTP/AVPF 96\nc=IN IP4 0.0.0.0\n"
     b"a=rtpmap:96 PCMA/8000/1\na=sendonly\nm=video 6/2 RTP/SAVP 31\nm=application 8 UDP/BFCP *\n",
+    b"v=0\r\no=- 1 1 IN IP4 192.0.2.1\r\ns=-\r\nc=IN IP4 192.0.2.1\r\nt=0 0\r\n"
+    b"m=audio 4000 RTP/AVP 96 97 13\r\na=rtpmap:96 opus/48000/2\r\na=rtpmap:97 telephone-event/48000\r\n"
+    b"a=fmtp:96 maxaveragebitrate=16000; useinbandfec=1;usedtx=1\r\n",
     make_offer(LOCAL).to_bytes(),
 ]
 
@@ -42,6 +49,11 @@ WORDS = [
         b"a=inactive",
         b"telephone-event/8000",
         b"PCMU/8000",
+        b"opus/48000/2",
+        b"L16/16000",
+        b"CN/8000",
+        b"maxplaybackrate=8000",
+        b"useinbandfec=1",
         b"0-15,66",
     ),
     *(b"IN IP6 ::", b"0.0.0.0", b"224.2.1.1/127", b"fe80::1%1", b"RTP/SAVP", b" 127", b" 256"),
@@ -80,6 +92,8 @@ def check_negotiation(data: bytes) -> str:
     assert negotiated.codec in LOCAL.codecs
     assert negotiated.remote.ptime_ms in range(10, 61)
     assert negotiated.remote.port > 0
+    assert 6_000 <= negotiated.remote.opus.bitrate_bps <= LOCAL.opus.bitrate_bps
+    check_stable_numbers(negotiated)
     return f"{taken} {negotiated.remote.direction} {negotiated.remote.dtmf_payload_type is not None}"
 
 
@@ -105,6 +119,15 @@ def check_crypto(data: bytes) -> str:
         return "refused"
     assert parse_crypto(str(line)) == line
     return line.key.suite
+
+
+def check_stable_numbers(agreed: Negotiated) -> None:
+    """What we offer after an agreement gives no payload type of it another meaning."""
+    again = make_offer(remember(LOCAL, agreed))
+    meanings = {entry.payload_type: str(entry).lower() for entry in agreed.numbers}
+    for entry in again.media[0].codecs():
+        known = meanings.get(entry.payload_type, str(entry).lower())
+        assert str(entry).lower().startswith(known)
 
 
 TARGETS = [

@@ -1,91 +1,86 @@
 """
-WAV files of telephone audio.
+WAV files.
 
-Read are PCM of 16 bits and G.711 (A-law and mu-law), mono or stereo, at 8 or 16 kHz; written is PCM of
-16 bits. Anything else is refused with the reason.
+Read are PCM of 8, 16, 24 and 32 bits, floating point of 32 and 64 bits and G.711 (A-law and mu-law), mono or
+stereo, at 8000 to 48000 Hz, also as WAVE_FORMAT_EXTENSIBLE; written is PCM of 16 bits. Anything else, and a
+file that was cut short, is refused with the reason.
 """
 
 from __future__ import annotations
 
 import struct
-import sys
-from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass
-from operator import mul
+from typing import NamedTuple
 
+from media import _engine
+from media.audio.clip import Clip
 from media.audio.errors import WavError
-from media.audio.g711 import alaw_to_l16, mulaw_to_l16
 
-__all__ = ["MAX_WAV_BYTES", "Clip", "read_wav", "write_wav"]
+__all__ = ["MAX_WAV_BYTES", "read_wav", "write_wav"]
 
-# About an hour of stereo at 8 kHz.
+# About ten minutes of stereo at 48 kHz, two hours of mono at 8 kHz.
 MAX_WAV_BYTES = 128 << 20
 
 _PCM = 1
-_ALAW = 6
-_MULAW = 7
 _EXTENSIBLE = 0xFFFE
-_RATES = (8000, 16_000)
+_MIN_RATE = 8000
+_MAX_RATE = 48_000
+_MAX_CHUNKS = 1000
+# What writes to a pipe cannot know its size and claims one of these or more.
+_OPEN_END_BYTES = 0x7FFF_0000
+
+_FORMS = {
+    (_PCM, 8): "u8",
+    (_PCM, 16): "s16",
+    (_PCM, 24): "s24",
+    (_PCM, 32): "s32",
+    (3, 32): "f32",
+    (3, 64): "f64",
+    (6, 8): "alaw",
+    (7, 8): "mulaw",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Clip:
+class _Chunk(NamedTuple):
+    """A chunk: its name, its content, and the size it claims."""
+
+    name: bytes
+    body: bytes
+    size: int
+
+
+class _Format(NamedTuple):
+    """What a `fmt ` chunk says of the samples."""
+
+    form: str
+    channels: int
+    sample_rate: int
+    block_bytes: int
+
+
+def read_wav(data: bytes, *, partial: bool = False) -> Clip:
     """
-    Sound, as signed 16-bit little-endian samples.
+    Read a WAV file; the clip has the rate and the channels of the file.
 
-    Attributes:
-        pcm: The samples; those of both channels alternate when there are two.
-    """
+    Takes about 5 ms for a minute of sound: large files belong in a thread.
 
-    pcm: bytes
-    sample_rate: int = 8000
-    channels: int = 1
-
-    @property
-    def duration_ms(self) -> int:
-        """Length, rounded down."""
-        return len(self.pcm) * 1000 // (2 * self.channels * self.sample_rate)
-
-    def channel(self, index: int) -> Clip:
-        """One channel alone; 0 is the left."""
-        if not 0 <= index < self.channels:
-            raise ValueError("no such channel")
-        samples = array("h", self.pcm)
-        return Clip(samples[index :: self.channels].tobytes(), self.sample_rate)
-
-    def to_8k_mono(self) -> Clip:
-        """The same sound at 8 kHz in one channel, as the media engine plays it."""
-        clip = self._mixed() if self.channels > 1 else self
-        return Clip(_halved(clip.pcm)) if clip.sample_rate == 16_000 else clip
-
-    def _mixed(self) -> Clip:
-        samples = _samples(self.pcm)
-        pairs = zip(samples[0::2], samples[1::2], strict=True)
-        return Clip(_bytes(array("h", ((left + right) // 2 for left, right in pairs))), self.sample_rate)
-
-
-def read_wav(data: bytes) -> Clip:
-    """
-    Read a WAV file.
-
-    A data chunk that is cut short, as in a recording whose writer died, is read as far as it goes.
+    With `partial`, samples that are cut short are read as far as they go, as of a recording being written.
 
     Raises:
-        WavError: It is none, or of a kind that is not read.
+        WavError: It is none, is cut short, or is of a kind that is not read.
     """
     if len(data) > MAX_WAV_BYTES:
         raise WavError(f"the file is larger than {MAX_WAV_BYTES} bytes")
     if len(data) < 12 or data[:4] != b"RIFF" or data[8:12] != b"WAVE":
         raise WavError("the file is not a WAV file")
-    form: tuple[int, int, int, int] | None = None
-    for name, body in _chunks(data):
-        if name == b"fmt ":
-            form = _format(body)
-        elif name == b"data":
+    form: _Format | None = None
+    for chunk in _chunks(data):
+        if chunk.name == b"fmt ":
+            form = _format(chunk.body)
+        elif chunk.name == b"data":
             if form is None:
                 raise WavError("the WAV file has samples before their format")
-            return _clip(form, body)
+            return _clip(form, chunk, partial)
     raise WavError("the WAV file has no samples")
 
 
@@ -111,73 +106,49 @@ def write_wav(clip: Clip) -> bytes:
     return head + clip.pcm
 
 
-def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+def _chunks(data: bytes) -> Iterator[_Chunk]:
     position = 12
-    while position + 8 <= len(data):
+    for _ in range(_MAX_CHUNKS):
+        if position + 8 > len(data):
+            return
         name = data[position : position + 4]
         size = int.from_bytes(data[position + 4 : position + 8], "little")
-        yield name, data[position + 8 : position + 8 + size]
+        yield _Chunk(name, data[position + 8 : position + 8 + size], size)
         # Chunks begin at even places.
         position += 8 + size + size % 2
+    raise WavError(f"the WAV file has more than {_MAX_CHUNKS} chunks before its samples")
 
 
-def _format(body: bytes) -> tuple[int, int, int, int]:
-    """Coding, channels, sample rate and bits per sample of a `fmt ` chunk."""
+def _format(body: bytes) -> _Format:
     if len(body) < 16:
         raise WavError("the format of the WAV file is cut short")
-    coding, channels, sample_rate, _, _, bits = struct.unpack_from("<HHIIHH", body)
-    if coding == _EXTENSIBLE and len(body) >= 26:
+    coding, channels, sample_rate, _, block_bytes, bits = struct.unpack_from("<HHIIHH", body)
+    if coding == _EXTENSIBLE:
+        if len(body) < 40:
+            raise WavError("the format of the WAV file is cut short: the extensible one has 40 bytes")
         # The real coding is the beginning of a GUID.
         coding = int.from_bytes(body[24:26], "little")
     if channels not in (1, 2):
-        raise WavError("the WAV file must be mono or stereo")
-    if sample_rate not in _RATES:
-        raise WavError("the sample rate of the WAV file must be 8000 or 16000 Hz")
-    if (coding, bits) not in ((_PCM, 16), (_ALAW, 8), (_MULAW, 8)):
-        raise WavError("the WAV file must hold 16-bit PCM, A-law or mu-law")
-    return coding, channels, sample_rate, bits
+        raise WavError(f"the WAV file must be mono or stereo, not of {channels} channels")
+    if not _MIN_RATE <= sample_rate <= _MAX_RATE:
+        raise WavError(f"the sample rate of the WAV file must be 8000 to 48000 Hz, not {sample_rate}")
+    form = _FORMS.get((coding, bits))
+    if form is None:
+        raise WavError(
+            "the WAV file must hold PCM of 8, 16, 24 or 32 bits, floating point of 32 or 64, A-law or "
+            f"mu-law, not coding {coding} of {bits} bits"
+        )
+    if block_bytes != channels * bits // 8:
+        raise WavError(
+            f"the WAV file contradicts itself: {channels} times {bits} bits in {block_bytes} bytes"
+        )
+    return _Format(form, channels, sample_rate, block_bytes)
 
 
-def _clip(form: tuple[int, int, int, int], body: bytes) -> Clip:
-    coding, channels, sample_rate, bits = form
-    block = channels * bits // 8
-    body = body[: len(body) // block * block]
-    if coding == _ALAW:
-        body = alaw_to_l16(body)
-    elif coding == _MULAW:
-        body = mulaw_to_l16(body)
-    return Clip(body, sample_rate, channels)
-
-
-# Half-band low-pass of 47 taps (Kaiser, beta 6) scaled by 2**15; every second tap is zero but the middle one.
-# Keeps 0 to 3.4 kHz; what lies above 5 kHz is 67 dB down.
-_MIDDLE = 16_384
-_OUTER = (10_377, -3_318, 1_830, -1_150, 750, -489, 311, -189, 107, -55, 23, -7)
-_TAPS = (*reversed(_OUTER), *_OUTER)
-
-
-def _halved(pcm: bytes) -> bytes:
-    """Bring 16 kHz to 8 kHz; takes about 0.2 s per minute of sound, so long files belong in a thread."""
-    samples = _samples(pcm[: len(pcm) // 4 * 4])
-    reach = len(_OUTER)
-    padding = array("h", bytes(2 * reach))
-    odd = padding + samples[1::2] + padding
-    windows = zip(*(odd[offset:] for offset in range(len(_TAPS))), strict=False)
-    out = array("h")
-    for middle, window in zip(samples[0::2], windows, strict=False):
-        value = (_MIDDLE * middle + sum(map(mul, _TAPS, window))) >> 15
-        out.append(max(-32_768, min(32_767, value)))
-    return _bytes(out)
-
-
-def _samples(pcm: bytes) -> array[int]:
-    samples = array("h", pcm)
-    if sys.byteorder == "big":
-        samples.byteswap()
-    return samples
-
-
-def _bytes(samples: array[int]) -> bytes:
-    if sys.byteorder == "big":
-        samples.byteswap()
-    return samples.tobytes()
+def _clip(form: _Format, chunk: _Chunk, partial: bool) -> Clip:
+    body = chunk.body
+    if len(body) < chunk.size < _OPEN_END_BYTES and not partial:
+        raise WavError(f"the WAV file is cut short: {len(body)} of {chunk.size} bytes of samples are there")
+    whole = body[: len(body) // form.block_bytes * form.block_bytes]
+    pcm = whole if form.form == "s16" else _engine.to_linear(whole, form.form, False)
+    return Clip(pcm, form.sample_rate, form.channels)

@@ -10,15 +10,16 @@ from media.sdp.model import (
     SessionDescription,
 )
 from media.sdp.offer_answer import (
-    LocalMedia,
     Negotiated,
     accept_answer,
     answer_offer,
     is_unchanged,
     make_offer,
+    remember,
     revise,
 )
 from media.sdp.parser import DEFAULT_LIMITS, SdpLimits, parse_session_description
+from media.sdp.sections import LocalMedia
 from media.sdp.writer import write_session_description
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "is_unchanged",
     "make_offer",
     "parse_session_description",
+    "remember",
     "revise",
     "write_session_description",
 ]

@@ -45,6 +45,8 @@ class PhoneCall:
         self.events: list[SessionEvent] = []
         self.digits = ""
         self.heard = bytearray()
+        self.kept_ms = 2000
+        """How much of what it hears is kept."""
         self.stream: RtpStream | None = None
         self.tap: AgentTap | None = None
         self.offer: SessionDescription | None = None
@@ -98,8 +100,13 @@ class PhoneCall:
         assert isinstance(self.session, InboundSession)
         self.session.reject(status, headers=headers)
 
-    def hold(self) -> None:
-        self.session.reinvite(self.describe(direction="sendonly"))
+    def hold(self, direction: str = "sendonly") -> None:
+        self.session.reinvite(self.describe(direction=direction))
+
+    def hold_by_address(self) -> None:
+        """Hold as RFC 2543 had it: with the address 0.0.0.0."""
+        body = self.describe().replace(b"c=IN IP4 127.0.0.1", b"c=IN IP4 0.0.0.0")
+        self.session.reinvite(body)
 
     def resume(self) -> None:
         self.session.reinvite(self.describe())
@@ -176,7 +183,7 @@ class PhoneCall:
 
     def _on_frames(self, frames: bytes) -> None:
         self.heard += frames
-        del self.heard[: -2000 * _BYTES_PER_MS]
+        del self.heard[: -self.kept_ms * _BYTES_PER_MS]
 
 
 class Phone:

@@ -12,6 +12,7 @@
 
 #include "bindings.hpp"
 #include "trunkline/codec/codec.hpp"
+#include "trunkline/dsp/pcm.hpp"
 #include "trunkline/dsp/resampler.hpp"
 
 namespace nb = nanobind;
@@ -45,6 +46,18 @@ nb::bytes resample(const nb::bytes& pcm, std::uint32_t from_hz, std::uint32_t to
     {
         const nb::gil_scoped_release unlocked;
         out = dsp::resample(in, from_hz, to_hz);
+    }
+    return bytes_of(out);
+}
+
+nb::bytes to_linear(const nb::bytes& data, const std::string& form_name, bool mixed) {
+    const auto form = dsp::pcm_form(form_name);
+    if (!form) throw std::invalid_argument("unknown form of samples: " + form_name);
+    std::vector<std::int16_t> out;
+    {
+        const nb::gil_scoped_release unlocked;
+        out = dsp::to_linear(*form, payload_of(data));
+        if (mixed) out = dsp::mix_stereo(out);
     }
     return bytes_of(out);
 }
@@ -143,6 +156,7 @@ codec::Codec codec_of(const std::string& name) {
 
 void bind_audio(nb::module_& module) {
     module.def("resample", &resample);
+    module.def("to_linear", &to_linear);
     module.def("supports", [](const std::string& name, std::uint32_t clock_hz) {
         return codec::supported({codec_of(name), clock_hz});
     });

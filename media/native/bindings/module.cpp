@@ -97,6 +97,7 @@ nb::dict stream_stats(const StreamHandle& stream) {
     stats["dropped_foreign"] = snapshot.dropped_foreign;
     stats["dropped_invalid"] = snapshot.dropped_invalid;
     stats["dropped_unwanted"] = snapshot.dropped_unwanted;
+    stats["dropped_unauthentic"] = snapshot.dropped_unauthentic;
     stats["send_errors"] = snapshot.send_errors;
     stats["rtcp_in"] = snapshot.rtcp_in;
     stats["jitter_ms"] = snapshot.jitter_us / 1000.0;

@@ -74,6 +74,7 @@ void set_codec(MediaSettings& settings, const std::string& name, std::uint32_t c
 }  // namespace
 
 void bind_settings(nb::module_& module) {
+    module.def("srtp_ready", &engine::srtp_ready);
     nb::class_<MediaSettings>(module, "MediaSettings")
         .def(nb::init<>())
         .def("set_remote", [](MediaSettings& settings, const std::string& host,

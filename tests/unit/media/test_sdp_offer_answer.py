@@ -39,7 +39,8 @@ def test_offer_lists_all_codecs_digits_and_packet_length() -> None:
     assert make_offer(LOCAL).to_bytes() == (
         b"v=0\r\no=- 99 0 IN IP4 192.0.2.10\r\ns=-\r\nc=IN IP4 192.0.2.10\r\nt=0 0\r\n"
         b"m=audio 20000 RTP/AVP 0 8 101\r\na=rtpmap:0 PCMU/8000\r\na=rtpmap:8 PCMA/8000\r\n"
-        b"a=rtpmap:101 telephone-event/8000\r\na=fmtp:101 0-15\r\na=ptime:20\r\na=sendrecv\r\n"
+        b"a=rtpmap:101 telephone-event/8000\r\na=fmtp:101 0-15\r\n"
+        b"a=ptime:20\r\na=maxptime:60\r\na=sendrecv\r\n"
     )
 
 
@@ -49,6 +50,7 @@ def test_offer_keeps_to_what_the_side_has() -> None:
         "m=audio 20000 RTP/AVP 8",
         "a=rtpmap:8 PCMA/8000",
         "a=ptime:30",
+        "a=maxptime:60",
         "a=sendonly",
     ]
 
@@ -75,6 +77,7 @@ def test_answer_takes_the_offers_first_codec_that_we_have() -> None:
         "a=rtpmap:96 telephone-event/8000",
         "a=fmtp:96 0-11",
         "a=ptime:20",
+        "a=maxptime:60",
         "a=sendrecv",
     ]
 

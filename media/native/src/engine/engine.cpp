@@ -25,15 +25,18 @@ Value random_value() {
     return value;
 }
 
-/// A sender with random numbers to begin with (RFC 3550 5.1).
+/// A sender with random numbers to begin with (RFC 3550 5.1). The sequence begins in the lower half, because
+/// a receiver of SRTP that misses the first packets could not tell that it rolled over (RFC 3711 3.3.1).
 rtp::Sender make_sender() {
-    return {random_value<std::uint32_t>(), random_value<std::uint16_t>(), random_value<std::uint32_t>(),
-            clock_hz};
+    const auto first_sequence = static_cast<std::uint16_t>(random_value<std::uint16_t>() & 0x7fff);
+    return {random_value<std::uint32_t>(), first_sequence, random_value<std::uint32_t>(), clock_hz};
 }
 
 }  // namespace
 
 std::shared_ptr<Engine> Engine::create(const EngineOptions& options) {
+    // Before there are calls: the library tests itself for long enough to be heard.
+    srtp_ready();
     if (!io::Address::parse(options.listen, 0)) {
         throw std::invalid_argument("the listen address must be an IP literal");
     }

@@ -7,7 +7,7 @@ namespace trunkline::engine {
 
 Stream::Stream(std::uint64_t id, io::UdpSocket socket, rtp::Sender sender, Outlet& outlet, TickWheel& wheel)
     : id_(id),
-      wire_(std::move(socket), figures_),
+      wire_(std::move(socket), figures_, outlet),
       sender_(sender),
       outlet_(outlet),
       wheel_(wheel),
@@ -26,7 +26,8 @@ Stream::~Stream() {
     util::NodeStack::destroy(dtmf_first_);
 }
 
-void Stream::connect(const MediaSettings& settings, std::int64_t now_ns) {
+void Stream::connect(const MediaSettings& settings, SrtpChange& srtp, std::int64_t now_ns) {
+    wire_.protect(srtp);
     const bool beat_changed = settings.ptime_ms != settings_.ptime_ms;
     settings_ = settings;
     connected_ = true;

@@ -14,6 +14,7 @@ StreamSnapshot take_snapshot(const StreamFigures& figures) {
     snapshot.dropped_foreign = figures.dropped_foreign.get();
     snapshot.dropped_invalid = figures.dropped_invalid.get();
     snapshot.dropped_unwanted = figures.dropped_unwanted.get();
+    snapshot.dropped_unauthentic = figures.dropped_unauthentic.get();
     snapshot.send_errors = figures.send_errors.get();
     snapshot.rtcp_in = figures.rtcp_in.get();
     snapshot.rtcp_out = figures.rtcp_out.get();

@@ -34,10 +34,20 @@ StreamHandle::StreamHandle(std::shared_ptr<Engine> engine, Shard& shard, Stream*
                            std::uint16_t udp_port)
     : engine_(std::move(engine)), shard_(&shard), stream_(stream), id_(stream->id()), udp_port_(udp_port) {}
 
-void StreamHandle::connect(const MediaSettings& settings) {
+void StreamHandle::connect(MediaSettings settings) {
+    if (!open()) return;
     if (settings.rtcp_remote) open_rtcp_port();
+    const StreamFigures& figures = stream_->figures();
+    std::optional<std::uint32_t> ssrc_in;
+    if (figures.packets_in.get() > 0) ssrc_in = figures.ssrc_in.get();
+    SrtpChange srtp =
+        srtp_.update(settings.srtp_send, settings.srtp_receive, figures.ssrc_out.get(), ssrc_in);
+    settings.srtp_send.reset();
+    settings.srtp_receive.reset();
     // With nothing to send yet, what was agreed matters to the first packet and is in force by then.
-    order([settings](Stream& stream, std::int64_t now_ns) { stream.connect(settings, now_ns); }, has_output_);
+    order([settings, srtp = std::move(srtp)](
+              Stream& stream, std::int64_t now_ns) mutable { stream.connect(settings, srtp, now_ns); },
+          has_output_);
 }
 
 /// Bind the odd port, which is ours with the even one. Where another process holds it, reports are sent from

@@ -42,11 +42,12 @@ Stream::Kind Stream::classify(std::uint8_t payload_type) const {
 
 void Stream::take_datagram(std::span<std::uint8_t> datagram, const io::Address& source,
                            io::SendBatch& relayed, std::int64_t now_ns) {
+    datagram = wire_.open(datagram);
+    if (datagram.empty() && wire_.encrypted()) return;
     if (rtp::is_rtcp(datagram)) {
         take_rtcp(datagram, source, true, now_ns);
         return;
     }
-    datagram = wire_.open(datagram);
     const auto packet = rtp::parse(datagram);
     const Kind kind = packet ? classify(packet->header.payload_type) : Kind::unknown;
     if (kind == Kind::unknown || packet->payload.empty() || packet->payload.size() > max_payload_bytes) {

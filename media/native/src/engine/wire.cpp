@@ -4,7 +4,27 @@
 
 namespace trunkline::engine {
 
-Wire::Wire(io::UdpSocket socket, StreamFigures& figures) : socket_(std::move(socket)), figures_(figures) {}
+namespace {
+
+/// The type of a packet stands in the part that is never encrypted (RFC 5761 4).
+SrtpKind kind_of(std::span<const std::uint8_t> datagram) {
+    return rtp::is_rtcp(datagram) ? SrtpKind::rtcp : SrtpKind::rtp;
+}
+
+}  // namespace
+
+static_assert(SrtpContext::max_growth_bytes <= io::protection_bytes);
+
+Wire::Wire(io::UdpSocket socket, StreamFigures& figures, Outlet& outlet)
+    : socket_(std::move(socket)), figures_(figures), outlet_(outlet) {}
+
+void Wire::protect(SrtpChange& change) {
+    if (change.sent_changed) {
+        if (srtp_out_ != nullptr) outlet_.discard(srtp_out_);
+        srtp_out_ = change.sent.release();
+    }
+    if (change.received_changed) srtp_in_.use(change.received.release(), outlet_);
+}
 
 void Wire::send(std::uint8_t* room, std::size_t size, const io::Address& to) {
     const std::span<const std::uint8_t> datagram(room, seal(room, size));
@@ -43,8 +63,15 @@ void Wire::send_rtcp(std::uint8_t* room, std::size_t size, io::UdpSocket* socket
 }
 
 std::size_t Wire::seal(std::uint8_t* room, std::size_t size) {
-    (void)room;
-    return size;
+    if (srtp_out_ == nullptr) return size;
+    return srtp_out_->protect(kind_of({room, size}), {room, size + io::protection_bytes}, size);
+}
+
+std::span<std::uint8_t> Wire::unprotect(std::span<std::uint8_t> datagram) {
+    const SrtpOpened opened = srtp_in_.open(kind_of(datagram), datagram, outlet_);
+    if (opened.verdict == SrtpVerdict::authentic) return datagram.first(opened.size_bytes);
+    (opened.verdict == SrtpVerdict::repeated ? figures_.duplicates : figures_.dropped_unauthentic).add(1);
+    return {};
 }
 
 }  // namespace trunkline::engine

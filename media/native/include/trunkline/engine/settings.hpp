@@ -1,36 +1,18 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 
 #include "trunkline/codec/codec.hpp"
 #include "trunkline/dsp/g711.hpp"
+#include "trunkline/engine/srtp.hpp"
 #include "trunkline/io/address.hpp"
 
 namespace trunkline::engine {
 
 /// Longest packet, in milliseconds, that is sent, and that is decoded when received.
 inline constexpr std::uint32_t max_packet_ms = codec::max_packet_ms;
-
-/// Protection profiles of SRTP with SDES keys (RFC 4568 6.2, RFC 6188).
-enum class SrtpSuite : std::uint8_t {
-    aes_cm_128_hmac_sha1_80,
-    aes_cm_128_hmac_sha1_32,
-    aes_256_cm_hmac_sha1_80,
-    aes_256_cm_hmac_sha1_32
-};
-
-/// Master key and salt of one direction.
-struct SrtpKey {
-    static constexpr std::size_t max_bytes = 46;
-
-    SrtpSuite suite = SrtpSuite::aes_cm_128_hmac_sha1_80;
-    std::array<std::uint8_t, max_bytes> bytes{};  ///< 30 of them for AES-128, 46 for AES-256.
-
-    bool operator==(const SrtpKey&) const = default;
-};
 
 /// What SDP agreed about a stream.
 struct MediaSettings {

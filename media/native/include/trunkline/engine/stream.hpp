@@ -51,7 +51,8 @@ class Stream final : public util::Node, public Readable, private graph::Playback
 
     // Orders, run between packets.
 
-    void connect(const MediaSettings& settings, std::int64_t now_ns);
+    /// `settings` come without keys; what they change is in `srtp`, whose contexts are taken over.
+    void connect(const MediaSettings& settings, SrtpChange& srtp, std::int64_t now_ns);
     void link(Stream& other);
     void unlink();
     void play(graph::Playback* playback, std::int64_t now_ns);

@@ -10,9 +10,10 @@ namespace trunkline::engine {
 struct StreamFigures {
     util::Counter packets_in, bytes_in, packets_out, bytes_out;
     util::Counter lost, duplicates, late;
-    util::Counter dropped_foreign;   ///< From another source than the far end's.
-    util::Counter dropped_invalid;   ///< Not RTP, or of a payload type nobody agreed on.
-    util::Counter dropped_unwanted;  ///< Before `connect`, or against the agreed direction.
+    util::Counter dropped_foreign;      ///< From another source than the far end's.
+    util::Counter dropped_invalid;      ///< Not RTP, or of a payload type nobody agreed on.
+    util::Counter dropped_unwanted;     ///< Before `connect`, or against the agreed direction.
+    util::Counter dropped_unauthentic;  ///< Of an encrypted stream, forged or damaged or under another key.
     util::Counter send_errors;
     util::Counter rtcp_in, rtcp_out;
     util::Counter suspects;      ///< Beside the source that is heard, under another SSRC or far-off numbers.
@@ -33,6 +34,7 @@ struct StreamSnapshot {
     std::uint64_t packets_in = 0, bytes_in = 0, packets_out = 0, bytes_out = 0;
     std::uint64_t lost = 0, duplicates = 0, late = 0;
     std::uint64_t dropped_foreign = 0, dropped_invalid = 0, dropped_unwanted = 0;
+    std::uint64_t dropped_unauthentic = 0;
     std::uint64_t send_errors = 0, rtcp_in = 0, rtcp_out = 0;
     std::uint64_t suspects = 0, ssrc_changes = 0, collisions = 0;
     std::uint32_t jitter_us = 0, ssrc_in = 0, ssrc_out = 0;

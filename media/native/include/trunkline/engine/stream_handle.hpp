@@ -31,7 +31,8 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     std::uint16_t udp_port() const { return udp_port_; }
     bool open() const { return stream_ != nullptr; }
 
-    void connect(const MediaSettings& settings);
+    /// Throws `std::invalid_argument` for keys that cannot be used.
+    void connect(MediaSettings settings);
     /// Returns false when the other stream lives on another shard.
     bool link(StreamHandle& other);
     void unlink();
@@ -78,6 +79,7 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     std::uint16_t udp_port_;
     std::weak_ptr<TapHandle> tap_;
     bool has_rtcp_port_ = false;
+    SrtpKeys srtp_;
     StreamSnapshot last_;
     std::vector<rtp::QualityInterval> last_intervals_;
 };

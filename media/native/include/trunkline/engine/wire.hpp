@@ -6,6 +6,8 @@
 #include <span>
 
 #include "trunkline/codec/format.hpp"
+#include "trunkline/engine/outlet.hpp"
+#include "trunkline/engine/srtp.hpp"
 #include "trunkline/engine/stream_figures.hpp"
 #include "trunkline/io/udp_socket.hpp"
 #include "trunkline/rtp/packet.hpp"
@@ -19,15 +21,29 @@ using PacketRoom =
 /// A stream's way to the network: its RTP socket, protection of what goes over it, and the count of it.
 class Wire {
   public:
-    Wire(io::UdpSocket socket, StreamFigures& figures);
+    Wire(io::UdpSocket socket, StreamFigures& figures, Outlet& outlet);
+    Wire(const Wire&) = delete;
+    Wire& operator=(const Wire&) = delete;
+    ~Wire() { delete srtp_out_; }
+
+    /// Take over the contexts of keys that changed.
+    void protect(SrtpChange& change);
+
+    bool encrypted() const { return srtp_in_.active(); }
 
     int descriptor() const { return socket_.descriptor(); }
     io::Address local() const { return socket_.local(); }
     std::size_t receive(io::ReceiveBatch& batch) { return socket_.receive(batch); }
 
-    /// Undo the protection of a received datagram, in place. Returns what is left, empty for a datagram that
-    /// must be dropped.
-    std::span<std::uint8_t> open(std::span<std::uint8_t> datagram) { return datagram; }
+    /// Undo the protection of a received datagram, RTP or RTCP, in place. Returns what is left; nothing for
+    /// one that must be dropped, which is counted then. Without encryption, all of it.
+    std::span<std::uint8_t> open(std::span<std::uint8_t> datagram) {
+        return encrypted() ? unprotect(datagram) : datagram;
+    }
+
+    /// Protect a packet, RTP or RTCP, in place, with `io::protection_bytes` of room behind it. Returns its
+    /// new size; 0 for one that must not be sent.
+    std::size_t seal(std::uint8_t* room, std::size_t size);
 
     /// Protect and send the packet in the first `size` bytes of a room with `io::protection_bytes` behind it.
     void send(std::uint8_t* room, std::size_t size, const io::Address& to);
@@ -44,11 +60,13 @@ class Wire {
     void close() { socket_.close(); }
 
   private:
-    /// Protect a packet in place; returns its new size, at most `io::protection_bytes` more.
-    std::size_t seal(std::uint8_t* room, std::size_t size);
+    std::span<std::uint8_t> unprotect(std::span<std::uint8_t> datagram);
 
     io::UdpSocket socket_;
     StreamFigures& figures_;
+    Outlet& outlet_;
+    SrtpContext* srtp_out_ = nullptr;  ///< Null for plain RTP.
+    SrtpReceiver srtp_in_;
 };
 
 }  // namespace trunkline::engine

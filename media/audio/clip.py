@@ -1,0 +1,87 @@
+"""Sound in memory, and how it is brought to the form the engine plays."""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from dataclasses import dataclass
+
+from media import _engine
+from media.audio.errors import AudioError
+
+__all__ = ["Clip"]
+
+_NARROW_HZ = 8000
+_WIDE_HZ = 16_000
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """
+    Sound, as signed 16-bit little-endian samples.
+
+    Attributes:
+        pcm: The samples; those of both channels alternate when there are two.
+    """
+
+    pcm: bytes
+    sample_rate: int = _NARROW_HZ
+    channels: int = 1
+
+    @property
+    def duration_ms(self) -> int:
+        """Length, rounded down."""
+        return len(self.pcm) * 1000 // (2 * self.channels * self.sample_rate)
+
+    def channel(self, index: int) -> Clip:
+        """One channel alone; 0 is the left."""
+        if not 0 <= index < self.channels:
+            raise ValueError("no such channel")
+        samples = array("h", self.pcm)
+        return Clip(samples[index :: self.channels].tobytes(), self.sample_rate)
+
+    def to_mono(self, sample_rate: int) -> Clip:
+        """
+        The same sound in one channel at another rate.
+
+        Takes about a millisecond for a second of sound and leaves the interpreter free meanwhile, so long
+        sounds belong in a thread.
+
+        Raises:
+            AudioError: The engine was built without a resampler, or the rate is none.
+        """
+        pcm = _engine.to_linear(self.pcm, "s16", True) if self.channels > 1 else self.pcm
+        if self.sample_rate == sample_rate:
+            return self if self.channels == 1 else Clip(pcm, sample_rate)
+        try:
+            return Clip(_engine.resample(pcm, self.sample_rate, sample_rate), sample_rate)
+        except (ValueError, TypeError) as error:
+            raise AudioError(f"the sound cannot be brought to {sample_rate} Hz: {error}") from None
+
+    def to_8k_mono(self) -> Clip:
+        """The same sound at 8 kHz in one channel. Raises as `to_mono`."""
+        return self.to_mono(_NARROW_HZ)
+
+    def for_engine(self) -> Clip:
+        """
+        The same sound as the engine plays it: in one channel, at 8 kHz or, when it is wider, at 16 kHz.
+
+        Raises:
+            AudioError: The engine was built without a resampler.
+        """
+        return self.to_mono(_NARROW_HZ if self.sample_rate <= _NARROW_HZ else _WIDE_HZ)
+
+
+def samples_of(pcm: bytes) -> array[int]:
+    """The samples of 16-bit little-endian audio."""
+    samples = array("h", pcm)
+    if sys.byteorder == "big":
+        samples.byteswap()
+    return samples
+
+
+def bytes_of(samples: array[int]) -> bytes:
+    """16-bit little-endian audio of samples, which it may change."""
+    if sys.byteorder == "big":
+        samples.byteswap()
+    return samples.tobytes()

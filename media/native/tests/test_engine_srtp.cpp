@@ -1,0 +1,244 @@
+// Encrypted streams over loopback sockets.
+
+#include <doctest/doctest.h>
+
+#include "trunkline/engine/srtp.hpp"
+
+#if TRUNKLINE_HAVE_SRTP
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include "peer.hpp"
+
+using namespace trunkline;
+using engine::MediaSettings;
+using engine::SrtpContext;
+using engine::SrtpKey;
+using engine::SrtpKind;
+using engine::SrtpVerdict;
+using tests::Bench;
+using tests::Heard;
+using tests::Peer;
+using tests::towards;
+
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+constexpr std::uint32_t ssrc = 0xABCD;
+
+SrtpKey key_of(std::uint8_t fill) {
+    SrtpKey key;
+    key.bytes.fill(fill);
+    return key;
+}
+
+Bytes codes(std::uint8_t code) {
+    return Bytes(160, code);
+}
+
+/// A far end that sends under one key and receives under another.
+struct SecretPeer {
+    SecretPeer(std::uint8_t send_fill, std::uint8_t receive_fill) { change_keys(send_fill, receive_fill); }
+
+    void change_keys(std::uint8_t send_fill, std::uint8_t receive_fill) {
+        sent = SrtpContext::make(key_of(send_fill), SrtpContext::Direction::sent, ssrc);
+        received = SrtpContext::make(key_of(receive_fill), SrtpContext::Direction::received, std::nullopt);
+    }
+
+    Bytes sealed(std::uint16_t sequence, const Bytes& payload) {
+        Bytes bytes(rtp::header_bytes);
+        rtp::write_header(bytes.data(), {0, false, sequence, sequence * 160U, ssrc});
+        bytes.insert(bytes.end(), payload.begin(), payload.end());
+        return protect(SrtpKind::rtp, bytes);
+    }
+
+    Bytes protect(SrtpKind kind, Bytes bytes) {
+        const std::size_t size = bytes.size();
+        bytes.resize(size + SrtpContext::max_growth_bytes);
+        bytes.resize(sent->protect(kind, bytes, size));
+        return bytes;
+    }
+
+    void send(std::uint16_t to_port, std::uint16_t sequence, const Bytes& payload) {
+        socket.send_raw(to_port, sealed(sequence, payload));
+    }
+
+    /// The next RTP packet; nothing when none comes or it is not authentic.
+    std::optional<Heard> hear() {
+        Bytes bytes = socket.hear_raw();
+        while (rtp::is_rtcp(bytes)) {
+            bytes = socket.hear_raw();
+        }
+        const auto opened = received->open(SrtpKind::rtp, bytes);
+        if (opened.verdict != SrtpVerdict::authentic) return std::nullopt;
+        const auto packet = rtp::parse(std::span(bytes).first(opened.size_bytes));
+        if (!packet) return std::nullopt;
+        return Heard{packet->header, {packet->payload.begin(), packet->payload.end()}};
+    }
+
+    Peer socket;
+    std::unique_ptr<SrtpContext> sent, received;
+};
+
+/// Settings of the stream that talks to a peer: its keys are the peer's, crossed over.
+MediaSettings secretly(const SecretPeer& peer, std::uint8_t send_fill, std::uint8_t receive_fill) {
+    MediaSettings settings = towards(peer.socket.udp_port());
+    settings.srtp_send = key_of(send_fill);
+    settings.srtp_receive = key_of(receive_fill);
+    return settings;
+}
+
+}  // namespace
+
+TEST_SUITE("srtp") {
+    TEST_CASE("an encrypted and a plain stream are linked") {
+        Bench bench;
+        SecretPeer left(1, 2);
+        Peer right;
+        auto a = bench.open();
+        auto b = bench.open(a.get());
+        a->connect(secretly(left, 2, 1));
+        b->connect(towards(right.udp_port()));
+        REQUIRE(a->link(*b));
+        for (std::uint16_t n = 0; n < 20; ++n) {
+            left.send(a->udp_port(), n, codes(static_cast<std::uint8_t>(n)));
+            const auto heard = right.hear();
+            REQUIRE(heard);
+            CHECK(heard->payload == codes(static_cast<std::uint8_t>(n)));
+            right.send(b->udp_port(), {0, false, n, n * 160U, 5}, codes(static_cast<std::uint8_t>(n + 50)));
+            const auto opened = left.hear();
+            REQUIRE(opened);
+            CHECK(opened->payload == codes(static_cast<std::uint8_t>(n + 50)));
+            CHECK(opened->header.ssrc == a->snapshot().ssrc_out);
+        }
+        CHECK(a->snapshot().dropped_unauthentic == 0);
+    }
+
+    TEST_CASE("two encrypted streams are linked, each under its own keys") {
+        Bench bench;
+        SecretPeer left(1, 2), right(3, 4);
+        auto a = bench.open();
+        auto b = bench.open(a.get());
+        a->connect(secretly(left, 2, 1));
+        b->connect(secretly(right, 4, 3));
+        REQUIRE(a->link(*b));
+        for (std::uint16_t n = 0; n < 20; ++n) {
+            left.send(a->udp_port(), n, codes(7));
+            const auto heard = right.hear();
+            REQUIRE(heard);
+            CHECK(heard->payload == codes(7));
+            right.send(b->udp_port(), n, codes(8));
+            REQUIRE(left.hear());
+        }
+    }
+
+    TEST_CASE("what is not authentic is dropped, counted and moves no latch") {
+        Bench bench;
+        SecretPeer left(1, 2), stranger(9, 2);
+        Peer right;
+        auto a = bench.open();
+        auto b = bench.open(a.get());
+        a->connect(secretly(left, 2, 1));
+        b->connect(towards(right.udp_port()));
+        a->link(*b);
+        stranger.send(a->udp_port(), 1, codes(66));
+        stranger.socket.send(a->udp_port(), {0, false, 2, 320, ssrc}, codes(66));
+        stranger.socket.send_raw(a->udp_port(), {});
+        stranger.socket.send_raw(a->udp_port(), {0x80, 201, 0, 1, 0, 0, 0, 1});
+        CHECK(bench.until([&] { return a->snapshot().dropped_unauthentic == 4; }));
+        CHECK(a->snapshot().rtcp_in == 0);
+        const Bytes once = left.sealed(10, codes(7));
+        left.socket.send_raw(a->udp_port(), once);
+        left.socket.send_raw(a->udp_port(), once);
+        const auto heard = right.hear();
+        REQUIRE(heard);
+        CHECK(heard->payload == codes(7));
+        CHECK(bench.until([&] { return a->snapshot().duplicates == 1; }));
+        CHECK(right.hears_nothing());
+        right.send(b->udp_port(), {0, false, 1, 160, 5}, codes(9));
+        REQUIRE(left.hear());
+    }
+
+    TEST_CASE("counters go on when a session changes and the keys do not") {
+        Bench bench;
+        SecretPeer left(1, 2);
+        auto a = bench.open();
+        a->connect(secretly(left, 2, 1));
+        a->link(*a);
+        const Bytes first = left.sealed(1, codes(7));
+        left.socket.send_raw(a->udp_port(), first);
+        REQUIRE(left.hear());
+        MediaSettings held = secretly(left, 2, 1);
+        held.send = false;
+        a->connect(held);
+        left.send(a->udp_port(), 2, codes(7));
+        CHECK(left.socket.hears_nothing());
+        a->connect(secretly(left, 2, 1));
+        // The window remembers, so the keys were not set anew.
+        left.socket.send_raw(a->udp_port(), first);
+        CHECK(bench.until([&] { return a->snapshot().duplicates == 1; }));
+        left.send(a->udp_port(), 3, codes(8));
+        const auto heard = left.hear();
+        REQUIRE(heard);
+        CHECK(heard->payload == codes(8));
+    }
+
+    TEST_CASE("a far end that changes its key is heard under both, then under the new one alone") {
+        Bench bench;
+        SecretPeer left(1, 2);
+        auto a = bench.open();
+        a->connect(secretly(left, 2, 1));
+        a->link(*a);
+        left.send(a->udp_port(), 1, codes(7));
+        REQUIRE(left.hear());
+        a->connect(secretly(left, 2, 5));
+        left.send(a->udp_port(), 2, codes(7));
+        REQUIRE(left.hear());
+        const Bytes late = left.sealed(3, codes(7));
+        left.sent = SrtpContext::make(key_of(5), SrtpContext::Direction::sent, ssrc);
+        left.send(a->udp_port(), 4, codes(8));
+        const auto heard = left.hear();
+        REQUIRE(heard);
+        CHECK(heard->payload == codes(8));
+        left.socket.send_raw(a->udp_port(), late);
+        CHECK(bench.until([&] { return a->snapshot().dropped_unauthentic == 1; }));
+    }
+
+    TEST_CASE("a session may turn to encryption and back") {
+        Bench bench;
+        SecretPeer left(1, 2);
+        auto a = bench.open();
+        a->connect(towards(left.socket.udp_port()));
+        a->link(*a);
+        left.socket.send(a->udp_port(), {0, false, 1, 160, ssrc}, codes(7));
+        REQUIRE(left.socket.hear());
+        a->connect(secretly(left, 2, 1));
+        left.send(a->udp_port(), 2, codes(7));
+        REQUIRE(left.hear());
+        a->connect(towards(left.socket.udp_port()));
+        left.socket.send(a->udp_port(), {0, false, 3, 480, ssrc}, codes(9));
+        const auto heard = left.socket.hear();
+        REQUIRE(heard);
+        CHECK(heard->payload == codes(9));
+        MediaSettings half = towards(left.socket.udp_port());
+        half.srtp_send = key_of(1);
+        CHECK_THROWS_AS(a->connect(half), std::invalid_argument);
+    }
+
+    TEST_CASE("RTCP of an encrypted stream is opened too") {
+        Bench bench;
+        SecretPeer left(1, 2);
+        auto a = bench.open();
+        a->connect(secretly(left, 2, 1));
+        Bytes report{0x80, 201, 0, 1, 0, 0, 0xab, 0xcd};
+        left.socket.send_raw(a->udp_port(), left.protect(SrtpKind::rtcp, report));
+        CHECK(bench.until([&] { return a->snapshot().rtcp_in == 1; }));
+    }
+}
+
+#endif

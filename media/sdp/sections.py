@@ -1,0 +1,132 @@
+"""What we write about ourselves: sessions, and the audio section of offers and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+from media.sdp.events import DIGITS
+from media.sdp.formats import (
+    COMFORT_NOISE,
+    TELEPHONE_EVENTS,
+    Codec,
+    Format,
+    numbered,
+    offered_codecs,
+)
+from media.sdp.model import Attribute, Connection, MediaDescription, Origin, RtpMap, SessionDescription
+from media.sdp.opus import write_opus
+from media.types import Direction, OpusSettings
+
+__all__ = ["LocalMedia", "audio_section", "offered_formats", "refused_section", "session"]
+
+# Longer packets are not decoded.
+_MAX_PTIME_MS: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class LocalMedia:
+    """
+    What this side brings to a session.
+
+    Attributes:
+        address: IP address literal where our RTP arrives, IPv4 or IPv6.
+        port: Its RTP port; RTCP is one above.
+        codecs: Names in order of preference: "PCMU", "PCMA", "G722", "L16" (at 16000 and 8000), "OPUS".
+        direction: What this side wants to do.
+        comfort_noise: Whether to offer comfort noise, which invites the far end to suppress silence; an offer
+            that has it is answered with it in any case (RFC 3389 5).
+        ours_first: Whether an answer takes the codec that comes first in `codecs`, not in the offer.
+        opus: What we want to receive, and at most send.
+        numbers: Payload types that have a meaning in the session already; see `remember`.
+        session_id: Constant for the life of the session, unique to it (RFC 8866 5.2).
+        version: Version of the next description; see `revise`.
+    """
+
+    address: str
+    port: int
+    codecs: tuple[str, ...] = ("PCMU", "PCMA")
+    ptime_ms: int = 20
+    dtmf: bool = True
+    direction: Direction = "sendrecv"
+    comfort_noise: bool = False
+    ours_first: bool = False
+    opus: OpusSettings = OpusSettings()
+    numbers: tuple[RtpMap, ...] = ()
+    session_id: int = field(kw_only=True)
+    version: int = field(default=0, kw_only=True)
+
+
+def offered_formats(local: LocalMedia) -> tuple[Format, ...]:
+    """Everything that we offer: codecs, comfort noise, and telephone events at each clock (RFC 4733 2.1)."""
+    return _offered_formats(local.codecs, local.dtmf, local.comfort_noise, local.opus, local.numbers)
+
+
+@lru_cache(maxsize=256)
+def _offered_formats(
+    names: tuple[str, ...], dtmf: bool, comfort_noise: bool, opus: OpusSettings, known: tuple[RtpMap, ...]
+) -> tuple[Format, ...]:
+    codecs = offered_codecs(names)
+    clocks = dict.fromkeys(codec.clock_rate for codec in codecs)
+    extras: list[Codec] = []
+    if comfort_noise:
+        extras += [COMFORT_NOISE[clock] for clock in clocks if clock in COMFORT_NOISE]
+    if dtmf:
+        extras += [TELEPHONE_EVENTS[clock] for clock in clocks]
+    return tuple(Format(entry, fmtp_of(entry, opus)) for entry in numbered([*codecs, *extras], known))
+
+
+def fmtp_of(entry: RtpMap, opus: OpusSettings, events: str = DIGITS) -> str | None:
+    """Our parameters of a format."""
+    if entry.encoding == "opus":
+        return write_opus(opus)
+    return events if entry.encoding == "telephone-event" else None
+
+
+def session(
+    local: LocalMedia, media: tuple[MediaDescription, ...], times: tuple[tuple[int, int], ...] = ((0, 0),)
+) -> SessionDescription:
+    """Our description of a session."""
+    connection = Connection.to(local.address)
+    origin = Origin(local.session_id, local.version, local.address, connection.address_type)
+    return SessionDescription(origin=origin, connection=connection, times=times, media=media)
+
+
+def audio_section(
+    local: LocalMedia,
+    formats: tuple[Format, ...],
+    ptime_ms: int,
+    direction: Direction,
+    protocol: str = "RTP/AVP",
+) -> MediaDescription:
+    """Our audio section."""
+    return MediaDescription(
+        kind="audio",
+        port=local.port,
+        protocol=protocol,
+        formats=tuple([str(item.rtpmap.payload_type) for item in formats]),
+        attributes=_attributes(formats, ptime_ms, direction),
+    )
+
+
+@lru_cache(maxsize=256)
+def _attributes(formats: tuple[Format, ...], ptime_ms: int, direction: Direction) -> tuple[Attribute, ...]:
+    return (
+        *(attribute for item in formats for attribute in _format_attributes(item)),
+        Attribute("ptime", str(ptime_ms)),
+        Attribute("maxptime", str(_MAX_PTIME_MS)),
+        Attribute(direction),
+    )
+
+
+def _format_attributes(item: Format) -> Iterator[Attribute]:
+    yield Attribute("rtpmap", str(item.rtpmap))
+    if item.fmtp is not None:
+        yield Attribute("fmtp", f"{item.rtpmap.payload_type} {item.fmtp}")
+
+
+def refused_section(media: MediaDescription) -> MediaDescription:
+    """Answer a section with port 0; it keeps type, protocol and formats (RFC 3264 6)."""
+    return MediaDescription(media.kind, 0, media.protocol, media.formats)

@@ -19,6 +19,7 @@ from media.types import (
     MediaTimeout,
     PlayoutDrained,
     PlayoutOverflow,
+    QualityInterval,
     RemoteMedia,
     StreamStats,
     TapEncoding,
@@ -143,9 +144,13 @@ class RtpStream:
         self._texts[token] = digits
         self.native.send_dtmf(token, digits, duration_ms, gap_ms)
 
-    def set_media_timeout(self, timeout_s: float) -> None:
-        """Tell with `MediaTimeout` when the far end sends nothing for so long though it may; 0 never does."""
-        self.native.set_media_timeout(round(timeout_s * 1000))
+    def set_media_timeout(self, timeout_s: float, hold_timeout_s: float = 0) -> None:
+        """
+        Tell with `MediaTimeout` when the far end sends nothing for so long though it may; 0 never does.
+
+        While the stream is held, so that no audio is due, the other limit counts, and RTCP is a sign of life.
+        """
+        self.native.set_media_timeout(round(timeout_s * 1000), round(hold_timeout_s * 1000))
 
     def start_recording(self, path: str, *, channels: Literal[1, 2] = 2) -> None:
         """
@@ -204,6 +209,10 @@ class RtpStream:
     def stats(self) -> StreamStats:
         """Figures so far; those at its end once the stream was closed."""
         return StreamStats(**self.native.stats())
+
+    def intervals(self) -> tuple[QualityInterval, ...]:
+        """Quality of both directions by intervals of about five seconds, the oldest first; the last 36."""
+        return tuple([QualityInterval(**figures) for figures in self.native.intervals()])
 
     def close(self) -> None:
         """Stop everything and give the port back. Idempotent."""
@@ -272,7 +281,7 @@ class RtpStream:
         return PlayoutDrained()
 
     def _decode_media_timeout(self, a: int, b: int, c: int) -> MediaEvent:
-        return MediaTimeout(b / 1000)
+        return MediaTimeout(b / 1000, held=bool(a))
 
 
 def _settings_of(remote: RemoteMedia) -> _engine.MediaSettings:

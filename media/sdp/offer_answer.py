@@ -24,6 +24,7 @@ from media.sdp.formats import (
 )
 from media.sdp.model import MediaDescription, RtpMap, SessionDescription
 from media.sdp.opus import read_opus
+from media.sdp.rtcp import answered_rtcp, offered_rtcp, shares_port, with_rtcp
 from media.sdp.sections import (
     LocalMedia,
     audio_section,
@@ -108,7 +109,14 @@ def make_offer(local: LocalMedia) -> SessionDescription:
     Raises:
         ValueError: `local` names an unknown codec.
     """
-    return session(local, (audio_section(local, offered_formats(local), local.ptime_ms, local.direction),))
+    section = audio_section(
+        local,
+        offered_formats(local),
+        local.ptime_ms,
+        local.direction,
+        rtcp=offered_rtcp(local.port, mux=local.rtcp_mux),
+    )
+    return session(local, (section,))
 
 
 def answer_offer(offer: SessionDescription, local: LocalMedia) -> Negotiated:
@@ -122,13 +130,17 @@ def answer_offer(offer: SessionDescription, local: LocalMedia) -> Negotiated:
     ptime_ms = packet_length(chosen, local.ptime_ms)
     theirs = effective_direction(offer, chosen)
     direction = intersect(local.direction, MIRRORED[theirs])
-    media = audio_section(local, choice.formats(local.opus), ptime_ms, direction, chosen.protocol)
+    shared = local.rtcp_mux and shares_port(chosen)
+    rtcp = answered_rtcp(local.port, shared=shared)
+    media = audio_section(local, choice.formats(local.opus), ptime_ms, direction, chosen.protocol, rtcp)
     sections = tuple(
         media if position == index else refused_section(section)
         for position, section in enumerate(offer.media)
     )
     answer = session(local, sections, offer.times)
     remote = replace(_remote(offer, chosen, choice), ptime_ms=ptime_ms, direction=direction)
+    if not shared:
+        remote = with_rtcp(remote, chosen)
     check_family(remote.address, local.address)
     return Negotiated(
         remote, answer, held=theirs in ("sendonly", "inactive"), numbers=merge_numbers((), chosen.codecs())
@@ -158,6 +170,8 @@ def accept_answer(offer: SessionDescription, answer: SessionDescription) -> Nego
         ptime_ms=packet_length(theirs, ours.ptime_ms or 20),
         direction=intersect(offer.direction_of(ours), MIRRORED[their_direction]),
     )
+    if not (shares_port(ours) and shares_port(theirs)):
+        remote = with_rtcp(remote, theirs)
     connection = offer.connection_of(ours)
     if connection is not None:
         check_family(remote.address, connection.address)

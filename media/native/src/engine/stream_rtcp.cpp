@@ -36,7 +36,9 @@ RtcpState::RtcpState(Stream& stream, std::uint32_t ssrc)
 bool RtcpState::receive(io::ReceiveBatch& batch, io::SendBatch&, std::int64_t now_ns) {
     const std::size_t count = socket.receive(batch);
     for (std::size_t n = 0; n < count; ++n) {
-        stream_.take_rtcp_only(batch.datagram(n), batch.source(n), now_ns);
+        const bool whole = !batch.truncated(n);
+        const auto datagram = whole ? batch.datagram(n) : std::span<std::uint8_t>();
+        stream_.take_rtcp_only(datagram, batch.source(n), now_ns);
     }
     return count == io::batch_datagrams;
 }
@@ -65,7 +67,8 @@ void Stream::take_rtcp(std::span<std::uint8_t> datagram, const io::Address& sour
         figures_.dropped_foreign.add(1);
         return;
     }
-    datagram = wire_.open(datagram);
+    // What came on the port of RTP was opened there.
+    if (!shared) datagram = wire_.open(datagram);
     if (datagram.empty()) return;
     if (!rtcp_.session.take(datagram, now_ns)) {
         figures_.dropped_invalid.add(1);

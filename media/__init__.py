@@ -26,6 +26,8 @@ from media.types import (
     PlayoutOverflow,
     QualityInterval,
     RecordingFinished,
+    RecordingGap,
+    RecordingSettings,
     RemoteMedia,
     StreamStats,
 )
@@ -54,6 +56,8 @@ __all__ = [
     "PlayoutOverflow",
     "QualityInterval",
     "RecordingFinished",
+    "RecordingGap",
+    "RecordingSettings",
     "RemoteMedia",
     "StreamStats",
 ]

@@ -65,7 +65,7 @@ log = logging.getLogger(__name__)
 
 _SHUTDOWN_LIMIT_S: Final = 5.0
 _RETRY_AFTER_S: Final = 5
-_WAV_HEADER_BYTES: Final = 44
+_WAV_HEADER_BYTES: Final = 92
 
 
 class CallControl:
@@ -227,6 +227,9 @@ class CallControl:
         if record.recording_url is None and await asyncio.to_thread(_holds_audio, path):
             record.recording_path = str(path)
             record.recording_url = recording_url(record.call_sid)
+            record.recording_status = "completed"
+        elif record.recording_status == "in-progress":
+            record.recording_status = "failed"
 
     # --- figures --------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ namespace trunkline::bindings {
 void bind_audio(nanobind::module_& module);
 void bind_playback(nanobind::class_<engine::StreamHandle>& stream);
 void bind_quality(nanobind::class_<engine::StreamHandle>& stream);
+void bind_recording(nanobind::module_& module);
 void bind_settings(nanobind::module_& module);
 void bind_text(nanobind::module_& module);
 

@@ -24,7 +24,10 @@ from media.types import (
     PlaybackPosition,
     PlayoutDrained,
     PlayoutOverflow,
+    QualityInterval,
     RecordingFinished,
+    RecordingGap,
+    RecordingSettings,
     RemoteMedia,
     StreamStats,
 )
@@ -51,7 +54,10 @@ __all__ = [
     "PlaybackPosition",
     "PlayoutDrained",
     "PlayoutOverflow",
+    "QualityInterval",
     "RecordingFinished",
+    "RecordingGap",
+    "RecordingSettings",
     "RemoteMedia",
     "StreamStats",
 ]

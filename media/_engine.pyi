@@ -37,6 +37,30 @@ class StreamFigures(TypedDict):
     jitter_ms: float
     ssrc_in: int
     ssrc_out: int
+    rtcp_out: int
+    suspects: int
+    ssrc_changes: int
+    collisions: int
+    rtt_ms: float | None
+    sent_lost: int | None
+    sent_jitter_ms: float | None
+    mos_received: float | None
+    mos_sent: float | None
+
+class IntervalFigures(TypedDict):
+    ended_monotonic_s: float
+    duration_ms: int
+    expected: int
+    lost: int
+    discarded: int
+    burst_packets: float
+    jitter_ms: float
+    mos_received: float | None
+    sent_expected: int
+    sent_lost: int
+    sent_jitter_ms: float | None
+    mos_sent: float | None
+    rtt_ms: float | None
 
 class MediaSettings:
     """
@@ -137,6 +161,21 @@ class Encoder:
         """Encode one frame; empty when nothing need be sent (DTX)."""
     def reset(self) -> None: ...
 
+class RecordingOptions:
+    """
+    How a recording is made; a limit of 0 is none.
+
+    Raises:
+        ValueError: An encoding that is unknown or was not built in, a number of channels other than 1 and 2,
+            or a rate other than 8000 and 16000.
+    """
+
+    pause_as_silence: bool
+    max_duration_ms: int
+    max_bytes: int
+
+    def __init__(self, encoding: str, channels: int, rate_hz: int, /) -> None: ...
+
 class Tap:
     """An agent's end of a stream. Harmless after `close`."""
 
@@ -166,6 +205,8 @@ class Stream:
     def link(self, other: Stream, /) -> bool:
         """Relay both ways; False when the other stream belongs to another engine thread."""
     def unlink(self) -> None: ...
+    def mute(self, received: bool, sent: bool, /) -> None:
+        """Put silence in place of what the far end says, or of what is sent to it."""
     def play(
         self,
         playback_id: int,
@@ -187,12 +228,15 @@ class Stream:
     def resume_playback(self) -> None: ...
     def stop_playback(self) -> None: ...
     def send_dtmf(self, token: int, digits: str, duration_ms: int, gap_ms: int, /) -> None: ...
-    def set_media_timeout(self, timeout_ms: int, /) -> None: ...
-    def start_recording(self, recording_id: int, path: str, channels: int, /) -> int:
+    def set_media_timeout(self, timeout_ms: int, hold_timeout_ms: int, /) -> None: ...
+    def start_recording(self, recording_id: int, path: str, options: RecordingOptions, /) -> int:
         """Record to a file; returns 0 or an error number. The end is an event for `recording_id`."""
+    def pause_recording(self, paused: bool, /) -> None: ...
     def stop_recording(self) -> None: ...
     def open_tap(self, encoding: str, rate_hz: int, /) -> Tap | None: ...
     def stats(self) -> StreamFigures: ...
+    def intervals(self) -> list[IntervalFigures]:
+        """Quality by intervals, the oldest first; at most 36."""
     def close(self) -> None: ...
 
 class Engine:

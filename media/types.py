@@ -22,10 +22,16 @@ __all__ = [
     "PlaybackPosition",
     "PlayoutDrained",
     "PlayoutOverflow",
+    "QualityInterval",
+    "RecordingEnd",
+    "RecordingEncoding",
     "RecordingFinished",
+    "RecordingGap",
+    "RecordingSettings",
     "RemoteMedia",
     "SrtpKey",
     "SrtpSuite",
+    "SrtpUse",
     "StreamStats",
     "TapEncoding",
 ]
@@ -36,6 +42,8 @@ TapEncoding = Literal["l16", "mulaw", "alaw"]
 BargeIn = Literal["digit", "speech"]
 PlaybackEnd = Literal["ended", "stopped", "digit", "speech"]
 
+
+SrtpUse = Literal["off", "optional", "required"]
 
 SrtpSuite = Literal[
     "AES_CM_128_HMAC_SHA1_80",
@@ -169,6 +177,15 @@ class StreamStats:
         dropped_invalid: Datagrams that were no RTP, or of a payload type nobody agreed on.
         dropped_unwanted: Packets before `connect`, or against the agreed direction.
         dropped_unauthentic: Packets of an encrypted stream that were forged, damaged or under another key.
+        rtcp_in, rtcp_out: Compound RTCP packets.
+        suspects: Packets from the far end's address under an SSRC or a number that did not prove itself.
+        ssrc_changes: Sources heard one after another; 1 for a far end that kept to one.
+        collisions: How often our SSRC had to be changed because the far end used it (RFC 3550 8.2).
+        rtt_ms: Time to the far end and back; None before its reports tell it.
+        sent_lost: Packets of ours that the far end missed; None before it reported.
+        sent_jitter_ms: Jitter of ours at the far end, likewise.
+        mos_received, mos_sent: Opinion scores by the E-model (ITU-T G.107), 1 to 4.5, of what we hear and
+            of what the far end hears by its reports; None where there is nothing to judge by.
     """
 
     packets_in: int
@@ -187,6 +204,44 @@ class StreamStats:
     jitter_ms: float
     ssrc_in: int
     ssrc_out: int
+    rtcp_out: int
+    suspects: int
+    ssrc_changes: int
+    collisions: int
+    rtt_ms: float | None
+    sent_lost: int | None
+    sent_jitter_ms: float | None
+    mos_received: float | None
+    mos_sent: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class QualityInterval:
+    """
+    How both directions of a stream fared between two RTCP reports, about five seconds.
+
+    Attributes:
+        ended_monotonic_s: When it ended, on the monotonic clock.
+        expected, lost: Packets of the far end that should have come, and that did not.
+        discarded: Packets that came too late to be played.
+        burst_packets: Mean number of packets lost in a row; 0 without loss.
+        sent_expected, sent_lost: Our packets as the far end reports them; both 0 where it did not.
+        mos_received, mos_sent, rtt_ms, sent_jitter_ms: As in `StreamStats`.
+    """
+
+    ended_monotonic_s: float
+    duration_ms: int
+    expected: int
+    lost: int
+    discarded: int
+    burst_packets: float
+    jitter_ms: float
+    mos_received: float | None
+    sent_expected: int
+    sent_lost: int
+    sent_jitter_ms: float | None
+    mos_sent: float | None
+    rtt_ms: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,21 +311,66 @@ class PlayoutDrained:
     """The last audio in a tap's playout queue was played or dropped."""
 
 
+RecordingEncoding = Literal["wav", "wav-mulaw", "ogg-opus"]
+RecordingEnd = Literal["stopped", "max_duration", "max_bytes", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingSettings:
+    """
+    How a recording is made.
+
+    Attributes:
+        encoding: WAV of 16 bits, WAV of mu-law (half the size), or Ogg Opus (a tenth of it and less).
+        channels: 2 for what is received left and what is sent right, 1 for their sum.
+        sample_rate: That of the codec when None.
+        pause: Whether paused time is left out of the file or is silence there.
+        max_duration_s, max_bytes: Where the recording ends by itself; never when None.
+    """
+
+    encoding: RecordingEncoding = "wav"
+    channels: Literal[1, 2] = 2
+    sample_rate: Literal[8000, 16000] | None = None
+    pause: Literal["omit", "silence"] = "omit"
+    max_duration_s: float | None = None
+    max_bytes: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class RecordingFinished:
-    """A recording is complete on disk; with `error`, up to what could be written."""
+    """
+    A recording is complete on disk; with `error`, up to what could be written.
+
+    Attributes:
+        lost_ms: Silence in it in place of audio that the disk was too slow for.
+    """
 
     path: str
     duration_ms: int
     bytes: int
     error: str | None
+    ended_by: RecordingEnd = "stopped"
+    lost_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingGap:
+    """The disk was too slow for a recording, which has `lost_ms` of silence so far in place of audio."""
+
+    path: str
+    lost_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class MediaTimeout:
-    """The far end has sent nothing for `silent_s`, though it may; told once until it sends again."""
+    """
+    The far end has sent nothing for `silent_s`, though it may; told once until it sends again.
+
+    While `held`, no audio was due, and no RTCP came either.
+    """
 
     silent_s: float
+    held: bool = False
 
 
 MediaEvent = (
@@ -284,4 +384,5 @@ MediaEvent = (
     | PlayoutDrained
     | PlayoutOverflow
     | RecordingFinished
+    | RecordingGap
 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
+from media.sdp.encryption import AgreedSrtp, Encryption
 from media.sdp.events import DIGITS
 from media.sdp.formats import (
     COMFORT_NOISE,
@@ -18,7 +19,7 @@ from media.sdp.formats import (
 )
 from media.sdp.model import Attribute, Connection, MediaDescription, Origin, RtpMap, SessionDescription
 from media.sdp.opus import write_opus
-from media.types import Direction, OpusSettings
+from media.types import Direction, OpusSettings, SrtpKey, SrtpUse
 
 __all__ = ["LocalMedia", "audio_section", "offered_formats", "refused_section", "session"]
 
@@ -36,11 +37,16 @@ class LocalMedia:
         port: Its RTP port; RTCP is one above.
         codecs: Names in order of preference: "PCMU", "PCMA", "G722", "L16" (at 16000 and 8000), "OPUS".
         direction: What this side wants to do.
+        rtcp_mux: Whether RTCP may share the port of RTP (RFC 5761), where the far end agrees.
         comfort_noise: Whether to offer comfort noise, which invites the far end to suppress silence; an offer
             that has it is answered with it in any case (RFC 3389 5).
         ours_first: Whether an answer takes the codec that comes first in `codecs`, not in the offer.
         opus: What we want to receive, and at most send.
         numbers: Payload types that have a meaning in the session already; see `remember`.
+        srtp: Whether media is encrypted: never, if the far end likes, or always.
+        srtp_keys: A key of ours for each suite, the preferred first; of this session alone, and from the
+            system's random source.
+        srtp_agreed: What is in use already; see `remember`.
         session_id: Constant for the life of the session, unique to it (RFC 8866 5.2).
         version: Version of the next description; see `revise`.
     """
@@ -51,10 +57,14 @@ class LocalMedia:
     ptime_ms: int = 20
     dtmf: bool = True
     direction: Direction = "sendrecv"
+    rtcp_mux: bool = True
     comfort_noise: bool = False
     ours_first: bool = False
     opus: OpusSettings = OpusSettings()
     numbers: tuple[RtpMap, ...] = ()
+    srtp: SrtpUse = "off"
+    srtp_keys: tuple[SrtpKey, ...] = ()
+    srtp_agreed: AgreedSrtp | None = None
     session_id: int = field(kw_only=True)
     version: int = field(default=0, kw_only=True)
 
@@ -99,15 +109,16 @@ def audio_section(
     formats: tuple[Format, ...],
     ptime_ms: int,
     direction: Direction,
-    protocol: str = "RTP/AVP",
+    encryption: Encryption,
+    rtcp: tuple[Attribute, ...] = (),
 ) -> MediaDescription:
-    """Our audio section."""
+    """Our audio section; `rtcp` says where our reports are taken."""
     return MediaDescription(
         kind="audio",
         port=local.port,
-        protocol=protocol,
+        protocol=encryption.protocol,
         formats=tuple([str(item.rtpmap.payload_type) for item in formats]),
-        attributes=_attributes(formats, ptime_ms, direction),
+        attributes=(*_attributes(formats, ptime_ms, direction), *rtcp, *encryption.lines),
     )
 
 

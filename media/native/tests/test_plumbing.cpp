@@ -1,21 +1,15 @@
 #include <doctest/doctest.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <thread>
 #include <vector>
 
 #include "support.hpp"
-#include "trunkline/engine/latch.hpp"
 #include "trunkline/engine/port_pool.hpp"
 #include "trunkline/engine/tick_wheel.hpp"
-#include "trunkline/io/wav_file.hpp"
+#include "trunkline/io/address.hpp"
 #include "trunkline/util/byte_ring.hpp"
 #include "trunkline/util/node.hpp"
 #include "trunkline/util/spsc_ring.hpp"
@@ -224,38 +218,6 @@ TEST_CASE("the highest ports do not wrap around") {
     CHECK(pool.capacity() == 3);
 }
 
-TEST_CASE("the latch holds the first source and lets no other in") {
-    engine::Latch latch;
-    const auto signalled = address("192.0.2.1", 4000);
-    const auto behind_nat = address("198.51.100.7", 5555);
-    const auto thief = address("203.0.113.9", 5555);
-    CHECK_FALSE(latch.accept(behind_nat, 0));
-    latch.signal(signalled);
-    CHECK(latch.remote() == signalled);
-    CHECK(latch.accept(behind_nat, 0));
-    CHECK(latch.remote() == behind_nat);
-    CHECK_FALSE(latch.accept(thief, 1 * ms));
-    CHECK_FALSE(latch.accept(signalled, 1 * ms));
-    CHECK_FALSE(latch.accept(thief, 60'000 * ms));
-    SUBCASE("the same address signalled again changes nothing") {
-        latch.signal(signalled);
-        CHECK(latch.remote() == behind_nat);
-        CHECK_FALSE(latch.accept(thief, 2 * ms));
-    }
-    SUBCASE("another address signalled opens it") {
-        latch.signal(thief);
-        CHECK(latch.remote() == thief);
-        CHECK(latch.accept(thief, 2 * ms));
-        CHECK_FALSE(latch.accept(behind_nat, 3 * ms));
-    }
-    SUBCASE("a NAT that changes its mind is followed after silence") {
-        const auto moved = address("198.51.100.8", 6666);
-        CHECK_FALSE(latch.accept(moved, 2'999 * ms));
-        CHECK(latch.accept(moved, 3'000 * ms));
-        CHECK(latch.remote() == moved);
-    }
-}
-
 TEST_CASE("addresses of both families are parsed and compared") {
     CHECK(address("127.0.0.1", 5) == address("127.0.0.1", 5));
     CHECK_FALSE(address("127.0.0.1", 5) == address("127.0.0.1", 6));
@@ -271,33 +233,4 @@ TEST_CASE("addresses of both families are parsed and compared") {
     CHECK_FALSE(io::Address().reachable());
     CHECK_FALSE(io::Address::parse("localhost", 5));
     CHECK_FALSE(io::Address::parse("", 5));
-}
-
-TEST_CASE("a WAV file is whole whenever its header was updated") {
-    const auto path =
-        std::filesystem::temp_directory_path() / ("engine-test-" + std::to_string(getpid()) + ".wav");
-    {
-        io::WavFile file(io::WavFile::create(path.string()), 2, 8000);
-        CHECK(file.append(tests::level(7, 1600)) == 0);
-        CHECK(file.update_header() == 0);
-        CHECK(file.duration_ms() == 100);
-        std::ifstream in(path, std::ios::binary);
-        const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-        REQUIRE(bytes.size() == 44 + 3200);
-        CHECK(bytes.substr(0, 4) == "RIFF");
-        std::uint32_t data_bytes = 0;
-        std::memcpy(&data_bytes, bytes.data() + 40, 4);
-        CHECK(data_bytes == 3200);
-        CHECK(file.finish() == 0);
-    }
-    std::filesystem::remove(path);
-    CHECK(io::WavFile::create("/nonexistent/x.wav") == -ENOENT);
-}
-
-TEST_CASE("a full disk is an error, not a crash") {
-    const int descriptor = open("/dev/full", O_WRONLY | O_CLOEXEC);
-    REQUIRE(descriptor >= 0);
-    io::WavFile file(descriptor, 1, 8000);
-    CHECK(file.append(tests::level(1, 160)) == ENOSPC);
-    CHECK(file.data_bytes() == 0);
 }

@@ -125,10 +125,10 @@ class Encoder:
         self,
         name: str,
         clock_hz: int,
-        bitrate_bps: int = 24_000,
+        bitrate_bps: int = 32_000,
         fec: bool = True,
         dtx: bool = False,
-        expected_loss_pct: int = 5,
+        expected_loss_pct: int = 0,
         max_playback_hz: int = 16_000,
     ) -> None: ...
     @property

@@ -25,6 +25,8 @@ from media.types import (
     PlayoutDrained,
     PlayoutOverflow,
     RecordingFinished,
+    RecordingGap,
+    RecordingSettings,
     RemoteMedia,
     StreamStats,
 )
@@ -52,6 +54,8 @@ __all__ = [
     "PlayoutDrained",
     "PlayoutOverflow",
     "RecordingFinished",
+    "RecordingGap",
+    "RecordingSettings",
     "RemoteMedia",
     "StreamStats",
 ]

@@ -137,6 +137,21 @@ class Encoder:
         """Encode one frame; empty when nothing need be sent (DTX)."""
     def reset(self) -> None: ...
 
+class RecordingOptions:
+    """
+    How a recording is made; a limit of 0 is none.
+
+    Raises:
+        ValueError: An encoding that is unknown or was not built in, a number of channels other than 1 and 2,
+            or a rate other than 8000 and 16000.
+    """
+
+    pause_as_silence: bool
+    max_duration_ms: int
+    max_bytes: int
+
+    def __init__(self, encoding: str, channels: int, rate_hz: int, /) -> None: ...
+
 class Tap:
     """An agent's end of a stream. Harmless after `close`."""
 
@@ -166,6 +181,8 @@ class Stream:
     def link(self, other: Stream, /) -> bool:
         """Relay both ways; False when the other stream belongs to another engine thread."""
     def unlink(self) -> None: ...
+    def mute(self, received: bool, sent: bool, /) -> None:
+        """Put silence in place of what the far end says, or of what is sent to it."""
     def play(
         self,
         playback_id: int,
@@ -188,8 +205,9 @@ class Stream:
     def stop_playback(self) -> None: ...
     def send_dtmf(self, token: int, digits: str, duration_ms: int, gap_ms: int, /) -> None: ...
     def set_media_timeout(self, timeout_ms: int, /) -> None: ...
-    def start_recording(self, recording_id: int, path: str, channels: int, /) -> int:
+    def start_recording(self, recording_id: int, path: str, options: RecordingOptions, /) -> int:
         """Record to a file; returns 0 or an error number. The end is an event for `recording_id`."""
+    def pause_recording(self, paused: bool, /) -> None: ...
     def stop_recording(self) -> None: ...
     def open_tap(self, encoding: str, rate_hz: int, /) -> Tap | None: ...
     def stats(self) -> StreamFigures: ...

@@ -22,10 +22,15 @@ __all__ = [
     "PlaybackPosition",
     "PlayoutDrained",
     "PlayoutOverflow",
+    "RecordingEnd",
+    "RecordingEncoding",
     "RecordingFinished",
+    "RecordingGap",
+    "RecordingSettings",
     "RemoteMedia",
     "SrtpKey",
     "SrtpSuite",
+    "SrtpUse",
     "StreamStats",
     "TapEncoding",
 ]
@@ -36,6 +41,8 @@ TapEncoding = Literal["l16", "mulaw", "alaw"]
 BargeIn = Literal["digit", "speech"]
 PlaybackEnd = Literal["ended", "stopped", "digit", "speech"]
 
+
+SrtpUse = Literal["off", "optional", "required"]
 
 SrtpSuite = Literal[
     "AES_CM_128_HMAC_SHA1_80",
@@ -256,14 +263,54 @@ class PlayoutDrained:
     """The last audio in a tap's playout queue was played or dropped."""
 
 
+RecordingEncoding = Literal["wav", "wav-mulaw", "ogg-opus"]
+RecordingEnd = Literal["stopped", "max_duration", "max_bytes", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingSettings:
+    """
+    How a recording is made.
+
+    Attributes:
+        encoding: WAV of 16 bits, WAV of mu-law (half the size), or Ogg Opus (a tenth of it and less).
+        channels: 2 for what is received left and what is sent right, 1 for their sum.
+        sample_rate: That of the codec when None.
+        pause: Whether paused time is left out of the file or is silence there.
+        max_duration_s, max_bytes: Where the recording ends by itself; never when None.
+    """
+
+    encoding: RecordingEncoding = "wav"
+    channels: Literal[1, 2] = 2
+    sample_rate: Literal[8000, 16000] | None = None
+    pause: Literal["omit", "silence"] = "omit"
+    max_duration_s: float | None = None
+    max_bytes: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class RecordingFinished:
-    """A recording is complete on disk; with `error`, up to what could be written."""
+    """
+    A recording is complete on disk; with `error`, up to what could be written.
+
+    Attributes:
+        lost_ms: Silence in it in place of audio that the disk was too slow for.
+    """
 
     path: str
     duration_ms: int
     bytes: int
     error: str | None
+    ended_by: RecordingEnd = "stopped"
+    lost_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingGap:
+    """The disk was too slow for a recording, which has `lost_ms` of silence so far in place of audio."""
+
+    path: str
+    lost_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,4 +331,5 @@ MediaEvent = (
     | PlayoutDrained
     | PlayoutOverflow
     | RecordingFinished
+    | RecordingGap
 )

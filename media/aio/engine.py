@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-import os
 from collections.abc import Callable
 
 from media import _engine
+from media.aio.recording import Recordings
 from media.aio.stream import RtpStream
+from media.aio.tally import DropTally
 from media.errors import EngineClosed, InvalidMedia, PortsExhausted
-from media.types import EngineSettings, EngineStats, MediaEvent, RecordingFinished
+from media.types import EngineSettings, EngineStats, MediaEvent
 
 __all__ = ["MediaEngine"]
 
 logger = logging.getLogger(__name__)
 
-_RECORDING_FINISHED = 8
 _NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
@@ -35,7 +35,8 @@ class MediaEngine:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._streams: dict[int, RtpStream] = {}
         self._frame_callbacks: dict[int, Callable[[bytes], None]] = {}
-        self._recordings: dict[int, tuple[Callable[[MediaEvent], None], str]] = {}
+        self._drops = DropTally()
+        self.recordings = Recordings(self.next_id)
 
     async def start(self) -> None:
         """
@@ -102,6 +103,10 @@ class MediaEngine:
             return EngineStats(0, 0, 0, 0, 0, 0, 0)
         return EngineStats(**self._native.stats())
 
+    def dropped(self) -> dict[str, int]:
+        """Packets of far ends that were not used since the engine was made, by reason."""
+        return self._drops.total(stream.stats() for stream in self._streams.values())
+
     # For the streams.
 
     @property
@@ -120,14 +125,6 @@ class MediaEngine:
         if self._loop is not None:
             self._loop.call_soon(_call, callback, event)
 
-    def expect_recording(self, recording_id: int, on_event: Callable[[MediaEvent], None], path: str) -> None:
-        """Deliver the end of a recording to `on_event`, even when its stream is gone by then."""
-        self._recordings[recording_id] = (on_event, path)
-
-    def forget_recording(self, recording_id: int) -> None:
-        """Undo `expect_recording` for a recording that did not start."""
-        self._recordings.pop(recording_id, None)
-
     def watch_tap(self, tap_id: int, on_frames: Callable[[bytes], None]) -> None:
         """Deliver the frames of a tap."""
         self._frame_callbacks[tap_id] = on_frames
@@ -138,7 +135,9 @@ class MediaEngine:
 
     def forget_stream(self, stream_id: int) -> None:
         """Drop events of a stream that are still on their way."""
-        self._streams.pop(stream_id, None)
+        stream = self._streams.pop(stream_id, None)
+        if stream is not None:
+            self._drops.closed(stream.stats())
 
     def _drain(self) -> None:
         if self._native is not None:
@@ -156,20 +155,13 @@ class MediaEngine:
                     # One consumer's fault must not silence the others.
                     logger.exception("a tap's frame callback failed")
         for stream_id, kind, a, b, c in events:
-            if kind == _RECORDING_FINISHED:
-                self._finish_recording(stream_id, a, b, c)
+            if (told := self.recordings.decode(kind, stream_id, a, b, c)) is not None:
+                recording, recorded = told
+                _call(recording.on_event, recorded)
             elif (stream := self._streams.get(stream_id)) is not None:
                 event = stream.decode(kind, a, b, c)
                 if event is not None:
                     _call(stream.on_event, event)
-
-    def _finish_recording(self, recording_id: int, error: int, duration_ms: int, size_bytes: int) -> None:
-        expected = self._recordings.pop(recording_id, None)
-        if expected is None:
-            return
-        on_event, path = expected
-        reason = os.strerror(error) if error else None
-        _call(on_event, RecordingFinished(path, duration_ms, size_bytes, reason))
 
 
 def _call(callback: Callable[[MediaEvent], None], event: MediaEvent) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import struct
 import sys
 import wave
 from collections.abc import AsyncIterator
@@ -12,9 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from media import EngineSettings, PlaybackFinished, RecordingFailed, RecordingFinished
+from media import (
+    EngineSettings,
+    InvalidMedia,
+    PlaybackFinished,
+    RecordingFailed,
+    RecordingFinished,
+    RecordingSettings,
+)
 from media.aio import MediaEngine
-from tests.support.media_bench import MediaBench, amplitude_at, sine, towards, until
+from media.types import RecordingEncoding
+from tests.support.media_bench import PATIENCE, MediaBench, amplitude_at, sine, towards, until
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -27,6 +36,19 @@ async def bench() -> AsyncIterator[MediaBench]:
         yield MediaBench(engine)
     finally:
         await engine.close()
+
+
+def last_sample(ogg: bytes) -> int:
+    """Number of the last sample in the last whole page of an Ogg stream (RFC 3533 6)."""
+    at, last = 0, 0
+    while at + 27 <= len(ogg):
+        assert ogg[at : at + 4] == b"OggS"
+        granule, segments = struct.unpack_from("<Q", ogg, at + 6)[0], ogg[at + 26]
+        end = at + 27 + segments + sum(ogg[at + 27 : at + 27 + segments])
+        if end > len(ogg):
+            break
+        at, last = end, granule
+    return last
 
 
 def channels_of(path: Path) -> list[bytes]:
@@ -113,6 +135,87 @@ async def test_a_full_disk_ends_the_recording_only(bench: MediaBench) -> None:
     await one.expect(PlaybackFinished)
 
 
+async def test_paused_time_is_left_out(bench: MediaBench, tmp_path: Path) -> None:
+    one, other = bench.pair()
+    path = tmp_path / "paused.wav"
+    recording = one.stream.start_recording(str(path), RecordingSettings(channels=1))
+    other.stream.play(sine(1000, 3000))
+    await asyncio.sleep(0.5)
+    recording.pause()
+    await asyncio.sleep(1.0)
+    recording.resume()
+    await asyncio.sleep(0.5)
+    recording.stop()
+    finished = await recording.wait()
+    assert finished == await one.expect(RecordingFinished)
+    assert finished.ended_by == "stopped"
+    assert recording.result is finished
+    # What is left out is a second at least, however slow the machine.
+    elapsed_ms = finished.duration_ms
+    assert 800 <= elapsed_ms <= 1000 + 1000 * (PATIENCE - 1) + 300
+    assert amplitude_at(channels_of(path)[0], 1000) > 8000
+
+
+@pytest.mark.parametrize("encoding", ["wav-mulaw", "ogg-opus"])
+async def test_a_recording_may_be_small(
+    bench: MediaBench, tmp_path: Path, encoding: RecordingEncoding
+) -> None:
+    one, other = bench.pair()
+    path = tmp_path / "small"
+    recording = one.stream.start_recording(str(path), RecordingSettings(encoding=encoding))
+    other.stream.play(sine(1000, 500))
+    await other.expect(PlaybackFinished)
+    one.stream.close()
+    finished = await recording.wait()
+    assert finished.error is None
+    assert finished.duration_ms >= 480
+    assert (
+        finished.bytes == path.stat().st_size < finished.duration_ms * (17 if encoding == "wav-mulaw" else 9)
+    )
+    if encoding == "ogg-opus":
+        assert last_sample(path.read_bytes()) == pytest.approx(finished.duration_ms * 48, abs=48 * 40)
+
+
+async def test_a_limit_ends_the_recording_and_not_the_stream(bench: MediaBench, tmp_path: Path) -> None:
+    one, _ = bench.pair()
+    path = tmp_path / "limited.wav"
+    recording = one.stream.start_recording(str(path), RecordingSettings(max_duration_s=0.4))
+    finished = await recording.wait()
+    assert (finished.ended_by, finished.error, finished.duration_ms) == ("max_duration", None, 400)
+    # Orders for what is over reach nobody, the next recording least of all.
+    following = one.stream.start_recording(str(tmp_path / "next.wav"))
+    recording.pause()
+    recording.stop()
+    await asyncio.sleep(0.1)
+    assert following.result is None
+    following.stop()
+    await following.wait()
+
+
+async def test_the_next_recording_ends_the_one_before(bench: MediaBench, tmp_path: Path) -> None:
+    one, _ = bench.pair()
+    first = one.stream.start_recording(str(tmp_path / "first.wav"))
+    second = one.stream.start_recording(str(tmp_path / "second.wav"))
+    first.stop()
+    assert (await first.wait()).ended_by == "stopped"
+    assert second.result is None
+    one.stream.close()
+    await second.wait()
+
+
+async def test_settings_that_cannot_be_are_refused(bench: MediaBench, tmp_path: Path) -> None:
+    stream = bench.open().stream
+    for settings in (
+        RecordingSettings(encoding="mp3"),  # type: ignore[arg-type]  # as a caller without types may
+        RecordingSettings(channels=3),  # type: ignore[arg-type]
+        RecordingSettings(sample_rate=44100),  # type: ignore[arg-type]
+        RecordingSettings(max_bytes=-1),
+    ):
+        with pytest.raises(InvalidMedia):
+            stream.start_recording(str(tmp_path / "x"), settings)
+    assert not (tmp_path / "x").exists()
+
+
 async def test_closing_the_engine_completes_recordings(tmp_path: Path) -> None:
     engine = MediaEngine(EngineSettings(port_min=14500, port_max=14509))
     await engine.start()
@@ -127,28 +230,68 @@ async def test_closing_the_engine_completes_recordings(tmp_path: Path) -> None:
 
 _VICTIM = """
 import asyncio, sys
-from media import EngineSettings
+from media import EngineSettings, RecordingSettings
 from media.aio import MediaEngine
 
 async def main() -> None:
     engine = MediaEngine(EngineSettings(port_min=14510, port_max=14519))
     await engine.start()
-    engine.open_stream(lambda event: None).start_recording(sys.argv[1])
+    settings = RecordingSettings(encoding=sys.argv[2])
+    engine.open_stream(lambda event: None).start_recording(sys.argv[1], settings)
     await asyncio.sleep(60)
 
 asyncio.run(main())
 """
 
 
-async def test_a_killed_process_leaves_a_file_that_plays(tmp_path: Path) -> None:
-    path = tmp_path / "killed.wav"
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", _VICTIM, str(path), cwd=ROOT)
+@pytest.mark.parametrize("encoding", ["wav", "ogg-opus"])
+async def test_a_killed_process_leaves_a_file_that_plays(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "killed"
+    arguments = (sys.executable, "-c", _VICTIM, str(path), encoding)
+    process = await asyncio.create_subprocess_exec(*arguments, cwd=ROOT)
+    loop = asyncio.get_running_loop()
     try:
-        await until(lambda: path.exists() and path.stat().st_size > 44 + 4 * 8000 * 1.2, timeout_s=20)
+        await until(path.exists, timeout_s=20)
+        began_s = loop.time()
+        await asyncio.sleep(3)
     finally:
         process.send_signal(signal.SIGKILL)
+        ended_s = loop.time()
         await process.wait()
+    if encoding == "wav":
+        received, sent = channels_of(path)
+        assert len(received) == len(sent)
+        kept_s = len(received) / 16000
+    else:
+        kept_s = last_sample(path.read_bytes()) / 48000
+    assert kept_s > ended_s - began_s - 1 * PATIENCE
+
+
+_LIMITED = """
+import asyncio, resource, sys
+from media import EngineSettings
+from media.aio import MediaEngine
+
+async def main() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
+    engine = MediaEngine(EngineSettings(port_min=14520, port_max=14529))
+    await engine.start()
+    stream = engine.open_stream(lambda event: None)
+    finished = await stream.start_recording(sys.argv[1]).wait()
+    assert finished.ended_by == "error", finished
+    assert finished.error == "File too large", finished
+    assert not stream.closed
+    await engine.close()
+
+asyncio.run(main())
+"""
+
+
+async def test_what_fits_on_the_disk_is_kept_and_plays(tmp_path: Path) -> None:
+    path = tmp_path / "limited.wav"
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", _LIMITED, str(path), cwd=ROOT)
+    assert await asyncio.wait_for(process.wait(), 20 * PATIENCE) == 0
     received, sent = channels_of(path)
-    # The header is made true twice a second.
     assert len(received) == len(sent)
-    assert len(received) / 16000 > 0.5
+    # All there is room for.
+    assert len(received) + len(sent) > 29_800

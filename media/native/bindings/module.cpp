@@ -127,6 +127,7 @@ NB_MODULE(_engine, module) {
     nb::set_leak_warnings(false);
 
     trunkline::bindings::bind_audio(module);
+    trunkline::bindings::bind_recording(module);
     trunkline::bindings::bind_settings(module);
     trunkline::bindings::bind_text(module);
 
@@ -144,12 +145,14 @@ NB_MODULE(_engine, module) {
         .def("connect", &connect_stream)
         .def("link", &StreamHandle::link)
         .def("unlink", &StreamHandle::unlink)
+        .def("mute", &StreamHandle::mute)
         .def("send_dtmf", &send_digits)
         .def("set_media_timeout",
              [](StreamHandle& stream, std::uint32_t ms) {
                  stream.set_media_timeout(std::int64_t{ms} * 1'000'000);
              })
         .def("start_recording", &StreamHandle::start_recording)
+        .def("pause_recording", &StreamHandle::pause_recording)
         .def("stop_recording", &StreamHandle::stop_recording)
         .def("open_tap", [](StreamHandle& stream, const std::string& encoding,
                             std::uint32_t rate_hz) { return stream.open_tap(format_of(encoding, rate_hz)); })

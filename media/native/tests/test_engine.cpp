@@ -12,6 +12,7 @@
 #include "peer.hpp"
 #include "support.hpp"
 #include "trunkline/dsp/g711.hpp"
+#include "trunkline/io/wav_file.hpp"
 
 using namespace trunkline;
 using engine::EventKind;
@@ -325,7 +326,7 @@ TEST_CASE("a recording holds both directions, side by side in time") {
     auto b = bench.open();
     a->connect(towards(b->udp_port()));
     b->connect(towards(a->udp_port()));
-    REQUIRE(a->start_recording(99, path.string(), 2) == 0);
+    REQUIRE(a->start_recording(99, path.string(), {}) == 0);
     a->play(tests::playback(1, tests::tone(500, 8000, 4800)));
     CHECK(bench.expect(EventKind::playback_finished));
     b->play(tests::playback(2, tests::tone(1000, 8000, 4800)));
@@ -339,7 +340,7 @@ TEST_CASE("a recording holds both directions, side by side in time") {
     std::ifstream in(path, std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(in), {}};
     CHECK(bytes.size() == finished->c);
-    const auto both = samples_of(bytes.substr(44));
+    const auto both = samples_of(bytes.substr(io::wav_header_bytes));
     std::vector<std::int16_t> received;
     std::vector<std::int16_t> sent;
     for (std::size_t n = 0; n + 1 < both.size(); n += 2) {
@@ -361,14 +362,14 @@ TEST_CASE("a disk error ends the recording, not the stream") {
     Peer peer;
     auto stream = bench.open();
     stream->connect(towards(peer.udp_port()));
-    REQUIRE(stream->start_recording(5, "/dev/full", 2) == 0);
+    REQUIRE(stream->start_recording(5, "/dev/full", {}) == 0);
     const auto finished = bench.expect(EventKind::recording_finished);
     REQUIRE(finished);
     CHECK(finished->a == ENOSPC);
     stream->link(*stream);
     peer.send(stream->udp_port(), header(1), codes(1));
     CHECK(peer.hear());
-    CHECK(stream->start_recording(6, "/nonexistent/x.wav", 2) == ENOENT);
+    CHECK(stream->start_recording(6, "/nonexistent/x.wav", {}) == ENOENT);
 }
 
 TEST_CASE("silence is told once, and again after audio") {
@@ -427,7 +428,7 @@ TEST_CASE("a closed stream takes every order without harm") {
     tap->mark(1);
     tap->clear();
     tap->close();
-    CHECK(stream->start_recording(1, "/nonexistent", 2) == 0);
+    CHECK(stream->start_recording(1, "/nonexistent", {}) == 0);
     CHECK(stream->snapshot().packets_in == 0);
 }
 

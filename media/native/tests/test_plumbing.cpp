@@ -1,12 +1,7 @@
 #include <doctest/doctest.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <thread>
 #include <vector>
@@ -15,7 +10,6 @@
 #include "trunkline/engine/latch.hpp"
 #include "trunkline/engine/port_pool.hpp"
 #include "trunkline/engine/tick_wheel.hpp"
-#include "trunkline/io/wav_file.hpp"
 #include "trunkline/util/byte_ring.hpp"
 #include "trunkline/util/node.hpp"
 #include "trunkline/util/spsc_ring.hpp"
@@ -271,33 +265,4 @@ TEST_CASE("addresses of both families are parsed and compared") {
     CHECK_FALSE(io::Address().reachable());
     CHECK_FALSE(io::Address::parse("localhost", 5));
     CHECK_FALSE(io::Address::parse("", 5));
-}
-
-TEST_CASE("a WAV file is whole whenever its header was updated") {
-    const auto path =
-        std::filesystem::temp_directory_path() / ("engine-test-" + std::to_string(getpid()) + ".wav");
-    {
-        io::WavFile file(io::WavFile::create(path.string()), 2, 8000);
-        CHECK(file.append(tests::level(7, 1600)) == 0);
-        CHECK(file.update_header() == 0);
-        CHECK(file.duration_ms() == 100);
-        std::ifstream in(path, std::ios::binary);
-        const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-        REQUIRE(bytes.size() == 44 + 3200);
-        CHECK(bytes.substr(0, 4) == "RIFF");
-        std::uint32_t data_bytes = 0;
-        std::memcpy(&data_bytes, bytes.data() + 40, 4);
-        CHECK(data_bytes == 3200);
-        CHECK(file.finish() == 0);
-    }
-    std::filesystem::remove(path);
-    CHECK(io::WavFile::create("/nonexistent/x.wav") == -ENOENT);
-}
-
-TEST_CASE("a full disk is an error, not a crash") {
-    const int descriptor = open("/dev/full", O_WRONLY | O_CLOEXEC);
-    REQUIRE(descriptor >= 0);
-    io::WavFile file(descriptor, 1, 8000);
-    CHECK(file.append(tests::level(1, 160)) == ENOSPC);
-    CHECK(file.data_bytes() == 0);
 }

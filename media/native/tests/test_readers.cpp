@@ -6,7 +6,6 @@
 #include "support.hpp"
 #include "trunkline/graph/eager_reader.hpp"
 #include "trunkline/graph/sample_ring.hpp"
-#include "trunkline/graph/timestamped_reader.hpp"
 
 using namespace trunkline;
 using graph::SampleRing;
@@ -82,88 +81,6 @@ TEST_CASE("the loudest negative sample is audio, not absence") {
     Frame frame;
     CHECK(ring.read(frame) == 160);
     CHECK(is_level(frame, -32767));
-}
-
-TEST_CASE("a clocked reader delays by its target and fills gaps with silence") {
-    graph::TimestampedReader reader(320);
-    Frame frame;
-    CHECK(reader.pull(frame) == 0);
-    reader.put(1000, level(1, 160), false);
-    reader.put(1320, level(3, 160), false);
-    std::vector<int> heard;
-    for (int n = 0; n < 6; ++n) {
-        reader.pull(frame);
-        heard.push_back(frame[0]);
-    }
-    CHECK(heard == std::vector<int>{0, 0, 1, 0, 3, 0});
-}
-
-TEST_CASE("a clocked reader survives reordering within its target") {
-    graph::TimestampedReader reader(480);
-    Frame frame;
-    const std::vector<std::int16_t> order{2, 1, 4, 3, 6, 5, 8, 7};
-    reader.put(0, level(0, 160), false);
-    std::vector<int> heard;
-    for (const std::int16_t number : order) {
-        reader.put(static_cast<std::uint32_t>(number) * 160, level(number, 160), false);
-        reader.pull(frame);
-        heard.push_back(frame[0]);
-    }
-    for (int n = 0; n < 4; ++n) {
-        reader.pull(frame);
-        heard.push_back(frame[0]);
-    }
-    CHECK(heard == std::vector<int>{0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8});
-    CHECK(reader.late() == 0);
-}
-
-TEST_CASE("a clocked reader follows a sender that is too fast") {
-    graph::TimestampedReader reader(480);
-    Frame frame;
-    std::uint32_t timestamp = 0;
-    // 1 % fast: an extra packet every hundred; in two minutes it would be 1.2 s ahead.
-    for (int n = 0; n < 6000; ++n) {
-        reader.put(timestamp, level(1, 160), false);
-        timestamp += 160;
-        if (n % 100 == 0) {
-            reader.put(timestamp, level(1, 160), false);
-            timestamp += 160;
-        }
-        reader.pull(frame);
-        if (n > 10) REQUIRE(is_level(frame, 1));
-    }
-}
-
-TEST_CASE("a clocked reader follows a sender that is too slow") {
-    graph::TimestampedReader reader(480);
-    Frame frame;
-    std::uint32_t timestamp = 0;
-    int silent = 0;
-    for (int n = 0; n < 6000; ++n) {
-        if (n % 100 != 0) {
-            reader.put(timestamp, level(1, 160), false);
-            timestamp += 160;
-        }
-        reader.pull(frame);
-        silent += is_level(frame, 0) ? 1 : 0;
-    }
-    // 60 packets less than frames: that much silence, and the target anew at each restart.
-    CHECK(silent < 60 + 100);
-}
-
-TEST_CASE("a clocked reader starts over when the timestamps do") {
-    graph::TimestampedReader reader(160);
-    Frame frame;
-    reader.put(1000, level(1, 160), false);
-    reader.pull(frame);
-    reader.put(900000, level(2, 160), false);
-    reader.pull(frame);
-    reader.pull(frame);
-    CHECK(is_level(frame, 2));
-    reader.put(5, level(3, 160), true);
-    reader.pull(frame);
-    reader.pull(frame);
-    CHECK(is_level(frame, 3));
 }
 
 TEST_CASE("an eager reader passes audio in order at once") {

@@ -133,11 +133,17 @@ TEST_CASE("orders in any sequence are survived") {
                     if (taps.size() > 10)
                         taps.erase(taps.begin() + static_cast<std::ptrdiff_t>(pick(taps.size())));
                     break;
-                case 14:
+                case 14: {
                     ++id;
-                    one.start_recording(id, (directory / std::to_string(id % 20)).string(), random() % 2 + 1);
+                    engine::RecordingOptions options;
+                    options.layout.channels = static_cast<std::uint16_t>(random() % 2 + 1);
+                    options.layout.rate_hz = random() % 2 == 0 ? 8000 : 16000;
+                    options.pause_as_silence = random() % 2 == 0;
+                    one.start_recording(id, (directory / std::to_string(id % 20)).string(), options);
                     break;
+                }
                 case 15:
+                    one.pause_recording(random() % 2 == 0);
                     one.set_media_timeout(static_cast<std::int64_t>(random() % 1000) * 1'000'000);
                     break;
             }
@@ -160,7 +166,7 @@ TEST_CASE("no datagram does harm") {
         other->connect(tests::towards(peer.udp_port()));
         one->link(*other);
         auto tap = one->open_tap({graph::Encoding::mulaw, 16000});
-        other->start_recording(1, path.string(), 2);
+        other->start_recording(1, path.string(), {});
         for (int n = 0; n < 20'000; ++n) {
             std::vector<std::uint8_t> bytes(random() % 700);
             for (std::uint8_t& byte : bytes) {

@@ -1,18 +1,32 @@
 #include "trunkline/engine/recording.hpp"
 
-#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
-#include <utility>
 
 namespace trunkline::engine {
 
 namespace {
 
-/// How often the header on disk is made true; a process that is killed loses no more than this.
-constexpr std::int64_t header_interval_ns = 500'000'000;
+/// How often what came is put on disk for good; a process that is killed loses no more than this, and what
+/// lies in the tracks and between two rounds of the writer.
+constexpr std::int64_t update_interval_ns = 200'000'000;
+/// How often silence in place of lost frames is told.
+constexpr std::int64_t gap_interval_ns = 1'000'000'000;
+/// The longest stall of the disk that leaves no gap.
+constexpr std::size_t ring_ms = 4000;
+
+std::size_t ring_bytes(const io::AudioLayout& layout) {
+    return std::bit_ceil(ring_ms * layout.rate_hz / 1000 * layout.channels * sizeof(std::int16_t));
+}
 
 }  // namespace
+
+Recording::Recording(std::uint64_t id, int descriptor, const RecordingOptions& options)
+    : id_(id),
+      options_(options),
+      file_(io::make_audio_file(descriptor, options.layout, static_cast<std::uint32_t>(id))),
+      ring_(ring_bytes(options.layout)) {}
 
 void Recording::push(std::uint64_t number, std::span<const std::int16_t> frame) {
     std::uint8_t* room = ring_.reserve(frame.size_bytes());
@@ -26,23 +40,31 @@ bool Recording::write(std::int64_t now_ns, Outlet& outlet) {
     const bool ended = ended_.load(std::memory_order_acquire);
     if (reported_) return ended;
     int error = drain();
-    if (error == 0 && (ended || now_ns - header_ns_ >= header_interval_ns)) {
-        header_ns_ = now_ns;
-        error = ended ? file_.finish() : file_.update_header();
+    tell_gap(now_ns, outlet);
+    const bool last = ended || limit_ != 0;
+    if (error == 0 && !last && now_ns - updated_ns_ >= update_interval_ns) {
+        updated_ns_ = now_ns;
+        error = file_->update();
     }
-    if (error == 0 && !ended) return false;
-    if (error != 0) {
-        failed_.store(true, std::memory_order_relaxed);
-        // What is on disk may still be made playable: rewriting the header takes no new room.
-        (void)file_.finish();
-    }
-    report(error, outlet);
+    if (error == 0 && !last) return false;
+    finish(error, outlet);
     return ended;
+}
+
+/// The limit that another frame would break, or 0.
+std::uint32_t Recording::limit() const {
+    if (options_.max_duration_ms != 0 && file_->duration_ms() + frame_ms > options_.max_duration_ms) {
+        return recording_hit_duration;
+    }
+    if (options_.max_bytes != 0 && file_->bytes_with(frame_samples()) > options_.max_bytes) {
+        return recording_hit_size;
+    }
+    return 0;
 }
 
 int Recording::drain() {
     while (const auto record = ring_.front()) {
-        const int error = write_frame(record->tag, record->bytes);
+        const int error = limit_ != 0 ? 0 : write_frame(record->tag, record->bytes);
         ring_.release();
         if (error != 0) return error;
     }
@@ -50,48 +72,36 @@ int Recording::drain() {
 }
 
 int Recording::write_frame(std::uint64_t number, std::span<const std::uint8_t> bytes) {
-    std::array<std::int16_t, 2 * frame_samples> samples{};
+    std::array<std::int16_t, max_frame_samples> samples{};
     const auto frame = std::span(samples).first(bytes.size() / sizeof(std::int16_t));
-    for (; next_number_ < number; ++next_number_) {
-        if (const int error = file_.append(frame); error != 0) return error;
-    }
-    ++next_number_;
-    std::memcpy(samples.data(), bytes.data(), frame.size_bytes());
-    return file_.append(frame);
-}
-
-void Recording::report(int error, Outlet& outlet) {
-    reported_ = true;
-    outlet.emit({id_, EventKind::recording_finished, static_cast<std::uint32_t>(error), file_.duration_ms(),
-                 file_.data_bytes() + io::WavFile::header_bytes});
-}
-
-bool Recorder::tick() {
-    if (recording_->failed()) return false;
-    std::array<std::int16_t, Recording::frame_samples> received;
-    std::array<std::int16_t, Recording::frame_samples> sent;
-    std::array<std::int16_t, 2 * Recording::frame_samples> frame;
-    received_.pull(received);
-    sent_.pull(sent);
-    const bool stereo = recording_->channels() == 2;
-    for (std::size_t n = 0; n < received.size(); ++n) {
-        if (stereo) {
-            frame[2 * n] = received[n];
-            frame[2 * n + 1] = sent[n];
+    for (; next_number_ <= number; ++next_number_) {
+        limit_ = limit();
+        if (limit_ != 0) return 0;
+        if (next_number_ == number) {
+            std::memcpy(samples.data(), bytes.data(), frame.size_bytes());
         } else {
-            frame[n] = static_cast<std::int16_t>(std::clamp(received[n] + sent[n], -32768, 32767));
+            gap_ms_ += frame_ms;
         }
+        if (const int error = file_->append(frame); error != 0) return error;
     }
-    recording_->push(number_++, std::span(frame).first(stereo ? frame.size() : received.size()));
-    return true;
+    return 0;
 }
 
-void Recorder::finish() {
-    if (recording_ == nullptr) return;
-    for (std::uint32_t left = target_samples; left > 0; left -= Recording::frame_samples) {
-        if (!tick()) break;
-    }
-    std::exchange(recording_, nullptr)->end();
+void Recording::tell_gap(std::int64_t now_ns, Outlet& outlet) {
+    if (gap_ms_ == told_gap_ms_ || now_ns - told_gap_ns_ < gap_interval_ns) return;
+    told_gap_ns_ = now_ns;
+    told_gap_ms_ = gap_ms_;
+    outlet.emit({id_, EventKind::recording_gap, 0, gap_ms_, 0});
+}
+
+void Recording::finish(int error, Outlet& outlet) {
+    reported_ = true;
+    over_.store(true, std::memory_order_relaxed);
+    // After an error as well: what is on disk may still be made playable, rewriting a header takes no room.
+    const int last_error = file_->finish();
+    if (error == 0) error = last_error;
+    const std::uint32_t reason = error != 0 ? static_cast<std::uint32_t>(error) : limit_;
+    outlet.emit({id_, EventKind::recording_finished, reason, file_->duration_ms(), file_->bytes()});
 }
 
 }  // namespace trunkline::engine

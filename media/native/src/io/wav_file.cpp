@@ -1,88 +1,136 @@
 #include "trunkline/io/wav_file.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <utility>
+
+#include "trunkline/dsp/g711.hpp"
 
 namespace trunkline::io {
 
 namespace {
 
-constexpr std::uint16_t sample_bytes = 2;
+/// What is written at once at the latest.
+constexpr std::size_t pending_bytes = 16 << 10;
+constexpr std::uint16_t format_linear = 1;
+constexpr std::uint16_t format_mulaw = 7;
+/// A chunk's name and size.
+constexpr std::uint32_t chunk_bytes = 8;
+constexpr std::uint32_t ds64_bytes = 28;
+constexpr std::uint32_t fmt_bytes = 16;
+constexpr std::uint32_t fact_bytes = 4;
+constexpr std::uint32_t unknown_size = 0xFFFFFFFF;
 
-void put(std::uint8_t* at, std::uint32_t value, int bytes) {
-    for (int n = 0; n < bytes; ++n) {
-        at[n] = static_cast<std::uint8_t>(value >> (8 * n));
-    }
+std::size_t sample_bytes(const AudioLayout& layout) {
+    return layout.encoding == Encoding::wav_mulaw ? 1 : 2;
 }
 
-/// Write all bytes at `offset`, however often the kernel takes only part of them.
-int write_all(int descriptor, const void* from, std::size_t size, std::uint64_t offset) {
-    const auto* at = static_cast<const std::uint8_t*>(from);
-    while (size > 0) {
-        const ssize_t written = pwrite(descriptor, at, size, static_cast<off_t>(offset));
-        if (written < 0 && errno == EINTR) continue;
-        if (written < 0) return errno;
-        if (written == 0) return ENOSPC;
-        at += written;
-        size -= static_cast<std::size_t>(written);
-        offset += static_cast<std::uint64_t>(written);
+/// Writes one field after the other.
+class Fields {
+  public:
+    explicit Fields(std::uint8_t* at) : at_(at) {}
+
+    void name(const char* four) {
+        std::memcpy(at_, four, 4);
+        at_ += 4;
     }
-    return 0;
-}
+
+    void number(std::uint64_t value, int bytes) {
+        for (int n = 0; n < bytes; ++n) {
+            *at_++ = static_cast<std::uint8_t>(value >> (8 * n));
+        }
+    }
+
+  private:
+    std::uint8_t* at_;
+};
 
 }  // namespace
+
+std::array<std::uint8_t, wav_header_bytes> wav_header(const AudioLayout& layout, std::uint64_t data_bytes) {
+    const std::uint64_t riff_bytes = wav_header_bytes - chunk_bytes + data_bytes;
+    const bool large = riff_bytes >= unknown_size;
+    const std::uint64_t unit = sample_bytes(layout) * layout.channels;
+    const std::uint64_t samples = data_bytes / unit;
+    std::array<std::uint8_t, wav_header_bytes> header{};
+    Fields fields(header.data());
+    fields.name(large ? "RF64" : "RIFF");
+    fields.number(large ? unknown_size : riff_bytes, 4);
+    fields.name("WAVE");
+    fields.name(large ? "ds64" : "JUNK");
+    fields.number(ds64_bytes, 4);
+    fields.number(large ? riff_bytes : 0, 8);
+    fields.number(large ? data_bytes : 0, 8);
+    fields.number(large ? samples : 0, 8);
+    fields.number(0, 4);  // No further sizes.
+    fields.name("fmt ");
+    fields.number(fmt_bytes, 4);
+    fields.number(layout.encoding == Encoding::wav_mulaw ? format_mulaw : format_linear, 2);
+    fields.number(layout.channels, 2);
+    fields.number(layout.rate_hz, 4);
+    fields.number(layout.rate_hz * unit, 4);
+    fields.number(unit, 2);
+    fields.number(8 * sample_bytes(layout), 2);
+    fields.name("fact");
+    fields.number(fact_bytes, 4);
+    fields.number(large ? unknown_size : samples, 4);
+    fields.name("data");
+    fields.number(large ? unknown_size : data_bytes, 4);
+    return header;
+}
+
+WavFile::WavFile(int descriptor, const AudioLayout& layout) : AudioFile(layout), descriptor_(descriptor) {
+    pending_.reserve(pending_bytes);
+}
 
 WavFile::~WavFile() {
     if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-int WavFile::create(const std::string& path) {
-    const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
-    return descriptor < 0 ? -errno : descriptor;
+int WavFile::append(std::span<const std::int16_t> samples) {
+    const std::size_t start = pending_.size();
+    pending_.resize(start + samples.size() * sample_bytes(layout()));
+    if (layout().encoding == Encoding::wav_mulaw) {
+        dsp::encode(dsp::Law::mu, samples, pending_.data() + start);
+    } else {
+        std::memcpy(pending_.data() + start, samples.data(), samples.size_bytes());
+    }
+    return pending_.size() < pending_bytes ? 0 : flush();
 }
 
-int WavFile::append(std::span<const std::int16_t> samples) {
-    const int error =
-        write_all(descriptor_, samples.data(), samples.size_bytes(), header_bytes + data_bytes_);
-    if (error == 0) data_bytes_ += samples.size_bytes();
+int WavFile::flush() {
+    std::uint64_t written = 0;
+    const int error = write_at(descriptor_, pending_, wav_header_bytes + data_bytes_, written);
+    data_bytes_ += written - written % unit_bytes();
+    pending_.clear();
     return error;
 }
 
-int WavFile::update_header() {
-    // Sizes are 32 bits wide; a recording of days ends its claim there and players read on to the end.
-    const auto data =
-        static_cast<std::uint32_t>(std::min<std::uint64_t>(data_bytes_, 0xFFFFFFFFU - header_bytes));
-    std::array<std::uint8_t, header_bytes> header{};
-    std::memcpy(header.data(), "RIFF", 4);
-    put(header.data() + 4, data + header_bytes - 8, 4);
-    std::memcpy(header.data() + 8, "WAVEfmt ", 8);
-    put(header.data() + 16, 16, 4);
-    put(header.data() + 20, 1, 2);
-    put(header.data() + 22, channels_, 2);
-    put(header.data() + 24, rate_hz_, 4);
-    put(header.data() + 28, rate_hz_ * channels_ * sample_bytes, 4);
-    put(header.data() + 32, static_cast<std::uint32_t>(channels_ * sample_bytes), 2);
-    put(header.data() + 34, 8 * sample_bytes, 2);
-    std::memcpy(header.data() + 36, "data", 4);
-    put(header.data() + 40, data, 4);
-    return write_all(descriptor_, header.data(), header.size(), 0);
+int WavFile::update() {
+    if (const int error = flush(); error != 0) return error;
+    std::uint64_t written = 0;
+    return write_at(descriptor_, wav_header(layout(), data_bytes_), 0, written);
 }
 
 int WavFile::finish() {
-    int error = update_header();
+    int error = update();
     if (descriptor_ >= 0 && ::close(std::exchange(descriptor_, -1)) != 0 && error == 0) error = errno;
     return error;
 }
 
-std::uint32_t WavFile::duration_ms() const {
-    return static_cast<std::uint32_t>(data_bytes_ * 1000 /
-                                      (std::uint64_t{rate_hz_} * channels_ * sample_bytes));
+std::size_t WavFile::unit_bytes() const {
+    return sample_bytes(layout()) * layout().channels;
+}
+
+std::uint64_t WavFile::bytes_with(std::size_t more) const {
+    return bytes() + pending_.size() + more * unit_bytes();
+}
+
+std::uint64_t WavFile::duration_ms() const {
+    return (data_bytes_ + pending_.size()) / unit_bytes() * 1000 / layout().rate_hz;
 }
 
 }  // namespace trunkline::io

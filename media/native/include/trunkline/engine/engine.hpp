@@ -62,6 +62,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
     std::optional<util::ByteRing::Record> front_frame();
     void release_frame();
 
+    /// Create a file and what feeds it; null with an error number when that fails. Whoever gets the recorder
+    /// puts in audio and ticks it on an engine thread; the end of the recording is an event with this id.
+    std::unique_ptr<Recorder> make_recorder(std::uint64_t recording_id, const std::string& path,
+                                            const RecordingOptions& options, int& error);
+
     EngineFigures figures() const;
 
     /// An id that was not used before, for whatever needs one.

@@ -3,29 +3,42 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "trunkline/engine/outlet.hpp"
-#include "trunkline/graph/timestamped_reader.hpp"
-#include "trunkline/io/wav_file.hpp"
+#include "trunkline/io/audio_file.hpp"
 #include "trunkline/util/byte_ring.hpp"
-#include "trunkline/util/node.hpp"
 
 namespace trunkline::engine {
+
+/// How a recording is made.
+struct RecordingOptions {
+    io::AudioLayout layout;             ///< Two channels: received left, sent right. One: their sum.
+    bool pause_as_silence = false;      ///< Paused time is silence in the file, and left out otherwise.
+    std::uint64_t max_duration_ms = 0;  ///< 0: no limit.
+    std::uint64_t max_bytes = 0;        ///< 0: no limit.
+};
+
+/// Why a recording ended, beside error numbers, in `a` of its event.
+inline constexpr std::uint32_t recording_hit_duration = 1U << 16;
+inline constexpr std::uint32_t recording_hit_size = 2U << 16;
 
 /// One recording in progress, between the engine thread that makes its frames and the thread that writes
 /// them.
 class Recording {
   public:
-    static constexpr std::uint32_t rate_hz = 8000;
-    static constexpr std::size_t frame_samples = 160;
-    /// Four seconds of stereo, the longest stall of the disk that leaves no gap.
-    static constexpr std::size_t ring_bytes = 128 << 10;
+    static constexpr std::uint32_t frame_ms = 20;
+    /// Samples of a frame, both channels at 16 kHz.
+    static constexpr std::size_t max_frame_samples = 2 * 16 * frame_ms;
 
-    Recording(std::uint64_t id, int descriptor, std::uint16_t channels)
-        : id_(id), channels_(channels), file_(descriptor, channels, rate_hz), ring_(ring_bytes) {}
+    /// Takes the descriptor of an empty file over.
+    Recording(std::uint64_t id, int descriptor, const RecordingOptions& options);
 
-    std::uint16_t channels() const { return channels_; }
+    const RecordingOptions& options() const { return options_; }
+
+    /// Samples of one channel in a frame.
+    std::size_t frame_samples() const { return options_.layout.rate_hz / 1000 * frame_ms; }
 
     /// Engine thread: hand over the frame with this number, interleaved.
     void push(std::uint64_t number, std::span<const std::int16_t> frame);
@@ -33,56 +46,34 @@ class Recording {
     /// Engine thread: no more frames will come. Its last touch; the writer destroys the recording.
     void end() { ended_.store(true, std::memory_order_release); }
 
-    /// Engine thread: whether the file cannot be written any more.
-    bool failed() const { return failed_.load(std::memory_order_relaxed); }
+    /// Engine thread: whether the file takes no more.
+    bool over() const { return over_.load(std::memory_order_relaxed); }
 
     /// Writer: write what has come; true when the recording is over and its event was emitted.
     bool write(std::int64_t now_ns, Outlet& outlet);
 
   private:
+    std::uint32_t limit() const;
     int drain();
     int write_frame(std::uint64_t number, std::span<const std::uint8_t> bytes);
-    void report(int error, Outlet& outlet);
+    void tell_gap(std::int64_t now_ns, Outlet& outlet);
+    void finish(int error, Outlet& outlet);
 
     std::uint64_t id_;
-    std::uint16_t channels_;
-    io::WavFile file_;
+    RecordingOptions options_;
+    std::unique_ptr<io::AudioFile> file_;
     util::ByteRing ring_;
     std::atomic<bool> ended_ = false;
-    std::atomic<bool> failed_ = false;
-    std::uint64_t next_number_ = 0;  ///< Writer's: the frame that follows what is on disk.
-    std::int64_t header_ns_ = 0;
+    std::atomic<bool> over_ = false;
+
+    // The writer's own.
+    std::uint64_t next_number_ = 0;  ///< The frame that follows what is on disk.
+    std::uint32_t limit_ = 0;        ///< The limit that was reached.
+    std::uint64_t gap_ms_ = 0;       ///< Silence in place of frames that the disk was too slow for.
+    std::uint64_t told_gap_ms_ = 0;
+    std::int64_t told_gap_ns_ = 0;
+    std::int64_t updated_ns_ = 0;
     bool reported_ = false;
-};
-
-/// The engine thread's end of a recording: joins both directions of a stream to frames of one clock.
-class Recorder final : public util::Node {
-  public:
-    /// How long the recording lags, to put packets in order.
-    static constexpr std::uint32_t target_samples = 480;
-
-    explicit Recorder(Recording* recording)
-        : recording_(recording), received_(target_samples), sent_(target_samples) {}
-    ~Recorder() override { finish(); }
-
-    void put_received(std::uint32_t timestamp, std::span<const std::int16_t> samples, bool restarted) {
-        received_.put(timestamp, samples, restarted);
-    }
-    void put_sent(std::uint32_t timestamp, std::span<const std::int16_t> samples) {
-        sent_.put(timestamp, samples, false);
-    }
-
-    /// Make the next 20 ms; false when the recording has failed and should be let go.
-    bool tick();
-
-    /// Hand over what the jitter buffers still hold, and end.
-    void finish();
-
-  private:
-    Recording* recording_;  ///< Null after `finish`.
-    graph::TimestampedReader received_;
-    graph::TimestampedReader sent_;
-    std::uint64_t number_ = 0;
 };
 
 }  // namespace trunkline::engine

@@ -1,43 +1,42 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
+#include <vector>
+
+#include "trunkline/io/audio_file.hpp"
 
 namespace trunkline::io {
 
-/// A WAV file of 16-bit samples that grows. Its header can be made true at any time, so that a process that
-/// is killed leaves a file that plays.
-class WavFile {
+/// Size of every header, so that data never moves.
+inline constexpr std::uint32_t wav_header_bytes = 92;
+
+/// The header of a WAV file with so much data. From 4 GiB on it is RF64 (EBU Tech 3306), whose `ds64` chunk
+/// has taken the place of a filler.
+std::array<std::uint8_t, wav_header_bytes> wav_header(const AudioLayout& layout, std::uint64_t data_bytes);
+
+/// A WAV file, linear or mu-law. `update` makes its header true.
+class WavFile final : public AudioFile {
   public:
-    static constexpr std::uint32_t header_bytes = 44;
+    WavFile(int descriptor, const AudioLayout& layout);
+    ~WavFile() override;
 
-    WavFile(int descriptor, std::uint16_t channels, std::uint32_t rate_hz)
-        : descriptor_(descriptor), channels_(channels), rate_hz_(rate_hz) {}
-    WavFile(const WavFile&) = delete;
-    WavFile& operator=(const WavFile&) = delete;
-    ~WavFile();
-
-    /// Create or empty the file at `path`; returns its descriptor, or a negated error number.
-    static int create(const std::string& path);
-
-    /// Append samples, interleaved. Returns 0 or the error number.
-    int append(std::span<const std::int16_t> samples);
-
-    /// Write the header for what was appended. Returns 0 or the error number.
-    int update_header();
-
-    /// Update the header and close. Returns 0 or the first error number.
-    int finish();
-
-    std::uint64_t data_bytes() const { return data_bytes_; }
-    std::uint32_t duration_ms() const;
+    int append(std::span<const std::int16_t> samples) override;
+    int update() override;
+    int finish() override;
+    std::uint64_t bytes_with(std::size_t more) const override;
+    std::uint64_t bytes() const override { return wav_header_bytes + data_bytes_; }
+    std::uint64_t duration_ms() const override;
 
   private:
+    std::size_t unit_bytes() const;
+    int flush();
+
     int descriptor_;
-    std::uint16_t channels_;
-    std::uint32_t rate_hz_;
-    std::uint64_t data_bytes_ = 0;
+    std::uint64_t data_bytes_ = 0;  ///< On disk.
+    std::vector<std::uint8_t> pending_;
 };
 
 }  // namespace trunkline::io

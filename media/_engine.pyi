@@ -152,6 +152,17 @@ class RecordingOptions:
 
     def __init__(self, encoding: str, channels: int, rate_hz: int, /) -> None: ...
 
+class RateConverter:
+    """
+    What a stream puts between codecs of different rates, 8000 and 16000, block by block.
+
+    Raises:
+        ValueError: The rates are others.
+    """
+
+    def __init__(self, from_hz: int, to_hz: int, /) -> None: ...
+    def process(self, pcm: bytes, /) -> bytes: ...
+
 class Tap:
     """An agent's end of a stream. Harmless after `close`."""
 

@@ -1,9 +1,9 @@
 """
 What codecs take of a processor: `python -m benchmarks.codecs [--rounds N] [--bitrate BPS] [--loss PERCENT]`.
 
-Processor time for 20 ms of sound in one direction: decoding, encoding, hiding a loss, and each transcoding pair
-with the rate conversion between them. Each figure is the least of several rounds. Calls cross from Python into
-the engine and back once for each step; the time of such a crossing is printed and left in.
+Processor time for 20 ms of sound in one direction: decoding, encoding, hiding a loss, and each transcoding
+pair with the rate conversion between them. Each figure is the least of several rounds. Calls cross from
+Python into the engine and back once for each step; the time of such a crossing is printed and left in.
 """
 
 from __future__ import annotations

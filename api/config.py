@@ -39,6 +39,7 @@ from api.values import (
     parse_path,
     parse_ports,
     parse_realm,
+    parse_ringback,
     parse_url,
 )
 
@@ -164,6 +165,12 @@ VARIABLES: tuple[Variable, ...] = (
         "what a party on hold hears: a WAV file, tones (a melody that is built in) or none",
     ),
     Variable(
+        "RINGBACK",
+        "in",
+        parse_ringback,
+        "the ringing tone we make: in, us, uk, etsi, or a tone of your own such as 425/1000,0/4000",
+    ),
+    Variable(
         "DATABASE_URL", "", parse_database_url, "SQLAlchemy URL (default: SQLite in the data directory)"
     ),
     Variable("DATA_DIR", "./var", parse_path, "database, recordings"),
@@ -225,6 +232,7 @@ class Settings:
     media_timeout_s: float
     hold_timeout_s: float
     hold_music: str
+    ringback: str
     database_url: str
     data_dir: Path
     sandbox_carrier: bool

@@ -14,6 +14,7 @@ from callcontrol.models import Carrier, Gateway
 from callcontrol.router import Router
 from callcontrol.trunk_policy import no_service_route
 from media.aio import MediaEngine
+from media.audio import TONE_PLANS, Tone
 from sip import SessionEvent
 from sip.aio import UserAgent
 
@@ -38,6 +39,8 @@ class CallContext:
     hold_timeout_s: float = 0.0
     hold_music: bytes = b""
     """What a party on hold hears, L16 at 8 kHz; empty for nothing."""
+    ringback: Tone = TONE_PLANS["in"].tones["ringback"]
+    """What a caller hears while the other party rings and sends no tone of its own."""
     forwarded_headers: Collection[str] = frozenset()
     on_gateway: Callable[[str, SessionEvent], None] | None = None
     """Told what becomes of calls at each gateway."""

@@ -1,14 +1,13 @@
 """What the parties of a call hear: each other, prompts, ringing, music, agents; and its recording."""
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Final
 
 from callcontrol.aio.media_leg import LegMedia
 from callcontrol.events import Event, PlaybackEnded, PlayoutDrained, RecordingEnded
 from callcontrol.ids import LegId
 from media.aio import AgentTap
-from media.audio import RINGBACK_INDIA, tones
+from media.audio import TONE_PLANS, Clip, Tone
 from media.errors import MediaError, RecordingFailed
 from media.streams import StreamChoice
 
@@ -21,14 +20,20 @@ class LegAudio:
     The audio of a call's legs. ``post`` takes what comes of it.
 
     A leg whose partner holds hears ``hold_music`` in a loop, L16 at 8 kHz; nothing when that is empty.
+    ``ringback`` is the ringing tone that we make ourselves.
     """
 
     def __init__(
-        self, legs: Mapping[LegId, LegMedia], post: Callable[[Event], None], hold_music: bytes = b""
+        self,
+        legs: Mapping[LegId, LegMedia],
+        post: Callable[[Event], None],
+        hold_music: bytes = b"",
+        ringback: Tone = TONE_PLANS["in"].tones["ringback"],
     ) -> None:
         self._legs = legs
         self._post = post
         self._hold_music = hold_music
+        self._ringback = ringback
         self._plays: dict[int, LegId] = {}
 
     # --- legs that hear each other --------------------------------------------------------------------------
@@ -109,7 +114,8 @@ class LegAudio:
             return
         self._stop_music(media)
         try:
-            self._plays[media.stream.play(pcm * max(loops, 1))] = leg
+            playback = media.stream.playbacks.queue([Clip(pcm)], loop=max(loops, 1))
+            self._plays[playback.id] = leg
         except MediaError as error:
             self._post(PlaybackEnded(leg, str(error)))
 
@@ -123,7 +129,8 @@ class LegAudio:
         media = self._legs.get(leg)
         if media is not None:
             self._stop_music(media)
-            media.stream.play(_ringback(), loop=True)
+            ringing = self._ringback.cycle_pcm() or self._ringback.intro_pcm()
+            media.stream.play(ringing, loop=True)
 
     def stop(self, leg: LegId) -> None:
         """Play nothing more to the leg."""
@@ -179,8 +186,3 @@ def _pass(frames: bytes, to: LegMedia) -> None:
     """Pass audio on through this process; a party that hears music is to hear nothing else."""
     if to.tap is not None and to.music is None:
         to.tap.write(frames)
-
-
-@lru_cache(maxsize=1)
-def _ringback() -> bytes:
-    return tones(RINGBACK_INDIA)

@@ -15,6 +15,7 @@ from callcontrol.events import DigitReceived, DigitsSent, Event, MediaSilent, Pl
 from callcontrol.ids import LegId
 from callcontrol.models import Quality
 from media.aio import MediaEngine, RtpStream
+from media.audio import TONE_PLANS, Tone
 from media.types import (
     DtmfReceived,
     DtmfSent,
@@ -43,6 +44,7 @@ class MediaLegs:
         on_mark: Callable[[str, bool], None],
         on_overflow: Callable[[int], None],
         hold_music: bytes = b"",
+        ringback: Tone = TONE_PLANS["in"].tones["ringback"],
     ) -> None:
         self._engine = engine
         self._post = post
@@ -51,7 +53,7 @@ class MediaLegs:
         self._on_overflow = on_overflow
         self._legs: dict[LegId, LegMedia] = {}
         self._qualities: dict[LegId, Quality] = {}
-        self.audio = LegAudio(self._legs, post, hold_music)
+        self.audio = LegAudio(self._legs, post, hold_music, ringback)
         self.digits = LegDigits(self._legs, post)
         self.descriptions = Descriptions(
             self._legs, self._open_stream, self._legs.__setitem__, self.audio.hold_changed

@@ -104,6 +104,7 @@ class Performer:
             on_mark=self.agent.tell_mark,
             on_overflow=self.agent.tell_overflow,
             hold_music=context.hold_music,
+            ringback=context.ringback,
         )
         self.sip = SipLegs(
             context.user_agent,

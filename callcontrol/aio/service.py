@@ -49,7 +49,7 @@ from callcontrol.requests import CreateCall, plan_of
 from callcontrol.reserve import initial_reserve_paise
 from callcontrol.router import Router
 from media.aio import MediaEngine
-from media.audio import PromptLibrary
+from media.audio import PromptLibrary, ringing_tone
 from media.types import EngineStats
 from sip.aio import (
     HepSender,
@@ -148,6 +148,7 @@ class CallControl:
             media_timeout_s=settings.media_timeout_s,
             hold_timeout_s=settings.hold_timeout_s,
             hold_music=hold_music,
+            ringback=ringing_tone(settings.ringback),
             service_route=self._registrar.service_route,
             forwarded_headers=settings.forwarded_headers,
             on_gateway=self._prober.note,

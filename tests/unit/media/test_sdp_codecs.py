@@ -53,6 +53,8 @@ def test_everything_is_offered_with_its_clock_parameters_and_digits() -> None:
         "a=ptime:20",
         "a=maxptime:60",
         "a=sendrecv",
+        "a=rtcp:20001",
+        "a=rtcp-mux",
     ]
 
 

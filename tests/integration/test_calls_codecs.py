@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from callcontrol.models import CallStatus
+from callcontrol.models import CallStatus, LegQuality
+from callcontrol.quality import leg_quality
 from media.abilities import built_codecs, has_srtp
 from media.types import SrtpUse
 from sip import Answered, Failed
@@ -138,3 +139,32 @@ class TestEncrypted:
         assert isinstance(failed, Failed) and failed.status == 488
         assert failed.headers is not None and failed.headers.get("Warning")
         await world.ended()
+
+
+async def test_the_record_tells_codec_encryption_and_quality_of_each_leg(world: World) -> None:
+    second = await second_phone(world, "PCMA", srtp="sdes" if has_srtp() else "off")
+    second.srtp = "optional" if has_srtp() else "off"
+    a, b = await bridged(world, second, "G722")
+    await hear_each_other(a, b)
+    # Reports of both far ends have come when each side knows the way there and back.
+    await a.until(lambda: all(call.open().stats().rtt_ms is not None for call in (a, b)))
+    await a.until(lambda: all(leg.sent.mos is not None for leg in legs_of(world)))
+    a.hang_up()
+    quality = (await world.ended()).quality
+    assert quality is not None and (quality.codec, quality.encrypted) == ("G722", False)
+    assert quality.mos is not None and quality.mos > 4.0 and quality.packet_loss_pct == 0.0
+    first, other = quality.legs
+    assert (first.leg, first.codec, first.encrypted) == ("a", "G722", False)
+    assert (other.leg, other.codec, other.encrypted) == ("b", "PCMA", has_srtp())
+    for leg in quality.legs:
+        assert leg.rtt_ms is not None and leg.rtt_ms < 500
+        for direction in (leg.received, leg.sent):
+            assert direction.mos is not None and direction.mos > 4.0
+            assert direction.packet_loss_pct == 0.0
+    assert world.control.quality.mos.count == 4
+
+
+def legs_of(world: World) -> list[LegQuality]:
+    """What is known so far of the legs of the only call."""
+    (runner,) = world.control._runners.values()
+    return [leg_quality("x", media.remote, media.stream.stats()) for media in runner.media._legs.values()]

@@ -1,7 +1,7 @@
 """What the calls of a process share."""
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from callcontrol.aio.audio_source import AudioSource
@@ -11,6 +11,7 @@ from callcontrol.capacity import Capacity
 from callcontrol.interfaces import CallRecords, Destinations, Wallets
 from callcontrol.meter import Rates
 from callcontrol.models import Carrier, Gateway
+from callcontrol.quality import QualityFigures
 from callcontrol.router import Router
 from callcontrol.trunk_policy import no_service_route
 from media.aio import MediaEngine
@@ -41,6 +42,7 @@ class CallContext:
     """What a party on hold hears, L16 at 8 kHz; empty for nothing."""
     ringback: Tone = TONE_PLANS["in"].tones["ringback"]
     """What a caller hears while the other party rings and sends no tone of its own."""
+    quality: QualityFigures = field(default_factory=QualityFigures)
     forwarded_headers: Collection[str] = frozenset()
     on_gateway: Callable[[str, SessionEvent], None] | None = None
     """Told what becomes of calls at each gateway."""

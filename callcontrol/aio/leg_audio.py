@@ -1,6 +1,7 @@
 """What the parties of a call hear: each other, prompts, ringing, music, agents; and its recording."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from callcontrol.aio.media_leg import LegMedia
@@ -15,25 +16,30 @@ DRAIN_MARK: Final = "\0drained"
 """The mark behind an agent's last audio; no agent can send it: control characters are refused."""
 
 
-class LegAudio:
-    """
-    The audio of a call's legs. ``post`` takes what comes of it.
+@dataclass(frozen=True, slots=True)
+class WaitingSounds:
+    """What parties hear while they wait: ``hold_music``, L16 at 8 kHz or empty, and our own ringing tone."""
 
-    A leg whose partner holds hears ``hold_music`` in a loop, L16 at 8 kHz; nothing when that is empty.
-    ``ringback`` is the ringing tone that we make ourselves.
-    """
+    hold_music: bytes = b""
+    ringback: Tone = TONE_PLANS["in"].tones["ringback"]
+
+
+NO_MUSIC: Final = WaitingSounds()
+"""Silence on hold, and the Indian ringing tone."""
+
+
+class LegAudio:
+    """The audio of a call's legs. ``post`` takes what comes of it."""
 
     def __init__(
         self,
         legs: Mapping[LegId, LegMedia],
         post: Callable[[Event], None],
-        hold_music: bytes = b"",
-        ringback: Tone = TONE_PLANS["in"].tones["ringback"],
+        waiting: WaitingSounds = NO_MUSIC,
     ) -> None:
         self._legs = legs
         self._post = post
-        self._hold_music = hold_music
-        self._ringback = ringback
+        self._waiting = waiting
         self._plays: dict[int, LegId] = {}
 
     # --- legs that hear each other --------------------------------------------------------------------------
@@ -96,8 +102,8 @@ class LegAudio:
             return
         if not media.holds:
             self._stop_music(listener)
-        elif listener.music is None and self._hold_music:
-            listener.music = listener.stream.play(self._hold_music, loop=True)
+        elif listener.music is None and self._waiting.hold_music:
+            listener.music = listener.stream.play(self._waiting.hold_music, loop=True)
 
     def _stop_music(self, media: LegMedia) -> None:
         if media.music is not None:
@@ -129,7 +135,8 @@ class LegAudio:
         media = self._legs.get(leg)
         if media is not None:
             self._stop_music(media)
-            ringing = self._ringback.cycle_pcm() or self._ringback.intro_pcm()
+            tone = self._waiting.ringback
+            ringing = tone.cycle_pcm() or tone.intro_pcm()
             media.stream.play(ringing, loop=True)
 
     def stop(self, leg: LegId) -> None:

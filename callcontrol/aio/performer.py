@@ -10,6 +10,7 @@ from callcontrol.aio.audio_source import PROMPT_SCHEME, AudioUnavailable
 from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.info_digits import InfoDigits
+from callcontrol.aio.leg_audio import WaitingSounds
 from callcontrol.aio.media_adapter import MediaLegs
 from callcontrol.aio.media_leg import MediaRefusal
 from callcontrol.aio.sip_adapter import SipLegs
@@ -95,7 +96,6 @@ class Performer:
         self._warning: str | None = None
         """Why the caller's offer was refused, for its Warning header field."""
         self._trunks: dict[LegId, tuple[Carrier, Gateway]] = {}
-        self._first_leg: LegId = A_LEG
         self.agent = AgentLink(context.destinations, account, owner.post, owner.spawn)
         self.media = MediaLegs(
             context.engine,
@@ -103,8 +103,9 @@ class Performer:
             media_timeout_s=context.media_timeout_s,
             on_mark=self.agent.tell_mark,
             on_overflow=self.agent.tell_overflow,
-            hold_music=context.hold_music,
-            ringback=context.ringback,
+            on_quality=context.quality.observe,
+            waiting=WaitingSounds(context.hold_music, context.ringback),
+            hold_timeout_s=context.hold_timeout_s,
         )
         self.sip = SipLegs(
             context.user_agent,
@@ -193,7 +194,7 @@ class Performer:
             return
         self._hold_place(effect.leg, carrier, gateway)
         if effect.like is None:
-            self._first_leg, self._record.sip_call_id = effect.leg, call_id
+            self.media.first_leg, self._record.sip_call_id = effect.leg, call_id
             self._owner.log.call_id = call_id
         self._context.traces.claim(self._record.call_sid, "a" if effect.like is None else "b", call_id)
 
@@ -387,7 +388,7 @@ class Performer:
     def _finish(self, effect: do.Finish) -> None:
         record = self._record
         record.price_paise = effect.charge_paise
-        record.quality = self.media.quality(self._first_leg)
+        record.quality = self.media.quality()
         events = self.event("call.completed")
         self._context.records.finish(record, charge_paise=effect.charge_paise, events=events)
         self.transfers.release()

@@ -251,5 +251,6 @@ async def test_a_call_progress_tone_goes_on_until_it_is_stopped(told: Told, peer
     loud = [not packet.silent for packet in peer.packets[:50]]
     # 250 ms of tone, 250 of silence, twice; frames of 20 ms share an edge now and then.
     assert 24 <= sum(loud) <= 28
-    assert loud[:12] == [True] * 12 and loud[13:24] == [False] * 11
+    assert loud[:12] == [True] * 12
+    assert loud[13:24] == [False] * 11
     assert unbroken(peer.packets)

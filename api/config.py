@@ -39,9 +39,10 @@ from api.values import (
     parse_path,
     parse_ports,
     parse_realm,
-    parse_ringback,
+    parse_tone_plan,
     parse_url,
 )
+from media.audio import TONE_PLANS
 
 __all__ = ["PREFIX", "VARIABLES", "ConfigError", "Problem", "Settings", "Variable", "load_settings"]
 
@@ -159,16 +160,16 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("MEDIA_TIMEOUT_S", "60", parse_float(0, 86_400), "seconds without RTP that end a call; 0 never"),
     Variable("HOLD_TIMEOUT_S", "0", parse_float(0, 86_400), "the same while a party is on hold; 0 never"),
     Variable(
+        "TONE_PLAN",
+        "in",
+        parse_tone_plan,
+        f"whose ringing tone: {', '.join(TONE_PLANS)}, or one written out such as 425/1000,0/4000",
+    ),
+    Variable(
         "HOLD_MUSIC",
         "tones",
         parse_hold_music,
         "what a party on hold hears: a WAV file, tones (a melody that is built in) or none",
-    ),
-    Variable(
-        "RINGBACK",
-        "in",
-        parse_ringback,
-        "the ringing tone we make: in, us, uk, etsi, or a tone of your own such as 425/1000,0/4000",
     ),
     Variable(
         "DATABASE_URL", "", parse_database_url, "SQLAlchemy URL (default: SQLite in the data directory)"
@@ -231,8 +232,8 @@ class Settings:
     rtp_threads: int
     media_timeout_s: float
     hold_timeout_s: float
+    tone_plan: str
     hold_music: str
-    ringback: str
     database_url: str
     data_dir: Path
     sandbox_carrier: bool

@@ -37,7 +37,7 @@ __all__ = [
     "parse_path",
     "parse_ports",
     "parse_realm",
-    "parse_ringback",
+    "parse_tone_plan",
     "parse_url",
 ]
 
@@ -323,13 +323,13 @@ def parse_hold_music(text: str) -> str:
     return str(path)
 
 
-def parse_ringback(text: str) -> str:
-    """Read the name of a tone plan, or a tone that is written out."""
+def parse_tone_plan(text: str) -> str:
+    """Read the name of a tone plan, or a ringing tone that is written out."""
     try:
         ringing_tone(text)
     except ToneError as error:
-        raise ValueError(f"is no ringing tone: {error}") from None
-    return text.strip()
+        raise ValueError(f"is neither a tone plan nor a tone: {error}") from None
+    return text.strip().lower()
 
 
 def parse_url(text: str) -> str:

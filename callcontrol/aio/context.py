@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from callcontrol.aio.audio_source import AudioSource
+from callcontrol.aio.media_leg import MediaSettings
 from callcontrol.aio.switchboard import Switchboard
 from callcontrol.aio.trace import TraceBook
 from callcontrol.capacity import Capacity
@@ -15,7 +16,6 @@ from callcontrol.quality import QualityFigures
 from callcontrol.router import Router
 from callcontrol.trunk_policy import no_service_route
 from media.aio import MediaEngine
-from media.audio import TONE_PLANS, Tone
 from sip import SessionEvent
 from sip.aio import UserAgent
 
@@ -36,12 +36,7 @@ class CallContext:
     switchboard: Switchboard
     rates: Rates
     recordings_dir: Path
-    media_timeout_s: float
-    hold_timeout_s: float = 0.0
-    hold_music: bytes = b""
-    """What a party on hold hears, L16 at 8 kHz; empty for nothing."""
-    ringback: Tone = TONE_PLANS["in"].tones["ringback"]
-    """What a caller hears while the other party rings and sends no tone of its own."""
+    media: MediaSettings
     quality: QualityFigures = field(default_factory=QualityFigures)
     forwarded_headers: Collection[str] = frozenset()
     on_gateway: Callable[[str, SessionEvent], None] | None = None

@@ -1,14 +1,14 @@
 """What the parties of a call hear: each other, prompts, ringing, music, agents; and its recording."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
-from callcontrol.aio.media_leg import LegMedia
+from callcontrol.aio.media_leg import LegMedia, MediaSettings
 from callcontrol.events import Event, PlaybackEnded, PlayoutDrained, RecordingEnded
 from callcontrol.ids import LegId
 from media.aio import AgentTap
-from media.audio import TONE_PLANS, Clip, Tone
+from media.audio import Clip, ringing_tone
 from media.errors import MediaError, RecordingFailed
 from media.streams import StreamChoice
 
@@ -16,30 +16,19 @@ DRAIN_MARK: Final = "\0drained"
 """The mark behind an agent's last audio; no agent can send it: control characters are refused."""
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingSounds:
-    """What parties hear while they wait: ``hold_music``, L16 at 8 kHz or empty, and our own ringing tone."""
-
-    hold_music: bytes = b""
-    ringback: Tone = TONE_PLANS["in"].tones["ringback"]
-
-
-NO_MUSIC: Final = WaitingSounds()
-"""Silence on hold, and the Indian ringing tone."""
-
-
 class LegAudio:
-    """The audio of a call's legs. ``post`` takes what comes of it."""
+    """
+    The audio of a call's legs. ``post`` takes what comes of it.
+
+    A leg whose partner holds hears music in a loop.
+    """
 
     def __init__(
-        self,
-        legs: Mapping[LegId, LegMedia],
-        post: Callable[[Event], None],
-        waiting: WaitingSounds = NO_MUSIC,
+        self, legs: Mapping[LegId, LegMedia], post: Callable[[Event], None], settings: MediaSettings
     ) -> None:
         self._legs = legs
         self._post = post
-        self._waiting = waiting
+        self._settings = settings
         self._plays: dict[int, LegId] = {}
 
     # --- legs that hear each other --------------------------------------------------------------------------
@@ -102,8 +91,8 @@ class LegAudio:
             return
         if not media.holds:
             self._stop_music(listener)
-        elif listener.music is None and self._waiting.hold_music:
-            listener.music = listener.stream.play(self._waiting.hold_music, loop=True)
+        elif listener.music is None and self._settings.hold_music:
+            listener.music = listener.stream.play(self._settings.hold_music, loop=True)
 
     def _stop_music(self, media: LegMedia) -> None:
         if media.music is not None:
@@ -135,9 +124,7 @@ class LegAudio:
         media = self._legs.get(leg)
         if media is not None:
             self._stop_music(media)
-            tone = self._waiting.ringback
-            ringing = tone.cycle_pcm() or tone.intro_pcm()
-            media.stream.play(ringing, loop=True)
+            media.stream.play(_ringback(self._settings.tone_plan), loop=True)
 
     def stop(self, leg: LegId) -> None:
         """Play nothing more to the leg."""
@@ -193,3 +180,9 @@ def _pass(frames: bytes, to: LegMedia) -> None:
     """Pass audio on through this process; a party that hears music is to hear nothing else."""
     if to.tap is not None and to.music is None:
         to.tap.write(frames)
+
+
+@lru_cache(maxsize=1)
+def _ringback(tone_plan: str) -> bytes:
+    tone = ringing_tone(tone_plan)
+    return tone.cycle_pcm() or tone.intro_pcm()

@@ -10,7 +10,6 @@ from callcontrol.aio.audio_source import PROMPT_SCHEME, AudioUnavailable
 from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.info_digits import InfoDigits
-from callcontrol.aio.leg_audio import WaitingSounds
 from callcontrol.aio.media_adapter import MediaLegs
 from callcontrol.aio.media_leg import MediaRefusal
 from callcontrol.aio.sip_adapter import SipLegs
@@ -100,12 +99,10 @@ class Performer:
         self.media = MediaLegs(
             context.engine,
             self._report,
-            media_timeout_s=context.media_timeout_s,
+            context.media,
             on_mark=self.agent.tell_mark,
             on_overflow=self.agent.tell_overflow,
             on_quality=context.quality.observe,
-            waiting=WaitingSounds(context.hold_music, context.ringback),
-            hold_timeout_s=context.hold_timeout_s,
         )
         self.sip = SipLegs(
             context.user_agent,

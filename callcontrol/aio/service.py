@@ -17,6 +17,7 @@ from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.call_runner import CallRunner
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.gatekeeper import make_guard
+from callcontrol.aio.media_leg import MediaSettings
 from callcontrol.aio.prober import GatewayProber
 from callcontrol.aio.registrar import Registrar
 from callcontrol.aio.settings import CallControlSettings, CallServices
@@ -50,7 +51,7 @@ from callcontrol.requests import CreateCall, plan_of
 from callcontrol.reserve import initial_reserve_paise
 from callcontrol.router import Router
 from media.aio import MediaEngine
-from media.audio import PromptLibrary, ringing_tone
+from media.audio import PromptLibrary
 from media.types import EngineStats
 from sip.aio import (
     HepSender,
@@ -147,11 +148,10 @@ class CallControl:
             switchboard=Switchboard(self._user_agent),
             rates=settings.rates,
             recordings_dir=recordings_dir,
-            media_timeout_s=settings.media_timeout_s,
-            hold_timeout_s=settings.hold_timeout_s,
+            media=MediaSettings(
+                settings.media_timeout_s, settings.hold_timeout_s, hold_music, settings.tone_plan
+            ),
             quality=self.quality,
-            hold_music=hold_music,
-            ringback=ringing_tone(settings.ringback),
             service_route=self._registrar.service_route,
             forwarded_headers=settings.forwarded_headers,
             on_gateway=self._prober.note,

@@ -149,10 +149,10 @@ class Encoder:
         self,
         name: str,
         clock_hz: int,
-        bitrate_bps: int = 24_000,
+        bitrate_bps: int = 32_000,
         fec: bool = True,
         dtx: bool = False,
-        expected_loss_pct: int = 5,
+        expected_loss_pct: int = 0,
         max_playback_hz: int = 16_000,
     ) -> None: ...
     @property
@@ -175,6 +175,17 @@ class RecordingOptions:
     max_bytes: int
 
     def __init__(self, encoding: str, channels: int, rate_hz: int, /) -> None: ...
+
+class RateConverter:
+    """
+    What a stream puts between codecs of different rates, 8000 and 16000, block by block.
+
+    Raises:
+        ValueError: The rates are others.
+    """
+
+    def __init__(self, from_hz: int, to_hz: int, /) -> None: ...
+    def process(self, pcm: bytes, /) -> bytes: ...
 
 class Tap:
     """An agent's end of a stream. Harmless after `close`."""

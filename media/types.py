@@ -78,7 +78,7 @@ class OpusSettings:
         max_playback_hz: Highest sampling rate that it plays.
     """
 
-    bitrate_bps: int = 24_000
+    bitrate_bps: int = 32_000
     fec: bool = True
     dtx: bool = False
     max_playback_hz: int = 16_000

@@ -41,6 +41,7 @@ from callcontrol.hangup import CRASH, NORMAL_CLEARING, SYSTEM_SHUTDOWN
 from callcontrol.inbound import Arrival
 from callcontrol.models import Account, CallFilter, CallRecord, Page
 from callcontrol.plan import Dial, Plan
+from callcontrol.quality import QualityFigures
 from callcontrol.received import Received
 from callcontrol.reconcile import close_record
 from callcontrol.recordings import recording_file, recording_url
@@ -75,6 +76,7 @@ class CallControl:
         self.settings = settings
         self.outcomes: Counter[tuple[str, str]] = Counter()
         """Calls that ended, by direction and final status."""
+        self.quality = QualityFigures()
         self._services = services
         self._runners: dict[str, CallRunner] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -147,6 +149,7 @@ class CallControl:
             recordings_dir=recordings_dir,
             media_timeout_s=settings.media_timeout_s,
             hold_timeout_s=settings.hold_timeout_s,
+            quality=self.quality,
             hold_music=hold_music,
             service_route=self._registrar.service_route,
             forwarded_headers=settings.forwarded_headers,

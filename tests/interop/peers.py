@@ -190,6 +190,10 @@ class Baresip(Peer):
         text = json.dumps({"command": command, "params": params, "token": command})
         self._control.sendall(f"{len(text)}:{text},".encode())
 
+    def secured(self) -> bool:
+        """Whether it says that its media is encrypted."""
+        return "SRTP is Enabled" in (self.folder / "baresip.log").read_text(errors="replace")
+
     def _read(self) -> None:
         pending = b""
         with contextlib.suppress(OSError):

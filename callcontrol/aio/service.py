@@ -257,6 +257,21 @@ class CallControl:
         """The names that ``prompt:NAME`` may have."""
         return self._audio.prompt_names
 
+    @property
+    def transcoded_streams(self) -> int:
+        """Streams that hear another codec than their own."""
+        return sum(runner.media.transcoded for runner in self._runners.values())
+
+    @property
+    def open_recordings(self) -> int:
+        """Recordings that are not complete yet."""
+        return len(self._engine.recordings)
+
+    @property
+    def media_drops(self) -> dict[str, int]:
+        """RTP packets of far ends that were not used, by reason."""
+        return self._engine.dropped()
+
     def media_stats(self) -> EngineStats:
         """Figures of the media engine."""
         return self._engine.stats()

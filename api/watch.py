@@ -24,6 +24,13 @@ _MEDIA_COUNTERS: Mapping[str, tuple[str, str]] = {
     "trunkline_media_events_dropped": ("events_dropped", "Media events nobody fetched in time."),
     "trunkline_media_frames_dropped": ("frames_dropped", "Agent audio frames nobody fetched in time."),
 }
+_CONTROL_GAUGES: Mapping[str, tuple[str, str]] = {
+    "trunkline_rtp_transcoded_streams": (
+        "transcoded_streams",
+        "RTP streams that hear another codec than their own.",
+    ),
+    "trunkline_recordings_open": ("open_recordings", "Recordings that are not complete yet."),
+}
 _SIP_GAUGES: Mapping[str, tuple[str, str]] = {
     "trunkline_sip_sessions": ("sessions", "SIP sessions, those included that wait for the end of a BYE."),
     "trunkline_sip_transactions": (
@@ -47,6 +54,14 @@ def watch(metrics: Metrics, control: CallControl, storage: Storage) -> None:
         metrics.watch_gauge(name, text, _reader(control.media_stats, attribute))
     for name, (attribute, text) in _MEDIA_COUNTERS.items():
         metrics.watch_counter(name, text, _reader(control.media_stats, attribute))
+    for name, (attribute, text) in _CONTROL_GAUGES.items():
+        metrics.watch_gauge(name, text, _reader(lambda: control, attribute))
+    metrics.watch_counter(
+        "trunkline_rtp_packets_dropped",
+        "RTP packets of far ends that were not used, by reason.",
+        lambda: {(reason,): float(count) for reason, count in control.media_drops.items()},
+        ("reason",),
+    )
     for name, (attribute, text) in _SIP_GAUGES.items():
         metrics.watch_gauge(name, text, _reader(lambda: control.user_agent, attribute))
     metrics.watch_gauge(

@@ -14,7 +14,7 @@ from typing import Any, Final
 from callcontrol.bridge import Bridge
 from callcontrol.call_transfers import CallTransfers
 from callcontrol.clock import WallClock
-from callcontrol.effects import Arm, Disarm, Effect, Finish, Save, StartRecording, TellAgentError
+from callcontrol.effects import Arm, Effect, Finish, Save, TellAgentError
 from callcontrol.events import (
     AgentTransfer,
     DigitReceived,
@@ -58,15 +58,12 @@ from callcontrol.leg import InboundLeg, Leg, LegFacts, LegInput, OutboundLeg
 from callcontrol.meter import Rates
 from callcontrol.models import CallRecord, CallStatus, HangupSource
 from callcontrol.plan import Answer, Dial, Hangup, Party, Pause, Plan, Play, Reject, SendDtmf, Step, Stream
-from callcontrol.recordings import recording_url
+from callcontrol.recordings import CallRecording
 from callcontrol.reserve import ReserveWatch
 from callcontrol.routing import Attempt
 from callcontrol.steps import AnswerStep, DigitsStep, PauseStep, PlayStep, RunningStep
 from callcontrol.streams import AgentStep
 from sip import reason_phrase
-
-RECORDING_LIMIT_S: Final = 10.0
-"""How long the end of a recording is waited for."""
 
 
 class Stage(IntEnum):
@@ -117,7 +114,7 @@ class CallMachine:
         self._step: RunningStep | None = None
         self._last_ending: Ending | None = None
         self._hunt: Hunt | None = None
-        self._recording = False
+        self._recording = CallRecording(record)
         self._ending: Ending | None = None
         self._transfers = CallTransfers(self)
 
@@ -126,7 +123,7 @@ class CallMachine:
     @property
     def finished(self) -> bool:
         """Whether the call is over and nothing of it is awaited."""
-        return self.stage is Stage.ENDED and not self._recording
+        return self.stage is Stage.ENDED and not self._recording.pending
 
     def start_inbound(self, now: float) -> list[Effect]:
         """Begin with a caller whose INVITE is waiting; the record was inserted as initiated."""
@@ -390,22 +387,14 @@ class CallMachine:
             yield from self._pass_on(event)
 
     def _recorded(self, event: RecordingEnded) -> Iterator[Effect]:
-        """The recording is on disk, after the end of the call or, when it failed, before."""
-        if not self._recording:
-            return
-        self._recording = False
-        if event.problem is None:
-            self.record.recording_path = event.path
-            self.record.recording_url = recording_url(self.record.call_sid)
-            yield Save("call.recording.ready", {"recording_duration_ms": event.duration_ms})
+        yield from self._recording.ended(event)
 
     def _afterwards(self, event: Event) -> Iterator[Effect]:
         """A call that is over waits for nothing but its recording."""
         if isinstance(event, RecordingEnded):
             yield from self._recorded(event)
-            yield Disarm(Timer.RECORDING)
         elif isinstance(event, TimerFired) and event.timer is Timer.RECORDING:
-            self._recording = False
+            yield from self._recording.give_up()
 
     # --- the plan -------------------------------------------------------------------------------------------
 
@@ -502,8 +491,7 @@ class CallMachine:
         yield Arm(Timer.TIME_LIMIT, self.plan.time_limit_s)
         yield self._money.start(self._a_id, rate_paise, self._now)
         if self.plan.record:
-            self._recording = True
-            yield StartRecording(self._a_id, self.plan.recording_channels)
+            yield from self._recording.start(self._a_id, self.plan.recording_channels)
 
     def _end(self, ending: Ending) -> Iterator[Effect]:
         """End everything of the call that is not over, for one reason."""
@@ -540,8 +528,7 @@ class CallMachine:
         pulses += meter.pulses(self._a_id, self._now, self._first_since)
         record.bill_duration_sec = round(pulses * self._rates.pulse_s)
         yield Finish(meter.charge_paise(self._now))
-        if self._recording:
-            yield Arm(Timer.RECORDING, RECORDING_LIMIT_S)
+        yield from self._recording.wait()
 
 
 def _ending_of(step: Hangup | Reject) -> Ending:

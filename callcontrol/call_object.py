@@ -53,6 +53,7 @@ def call_object(record: CallRecord) -> dict[str, Any]:
         "price": rupees(record.price_paise) if record.price_paise is not None else None,
         "currency": record.currency,
         "recording_url": record.recording_url,
+        "recording_status": record.recording_status,
         "quality": asdict(record.quality) if record.quality else None,
         "tag": record.tag,
     }

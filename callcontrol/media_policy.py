@@ -1,6 +1,6 @@
 """What a trunk takes of media: codecs, digits, encryption."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from callcontrol.models import Carrier, DtmfType, Gateway, MediaEncryption
@@ -29,6 +29,7 @@ class MediaPolicy:
         """Whether digits pass as telephone events in RTP (RFC 4733)."""
         return self.dtmf_type == "rfc2833"
 
-    def preferring(self, codec: str | None) -> "MediaPolicy":
-        """The same with one codec before all others, if the trunk takes it."""
-        return replace(self, codecs=tuple(sorted(self.codecs, key=lambda name: name != codec)))
+
+def preferring(codecs: tuple[str, ...], codec: str | None) -> tuple[str, ...]:
+    """Codecs with one of them before all others, if it is among them."""
+    return tuple(sorted(codecs, key=lambda name: name != codec))

@@ -24,6 +24,7 @@ IdentityHeader = Literal["pai", "ppi", "rpid", "none"]
 Reliability = Literal["off", "supported", "required"]
 DtmfType = Literal["rfc2833", "info", "tones"]
 MediaEncryption = Literal["off", "sdes", "require"]
+RecordingStatus = Literal["in-progress", "completed", "failed"]
 Service = Literal["platform", "messaging", "assistant", "tools", "admin"]
 TrunkType = Literal["static_ip", "auth", "reg"]
 
@@ -371,6 +372,7 @@ class CallRecord:
     currency: str = CURRENCY
     recording_url: str | None = None
     recording_path: str | None = None
+    recording_status: RecordingStatus | None = None
     quality: Quality | None = None
     tag: str | None = None
     status_webhook_url: str | None = None

@@ -1,4 +1,15 @@
-"""What the recording of a call is called, on disk and in the API."""
+"""The recording of a call: its names on disk and in the API, and how far it is."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from callcontrol.effects import Arm, Disarm, Effect, Save, StartRecording
+from callcontrol.events import RecordingEnded, Timer
+from callcontrol.ids import LegId
+from callcontrol.models import CallRecord
+
+RECORDING_LIMIT_S: Final = 10.0
+"""How long the end of a recording is waited for."""
 
 
 def recording_file(call_sid: str) -> str:
@@ -9,3 +20,46 @@ def recording_file(call_sid: str) -> str:
 def recording_url(call_sid: str) -> str:
     """Where the API serves the recording of a call."""
     return f"/recordings/{recording_file(call_sid)}"
+
+
+class CallRecording:
+    """The recording of one call. One that fails is noted in the record, and the call goes on."""
+
+    def __init__(self, record: CallRecord) -> None:
+        self._record = record
+
+    @property
+    def pending(self) -> bool:
+        """Whether its end is still to come."""
+        return self._record.recording_status == "in-progress"
+
+    def start(self, leg: LegId, channels: int) -> Iterator[Effect]:
+        """Record a leg."""
+        self._record.recording_status = "in-progress"
+        yield StartRecording(leg, channels)
+
+    def ended(self, event: RecordingEnded) -> Iterator[Effect]:
+        """The recording is on disk, after the end of the call or, when it failed, before."""
+        record = self._record
+        if not self.pending:
+            return
+        yield Disarm(Timer.RECORDING)
+        if event.problem is not None:
+            record.recording_status = "failed"
+            yield Save()
+            return
+        record.recording_status = "completed"
+        record.recording_path = event.path
+        record.recording_url = recording_url(record.call_sid)
+        yield Save("call.recording.ready", {"recording_duration_ms": event.duration_ms})
+
+    def wait(self) -> Iterator[Effect]:
+        """The call is over: wait for what is still to come, and not for ever."""
+        if self.pending:
+            yield Arm(Timer.RECORDING, RECORDING_LIMIT_S)
+
+    def give_up(self) -> Iterator[Effect]:
+        """It has been waited for long enough."""
+        if self.pending:
+            self._record.recording_status = "failed"
+            yield Save()

@@ -181,6 +181,8 @@ class Stream:
     def link(self, other: Stream, /) -> bool:
         """Relay both ways; False when the other stream belongs to another engine thread."""
     def unlink(self) -> None: ...
+    def mute(self, received: bool, sent: bool, /) -> None:
+        """Put silence in place of what the far end says, or of what is sent to it."""
     def play(
         self,
         playback_id: int,

@@ -35,6 +35,11 @@ def _takes(settings: _engine.MediaSettings, codec: str) -> bool:
     return True
 
 
+@lru_cache(maxsize=1)
 def has_srtp() -> bool:
-    """Whether the engine encrypts media."""
-    return False
+    """Whether the engine encrypts media; taken to be so where no engine is installed."""
+    try:
+        from media import _engine
+    except ImportError:  # As above.
+        return True
+    return _engine.srtp_ready()

@@ -34,7 +34,7 @@ class InvalidMedia(MediaError, ValueError):
 
 
 class DtmfUnavailable(MediaError):
-    """Digits cannot be sent: the far end takes no telephone events, or too many wait already."""
+    """Digits cannot be sent: the stream is not connected, or too many wait already."""
 
 
 class RecordingFailed(MediaError):

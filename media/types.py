@@ -30,6 +30,7 @@ __all__ = [
     "RemoteMedia",
     "SrtpKey",
     "SrtpSuite",
+    "SrtpUse",
     "StreamStats",
     "TapEncoding",
 ]
@@ -40,6 +41,8 @@ TapEncoding = Literal["l16", "mulaw", "alaw"]
 BargeIn = Literal["digit", "speech"]
 PlaybackEnd = Literal["ended", "stopped", "digit", "speech"]
 
+
+SrtpUse = Literal["off", "optional", "required"]
 
 SrtpSuite = Literal[
     "AES_CM_128_HMAC_SHA1_80",

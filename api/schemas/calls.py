@@ -235,6 +235,10 @@ class CallObject(ResponseModel):
     price: float | None
     currency: str
     recording_url: str | None
+    recording_status: Annotated[
+        Literal["in-progress", "completed", "failed"] | None,
+        Field(description="failed: the call went on without it, as when the disk is full."),
+    ]
     quality: QualityObject | None
     tag: str | None
 

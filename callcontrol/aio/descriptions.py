@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from callcontrol.aio.media_leg import LegMedia, MediaRefusal
 from callcontrol.ids import LegId
-from callcontrol.media_policy import MediaPolicy
+from callcontrol.media_policy import MediaPolicy, preferring
 from media.abilities import built_codecs, has_srtp
-from media.aio import RtpStream
+from media.aio import RtpStream, make_srtp_keys
 from media.errors import InvalidMedia, PortsExhausted
 from media.sdp import (
     LocalMedia,
@@ -49,7 +49,7 @@ class Descriptions:
         """
         Open the stream of a caller and apply its offer; an empty body makes us offer in our answer.
 
-        Of the codecs in the offer that one is chosen which the trunk prefers.
+        Of the codecs in the offer that one is chosen which the trunk prefers; see ``tell``.
 
         Raises:
             MediaRefusal: The offer cannot be used, or no port is free.
@@ -71,16 +71,37 @@ class Descriptions:
             MediaRefusal: No port is free, or the engine has nothing that the trunk takes.
         """
         other = self._legs.get(like) if like is not None else None
-        if other is not None and other.remote is not None:
-            policy = policy.preferring(other.remote.codec)
         media = self._open(leg, policy, near=other)
-        media.ours = media.offer = make_offer(media.local)
+        if other is not None:
+            media.company, other.company = other, media
+        media.ours = media.offer = make_offer(_in_company(media))
+        media.told = True
         return media.ours.to_bytes()
 
-    def ours(self, leg: LegId) -> bytes:
-        """Our description of the leg, as it stands."""
+    def tell(self, leg: LegId) -> bytes:
+        """
+        Our description for the leg's party, empty when there is none.
+
+        A caller's offer was judged when it came. Before the caller is told the outcome, the codec that the
+        party dialled for it has chosen by then goes before the trunk's order, so that nothing need be
+        transcoded.
+        """
         media = self._legs.get(leg)
-        return media.ours.to_bytes() if media is not None and media.ours is not None else b""
+        if media is None or media.ours is None:
+            return b""
+        if not media.told and media.offer is None and media.theirs is not None:
+            self._judge_anew(media, media.theirs)
+        media.told = True
+        return media.ours.to_bytes()
+
+    def _judge_anew(self, media: LegMedia, offer: SessionDescription) -> None:
+        local = _in_company(media)
+        if local.codecs == media.local.codecs:
+            return
+        negotiated = answer_offer(offer, local)
+        if media.remote is not None and negotiated.remote.codec != media.remote.codec:
+            self._connect(media, offer, negotiated)
+            media.ours = negotiated.answer
 
     def apply_answer(self, leg: LegId, body: bytes) -> None:
         """
@@ -127,7 +148,7 @@ class Descriptions:
 
     def _apply_offer(self, media: LegMedia, offer: SessionDescription) -> None:
         try:
-            negotiated = answer_offer(offer, media.local)
+            negotiated = answer_offer(offer, _in_company(media))
         except NegotiationError as error:
             raise MediaRefusal(
                 "codec", status=error.status, warning=error.warning_header("trunkline")
@@ -162,10 +183,28 @@ class Descriptions:
         except PortsExhausted:
             raise MediaRefusal("ports", status=503) from None
         address, port = stream.local
-        local = LocalMedia(address, port, codecs, dtmf=policy.events, session_id=secrets.randbits(31))
+        encrypts = policy.srtp != "off" and has_srtp()
+        local = LocalMedia(
+            address,
+            port,
+            codecs,
+            dtmf=policy.events,
+            ours_first=True,
+            srtp=policy.srtp if encrypts else "off",
+            srtp_keys=make_srtp_keys() if encrypts else (),
+            session_id=secrets.randbits(31),
+        )
         media = LegMedia(stream, local, policy)
         self._enter(leg, media)
         return media
+
+
+def _in_company(media: LegMedia) -> LocalMedia:
+    """What we bring to a leg: the codec of the leg that it is with before all others."""
+    company = media.other or media.company
+    if company is None or company.remote is None:
+        return media.local
+    return replace(media.local, codecs=preferring(media.local.codecs, company.remote.codec))
 
 
 def _parse(body: bytes) -> SessionDescription:

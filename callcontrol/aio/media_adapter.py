@@ -74,6 +74,17 @@ class MediaLegs:
             self.audio.part(media)
             media.stream.close()
 
+    @property
+    def transcoded(self) -> int:
+        """Legs that hear another one through another codec than it speaks."""
+        return sum(
+            media.remote is not None
+            and media.other is not None
+            and media.other.remote is not None
+            and media.remote.codec != media.other.remote.codec
+            for media in self._legs.values()
+        )
+
     def close_all(self) -> None:
         """Free everything; for the end of the call."""
         for leg in list(self._legs):

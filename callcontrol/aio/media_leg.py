@@ -36,6 +36,10 @@ class LegMedia:
     remote: RemoteMedia | None = None
     holds: bool = False
     """Whether its party has put the other one on hold."""
+    company: "LegMedia | None" = None
+    """The leg that it was dialled for, or that was dialled for it."""
+    told: bool = False
+    """Whether its party knows our description."""
     other: "LegMedia | None" = None
     """The leg that it is linked with."""
     tap: AgentTap | None = None

@@ -33,6 +33,7 @@ from callcontrol.events import (
     MediaConnected,
     OfferTaken,
     PlaybackEnded,
+    RecordingEnded,
     ReserveExtended,
     ReserveRefused,
     RouteFound,
@@ -98,7 +99,7 @@ class Performer:
         self.agent = AgentLink(context.destinations, account, owner.post, owner.spawn)
         self.media = MediaLegs(
             context.engine,
-            owner.post,
+            self._report,
             media_timeout_s=context.media_timeout_s,
             on_mark=self.agent.tell_mark,
             on_overflow=self.agent.tell_overflow,
@@ -196,11 +197,11 @@ class Performer:
         self._context.traces.claim(self._record.call_sid, "a" if effect.like is None else "b", call_id)
 
     def _ring(self, effect: do.RingLeg) -> None:
-        body = self.media.descriptions.ours(effect.leg) if effect.early_media else b""
+        body = self.media.descriptions.tell(effect.leg) if effect.early_media else b""
         self.sip.ring(effect.leg, effect.status, body)
 
     def _answer(self, effect: do.AnswerLeg) -> None:
-        self.sip.answer(effect.leg, self.media.descriptions.ours(effect.leg))
+        self.sip.answer(effect.leg, self.media.descriptions.tell(effect.leg))
         self.media.watch(effect.leg)
 
     def _reject(self, effect: do.RejectLeg) -> None:
@@ -210,6 +211,12 @@ class Performer:
         self.sip.hang_up(effect.leg, effect.cause)
 
     # --- media ----------------------------------------------------------------------------------------------
+
+    def _report(self, event: Event) -> None:
+        """Tell the call what its media reports; a recording that fails is told to the operator as well."""
+        if isinstance(event, RecordingEnded) and event.problem is not None:
+            self._owner.log.warning("the recording failed: %s (%s)", event.problem, event.path)
+        self._owner.post(event)
 
     def _connect(self, effect: do.ConnectMedia) -> None:
         try:

@@ -227,6 +227,9 @@ class CallControl:
         if record.recording_url is None and await asyncio.to_thread(_holds_audio, path):
             record.recording_path = str(path)
             record.recording_url = recording_url(record.call_sid)
+            record.recording_status = "completed"
+        elif record.recording_status == "in-progress":
+            record.recording_status = "failed"
 
     # --- figures --------------------------------------------------------------------------------------------
 
@@ -253,6 +256,21 @@ class CallControl:
     def prompt_names(self) -> Collection[str]:
         """The names that ``prompt:NAME`` may have."""
         return self._audio.prompt_names
+
+    @property
+    def transcoded_streams(self) -> int:
+        """Streams that hear another codec than their own."""
+        return sum(runner.media.transcoded for runner in self._runners.values())
+
+    @property
+    def open_recordings(self) -> int:
+        """Recordings that are not complete yet."""
+        return len(self._engine.recordings)
+
+    @property
+    def media_drops(self) -> dict[str, int]:
+        """RTP packets of far ends that were not used, by reason."""
+        return self._engine.dropped()
 
     def media_stats(self) -> EngineStats:
         """Figures of the media engine."""

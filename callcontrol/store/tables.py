@@ -220,6 +220,7 @@ calls: Final = sa.Table(
     _text("currency", nullable=False),
     _text("recording_url"),
     _text("recording_path"),
+    _text("recording_status"),
     _text("quality"),
     _text("tag"),
     _text("status_webhook_url"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import get_args
+
 from fuzz.harness import Target
 from media.sdp import (
     LocalMedia,
@@ -14,7 +17,8 @@ from media.sdp import (
     make_offer,
     remember,
 )
-from media.sdp.crypto import parse_crypto
+from media.sdp.crypto import KEY_BYTES, parse_crypto
+from media.types import SrtpKey, SrtpUse
 
 LOCAL = LocalMedia(
     "192.0.2.10", 20_000, ("PCMU", "PCMA", "G722", "L16", "OPUS"), comfort_noise=True, session_id=1
@@ -130,7 +134,48 @@ def check_stable_numbers(agreed: Negotiated) -> None:
         assert str(entry).lower().startswith(known)
 
 
+KEYS = tuple(SrtpKey(suite, bytes(size)) for suite, size in KEY_BYTES.items())
+ENCRYPTION_SEEDS = [
+    seed.replace(b"RTP/AVP 0", profile + b" 0") + b"a=crypto:" + line + b"\r\n"
+    for seed in SEEDS[:2]
+    for profile, line in zip((b"RTP/AVP", b"RTP/SAVP"), CRYPTO_SEEDS, strict=True)
+]
+
+
+def check_encryption(data: bytes) -> str:
+    """A stream is encrypted with keys of both sides or not at all, and never plain where that is required."""
+    session = SessionDescription.parse(data)
+    outcomes: list[str] = []
+    for use in get_args(SrtpUse):
+        local = replace(LOCAL, srtp=use, srtp_keys=KEYS)
+        for negotiate in (accept_answer_of, answer_offer):
+            try:
+                remote = negotiate(session, local).remote
+            except NegotiationError as error:
+                outcomes.append(error.warning)
+                continue
+            encrypted = remote.srtp_send is not None
+            assert encrypted == (remote.srtp_receive is not None)
+            assert encrypted or use != "required"
+            assert not encrypted or use != "off"
+            assert remote.srtp_send != remote.srtp_receive or not encrypted
+            outcomes.append(str(encrypted))
+    return " ".join(outcomes)
+
+
+def accept_answer_of(session: SessionDescription, local: LocalMedia) -> Negotiated:
+    """Take a description as the answer to our offer."""
+    return accept_answer(make_offer(local), session)
+
+
 TARGETS = [
+    Target(
+        "sdp-encryption",
+        check_encryption,
+        (SdpError,),
+        ENCRYPTION_SEEDS,
+        [*WORDS, *CRYPTO_SEEDS, *CRYPTO_WORDS, b"a=crypto:", b"m=audio 4000 RTP/SAVPF 0"],
+    ),
     Target("sdp-crypto", check_crypto, (), CRYPTO_SEEDS, CRYPTO_WORDS),
     Target("sdp", check_session, (SdpError,), SEEDS, WORDS),
     Target("sdp-negotiation", check_negotiation, (SdpError, NegotiationError), SEEDS, WORDS),

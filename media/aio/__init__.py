@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from media.aio.engine import MediaEngine
 from media.aio.recording import Recording
-from media.aio.stream import AgentTap, RtpStream
+from media.aio.srtp import make_srtp_keys
+from media.aio.stream import RtpStream
+from media.aio.tap import AgentTap
 from media.types import EngineSettings, EngineStats, StreamStats
 
 __all__ = [
@@ -15,4 +17,5 @@ __all__ = [
     "Recording",
     "RtpStream",
     "StreamStats",
+    "make_srtp_keys",
 ]

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from media import _engine
 from media.aio.recording import Recordings
 from media.aio.stream import RtpStream
+from media.aio.tally import DropTally
 from media.errors import EngineClosed, InvalidMedia, PortsExhausted
 from media.types import EngineSettings, EngineStats, MediaEvent
 
@@ -34,6 +35,7 @@ class MediaEngine:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._streams: dict[int, RtpStream] = {}
         self._frame_callbacks: dict[int, Callable[[bytes], None]] = {}
+        self._drops = DropTally()
         self.recordings = Recordings(self.next_id)
 
     async def start(self) -> None:
@@ -101,6 +103,10 @@ class MediaEngine:
             return EngineStats(0, 0, 0, 0, 0, 0, 0)
         return EngineStats(**self._native.stats())
 
+    def dropped(self) -> dict[str, int]:
+        """Packets of far ends that were not used since the engine was made, by reason."""
+        return self._drops.total(stream.stats() for stream in self._streams.values())
+
     # For the streams.
 
     @property
@@ -129,7 +135,9 @@ class MediaEngine:
 
     def forget_stream(self, stream_id: int) -> None:
         """Drop events of a stream that are still on their way."""
-        self._streams.pop(stream_id, None)
+        stream = self._streams.pop(stream_id, None)
+        if stream is not None:
+            self._drops.closed(stream.stats())
 
     def _drain(self) -> None:
         if self._native is not None:

@@ -1,4 +1,4 @@
-"""RTP streams and agent taps as the event loop sees them."""
+"""RTP streams as the event loop sees them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from media import _engine
 from media.aio.playback import Playbacks
 from media.aio.recording import Recording, natural_rate
+from media.aio.tap import AgentTap
 from media.audio import Clip
 from media.errors import DtmfUnavailable, InvalidMedia, MediaError, StreamClosed
 from media.types import (
@@ -18,7 +19,6 @@ from media.types import (
     MediaEvent,
     MediaTimeout,
     PlayoutDrained,
-    PlayoutOverflow,
     RecordingSettings,
     RemoteMedia,
     StreamStats,
@@ -28,14 +28,12 @@ from media.types import (
 if TYPE_CHECKING:
     from media.aio.engine import MediaEngine
 
-__all__ = ["AgentTap", "RtpStream"]
+__all__ = ["RtpStream"]
 
 _DTMF_KEYS = frozenset("0123456789*#ABCDabcdwW")
 _MAX_DIGITS = 256
 _MAX_WAITING = 256
 _MAX_MARKS = 1000
-# What an overflowing queue must fall to before the next overflow is told.
-_OVERFLOW_OVER_MS = 110_000
 
 
 class RtpStream:
@@ -43,7 +41,7 @@ class RtpStream:
     One RTP stream: a port, a far end, and what is done with the audio.
 
     What is sent is, in this order: digits, the tap's audio, playback, what the linked stream receives,
-    silence while a tap is open. Made by `MediaEngine.open_stream`.
+    silence while a tap is open or something is muted. Made by `MediaEngine.open_stream`.
     """
 
     def __init__(
@@ -86,7 +84,9 @@ class RtpStream:
 
     def link(self, other: RtpStream) -> None:
         """
-        Relay audio and digits both ways; a stream linked to itself echoes. Undoes earlier links of both.
+        Pass audio and digits on both ways; a stream linked to itself echoes. Undoes earlier links of both.
+
+        Equal codecs are relayed as they are; unlike ones, and unlike packet times, are transcoded.
 
         Raises:
             MediaError: The streams were not opened near one another.
@@ -123,13 +123,27 @@ class RtpStream:
         """Drop what plays and what waits; each ends with `PlaybackFinished`."""
         self.playbacks.stop()
 
+    def mute(self, *, received: bool = False, sent: bool = False) -> None:
+        """
+        Put silence in place of what the far end says (`received`) or of what is sent to it (`sent`).
+
+        Digits still pass. Each call sets both sides; without arguments it undoes.
+
+        Raises:
+            StreamClosed: The stream was closed.
+        """
+        self._check_open()
+        self.native.mute(received, sent)
+
     def send_dtmf(self, digits: str, duration_ms: int = 160, gap_ms: int = 80) -> None:
         """
-        Send digits as telephone events (RFC 4733), after those that wait; `w` pauses 500 ms, `W` 1 s.
+        Send digits after those that wait; `w` pauses 500 ms, `W` 1 s.
+
+        They leave as telephone events (RFC 4733), as tones if the far end takes none or wants tones.
 
         Raises:
             InvalidMedia: A character is no key, or a time is out of range.
-            DtmfUnavailable: The far end takes no telephone events, or too many digits wait already.
+            DtmfUnavailable: The stream is not connected, or too many digits wait already.
             StreamClosed: The stream was closed.
         """
         self._check_open()
@@ -137,8 +151,8 @@ class RtpStream:
             raise InvalidMedia(f"1 to {_MAX_DIGITS} of 0-9 * # A-D w W can be sent, not {digits[:32]!r}")
         if not 40 <= duration_ms <= 8000 or not 20 <= gap_ms <= 8000:
             raise InvalidMedia("digits last 40 to 8000 ms with gaps of 20 to 8000 ms")
-        if self.remote is None or self.remote.dtmf_payload_type is None:
-            raise DtmfUnavailable("the far end takes no telephone events")
+        if self.remote is None:
+            raise DtmfUnavailable("the stream is not connected")
         if len(self._texts) >= _MAX_WAITING:
             raise DtmfUnavailable(f"{_MAX_WAITING} texts of digits wait already")
         token = self._engine.next_id() & 0xFFFFFFFF
@@ -338,72 +352,3 @@ _DECODERS: dict[int, Callable[[RtpStream, int, int, int], MediaEvent | None]] = 
     60: RtpStream._decode_playback_finished,
     61: RtpStream._decode_playback_position,
 }
-
-
-class AgentTap:
-    """
-    The agent's end of a stream: frames of received audio out, a queue of audio to play in.
-
-    Playback of the queue starts once 60 ms wait (100 ms after it ran dry), and replaces what else is sent.
-    All methods are harmless after `close`. Made by `RtpStream.open_tap`.
-    """
-
-    def __init__(self, stream: RtpStream, native: _engine.Tap, bytes_per_ms: int) -> None:
-        self.native = native
-        self.names: dict[int, str] = {}
-        self.dropped_ms = 0.0
-        self._stream = stream
-        self._bytes_per_ms = bytes_per_ms
-        self._overflowing = False
-        self._closed = False
-
-    @property
-    def queued_ms(self) -> int:
-        """Audio that waits to be played, in milliseconds."""
-        return self.native.queued_ms()
-
-    def write(self, audio: bytes) -> None:
-        """
-        Append audio to the playout queue, in the tap's encoding, any number of bytes.
-
-        The queue holds 120 s. What does not fit is dropped and told once with `PlayoutOverflow`.
-        """
-        if self._closed:
-            return
-        refused_bytes = self.native.write(audio)
-        if refused_bytes:
-            self._overflow(refused_bytes)
-        elif self._overflowing and self.queued_ms < _OVERFLOW_OVER_MS:
-            self._overflowing = False
-
-    def mark(self, name: str) -> None:
-        """Tell with `MarkReached` when the audio written so far was played; at once when none waits.
-
-        Of more than 1000 marks that wait, the newest is told as cleared.
-        """
-        if self._closed:
-            return
-        mark = self._stream.add_mark(self, name)
-        if mark is not None:
-            self.native.mark(mark)
-
-    def clear(self) -> None:
-        """Drop the queue; silence follows within 20 ms. Marks that wait are told as cleared."""
-        if not self._closed:
-            self._overflowing = False
-            self.native.clear()
-
-    def close(self) -> None:
-        """Detach from the stream; marks that wait are told as cleared. Idempotent."""
-        if self._closed:
-            return
-        self._closed = True
-        self._stream.forget_tap(self)
-        self.native.close()
-
-    def _overflow(self, refused_bytes: int) -> None:
-        dropped_ms = refused_bytes / self._bytes_per_ms
-        self.dropped_ms += dropped_ms
-        if not self._overflowing:
-            self._overflowing = True
-            self._stream.tell(PlayoutOverflow(max(1, round(dropped_ms))))

@@ -9,6 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from media.sdp.encryption import (
+    AgreedSrtp,
+    Encryption,
+    accepted_encryption,
+    answered_encryption,
+    offered_encryption,
+    secure_first,
+)
 from media.sdp.errors import NegotiationError
 from media.sdp.events import telephone_event
 from media.sdp.formats import (
@@ -52,9 +60,6 @@ __all__ = [
     "revise",
 ]
 
-# Profiles whose packets are plain RTP. Feedback (AVPF) may be left unused by the answerer (RFC 4585 3.5.1).
-_PROFILES = ("RTP/AVP", "RTP/AVPF")
-
 
 @dataclass(frozen=True, slots=True)
 class Negotiated:
@@ -66,12 +71,14 @@ class Negotiated:
         answer: What to answer with; None when the answer was theirs.
         held: Whether the peer has put us on hold: it wants no audio from us (RFC 3264 8.4).
         numbers: The dynamic payload types of the offer and the answer; see `remember`.
+        srtp: Profile and suite when the stream is encrypted; see `remember`.
     """
 
     remote: RemoteMedia
     answer: SessionDescription | None
     held: bool
     numbers: tuple[RtpMap, ...] = ()
+    srtp: AgreedSrtp | None = None
 
     @property
     def codec(self) -> str:
@@ -108,7 +115,9 @@ def make_offer(local: LocalMedia) -> SessionDescription:
     Raises:
         ValueError: `local` names an unknown codec.
     """
-    return session(local, (audio_section(local, offered_formats(local), local.ptime_ms, local.direction),))
+    encryption = offered_encryption(local.srtp, local.srtp_keys, local.srtp_agreed)
+    media = audio_section(local, offered_formats(local), local.ptime_ms, local.direction, encryption)
+    return session(local, (media,))
 
 
 def answer_offer(offer: SessionDescription, local: LocalMedia) -> Negotiated:
@@ -118,20 +127,30 @@ def answer_offer(offer: SessionDescription, local: LocalMedia) -> Negotiated:
     Raises:
         NegotiationError: No audio section that can be used; refuse the offer with its status.
     """
-    index, chosen, choice = _choose(offer, local)
+    index, chosen, choice, encryption = _choose(offer, local)
     ptime_ms = packet_length(chosen, local.ptime_ms)
     theirs = effective_direction(offer, chosen)
     direction = intersect(local.direction, MIRRORED[theirs])
-    media = audio_section(local, choice.formats(local.opus), ptime_ms, direction, chosen.protocol)
+    media = audio_section(local, choice.formats(local.opus), ptime_ms, direction, encryption)
     sections = tuple(
         media if position == index else refused_section(section)
         for position, section in enumerate(offer.media)
     )
     answer = session(local, sections, offer.times)
-    remote = replace(_remote(offer, chosen, choice), ptime_ms=ptime_ms, direction=direction)
+    remote = replace(
+        _remote(offer, chosen, choice),
+        ptime_ms=ptime_ms,
+        direction=direction,
+        srtp_send=encryption.send,
+        srtp_receive=encryption.receive,
+    )
     check_family(remote.address, local.address)
     return Negotiated(
-        remote, answer, held=theirs in ("sendonly", "inactive"), numbers=merge_numbers((), chosen.codecs())
+        remote,
+        answer,
+        held=theirs in ("sendonly", "inactive"),
+        numbers=merge_numbers((), chosen.codecs()),
+        srtp=encryption.agreed,
     )
 
 
@@ -149,14 +168,15 @@ def accept_answer(offer: SessionDescription, answer: SessionDescription) -> Nego
     ours, theirs = offer.media[0], answer.media[0]
     if theirs.port == 0:
         raise NegotiationError("The offered stream was refused", 304)
-    if theirs.protocol not in _PROFILES:
-        raise NegotiationError("The answer has another transport protocol", 302)
+    encryption = accepted_encryption(ours, theirs)
     choice, offered = _accepted(ours, theirs)
     their_direction = effective_direction(answer, theirs)
     remote = replace(
         _receiving(_remote(answer, theirs, choice), offered),
         ptime_ms=packet_length(theirs, ours.ptime_ms or 20),
         direction=intersect(offer.direction_of(ours), MIRRORED[their_direction]),
+        srtp_send=encryption.send,
+        srtp_receive=encryption.receive,
     )
     connection = offer.connection_of(ours)
     if connection is not None:
@@ -166,16 +186,18 @@ def accept_answer(offer: SessionDescription, answer: SessionDescription) -> Nego
         None,
         held=their_direction in ("sendonly", "inactive"),
         numbers=merge_numbers((), ours.codecs(), theirs.codecs()),
+        srtp=encryption.agreed,
     )
 
 
 def remember(local: LocalMedia, negotiated: Negotiated) -> LocalMedia:
     """
-    Keep what payload types stand for, so that later offers agree with what was agreed.
+    Keep what payload types stand for and how media is encrypted, so that later offers agree with it.
 
     Source: RFC 3264 8.3.2.
     """
-    return replace(local, numbers=merge_numbers(local.numbers, negotiated.numbers))
+    numbers = merge_numbers(local.numbers, negotiated.numbers)
+    return replace(local, numbers=numbers, srtp_agreed=negotiated.srtp)
 
 
 def is_unchanged(previous: SessionDescription, current: SessionDescription) -> bool:
@@ -209,20 +231,24 @@ def _same_owner(previous: SessionDescription, current: SessionDescription) -> bo
     return replace(current.origin, version=previous.origin.version) == previous.origin
 
 
-def _choose(offer: SessionDescription, local: LocalMedia) -> tuple[int, MediaDescription, _Choice]:
-    """Find the first audio section that can be answered, and its codec; say why there is none."""
+def _choose(
+    offer: SessionDescription, local: LocalMedia
+) -> tuple[int, MediaDescription, _Choice, Encryption]:
+    """Find the first audio section that can be answered, its codec and keys; say why there is none."""
     failure = NegotiationError("No audio stream is offered", 304)
     codecs = offered_codecs(local.codecs)
-    for index, media in enumerate(offer.media):
+    for index, media in secure_first(offer.media, local.srtp):
         if media.kind != "audio" or media.port == 0:
             continue
-        if media.protocol not in _PROFILES:
-            failure = NegotiationError("Only plain RTP (RTP/AVP) is supported", 302)
+        try:
+            encryption = answered_encryption(media, local.srtp, local.srtp_keys)
+        except NegotiationError as error:
+            failure = error
             continue
         common = common_codec(media, codecs, ours_first=local.ours_first)
         if common is not None:
             choice = _chosen(media, common, local.opus)
-            return index, media, choice if local.dtmf else replace(choice, dtmf=None)
+            return index, media, choice if local.dtmf else replace(choice, dtmf=None), encryption
         failure = NegotiationError(f"No common codec; supported are {', '.join(local.codecs)}")
     raise failure
 

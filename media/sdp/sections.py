@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
+from media.sdp.encryption import AgreedSrtp, Encryption
 from media.sdp.events import DIGITS
 from media.sdp.formats import (
     COMFORT_NOISE,
@@ -18,7 +19,7 @@ from media.sdp.formats import (
 )
 from media.sdp.model import Attribute, Connection, MediaDescription, Origin, RtpMap, SessionDescription
 from media.sdp.opus import write_opus
-from media.types import Direction, OpusSettings
+from media.types import Direction, OpusSettings, SrtpKey, SrtpUse
 
 __all__ = ["LocalMedia", "audio_section", "offered_formats", "refused_section", "session"]
 
@@ -41,6 +42,10 @@ class LocalMedia:
         ours_first: Whether an answer takes the codec that comes first in `codecs`, not in the offer.
         opus: What we want to receive, and at most send.
         numbers: Payload types that have a meaning in the session already; see `remember`.
+        srtp: Whether media is encrypted: never, if the far end likes, or always.
+        srtp_keys: A key of ours for each suite, the preferred first; of this session alone, and from the
+            system's random source.
+        srtp_agreed: What is in use already; see `remember`.
         session_id: Constant for the life of the session, unique to it (RFC 8866 5.2).
         version: Version of the next description; see `revise`.
     """
@@ -55,6 +60,9 @@ class LocalMedia:
     ours_first: bool = False
     opus: OpusSettings = OpusSettings()
     numbers: tuple[RtpMap, ...] = ()
+    srtp: SrtpUse = "off"
+    srtp_keys: tuple[SrtpKey, ...] = ()
+    srtp_agreed: AgreedSrtp | None = None
     session_id: int = field(kw_only=True)
     version: int = field(default=0, kw_only=True)
 
@@ -99,15 +107,15 @@ def audio_section(
     formats: tuple[Format, ...],
     ptime_ms: int,
     direction: Direction,
-    protocol: str = "RTP/AVP",
+    encryption: Encryption,
 ) -> MediaDescription:
     """Our audio section."""
     return MediaDescription(
         kind="audio",
         port=local.port,
-        protocol=protocol,
+        protocol=encryption.protocol,
         formats=tuple([str(item.rtpmap.payload_type) for item in formats]),
-        attributes=_attributes(formats, ptime_ms, direction),
+        attributes=(*_attributes(formats, ptime_ms, direction), *encryption.lines),
     )
 
 

@@ -299,6 +299,24 @@ async def test_codecs_that_differ_are_transcoded(world: World) -> None:
     await world.ended()
 
 
+async def test_the_callers_codec_is_the_one_that_the_callee_took(world: World) -> None:
+    """The caller would rather have PCMU, and so would its trunk; with PCMA nothing need be transcoded."""
+    other = await world.add_phone(priority=-1)
+    other.codecs = ("PCMA",)
+    world.forward()
+    a = world.phone.call(OWN_NUMBER, world.port, codecs=("PCMU", "PCMA"))
+    await a.wait(Answered)
+    b = await other.next_call()
+    remote = a.open().remote
+    assert remote is not None and remote.codec == "PCMA"
+    a.speak(440.0)
+    b.speak(1000.0)
+    await b.hears(440.0)
+    await a.hears(1000.0)
+    a.hang_up()
+    assert (quality := (await world.ended()).quality) is not None and quality.codec == "PCMA"
+
+
 async def test_either_side_may_hold_and_resume(world: World) -> None:
     world.forward()
     a = world.phone.call(OWN_NUMBER, world.port)

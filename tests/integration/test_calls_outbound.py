@@ -338,6 +338,7 @@ async def test_a_call_is_recorded_in_stereo(world: World, tmp_path: Path) -> Non
     assert await eventually(lambda: "call.recording.ready" in world.records.event_names())
     assert record.recording_url == f"/recordings/{record.call_sid}.wav"
     assert record.recording_path == str(tmp_path / "recordings" / f"{record.call_sid}.wav")
+    assert record.recording_status == "completed"
     with wave.open(record.recording_path) as recording:
         assert (recording.getnchannels(), recording.getframerate(), recording.getsampwidth()) == (2, 8000, 2)
         clip = Clip(recording.readframes(recording.getnframes()), 8000, 2)
@@ -353,6 +354,7 @@ async def test_a_recording_that_cannot_be_written_leaves_the_call_alone(world: W
     await (await world.phone.next_call()).hears(700.0)
     record = await world.ended()
     assert record.status is CallStatus.COMPLETED and record.recording_url is None
+    assert record.recording_status == "failed"
 
 
 async def test_requests_that_are_refused_leave_nothing(world: World) -> None:

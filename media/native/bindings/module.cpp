@@ -145,6 +145,7 @@ NB_MODULE(_engine, module) {
         .def("connect", &connect_stream)
         .def("link", &StreamHandle::link)
         .def("unlink", &StreamHandle::unlink)
+        .def("mute", &StreamHandle::mute)
         .def("send_dtmf", &send_digits)
         .def("set_media_timeout",
              [](StreamHandle& stream, std::uint32_t ms) {

@@ -12,7 +12,8 @@
 namespace trunkline::tests {
 
 /// A codec for tests: every sample of a packet is the number in its first byte. The second byte counts units
-/// of 10 ms; a third one says that the packet before can be recovered. Concealment is the number 99.
+/// of 10 ms; a third one that is not 0 says that the packet before can be recovered. Concealment is the
+/// number 99.
 class NumberDecoder final : public codec::Decoder {
   public:
     static constexpr std::int16_t concealed = 99;
@@ -30,7 +31,7 @@ class NumberDecoder final : public codec::Decoder {
     }
 
     std::uint32_t recover(std::span<const std::uint8_t> following, std::span<std::int16_t> out) override {
-        if (following.size() < 3) return 0;
+        if (following.size() < 3 || following[2] == 0) return 0;
         std::fill(out.begin(), out.end(), following[0] - 1);
         return static_cast<std::uint32_t>(out.size());
     }
@@ -53,8 +54,8 @@ struct BufferBench {
 
     void put_at(int number, std::uint16_t sequence, std::uint32_t timestamp, std::int64_t now_ns,
                 bool marker = false, bool restarted = false) {
-        std::vector<std::uint8_t> payload{static_cast<std::uint8_t>(number), 2};
-        if (recoverable) payload.push_back(1);
+        const std::vector<std::uint8_t> payload{static_cast<std::uint8_t>(number), 2,
+                                                static_cast<std::uint8_t>(recoverable ? 1 : 0)};
         buffer.put({0, marker, sequence, timestamp, 1}, payload, restarted, now_ns);
         take(now_ns);
     }

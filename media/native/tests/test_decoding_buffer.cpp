@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <random>
 #include <vector>
 
 #include "numbered.hpp"
@@ -8,6 +9,7 @@ using namespace trunkline;
 using graph::Origin;
 using tests::BufferBench;
 using tests::ms;
+using tests::NumberDecoder;
 
 namespace {
 
@@ -198,4 +200,116 @@ TEST_CASE("a decoding buffer bridges a long run of lost packets") {
     bench.put_at(3, 502, bench.stamp(502), 10'040 * ms);
     CHECK(bench.heard.back() == 3);
     CHECK(bench.samples / 160 <= 6);
+}
+
+TEST_CASE("a decoding buffer does not hand out more than a sender with a wrong clock sends") {
+    BufferBench bench;
+    SUBCASE("a clock that stands still") {
+        for (int n = 1; n <= 500; ++n) {
+            bench.put_at(n % 90, static_cast<std::uint16_t>(n), 77, n * 20 * ms);
+        }
+        CHECK(bench.samples == 501 * 160);
+        CHECK(bench.heard.back() == 500 % 90);
+    }
+    SUBCASE("a clock at half the rate") {
+        for (int n = 1; n <= 500; ++n) {
+            bench.put_at(n % 90, static_cast<std::uint16_t>(n), static_cast<std::uint32_t>(n) * 80,
+                         n * 20 * ms);
+        }
+        CHECK(bench.samples == 501 * 160);
+    }
+    SUBCASE("a clock at twice the rate") {
+        for (int n = 1; n <= 500; ++n) {
+            bench.put_at(n % 90, static_cast<std::uint16_t>(n), static_cast<std::uint32_t>(n) * 320,
+                         n * 20 * ms);
+        }
+        CHECK(bench.samples <= (501 + 30) * 160);
+        CHECK(bench.heard.back() == 500 % 90);
+    }
+}
+
+TEST_CASE("a decoding buffer knows clocks that differ from the rate of the samples") {
+    const std::vector<codec::Format> formats{
+        {codec::Codec::g722, 8000}, {codec::Codec::opus, 48000}, {codec::Codec::l16, 16000}};
+    for (const codec::Format& format : formats) {
+        CAPTURE(format.clock_hz);
+        BufferBench bench(format);
+        CHECK(bench.buffer.rate_hz() == 16000);
+        for (int n = 1; n <= 100; ++n) {
+            if (n % 10 != 0) bench.put(n, n * 20 * ms);
+        }
+        bench.take(2'100 * ms);
+        CHECK(bench.samples >= 101 * 320);
+        CHECK(bench.samples <= 105 * 320);
+        CHECK(bench.buffer.figures().late == 0);
+        CHECK(bench.buffer.figures().concealed_samples >= 9 * 320);
+    }
+}
+
+TEST_CASE("another codec begins anew without a break in the run") {
+    BufferBench bench;
+    bench.put(1, 20 * ms);
+    NumberDecoder other({codec::Codec::g722, 8000});
+    bench.buffer.use(&other, 30 * ms);
+    CHECK(bench.buffer.rate_hz() == 16000);
+    bench.samples = 0;
+    bench.take_until(30, 230);
+    CHECK(bench.samples >= 9 * 320);
+    CHECK(bench.samples <= 11 * 320);
+    bench.buffer.use(nullptr, 240 * ms);
+    bench.samples = 0;
+    bench.take_until(240, 340);
+    bench.put(2, 340 * ms);
+    CHECK(bench.samples == 0);
+}
+
+TEST_CASE("any sequence of packets leaves a decoding buffer bounded and in good order") {
+    for (std::uint32_t seed = 0; seed < 40; ++seed) {
+        CAPTURE(seed);
+        std::mt19937 random(seed);
+        const auto one_of = [&](std::uint32_t count) { return random() % count; };
+        BufferBench bench(one_of(2) == 0 ? codec::Format{} : codec::Format{codec::Codec::opus, 48000});
+        const std::uint32_t rate_hz = bench.decoder.format().rate_hz();
+        std::uint64_t put_samples = 0;
+        std::uint64_t jumps = 1;
+        std::int64_t now_ns = 0;
+        std::uint16_t sequence = 0;
+        std::uint32_t timestamp = 0;
+        for (int n = 0; n < 3000; ++n) {
+            now_ns += one_of(30) * ms * (one_of(100) == 0 ? 100 : 1);
+            const std::vector<std::uint8_t> payload{static_cast<std::uint8_t>(one_of(256)),
+                                                    static_cast<std::uint8_t>(one_of(9)), 1};
+            const auto size = one_of(10) == 0 ? one_of(4) : 2 + one_of(2);
+            sequence = static_cast<std::uint16_t>(sequence + (one_of(20) == 0 ? random() : one_of(4)));
+            timestamp += one_of(20) == 0 ? static_cast<std::uint32_t>(random()) : one_of(2000);
+            const rtp::Header header{0, one_of(10) == 0, sequence, timestamp, 1};
+            const bool restarted = one_of(50) == 0;
+            const auto bytes = std::span(payload).first(std::min<std::size_t>(size, payload.size()));
+            switch (one_of(8)) {
+                case 0:
+                    bench.buffer.put_noise(header, bytes, restarted, now_ns);
+                    break;
+                case 1:
+                    bench.buffer.skip(header);
+                    break;
+                default:
+                    bench.buffer.put(header, bytes, restarted, now_ns);
+                    put_samples += bench.decoder.samples(bytes);
+                    ++jumps;
+            }
+            graph::Piece piece;
+            int pieces = 0;
+            while (bench.buffer.next(piece, now_ns)) {
+                REQUIRE(!piece.samples.empty());
+                REQUIRE(piece.samples.size() <= codec::max_packet_samples);
+                REQUIRE(++pieces < 1000);
+                bench.samples += piece.samples.size();
+            }
+            REQUIRE(bench.buffer.figures().wait_ms <= 200);
+            const std::uint64_t passed = static_cast<std::uint64_t>(now_ns / ms) * rate_hz / 1000;
+            // What a jump owes is paid at most once; what is filled ahead of time is bounded.
+            REQUIRE(bench.samples <= put_samples + passed + passed / 50 + 2 * rate_hz);
+            REQUIRE(bench.samples + 3 * rate_hz + jumps * rate_hz / 50 >= passed);
+        }
+    }
 }

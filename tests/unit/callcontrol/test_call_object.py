@@ -15,7 +15,8 @@ CREATED = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 MEMBERS = """
 call_sid sid account_sid parent_call_sid direction from to status answered_by carrier_sid phone_number_id
 app_sid stream created_at ringing_at answered_at ended_at duration_sec bill_duration_sec hangup_cause
-hangup_cause_code hangup_source sip_status sip_reason sip_call_id sip price currency recording_url quality tag
+hangup_cause_code hangup_source sip_status sip_reason sip_call_id sip price currency recording_url
+recording_status quality tag
 """.split()
 
 # What a record holds for the server alone.

@@ -199,6 +199,7 @@ def test_a_recording_is_waited_for() -> None:
     drive.feed(RecordingEnded(A, "/r/x.wav", 1500))
     assert drive.record.recording_path == "/r/x.wav"
     assert drive.record.recording_url == f"/recordings/{drive.record.call_sid}.wav"
+    assert drive.record.recording_status == "completed"
     assert drive.events()[-1] == "call.recording.ready"
     assert_nothing_left(drive)
 
@@ -207,15 +208,20 @@ def test_a_recording_that_fails_is_not_waited_for() -> None:
     drive = bridged(record=True)
     drive.feed(RecordingEnded(A, "/r/x.wav", 0, "disk full"))
     assert drive.record.status is CallStatus.IN_PROGRESS
+    assert drive.record.recording_status == "failed"
+    assert isinstance(drive.effects[-1], do.Save), "it is written at once"
     drive.feed(LegEnded(A))
     assert drive.record.recording_url is None
+    assert "call.recording.ready" not in drive.events()
     assert_nothing_left(drive)
 
 
 def test_a_recording_that_never_ends_is_given_up() -> None:
     drive = bridged(record=True)
     drive.feed(LegEnded(A))
+    assert not drive.machine.finished
     drive.after(11)
+    assert drive.record.recording_status == "failed"
     assert_nothing_left(drive)
 
 

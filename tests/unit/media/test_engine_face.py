@@ -9,7 +9,8 @@ import pytest
 
 from media import _engine
 from media.aio.engine import MediaEngine
-from media.aio.stream import AgentTap, RtpStream
+from media.aio.stream import RtpStream
+from media.aio.tap import AgentTap
 from media.errors import (
     DtmfUnavailable,
     EngineClosed,
@@ -210,12 +211,11 @@ def test_digit_times_are_checked(face: Face, times: tuple[int, int]) -> None:
         face.stream.send_dtmf("1", *times)
 
 
-def test_digits_need_a_far_end_that_takes_them(face: Face) -> None:
+def test_digits_need_a_far_end(face: Face) -> None:
     with pytest.raises(DtmfUnavailable):
         face.stream.send_dtmf("1")
     face.stream.connect(RemoteMedia("198.51.100.1", 4000, "PCMU", 0))
-    with pytest.raises(DtmfUnavailable):
-        face.stream.send_dtmf("1")
+    face.stream.send_dtmf("1")
 
 
 def test_sent_digits_are_told_by_what_was_asked(face: Face) -> None:

@@ -1,12 +1,11 @@
 #include "trunkline/engine/engine.hpp"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <stdexcept>
 #include <system_error>
 
+#include "trunkline/engine/random.hpp"
 #include "trunkline/engine/thread.hpp"
 
 namespace trunkline::engine {
@@ -16,20 +15,11 @@ namespace {
 /// Ports another process may hold in our range before we give up looking.
 constexpr int max_taken_ports = 256;
 
-template <typename Value>
-Value random_value() {
-    Value value{};
-    if (getrandom(&value, sizeof value, 0) != static_cast<ssize_t>(sizeof value)) {
-        throw std::system_error(errno, std::generic_category(), "getrandom");
-    }
-    return value;
-}
-
 /// A sender with random numbers to begin with (RFC 3550 5.1). The sequence begins in the lower half, because
 /// a receiver of SRTP that misses the first packets could not tell that it rolled over (RFC 3711 3.3.1).
 rtp::Sender make_sender() {
     const auto first_sequence = static_cast<std::uint16_t>(random_value<std::uint16_t>() & 0x7fff);
-    return {random_value<std::uint32_t>(), first_sequence, random_value<std::uint32_t>(), clock_hz};
+    return {random_value<std::uint32_t>(), first_sequence, random_value<std::uint32_t>(), 8000};
 }
 
 }  // namespace

@@ -18,15 +18,49 @@ Stream::Stream(std::uint64_t id, io::UdpSocket socket, rtp::Sender sender, Outle
 Stream::~Stream() {
     delete tap_;
     delete recorder_;
+    delete hearing_;
+    delete speaking_;
     while (listeners_ != nullptr) {
         delete std::exchange(listeners_, listeners_->next_listener_);
     }
     util::NodeStack::destroy(dtmf_first_);
 }
 
-void Stream::connect(const MediaSettings& settings, SrtpChange& srtp, std::int64_t now_ns) {
+void Stream::equip(StreamParts parts, std::int64_t now_ns) {
+    if (parts.drop_hearing && hearing_ != nullptr) {
+        outlet_.discard(std::exchange(hearing_, nullptr));
+        hears_ = false;
+    }
+    if (parts.hearing != nullptr) {
+        if (hearing_ != nullptr) outlet_.discard(hearing_);
+        hearing_ = parts.hearing.release();
+        hears_ = false;
+    }
+    if (parts.decoders != nullptr && hearing_ != nullptr) {
+        outlet_.discard(hearing_->replace(parts.decoders.release(), now_ns));
+    }
+    if (parts.speaking != nullptr) {
+        if (speaking_ != nullptr) outlet_.discard(speaking_);
+        speaking_ = parts.speaking.release();
+        key_tones_.stop();
+    }
+    run_clocks(now_ns);
+}
+
+void Stream::connect(const MediaSettings& settings, SrtpChange& srtp, std::uint32_t fresh_ssrc,
+                     std::int64_t now_ns) {
     wire_.protect(srtp);
     const bool beat_changed = settings.ptime_ms != settings_.ptime_ms;
+    const std::uint32_t clock_hz = settings.format.clock_hz;
+    if (clock_hz != sender_.clock_hz()) {
+        sender_.restart(fresh_ssrc, clock_hz);
+        figures_.ssrc_out.set(fresh_ssrc);
+    }
+    if (!(settings.format == settings_.format)) {
+        jitter_ = rtp::JitterMeter(clock_hz);
+        dtmf_receiver_.set_clock(clock_hz);
+        restarted_ = true;
+    }
     settings_ = settings;
     connected_ = true;
     latch_.signal(settings.remote);
@@ -34,19 +68,32 @@ void Stream::connect(const MediaSettings& settings, SrtpChange& srtp, std::int64
     last_heard_ns_ = now_ns;
     if (beat_changed) wheel_.disarm(send_ticker_);
     run_clocks(now_ns);
+    if (peer_ != nullptr) peer_->run_clocks(now_ns);
 }
 
-void Stream::link(Stream& other) {
-    unlink();
-    other.unlink();
+void Stream::link(Stream& other, std::int64_t now_ns) {
+    unlink(now_ns);
+    other.unlink(now_ns);
     peer_ = &other;
     other.peer_ = this;
+    route_ = other.route_ = Route::none;
+    run_clocks(now_ns);
+    other.run_clocks(now_ns);
 }
 
-void Stream::unlink() {
+void Stream::unlink(std::int64_t now_ns) {
     if (peer_ == nullptr) return;
-    std::exchange(peer_->peer_, nullptr);
-    peer_ = nullptr;
+    Stream& other = *std::exchange(peer_, nullptr);
+    other.peer_ = nullptr;
+    run_clocks(now_ns);
+    other.run_clocks(now_ns);
+}
+
+void Stream::mute(bool received, bool sent, std::int64_t now_ns) {
+    muted_.received = received;
+    muted_.sent = sent;
+    run_clocks(now_ns);
+    if (peer_ != nullptr) peer_->run_clocks(now_ns);
 }
 
 void Stream::play(graph::Playback* playback, std::int64_t now_ns) {
@@ -72,12 +119,12 @@ void Stream::stop_playback(std::int64_t now_ns) {
 void Stream::send_dtmf(DtmfText* text, std::int64_t now_ns) {
     text->next_node = nullptr;
     if (dtmf_first_ == nullptr) {
-        dtmf_first_ = dtmf_last_ = text;
-        next_dtmf_text();
+        dtmf_first_ = text;
     } else {
         dtmf_last_->next_node = text;
-        dtmf_last_ = text;
     }
+    dtmf_last_ = text;
+    if (digits_ == Digits::none) next_digits();
     run_clocks(now_ns);
 }
 
@@ -99,6 +146,7 @@ void Stream::attach_recorder(Recorder* recorder, std::int64_t now_ns) {
     recorder_ = recorder;
     (void)recorder_->tick(now_ns);
     run_clocks(now_ns);
+    if (peer_ != nullptr) peer_->run_clocks(now_ns);
 }
 
 void Stream::detach_recorder(std::int64_t now_ns) {
@@ -106,6 +154,7 @@ void Stream::detach_recorder(std::int64_t now_ns) {
     recorder_->finish(now_ns);
     outlet_.discard(std::exchange(recorder_, nullptr));
     run_clocks(now_ns);
+    if (peer_ != nullptr) peer_->run_clocks(now_ns);
 }
 
 void Stream::attach_listener(Listener* listener, std::int64_t now_ns) {
@@ -141,7 +190,7 @@ void Stream::set_media_timeout(std::int64_t timeout_ns, std::int64_t now_ns) {
 }
 
 void Stream::shut(std::int64_t now_ns) {
-    unlink();
+    unlink(now_ns);
     connected_ = false;
     playback_.stop();
     while (dtmf_first_ != nullptr) {
@@ -173,15 +222,15 @@ void Stream::check_silence(std::int64_t now_ns) {
 
 /// Arm the beats that are needed and no others.
 void Stream::run_clocks(std::int64_t now_ns) {
-    const bool sends =
-        connected_ && (tap_ != nullptr || source_ != nullptr || !playback_.empty() || dtmf_first_ != nullptr);
-    if (!sends) {
+    if (!must_send()) {
         wheel_.disarm(send_ticker_);
     } else if (!send_ticker_.armed()) {
         wheel_.arm(send_ticker_, settings_.ptime_ms, now_ns);
     }
-    const bool reads = listened_to() || dtmf_receiver_.pressed();
-    if (!reads) {
+    const bool hears = hearing_ != nullptr && must_hear();
+    if (hears && !hears_) hearing_->begin(now_ns);
+    hears_ = hears;
+    if (!hears && recorder_ == nullptr && !dtmf_receiver_.pressed()) {
         wheel_.disarm(receive_ticker_);
     } else if (!receive_ticker_.armed()) {
         wheel_.arm(receive_ticker_, Tap::frame_ms, now_ns);

@@ -2,9 +2,11 @@
 
 #include "trunkline/engine/stream_handle.hpp"
 
+#include <stdexcept>
 #include <utility>
 
 #include "trunkline/engine/engine.hpp"
+#include "trunkline/engine/random.hpp"
 #include "trunkline/engine/tap_handle.hpp"
 #include "trunkline/engine/thread.hpp"
 
@@ -32,37 +34,101 @@ class PortLease {
 
 StreamHandle::StreamHandle(std::shared_ptr<Engine> engine, Shard& shard, Stream* stream,
                            std::uint16_t udp_port)
-    : engine_(std::move(engine)), shard_(&shard), stream_(stream), id_(stream->id()), udp_port_(udp_port) {}
+    : engine_(std::move(engine)),
+      shard_(&shard),
+      stream_(stream),
+      id_(stream->id()),
+      ssrc_out_(stream->figures().ssrc_out.get()),
+      udp_port_(udp_port) {}
 
 void StreamHandle::connect(MediaSettings settings) {
     if (!open()) return;
+    if (!codec::supported(settings.format)) throw std::invalid_argument("the engine has no such codec");
+    if (outfit_.settings().format.clock_hz != settings.format.clock_hz) {
+        ssrc_out_ = random_value<std::uint32_t>();
+    }
     const StreamFigures& figures = stream_->figures();
     std::optional<std::uint32_t> ssrc_in;
     if (figures.packets_in.get() > 0) ssrc_in = figures.ssrc_in.get();
-    SrtpChange srtp =
-        srtp_.update(settings.srtp_send, settings.srtp_receive, figures.ssrc_out.get(), ssrc_in);
+    SrtpChange srtp = srtp_.update(settings.srtp_send, settings.srtp_receive, ssrc_out_, ssrc_in);
     settings.srtp_send.reset();
     settings.srtp_receive.reset();
+    outfit_.connect(settings);
+    // The linked stream first: it may have to decode or encode by the time this one is fed otherwise.
+    if (const auto peer = peer_.lock(); peer != nullptr && peer.get() != this) peer->equip();
     // With nothing to send yet, what was agreed matters to the first packet and is in force by then.
-    order([settings, srtp = std::move(srtp)](
-              Stream& stream, std::int64_t now_ns) mutable { stream.connect(settings, srtp, now_ns); },
-          has_output_);
+    order(
+        [settings, srtp = std::move(srtp), parts = missing_parts(), ssrc = ssrc_out_](
+            Stream& stream, std::int64_t now_ns) mutable {
+            stream.equip(std::move(parts), now_ns);
+            stream.connect(settings, srtp, ssrc, now_ns);
+        },
+        outfit_.speaks());
 }
 
 bool StreamHandle::link(StreamHandle& other) {
     if (!open() || !other.open()) return true;
     if (shard_ != other.shard_) return false;
-    shard_->submit(make_command([one = stream_, two = other.stream_](std::int64_t) { one->link(*two); }),
-                   false);
+    const auto before = forget_peer();
+    const auto others = other.forget_peer();
+    peer_ = other.weak_from_this();
+    other.peer_ = weak_from_this();
+    equip_with_peer();
+    order([two = other.stream_](Stream& one, std::int64_t now_ns) { one.link(*two, now_ns); }, false);
+    for (const auto& left : {before, others}) {
+        if (left != nullptr && left.get() != this && left.get() != &other) left->equip();
+    }
     return true;
 }
 
 void StreamHandle::unlink() {
-    order([](Stream& stream, std::int64_t) { stream.unlink(); }, false);
+    if (!open()) return;
+    const auto before = forget_peer();
+    order([](Stream& stream, std::int64_t now_ns) { stream.unlink(now_ns); }, false);
+    equip();
+    if (before != nullptr && before.get() != this) before->equip();
+}
+
+void StreamHandle::mute(bool received, bool sent) {
+    if (!open()) return;
+    if (const bool any = received || sent; any != outfit_.uses(Use::silence)) use(Use::silence, any);
+    order([received, sent](Stream& stream, std::int64_t now_ns) { stream.mute(received, sent, now_ns); });
+}
+
+void StreamHandle::use(Use what, bool begins) {
+    outfit_.note(what, begins);
+    equip_with_peer();
+}
+
+/// No longer linked with anything; returns what it was linked with.
+std::shared_ptr<StreamHandle> StreamHandle::forget_peer() {
+    const auto before = peer_.lock();
+    peer_.reset();
+    if (before != nullptr) before->peer_.reset();
+    return before;
+}
+
+StreamParts StreamHandle::missing_parts() {
+    const auto peer = peer_.lock();
+    return outfit_.make_missing(peer != nullptr ? &peer->outfit_ : nullptr);
+}
+
+void StreamHandle::equip() {
+    if (!open()) return;
+    StreamParts parts = missing_parts();
+    if (parts.empty()) return;
+    order([parts = std::move(parts)](Stream& stream,
+                                     std::int64_t now_ns) mutable { stream.equip(std::move(parts), now_ns); },
+          false);
+}
+
+void StreamHandle::equip_with_peer() {
+    equip();
+    if (const auto peer = peer_.lock(); peer != nullptr && peer.get() != this) peer->equip();
 }
 
 void StreamHandle::play(std::unique_ptr<graph::Playback> playback) {
-    has_output_ = true;
+    if (!outfit_.uses(Use::output)) use(Use::output);
     order([playback = std::move(playback)](Stream& stream, std::int64_t now_ns) mutable {
         stream.play(playback.release(), now_ns);
     });
@@ -81,7 +147,7 @@ void StreamHandle::stop_playback() {
 }
 
 void StreamHandle::send_dtmf(std::unique_ptr<DtmfText> text) {
-    has_output_ = true;
+    if (!outfit_.uses(Use::output)) use(Use::output);
     order([text = std::move(text)](Stream& stream, std::int64_t now_ns) mutable {
         stream.send_dtmf(text.release(), now_ns);
     });
@@ -94,6 +160,7 @@ void StreamHandle::set_media_timeout(std::int64_t timeout_ns) {
 
 Listener* StreamHandle::attach_listener(std::unique_ptr<Listener> listener) {
     Listener* attached = listener.get();
+    use(Use::listener);
     order([listener = std::move(listener)](Stream& stream, std::int64_t now_ns) mutable {
         stream.attach_listener(listener.release(), now_ns);
     });
@@ -102,6 +169,7 @@ Listener* StreamHandle::attach_listener(std::unique_ptr<Listener> listener) {
 
 void StreamHandle::detach_listener(Listener* listener) {
     order([listener](Stream& stream, std::int64_t now_ns) { stream.detach_listener(listener, now_ns); });
+    use(Use::listener, false);
 }
 
 int StreamHandle::start_recording(std::uint64_t recording_id, const std::string& path,
@@ -110,7 +178,7 @@ int StreamHandle::start_recording(std::uint64_t recording_id, const std::string&
     int error = 0;
     auto recorder = engine_->make_recorder(recording_id, path, options, error);
     if (recorder == nullptr) return error;
-    has_output_ = true;
+    if (!outfit_.uses(Use::recorder)) use(Use::recorder);
     order([recorder = std::move(recorder)](Stream& stream, std::int64_t now_ns) mutable {
         stream.attach_recorder(recorder.release(), now_ns);
     });
@@ -123,14 +191,15 @@ void StreamHandle::pause_recording(bool paused) {
 
 void StreamHandle::stop_recording() {
     order([](Stream& stream, std::int64_t now_ns) { stream.detach_recorder(now_ns); });
+    if (outfit_.uses(Use::recorder)) use(Use::recorder, false);
 }
 
 std::shared_ptr<TapHandle> StreamHandle::open_tap(graph::AudioFormat format) {
     if (!open()) return nullptr;
     if (const auto before = tap_.lock()) before->close();
-    has_output_ = true;
+    use(Use::tap);
     const std::uint64_t id = engine_->next_id();
-    auto tap = std::make_unique<Tap>(id, id_, format, monotonic_ns(), shard_->outlet());
+    auto tap = std::make_unique<Tap>(id, id_, format, shard_->outlet());
     auto handle = std::make_shared<TapHandle>(shared_from_this(), id, tap.get(), format);
     tap_ = handle;
     order([tap = std::move(tap)](Stream& stream, std::int64_t now_ns) mutable {
@@ -147,6 +216,7 @@ StreamSnapshot StreamHandle::snapshot() const {
 void StreamHandle::close() {
     if (!open()) return;
     last_ = snapshot();
+    const auto peer = forget_peer();
     if (const auto tap = tap_.lock()) tap->tap_ = nullptr;
     auto action = [shard = shard_, stream = std::exchange(stream_, nullptr),
                    lease = PortLease(engine_->ports_, udp_port_)](std::int64_t now_ns) {
@@ -154,6 +224,7 @@ void StreamHandle::close() {
     };
     shard_->submit(make_command(std::move(action)));
     engine_->closed(*this);
+    if (peer != nullptr && peer.get() != this) peer->equip();
 }
 
 }  // namespace trunkline::engine

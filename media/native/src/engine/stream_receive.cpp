@@ -1,7 +1,8 @@
-// The receiving half of a stream: from the socket to its consumers.
+// The receiving half of a stream: from the socket to those who take packets as they are, and to `hear`.
 
-#include <array>
+#include <utility>
 
+#include "trunkline/codec/duration.hpp"
 #include "trunkline/engine/stream.hpp"
 
 namespace trunkline::engine {
@@ -11,7 +12,8 @@ namespace {
 constexpr std::uint8_t type_pcmu = 0;
 constexpr std::uint8_t type_pcma = 8;
 constexpr std::uint8_t type_comfort_noise = 13;
-constexpr std::size_t max_payload_bytes = max_packet_ms * samples_per_ms;
+/// A key that was reported by one method is not reported again by the other within this.
+constexpr std::int64_t same_digit_ns = 500'000'000;
 
 }  // namespace
 
@@ -28,16 +30,31 @@ bool Stream::receive(io::ReceiveBatch& batch, io::SendBatch& relayed, std::int64
     return count == io::batch_datagrams;
 }
 
-Stream::Kind Stream::classify(std::uint8_t payload_type) const {
-    if (payload_type == settings_.dtmf_receive_type) return Kind::event;
-    if (payload_type == settings_.payload_type) {
-        return settings_.law() == dsp::Law::mu ? Kind::audio_mu : Kind::audio_a;
+Stream::Meaning Stream::meaning_of(std::uint8_t payload_type) const {
+    if (payload_type == settings_.dtmf_receive_type) return {Kind::event};
+    // Some peers send with the number they themselves receive with.
+    if (payload_type == settings_.receive_type || payload_type == settings_.payload_type) {
+        if (!codec::is_g711(settings_.format)) return {Kind::audio, Speech::agreed};
+        return {Kind::audio, law_of(settings_.format) == dsp::Law::mu ? Speech::pcmu : Speech::pcma};
     }
     // The static types mean the same whatever was agreed; some peers send the other law.
-    if (payload_type == type_pcmu) return Kind::audio_mu;
-    if (payload_type == type_pcma) return Kind::audio_a;
-    if (payload_type == type_comfort_noise) return Kind::noise;
-    return Kind::unknown;
+    if (payload_type == type_pcmu) return {Kind::audio, Speech::pcmu};
+    if (payload_type == type_pcma) return {Kind::audio, Speech::pcma};
+    const bool noise = payload_type == type_comfort_noise || payload_type == settings_.noise_type;
+    return {noise ? Kind::noise : Kind::unknown};
+}
+
+codec::Format Stream::format_of(Speech speech) const {
+    if (speech == Speech::agreed) return settings_.format;
+    return {speech == Speech::pcmu ? codec::Codec::pcmu : codec::Codec::pcma, 8000};
+}
+
+/// How long an audio packet lasts; 0 for one that is malformed or too long.
+std::uint32_t Stream::audible_units(const rtp::PacketView& packet, Meaning meaning) const {
+    const codec::Format format = format_of(meaning.speech);
+    const std::uint32_t units = codec::payload_units(format, packet.payload);
+    const bool fits = packet.payload.size() <= codec::max_payload_bytes;
+    return fits && units <= codec::units_of_ms(format, max_packet_ms) ? units : 0;
 }
 
 void Stream::take_datagram(std::span<std::uint8_t> datagram, const io::Address& source,
@@ -49,8 +66,11 @@ void Stream::take_datagram(std::span<std::uint8_t> datagram, const io::Address& 
         return;
     }
     const auto packet = rtp::parse(datagram);
-    const Kind kind = packet ? classify(packet->header.payload_type) : Kind::unknown;
-    if (kind == Kind::unknown || packet->payload.empty() || packet->payload.size() > max_payload_bytes) {
+    const Meaning meaning = packet ? meaning_of(packet->header.payload_type) : Meaning{};
+    std::uint32_t units = 0;
+    if (meaning.kind == Kind::audio) units = audible_units(*packet, meaning);
+    if (meaning.kind == Kind::unknown || packet->payload.empty() ||
+        (meaning.kind == Kind::audio && units == 0)) {
         figures_.dropped_invalid.add(1);
         return;
     }
@@ -73,10 +93,12 @@ void Stream::take_datagram(std::span<std::uint8_t> datagram, const io::Address& 
     if (!follow_source(packet->header, now_ns)) return;
     if (!settings_.receive) {
         figures_.dropped_unwanted.add(1);
-    } else if (kind == Kind::event) {
+    } else if (meaning.kind == Kind::audio) {
+        take_audio(*packet, meaning.speech, units, relayed, now_ns);
+    } else if (meaning.kind == Kind::event) {
         take_event(*packet, relayed, now_ns);
-    } else if (kind != Kind::noise) {
-        take_audio(*packet, kind == Kind::audio_mu ? dsp::Law::mu : dsp::Law::a, relayed, now_ns);
+    } else {
+        take_noise(*packet, relayed, now_ns);
     }
 }
 
@@ -106,57 +128,67 @@ bool Stream::follow_source(const rtp::Header& header, std::int64_t now_ns) {
     return true;
 }
 
+void Stream::take_audio(const rtp::PacketView& packet, Speech speech, std::uint32_t units,
+                        io::SendBatch& relayed, std::int64_t now_ns) {
+    const codec::Format format = format_of(speech);
+    route_ = peer_ == nullptr || muted_.received ? Route::none
+             : relays(format, units)             ? Route::relayed
+                                                 : Route::transcoded;
+    if (hears_) {
+        hearing_->put(speech, packet, std::exchange(restarted_, false), now_ns);
+        hear(now_ns);
+    }
+    // Last, because relaying rewrites the packet in its buffer.
+    if (route_ == Route::relayed) peer_->relay_audio(packet, format, units, relayed, now_ns);
+}
+
+void Stream::take_noise(const rtp::PacketView& packet, io::SendBatch& relayed, std::int64_t now_ns) {
+    if (hears_) {
+        hearing_->put_noise(packet, std::exchange(restarted_, false), now_ns);
+        hear(now_ns);
+    }
+    if (peer_ != nullptr && route_ == Route::relayed && peer_->settings_.noise_type && peer_->passes()) {
+        peer_->relay_packet(packet, *peer_->settings_.noise_type, 0, relayed, now_ns);
+    }
+}
+
 void Stream::take_event(const rtp::PacketView& packet, io::SendBatch& relayed, std::int64_t now_ns) {
     const bool was_pressed = dtmf_receiver_.pressed();
     const std::uint32_t presses = dtmf_receiver_.presses();
-    report(dtmf_receiver_.packet(packet.header.timestamp, packet.payload, now_ns));
+    report(dtmf_receiver_.packet(packet.header.timestamp, packet.payload, now_ns), false, now_ns);
     if (dtmf_receiver_.presses() != presses) key_pressed(dtmf_receiver_.key(), now_ns);
     if (dtmf_receiver_.pressed() != was_pressed) run_clocks(now_ns);
-    if (peer_ != nullptr) peer_->relay_event(packet, relayed, now_ns);
+    if (hears_) hearing_->skip(packet.header);
+    if (peer_ != nullptr) peer_->relay_event(packet, *this, relayed, now_ns);
 }
 
-void Stream::take_audio(const rtp::PacketView& packet, dsp::Law law, io::SendBatch& relayed,
-                        std::int64_t now_ns) {
-    std::array<std::int16_t, max_payload_bytes> decoded;
-    const std::span<std::int16_t> samples = std::span(decoded).first(packet.payload.size());
-    const bool peer_records = peer_ != nullptr && peer_->recorder_ != nullptr;
-    if (listened_to() || peer_records) dsp::decode(law, packet.payload, samples.data());
-    if (listened_to()) feed(packet.header.timestamp, samples, packet.header.marker, now_ns);
-    // Last, because relaying rewrites the packet in its buffer.
-    if (peer_ != nullptr) peer_->relay_audio(packet, law, samples, relayed, now_ns);
+void Stream::digit_detected(const rtp::Digit& digit, std::int64_t now_ns) {
+    report(digit, true, now_ns);
+    // A far end that wants tones has heard it in the audio.
+    if (peer_ == nullptr || peer_ == this || sends_tones(peer_->settings_)) return;
+    peer_->press(digit.key);
+    peer_->run_clocks(now_ns);
 }
 
-/// Whether anything wants what is received as linear samples.
-bool Stream::listened_to() const {
-    return tap_ != nullptr || recorder_ != nullptr || listeners_ != nullptr;
-}
-
-void Stream::feed(std::uint32_t timestamp, std::span<const std::int16_t> samples, bool marker,
-                  std::int64_t now_ns) {
-    if (tap_ != nullptr) {
-        tap_->put(timestamp, samples, restarted_, marker, now_ns);
-        figures_.late.set(tap_->reader().late());
-    }
-    if (recorder_ != nullptr) recorder_->put_received(samples, now_ns);
-    for (Listener* listener = listeners_; listener != nullptr; listener = listener->next_listener_) {
-        listener->put(samples, now_ns);
-    }
-    restarted_ = false;
-}
-
-void Stream::report(const std::optional<rtp::Digit>& digit) {
+void Stream::report(const std::optional<rtp::Digit>& digit, bool by_tone, std::int64_t now_ns) {
     if (!digit) return;
+    const bool again = digit->key == last_digit_.key && by_tone != last_digit_by_tone_ &&
+                       now_ns - last_digit_ns_ < same_digit_ns;
+    last_digit_ = *digit;
+    last_digit_by_tone_ = by_tone;
+    last_digit_ns_ = now_ns;
+    if (again) return;
     outlet_.emit(
         {id_, EventKind::dtmf_received, static_cast<std::uint8_t>(digit->key), digit->duration_ms, 0});
 }
 
 void Stream::tick_receive(std::int64_t now_ns) {
-    if (tap_ != nullptr) tap_->tick(now_ns);
+    if (hears_) hear(now_ns);
     if (recorder_ != nullptr && !recorder_->tick(now_ns)) detach_recorder(now_ns);
     for (Listener* listener = listeners_; listener != nullptr; listener = listener->next_listener_) {
         listener->tick(now_ns);
     }
-    report(dtmf_receiver_.expire(now_ns));
+    report(dtmf_receiver_.expire(now_ns), false, now_ns);
     run_clocks(now_ns);
 }
 

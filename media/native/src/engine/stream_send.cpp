@@ -1,83 +1,146 @@
-// The sending half of a stream: what is sent, and how it is numbered.
+// The sending half of a stream: what is sent on its own clock, and how it is numbered.
 
+#include <algorithm>
 #include <array>
-#include <utility>
 
+#include "trunkline/codec/comfort_noise.hpp"
+#include "trunkline/codec/duration.hpp"
 #include "trunkline/engine/stream.hpp"
 
 namespace trunkline::engine {
 
 namespace {
 
-constexpr std::size_t max_frame_samples = max_packet_ms * samples_per_ms;
+/// Silence of our own is sent for so long before noise is described instead of it.
+constexpr std::uint32_t hush_after_ms = 200;
+/// How often the noise is described again, for far ends that joined late and paths through NATs.
+constexpr std::uint32_t noise_interval_ms = 1000;
 
 }  // namespace
 
+/// Whether a clock must run that sends.
+bool Stream::must_send() const {
+    if (!connected_ || speaking_ == nullptr) return false;
+    return tap_ != nullptr || source_ != nullptr || !playback_.empty() || sending_digits() || stands_in();
+}
+
+/// Whether silence is sent in place of a linked stream's audio that is muted.
+bool Stream::stands_in() const {
+    return peer_ != nullptr && (muted_.sent || peer_->muted_.received);
+}
+
+/// Units of the RTP clock that samples at the rate that is sent last.
+std::uint32_t Stream::units_of(std::size_t samples) const {
+    const codec::Format& format = settings_.format;
+    return static_cast<std::uint32_t>(samples * format.clock_hz / format.rate_hz());
+}
+
 void Stream::tick_send(std::int64_t now_ns) {
-    std::array<std::int16_t, max_frame_samples> frame;
-    const auto samples = std::span(frame).first(settings_.ptime_ms * samples_per_ms);
-    if (const auto packet = dtmf_sender_.step(static_cast<std::uint32_t>(samples.size()))) {
-        send_event(*packet, now_ns);
-    } else if (next_audio(samples, now_ns)) {
-        send_audio(samples, now_ns);
+    std::array<std::int16_t, codec::max_packet_samples> room;
+    const auto frame = std::span(room).first(settings_.format.rate_hz() / 1000 * settings_.ptime_ms);
+    bool silent = false;
+    if (!speaking_->serves(settings_)) {
+        // Parts for these settings are on their way.
+        sender_.advance(units_of(frame.size()), now_ns);
+    } else if (!step_digits(frame, now_ns) && next_audio(frame, silent, now_ns)) {
+        send_audio(frame, rtp::Feed::own, silent, now_ns);
     }
-    if (dtmf_first_ != nullptr && !dtmf_sender_.busy()) finish_dtmf_text();
     run_clocks(now_ns);
 }
 
 /// Make the next frame of our own audio; false when there is none.
-bool Stream::next_audio(std::span<std::int16_t> samples, std::int64_t now_ns) {
-    if (tap_ != nullptr && tap_->playout().pull(samples, now_ns)) return true;
+bool Stream::next_audio(std::span<std::int16_t> samples, bool& silent, std::int64_t now_ns) {
+    const std::uint32_t rate_hz = settings_.format.rate_hz();
+    if (tap_ != nullptr && next_tap_audio(samples, now_ns)) return true;
     if (playback_.playing()) {
-        playback_.pull(samples, clock_hz);
+        playback_.pull(samples, rate_hz);
         return true;
     }
-    if (source_ != nullptr && source_->pull(samples, clock_hz, now_ns)) return true;
-    if ((tap_ == nullptr && playback_.empty()) || peer_ != nullptr) return false;
+    if (source_ != nullptr && source_->pull(samples, rate_hz, now_ns)) return true;
+    const bool linked = peer_ != nullptr && !stands_in();
+    if (linked || (tap_ == nullptr && playback_.empty() && source_ == nullptr && peer_ == nullptr)) {
+        return false;
+    }
     // Silence keeps the path through NATs open and the far end's jitter buffer running.
     std::fill(samples.begin(), samples.end(), std::int16_t{0});
+    silent = true;
     return true;
 }
 
-void Stream::send_audio(std::span<const std::int16_t> samples, std::int64_t now_ns) {
-    const auto size = static_cast<std::uint32_t>(samples.size());
+bool Stream::next_tap_audio(std::span<std::int16_t> samples, std::int64_t now_ns) {
+    const std::uint32_t rate_hz = settings_.format.rate_hz();
+    if (tap_->rate_hz() == rate_hz) return tap_->playout().pull(samples, now_ns);
+    std::array<std::int16_t, codec::max_packet_samples> room;
+    const auto pulled = std::span(room).first(samples.size() * tap_->rate_hz() / rate_hz);
+    if (!tap_->playout().pull(pulled, now_ns)) return false;
+    const auto converted = speaking_->bridge.convert(pulled, tap_->rate_hz(), rate_hz);
+    std::copy(converted.begin(), converted.end(), samples.begin());
+    return true;
+}
+
+void Stream::send_audio(std::span<const std::int16_t> samples, rtp::Feed feed, bool silent,
+                        std::int64_t now_ns) {
+    static constexpr std::array<std::int16_t, codec::max_packet_samples> silence{};
+    if (muted_.sent) {
+        samples = std::span(silence).first(samples.size());
+        silent = true;
+    }
+    const std::uint32_t rate_hz = settings_.format.rate_hz();
+    if (!silent) speaking_->silent_ms = 0;
     if (may_send()) {
-        PacketRoom datagram;
-        const rtp::Header header = sender_.local(settings_.payload_type, now_ns);
-        rtp::write_header(datagram.data(), header);
-        dsp::encode(settings_.law(), samples, datagram.data() + rtp::header_bytes);
-        wire_.send(datagram.data(), rtp::header_bytes + samples.size(), latch_.remote());
-        if (recorder_ != nullptr) recorder_->put_sent(samples, now_ns);
+        const auto ms = static_cast<std::uint32_t>(samples.size() * 1000 / rate_hz);
+        if (!silent || !hush(ms, hush_after_ms, feed, now_ns)) {
+            PacketRoom room;
+            const std::size_t size = speaking_->encoder().encode(
+                samples, std::span(room).subspan(rtp::header_bytes, codec::max_payload_bytes));
+            if (size == 0) {
+                sender_.pause();
+            } else {
+                send_payload(room, sender_.local(settings_.payload_type, now_ns, feed), size);
+            }
+        }
+        record_sent(samples, now_ns);
     }
-    sender_.advance(size, now_ns);
+    sender_.advance(units_of(samples.size()), now_ns, feed);
 }
 
-void Stream::send_event(const rtp::DtmfPacket& packet, std::int64_t now_ns) {
-    if (may_send() && settings_.dtmf_send_type) {
-        PacketRoom datagram;
-        rtp::Header header = sender_.local(*settings_.dtmf_send_type, now_ns);
-        header.marker = packet.first;
-        header.timestamp -= packet.age_samples;
-        rtp::write_header(datagram.data(), header);
-        std::copy(packet.payload.begin(), packet.payload.end(), datagram.begin() + rtp::header_bytes);
-        wire_.send(datagram.data(), rtp::header_bytes + packet.payload.size(), latch_.remote());
+/// Let the recorder have what is sent, which is at the rate of the format.
+void Stream::record_sent(std::span<const std::int16_t> samples, std::int64_t now_ns) {
+    if (recorder_ == nullptr) return;
+    const std::uint32_t rate_hz = settings_.format.rate_hz();
+    recorder_->put_sent(speaking_->recorded.convert(samples, rate_hz, recorder_->rate_hz()), now_ns);
+}
+
+/// Count `ms` of silence; true when, after so much of it, it is described as noise instead of being sent.
+bool Stream::hush(std::uint32_t ms, std::uint32_t after_ms, rtp::Feed feed, std::int64_t now_ns) {
+    if (!settings_.noise_type) return false;
+    std::uint32_t& silent_ms = speaking_->silent_ms;
+    if (silent_ms == 0) speaking_->noise_due_ms = after_ms;
+    const bool due = silent_ms >= speaking_->noise_due_ms;
+    const bool hushed = silent_ms >= after_ms;
+    silent_ms += ms;
+    if (due) {
+        speaking_->noise_due_ms += noise_interval_ms;
+        send_noise(feed, now_ns);
     }
-    sender_.advance(settings_.ptime_ms * samples_per_ms, now_ns);
+    if (hushed) sender_.pause();
+    return hushed;
 }
 
-void Stream::next_dtmf_text() {
-    if (dtmf_first_ == nullptr) return;
-    dtmf_sender_.start(dtmf_first_->digits, dtmf_first_->duration_ms, dtmf_first_->gap_ms);
+/// Describe the noise of the present silence (RFC 3389).
+void Stream::send_noise(rtp::Feed feed, std::int64_t now_ns) {
+    PacketRoom room;
+    const std::size_t size = codec::write_noise(
+        speaking_->noise.parameters(), std::span(room).subspan(rtp::header_bytes, codec::max_payload_bytes));
+    rtp::Header header = sender_.local(*settings_.noise_type, now_ns, feed);
+    header.marker = false;
+    send_payload(room, header, size);
 }
 
-void Stream::finish_dtmf_text() {
-    DtmfText* text = dtmf_first_;
-    dtmf_first_ = static_cast<DtmfText*>(text->next_node);
-    if (dtmf_first_ == nullptr) dtmf_last_ = nullptr;
-    outlet_.emit({id_, EventKind::dtmf_sent, text->token, 0, 0});
-    outlet_.discard(text);
-    dtmf_sender_ = {};
-    next_dtmf_text();
+/// Send a packet whose payload stands in its place.
+void Stream::send_payload(PacketRoom& room, const rtp::Header& header, std::size_t size) {
+    rtp::write_header(room.data(), header);
+    wire_.send(room.data(), rtp::header_bytes + size, latch_.remote());
 }
 
 }  // namespace trunkline::engine

@@ -1,37 +1,26 @@
 #include "trunkline/engine/tap.hpp"
 
-#include <array>
+#include <algorithm>
 #include <cstring>
 
 #include "trunkline/dsp/g711.hpp"
 
 namespace trunkline::engine {
 
-namespace {
-
-constexpr std::size_t frame_samples = Tap::frame_ms * 8;
-
-}  // namespace
-
-void Tap::put(std::uint32_t timestamp, std::span<const std::int16_t> samples, bool restarted, bool marker,
-              std::int64_t now_ns) {
-    reader_.put(timestamp, samples, restarted, marker, now_ns);
-    tick(now_ns);
-}
-
-void Tap::tick(std::int64_t now_ns) {
-    std::array<std::int16_t, frame_samples> frame;
-    while (reader_.next(frame, now_ns)) {
-        hand_out(frame, now_ns);
+void Tap::put(std::span<const std::int16_t> samples, std::int64_t now_ns) {
+    const std::size_t frame_samples = rate_hz() / 1000 * frame_ms;
+    while (!samples.empty()) {
+        const std::size_t count = std::min(samples.size(), frame_samples - filled_);
+        std::copy_n(samples.begin(), count, frame_.begin() + static_cast<std::ptrdiff_t>(filled_));
+        samples = samples.subspan(count);
+        filled_ += count;
+        if (filled_ < frame_samples) return;
+        filled_ = 0;
+        hand_out(std::span(frame_).first(frame_samples), now_ns);
     }
 }
 
 void Tap::hand_out(std::span<const std::int16_t> frame, std::int64_t now_ns) {
-    std::array<std::int16_t, 2 * frame_samples> wide;
-    if (format_.rate_hz == 16000) {
-        upsampler_.process(frame, wide.data());
-        frame = wide;
-    }
     const std::size_t size_bytes = frame.size() * format_.sample_bytes();
     std::uint8_t* room = outlet_.reserve_frame(size_bytes);
     if (room == nullptr) return;

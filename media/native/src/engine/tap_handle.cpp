@@ -56,6 +56,7 @@ void TapHandle::close() {
     if (!open()) return;
     tap_ = nullptr;
     stream_->order([](Stream& stream, std::int64_t now_ns) { stream.detach_tap(now_ns); });
+    stream_->use(Use::tap, false);
 }
 
 /// The stream's clock is running, so that audio is picked up within 20 ms without a wake-up.

@@ -18,8 +18,10 @@ constexpr std::size_t history_samples = 640;
 constexpr std::size_t reserve_ms = 5;
 /// Least that is gathered before the first sound is handed out.
 constexpr std::size_t first_depth_ms = 40;
-/// So far from the target the depth may be without anything being done, and from there on haste is right.
-constexpr std::size_t slack_ms = 10;
+/// So far above and below its target the delay may be without anything being done, and from there on haste
+/// is right. Too little is heard when the next packet lags, too much hardly ever.
+constexpr std::size_t slack_above_ms = 10;
+constexpr std::size_t slack_below_ms = 4;
 constexpr std::size_t urgent_ms = 60;
 constexpr std::size_t change_interval_ms = 200;
 constexpr std::size_t urgent_interval_ms = 40;
@@ -137,7 +139,8 @@ std::uint32_t ClockedReader::pull(std::span<std::int16_t> out) {
 void ClockedReader::correct() {
     const double excess = delay_samples_ - target_samples();
     const double size = std::abs(excess);
-    if (size < static_cast<double>(samples_in_ms(slack_ms)) || concealed_run_ != 0) return;
+    const std::size_t slack = samples_in_ms(excess > 0 ? slack_above_ms : slack_below_ms);
+    if (size < static_cast<double>(slack) || concealed_run_ != 0) return;
     const std::size_t step = std::min(static_cast<std::size_t>(size), samples_in_ms(quiet_step_ms));
     const std::size_t overlap = samples_in_ms(overlap_ms);
     if (depth_samples() >= frame_samples_ + step + overlap && is_quiet(step + overlap)) {
@@ -208,6 +211,7 @@ void ClockedReader::begin_concealment() {
     const std::size_t compared = samples_in_ms(compared_ms);
     const std::size_t longest = std::min(samples_in_ms(longest_period_ms), period_.size());
     period_samples_ = phase_ = 0;
+    step_ = 0;
     if (tail_ < compared + longest) return;
     // Compared from its end backwards: the sound that is repeated must fit where it is continued.
     std::array<std::int16_t, longest_piece> backwards;
@@ -216,8 +220,14 @@ void ClockedReader::begin_concealment() {
                       samples_.begin() + static_cast<std::ptrdiff_t>(tail_), sound.begin());
     period_samples_ =
         dsp::find_period(sound, compared, shortest_period_us * rate_hz_ / 1'000'000, longest).samples;
-    std::copy_n(samples_.begin() + static_cast<std::ptrdiff_t>(tail_ - period_samples_), period_samples_,
-                period_.begin());
+    if (period_samples_ == 0) return;
+    const std::int16_t* last = samples_.data() + tail_ - period_samples_;
+    std::copy_n(last, period_samples_, period_.begin());
+    // The end of the period leads over to its beginning, and so does the end of what was heard.
+    const std::size_t overlap = std::min(samples_in_ms(overlap_ms), period_samples_ / 2);
+    const std::span<std::int16_t> end = std::span(period_).subspan(period_samples_ - overlap, overlap);
+    step_ = samples_[tail_ - 1] - last[-1];
+    dsp::cross_fade(end, {last - overlap, overlap}, end);
 }
 
 std::int16_t ClockedReader::next_concealed() {
@@ -226,7 +236,9 @@ std::int16_t ClockedReader::next_concealed() {
     const auto age = static_cast<std::int64_t>(concealed_run_++);
     if (period_samples_ == 0 || age >= most) return 0;
     const std::int64_t gain = age < full ? most - full : most - age;
-    const std::int16_t sample = period_[phase_];
+    const auto smoothed = static_cast<std::int64_t>(samples_in_ms(overlap_ms));
+    const std::int64_t step = age < smoothed ? step_ * (smoothed - age) / smoothed : 0;
+    const std::int64_t sample = std::clamp<std::int64_t>(period_[phase_] + step, -32768, 32767);
     phase_ = phase_ + 1 < period_samples_ ? phase_ + 1 : 0;
     return static_cast<std::int16_t>(sample * gain / (most - full));
 }

@@ -10,6 +10,9 @@ constexpr std::int64_t second_ns = 1'000'000'000;
 constexpr std::int64_t ms_ns = 1'000'000;
 /// A packet that comes so much quicker than all before it has timestamps that jumped.
 constexpr std::int64_t max_early_ns = 200 * ms_ns;
+/// Gaps are filled while what was handed out is not further ahead of real time than this: a sender whose
+/// timestamps run too fast must not make us hand out more than it sends.
+constexpr std::int64_t max_ahead_ns = 500 * ms_ns;
 /// A run of late packets this long means that the path or the sender's timestamps have changed for good.
 constexpr std::int64_t late_run_ns = 60 * ms_ns;
 /// Fills are made up for after a stall of our own thread, but not more than this.
@@ -101,6 +104,7 @@ void DecodingBuffer::begin(std::uint16_t sequence, std::uint32_t timestamp, std:
 
 bool DecodingBuffer::next(Piece& piece, std::int64_t now_ns) {
     if (decoder_ == nullptr) return false;
+    note_time(now_ns);
     // A turn that hands out nothing takes a packet away or follows the one it will take away next.
     for (;;) {
         if (owed_ns_ >= fill_ns) {
@@ -118,6 +122,13 @@ bool DecodingBuffer::next(Piece& piece, std::int64_t now_ns) {
         }
         if (play(*packet, piece, now_ns)) return true;
     }
+}
+
+/// Keep account of how far ahead of real time the run is; what clocks drift apart is let go.
+void DecodingBuffer::note_time(std::int64_t now_ns) {
+    const std::int64_t passed_ns = std::max<std::int64_t>(now_ns - asked_ns_, 0);
+    asked_ns_ = now_ns;
+    ahead_ns_ = std::max<std::int64_t>(ahead_ns_ - passed_ns - passed_ns / 100, 0);
 }
 
 /// Silence for time that passed while the sender's timestamps said something else.
@@ -139,15 +150,22 @@ bool DecodingBuffer::fill_real_time(Piece& piece, std::int64_t now_ns) {
 
 /// Hand out the packet, or a part of the gap before it; false when it gave nothing.
 bool DecodingBuffer::play(const StoredPacket& packet, Piece& piece, std::int64_t now_ns) {
-    const std::int64_t gap_samples = samples_until(packet.timestamp);
+    std::int64_t gap_samples = samples_until(packet.timestamp);
     if (gap_samples > 0 && packet.content != Content::none) {
-        if (spread_.lag_ns(media_ns(packet.timestamp), now_ns) > -max_early_ns) {
+        const std::int64_t lag_ns = spread_.lag_ns(media_ns(packet.timestamp), now_ns);
+        if (lag_ns > -max_early_ns && ahead_ns_ < max_ahead_ns) {
             fill_gap(packet, gap_samples, piece);
             return true;
         }
         timestamp_ = packet.timestamp;
         spliced_ = true;
         return false;
+    }
+    if (gap_samples < 0 && packet.content == Content::audio && packet.sequence == next_sequence_ &&
+        last_origin_ == Origin::received) {
+        // It follows what was just heard, whatever its sender's broken clock says.
+        timestamp_ = packet.timestamp;
+        gap_samples = 0;
     }
     const std::uint32_t samples = packet.content == Content::audio ? decoder_->samples(packet.payload) : 0;
     if (samples != 0 && -gap_samples >= samples && has_changed(packet, now_ns)) {
@@ -162,8 +180,10 @@ bool DecodingBuffer::play(const StoredPacket& packet, Piece& piece, std::int64_t
         case Content::none:
             return false;
         case Content::noise:
-            noise_.update(taken.payload);
-            noise_described_ = true;
+            if (const auto noise = codec::parse_noise(taken.payload)) {
+                noise_.set(*noise);
+                noise_described_ = true;
+            }
             return false;
         case Content::audio:
             break;
@@ -276,6 +296,7 @@ void DecodingBuffer::hand_out(std::span<std::int16_t> out, Origin origin, Piece&
     join(out, origin);
     last_origin_ = origin;
     last_sample_ = out.back();
+    ahead_ns_ += static_cast<std::int64_t>(out.size()) * sample_ns_;
     piece = {out, origin};
 }
 

@@ -39,8 +39,8 @@ void PlayoutQueue::append(PlayoutItem* item, std::int64_t now_ns) {
 void PlayoutQueue::clear() {
     if (first_ == nullptr) return;
     if (state_ == State::playing) {
-        fade_.fill(0);
-        fade_left_ = static_cast<std::uint32_t>(take(fade_));
+        fade_left_ =
+            static_cast<std::uint32_t>(take(std::span(fade_).first(fade_ms * format_.rate_hz / 1000)));
         for (std::uint32_t n = 0; n < fade_left_; ++n) {
             fade_[n] = static_cast<std::int16_t>(fade_[n] * static_cast<int>(fade_left_ - n) /
                                                  static_cast<int>(fade_left_ + 1));
@@ -53,7 +53,6 @@ void PlayoutQueue::clear() {
     }
     state_ = State::idle;
     has_played_ = false;
-    downsampler_.reset();
     listener_.playout_drained();
 }
 
@@ -75,17 +74,7 @@ bool PlayoutQueue::ready(std::int64_t now_ns) const {
            now_ns - filling_since_ns_ >= wanted_ms_ * ms_ns;
 }
 
-/// Fill as much of `out` as there is audio for. At 16 kHz the input is halved, odd ends are dropped.
 std::size_t PlayoutQueue::take(std::span<std::int16_t> out) {
-    if (format_.rate_hz == 8000) return take_raw(out);
-    std::array<std::int16_t, 2 * dsp::Downsampler::max_block_samples> wide;
-    const std::size_t wanted = std::min(2 * out.size(), wide.size());
-    const std::size_t got = take_raw(std::span(wide).first(wanted)) & ~std::size_t{1};
-    downsampler_.process(std::span(wide).first(got), out.data());
-    return got / 2;
-}
-
-std::size_t PlayoutQueue::take_raw(std::span<std::int16_t> out) {
     std::size_t filled = 0;
     while (filled < out.size()) {
         drop_spent();

@@ -14,21 +14,21 @@ bool is_before(std::uint16_t sequence, std::uint16_t other) {
 
 }  // namespace
 
-Header Sender::local(std::uint8_t payload_type, std::int64_t now_ns) {
-    if (source_ != Source::local) turn_to(Source::local, now_ns);
+Header Sender::local(std::uint8_t payload_type, std::int64_t now_ns, Feed feed) {
+    if (source_ != source_of(feed)) turn_to(source_of(feed), now_ns);
     Header header{payload_type, mark_next_, next_sequence_, next_timestamp_, ssrc_};
     mark_next_ = false;
     ++next_sequence_;
     return header;
 }
 
-void Sender::advance(std::uint32_t samples, std::int64_t now_ns) {
-    if (source_ != Source::local) turn_to(Source::local, now_ns);
-    next_timestamp_ += samples;
-    due_ns_ = now_ns + samples * second_ns / clock_hz_;
+void Sender::advance(std::uint32_t units, std::int64_t now_ns, Feed feed) {
+    if (source_ != source_of(feed)) turn_to(source_of(feed), now_ns);
+    next_timestamp_ += units;
+    due_ns_ = now_ns + units * second_ns / clock_hz_;
 }
 
-std::optional<Header> Sender::relayed(const Header& in, std::uint32_t samples, std::int64_t now_ns) {
+std::optional<Header> Sender::relayed(const Header& in, std::uint32_t units, std::int64_t now_ns) {
     const auto jump = static_cast<std::int32_t>(in.timestamp - newest_timestamp_);
     const auto limit = static_cast<std::int32_t>(max_jump_s * clock_hz_);
     if (source_ != Source::relay || in.ssrc != relayed_ssrc_ || jump > limit || jump < -limit) {
@@ -49,12 +49,18 @@ std::optional<Header> Sender::relayed(const Header& in, std::uint32_t samples, s
         if (distance > 0x4000) relay_begin_ = static_cast<std::uint16_t>(in.sequence - 0x2000);
         newest_timestamp_ = in.timestamp;
     }
-    const std::uint32_t end = out.timestamp + samples;
+    const std::uint32_t end = out.timestamp + units;
     if (static_cast<std::int32_t>(end - next_timestamp_) > 0) {
         next_timestamp_ = end;
-        due_ns_ = now_ns + samples * second_ns / clock_hz_;
+        due_ns_ = now_ns + units * second_ns / clock_hz_;
     }
     return out;
+}
+
+void Sender::restart(std::uint32_t ssrc, std::uint32_t clock_hz) {
+    ssrc_ = ssrc;
+    clock_hz_ = clock_hz;
+    source_ = Source::none;
 }
 
 void Sender::turn_to(Source source, std::int64_t now_ns) {

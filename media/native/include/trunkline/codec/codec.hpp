@@ -50,6 +50,8 @@ struct EncoderOptions {
     bool dtx = false;                        ///< Send nothing during silence.
     std::uint32_t expected_loss_pct = 5;     ///< What FEC is dimensioned for.
     std::uint32_t max_playback_hz = 16'000;  ///< The far end plays no higher rate (RFC 7587 6.1).
+
+    bool operator==(const EncoderOptions&) const = default;
 };
 
 /// Turns linear samples at `Format::rate_hz` into payloads.

@@ -23,6 +23,11 @@ struct Format {
     bool operator==(const Format&) const = default;
 };
 
+/// Whether the format is one of the two laws of G.711, which are turned into one another code by code.
+constexpr bool is_g711(const Format& format) {
+    return format.codec == Codec::pcmu || format.codec == Codec::pcma;
+}
+
 /// Longest packet, in milliseconds, that is sent, and that is decoded when received.
 inline constexpr std::uint32_t max_packet_ms = 60;
 /// Most samples of one packet at the highest rate inside the engine.

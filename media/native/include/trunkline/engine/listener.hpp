@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 
+#include "trunkline/graph/piece.hpp"
 #include "trunkline/util/node.hpp"
 
 namespace trunkline::engine {
@@ -25,7 +26,7 @@ class Listener : public util::Node {
     Hears hears() const { return hears_; }
 
     /// Take in what was received, at most 60 ms.
-    virtual void put(std::span<const std::int16_t> samples, std::int64_t now_ns) = 0;
+    virtual void put(const graph::Piece& piece, std::int64_t now_ns) = 0;
 
     /// A beat of 20 ms.
     virtual void tick(std::int64_t now_ns) { (void)now_ns; }

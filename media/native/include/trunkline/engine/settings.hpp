@@ -33,9 +33,26 @@ struct MediaSettings {
     std::optional<SrtpKey> srtp_send, srtp_receive;
     bool send = true;
     bool receive = true;
-
-    /// The law of G.711 that is spoken; meaningless for other codecs.
-    dsp::Law law() const { return format.codec == codec::Codec::pcma ? dsp::Law::a : dsp::Law::mu; }
 };
+
+/// The law of a format of G.711.
+constexpr dsp::Law law_of(const codec::Format& format) {
+    return format.codec == codec::Codec::pcma ? dsp::Law::a : dsp::Law::mu;
+}
+
+/// Whether packets of one format can be sent as packets of the other without decoding them.
+constexpr bool convertible(const codec::Format& one, const codec::Format& other) {
+    return one == other || (codec::is_g711(one) && codec::is_g711(other));
+}
+
+/// Whether linked streams with these settings relay without decoding.
+inline bool alike(const MediaSettings& one, const MediaSettings& other) {
+    return convertible(one.format, other.format) && one.ptime_ms == other.ptime_ms;
+}
+
+/// Whether digits for the far end are sent as tones in the audio.
+inline bool sends_tones(const MediaSettings& settings) {
+    return settings.dtmf_tones || !settings.dtmf_send_type;
+}
 
 }  // namespace trunkline::engine

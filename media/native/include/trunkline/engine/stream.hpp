@@ -1,12 +1,14 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
-#include "trunkline/dsp/g711.hpp"
+#include "trunkline/dsp/key_tones.hpp"
 #include "trunkline/engine/latch.hpp"
 #include "trunkline/engine/listener.hpp"
 #include "trunkline/engine/outlet.hpp"
@@ -14,6 +16,7 @@
 #include "trunkline/engine/recorder.hpp"
 #include "trunkline/engine/settings.hpp"
 #include "trunkline/engine/stream_figures.hpp"
+#include "trunkline/engine/stream_parts.hpp"
 #include "trunkline/engine/tap.hpp"
 #include "trunkline/engine/tick_wheel.hpp"
 #include "trunkline/engine/wire.hpp"
@@ -28,9 +31,6 @@
 
 namespace trunkline::engine {
 
-inline constexpr std::uint32_t clock_hz = 8000;
-inline constexpr std::uint32_t samples_per_ms = clock_hz / 1000;
-
 /// Digits to send, with the token that tells when they are.
 struct DtmfText final : util::Node {
     std::uint32_t token = 0;
@@ -41,8 +41,11 @@ struct DtmfText final : util::Node {
 
 /// One RTP stream: a socket, the far end it talks to, and what is done with the audio.
 ///
-/// Lives on one shard's thread. What it sends is, in this order: digits, the tap's audio, playback, what the
-/// linked stream receives, silence while there is a tap.
+/// Lives on one shard's thread. What it sends is, in this order: digits, the tap's audio, playback, a
+/// source's audio, what the linked stream receives, silence while there is a tap or something is muted.
+///
+/// What it receives goes undecoded to a linked stream that takes it so. Only if somebody wants linear audio
+/// it passes through `Hearing`, to all of them at once; what is not relayed leaves through `Speaking`.
 class Stream final : public util::Node, public Readable, private graph::PlaybackListener {
   public:
     Stream(std::uint64_t id, io::UdpSocket socket, rtp::Sender sender, Outlet& outlet, TickWheel& wheel);
@@ -50,10 +53,16 @@ class Stream final : public util::Node, public Readable, private graph::Playback
 
     // Orders, run between packets.
 
-    /// `settings` come without keys; what they change is in `srtp`, whose contexts are taken over.
-    void connect(const MediaSettings& settings, SrtpChange& srtp, std::int64_t now_ns);
-    void link(Stream& other);
-    void unlink();
+    /// Take parts over from the control thread; those they replace go back to it.
+    void equip(StreamParts parts, std::int64_t now_ns);
+    /// Obey what SDP agreed. `settings` come without keys; what they change is in `srtp`, whose contexts are
+    /// taken over. A change of the RTP clock takes the fresh SSRC.
+    void connect(const MediaSettings& settings, SrtpChange& srtp, std::uint32_t fresh_ssrc,
+                 std::int64_t now_ns);
+    void link(Stream& other, std::int64_t now_ns);
+    void unlink(std::int64_t now_ns);
+    /// Put silence in place of what the far end says, or of what is sent to it. Digits still pass.
+    void mute(bool received, bool sent, std::int64_t now_ns);
     void play(graph::Playback* playback, std::int64_t now_ns);
     void pause_playback(std::int64_t now_ns);
     void resume_playback(std::int64_t now_ns);
@@ -83,6 +92,9 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     void key_pressed(char key, std::int64_t now_ns);
     /// The far end began to speak.
     void speech_started(std::int64_t now_ns);
+    /// A key was found in the audio: told unless its telephone event was, and sent on as one to a linked
+    /// stream that takes these and no tones.
+    void digit_detected(const rtp::Digit& digit, std::int64_t now_ns);
     /// Whether a playback waits for the far end to speak.
     bool wants_speech() const { return playback_.wants_speech(); }
 
@@ -109,7 +121,12 @@ class Stream final : public util::Node, public Readable, private graph::Playback
         Stream& stream;
     };
 
-    enum class Kind : std::uint8_t { audio_mu, audio_a, event, noise, unknown };
+    /// What a payload type stands for.
+    enum class Kind : std::uint8_t { audio, event, noise, unknown };
+    struct Meaning {
+        Kind kind = Kind::unknown;
+        Speech speech = Speech::agreed;
+    };
 
     void run_clocks(std::int64_t now_ns);
     void check_silence(std::int64_t now_ns);
@@ -119,32 +136,61 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     void check_rtcp(std::int64_t now_ns);
 
     // Receiving, in stream_receive.cpp.
-    Kind classify(std::uint8_t payload_type) const;
+    Meaning meaning_of(std::uint8_t payload_type) const;
+    codec::Format format_of(Speech speech) const;
+    std::uint32_t audible_units(const rtp::PacketView& packet, Meaning meaning) const;
     void take_datagram(std::span<std::uint8_t> datagram, const io::Address& source, io::SendBatch& relayed,
                        std::int64_t now_ns);
     bool follow_source(const rtp::Header& header, std::int64_t now_ns);
+    void take_audio(const rtp::PacketView& packet, Speech speech, std::uint32_t units, io::SendBatch& relayed,
+                    std::int64_t now_ns);
+    void take_noise(const rtp::PacketView& packet, io::SendBatch& relayed, std::int64_t now_ns);
     void take_event(const rtp::PacketView& packet, io::SendBatch& relayed, std::int64_t now_ns);
-    void take_audio(const rtp::PacketView& packet, dsp::Law law, io::SendBatch& relayed, std::int64_t now_ns);
-    void report(const std::optional<rtp::Digit>& digit);
-    bool listened_to() const;
-    void feed(std::uint32_t timestamp, std::span<const std::int16_t> samples, bool marker,
-              std::int64_t now_ns);
+    void report(const std::optional<rtp::Digit>& digit, bool by_tone, std::int64_t now_ns);
     void tick_receive(std::int64_t now_ns);
 
+    // Linear audio, in stream_hear.cpp.
+    bool must_hear() const;
+    void hear(std::int64_t now_ns);
+    void hand_out(const graph::Piece& piece, std::int64_t now_ns);
+
     // For the linked stream, in stream_relay.cpp.
+    bool relays(const codec::Format& format, std::uint32_t units);
     bool occupied() const;
-    void relay_audio(const rtp::PacketView& packet, dsp::Law law, std::span<const std::int16_t> samples,
+    bool passes() const { return may_send() && !occupied() && !muted_.sent; }
+    void relay_audio(const rtp::PacketView& packet, const codec::Format& format, std::uint32_t units,
                      io::SendBatch& relayed, std::int64_t now_ns);
-    void relay_event(const rtp::PacketView& packet, io::SendBatch& relayed, std::int64_t now_ns);
+    void relay_packet(const rtp::PacketView& packet, std::uint8_t payload_type, std::uint32_t units,
+                      io::SendBatch& relayed, std::int64_t now_ns);
+    void relay_event(const rtp::PacketView& packet, const Stream& from, io::SendBatch& relayed,
+                     std::int64_t now_ns);
+    void renumber_event(const rtp::PacketView& packet, std::uint32_t clock_hz, std::int64_t now_ns);
+    void sound_event(const rtp::PacketView& packet, std::uint32_t clock_hz, std::int64_t now_ns);
+    void transcode(const graph::Piece& piece, std::int64_t now_ns);
+    void pass_pause(const graph::Piece& pause, std::int64_t now_ns);
 
     // Sending, in stream_send.cpp.
     bool may_send() const { return connected_ && settings_.send && latch_.remote().reachable(); }
+    bool must_send() const;
+    bool stands_in() const;
+    std::uint32_t units_of(std::size_t samples) const;
     void tick_send(std::int64_t now_ns);
-    bool next_audio(std::span<std::int16_t> samples, std::int64_t now_ns);
-    void send_audio(std::span<const std::int16_t> samples, std::int64_t now_ns);
+    bool next_audio(std::span<std::int16_t> samples, bool& silent, std::int64_t now_ns);
+    bool next_tap_audio(std::span<std::int16_t> samples, std::int64_t now_ns);
+    void send_audio(std::span<const std::int16_t> samples, rtp::Feed feed, bool silent, std::int64_t now_ns);
+    void record_sent(std::span<const std::int16_t> samples, std::int64_t now_ns);
+    bool hush(std::uint32_t ms, std::uint32_t after_ms, rtp::Feed feed, std::int64_t now_ns);
+    void send_noise(rtp::Feed feed, std::int64_t now_ns);
+    void send_payload(PacketRoom& room, const rtp::Header& header, std::size_t size);
+
+    // Digits to the far end, in stream_digits.cpp.
+    bool step_digits(std::span<std::int16_t> samples, std::int64_t now_ns);
+    bool sending_digits() const;
     void send_event(const rtp::DtmfPacket& packet, std::int64_t now_ns);
-    void next_dtmf_text();
+    void start_digits(std::string_view digits, std::uint32_t duration_ms, std::uint32_t gap_ms);
+    void next_digits();
     void finish_dtmf_text();
+    void press(char key);
 
     void playback_finished(std::uint64_t id, graph::PlaybackEnd why, char key,
                            std::uint64_t played_ms) override;
@@ -161,12 +207,26 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     bool connected_ = false;
     Latch latch_;
     Stream* peer_ = nullptr;
+    Hearing* hearing_ = nullptr;    ///< Null while nobody wants linear audio.
+    Speaking* speaking_ = nullptr;  ///< Null until something is sent that is not relayed.
+    struct {
+        bool received = false;
+        bool sent = false;
+    } muted_;
 
     rtp::SequenceTracker sequence_;
-    rtp::JitterMeter jitter_{clock_hz};
+    rtp::JitterMeter jitter_{8000};
     rtp::DtmfReceiver dtmf_receiver_;
     bool heard_ = false;
     bool restarted_ = true;  ///< The next audio has timestamps of a new run.
+    bool hears_ = false;     ///< `hearing_` is being fed.
+    /// How the audio that came last went to the linked stream.
+    enum class Route : std::uint8_t { none, relayed, transcoded } route_ = Route::none;
+    std::uint32_t last_units_ = 0;     ///< Length of the audio packet that came last,
+    std::uint32_t regular_units_ = 0;  ///< and of the last two in a row that were equal.
+    rtp::Digit last_digit_;
+    bool last_digit_by_tone_ = false;
+    std::int64_t last_digit_ns_ = 0;
     std::int64_t last_heard_ns_ = 0;
     std::int64_t timeout_ns_ = 0;
     bool silence_reported_ = false;
@@ -175,6 +235,18 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     rtp::DtmfSender dtmf_sender_;
     DtmfText* dtmf_first_ = nullptr;  ///< The text being sent, then those that wait.
     DtmfText* dtmf_last_ = nullptr;
+    dsp::KeyTones key_tones_;
+    std::array<char, 32> pressed_{};  ///< Keys the linked stream's far end pressed, to be sent as events.
+    std::size_t pressed_count_ = 0;
+    char pressing_ = 0;
+    enum class Digits : std::uint8_t { none, text, pressed } digits_ = Digits::none;  ///< What is being sent.
+    struct {
+        std::uint32_t timestamp_in = 0;
+        std::uint32_t timestamp_out = 0;
+        std::int64_t last_ns = 0;
+        bool down = false;  ///< The end of the press has not come.
+        bool known = false;
+    } event_;  ///< A linked stream's event that cannot be relayed as it is.
     Tap* tap_ = nullptr;
     Recorder* recorder_ = nullptr;
     Listener* listeners_ = nullptr;

@@ -10,6 +10,7 @@
 #include "trunkline/engine/shard.hpp"
 #include "trunkline/engine/stream.hpp"
 #include "trunkline/engine/stream_figures.hpp"
+#include "trunkline/engine/stream_parts.hpp"
 #include "trunkline/graph/playback_queue.hpp"
 #include "trunkline/graph/playout_queue.hpp"
 
@@ -35,6 +36,8 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     /// Returns false when the other stream lives on another shard.
     bool link(StreamHandle& other);
     void unlink();
+    /// See `Stream::mute`.
+    void mute(bool received, bool sent);
     void play(std::unique_ptr<graph::Playback> playback);
     void pause_playback();
     void resume_playback();
@@ -50,6 +53,9 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     /// Feed a listener with what the stream receives. What is returned only serves to detach it.
     Listener* attach_listener(std::unique_ptr<Listener> listener);
     void detach_listener(Listener* listener);
+    /// Note that the stream begins or ends to be used for something that takes parts it may not have, and
+    /// give it those. Must come before the order that begins the use.
+    void use(Use what, bool begins = true);
     StreamSnapshot snapshot() const;
     void close();
 
@@ -67,11 +73,18 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     friend class TapHandle;
     friend class Engine;
 
+    StreamParts missing_parts();
+    void equip();
+    void equip_with_peer();
+    std::shared_ptr<StreamHandle> forget_peer();
+
     std::shared_ptr<Engine> engine_;
-    bool has_output_ = false;  ///< Something was ordered that makes the stream run a clock of its own.
+    StreamOutfit outfit_;
+    std::weak_ptr<StreamHandle> peer_;  ///< The stream it is linked with, if that is open.
     Shard* shard_;
     Stream* stream_;  ///< Null once closed.
     std::uint64_t id_;
+    std::uint32_t ssrc_out_;
     std::uint16_t udp_port_;
     std::weak_ptr<TapHandle> tap_;
     SrtpKeys srtp_;

@@ -1,11 +1,11 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
-#include "trunkline/dsp/halfband.hpp"
 #include "trunkline/engine/outlet.hpp"
-#include "trunkline/graph/eager_reader.hpp"
 #include "trunkline/graph/playout_queue.hpp"
 #include "trunkline/util/node.hpp"
 
@@ -16,26 +16,19 @@ namespace trunkline::engine {
 class Tap final : public util::Node, private graph::PlayoutListener {
   public:
     static constexpr std::uint32_t frame_ms = 20;
+    static constexpr std::size_t max_frame_samples = frame_ms * 16;
 
-    Tap(std::uint64_t id, std::uint64_t stream, graph::AudioFormat format, std::int64_t now_ns,
-        Outlet& outlet)
-        : id_(id),
-          stream_(stream),
-          format_(format),
-          outlet_(outlet),
-          reader_(now_ns),
-          playout_(format, *this) {}
+    Tap(std::uint64_t id, std::uint64_t stream, graph::AudioFormat format, Outlet& outlet)
+        : id_(id), stream_(stream), format_(format), outlet_(outlet), playout_(format, *this) {}
 
-    /// Take in received audio; frames that are complete leave at once.
-    void put(std::uint32_t timestamp, std::span<const std::int16_t> samples, bool restarted, bool marker,
-             std::int64_t now_ns);
+    /// Rate of both directions, whatever the stream's is.
+    std::uint32_t rate_hz() const { return format_.rate_hz; }
 
-    /// Hand out the frames that are due without new audio.
-    void tick(std::int64_t now_ns);
+    /// Take in received audio, in one unbroken run; frames that are complete leave at once.
+    void put(std::span<const std::int16_t> samples, std::int64_t now_ns);
 
     graph::PlayoutQueue& playout() { return playout_; }
     const graph::PlayoutQueue& playout() const { return playout_; }
-    const graph::EagerReader& reader() const { return reader_; }
 
   private:
     void hand_out(std::span<const std::int16_t> frame, std::int64_t now_ns);
@@ -48,9 +41,9 @@ class Tap final : public util::Node, private graph::PlayoutListener {
     std::uint64_t stream_;
     graph::AudioFormat format_;
     Outlet& outlet_;
-    graph::EagerReader reader_;
     graph::PlayoutQueue playout_;
-    dsp::Upsampler upsampler_;
+    std::array<std::int16_t, max_frame_samples> frame_;
+    std::size_t filled_ = 0;  ///< Samples of the frame that have come.
 };
 
 }  // namespace trunkline::engine

@@ -85,6 +85,7 @@ class ClockedReader {
     std::size_t concealed_run_ = 0;  ///< Samples made up since the last were put.
     std::size_t period_samples_ = 0;
     std::size_t phase_ = 0;
+    std::int32_t step_ = 0;                                  ///< From the period to the sound it goes on for.
     std::array<std::int16_t, max_period_samples> period_{};  ///< What is repeated while the buffer is dry.
     ClockedFigures figures_;
 };

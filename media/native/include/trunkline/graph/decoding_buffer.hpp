@@ -6,7 +6,7 @@
 #include <span>
 
 #include "trunkline/codec/codec.hpp"
-#include "trunkline/dsp/comfort_noise.hpp"
+#include "trunkline/codec/comfort_noise.hpp"
 #include "trunkline/graph/arrival_spread.hpp"
 #include "trunkline/graph/packet_store.hpp"
 #include "trunkline/graph/piece.hpp"
@@ -69,6 +69,7 @@ class DecodingBuffer final : public util::Node {
     void take(const StoredPacket& packet, bool restarted, std::int64_t now_ns);
     void begin(std::uint16_t sequence, std::uint32_t timestamp, std::int64_t now_ns);
     void follow(std::uint32_t timestamp, std::int64_t now_ns);
+    void note_time(std::int64_t now_ns);
     void pay_owed(Piece& piece);
     bool fill_real_time(Piece& piece, std::int64_t now_ns);
     bool play(const StoredPacket& packet, Piece& piece, std::int64_t now_ns);
@@ -99,6 +100,8 @@ class DecodingBuffer final : public util::Node {
     std::uint32_t timestamp_ = 0;       ///< Of the sample to be handed out next, in the sender's units.
     std::int64_t position_ns_ = 0;      ///< The same as a time that never jumps.
     std::int64_t owed_ns_ = 0;          ///< Real time that a jump of the timestamps left out.
+    std::int64_t asked_ns_ = 0;         ///< When `next` was asked last.
+    std::int64_t ahead_ns_ = 0;         ///< How far ahead of real time the run is.
     std::int64_t late_since_ns_ = 0;    ///< Start of a run of late packets; 0 outside one.
     std::uint32_t packet_samples_ = 0;  ///< Of the last packet decoded.
     std::uint32_t concealed_run_ = 0;   ///< Samples made up since something was heard.
@@ -107,7 +110,7 @@ class DecodingBuffer final : public util::Node {
     bool spliced_ = false;              ///< What comes next does not continue what went before.
     Origin last_origin_ = Origin::silence;
     std::int16_t last_sample_ = 0;
-    dsp::ComfortNoise noise_;
+    codec::NoiseGenerator noise_;
     std::array<std::int16_t, codec::max_packet_samples> samples_;
     DecodingFigures figures_;
 };

@@ -7,7 +7,6 @@
 #include <memory>
 #include <span>
 
-#include "trunkline/dsp/halfband.hpp"
 #include "trunkline/util/node.hpp"
 
 namespace trunkline::graph {
@@ -58,7 +57,7 @@ class PlayoutQueue {
     static constexpr std::uint32_t grown_prebuffer_ms = 100;
     /// Audio that follows within this of running dry was meant to be one piece with it.
     static constexpr std::int64_t underrun_ns = 500'000'000;
-    static constexpr std::uint32_t fade_samples = 40;  ///< 5 ms at 8 kHz.
+    static constexpr std::uint32_t fade_ms = 5;
 
     PlayoutQueue(AudioFormat format, PlayoutListener& listener) : format_(format), listener_(listener) {}
     PlayoutQueue(const PlayoutQueue&) = delete;
@@ -71,8 +70,8 @@ class PlayoutQueue {
     /// Drop everything queued; what plays fades out within 5 ms.
     void clear();
 
-    /// Fill `out`, samples at 8 kHz, with what plays now. Returns false, and leaves `out` alone, when nothing
-    /// does.
+    /// Fill `out`, samples at the rate of the format, with what plays now. Returns false, and leaves `out`
+    /// alone, when nothing does.
     bool pull(std::span<std::int16_t> out, std::int64_t now_ns);
 
     /// Whether the next pull will return audio, without having to look at the clock.
@@ -89,7 +88,6 @@ class PlayoutQueue {
 
     bool ready(std::int64_t now_ns) const;
     std::size_t take(std::span<std::int16_t> out);
-    std::size_t take_raw(std::span<std::int16_t> out);
     void decode(const std::uint8_t* from, std::span<std::int16_t> out) const;
     void drop_spent();
     void pop_first();
@@ -99,7 +97,6 @@ class PlayoutQueue {
 
     AudioFormat format_;
     PlayoutListener& listener_;
-    dsp::Downsampler downsampler_;
     PlayoutItem* first_ = nullptr;
     PlayoutItem* last_ = nullptr;
     std::uint32_t offset_bytes_ = 0;  ///< Consumed of the first item.
@@ -111,7 +108,7 @@ class PlayoutQueue {
     std::int64_t dry_ns_ = 0;
     bool has_played_ = false;
     std::uint64_t underruns_ = 0;
-    std::array<std::int16_t, fade_samples> fade_{};
+    std::array<std::int16_t, fade_ms * 16> fade_{};
     std::uint32_t fade_left_ = 0;
 };
 

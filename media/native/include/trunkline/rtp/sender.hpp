@@ -7,11 +7,16 @@
 
 namespace trunkline::rtp {
 
+/// Where the audio of packets we make ourselves comes from: our own clock, or the one of a linked stream that
+/// is transcoded. Between two feeds time may have passed that neither has counted.
+enum class Feed : std::uint8_t { own, transcoded };
+
 /// Numbers the packets of one outgoing stream: one SSRC, unbroken sequence numbers and timestamps, whatever
 /// the source of the audio is and however often it changes.
 ///
-/// Local audio (`local`, `advance`) counts on from the last packet. Relayed packets keep the distances of the
-/// stream they come from, so that gaps and reordering stay visible to the far end.
+/// Packets of our own making (`local`, `advance`) count on from the last one. Relayed packets keep the
+/// distances of the stream they come from, so that gaps and reordering stay visible to the far end. All
+/// durations are in units of the RTP clock.
 class Sender {
   public:
     Sender(std::uint32_t ssrc, std::uint16_t first_sequence, std::uint32_t first_timestamp,
@@ -21,23 +26,32 @@ class Sender {
           next_sequence_(first_sequence),
           next_timestamp_(first_timestamp) {}
 
-    /// Number a packet of local audio; the marker is set on the first after another source or a pause.
-    Header local(std::uint8_t payload_type, std::int64_t now_ns);
+    /// Number a packet of our own; the marker is set on the first after another source or a pause.
+    Header local(std::uint8_t payload_type, std::int64_t now_ns, Feed feed = Feed::own);
 
-    /// Let `samples` of local audio pass, sent or not.
-    void advance(std::uint32_t samples, std::int64_t now_ns);
+    /// Let `units` of audio of our own pass, sent or not.
+    void advance(std::uint32_t units, std::int64_t now_ns, Feed feed = Feed::own);
 
-    /// Renumber a packet of another stream, `samples` long. Nothing for one that is older than the
+    /// What passed was not sent: the next packet begins a talk spurt (RFC 3551 4.1).
+    void pause() { mark_next_ = true; }
+
+    /// Renumber a packet of another stream, `units` long. Nothing for one that is older than the
     /// first relayed since the source changed: its number is taken.
-    std::optional<Header> relayed(const Header& in, std::uint32_t samples, std::int64_t now_ns);
+    std::optional<Header> relayed(const Header& in, std::uint32_t units, std::int64_t now_ns);
+
+    /// Change the clock of the timestamps, which takes another SSRC (RFC 7160 4.1).
+    void restart(std::uint32_t ssrc, std::uint32_t clock_hz);
 
     /// Timestamp of the next local packet.
     std::uint32_t timestamp() const { return next_timestamp_; }
 
     std::uint32_t ssrc() const { return ssrc_; }
+    std::uint32_t clock_hz() const { return clock_hz_; }
 
   private:
-    enum class Source : std::uint8_t { none, local, relay };
+    enum class Source : std::uint8_t { none, own, transcoded, relay };
+
+    static Source source_of(Feed feed) { return feed == Feed::own ? Source::own : Source::transcoded; }
 
     void turn_to(Source source, std::int64_t now_ns);
     void begin_relay(const Header& in, std::int64_t now_ns);

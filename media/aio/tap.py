@@ -1,0 +1,85 @@
+"""The agent's end of a stream."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from media import _engine
+from media.types import PlayoutOverflow
+
+if TYPE_CHECKING:
+    from media.aio.stream import RtpStream
+
+__all__ = ["AgentTap"]
+
+# What an overflowing queue must fall to before the next overflow is told.
+_OVERFLOW_OVER_MS = 110_000
+
+
+class AgentTap:
+    """
+    The agent's end of a stream: frames of received audio out, a queue of audio to play in.
+
+    Playback of the queue starts once 60 ms wait (100 ms after it ran dry), and replaces what else is sent.
+    All methods are harmless after `close`. Made by `RtpStream.open_tap`.
+    """
+
+    def __init__(self, stream: RtpStream, native: _engine.Tap, bytes_per_ms: int) -> None:
+        self.native = native
+        self.names: dict[int, str] = {}
+        self.dropped_ms = 0.0
+        self._stream = stream
+        self._bytes_per_ms = bytes_per_ms
+        self._overflowing = False
+        self._closed = False
+
+    @property
+    def queued_ms(self) -> int:
+        """Audio that waits to be played, in milliseconds."""
+        return self.native.queued_ms()
+
+    def write(self, audio: bytes) -> None:
+        """
+        Append audio to the playout queue, in the tap's encoding, any number of bytes.
+
+        The queue holds 120 s. What does not fit is dropped and told once with `PlayoutOverflow`.
+        """
+        if self._closed:
+            return
+        refused_bytes = self.native.write(audio)
+        if refused_bytes:
+            self._overflow(refused_bytes)
+        elif self._overflowing and self.queued_ms < _OVERFLOW_OVER_MS:
+            self._overflowing = False
+
+    def mark(self, name: str) -> None:
+        """Tell with `MarkReached` when the audio written so far was played; at once when none waits.
+
+        Of more than 1000 marks that wait, the newest is told as cleared.
+        """
+        if self._closed:
+            return
+        mark = self._stream.add_mark(self, name)
+        if mark is not None:
+            self.native.mark(mark)
+
+    def clear(self) -> None:
+        """Drop the queue; silence follows within 20 ms. Marks that wait are told as cleared."""
+        if not self._closed:
+            self._overflowing = False
+            self.native.clear()
+
+    def close(self) -> None:
+        """Detach from the stream; marks that wait are told as cleared. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        self._stream.forget_tap(self)
+        self.native.close()
+
+    def _overflow(self, refused_bytes: int) -> None:
+        dropped_ms = refused_bytes / self._bytes_per_ms
+        self.dropped_ms += dropped_ms
+        if not self._overflowing:
+            self._overflowing = True
+            self._stream.tell(PlayoutOverflow(max(1, round(dropped_ms))))

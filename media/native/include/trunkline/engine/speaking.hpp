@@ -1,0 +1,61 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "trunkline/codec/codec.hpp"
+#include "trunkline/codec/comfort_noise.hpp"
+#include "trunkline/dsp/rate_bridge.hpp"
+#include "trunkline/engine/settings.hpp"
+#include "trunkline/util/node.hpp"
+
+namespace trunkline::engine {
+
+/// Gathers pieces of any length to frames of the packet time that is sent.
+class FrameGatherer {
+  public:
+    /// Append samples, at most 60 ms; what there is no room for is dropped.
+    void append(std::span<const std::int16_t> samples);
+
+    /// Take a frame; false when there is not enough for one.
+    bool take(std::span<std::int16_t> frame);
+
+    std::size_t size() const { return size_; }
+    void clear() { size_ = 0; }
+
+  private:
+    std::array<std::int16_t, 2 * codec::max_packet_samples> samples_;
+    std::size_t size_ = 0;
+};
+
+/// What a stream needs to send audio that it does not merely relay.
+///
+/// Made by the control thread for one set of media settings, when something first wants to be sent.
+class Speaking final : public util::Node {
+  public:
+    explicit Speaking(const MediaSettings& settings);
+
+    /// Whether it serves these settings too.
+    bool serves(const MediaSettings& settings) const {
+        return settings.format == encoder_->format() && settings.encoder == options_;
+    }
+
+    std::uint32_t rate_hz() const { return encoder_->format().rate_hz(); }
+    codec::Encoder& encoder() { return *encoder_; }
+
+    dsp::RateBridge bridge;          ///< For sources of the other rate.
+    dsp::RateBridge recorded;        ///< For a recorder of the other rate.
+    FrameGatherer gathered;          ///< Of the linked stream's audio.
+    codec::NoiseMeter noise;         ///< Of the linked stream's pauses.
+    std::uint32_t silent_ms = 0;     ///< How long there was nothing but silence to send.
+    std::uint32_t noise_due_ms = 0;  ///< When, on the same count, comfort noise is described next.
+
+  private:
+    codec::EncoderOptions options_;
+    std::unique_ptr<codec::Encoder> encoder_;
+};
+
+}  // namespace trunkline::engine

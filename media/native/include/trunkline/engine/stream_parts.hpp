@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "trunkline/engine/hearing.hpp"
+#include "trunkline/engine/settings.hpp"
+#include "trunkline/engine/speaking.hpp"
+
+namespace trunkline::engine {
+
+/// What the control thread makes for a stream, because engine threads never allocate. Null leaves what the
+/// stream has.
+struct StreamParts {
+    std::unique_ptr<Hearing> hearing;
+    std::unique_ptr<DecoderSet> decoders;
+    std::unique_ptr<Speaking> speaking;
+    bool drop_hearing = false;
+
+    bool empty() const {
+        return hearing == nullptr && decoders == nullptr && speaking == nullptr && !drop_hearing;
+    }
+};
+
+/// What may be done with a stream besides relaying.
+enum class Use : std::uint8_t {
+    tap,       ///< Hears and speaks.
+    recorder,  ///< Hears the stream and, through the linked stream, what is sent.
+    listener,  ///< Hears.
+    source,    ///< Speaks: a mixer's output.
+    output,    ///< Speaks: playback and digits; once for all.
+    silence,   ///< Speaks: stands in for audio that is muted.
+};
+
+/// The control thread's account of what a stream is used for, and of the parts it was given for that.
+class StreamOutfit {
+  public:
+    /// Note that a use begins or ends; they are counted.
+    void note(Use use, bool begins);
+    void connect(const MediaSettings& settings);
+    const MediaSettings& settings() const { return settings_; }
+
+    /// Make what is missing for the uses noted, given the stream it is linked with, if any.
+    StreamParts make_missing(const StreamOutfit* peer);
+
+    /// Whether anything may make the stream run a clock of its own.
+    bool speaks() const {
+        return uses(Use::output) || uses(Use::tap) || uses(Use::recorder) || uses(Use::source);
+    }
+    bool uses(Use use) const { return counts_[index(use)] != 0; }
+
+  private:
+    static constexpr std::size_t use_count = 6;
+
+    static std::size_t index(Use use) { return static_cast<std::size_t>(use); }
+    bool must_hear(const StreamOutfit* peer) const;
+    bool must_speak(const StreamOutfit* peer) const;
+
+    std::uint32_t counts_[use_count] = {};
+    bool connected_ = false;
+    MediaSettings settings_;
+    bool hears_ = false;
+    bool can_speak_ = false;
+    codec::Format decodes_;           ///< Format the decoders were made for.
+    codec::Format encodes_;           ///< The same of the encoder,
+    codec::EncoderOptions encoding_;  ///< and how.
+};
+
+}  // namespace trunkline::engine

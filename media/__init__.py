@@ -17,6 +17,9 @@ from media.types import (
     EngineSettings,
     EngineStats,
     FirstPacket,
+    GreetingEnded,
+    MachineSettings,
+    MachineVerdict,
     MarkReached,
     MediaEvent,
     MediaTimeout,
@@ -28,7 +31,11 @@ from media.types import (
     RecordingGap,
     RecordingSettings,
     RemoteMedia,
+    SpeechSettings,
+    SpeechStarted,
+    SpeechStopped,
     StreamStats,
+    ToneDetected,
 )
 
 __all__ = [
@@ -46,6 +53,9 @@ __all__ = [
     "EngineSettings",
     "EngineStats",
     "FirstPacket",
+    "GreetingEnded",
+    "MachineSettings",
+    "MachineVerdict",
     "MarkReached",
     "MediaEvent",
     "MediaTimeout",
@@ -57,5 +67,9 @@ __all__ = [
     "RecordingGap",
     "RecordingSettings",
     "RemoteMedia",
+    "SpeechSettings",
+    "SpeechStarted",
+    "SpeechStopped",
     "StreamStats",
+    "ToneDetected",
 ]

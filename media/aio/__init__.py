@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from media.aio.detection import Detection
 from media.aio.engine import MediaEngine
 from media.aio.recording import Recording
 from media.aio.srtp import make_srtp_keys
@@ -11,6 +12,7 @@ from media.types import EngineSettings, EngineStats, StreamStats
 
 __all__ = [
     "AgentTap",
+    "Detection",
     "EngineSettings",
     "EngineStats",
     "MediaEngine",

@@ -57,7 +57,9 @@ std::optional<AnswerClassifier::Verdict> AnswerClassifier::judge(const std::opti
 }
 
 std::optional<AnswerClassifier::Verdict> AnswerClassifier::judge_cadence() const {
-    const auto is = [this](Answer answer, AnswerReason reason) { return Verdict{answer, reason, elapsed_ms_}; };
+    const auto is = [this](Answer answer, AnswerReason reason) {
+        return Verdict{answer, reason, elapsed_ms_};
+    };
     if (words_ != 0) {
         const std::uint32_t greeting_ms = elapsed_ms_ - began_ms_ - silent_ms_;
         if (greeting_ms >= settings_.greeting_ms) return is(Answer::machine, AnswerReason::long_greeting);

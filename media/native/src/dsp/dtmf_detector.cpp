@@ -1,5 +1,6 @@
 #include "trunkline/dsp/dtmf_detector.hpp"
 
+#include <algorithm>
 #include <new>
 
 #if TRUNKLINE_HAVE_SPANDSP
@@ -11,7 +12,9 @@ namespace trunkline::dsp {
 namespace {
 
 /// A key is told two blocks of 102 samples after it went down, and as much after it went up.
-[[maybe_unused]] constexpr std::uint32_t shortest_ms = 40;
+constexpr std::uint32_t shortest_ms = 40;
+/// The same key again this soon is the one before, after an interruption that Q.24 has receivers pass over.
+constexpr std::uint32_t interruption_ms = 30;
 
 }  // namespace
 
@@ -36,6 +39,7 @@ DtmfDetector::~DtmfDetector() {
 std::span<const DtmfDetector::Change> DtmfDetector::frame(DetectorFrame frame) {
     count_ = 0;
     lasting_ms_ += detector_frame_ms;
+    if (key_ != 0 && !heard_ && (released_ms_ += detector_frame_ms) > interruption_ms) release();
     (void)dtmf_rx(state_, frame.data(), static_cast<int>(frame.size()));
     return std::span(changes_).first(count_);
 }
@@ -55,16 +59,22 @@ std::span<const DtmfDetector::Change> DtmfDetector::frame(DetectorFrame) {
 
 #endif
 
-void DtmfDetector::reset() {
-    key_ = 0;
-}
-
 void DtmfDetector::report(char key) {
-    if (count_ + 2 > changes_.size() || key == key_) return;
-    if (key_ != 0) changes_[count_++] = {key_, false, std::max(lasting_ms_, shortest_ms)};
+    heard_ = key != 0;
+    released_ms_ = 0;
+    // Whether it is over, the next frames tell.
+    if (!heard_ || key == key_) return;
+    if (key_ != 0) release();
+    if (count_ == changes_.size()) return;
     key_ = key;
     lasting_ms_ = 0;
-    if (key_ != 0) changes_[count_++] = {key_, true, 0};
+    changes_[count_++] = {key_, true, 0};
+}
+
+void DtmfDetector::release() {
+    const std::uint32_t heard_ms = lasting_ms_ - std::min(lasting_ms_, released_ms_);
+    if (count_ != changes_.size()) changes_[count_++] = {key_, false, std::max(heard_ms, shortest_ms)};
+    key_ = 0;
 }
 
 }  // namespace trunkline::dsp

@@ -1,5 +1,6 @@
 #include "trunkline/dsp/tone_tracker.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <utility>
@@ -15,10 +16,26 @@ constexpr float max_residue = 0.016F;
 /// How far frames of one tone may differ.
 constexpr float max_freq_step_hz = 15;
 constexpr float max_level_step_db = 3;
+/// How much the power of a tone may vary within a frame, noise and its edges included.
+constexpr double max_swell = 3;
 /// Of a tone's frames, so many may be gaps: two tones that beat look like one most of the time.
 constexpr std::uint32_t max_gap_share_pct = 12;
 /// A tone lives through a gap this long: a lost or a noisy frame.
 constexpr std::uint32_t max_missing_ms = 20;
+
+/// Whether the amplitude stays what it is. Of a sine, x[n]^2 - x[n-1] x[n+1] is the same everywhere (Teager);
+/// of two tones that beat, as ringing tones do, it goes down to nothing again and again.
+bool steady(DetectorFrame frame) {
+    constexpr std::size_t parts = 4;
+    constexpr std::size_t part = detector_frame_samples / parts;
+    std::array<double, parts> energy{};
+    for (std::size_t n = 1; n + 1 < frame.size(); ++n) {
+        energy[n / part] +=
+            static_cast<double>(frame[n]) * frame[n] - static_cast<double>(frame[n - 1]) * frame[n + 1];
+    }
+    const auto [least, most] = std::minmax_element(energy.begin(), energy.end());
+    return *most < max_swell * *least;
+}
 
 /// A tone of the special information tone: about 950, 1400 and 1800 Hz, in the American variant 5 % off.
 bool near_triple(std::uint32_t place, float freq_hz) {
@@ -49,11 +66,11 @@ ToneTracker::Look ToneTracker::look(DetectorFrame frame) {
     seen.level_db = level_db(static_cast<float>(total / detector_frame_samples));
     if (seen.level_db < min_level_db || power <= 0) return seen;
     const double fit = cross / power;
-    // Noise is left once by the sample, once by the one before the last, and by the middle one as it is weighed.
+    // Noise is left once by the sample, once by the one before the last, and by the middle one as it is
+    // weighed.
     const double residue = (sums - fit * cross) / (2 + fit * fit);
-    if (std::fabs(fit) >= 2 || residue > max_residue * power) return seen;
-    const auto freq_hz =
-        static_cast<float>(std::acos(fit / 2) * detector_rate_hz / (2 * std::numbers::pi));
+    if (std::fabs(fit) >= 2 || residue > max_residue * power || !steady(frame)) return seen;
+    const auto freq_hz = static_cast<float>(std::acos(fit / 2) * detector_rate_hz / (2 * std::numbers::pi));
     if (freq_hz >= min_freq_hz && freq_hz <= max_freq_hz) seen.freq_hz = freq_hz;
     return seen;
 }
@@ -75,7 +92,8 @@ std::optional<Tone> ToneTracker::frame(DetectorFrame frame) {
         return std::nullopt;
     }
     std::optional<Tone> ended;
-    if (lasting_ms_ >= min_duration_ms && pure()) ended = Tone{freq_hz_, lasting_ms_, missing_ms_ + detector_frame_ms};
+    if (lasting_ms_ >= min_duration_ms && pure())
+        ended = Tone{freq_hz_, lasting_ms_, missing_ms_ + detector_frame_ms};
     lasting_ms_ = seen.freq_hz != 0 ? detector_frame_ms : 0;
     missing_ms_ = gaps_ms_ = 0;
     freq_hz_ = seen.freq_hz;
@@ -103,10 +121,12 @@ std::optional<NamedTone> ToneNamer::frame(DetectorFrame frame) {
 }
 
 std::optional<NamedTone> ToneNamer::name(const Tone& tone) {
-    const std::uint32_t gap_ms = since_last_ms_ - std::min(since_last_ms_, tone.duration_ms + tone.ended_ago_ms);
+    const std::uint32_t gap_ms =
+        since_last_ms_ - std::min(since_last_ms_, tone.duration_ms + tone.ended_ago_ms);
     if (triple_ != 0 && gap_ms > 150) triple_ = 0;
     if (!near_triple(triple_, tone.freq_hz)) triple_ = 0;
-    const bool of_triple = near_triple(triple_, tone.freq_hz) && tone.duration_ms >= 200 && tone.duration_ms <= 500;
+    const bool of_triple =
+        near_triple(triple_, tone.freq_hz) && tone.duration_ms >= 200 && tone.duration_ms <= 500;
     triple_ = of_triple ? triple_ + 1 : 0;
     since_last_ms_ = tone.ended_ago_ms;
     if (triple_ == 3) {

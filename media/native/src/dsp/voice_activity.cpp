@@ -9,9 +9,11 @@ namespace {
 
 /// Prediction from so many samples leaves nothing of up to half as many tones.
 constexpr std::size_t prediction_order = 10;
-/// What prediction must leave of a frame's power for it to be a voice. Vowels leave a hundredth and more, tones
-/// behind G.711 a thousandth.
+/// What prediction must leave of a frame's power for it to be a voice. Vowels leave a hundredth and more,
+/// tones behind G.711 a thousandth.
 constexpr float tonal_residue = 0.0022F;
+/// Until the noise is known, what prediction leaves more of may be noise.
+constexpr float voiced_residue = 0.2F;
 /// A level that stays within so many dB is noise, or a tone.
 constexpr float steady_range_db = 5;
 /// Of the high-pass, about 60 Hz: hum and offsets are not to be heard.
@@ -22,7 +24,8 @@ constexpr float noise_bias_db = 2;
 std::array<float, 2 * detector_frame_samples> make_window() {
     std::array<float, 2 * detector_frame_samples> window{};
     for (std::size_t n = 0; n < window.size(); ++n) {
-        const double phase = 2 * std::numbers::pi * (static_cast<double>(n) + 0.5) / static_cast<double>(window.size());
+        const double phase =
+            2 * std::numbers::pi * (static_cast<double>(n) + 0.5) / static_cast<double>(window.size());
         window[n] = static_cast<float>(0.5 - 0.5 * std::cos(phase));
     }
     return window;
@@ -35,7 +38,9 @@ const std::array<float, 2 * detector_frame_samples> hann = make_window();
 bool VoiceActivity::voice(DetectorFrame frame) {
     take(frame);
     follow_noise();
-    return level_db_ > std::max(noise_db_ + settings_.margin_db, settings_.min_level_db) && !tonal();
+    if (level_db_ <= std::max(noise_db_ + settings_.margin_db, settings_.min_level_db)) return false;
+    const float residue = predict();
+    return residue > tonal_residue && (frames_ > steady_frames || residue < voiced_residue);
 }
 
 void VoiceActivity::take(DetectorFrame frame) {
@@ -72,8 +77,8 @@ void VoiceActivity::follow_noise() {
     blocks_.fill(std::max(*low, quietest_db));
 }
 
-/// Whether the window is predicted too well for a voice (Levinson and Durbin).
-bool VoiceActivity::tonal() const {
+/// The share of the window's power that prediction leaves (Levinson and Durbin).
+float VoiceActivity::predict() const {
     std::array<float, window_samples> windowed;
     for (std::size_t n = 0; n < window_samples; ++n) {
         windowed[n] = window_[n] * hann[n];
@@ -102,7 +107,7 @@ bool VoiceActivity::tonal() const {
         taps = updated;
         error *= 1 - reflection * reflection;
     }
-    return error < tonal_residue * correlation[0];
+    return correlation[0] > 0 ? static_cast<float>(error / correlation[0]) : 1;
 }
 
 SpeechDetector::Change SpeechDetector::frame(DetectorFrame frame) {

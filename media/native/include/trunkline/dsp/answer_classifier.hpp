@@ -36,8 +36,8 @@ struct AnswerSettings {
     std::uint32_t min_word_ms = 100;                ///< Shorter sounds are no words.
     std::uint32_t between_words_ms = 60;            ///< What parts two words.
     std::uint32_t max_words = 6;                    ///< More of them: machine.
-    std::uint32_t greeting_end_ms = 2500;           ///< A machine's greeting is over when it is silent so long.
-    std::uint32_t greeting_timeout_ms = 60'000;     ///< Or when it has spoken so long.
+    std::uint32_t greeting_end_ms = 2500;        ///< A machine's greeting is over when it is silent so long.
+    std::uint32_t greeting_timeout_ms = 60'000;  ///< Or when it has spoken so long.
     ToneNamer::Limits beep;
     VoiceSettings voice;
 };
@@ -79,11 +79,11 @@ class AnswerClassifier {
     VoiceActivity activity_;
     ToneNamer tones_;
     std::uint32_t elapsed_ms_ = 0;
-    std::uint32_t word_ms_ = 0;    ///< Voice of the word that is being spoken.
-    std::uint32_t pause_ms_ = 0;   ///< Since its last voice.
+    std::uint32_t word_ms_ = 0;   ///< Voice of the word that is being spoken.
+    std::uint32_t pause_ms_ = 0;  ///< Since its last voice.
     std::uint32_t words_ = 0;
-    std::uint32_t began_ms_ = 0;   ///< When the first word began.
-    std::uint32_t silent_ms_ = 0;  ///< Since the last voice of a word, or tone.
+    std::uint32_t began_ms_ = 0;               ///< When the first word began.
+    std::uint32_t silent_ms_ = 0;              ///< Since the last voice of a word, or tone.
     std::optional<std::uint32_t> machine_ms_;  ///< When a machine was recognised.
     bool done_ = false;
 };

@@ -36,17 +36,17 @@ class DtmfDetector {
     /// The key that is down, or 0.
     char key() const { return key_; }
 
-    /// Forget a key that is down: what is heard is not the far end's.
-    void reset();
-
   private:
     void report(char key);
+    void release();
 
     dtmf_rx_state_s* state_ = nullptr;
     std::array<Change, 8> changes_{};
     std::size_t count_ = 0;
     char key_ = 0;
-    std::uint32_t lasting_ms_ = 0;
+    bool heard_ = false;             ///< It is in the audio, or was a moment ago.
+    std::uint32_t lasting_ms_ = 0;   ///< Since it went down.
+    std::uint32_t released_ms_ = 0;  ///< Since it was heard last.
 };
 
 }  // namespace trunkline::dsp

@@ -51,10 +51,11 @@ class ToneTracker {
 
 /// Tones that machines make.
 enum class ToneKind : std::uint8_t {
-    beep = 1,     ///< Of a voice mail: speak now.
-    fax_call = 2, ///< CNG: a fax is calling (T.30 4.3.3.3).
+    beep = 1,        ///< Of a voice mail: speak now.
+    fax_call = 2,    ///< CNG: a fax is calling (T.30 4.3.3.3).
     fax_answer = 3,  ///< CED or ANS: a fax or modem answers (T.30 4.3.3.2, V.25).
-    information = 4, ///< The three tones before an announcement that the call failed (E.180 special information tone).
+    information =
+        4,  ///< The three tones before an announcement that the call failed (E.180 special information tone).
 };
 
 /// What a tone was.
@@ -88,9 +89,9 @@ class ToneNamer {
 
     Limits limits_;
     ToneTracker tracker_;
-    bool named_ = false;              ///< The tone that lasts was told.
-    std::uint32_t triple_ = 0;        ///< Tones of the special information tone so far.
-    std::uint32_t since_last_ms_ = 0; ///< Since the last of them ended.
+    bool named_ = false;               ///< The tone that lasts was told.
+    std::uint32_t triple_ = 0;         ///< Tones of the special information tone so far.
+    std::uint32_t since_last_ms_ = 0;  ///< Since the last of them ended.
 };
 
 }  // namespace trunkline::dsp

@@ -42,7 +42,7 @@ class VoiceActivity {
 
     void take(DetectorFrame frame);
     void follow_noise();
-    bool tonal() const;
+    float predict() const;
 
     VoiceSettings settings_;
     std::array<float, window_samples> window_{};

@@ -41,6 +41,7 @@ from api.values import (
     parse_realm,
     parse_url,
 )
+from media.audio import TONE_PLANS
 
 __all__ = ["PREFIX", "VARIABLES", "ConfigError", "Problem", "Settings", "Variable", "load_settings"]
 
@@ -157,6 +158,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("RTP_THREADS", "1", parse_int(1, 64), "threads of the media engine"),
     Variable("MEDIA_TIMEOUT_S", "60", parse_float(0, 86_400), "seconds without RTP that end a call; 0 never"),
     Variable("HOLD_TIMEOUT_S", "0", parse_float(0, 86_400), "the same while a party is on hold; 0 never"),
+    Variable("TONE_PLAN", "in", parse_choice(*TONE_PLANS), f"whose ringing tone: {', '.join(TONE_PLANS)}"),
     Variable(
         "HOLD_MUSIC",
         "tones",
@@ -224,6 +226,7 @@ class Settings:
     rtp_threads: int
     media_timeout_s: float
     hold_timeout_s: float
+    tone_plan: str
     hold_music: str
     database_url: str
     data_dir: Path

@@ -14,8 +14,7 @@ import pytest
 
 from media import DtmfReceived, EngineSettings, PlaybackFinished, PlaybackPosition, RemoteMedia
 from media.aio import MediaEngine
-from media.aio.playback import Pause
-from media.audio import Clip, level_dbfs, mulaw_to_l16, tone_level_dbfs
+from media.audio import Clip, Pause, level_dbfs, mulaw_to_l16, tone_level_dbfs
 from tests.support.media_bench import MediaBench, Told, sine, until
 
 _FRAME = 160

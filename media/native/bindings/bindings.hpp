@@ -13,9 +13,13 @@ namespace trunkline::bindings {
 void bind_audio(nanobind::module_& module);
 void bind_detection(nanobind::module_& module, nanobind::class_<engine::StreamHandle>& stream);
 void bind_playback(nanobind::class_<engine::StreamHandle>& stream);
+void bind_quality(nanobind::class_<engine::StreamHandle>& stream);
 void bind_recording(nanobind::module_& module);
 void bind_settings(nanobind::module_& module);
 void bind_text(nanobind::module_& module);
+
+/// Put what RTCP tells into the figures of a stream.
+void add_quality(nanobind::dict& stats, const engine::StreamSnapshot& snapshot);
 
 /// The codec of that name, as media/types.py writes it; throws std::invalid_argument for another.
 codec::Codec codec_of(const std::string& name);

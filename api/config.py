@@ -39,6 +39,7 @@ from api.values import (
     parse_path,
     parse_ports,
     parse_realm,
+    parse_tone_plan,
     parse_url,
 )
 from media.audio import TONE_PLANS
@@ -158,7 +159,12 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("RTP_THREADS", "1", parse_int(1, 64), "threads of the media engine"),
     Variable("MEDIA_TIMEOUT_S", "60", parse_float(0, 86_400), "seconds without RTP that end a call; 0 never"),
     Variable("HOLD_TIMEOUT_S", "0", parse_float(0, 86_400), "the same while a party is on hold; 0 never"),
-    Variable("TONE_PLAN", "in", parse_choice(*TONE_PLANS), f"whose ringing tone: {', '.join(TONE_PLANS)}"),
+    Variable(
+        "TONE_PLAN",
+        "in",
+        parse_tone_plan,
+        f"whose ringing tone: {', '.join(TONE_PLANS)}, or one written out such as 425/1000,0/4000",
+    ),
     Variable(
         "HOLD_MUSIC",
         "tones",

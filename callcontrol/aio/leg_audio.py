@@ -8,7 +8,7 @@ from callcontrol.aio.media_leg import LegMedia, MediaSettings
 from callcontrol.events import Event, PlaybackEnded, PlayoutDrained, RecordingEnded
 from callcontrol.ids import LegId
 from media.aio import AgentTap
-from media.audio import TONE_PLANS
+from media.audio import Clip, ringing_tone
 from media.errors import MediaError, RecordingFailed
 from media.streams import StreamChoice
 
@@ -109,7 +109,8 @@ class LegAudio:
             return
         self._stop_music(media)
         try:
-            self._plays[media.stream.play(pcm * max(loops, 1))] = leg
+            playback = media.stream.playbacks.queue([Clip(pcm)], loop=max(loops, 1))
+            self._plays[playback.id] = leg
         except MediaError as error:
             self._post(PlaybackEnded(leg, str(error)))
 
@@ -181,6 +182,7 @@ def _pass(frames: bytes, to: LegMedia) -> None:
         to.tap.write(frames)
 
 
-@lru_cache(maxsize=len(TONE_PLANS))
+@lru_cache(maxsize=1)
 def _ringback(tone_plan: str) -> bytes:
-    return TONE_PLANS[tone_plan].pcm("ringback")
+    tone = ringing_tone(tone_plan)
+    return tone.cycle_pcm() or tone.intro_pcm()

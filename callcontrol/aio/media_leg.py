@@ -30,7 +30,7 @@ class MediaSettings:
 
     A call ends when a party sends no RTP for ``media_timeout_s``, or, while it is held, for
     ``hold_timeout_s``; 0 for never. A party on hold hears ``hold_music``, L16 at 8 kHz, nothing when that is
-    empty. Ringing sounds as in ``tone_plan``, one of ``media.audio.TONE_PLANS``.
+    empty. Ringing sounds as ``tone_plan`` says: one of ``media.audio.TONE_PLANS``, or a tone written out.
     """
 
     media_timeout_s: float = 60.0

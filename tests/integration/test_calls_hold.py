@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
+from callcontrol.errors import CallEnded
+from callcontrol.models import CallStatus
 from media.audio import Clip, hold_music, tone, tone_level_dbfs, write_wav
 from sip import Answered, Confirmed, Ended, OfferAnswered
-from tests.support.domain import OWN_NUMBER, make_carrier, make_gateway
+from tests.support.domain import ACCOUNT_SID, OWN_NUMBER, make_carrier, make_gateway
 from tests.support.phone import Phone, PhoneCall, eventually
 from tests.support.world import World, running
 
@@ -120,3 +123,44 @@ async def test_without_music_the_party_on_hold_hears_what_the_holder_sends(tmp_p
         assert await eventually(lambda: b.hears_now(440.0))
         a.hang_up()
         await world.ended()
+
+
+async def test_a_holder_that_is_gone_for_too_long_ends_the_call(tmp_path: Path) -> None:
+    async with running(tmp_path, media_timeout_s=30.0, hold_timeout_s=1.0) as world:
+        a, b = await talking(world)
+        await change(a, lambda call: call.hold("inactive"))
+        a.open().close()
+        await b.wait(Ended)
+        await a.wait(Ended)
+        record = await world.ended()
+        assert (record.status, record.hangup_cause) == (CallStatus.COMPLETED, "MEDIA_TIMEOUT")
+        assert record.price_paise == 40 + 60, "nothing is charged after the end"
+
+
+async def test_a_holder_is_not_waited_for_by_the_media_timeout(tmp_path: Path) -> None:
+    async with running(tmp_path, media_timeout_s=1.0) as world:
+        a, b = await talking(world)
+        await change(a, lambda call: call.hold("inactive"))
+        a.open().close()
+        assert not await eventually(lambda: bool(world.records.finished), 2.5)
+        b.hang_up()
+        assert (await world.ended()).hangup_cause == "NORMAL_CLEARING"
+
+
+async def test_a_muted_party_hears_and_is_not_heard(world: World) -> None:
+    a, b = await talking(world)
+    call_sid = world.records.only().call_sid
+    sides: list[tuple[Literal["a", "b"], PhoneCall, PhoneCall, float, float]] = [
+        ("a", a, b, 440.0, 1000.0),
+        ("b", b, a, 1000.0, 440.0),
+    ]
+    for party, muted, other, muted_hz, other_hz in sides:
+        await world.control.mute_call(ACCOUNT_SID, call_sid, party, muted=True)
+        await other.hears_silence()
+        await muted.hears(other_hz)
+        await world.control.mute_call(ACCOUNT_SID, call_sid, party, muted=False)
+        await other.hears(muted_hz)
+    a.hang_up()
+    await world.ended()
+    with pytest.raises(CallEnded):
+        await world.control.mute_call(ACCOUNT_SID, call_sid, "a", muted=True)

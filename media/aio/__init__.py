@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from media.aio.audio_loader import AudioLoader, Speech
+from media.aio.detection import Detection
 from media.aio.engine import MediaEngine
 from media.aio.playback import Playback
 from media.aio.player import Player
@@ -15,6 +16,7 @@ from media.types import EngineSettings, EngineStats, StreamStats
 
 __all__ = [
     "AgentTap",
+    "Detection",
     "AudioLoader",
     "EngineSettings",
     "EngineStats",

@@ -98,6 +98,7 @@ void Stream::note_far_report() {
     figures_.sent_lost.set(lost);
     figures_.sent_jitter_us.set(jitter_us);
     figures_.far_reports.add(1);
+    if (speaking_ != nullptr) speaking_->note_loss(far->fraction_lost);
     figures_.mos_sent.set(rtp::score_sent(sent, lost, far->discard_rate, jitter_us, context));
 }
 

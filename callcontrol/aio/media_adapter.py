@@ -9,7 +9,7 @@ from collections.abc import Callable
 from callcontrol.aio.descriptions import Descriptions
 from callcontrol.aio.leg_audio import DRAIN_MARK, LegAudio
 from callcontrol.aio.leg_digits import LegDigits
-from callcontrol.aio.media_leg import LegMedia
+from callcontrol.aio.media_leg import LegMedia, MediaSettings
 from callcontrol.events import DigitReceived, DigitsSent, Event, MediaSilent, PlayoutDrained, RecordingEnded
 from callcontrol.ids import A_LEG, LegId
 from callcontrol.models import LegQuality, Quality
@@ -39,26 +39,23 @@ class MediaLegs:
         self,
         engine: MediaEngine,
         post: Callable[[Event], None],
+        settings: MediaSettings,
         *,
-        media_timeout_s: float,
         on_mark: Callable[[str, bool], None],
         on_overflow: Callable[[int], None],
         on_quality: Callable[[LegQuality], None] = lambda quality: None,
-        hold_music: bytes = b"",
-        hold_timeout_s: float = 0.0,
     ) -> None:
         self._engine = engine
         self._post = post
-        self._media_timeout_s = media_timeout_s
+        self._settings = settings
         self._on_mark = on_mark
-        self._hold_timeout_s = hold_timeout_s
         self._on_overflow = on_overflow
         self._on_quality = on_quality
         self.first_leg: LegId = A_LEG
         """The leg that the quality of the call is told of."""
         self._legs: dict[LegId, LegMedia] = {}
         self._qualities: dict[LegId, LegQuality] = {}
-        self.audio = LegAudio(self._legs, post, hold_music)
+        self.audio = LegAudio(self._legs, post, settings)
         self.digits = LegDigits(self._legs, post)
         self.descriptions = Descriptions(
             self._legs, self._open_stream, self._legs.__setitem__, self.audio.hold_changed
@@ -71,7 +68,8 @@ class MediaLegs:
         """Report when the party of an answered leg sends nothing for too long."""
         media = self._legs.get(leg)
         if media is not None:
-            media.stream.set_media_timeout(self._media_timeout_s, self._hold_timeout_s)
+            settings = self._settings
+            media.stream.set_media_timeout(settings.media_timeout_s, settings.hold_timeout_s)
 
     def close(self, leg: LegId) -> None:
         """Free the leg's stream; a recording is completed first and reported."""

@@ -99,12 +99,10 @@ class Performer:
         self.media = MediaLegs(
             context.engine,
             self._report,
-            media_timeout_s=context.media_timeout_s,
+            context.media,
             on_mark=self.agent.tell_mark,
             on_overflow=self.agent.tell_overflow,
             on_quality=context.quality.observe,
-            hold_music=context.hold_music,
-            hold_timeout_s=context.hold_timeout_s,
         )
         self.sip = SipLegs(
             context.user_agent,

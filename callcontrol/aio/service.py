@@ -17,6 +17,7 @@ from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.call_runner import CallRunner
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.gatekeeper import make_guard
+from callcontrol.aio.media_leg import MediaSettings
 from callcontrol.aio.prober import GatewayProber
 from callcontrol.aio.registrar import Registrar
 from callcontrol.aio.settings import CallControlSettings, CallServices
@@ -147,10 +148,10 @@ class CallControl:
             switchboard=Switchboard(self._user_agent),
             rates=settings.rates,
             recordings_dir=recordings_dir,
-            media_timeout_s=settings.media_timeout_s,
-            hold_timeout_s=settings.hold_timeout_s,
+            media=MediaSettings(
+                settings.media_timeout_s, settings.hold_timeout_s, hold_music, settings.tone_plan
+            ),
             quality=self.quality,
-            hold_music=hold_music,
             service_route=self._registrar.service_route,
             forwarded_headers=settings.forwarded_headers,
             on_gateway=self._prober.note,

@@ -65,6 +65,7 @@ void StreamHandle::connect(MediaSettings settings) {
             stream.connect(settings, srtp, ssrc, now_ns);
         },
         outfit_.speaks());
+    if (settings.dtmf_tones) detectors_.need_keys(*this);
 }
 
 /// Bind the odd port, which is ours with the even one. Where another process holds it, reports are sent from
@@ -147,6 +148,7 @@ void StreamHandle::equip_with_peer() {
 
 void StreamHandle::play(std::unique_ptr<graph::Playback> playback) {
     if (!outfit_.uses(Use::output)) use(Use::output);
+    if (playback->ends_by_speech) detectors_.need_speech(*this);
     order([playback = std::move(playback)](Stream& stream, std::int64_t now_ns) mutable {
         stream.play(playback.release(), now_ns);
     });

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trunkline/engine/command.hpp"
+#include "trunkline/engine/detectors.hpp"
 #include "trunkline/engine/listener.hpp"
 #include "trunkline/engine/shard.hpp"
 #include "trunkline/engine/stream.hpp"
@@ -57,6 +58,7 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     /// Note that the stream begins or ends to be used for something that takes parts it may not have, and
     /// give it those. Must come before the order that begins the use.
     void use(Use what, bool begins = true);
+    DetectorSlots& detectors() { return detectors_; }
     StreamSnapshot snapshot() const;
     /// Quality by intervals, the oldest first.
     std::vector<rtp::QualityInterval> intervals() const;
@@ -92,6 +94,7 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     std::uint32_t ssrc_out_;
     std::uint16_t udp_port_;
     std::weak_ptr<TapHandle> tap_;
+    DetectorSlots detectors_;
     bool has_rtcp_port_ = false;
     SrtpKeys srtp_;
     StreamSnapshot last_;

@@ -22,6 +22,8 @@ enum class EventKind : std::uint32_t {
     media_timeout = 7,       ///< b: silence in ms.
     recording_finished = 8,  ///< a: error number, limit (recording.hpp) or 0, b: duration in ms, c: bytes.
     recording_gap = 30,      ///< b: ms of silence so far in place of audio the disk was too slow for.
+    active_talker = 50,      ///< Of a conference. b: stream of who talks, 0 when nobody does.
+    conference_left = 51,    ///< Of a conference. b: stream that was closed while it was a member.
     /// a: why (graph::PlaybackEnd) and, eight bits up, the key; b: playback id, c: ms played.
     playback_finished = 60,
     playback_position = 61,  ///< b: playback id, c: ms played.

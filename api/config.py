@@ -39,8 +39,10 @@ from api.values import (
     parse_path,
     parse_ports,
     parse_realm,
+    parse_tone_plan,
     parse_url,
 )
+from media.audio import TONE_PLANS
 
 __all__ = ["PREFIX", "VARIABLES", "ConfigError", "Problem", "Settings", "Variable", "load_settings"]
 
@@ -158,6 +160,12 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("MEDIA_TIMEOUT_S", "60", parse_float(0, 86_400), "seconds without RTP that end a call; 0 never"),
     Variable("HOLD_TIMEOUT_S", "0", parse_float(0, 86_400), "the same while a party is on hold; 0 never"),
     Variable(
+        "TONE_PLAN",
+        "in",
+        parse_tone_plan,
+        f"whose ringing tone: {', '.join(TONE_PLANS)}, or one written out such as 425/1000,0/4000",
+    ),
+    Variable(
         "HOLD_MUSIC",
         "tones",
         parse_hold_music,
@@ -224,6 +232,7 @@ class Settings:
     rtp_threads: int
     media_timeout_s: float
     hold_timeout_s: float
+    tone_plan: str
     hold_music: str
     database_url: str
     data_dir: Path

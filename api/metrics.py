@@ -9,19 +9,35 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from math import isinf
+from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
-__all__ = ["METRICS_CONTENT_TYPE", "Metrics", "Reading"]
+__all__ = ["METRICS_CONTENT_TYPE", "Distribution", "Metrics", "Reading"]
 
 METRICS_CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 _LATENCY_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 Reading = float | Mapping[tuple[str, ...], float]
+
+
+class Distribution(Protocol):
+    """How often which values came."""
+
+    sum: float
+
+    def cumulative(self) -> list[tuple[float, int]]:
+        """Each upper bound with how many values are within it; the last is infinity."""
 
 
 class Metrics:
@@ -64,6 +80,10 @@ class Metrics:
         """Read a value that only grows whenever /metrics is asked for."""
         self._watched.add(CounterMetricFamily, name, help_text, read, labels)
 
+    def watch_histogram(self, name: str, help_text: str, read: Callable[[], Distribution]) -> None:
+        """Read a distribution whenever /metrics is asked for."""
+        self._watched.add_distribution(name, help_text, read)
+
     def refresh_with(self, refresh: Callable[[], Awaitable[None]]) -> None:
         """Await `refresh` before each scrape: for values that cannot be read at once."""
         self._refreshers.append(refresh)
@@ -89,13 +109,28 @@ class _Watched(Collector):
 
     def __init__(self) -> None:
         self._sources: list[tuple[_Family, str, str, Callable[[], Reading], tuple[str, ...]]] = []
+        self._distributions: list[tuple[str, str, Callable[[], Distribution]]] = []
 
     def add(
         self, family: _Family, name: str, help_text: str, read: Callable[[], Reading], labels: tuple[str, ...]
     ) -> None:
         self._sources.append((family, name, help_text, read, labels))
 
+    def add_distribution(self, name: str, help_text: str, read: Callable[[], Distribution]) -> None:
+        self._distributions.append((name, help_text, read))
+
     def collect(self) -> Iterable[Metric]:
+        yield from self._values()
+        for name, help_text, read in self._distributions:
+            distribution = read()
+            metric = HistogramMetricFamily(name, help_text)
+            bounds = [
+                ("+Inf" if isinf(bound) else str(bound), count) for bound, count in distribution.cumulative()
+            ]
+            metric.add_metric((), bounds, distribution.sum)
+            yield metric
+
+    def _values(self) -> Iterable[Metric]:
         for family, name, help_text, read, labels in self._sources:
             metric = family(name, help_text, labels=labels)
             try:

@@ -282,6 +282,7 @@ def _control_settings(settings: Settings) -> CallControlSettings:
         media_timeout_s=settings.media_timeout_s,
         hold_timeout_s=settings.hold_timeout_s,
         hold_music=settings.hold_music,
+        tone_plan=settings.tone_plan,
         hep=_hep_settings(settings),
     )
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from media.audio import ToneError, ringing_tone
 from sip.digest import ALGORITHMS
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "parse_path",
     "parse_ports",
     "parse_realm",
+    "parse_tone_plan",
     "parse_url",
 ]
 
@@ -319,6 +321,15 @@ def parse_hold_music(text: str) -> str:
     if not path.is_file():
         raise ValueError(f"{text!r} is neither tones nor none nor a file")
     return str(path)
+
+
+def parse_tone_plan(text: str) -> str:
+    """Read the name of a tone plan, or a ringing tone that is written out."""
+    try:
+        ringing_tone(text)
+    except ToneError as error:
+        raise ValueError(f"is neither a tone plan nor a tone: {error}") from None
+    return text.strip().lower()
 
 
 def parse_url(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -23,6 +24,19 @@ _MEDIA_COUNTERS: Mapping[str, tuple[str, str]] = {
     "trunkline_rtp_packets_sent": ("packets_out", "RTP packets sent."),
     "trunkline_media_events_dropped": ("events_dropped", "Media events nobody fetched in time."),
     "trunkline_media_frames_dropped": ("frames_dropped", "Agent audio frames nobody fetched in time."),
+}
+_CONTROL_GAUGES: Mapping[str, tuple[str, str]] = {
+    "trunkline_rtp_transcoded_streams": (
+        "transcoded_streams",
+        "RTP streams that hear another codec than their own.",
+    ),
+    "trunkline_recordings_open": ("open_recordings", "Recordings that are not complete yet."),
+}
+_QUALITY: Mapping[str, tuple[str, str]] = {
+    "trunkline_rtp_loss_percent": ("loss_pct", "Packets lost on legs that ended, in either direction."),
+    "trunkline_rtp_jitter_ms": ("jitter_ms", "Jitter on legs that ended, in either direction."),
+    "trunkline_rtp_mos": ("mos", "Opinion score of legs that ended, in either direction."),
+    "trunkline_rtcp_round_trip_ms": ("rtt_ms", "Round trips to the far ends of legs that ended."),
 }
 _SIP_GAUGES: Mapping[str, tuple[str, str]] = {
     "trunkline_sip_sessions": ("sessions", "SIP sessions, those included that wait for the end of a BYE."),
@@ -47,6 +61,16 @@ def watch(metrics: Metrics, control: CallControl, storage: Storage) -> None:
         metrics.watch_gauge(name, text, _reader(control.media_stats, attribute))
     for name, (attribute, text) in _MEDIA_COUNTERS.items():
         metrics.watch_counter(name, text, _reader(control.media_stats, attribute))
+    for name, (attribute, text) in _CONTROL_GAUGES.items():
+        metrics.watch_gauge(name, text, _reader(lambda: control, attribute))
+    for name, (attribute, text) in _QUALITY.items():
+        metrics.watch_histogram(name, text, partial(getattr, control.quality, attribute))
+    metrics.watch_counter(
+        "trunkline_rtp_packets_dropped",
+        "RTP packets of far ends that were not used, by reason.",
+        lambda: {(reason,): float(count) for reason, count in control.media_drops.items()},
+        ("reason",),
+    )
     for name, (attribute, text) in _SIP_GAUGES.items():
         metrics.watch_gauge(name, text, _reader(lambda: control.user_agent, attribute))
     metrics.watch_gauge(

@@ -70,6 +70,8 @@ class Bridge(RunningStep):
         self._hunt = Hunt(party, call)
         self._quiet = quiet
         self._ringback = False
+        self._early: LegId | None = None
+        """The leg whose early media is heard; a ringing tone of ours would cover it."""
         self._party = party
 
     @property
@@ -149,12 +151,13 @@ class Bridge(RunningStep):
             return
         early = bool(event.body)
         if early:
+            self._early = event.leg
             yield from self._silence()
             yield LinkMedia(self.call.a_leg.id, event.leg)
         if not self.call.a_leg.up:
             status = event.status if event.status in _RINGING_STATUSES else 183
             yield from self.call.ring(status, early_media=early)
-        elif not early and not self._ringback:
+        elif self._early != event.leg and not self._ringback:
             self._ringback = True
             yield PlayRingback(self.call.a_leg.id)
 

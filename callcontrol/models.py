@@ -321,14 +321,45 @@ class StreamInfo:
     state: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class DirectionQuality:
+    """What the audio was like in one direction of a leg; None where nothing was measured."""
+
+    mos: float | None = None
+    jitter_ms: float | None = None
+    packet_loss_pct: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LegQuality:
+    """
+    What one leg sounded like: ``received`` from its party, ``sent`` to it, as its RTCP reports say.
+
+    ``leg`` is ``a`` for the first party and ``b`` for others.
+    """
+
+    leg: str
+    codec: str | None
+    encrypted: bool
+    rtt_ms: float | None
+    received: DirectionQuality
+    sent: DirectionQuality
+
+
 @dataclass(slots=True)
 class Quality:
-    """What the received media was like, measured over the whole call."""
+    """
+    What the media was like, measured over the whole call.
+
+    The figures of the call are those of what was received from its first party.
+    """
 
     mos: float | None = None
     jitter_ms: float | None = None
     packet_loss_pct: float | None = None
     codec: str | None = None
+    encrypted: bool = False
+    legs: list[LegQuality] = field(default_factory=list)
 
 
 @dataclass(slots=True)

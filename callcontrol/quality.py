@@ -1,24 +1,92 @@
-"""How good a call sounded, from what its stream measured."""
+"""How good a call sounded, from what the engine measured on its legs."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
-_PLAYOUT_DELAY_MS: Final = 60.0  # codec, packet and jitter buffer at the far end, for want of a measurement
-_G711_LOSS_ROBUSTNESS: Final = 4.3  # Bpl of G.711 without concealment, ITU-T G.113 appendix I
+from callcontrol.histogram import Histogram
+from callcontrol.ids import LegId
+from callcontrol.models import DirectionQuality, LegQuality, Quality
+from media.types import RemoteMedia, StreamStats
+
+MAX_LEGS: Final = 8
+"""Of a call that is transferred again and again the first legs are told."""
 
 
-def mos(loss_pct: float, jitter_ms: float) -> float:
-    """
-    The mean opinion score of a G.711 stream, 1.0 to 4.41, by the E-model with default values.
+def leg_quality(leg: str, remote: RemoteMedia | None, stats: StreamStats) -> LegQuality:
+    """The quality of one leg, by what the engine measured and what the far end reported."""
+    received = DirectionQuality(
+        _rounded(stats.mos_received),
+        _rounded(stats.jitter_ms) if stats.packets_in else None,
+        _loss_pct(stats.lost, stats.packets_in + stats.lost),
+    )
+    sent = DirectionQuality(
+        _rounded(stats.mos_sent),
+        _rounded(stats.sent_jitter_ms),
+        _loss_pct(stats.sent_lost, stats.packets_out),
+    )
+    codec = remote.codec if remote is not None else None
+    encrypted = remote is not None and remote.srtp_send is not None
+    return LegQuality(leg, codec, encrypted, _rounded(stats.rtt_ms), received, sent)
 
-    The delay is not measured but assumed; jitter counts twice, as the buffer that evens it out.
 
-    Source: ITU-T G.107, G.113.
-    """
-    delay_ms = _PLAYOUT_DELAY_MS + 2.0 * jitter_ms
-    delay_impairment = 0.024 * delay_ms + (0.11 * (delay_ms - 177.3) if delay_ms > 177.3 else 0.0)
-    loss_impairment = 95.0 * loss_pct / (loss_pct + _G711_LOSS_ROBUSTNESS)
-    rating = 93.2 - delay_impairment - loss_impairment
-    if rating <= 0.0:
-        return 1.0
-    score = 1.0 + 0.035 * rating + rating * (rating - 60.0) * (100.0 - rating) * 7e-6
-    return round(min(max(score, 1.0), 4.5), 2)
+def call_quality(legs: Mapping[LegId, LegQuality], first: LegId) -> Quality | None:
+    """The quality of a call: what its first party sent, and all legs; None when no leg had media."""
+    heard = [leg for leg in legs.values() if leg.codec is not None]
+    if first not in legs and not heard:
+        return None
+    leg = legs.get(first, heard[0] if heard else None)
+    assert leg is not None
+    received = leg.received
+    return Quality(
+        mos=received.mos,
+        jitter_ms=received.jitter_ms,
+        packet_loss_pct=received.packet_loss_pct,
+        codec=leg.codec,
+        encrypted=leg.encrypted,
+        legs=heard[:MAX_LEGS],
+    )
+
+
+def stored_quality(stored: Mapping[str, Any]) -> Quality:
+    """Read what was stored of a quality; records of earlier versions have no legs."""
+    values = {name: stored[name] for name in Quality.__slots__ if name in stored}
+    values["legs"] = [_stored_leg(leg) for leg in stored.get("legs", ())]
+    return Quality(**values)
+
+
+def _stored_leg(stored: Mapping[str, Any]) -> LegQuality:
+    directions = {name: DirectionQuality(**stored[name]) for name in ("received", "sent")}
+    return LegQuality(**{**stored, **directions})
+
+
+class QualityFigures:
+    """The distributions of what was measured on legs that are over, by direction."""
+
+    def __init__(self) -> None:
+        self.loss_pct = Histogram((0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 25.0))
+        self.jitter_ms = Histogram((1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0))
+        self.rtt_ms = Histogram((5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 400.0, 800.0))
+        self.mos = Histogram((1.5, 2.0, 2.5, 3.0, 3.5, 3.8, 4.0, 4.2, 4.4))
+
+    def observe(self, leg: LegQuality) -> None:
+        """Count a leg that is over."""
+        for direction in (leg.received, leg.sent):
+            _observe(self.loss_pct, direction.packet_loss_pct)
+            _observe(self.jitter_ms, direction.jitter_ms)
+            _observe(self.mos, direction.mos)
+        _observe(self.rtt_ms, leg.rtt_ms)
+
+
+def _observe(histogram: Histogram, value: float | None) -> None:
+    if value is not None:
+        histogram.observe(value)
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 2)
+
+
+def _loss_pct(lost: int | None, expected: int) -> float | None:
+    if lost is None or expected <= 0:
+        return None
+    return round(min(100.0 * max(lost, 0) / expected, 100.0), 2)

@@ -37,6 +37,30 @@ class StreamFigures(TypedDict):
     jitter_ms: float
     ssrc_in: int
     ssrc_out: int
+    rtcp_out: int
+    suspects: int
+    ssrc_changes: int
+    collisions: int
+    rtt_ms: float | None
+    sent_lost: int | None
+    sent_jitter_ms: float | None
+    mos_received: float | None
+    mos_sent: float | None
+
+class IntervalFigures(TypedDict):
+    ended_monotonic_s: float
+    duration_ms: int
+    expected: int
+    lost: int
+    discarded: int
+    burst_packets: float
+    jitter_ms: float
+    mos_received: float | None
+    sent_expected: int
+    sent_lost: int
+    sent_jitter_ms: float | None
+    mos_sent: float | None
+    rtt_ms: float | None
 
 class MediaSettings:
     """
@@ -125,10 +149,10 @@ class Encoder:
         self,
         name: str,
         clock_hz: int,
-        bitrate_bps: int = 24_000,
+        bitrate_bps: int = 32_000,
         fec: bool = True,
         dtx: bool = False,
-        expected_loss_pct: int = 5,
+        expected_loss_pct: int = 0,
         max_playback_hz: int = 16_000,
     ) -> None: ...
     @property
@@ -151,6 +175,17 @@ class RecordingOptions:
     max_bytes: int
 
     def __init__(self, encoding: str, channels: int, rate_hz: int, /) -> None: ...
+
+class RateConverter:
+    """
+    What a stream puts between codecs of different rates, 8000 and 16000, block by block.
+
+    Raises:
+        ValueError: The rates are others.
+    """
+
+    def __init__(self, from_hz: int, to_hz: int, /) -> None: ...
+    def process(self, pcm: bytes, /) -> bytes: ...
 
 class Tap:
     """An agent's end of a stream. Harmless after `close`."""
@@ -204,13 +239,15 @@ class Stream:
     def resume_playback(self) -> None: ...
     def stop_playback(self) -> None: ...
     def send_dtmf(self, token: int, digits: str, duration_ms: int, gap_ms: int, /) -> None: ...
-    def set_media_timeout(self, timeout_ms: int, /) -> None: ...
+    def set_media_timeout(self, timeout_ms: int, hold_timeout_ms: int, /) -> None: ...
     def start_recording(self, recording_id: int, path: str, options: RecordingOptions, /) -> int:
         """Record to a file; returns 0 or an error number. The end is an event for `recording_id`."""
     def pause_recording(self, paused: bool, /) -> None: ...
     def stop_recording(self) -> None: ...
     def open_tap(self, encoding: str, rate_hz: int, /) -> Tap | None: ...
     def stats(self) -> StreamFigures: ...
+    def intervals(self) -> list[IntervalFigures]:
+        """Quality by intervals, the oldest first; at most 36."""
     def close(self) -> None: ...
 
 class Conference:

@@ -22,6 +22,7 @@ __all__ = [
     "PlaybackPosition",
     "PlayoutDrained",
     "PlayoutOverflow",
+    "QualityInterval",
     "RecordingEnd",
     "RecordingEncoding",
     "RecordingFinished",
@@ -77,7 +78,7 @@ class OpusSettings:
         max_playback_hz: Highest sampling rate that it plays.
     """
 
-    bitrate_bps: int = 24_000
+    bitrate_bps: int = 32_000
     fec: bool = True
     dtx: bool = False
     max_playback_hz: int = 16_000
@@ -176,6 +177,15 @@ class StreamStats:
         dropped_invalid: Datagrams that were no RTP, or of a payload type nobody agreed on.
         dropped_unwanted: Packets before `connect`, or against the agreed direction.
         dropped_unauthentic: Packets of an encrypted stream that were forged, damaged or under another key.
+        rtcp_in, rtcp_out: Compound RTCP packets.
+        suspects: Packets from the far end's address under an SSRC or a number that did not prove itself.
+        ssrc_changes: Sources heard one after another; 1 for a far end that kept to one.
+        collisions: How often our SSRC had to be changed because the far end used it (RFC 3550 8.2).
+        rtt_ms: Time to the far end and back; None before its reports tell it.
+        sent_lost: Packets of ours that the far end missed; None before it reported.
+        sent_jitter_ms: Jitter of ours at the far end, likewise.
+        mos_received, mos_sent: Opinion scores by the E-model (ITU-T G.107), 1 to 4.5, of what we hear and
+            of what the far end hears by its reports; None where there is nothing to judge by.
     """
 
     packets_in: int
@@ -194,6 +204,44 @@ class StreamStats:
     jitter_ms: float
     ssrc_in: int
     ssrc_out: int
+    rtcp_out: int
+    suspects: int
+    ssrc_changes: int
+    collisions: int
+    rtt_ms: float | None
+    sent_lost: int | None
+    sent_jitter_ms: float | None
+    mos_received: float | None
+    mos_sent: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class QualityInterval:
+    """
+    How both directions of a stream fared between two RTCP reports, about five seconds.
+
+    Attributes:
+        ended_monotonic_s: When it ended, on the monotonic clock.
+        expected, lost: Packets of the far end that should have come, and that did not.
+        discarded: Packets that came too late to be played.
+        burst_packets: Mean number of packets lost in a row; 0 without loss.
+        sent_expected, sent_lost: Our packets as the far end reports them; both 0 where it did not.
+        mos_received, mos_sent, rtt_ms, sent_jitter_ms: As in `StreamStats`.
+    """
+
+    ended_monotonic_s: float
+    duration_ms: int
+    expected: int
+    lost: int
+    discarded: int
+    burst_packets: float
+    jitter_ms: float
+    mos_received: float | None
+    sent_expected: int
+    sent_lost: int
+    sent_jitter_ms: float | None
+    mos_sent: float | None
+    rtt_ms: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,9 +363,14 @@ class RecordingGap:
 
 @dataclass(frozen=True, slots=True)
 class MediaTimeout:
-    """The far end has sent nothing for `silent_s`, though it may; told once until it sends again."""
+    """
+    The far end has sent nothing for `silent_s`, though it may; told once until it sends again.
+
+    While `held`, no audio was due, and no RTCP came either.
+    """
 
     silent_s: float
+    held: bool = False
 
 
 MediaEvent = (

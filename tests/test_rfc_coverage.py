@@ -67,6 +67,8 @@ def defines(names: frozenset[str], wanted: str) -> bool:
 
 def is_test(name: str) -> bool:
     """Whether a name is that of a test, a class of tests, a file of tests or a SIPp scenario that exists."""
+    if name.endswith(".cpp"):
+        return (ROOT / "media" / "native" / "tests" / name).is_file()
     if name.endswith(".xml"):
         return any(fnmatch(path.name, name) for path in SCENARIOS.glob("*.xml"))
     path, _, within = name.partition(".py")
@@ -116,8 +118,19 @@ def test_what_a_row_claims_is_proved(row: Row) -> None:
 
 
 def test_what_does_not_exist_is_noticed() -> None:
-    assert is_test("unit/sip/test_calls.py") and is_test("uac_*.xml") and is_code("sip.responses.refusal")
-    for name in ("unit/sip/test_calls.py::test_none", "test_nothing_of_the_kind", "uac_none.xml", "calls.py"):
+    assert (
+        is_test("unit/sip/test_calls.py")
+        and is_test("test_codecs.cpp")
+        and is_test("uac_*.xml")
+        and is_code("sip.responses.refusal")
+    )
+    for name in (
+        "unit/sip/test_calls.py::test_none",
+        "test_nothing_of_the_kind",
+        "uac_none.xml",
+        "calls.py",
+        "test_none.cpp",
+    ):
         assert not is_test(name), name
     for name in ("sip.nothing", "sip.responses.nothing", "sip", "os.path"):
         assert not is_code(name), name

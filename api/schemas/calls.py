@@ -175,13 +175,34 @@ class StreamObject(ResponseModel):
     state: str | None
 
 
+class DirectionQualityObject(ResponseModel):
+    """What the audio was like in one direction of a leg."""
+
+    mos: Annotated[float | None, Field(description="By the E-model (ITU-T G.107), 1 to 4.5.")]
+    jitter_ms: float | None
+    packet_loss_pct: float | None
+
+
+class LegQualityObject(ResponseModel):
+    """What one leg of a call sounded like."""
+
+    leg: Annotated[Literal["a", "b"], Field(description="a: the first party; b: any other.")]
+    codec: str | None
+    encrypted: bool
+    rtt_ms: float | None
+    received: DirectionQualityObject
+    sent: Annotated[DirectionQualityObject, Field(description="As the far end's RTCP reports say.")]
+
+
 class QualityObject(ResponseModel):
-    """What the received audio was like over the whole call."""
+    """What the audio received from the first party was like over the whole call, and that of each leg."""
 
     mos: float | None
     jitter_ms: float | None
     packet_loss_pct: float | None
     codec: str | None
+    encrypted: bool
+    legs: list[LegQualityObject]
 
 
 class CallSip(ResponseModel):

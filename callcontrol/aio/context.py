@@ -1,16 +1,18 @@
 """What the calls of a process share."""
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from callcontrol.aio.audio_source import AudioSource
+from callcontrol.aio.media_leg import MediaSettings
 from callcontrol.aio.switchboard import Switchboard
 from callcontrol.aio.trace import TraceBook
 from callcontrol.capacity import Capacity
 from callcontrol.interfaces import CallRecords, Destinations, Wallets
 from callcontrol.meter import Rates
 from callcontrol.models import Carrier, Gateway
+from callcontrol.quality import QualityFigures
 from callcontrol.router import Router
 from callcontrol.trunk_policy import no_service_route
 from media.aio import MediaEngine
@@ -34,10 +36,8 @@ class CallContext:
     switchboard: Switchboard
     rates: Rates
     recordings_dir: Path
-    media_timeout_s: float
-    hold_timeout_s: float = 0.0
-    hold_music: bytes = b""
-    """What a party on hold hears, L16 at 8 kHz; empty for nothing."""
+    media: MediaSettings
+    quality: QualityFigures = field(default_factory=QualityFigures)
     forwarded_headers: Collection[str] = frozenset()
     on_gateway: Callable[[str, SessionEvent], None] | None = None
     """Told what becomes of calls at each gateway."""

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final
 
-from callcontrol.aio.media_leg import LegMedia
+from callcontrol.aio.media_leg import LegMedia, MediaSettings
 from callcontrol.events import Event, PlaybackEnded, PlayoutDrained, RecordingEnded
 from callcontrol.ids import LegId
 from media.aio import AgentTap
-from media.audio import RINGBACK_INDIA, tones
+from media.audio import Clip, ringing_tone
 from media.errors import MediaError, RecordingFailed
 from media.streams import StreamChoice
 
@@ -20,15 +20,15 @@ class LegAudio:
     """
     The audio of a call's legs. ``post`` takes what comes of it.
 
-    A leg whose partner holds hears ``hold_music`` in a loop, L16 at 8 kHz; nothing when that is empty.
+    A leg whose partner holds hears music in a loop.
     """
 
     def __init__(
-        self, legs: Mapping[LegId, LegMedia], post: Callable[[Event], None], hold_music: bytes = b""
+        self, legs: Mapping[LegId, LegMedia], post: Callable[[Event], None], settings: MediaSettings
     ) -> None:
         self._legs = legs
         self._post = post
-        self._hold_music = hold_music
+        self._settings = settings
         self._plays: dict[int, LegId] = {}
 
     # --- legs that hear each other --------------------------------------------------------------------------
@@ -91,8 +91,8 @@ class LegAudio:
             return
         if not media.holds:
             self._stop_music(listener)
-        elif listener.music is None and self._hold_music:
-            listener.music = listener.stream.play(self._hold_music, loop=True)
+        elif listener.music is None and self._settings.hold_music:
+            listener.music = listener.stream.play(self._settings.hold_music, loop=True)
 
     def _stop_music(self, media: LegMedia) -> None:
         if media.music is not None:
@@ -109,7 +109,8 @@ class LegAudio:
             return
         self._stop_music(media)
         try:
-            self._plays[media.stream.play(pcm * max(loops, 1))] = leg
+            playback = media.stream.playbacks.queue([Clip(pcm)], loop=max(loops, 1))
+            self._plays[playback.id] = leg
         except MediaError as error:
             self._post(PlaybackEnded(leg, str(error)))
 
@@ -123,7 +124,7 @@ class LegAudio:
         media = self._legs.get(leg)
         if media is not None:
             self._stop_music(media)
-            media.stream.play(_ringback(), loop=True)
+            media.stream.play(_ringback(self._settings.tone_plan), loop=True)
 
     def stop(self, leg: LegId) -> None:
         """Play nothing more to the leg."""
@@ -182,5 +183,6 @@ def _pass(frames: bytes, to: LegMedia) -> None:
 
 
 @lru_cache(maxsize=1)
-def _ringback() -> bytes:
-    return tones(RINGBACK_INDIA)
+def _ringback(tone_plan: str) -> bytes:
+    tone = ringing_tone(tone_plan)
+    return tone.cycle_pcm() or tone.intro_pcm()

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from callcontrol.aio.descriptions import Descriptions
 from callcontrol.aio.leg_audio import DRAIN_MARK, LegAudio
 from callcontrol.aio.leg_digits import LegDigits
-from callcontrol.aio.leg_quality import quality_of
-from callcontrol.aio.media_leg import LegMedia
+from callcontrol.aio.media_leg import LegMedia, MediaSettings
 from callcontrol.events import DigitReceived, DigitsSent, Event, MediaSilent, PlayoutDrained, RecordingEnded
-from callcontrol.ids import LegId
-from callcontrol.models import Quality
+from callcontrol.ids import A_LEG, LegId
+from callcontrol.models import LegQuality, Quality
+from callcontrol.quality import call_quality, leg_quality
 from media.aio import MediaEngine, RtpStream
 from media.types import (
     DtmfReceived,
@@ -31,27 +31,31 @@ class MediaLegs:
     The media of one call, by leg.
 
     ``post`` takes what the streams report. Marks of an agent go to ``on_mark`` and overflows of its queue to
-    ``on_overflow`` at once: nothing is decided about them.
+    ``on_overflow`` at once: nothing is decided about them. ``on_quality`` hears of each leg that is closed
+    and had media.
     """
 
     def __init__(
         self,
         engine: MediaEngine,
         post: Callable[[Event], None],
+        settings: MediaSettings,
         *,
-        media_timeout_s: float,
         on_mark: Callable[[str, bool], None],
         on_overflow: Callable[[int], None],
-        hold_music: bytes = b"",
+        on_quality: Callable[[LegQuality], None] = lambda quality: None,
     ) -> None:
         self._engine = engine
         self._post = post
-        self._media_timeout_s = media_timeout_s
+        self._settings = settings
         self._on_mark = on_mark
         self._on_overflow = on_overflow
+        self._on_quality = on_quality
+        self.first_leg: LegId = A_LEG
+        """The leg that the quality of the call is told of."""
         self._legs: dict[LegId, LegMedia] = {}
-        self._qualities: dict[LegId, Quality] = {}
-        self.audio = LegAudio(self._legs, post, hold_music)
+        self._qualities: dict[LegId, LegQuality] = {}
+        self.audio = LegAudio(self._legs, post, settings)
         self.digits = LegDigits(self._legs, post)
         self.descriptions = Descriptions(
             self._legs, self._open_stream, self._legs.__setitem__, self.audio.hold_changed
@@ -64,24 +68,40 @@ class MediaLegs:
         """Report when the party of an answered leg sends nothing for too long."""
         media = self._legs.get(leg)
         if media is not None:
-            media.stream.set_media_timeout(self._media_timeout_s)
+            settings = self._settings
+            media.stream.set_media_timeout(settings.media_timeout_s, settings.hold_timeout_s)
 
     def close(self, leg: LegId) -> None:
         """Free the leg's stream; a recording is completed first and reported."""
         media = self._legs.pop(leg, None)
         if media is not None:
-            self._qualities[leg] = quality_of(media)
             self.audio.part(media)
+            name = "a" if leg == self.first_leg else "b"
+            quality = leg_quality(name, media.remote, media.stream.stats())
             media.stream.close()
+            self._qualities[leg] = quality
+            if media.remote is not None:
+                self._on_quality(quality)
+
+    @property
+    def transcoded(self) -> int:
+        """Legs that hear another one through another codec than it speaks."""
+        return sum(
+            media.remote is not None
+            and media.other is not None
+            and media.other.remote is not None
+            and media.remote.codec != media.other.remote.codec
+            for media in self._legs.values()
+        )
 
     def close_all(self) -> None:
         """Free everything; for the end of the call."""
         for leg in list(self._legs):
             self.close(leg)
 
-    def quality(self, leg: LegId) -> Quality | None:
-        """What the leg's received media was like; None before its media is closed."""
-        return self._qualities.get(leg)
+    def quality(self) -> Quality | None:
+        """What the media of the legs was like that are closed; None before there is any."""
+        return call_quality(self._qualities, self.first_leg)
 
     def _on_event(self, leg: LegId, event: object) -> None:
         match event:

@@ -23,6 +23,22 @@ class MediaRefusal(Exception):
         self.warning = warning
 
 
+@dataclass(frozen=True, slots=True)
+class MediaSettings:
+    """
+    How the media of all calls is treated.
+
+    A call ends when a party sends no RTP for ``media_timeout_s``, or, while it is held, for
+    ``hold_timeout_s``; 0 for never. A party on hold hears ``hold_music``, L16 at 8 kHz, nothing when that is
+    empty. Ringing sounds as ``tone_plan`` says: one of ``media.audio.TONE_PLANS``, or a tone written out.
+    """
+
+    media_timeout_s: float = 60.0
+    hold_timeout_s: float = 0.0
+    hold_music: bytes = b""
+    tone_plan: str = "in"
+
+
 @dataclass(slots=True, eq=False)
 class LegMedia:
     """One leg's stream, what both sides last said about it, and our offer that waits for an answer."""

@@ -95,15 +95,14 @@ class Performer:
         self._warning: str | None = None
         """Why the caller's offer was refused, for its Warning header field."""
         self._trunks: dict[LegId, tuple[Carrier, Gateway]] = {}
-        self._first_leg: LegId = A_LEG
         self.agent = AgentLink(context.destinations, account, owner.post, owner.spawn)
         self.media = MediaLegs(
             context.engine,
             self._report,
-            media_timeout_s=context.media_timeout_s,
+            context.media,
             on_mark=self.agent.tell_mark,
             on_overflow=self.agent.tell_overflow,
-            hold_music=context.hold_music,
+            on_quality=context.quality.observe,
         )
         self.sip = SipLegs(
             context.user_agent,
@@ -192,7 +191,7 @@ class Performer:
             return
         self._hold_place(effect.leg, carrier, gateway)
         if effect.like is None:
-            self._first_leg, self._record.sip_call_id = effect.leg, call_id
+            self.media.first_leg, self._record.sip_call_id = effect.leg, call_id
             self._owner.log.call_id = call_id
         self._context.traces.claim(self._record.call_sid, "a" if effect.like is None else "b", call_id)
 
@@ -386,7 +385,7 @@ class Performer:
     def _finish(self, effect: do.Finish) -> None:
         record = self._record
         record.price_paise = effect.charge_paise
-        record.quality = self.media.quality(self._first_leg)
+        record.quality = self.media.quality()
         events = self.event("call.completed")
         self._context.records.finish(record, charge_paise=effect.charge_paise, events=events)
         self.transfers.release()

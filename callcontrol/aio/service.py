@@ -17,6 +17,7 @@ from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.call_runner import CallRunner
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.gatekeeper import make_guard
+from callcontrol.aio.media_leg import MediaSettings
 from callcontrol.aio.prober import GatewayProber
 from callcontrol.aio.registrar import Registrar
 from callcontrol.aio.settings import CallControlSettings, CallServices
@@ -41,6 +42,7 @@ from callcontrol.hangup import CRASH, NORMAL_CLEARING, SYSTEM_SHUTDOWN
 from callcontrol.inbound import Arrival
 from callcontrol.models import Account, CallFilter, CallRecord, Page
 from callcontrol.plan import Dial, Plan
+from callcontrol.quality import QualityFigures
 from callcontrol.received import Received
 from callcontrol.reconcile import close_record
 from callcontrol.recordings import recording_file, recording_url
@@ -75,6 +77,7 @@ class CallControl:
         self.settings = settings
         self.outcomes: Counter[tuple[str, str]] = Counter()
         """Calls that ended, by direction and final status."""
+        self.quality = QualityFigures()
         self._services = services
         self._runners: dict[str, CallRunner] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -145,9 +148,10 @@ class CallControl:
             switchboard=Switchboard(self._user_agent),
             rates=settings.rates,
             recordings_dir=recordings_dir,
-            media_timeout_s=settings.media_timeout_s,
-            hold_timeout_s=settings.hold_timeout_s,
-            hold_music=hold_music,
+            media=MediaSettings(
+                settings.media_timeout_s, settings.hold_timeout_s, hold_music, settings.tone_plan
+            ),
+            quality=self.quality,
             service_route=self._registrar.service_route,
             forwarded_headers=settings.forwarded_headers,
             on_gateway=self._prober.note,
@@ -256,6 +260,21 @@ class CallControl:
     def prompt_names(self) -> Collection[str]:
         """The names that ``prompt:NAME`` may have."""
         return self._audio.prompt_names
+
+    @property
+    def transcoded_streams(self) -> int:
+        """Streams that hear another codec than their own."""
+        return sum(runner.media.transcoded for runner in self._runners.values())
+
+    @property
+    def open_recordings(self) -> int:
+        """Recordings that are not complete yet."""
+        return len(self._engine.recordings)
+
+    @property
+    def media_drops(self) -> dict[str, int]:
+        """RTP packets of far ends that were not used, by reason."""
+        return self._engine.dropped()
 
     def media_stats(self) -> EngineStats:
         """Figures of the media engine."""

@@ -27,8 +27,7 @@ class CallControlSettings:
     to ``data_dir/recordings``.
 
     A party on hold hears ``hold_music``: a WAV file, ``tones`` for the melody that is built in, or ``none``.
-    A call ends when a party sends no RTP for ``media_timeout_s``, or, while it is held, for
-    ``hold_timeout_s``; 0 for never.
+    For the timeouts and the tone plan see ``callcontrol.aio.media_leg.MediaSettings``.
     """
 
     sip_listens: Sequence[Listen]
@@ -43,6 +42,7 @@ class CallControlSettings:
     media_timeout_s: float = 60.0
     hold_timeout_s: float = 0.0
     hold_music: str = "none"
+    tone_plan: str = "in"
     time_limit_s: float = DEFAULT_TIME_LIMIT_S
     forwarded_headers: Collection[str] = frozenset()
     silent_to_strangers: bool = False

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from media.aio.audio_loader import AudioLoader, Speech
 from media.aio.conference import ActiveTalker, Conference, ConferenceEvent, MemberLeft
 from media.aio.engine import MediaEngine
+from media.aio.playback import Playback
+from media.aio.player import Player
 from media.aio.recording import Recording
+from media.aio.speech import EspeakSynthesizer
 from media.aio.srtp import make_srtp_keys
 from media.aio.stream import RtpStream
 from media.aio.tap import AgentTap
@@ -15,12 +19,17 @@ __all__ = [
     "AgentTap",
     "Conference",
     "ConferenceEvent",
+    "AudioLoader",
     "EngineSettings",
     "EngineStats",
+    "EspeakSynthesizer",
     "MediaEngine",
     "MemberLeft",
+    "Playback",
+    "Player",
     "Recording",
     "RtpStream",
+    "Speech",
     "StreamStats",
     "make_srtp_keys",
 ]

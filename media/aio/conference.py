@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from media import _engine
-from media.aio.playback import Playback, Playbacks, Sound
+from media.aio.playback import Playback, Playbacks
 from media.aio.recording import Recording
-from media.audio import Clip
+from media.audio import Clip, Sound
 from media.errors import InvalidMedia, MediaError, StreamClosed
 from media.types import MediaEvent, RecordingSettings
 

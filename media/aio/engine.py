@@ -12,6 +12,7 @@ from media import _engine
 from media.aio.conference import Conference, ConferenceEvent, Conferences
 from media.aio.recording import Recordings
 from media.aio.stream import RtpStream
+from media.aio.tally import DropTally
 from media.errors import EngineClosed, InvalidMedia, PortsExhausted
 from media.types import EngineSettings, EngineStats, MediaEvent
 
@@ -37,6 +38,7 @@ class MediaEngine:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._streams: dict[int, RtpStream] = {}
         self._frame_callbacks: dict[int, Callable[[bytes], None]] = {}
+        self._drops = DropTally()
         self.recordings = Recordings(self.next_id)
         self.conferences = Conferences()
 
@@ -124,6 +126,10 @@ class MediaEngine:
             return EngineStats(0, 0, 0, 0, 0, 0, 0)
         return EngineStats(**self._native.stats())
 
+    def dropped(self) -> dict[str, int]:
+        """Packets of far ends that were not used since the engine was made, by reason."""
+        return self._drops.total(stream.stats() for stream in self._streams.values())
+
     # For the streams.
 
     @property
@@ -155,6 +161,7 @@ class MediaEngine:
         stream = self._streams.pop(stream_id, None)
         if stream is not None:
             self.conferences.stream_closed(stream)
+            self._drops.closed(stream.stats())
 
     def _drain(self) -> None:
         if self._native is not None:

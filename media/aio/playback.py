@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Protocol, get_args
 
-from media.audio import Clip
-from media.errors import InvalidMedia, MediaError
+from media.audio import Clip, Pause, Sound
+from media.errors import InvalidMedia, MediaError, StreamClosed
 from media.types import BargeIn, MediaEvent, PlaybackEnd, PlaybackFinished, PlaybackPosition
 
-__all__ = ["Pause", "Playback", "Playbacks", "Sound"]
+__all__ = ["Playback", "Playbacks"]
 
 _MAX_WAITING = 256
 _MAX_CLIPS = 1024
@@ -26,16 +25,6 @@ _RATES = (8000, 16_000)
 # By the numbers of `PlaybackEnd` in playback_queue.hpp.
 _ENDS: tuple[PlaybackEnd, ...] = get_args(PlaybackEnd)
 _BARGE_INS: frozenset[BargeIn] = frozenset(get_args(BargeIn))
-
-
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """Silence between two clips, at most a minute."""
-
-    duration_ms: int
-
-
-Sound = Clip | Pause
 
 
 class Playback:
@@ -105,6 +94,7 @@ class Playbacks:
         self._native = native
         self._next_id = next_id
         self._waiting: dict[int, Playback] = {}
+        self._closed = False
 
     def queue(
         self,
@@ -129,7 +119,10 @@ class Playbacks:
         Raises:
             InvalidMedia: A value is out of range, or a clip has another form.
             MediaError: Too many playbacks wait already.
+            StreamClosed: The stream was closed.
         """
+        if self._closed:
+            raise StreamClosed("the stream was closed")
         if not _BARGE_INS.issuperset(barge_in):
             raise InvalidMedia("barge_in takes digit and speech")
         if position_every_ms and position_every_ms < _MIN_POSITION_MS:
@@ -142,6 +135,12 @@ class Playbacks:
         self._native.play(
             playback.id, clips, plays, gain, position_every_ms, "digit" in barge_in, "speech" in barge_in
         )
+        return playback
+
+    def unheard(self) -> Playback:
+        """One that was stopped before it could be queued."""
+        playback = Playback(self._next_id())
+        playback.note(PlaybackFinished(playback.id, True, "stopped"))
         return playback
 
     def pause(self) -> None:
@@ -158,6 +157,7 @@ class Playbacks:
 
     def abandon(self) -> None:
         """Count everything as stopped: the stream was closed and its events no longer come."""
+        self._closed = True
         for playback in list(self._waiting.values()):
             self._finish(PlaybackFinished(playback.id, True, "stopped", None, playback.played_ms))
 

@@ -112,6 +112,9 @@ class Recordings:
         self._next_id = next_id
         self._open: dict[int, Recording] = {}
 
+    def __len__(self) -> int:
+        return len(self._open)
+
     def start(
         self,
         native: Recordable,

@@ -19,6 +19,7 @@ from media.types import (
     MediaEvent,
     MediaTimeout,
     PlayoutDrained,
+    QualityInterval,
     RecordingSettings,
     RemoteMedia,
     StreamStats,
@@ -159,9 +160,13 @@ class RtpStream:
         self._texts[token] = digits
         self.native.send_dtmf(token, digits, duration_ms, gap_ms)
 
-    def set_media_timeout(self, timeout_s: float) -> None:
-        """Tell with `MediaTimeout` when the far end sends nothing for so long though it may; 0 never does."""
-        self.native.set_media_timeout(round(timeout_s * 1000))
+    def set_media_timeout(self, timeout_s: float, hold_timeout_s: float = 0) -> None:
+        """
+        Tell with `MediaTimeout` when the far end sends nothing for so long though it may; 0 never does.
+
+        While the stream is held, so that no audio is due, the other limit counts, and RTCP is a sign of life.
+        """
+        self.native.set_media_timeout(round(timeout_s * 1000), round(hold_timeout_s * 1000))
 
     def start_recording(
         self,
@@ -241,6 +246,10 @@ class RtpStream:
         """Figures so far; those at its end once the stream was closed."""
         return StreamStats(**self.native.stats())
 
+    def intervals(self) -> tuple[QualityInterval, ...]:
+        """Quality of both directions by intervals of about five seconds, the oldest first; the last 36."""
+        return tuple([QualityInterval(**figures) for figures in self.native.intervals()])
+
     def close(self) -> None:
         """Stop everything and give the port back. Idempotent."""
         if self._closed:
@@ -308,7 +317,7 @@ class RtpStream:
         return PlayoutDrained()
 
     def _decode_media_timeout(self, a: int, b: int, c: int) -> MediaEvent:
-        return MediaTimeout(b / 1000)
+        return MediaTimeout(b / 1000, held=bool(a))
 
 
 def _settings_of(remote: RemoteMedia) -> _engine.MediaSettings:

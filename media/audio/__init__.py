@@ -1,6 +1,6 @@
 """Stored audio: WAV files, tones and spoken prompts."""
 
-from media.audio.clip import Clip
+from media.audio.clip import Clip, Pause, Sound
 from media.audio.errors import (
     AudioError,
     SpeechError,
@@ -11,18 +11,22 @@ from media.audio.errors import (
 )
 from media.audio.g711 import alaw_to_l16, l16_to_alaw, l16_to_mulaw, mulaw_to_l16
 from media.audio.hold import hold_music
+from media.audio.numbers import MAX_NUMBER, Speaker, fallbacks
 from media.audio.prompts import PromptLibrary
-from media.audio.tone_plans import TONE_PLANS, Tone, TonePart, TonePlan, dtmf, parse_tone
-from media.audio.tones import RINGBACK_INDIA, level_dbfs, silence, tone, tone_level_dbfs, tones
+from media.audio.tone_plans import TONE_PLANS, Tone, TonePart, TonePlan, dtmf, parse_tone, ringing_tone
+from media.audio.tones import level_dbfs, silence, tone, tone_level_dbfs
 from media.audio.wav import MAX_WAV_BYTES, read_wav, write_wav
 
 __all__ = [
+    "MAX_NUMBER",
     "MAX_WAV_BYTES",
-    "RINGBACK_INDIA",
     "TONE_PLANS",
     "AudioError",
     "Clip",
+    "Pause",
     "PromptLibrary",
+    "Sound",
+    "Speaker",
     "SpeechError",
     "SpeechUnavailable",
     "Tone",
@@ -33,6 +37,7 @@ __all__ = [
     "WavError",
     "alaw_to_l16",
     "dtmf",
+    "fallbacks",
     "hold_music",
     "l16_to_alaw",
     "l16_to_mulaw",
@@ -40,9 +45,9 @@ __all__ = [
     "mulaw_to_l16",
     "parse_tone",
     "read_wav",
+    "ringing_tone",
     "silence",
     "tone",
     "tone_level_dbfs",
-    "tones",
     "write_wav",
 ]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from media import _engine
 from media.audio.errors import AudioError
 
-__all__ = ["Clip"]
+__all__ = ["Clip", "Pause", "Sound"]
 
 _NARROW_HZ = 8000
 _WIDE_HZ = 16_000
@@ -70,6 +70,16 @@ class Clip:
             AudioError: The engine was built without a resampler.
         """
         return self.to_mono(_NARROW_HZ if self.sample_rate <= _NARROW_HZ else _WIDE_HZ)
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Silence between two clips, at most a minute."""
+
+    duration_ms: int
+
+
+Sound = Clip | Pause
 
 
 def samples_of(pcm: bytes) -> array[int]:

@@ -23,7 +23,16 @@ from typing import Final
 from media.audio.clip import bytes_of
 from media.audio.errors import ToneError
 
-__all__ = ["DBM0_OF_FULL_SCALE", "TONE_PLANS", "Tone", "TonePart", "TonePlan", "dtmf", "parse_tone"]
+__all__ = [
+    "DBM0_OF_FULL_SCALE",
+    "TONE_PLANS",
+    "Tone",
+    "TonePart",
+    "TonePlan",
+    "dtmf",
+    "parse_tone",
+    "ringing_tone",
+]
 
 # A sine of full scale in G.711 (Q.8/G.711 table: 3.14 for A-law, 3.17 for mu-law; we keep to the lower).
 DBM0_OF_FULL_SCALE: Final = 3.14
@@ -156,6 +165,17 @@ def parse_tone(text: str, level_dbm0: float = _DEFAULT_DBM0) -> Tone:
         intro, cycle = intro + cycle[:-1], cycle[-1:]
     _check_whole(intro, cycle)
     return Tone(intro, cycle, level_dbm0)
+
+
+def ringing_tone(text: str) -> Tone:
+    """
+    The ringing tone of a plan, by the name of the plan, or a tone of one's own as `parse_tone` reads it.
+
+    Raises:
+        ToneError: It is neither.
+    """
+    plan = TONE_PLANS.get(text.strip().lower())
+    return parse_tone(text) if plan is None else plan.tone("ringback")
 
 
 def dtmf(keys: str, duration_ms: int = 100, gap_ms: int = 100, sample_rate: int = 8000) -> bytes:

@@ -5,12 +5,8 @@ from __future__ import annotations
 import math
 import sys
 from array import array
-from collections.abc import Sequence
 
-__all__ = ["RINGBACK_INDIA", "level_dbfs", "silence", "tone", "tone_level_dbfs", "tones"]
-
-# Cadence of the ringing tone in India: 400 Hz, 0.4 s on, 0.2 off, 0.4 on, 2 off (ITU-T E.180 supplement 2).
-RINGBACK_INDIA: tuple[tuple[float, int], ...] = ((400.0, 400), (0.0, 200), (400.0, 400), (0.0, 2000))
+__all__ = ["level_dbfs", "silence", "tone", "tone_level_dbfs"]
 
 # Ramp at both ends of a tone; a hard edge is heard as a click.
 _RAMP_MS = 5
@@ -38,14 +34,6 @@ def tone(freq_hz: float, duration_ms: int, level_dbfs: float = -10.0, sample_rat
         samples[index] = round(samples[index] * gain)
         samples[-1 - index] = round(samples[-1 - index] * gain)
     return _little_endian(samples)
-
-
-def tones(cadence: Sequence[tuple[float, int]], level_dbfs: float = -10.0, sample_rate: int = 8000) -> bytes:
-    """Tones one after the other, each a frequency and a duration in ms; frequency 0 is a pause."""
-    return b"".join(
-        tone(freq_hz, duration_ms, level_dbfs, sample_rate) if freq_hz else silence(duration_ms, sample_rate)
-        for freq_hz, duration_ms in cadence
-    )
 
 
 def level_dbfs(pcm: bytes) -> float:

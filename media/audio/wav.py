@@ -2,19 +2,20 @@
 WAV files.
 
 Read are PCM of 8, 16, 24 and 32 bits, floating point of 32 and 64 bits and G.711 (A-law and mu-law), mono or
-stereo, at 8000 to 48000 Hz, also as WAVE_FORMAT_EXTENSIBLE; written is PCM of 16 bits. Anything else, and a
-file that was cut short, is refused with the reason.
+stereo, at 8000 to 48000 Hz, also as WAVE_FORMAT_EXTENSIBLE; written is PCM of 16 bits or G.711. Anything else
+is refused with the reason, and so is a file that was cut short.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from media import _engine
 from media.audio.clip import Clip
 from media.audio.errors import WavError
+from media.audio.g711 import l16_to_alaw, l16_to_mulaw
 
 __all__ = ["MAX_WAV_BYTES", "read_wav", "write_wav"]
 
@@ -28,6 +29,8 @@ _MAX_RATE = 48_000
 _MAX_CHUNKS = 1000
 # What writes to a pipe cannot know its size and claims one of these or more.
 _OPEN_END_BYTES = 0x7FFF_0000
+
+_G711 = {"alaw": (6, l16_to_alaw), "mulaw": (7, l16_to_mulaw)}
 
 _FORMS = {
     (_PCM, 8): "u8",
@@ -84,26 +87,33 @@ def read_wav(data: bytes, *, partial: bool = False) -> Clip:
     raise WavError("the WAV file has no samples")
 
 
-def write_wav(clip: Clip) -> bytes:
-    """Write a WAV file of 16-bit PCM."""
-    block = 2 * clip.channels
-    head = struct.pack(
-        "<4sI4s4sIHHIIHH4sI",
-        b"RIFF",
-        36 + len(clip.pcm),
-        b"WAVE",
-        b"fmt ",
-        16,
-        _PCM,
+def write_wav(clip: Clip, coding: Literal["pcm", "alaw", "mulaw"] = "pcm") -> bytes:
+    """Write a WAV file of 16-bit PCM, or of G.711 at half the size."""
+    if coding == "pcm":
+        number, sample_bytes, data = _PCM, 2, clip.pcm
+    else:
+        number, encode = _G711[coding]
+        sample_bytes, data = 1, encode(clip.pcm)
+    block = sample_bytes * clip.channels
+    form = struct.pack(
+        "<HHIIHH",
+        number,
         clip.channels,
         clip.sample_rate,
         clip.sample_rate * block,
         block,
-        16,
-        b"data",
-        len(clip.pcm),
+        8 * sample_bytes,
     )
-    return head + clip.pcm
+    chunks = _chunk(b"fmt ", form)
+    if coding != "pcm":
+        # Every coding but PCM has an extension, if empty, and says how many samples there are.
+        chunks = _chunk(b"fmt ", form + bytes(2)) + _chunk(b"fact", struct.pack("<I", len(data) // block))
+    chunks += _chunk(b"data", data)
+    return b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WAVE" + chunks
+
+
+def _chunk(name: bytes, body: bytes) -> bytes:
+    return name + struct.pack("<I", len(body)) + body + bytes(len(body) % 2)
 
 
 def _chunks(data: bytes) -> Iterator[_Chunk]:

@@ -32,6 +32,7 @@ from media.sdp.formats import (
 )
 from media.sdp.model import MediaDescription, RtpMap, SessionDescription
 from media.sdp.opus import read_opus
+from media.sdp.rtcp import answered_rtcp, offered_rtcp, shares_port, with_rtcp
 from media.sdp.sections import (
     LocalMedia,
     audio_section,
@@ -116,7 +117,9 @@ def make_offer(local: LocalMedia) -> SessionDescription:
         ValueError: `local` names an unknown codec.
     """
     encryption = offered_encryption(local.srtp, local.srtp_keys, local.srtp_agreed)
-    media = audio_section(local, offered_formats(local), local.ptime_ms, local.direction, encryption)
+    rtcp = offered_rtcp(local.port, mux=local.rtcp_mux)
+    formats = offered_formats(local)
+    media = audio_section(local, formats, local.ptime_ms, local.direction, encryption, rtcp)
     return session(local, (media,))
 
 
@@ -131,7 +134,9 @@ def answer_offer(offer: SessionDescription, local: LocalMedia) -> Negotiated:
     ptime_ms = packet_length(chosen, local.ptime_ms)
     theirs = effective_direction(offer, chosen)
     direction = intersect(local.direction, MIRRORED[theirs])
-    media = audio_section(local, choice.formats(local.opus), ptime_ms, direction, encryption)
+    shared = local.rtcp_mux and shares_port(chosen)
+    rtcp = answered_rtcp(local.port, shared=shared)
+    media = audio_section(local, choice.formats(local.opus), ptime_ms, direction, encryption, rtcp)
     sections = tuple(
         media if position == index else refused_section(section)
         for position, section in enumerate(offer.media)
@@ -144,6 +149,8 @@ def answer_offer(offer: SessionDescription, local: LocalMedia) -> Negotiated:
         srtp_send=encryption.send,
         srtp_receive=encryption.receive,
     )
+    if not shared:
+        remote = with_rtcp(remote, chosen)
     check_family(remote.address, local.address)
     return Negotiated(
         remote,
@@ -178,6 +185,8 @@ def accept_answer(offer: SessionDescription, answer: SessionDescription) -> Nego
         srtp_send=encryption.send,
         srtp_receive=encryption.receive,
     )
+    if not (shares_port(ours) and shares_port(theirs)):
+        remote = with_rtcp(remote, theirs)
     connection = offer.connection_of(ours)
     if connection is not None:
         check_family(remote.address, connection.address)

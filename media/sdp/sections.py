@@ -37,6 +37,7 @@ class LocalMedia:
         port: Its RTP port; RTCP is one above.
         codecs: Names in order of preference: "PCMU", "PCMA", "G722", "L16" (at 16000 and 8000), "OPUS".
         direction: What this side wants to do.
+        rtcp_mux: Whether RTCP may share the port of RTP (RFC 5761), where the far end agrees.
         comfort_noise: Whether to offer comfort noise, which invites the far end to suppress silence; an offer
             that has it is answered with it in any case (RFC 3389 5).
         ours_first: Whether an answer takes the codec that comes first in `codecs`, not in the offer.
@@ -56,6 +57,7 @@ class LocalMedia:
     ptime_ms: int = 20
     dtmf: bool = True
     direction: Direction = "sendrecv"
+    rtcp_mux: bool = True
     comfort_noise: bool = False
     ours_first: bool = False
     opus: OpusSettings = OpusSettings()
@@ -108,14 +110,15 @@ def audio_section(
     ptime_ms: int,
     direction: Direction,
     encryption: Encryption,
+    rtcp: tuple[Attribute, ...] = (),
 ) -> MediaDescription:
-    """Our audio section."""
+    """Our audio section; `rtcp` says where our reports are taken."""
     return MediaDescription(
         kind="audio",
         port=local.port,
         protocol=encryption.protocol,
         formats=tuple([str(item.rtpmap.payload_type) for item in formats]),
-        attributes=(*_attributes(formats, ptime_ms, direction), *encryption.lines),
+        attributes=(*_attributes(formats, ptime_ms, direction), *rtcp, *encryption.lines),
     )
 
 

@@ -108,6 +108,9 @@ async def test_the_curl_line_of_the_first_run_places_a_call(api: Api) -> None:
     metrics = await api.idle()
     assert "trunkline_calls_active 0.0" in metrics
     assert "trunkline_wallet_reserved_paise 0.0" in metrics
+    assert "trunkline_rtp_transcoded_streams 0.0" in metrics
+    assert "trunkline_recordings_open 0.0" in metrics
+    assert 'trunkline_rtp_packets_dropped_total{reason="foreign"} 0.0' in metrics
     assert 'trunkline_calls_ended_total{direction="outbound",status="completed"} 1.0' in metrics
     status, trace = await api("GET", f"/v1/calls/{call['call_sid']}/trace")
     first = [message["message"].split(" ", 1)[0] for message in trace["data"]["messages"]]

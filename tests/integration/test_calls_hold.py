@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from callcontrol.models import CallStatus
 from media.audio import Clip, hold_music, tone, tone_level_dbfs, write_wav
 from sip import Answered, Confirmed, Ended, OfferAnswered
 from tests.support.domain import OWN_NUMBER, make_carrier, make_gateway
@@ -120,3 +121,25 @@ async def test_without_music_the_party_on_hold_hears_what_the_holder_sends(tmp_p
         assert await eventually(lambda: b.hears_now(440.0))
         a.hang_up()
         await world.ended()
+
+
+async def test_a_holder_that_is_gone_for_too_long_ends_the_call(tmp_path: Path) -> None:
+    async with running(tmp_path, media_timeout_s=30.0, hold_timeout_s=1.0) as world:
+        a, b = await talking(world)
+        await change(a, lambda call: call.hold("inactive"))
+        a.open().close()
+        await b.wait(Ended)
+        await a.wait(Ended)
+        record = await world.ended()
+        assert (record.status, record.hangup_cause) == (CallStatus.COMPLETED, "MEDIA_TIMEOUT")
+        assert record.price_paise == 40 + 60, "nothing is charged after the end"
+
+
+async def test_a_holder_is_not_waited_for_by_the_media_timeout(tmp_path: Path) -> None:
+    async with running(tmp_path, media_timeout_s=1.0) as world:
+        a, b = await talking(world)
+        await change(a, lambda call: call.hold("inactive"))
+        a.open().close()
+        assert not await eventually(lambda: bool(world.records.finished), 2.5)
+        b.hang_up()
+        assert (await world.ended()).hangup_cause == "NORMAL_CLEARING"

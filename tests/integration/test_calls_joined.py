@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 
 from callcontrol.aio.media_adapter import MediaLegs
+from callcontrol.aio.media_leg import MediaSettings
 from callcontrol.media_policy import MediaPolicy
 from media import EngineSettings, PlaybackFinished, RemoteMedia
 from media.aio import MediaEngine
@@ -35,7 +36,7 @@ class Party:
         self.legs = MediaLegs(
             engine,
             lambda event: None,
-            media_timeout_s=60.0,
+            MediaSettings(),
             on_mark=lambda name, cleared: None,
             on_overflow=lambda dropped_ms: None,
         )

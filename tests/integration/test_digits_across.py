@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from media.abilities import built_codecs
 from sip import Answered, InfoReceived
 from tests.support.domain import CALLEE, OWN_NUMBER, make_carrier, make_gateway
 from tests.support.keys import WAYS, Way, press, pressed
@@ -24,20 +26,22 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         yield world
 
 
-async def bridged(world: World, a_way: Way, b_way: Way, **call: Any) -> tuple[PhoneCall, PhoneCall]:
+async def bridged(
+    world: World, a_way: Way, b_way: Way, *, a_codec: str = "PCMU", b_codec: str = "PCMU", **call: Any
+) -> tuple[PhoneCall, PhoneCall]:
     """Two parties that talk to each other, each over a trunk of its own."""
-    second = Phone(world.far_engine)
+    second = Phone(world.far_engine, codecs=(b_codec,))
     await second.start()
     world.phones.append(second)
     world.directory.put(
         carriers=[
-            make_carrier(dtmf_type=a_way),
-            make_carrier("carrier-2", prefixes=(CALLEE,), dtmf_type=b_way),
+            make_carrier(dtmf_type=a_way, codecs=(a_codec,)),
+            make_carrier("carrier-2", prefixes=(CALLEE,), dtmf_type=b_way, codecs=(b_codec,)),
         ],
         gateways=[make_gateway("gateway-b", port=second.port, carrier_sid="carrier-2")],
     )
     world.forward()
-    a = world.phone.call(OWN_NUMBER, world.port, **call)
+    a = world.phone.call(OWN_NUMBER, world.port, codecs=(a_codec,), **call)
     await a.wait(Answered)
     b = await second.next_call()
     for party in (a, b):
@@ -63,6 +67,28 @@ async def test_each_key_arrives_once_whatever_the_two_ways(world: World, a_way: 
     reported = [event for event in world.records.event_names() if event == "call.dtmf"]
     if "tones" not in (a_way, b_way):
         assert len(reported) == len(KEYS) + 2
+    a.hang_up()
+    await world.ended()
+
+
+@pytest.mark.skipif("OPUS" not in built_codecs(), reason="the engine was built without Opus")
+async def test_telephone_events_pass_between_clocks_and_payload_types(world: World) -> None:
+    """Opus has a clock of 48 kHz and G.711 one of 8 kHz; so have their telephone events."""
+    a, b = await bridged(world, "rfc2833", "rfc2833", a_codec="OPUS", b_codec="PCMA")
+    a_remote, b_remote = a.open().remote, b.open().remote
+    assert a_remote is not None and b_remote is not None
+    assert (a_remote.clock_rate, b_remote.clock_rate) == (48_000, 8_000)
+    assert a_remote.dtmf_payload_type != b_remote.dtmf_payload_type
+    press(a, KEYS, "rfc2833")
+    press(b, "42", "rfc2833")
+    assert await eventually(lambda: len(b.digits) >= len(KEYS) and len(a.digits) >= 2), (a.digits, b.digits)
+    assert not await eventually(lambda: len(b.digits) + len(a.digits) > len(KEYS) + 2, 0.6)
+    assert (b.digits, a.digits) == (KEYS, "42")
+    reported = [
+        json.loads(event.body)["data"] for event in world.records.events if event.event == "call.dtmf"
+    ]
+    assert len(reported) == len(KEYS) + 2
+    assert all(100 <= digit["duration_ms"] <= 220 for digit in reported), reported
     a.hang_up()
     await world.ended()
 

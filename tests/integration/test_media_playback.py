@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import socket
 import struct
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import cast
 
 import pytest
 
 from media import DtmfReceived, EngineSettings, PlaybackFinished, PlaybackPosition, RemoteMedia
-from media.aio import MediaEngine
-from media.aio.playback import Pause
-from media.audio import Clip, level_dbfs, mulaw_to_l16, tone_level_dbfs
+from media.aio import AudioLoader, MediaEngine, Player
+from media.audio import TONE_PLANS, Clip, Pause, level_dbfs, mulaw_to_l16, tone, tone_level_dbfs, write_wav
 from tests.support.media_bench import MediaBench, Told, sine, until
 
 _FRAME = 160
@@ -48,7 +49,7 @@ class Peer(asyncio.DatagramProtocol):
         self.transport = cast(asyncio.DatagramTransport, transport)
 
     def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
-        if 200 <= data[1] <= 207:
+        if 192 <= data[1] <= 223:
             return
         timestamp = struct.unpack_from("!I", data, 4)[0]
         self.packets.append(Heard(timestamp, mulaw_to_l16(data[12:])))
@@ -207,3 +208,49 @@ async def test_who_waits_learns_that_the_stream_was_closed(told: Told) -> None:
     await asyncio.sleep(0)
     told.stream.close()
     assert (await waiter).why == "stopped"
+
+
+@pytest.mark.parametrize(
+    "agreed",
+    [
+        {"codec": "PCMA", "payload_type": 8},
+        {"codec": "G722", "payload_type": 9},
+        {"codec": "L16", "payload_type": 97, "clock_rate": 16_000},
+        {"codec": "PCMU", "payload_type": 0, "ptime_ms": 30},
+    ],
+    ids=["PCMA", "G722", "L16", "30ms"],
+)
+async def test_files_and_speech_are_played_at_every_rate_and_codec(
+    bench: MediaBench, tmp_path: Path, agreed: dict[str, object]
+) -> None:
+    path = tmp_path / "music.wav"
+    path.write_bytes(write_wav(Clip(tone(1200, 600, sample_rate=44_100), 44_100)))
+    one, other = bench.pair(**agreed)
+    heard = bytearray()
+    other.stream.open_tap(sample_rate=16_000, on_frames=heard.extend)
+    player = Player(one.stream, AudioLoader())
+    playback = await player.play([path, Pause(100), Clip(tone(600, 600))])
+    end = await playback.finished()
+    assert (end.why, end.played_ms) == ("ended", 1300)
+    await until(
+        lambda: tone_level_dbfs(bytes(heard[-32 * 400 :]), 600, 16_000) < -60 and len(heard) > 32 * 1300
+    )
+    # What was heard of each, found by spectrum wherever it lies: 600 ms of a tone that peaks at -10 dB.
+    for frequency in (1200, 600):
+        share = 20 * math.log10(32 * 600 / len(heard))
+        assert tone_level_dbfs(bytes(heard), frequency, 16_000) == pytest.approx(-10 + share, abs=1.5)
+
+
+async def test_a_call_progress_tone_goes_on_until_it_is_stopped(told: Told, peer: Peer) -> None:
+    player = Player(told.stream, AudioLoader())
+    playback = player.tone(TONE_PLANS["in"].tone("congestion"))
+    await until(lambda: len(peer.packets) >= 60)
+    assert not playback.over
+    player.stop()
+    assert (await playback.finished()).why == "stopped"
+    loud = [not packet.silent for packet in peer.packets[:50]]
+    # 250 ms of tone, 250 of silence, twice; frames of 20 ms share an edge now and then.
+    assert 24 <= sum(loud) <= 28
+    assert loud[:12] == [True] * 12
+    assert loud[13:24] == [False] * 11
+    assert unbroken(peer.packets)

@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from media.aio import AgentTap, MediaEngine, RtpStream
+from media.aio import AgentTap, MediaEngine, RtpStream, make_srtp_keys
 from media.audio import tone, tone_level_dbfs
 from media.sdp import LocalMedia, SessionDescription, accept_answer, answer_offer, make_offer
-from media.types import DtmfReceived, EngineSettings, MediaEvent
+from media.types import DtmfReceived, EngineSettings, MediaEvent, SrtpKey, SrtpUse
 from sip import (
     Answered,
     Cancelled,
@@ -45,6 +45,7 @@ class PhoneCall:
         self.events: list[SessionEvent] = []
         self.digits = ""
         self.heard = bytearray()
+        self.srtp_keys: tuple[SrtpKey, ...] = ()
         self.kept_ms = 2000
         """How much of what it hears is kept."""
         self.stream: RtpStream | None = None
@@ -164,7 +165,18 @@ class PhoneCall:
 
     def _local(self, codecs: Sequence[str] = ("PCMU", "PCMA"), direction: str = "sendrecv") -> LocalMedia:
         address, port = self.open().local
-        return LocalMedia(address, port, tuple(codecs), direction=direction, session_id=1)  # type: ignore[arg-type]
+        if not self.srtp_keys and self.phone.srtp != "off":
+            self.srtp_keys = make_srtp_keys()
+        return LocalMedia(
+            address,
+            port,
+            tuple(codecs),
+            direction=direction,  # type: ignore[arg-type]
+            dtmf=self.phone.events,
+            srtp=self.phone.srtp,
+            srtp_keys=self.srtp_keys,
+            session_id=1,
+        )
 
     def _answer_to(self, body: bytes) -> bytes:
         if not body:
@@ -192,6 +204,9 @@ class Phone:
     def __init__(self, engine: MediaEngine, *, codecs: Sequence[str] = ("PCMU", "PCMA")) -> None:
         self.engine = engine
         self.codecs = tuple(codecs)
+        self.srtp: SrtpUse = "off"
+        self.events = True
+        """Whether it offers telephone events."""
         self.calls: list[PhoneCall] = []
         self.on_call: Callable[[PhoneCall], None] = PhoneCall.answer
         self.user_agent = UserAgent([Listen("udp", "127.0.0.1", 0)], on_invite=self._on_invite)

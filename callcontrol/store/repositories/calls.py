@@ -7,7 +7,8 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from callcontrol.models import CallFilter, CallRecord, CallStatus, Quality, StreamInfo
+from callcontrol.models import CallFilter, CallRecord, CallStatus, StreamInfo
+from callcontrol.quality import stored_quality
 from callcontrol.store.statements import Statement, insert_into, update_columns
 from callcontrol.store.tables import calls
 from callcontrol.store.values import (
@@ -113,7 +114,7 @@ def record_of(row: Mapping[str, Any]) -> CallRecord:
         recording_url=row["recording_url"],
         recording_path=row["recording_path"],
         recording_status=row["recording_status"],
-        quality=Quality(**unpack(row["quality"])) if row["quality"] else None,
+        quality=stored_quality(unpack(row["quality"])) if row["quality"] else None,
         tag=row["tag"],
         status_webhook_url=row["status_webhook_url"],
         status_webhook_events=tuple(events.split(",")) if events else (),

@@ -12,6 +12,7 @@
 
 #include "bindings.hpp"
 #include "trunkline/codec/codec.hpp"
+#include "trunkline/dsp/halfband.hpp"
 #include "trunkline/dsp/pcm.hpp"
 #include "trunkline/dsp/resampler.hpp"
 
@@ -131,6 +132,36 @@ class FrameEncoder {
     std::array<std::uint8_t, codec::max_payload_bytes> payload_{};
 };
 
+/// What a stream puts between codecs of different rates.
+class RateConverter {
+  public:
+    RateConverter(std::uint32_t from_hz, std::uint32_t to_hz) : doubles_(to_hz > from_hz) {
+        if (from_hz + to_hz != 24000 || (from_hz != 8000 && from_hz != 16000)) {
+            throw std::invalid_argument("the rates must be 8000 and 16000");
+        }
+    }
+
+    nb::bytes process(const nb::bytes& pcm) {
+        const std::vector<std::int16_t> in = samples_of(pcm);
+        if (in.size() > codec::max_packet_samples || in.size() % 2 != 0 ||
+            (doubles_ && in.size() > dsp::Upsampler::max_block_samples)) {
+            throw std::invalid_argument("a block has up to 60 ms and an even number of samples");
+        }
+        if (doubles_) {
+            upsampler_.process(in, out_.data());
+        } else {
+            downsampler_.process(in, out_.data());
+        }
+        return bytes_of(std::span(out_).first(doubles_ ? 2 * in.size() : in.size() / 2));
+    }
+
+  private:
+    bool doubles_;
+    dsp::Upsampler upsampler_;
+    dsp::Downsampler downsampler_;
+    std::array<std::int16_t, codec::max_packet_samples> out_{};
+};
+
 std::unique_ptr<FrameEncoder> make_encoder(const std::string& name, std::uint32_t clock_hz,
                                            std::uint32_t bitrate_bps, bool fec, bool dtx,
                                            std::uint32_t expected_loss_pct, std::uint32_t max_playback_hz) {
@@ -167,6 +198,9 @@ void bind_audio(nb::module_& module) {
         .def("recover", &PacketDecoder::recover)
         .def("conceal", &PacketDecoder::conceal)
         .def("reset", &PacketDecoder::reset);
+    nb::class_<RateConverter>(module, "RateConverter")
+        .def(nb::init<std::uint32_t, std::uint32_t>())
+        .def("process", &RateConverter::process);
     const codec::EncoderOptions defaults;
     nb::class_<FrameEncoder>(module, "Encoder")
         .def(nb::new_(&make_encoder), nb::arg("name"), nb::arg("clock_hz"),

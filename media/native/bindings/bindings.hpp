@@ -14,6 +14,7 @@ namespace trunkline::bindings {
 void bind_audio(nanobind::module_& module);
 void bind_conference(nanobind::module_& module);
 void bind_playback(nanobind::class_<engine::StreamHandle>& stream);
+void bind_quality(nanobind::class_<engine::StreamHandle>& stream);
 void bind_recording(nanobind::module_& module);
 void bind_settings(nanobind::module_& module);
 void bind_text(nanobind::module_& module);
@@ -23,6 +24,9 @@ void bind_text(nanobind::module_& module);
 std::unique_ptr<graph::Playback> make_playback(std::uint64_t id, const nanobind::sequence& clips,
                                                std::uint32_t plays, std::int32_t gain,
                                                std::uint32_t position_every_ms);
+
+/// Put what RTCP tells into the figures of a stream.
+void add_quality(nanobind::dict& stats, const engine::StreamSnapshot& snapshot);
 
 /// The codec of that name, as media/types.py writes it; throws std::invalid_argument for another.
 codec::Codec codec_of(const std::string& name);

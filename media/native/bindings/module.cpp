@@ -101,6 +101,7 @@ nb::dict stream_stats(const StreamHandle& stream) {
     stats["send_errors"] = snapshot.send_errors;
     stats["rtcp_in"] = snapshot.rtcp_in;
     stats["jitter_ms"] = snapshot.jitter_us / 1000.0;
+    trunkline::bindings::add_quality(stats, snapshot);
     stats["ssrc_in"] = snapshot.ssrc_in;
     stats["ssrc_out"] = snapshot.ssrc_out;
     return stats;
@@ -149,8 +150,8 @@ NB_MODULE(_engine, module) {
         .def("mute", &StreamHandle::mute)
         .def("send_dtmf", &send_digits)
         .def("set_media_timeout",
-             [](StreamHandle& stream, std::uint32_t ms) {
-                 stream.set_media_timeout(std::int64_t{ms} * 1'000'000);
+             [](StreamHandle& stream, std::uint32_t ms, std::uint32_t hold_ms) {
+                 stream.set_media_timeout(std::int64_t{ms} * 1'000'000, std::int64_t{hold_ms} * 1'000'000);
              })
         .def("start_recording", &StreamHandle::start_recording)
         .def("pause_recording", &StreamHandle::pause_recording)
@@ -160,6 +161,7 @@ NB_MODULE(_engine, module) {
         .def("stats", &stream_stats)
         .def("close", &StreamHandle::close);
     trunkline::bindings::bind_playback(stream);
+    trunkline::bindings::bind_quality(stream);
 
     nb::class_<Engine>(module, "Engine")
         .def(nb::new_(&make_engine))

@@ -35,10 +35,13 @@ struct Heard {
 /// A far end on a socket of its own.
 class Peer {
   public:
-    Peer() : descriptor_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+    /// On any port, or on this one; `host` is one of the loopback network.
+    explicit Peer(const char* host = "127.0.0.1", std::uint16_t udp_port = 0)
+        : descriptor_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
         sockaddr_in local{};
         local.sin_family = AF_INET;
-        local.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        local.sin_port = htons(udp_port);
+        inet_pton(AF_INET, host, &local.sin_addr);
         socklen_t size = sizeof local;
         if (bind(descriptor_, reinterpret_cast<sockaddr*>(&local), size) != 0 ||
             getsockname(descriptor_, reinterpret_cast<sockaddr*>(&local), &size) != 0) {
@@ -67,7 +70,7 @@ class Peer {
         send_raw(to_port, bytes);
     }
 
-    /// The next datagram, or nothing when none comes in time.
+    /// The next datagram; empty when none comes in time.
     std::vector<std::uint8_t> hear_raw(int timeout_ms = 2000) {
         pollfd waiting{descriptor_, POLLIN, 0};
         if (poll(&waiting, 1, timeout_ms * patience()) != 1) return {};
@@ -77,12 +80,24 @@ class Peer {
         return bytes;
     }
 
-    /// The next packet, or nothing when none comes in time.
+    /// The next RTP packet, or nothing when none comes in time. RTCP is passed over.
     std::optional<Heard> hear(int timeout_ms = 2000) {
-        std::vector<std::uint8_t> bytes = hear_raw(timeout_ms);
-        const auto packet = rtp::parse(bytes);
-        if (!packet) return std::nullopt;
-        return Heard{packet->header, {packet->payload.begin(), packet->payload.end()}};
+        for (;;) {
+            std::vector<std::uint8_t> bytes = hear_raw(timeout_ms);
+            if (rtp::is_rtcp(bytes)) continue;
+            const auto packet = rtp::parse(bytes);
+            if (!packet) return std::nullopt;
+            return Heard{packet->header, {packet->payload.begin(), packet->payload.end()}};
+        }
+    }
+
+    /// The next RTCP packet; empty when none comes in time. RTP is passed over.
+    std::vector<std::uint8_t> hear_rtcp(int timeout_ms = 6000) {
+        std::vector<std::uint8_t> bytes;
+        do {
+            bytes = hear_raw(timeout_ms);
+        } while (!bytes.empty() && !rtp::is_rtcp(bytes));
+        return bytes;
     }
 
     /// Listen until a packet has this payload; false when none comes in time.

@@ -68,9 +68,12 @@ struct SecretPeer {
         socket.send_raw(to_port, sealed(sequence, payload));
     }
 
-    /// The next packet; nothing when none comes or it is not authentic.
+    /// The next RTP packet; nothing when none comes or it is not authentic.
     std::optional<Heard> hear() {
         Bytes bytes = socket.hear_raw();
+        while (rtp::is_rtcp(bytes)) {
+            bytes = socket.hear_raw();
+        }
         const auto opened = received->open(SrtpKind::rtp, bytes);
         if (opened.verdict != SrtpVerdict::authentic) return std::nullopt;
         const auto packet = rtp::parse(std::span(bytes).first(opened.size_bytes));

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "support.hpp"
-#include "trunkline/engine/latch.hpp"
 #include "trunkline/engine/port_pool.hpp"
 #include "trunkline/engine/tick_wheel.hpp"
+#include "trunkline/io/address.hpp"
 #include "trunkline/util/byte_ring.hpp"
 #include "trunkline/util/node.hpp"
 #include "trunkline/util/spsc_ring.hpp"
@@ -216,38 +216,6 @@ TEST_CASE("ports are even, rest after use and run out") {
 TEST_CASE("the highest ports do not wrap around") {
     engine::PortPool pool(65530, 65535, 0);
     CHECK(pool.capacity() == 3);
-}
-
-TEST_CASE("the latch holds the first source and lets no other in") {
-    engine::Latch latch;
-    const auto signalled = address("192.0.2.1", 4000);
-    const auto behind_nat = address("198.51.100.7", 5555);
-    const auto thief = address("203.0.113.9", 5555);
-    CHECK_FALSE(latch.accept(behind_nat, 0));
-    latch.signal(signalled);
-    CHECK(latch.remote() == signalled);
-    CHECK(latch.accept(behind_nat, 0));
-    CHECK(latch.remote() == behind_nat);
-    CHECK_FALSE(latch.accept(thief, 1 * ms));
-    CHECK_FALSE(latch.accept(signalled, 1 * ms));
-    CHECK_FALSE(latch.accept(thief, 60'000 * ms));
-    SUBCASE("the same address signalled again changes nothing") {
-        latch.signal(signalled);
-        CHECK(latch.remote() == behind_nat);
-        CHECK_FALSE(latch.accept(thief, 2 * ms));
-    }
-    SUBCASE("another address signalled opens it") {
-        latch.signal(thief);
-        CHECK(latch.remote() == thief);
-        CHECK(latch.accept(thief, 2 * ms));
-        CHECK_FALSE(latch.accept(behind_nat, 3 * ms));
-    }
-    SUBCASE("a NAT that changes its mind is followed after silence") {
-        const auto moved = address("198.51.100.8", 6666);
-        CHECK_FALSE(latch.accept(moved, 2'999 * ms));
-        CHECK(latch.accept(moved, 3'000 * ms));
-        CHECK(latch.remote() == moved);
-    }
 }
 
 TEST_CASE("addresses of both families are parsed and compared") {

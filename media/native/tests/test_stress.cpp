@@ -144,7 +144,7 @@ TEST_CASE("orders in any sequence are survived") {
                 }
                 case 15:
                     one.pause_recording(random() % 2 == 0);
-                    one.set_media_timeout(static_cast<std::int64_t>(random() % 1000) * 1'000'000);
+                    one.set_media_timeout(static_cast<std::int64_t>(random() % 1000) * 1'000'000, 0);
                     break;
             }
             if (step % 50 == 0) bench.fetch(5);

@@ -111,6 +111,8 @@ def test_unknown_variables_are_kept_for_a_warning() -> None:
         ("RTP_PORTS", "80-90"),
         ("RTP_PORTS", "20000-20001"),
         ("RTP_THREADS", "0"),
+        ("TONE_PLAN", "fr"),
+        ("TONE_PLAN", "425/0"),
         ("DATABASE_URL", "mysql://x"),
         ("SANDBOX_CARRIER", "maybe"),
         ("SANDBOX_LISTEN", "tcp:127.0.0.1:5080"),

@@ -13,6 +13,7 @@ from api.endpoint import path_parameters
 from api.metrics import Metrics
 from api.routes import ENDPOINTS
 from api.services import Phase
+from callcontrol.histogram import Histogram
 from tests.unit.api.client import Client
 from tests.unit.api.fakes import Fakes
 
@@ -45,6 +46,22 @@ async def test_metrics_count_requests_by_declared_path(client: Client) -> None:
     assert 'route="unmatched",status="404"' in text
     assert 'method="other"' in text
     assert "secret" not in text
+
+
+async def test_distributions_are_read_at_the_scrape() -> None:
+    metrics, loss_pct = Metrics(), Histogram((0.5, 1.0))
+    metrics.watch_histogram("trunkline_rtp_loss_percent", "Loss.", lambda: loss_pct)
+    loss_pct.observe(0.75)
+    loss_pct.observe(40.0)
+    text = (await metrics.scrape()).decode()
+    for line in (
+        'trunkline_rtp_loss_percent_bucket{le="0.5"} 0.0',
+        'trunkline_rtp_loss_percent_bucket{le="1.0"} 1.0',
+        'trunkline_rtp_loss_percent_bucket{le="+Inf"} 2.0',
+        "trunkline_rtp_loss_percent_count 2.0",
+        "trunkline_rtp_loss_percent_sum 40.75",
+    ):
+        assert line in text
 
 
 async def test_watched_values_are_read_at_the_scrape() -> None:

@@ -83,7 +83,8 @@ def test_an_ended_call() -> None:
         "sample_rate": 8000,
         "state": "stopped",
     }
-    assert shown["quality"] == {"mos": 4.2, "jitter_ms": 1.5, "packet_loss_pct": 0.0, "codec": "PCMU"}
+    measured = {"mos": 4.2, "jitter_ms": 1.5, "packet_loss_pct": 0.0, "codec": "PCMU"}
+    assert shown["quality"] == {**measured, "encrypted": False, "legs": []}
     assert shown["ended_at"] == "2026-03-01T12:01:03.123Z"
     assert shown["price"] == 120.5
     assert json.loads(json.dumps(shown)) == shown

@@ -13,7 +13,6 @@ from callcontrol.hangup import CRASH
 from callcontrol.ids import stream_sid
 from callcontrol.meter import Rates
 from callcontrol.models import CallRecord, CallStatus, StreamInfo
-from callcontrol.quality import mos
 from callcontrol.reconcile import close_record
 from sip.aio import TraceRecord
 from tests.support.call_drive import CALL_SID
@@ -59,11 +58,6 @@ def test_events_are_numbered_and_chosen() -> None:
     assert (body["data"]["reason"], body["data"]["call_sid"]) == ("dns", CALL_SID)
     assert (answered.url, answered.call_sid, answered.event_id) == ("https://x.example/", CALL_SID, "2")
     assert call_event(make_record(), "call.answered", {}, event_id="4", at=NOW) is None
-
-
-def test_quality_falls_with_loss_and_jitter() -> None:
-    assert mos(0.0, 0.0) == pytest.approx(4.38, abs=0.05)
-    assert mos(0.0, 0.0) > mos(1.0, 0.0) > mos(5.0, 20.0) > mos(50.0, 500.0) >= 1.0
 
 
 @pytest.mark.parametrize("direction", ["inbound", "outbound"])

@@ -50,6 +50,8 @@ def test_a_plan_of_many_steps() -> None:
     assert drive.done(do.PlayRingback) == [do.PlayRingback(A)]
     drive.feed(LegProgress(B, 183, b"sdp"))
     assert do.StopAudio(A) in drive.effects and do.LinkMedia(A, B) in drive.effects
+    drive.feed(LegProgress(B, 180))
+    assert not drive.effects, "a ringing tone would cover the early media"
     drive.feed(LegAnswered(B, b"sdp"), LegEnded(B))
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "api")
     assert_nothing_left(drive)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from media.audio import TONE_PLANS, ToneError, dtmf, parse_tone, tone_level_dbfs
+from media.audio import TONE_PLANS, ToneError, dtmf, parse_tone, ringing_tone, tone_level_dbfs
 
 NAMES = {
     *("dial", "ringback", "busy", "congestion", "unobtainable", "waiting", "confirm"),
@@ -164,6 +164,13 @@ def test_any_text_is_a_tone_or_refused(text: str) -> None:
     except ToneError:
         return
     assert tone.intro or tone.cycle
+
+
+def test_the_ringing_tone_is_that_of_a_plan_or_written_out() -> None:
+    assert ringing_tone(" UK ") == TONE_PLANS["uk"].tone("ringback")
+    assert ringing_tone("425/1000,0/4000@-12") == parse_tone("425/1000,0/4000", -12.0)
+    with pytest.raises(ToneError, match="'fr' is no part of a tone"):
+        ringing_tone("fr")
 
 
 def test_an_unknown_name_is_refused_with_those_there_are() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from media.audio import RINGBACK_INDIA, level_dbfs, silence, tone, tone_level_dbfs, tones
+from media.audio import level_dbfs, silence, tone, tone_level_dbfs
 
 
 @pytest.mark.parametrize("rate", [8000, 16_000])
@@ -30,10 +30,3 @@ def test_silence() -> None:
     assert silence(20, 16_000) == bytes(640)
     assert level_dbfs(silence(20)) == level_dbfs(b"") == tone_level_dbfs(b"", 1000) == -120.0
     assert tone_level_dbfs(silence(20), 1000) == -120.0
-
-
-def test_a_cadence() -> None:
-    pcm = tones(RINGBACK_INDIA)
-    assert len(pcm) == 16 * 3000
-    assert tone_level_dbfs(pcm[: 16 * 400], 400) == pytest.approx(-10.0, abs=0.3)
-    assert pcm[16 * 400 : 16 * 600] == bytes(16 * 200)

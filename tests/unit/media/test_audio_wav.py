@@ -4,6 +4,7 @@ import io
 import struct
 import wave
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -80,6 +81,16 @@ def fmt(coding: int = 1, channels: int = 1, rate: int = 8000, bits: int = 16) ->
 def test_what_is_written_is_read_back(rate: int, channels: int, data: bytes) -> None:
     clip = Clip(data[: len(data) // 4 * 4], rate, channels)
     assert read_wav(write_wav(clip)) == clip
+
+
+@given(st.sampled_from(["alaw", "mulaw"]), st.sampled_from([1, 2]), st.binary(max_size=400))
+def test_g711_is_written_and_read_back(coding: Literal["alaw", "mulaw"], channels: int, codes: bytes) -> None:
+    decode = alaw_to_l16 if coding == "alaw" else mulaw_to_l16
+    clip = Clip(decode(codes[: len(codes) // channels * channels]), 8000, channels)
+    file = write_wav(clip, coding)
+    assert read_wav(file) == clip
+    assert int.from_bytes(file[4:8], "little") == len(file) - 8
+    assert len(file) % 2 == 0
 
 
 def test_the_standard_library_reads_what_is_written() -> None:

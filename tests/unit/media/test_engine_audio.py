@@ -63,3 +63,15 @@ def test_rates_out_of_range_are_refused() -> None:
     with pytest.raises(ValueError, match="within a sample"):
         _engine.resample(b"abc", 44100, 8000)
     assert _engine.resample(b"", 44100, 8000) == b""
+
+
+def test_blocks_are_converted_between_the_rates_of_the_engine() -> None:
+    doubling, halving = _engine.RateConverter(8000, 16000), _engine.RateConverter(16000, 8000)
+    assert len(doubling.process(_tone(8000, 160))) == 2 * 320
+    assert len(halving.process(_tone(16000, 320))) == 2 * 160
+    for from_hz, to_hz in ((8000, 8000), (16000, 16000), (48000, 16000), (0, 24000), (24000, 0)):
+        with pytest.raises(ValueError, match="8000 and 16000"):
+            _engine.RateConverter(from_hz, to_hz)
+    for samples in (161, 482):
+        with pytest.raises(ValueError, match="a block"):
+            doubling.process(bytes(2 * samples))

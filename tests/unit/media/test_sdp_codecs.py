@@ -36,7 +36,7 @@ def test_everything_is_offered_with_its_clock_parameters_and_digits() -> None:
     assert section_of(make_offer(replace(LOCAL, comfort_noise=True))) == [
         "m=audio 20000 RTP/AVP 111 9 118 117 8 0 13 119 110 101 102",
         "a=rtpmap:111 opus/48000/2",
-        "a=fmtp:111 maxplaybackrate=16000;sprop-maxcapturerate=16000;maxaveragebitrate=24000;useinbandfec=1",
+        "a=fmtp:111 maxplaybackrate=16000;sprop-maxcapturerate=16000;maxaveragebitrate=32000;useinbandfec=1",
         "a=rtpmap:9 G722/8000",
         "a=rtpmap:118 L16/16000",
         "a=rtpmap:117 L16/8000",
@@ -53,6 +53,8 @@ def test_everything_is_offered_with_its_clock_parameters_and_digits() -> None:
         "a=ptime:20",
         "a=maxptime:60",
         "a=sendrecv",
+        "a=rtcp:20001",
+        "a=rtcp-mux",
     ]
 
 
@@ -138,16 +140,16 @@ def test_comfort_noise_is_answered_when_offered_and_offered_when_wanted() -> Non
 @pytest.mark.parametrize(
     ("fmtp", "settings"),
     [
-        (None, OpusSettings(24_000, fec=False)),
-        ("useinbandfec=1", OpusSettings(24_000)),
-        ("useinbandfec=1; usedtx=1;stereo=1;sprop-stereo=1;cbr=1", OpusSettings(24_000, dtx=True)),
+        (None, OpusSettings(32_000, fec=False)),
+        ("useinbandfec=1", OpusSettings(32_000)),
+        ("useinbandfec=1; usedtx=1;stereo=1;sprop-stereo=1;cbr=1", OpusSettings(32_000, dtx=True)),
         ("maxaveragebitrate=12000;useinbandfec=0", OpusSettings(12_000, fec=False)),
-        ("maxaveragebitrate=128000", OpusSettings(24_000, fec=False)),
+        ("maxaveragebitrate=128000", OpusSettings(32_000, fec=False)),
         ("maxplaybackrate=8000 ; MAXAVERAGEBITRATE=16000", OpusSettings(16_000, False, False, 8000)),
-        ("maxplaybackrate=48000", OpusSettings(24_000, fec=False)),
-        ("maxaveragebitrate=5999;maxplaybackrate=7999;usedtx=2", OpusSettings(24_000, fec=False)),
-        ("maxaveragebitrate=-1;maxplaybackrate=9999999999;;=;x", OpusSettings(24_000, fec=False)),
-        ("useinbandfec=1;useinbandfec=0", OpusSettings(24_000)),
+        ("maxplaybackrate=48000", OpusSettings(32_000, fec=False)),
+        ("maxaveragebitrate=5999;maxplaybackrate=7999;usedtx=2", OpusSettings(32_000, fec=False)),
+        ("maxaveragebitrate=-1;maxplaybackrate=9999999999;;=;x", OpusSettings(32_000, fec=False)),
+        ("useinbandfec=1;useinbandfec=0", OpusSettings(32_000)),
     ],
 )
 def test_what_opus_is_asked_for_is_read_as_far_as_it_can_be(fmtp: str | None, settings: OpusSettings) -> None:

@@ -40,7 +40,7 @@ def test_offer_lists_all_codecs_digits_and_packet_length() -> None:
         b"v=0\r\no=- 99 0 IN IP4 192.0.2.10\r\ns=-\r\nc=IN IP4 192.0.2.10\r\nt=0 0\r\n"
         b"m=audio 20000 RTP/AVP 0 8 101\r\na=rtpmap:0 PCMU/8000\r\na=rtpmap:8 PCMA/8000\r\n"
         b"a=rtpmap:101 telephone-event/8000\r\na=fmtp:101 0-15\r\n"
-        b"a=ptime:20\r\na=maxptime:60\r\na=sendrecv\r\n"
+        b"a=ptime:20\r\na=maxptime:60\r\na=sendrecv\r\na=rtcp:20001\r\na=rtcp-mux\r\n"
     )
 
 
@@ -52,6 +52,8 @@ def test_offer_keeps_to_what_the_side_has() -> None:
         "a=ptime:30",
         "a=maxptime:60",
         "a=sendonly",
+        "a=rtcp:20001",
+        "a=rtcp-mux",
     ]
 
 
@@ -68,6 +70,7 @@ def test_answer_takes_the_offers_first_codec_that_we_have() -> None:
         ptime_ms=20,
         dtmf_payload_type=96,
         direction="sendrecv",
+        rtcp_port=4001,
     )
     assert negotiated.codec == "PCMA"
     assert not negotiated.held
@@ -79,6 +82,7 @@ def test_answer_takes_the_offers_first_codec_that_we_have() -> None:
         "a=ptime:20",
         "a=maxptime:60",
         "a=sendrecv",
+        "a=rtcp:20001",
     ]
 
 
@@ -260,6 +264,7 @@ def test_an_answer_is_taken_as_it_is_meant() -> None:
         dtmf_payload_type=96,
         direction="sendonly",
         dtmf_receive_payload_type=101,
+        rtcp_port=4001,
     )
     assert not negotiated.held
 

@@ -59,6 +59,11 @@ class OpusAudioEncoder final : public Encoder {
         return size > silent_bytes ? static_cast<std::size_t>(size) : 0;
     }
 
+    void expect_loss(std::uint32_t percent) override {
+        const auto bounded_pct = static_cast<opus_int32>(std::min(percent, std::uint32_t{100}));
+        opus_encoder_ctl(encoder_.get(), OPUS_SET_PACKET_LOSS_PERC(bounded_pct));
+    }
+
     void reset() override { opus_encoder_ctl(encoder_.get(), OPUS_RESET_STATE); }
 
   private:
@@ -67,8 +72,7 @@ class OpusAudioEncoder final : public Encoder {
         const std::uint32_t bitrate_bps = std::clamp(options.bitrate_bps, min_bitrate_bps, max_bitrate_bps);
         opus_encoder_ctl(encoder, OPUS_SET_BITRATE(static_cast<opus_int32>(bitrate_bps)));
         opus_encoder_ctl(encoder, OPUS_SET_INBAND_FEC(options.fec ? 1 : 0));
-        const std::uint32_t loss_pct = std::min(options.expected_loss_pct, std::uint32_t{100});
-        opus_encoder_ctl(encoder, OPUS_SET_PACKET_LOSS_PERC(static_cast<opus_int32>(loss_pct)));
+        expect_loss(options.expected_loss_pct);
         opus_encoder_ctl(encoder, OPUS_SET_DTX(options.dtx ? 1 : 0));
         opus_encoder_ctl(encoder, OPUS_SET_COMPLEXITY(complexity));
         opus_encoder_ctl(encoder, OPUS_SET_SIGNAL(OPUS_SIGNAL_VOICE));

@@ -80,6 +80,7 @@ void Shard::remove(Stream* stream, std::int64_t now_ns) {
     streams_[stream->index]->index = stream->index;
     streams_.pop_back();
     forget(*stream);
+    forget(stream->rtcp());
     stream->shut(now_ns);
     outlet_.discard(stream);
 }

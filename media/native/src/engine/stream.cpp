@@ -11,6 +11,8 @@ Stream::Stream(std::uint64_t id, io::UdpSocket socket, rtp::Sender sender, Outle
       sender_(sender),
       outlet_(outlet),
       wheel_(wheel),
+      latch_(wire_.local()),
+      rtcp_(*this, sender_.ssrc()),
       playback_(*this) {
     figures_.ssrc_out.set(sender_.ssrc());
 }
@@ -57,13 +59,16 @@ void Stream::connect(const MediaSettings& settings, SrtpChange& srtp, std::uint3
         figures_.ssrc_out.set(fresh_ssrc);
     }
     if (!(settings.format == settings_.format)) {
-        jitter_ = rtp::JitterMeter(clock_hz);
+        reception_.set_clock(clock_hz);
         dtmf_receiver_.set_clock(clock_hz);
         restarted_ = true;
     }
     settings_ = settings;
     connected_ = true;
     latch_.signal(settings.remote);
+    if (!latch_.latched()) reception_.reopen();
+    rtcp_.path.signal(settings.rtcp_remote);
+    rtcp_.session.start(now_ns);
     // What was not expected before is not missed either.
     last_heard_ns_ = now_ns;
     if (beat_changed) wheel_.disarm(send_ticker_);
@@ -183,14 +188,16 @@ void Stream::pause_recorder(bool paused, std::int64_t now_ns) {
     if (recorder_ != nullptr) recorder_->pause(paused, now_ns);
 }
 
-void Stream::set_media_timeout(std::int64_t timeout_ns, std::int64_t now_ns) {
+void Stream::set_media_timeout(std::int64_t timeout_ns, std::int64_t hold_timeout_ns, std::int64_t now_ns) {
     timeout_ns_ = timeout_ns;
+    hold_timeout_ns_ = hold_timeout_ns;
     silence_reported_ = false;
     last_heard_ns_ = now_ns;
 }
 
 void Stream::shut(std::int64_t now_ns) {
     unlink(now_ns);
+    say_goodbye(now_ns);
     connected_ = false;
     playback_.stop();
     while (dtmf_first_ != nullptr) {
@@ -205,6 +212,7 @@ void Stream::shut(std::int64_t now_ns) {
     wheel_.disarm(send_ticker_);
     wheel_.disarm(receive_ticker_);
     wire_.close();
+    rtcp_.socket.close();
 }
 
 void Stream::check(std::int64_t now_ns) {
@@ -213,11 +221,16 @@ void Stream::check(std::int64_t now_ns) {
 }
 
 void Stream::check_silence(std::int64_t now_ns) {
-    if (timeout_ns_ == 0 || silence_reported_ || !connected_ || !settings_.receive) return;
-    const std::int64_t silent_ns = now_ns - last_heard_ns_;
-    if (silent_ns < timeout_ns_) return;
+    // While no audio is due, reports tell that the far end is there.
+    const bool held = !settings_.receive;
+    const std::int64_t limit_ns = held ? hold_timeout_ns_ : timeout_ns_;
+    if (limit_ns == 0 || silence_reported_ || !connected_) return;
+    const std::int64_t last_ns = held ? std::max(last_heard_ns_, rtcp_.heard_ns) : last_heard_ns_;
+    const std::int64_t silent_ns = now_ns - last_ns;
+    if (silent_ns < limit_ns) return;
     silence_reported_ = true;
-    outlet_.emit({id_, EventKind::media_timeout, 0, static_cast<std::uint64_t>(silent_ns / 1'000'000), 0});
+    outlet_.emit({id_, EventKind::media_timeout, held ? 1U : 0U,
+                  static_cast<std::uint64_t>(silent_ns / 1'000'000), 0});
 }
 
 /// Arm the beats that are needed and no others.

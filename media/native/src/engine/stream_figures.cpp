@@ -17,6 +17,17 @@ StreamSnapshot take_snapshot(const StreamFigures& figures) {
     snapshot.dropped_unauthentic = figures.dropped_unauthentic.get();
     snapshot.send_errors = figures.send_errors.get();
     snapshot.rtcp_in = figures.rtcp_in.get();
+    snapshot.rtcp_out = figures.rtcp_out.get();
+    snapshot.suspects = figures.suspects.get();
+    snapshot.ssrc_changes = figures.ssrc_changes.get();
+    snapshot.collisions = figures.collisions.get();
+    snapshot.far_reports = figures.far_reports.get();
+    snapshot.round_trips = figures.round_trips.get();
+    snapshot.sent_lost = figures.sent_lost.get();
+    snapshot.sent_jitter_us = figures.sent_jitter_us.get();
+    snapshot.round_trip_us = figures.round_trip_us.get();
+    snapshot.mos_received = figures.mos_received.get();
+    snapshot.mos_sent = figures.mos_sent.get();
     snapshot.jitter_us = figures.jitter_us.get();
     snapshot.ssrc_in = figures.ssrc_in.get();
     snapshot.ssrc_out = figures.ssrc_out.get();

@@ -47,6 +47,7 @@ void StreamHandle::connect(MediaSettings settings) {
     if (outfit_.settings().format.clock_hz != settings.format.clock_hz) {
         ssrc_out_ = random_value<std::uint32_t>();
     }
+    if (settings.rtcp_remote) open_rtcp_port();
     const StreamFigures& figures = stream_->figures();
     std::optional<std::uint32_t> ssrc_in;
     if (figures.packets_in.get() > 0) ssrc_in = figures.ssrc_in.get();
@@ -64,6 +65,23 @@ void StreamHandle::connect(MediaSettings settings) {
             stream.connect(settings, srtp, ssrc, now_ns);
         },
         outfit_.speaks());
+}
+
+/// Bind the odd port, which is ours with the even one. Where another process holds it, reports are sent from
+/// the port of RTP, and what a far end sends to the odd one is lost.
+void StreamHandle::open_rtcp_port() {
+    if (!open() || has_rtcp_port_) return;
+    io::UdpSocket socket;
+    const auto odd = static_cast<std::uint16_t>(udp_port_ + 1);
+    if (socket.open(*io::Address::parse(engine_->options_.listen, odd)) != 0) return;
+    has_rtcp_port_ = true;
+    order(
+        [shard = shard_, socket = std::move(socket)](Stream& stream, std::int64_t) mutable {
+            const int descriptor = socket.descriptor();
+            stream.open_rtcp(std::move(socket));
+            (void)shard->watch(descriptor, stream.rtcp());
+        },
+        false);
 }
 
 bool StreamHandle::link(StreamHandle& other) {
@@ -153,8 +171,9 @@ void StreamHandle::send_dtmf(std::unique_ptr<DtmfText> text) {
     });
 }
 
-void StreamHandle::set_media_timeout(std::int64_t timeout_ns) {
-    order([timeout_ns](Stream& stream, std::int64_t now_ns) { stream.set_media_timeout(timeout_ns, now_ns); },
+void StreamHandle::set_media_timeout(std::int64_t timeout_ns, std::int64_t hold_timeout_ns) {
+    order([=](Stream& stream,
+              std::int64_t now_ns) { stream.set_media_timeout(timeout_ns, hold_timeout_ns, now_ns); },
           false);
 }
 
@@ -213,9 +232,14 @@ StreamSnapshot StreamHandle::snapshot() const {
     return take_snapshot(stream_->figures());
 }
 
+std::vector<rtp::QualityInterval> StreamHandle::intervals() const {
+    return open() ? stream_->intervals() : last_intervals_;
+}
+
 void StreamHandle::close() {
     if (!open()) return;
     last_ = snapshot();
+    last_intervals_ = intervals();
     const auto peer = forget_peer();
     if (const auto tap = tap_.lock()) tap->tap_ = nullptr;
     auto action = [shard = shard_, stream = std::exchange(stream_, nullptr),

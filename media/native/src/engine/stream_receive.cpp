@@ -62,7 +62,7 @@ void Stream::take_datagram(std::span<std::uint8_t> datagram, const io::Address& 
     datagram = wire_.open(datagram);
     if (datagram.empty() && wire_.encrypted()) return;
     if (rtp::is_rtcp(datagram)) {
-        take_rtcp(datagram, source, now_ns);
+        take_rtcp(datagram, source, true, now_ns);
         return;
     }
     const auto packet = rtp::parse(datagram);
@@ -78,7 +78,7 @@ void Stream::take_datagram(std::span<std::uint8_t> datagram, const io::Address& 
         figures_.dropped_unwanted.add(1);
         return;
     }
-    if (!latch_.accept(source, now_ns)) {
+    if (!follow_address(source, packet->header, now_ns)) {
         figures_.dropped_foreign.add(1);
         return;
     }
@@ -102,30 +102,47 @@ void Stream::take_datagram(std::span<std::uint8_t> datagram, const io::Address& 
     }
 }
 
+/// Whether a packet comes from where the far end is.
+bool Stream::follow_address(const io::Address& source, const rtp::Header& header, std::int64_t now_ns) {
+    const std::uint32_t moves = latch_.moves();
+    if (!latch_.accept(source, header, now_ns)) return false;
+    // Who proved to be the far end need not prove its SSRC again.
+    if (latch_.moves() != moves) reception_.reopen();
+    return true;
+}
+
 /// Keep account of the far end's numbering; false for a packet that must not be heard.
 bool Stream::follow_source(const rtp::Header& header, std::int64_t now_ns) {
-    if (header.ssrc != figures_.ssrc_in.get() || figures_.packets_in.get() == 1) {
-        figures_.ssrc_in.set(header.ssrc);
-        sequence_.restart();
-        jitter_.restart();
-        restarted_ = true;
-    }
-    const rtp::Arrival arrival = sequence_.note(header.sequence);
-    figures_.lost.set(sequence_.lost());
-    if (arrival == rtp::Arrival::duplicate) {
-        figures_.duplicates.add(1);
+    if (header.ssrc == sender_.ssrc() && loops(header, now_ns)) return false;
+    const bool timed = header.payload_type != settings_.dtmf_receive_type;
+    const rtp::Verdict verdict = reception_.note(header, timed, now_ns);
+    if (verdict == rtp::Verdict::suspect) {
+        figures_.suspects.add(1);
         return false;
     }
-    if (arrival == rtp::Arrival::suspect) return false;
-    if (arrival == rtp::Arrival::restarted) {
-        jitter_.restart();
+    if (verdict == rtp::Verdict::restarted) {
+        if (figures_.ssrc_in.get() != header.ssrc || figures_.ssrc_changes.get() == 0) {
+            figures_.ssrc_changes.add(1);
+        }
+        figures_.ssrc_in.set(header.ssrc);
+        report(dtmf_receiver_.restart(), false, now_ns);
         restarted_ = true;
     }
-    if (header.payload_type != settings_.dtmf_receive_type) {
-        jitter_.note(header.timestamp, now_ns);
-        figures_.jitter_us.set(jitter_.jitter_us());
+    figures_.lost.set(reception_.sequence().lost());
+    figures_.jitter_us.set(reception_.jitter_us());
+    if (verdict == rtp::Verdict::duplicate) figures_.duplicates.add(1);
+    return verdict != rtp::Verdict::duplicate;
+}
+
+/// A packet under our own SSRC: ours sent back, or the far end chose the same (RFC 3550 8.2). True when it
+/// must be dropped, because both ends of a link send back what they get and it would go round for ever.
+bool Stream::loops(const rtp::Header& header, std::int64_t now_ns) {
+    if (!sender_.sent_lately(header.sequence)) {
+        if (!reflecting_) change_ssrc(now_ns);
+        return false;
     }
-    return true;
+    reflecting_ = true;
+    return peer_ != nullptr && peer_->reflecting_;
 }
 
 void Stream::take_audio(const rtp::PacketView& packet, Speech speech, std::uint32_t units,

@@ -56,6 +56,12 @@ void Wire::flush(io::SendBatch& batch, const io::Address& to) {
     if (sent < count) figures_.send_errors.add(count - sent);
 }
 
+void Wire::send_rtcp(std::uint8_t* room, std::size_t size, io::UdpSocket* socket, const io::Address& to) {
+    const std::span<const std::uint8_t> datagram(room, seal(room, size));
+    io::UdpSocket& way = socket != nullptr ? *socket : socket_;
+    (!datagram.empty() && way.send(datagram, to) ? figures_.rtcp_out : figures_.send_errors).add(1);
+}
+
 std::size_t Wire::seal(std::uint8_t* room, std::size_t size) {
     if (srtp_out_ == nullptr) return size;
     return srtp_out_->protect(kind_of({room, size}), {room, size + io::protection_bytes}, size);

@@ -39,10 +39,42 @@ bool Address::same_network(const Address& other) const {
     return std::memcmp(&any_.v6.sin6_addr, &other.any_.v6.sin6_addr, 8) == 0;
 }
 
+bool Address::same_host(const Address& other) const {
+    return with_port(other.udp_port()) == other;
+}
+
+bool Address::is_wildcard() const {
+    if (family() == AF_INET) return v4_host() == INADDR_ANY;
+    return family() == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&any_.v6.sin6_addr);
+}
+
+bool Address::is_loopback() const {
+    if (family() == AF_INET) return v4_host() >> 24 == 127;
+    return family() == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&any_.v6.sin6_addr);
+}
+
+bool Address::is_private() const {
+    if (is_loopback()) return true;
+    if (family() == AF_INET6) {
+        const std::uint8_t first = any_.v6.sin6_addr.s6_addr[0];
+        return (first & 0xFE) == 0xFC || IN6_IS_ADDR_LINKLOCAL(&any_.v6.sin6_addr);
+    }
+    const std::uint32_t host = v4_host();
+    return host >> 24 == 10 || host >> 20 == 0xAC1 || host >> 16 == 0xC0A8 || host >> 16 == 0xA9FE ||
+           host >> 22 == 0x6440 >> 6;
+}
+
+Address Address::with_port(std::uint16_t udp_port) const {
+    Address other = *this;
+    other.any_.v4.sin_port = htons(udp_port);
+    return other;
+}
+
 bool Address::reachable() const {
-    if (any_.v4.sin_port == 0) return false;
-    if (family() == AF_INET) return any_.v4.sin_addr.s_addr != htonl(INADDR_ANY);
-    return family() == AF_INET6 && !IN6_IS_ADDR_UNSPECIFIED(&any_.v6.sin6_addr);
+    if (empty() || udp_port() == 0 || is_wildcard()) return false;
+    // From 224.0.0.0 on: groups, what is reserved, and the broadcast address.
+    if (family() == AF_INET) return v4_host() >> 28 < 0xE;
+    return !IN6_IS_ADDR_MULTICAST(&any_.v6.sin6_addr);
 }
 
 std::string Address::host() const {

@@ -74,6 +74,13 @@ int UdpSocket::open(const Address& local) {
     return 0;
 }
 
+Address UdpSocket::local() const {
+    Address address;
+    socklen_t size = Address::raw_capacity;
+    if (descriptor_ < 0 || getsockname(descriptor_, address.raw(), &size) != 0) return {};
+    return address;
+}
+
 std::size_t UdpSocket::receive(ReceiveBatch& batch) {
     const int count = recvmmsg(descriptor_, batch.messages_.data(), batch_datagrams, MSG_DONTWAIT, nullptr);
     if (count <= 0) return 0;

@@ -1,5 +1,6 @@
 #include "trunkline/rtp/rtcp_session.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace trunkline::rtp {
@@ -94,12 +95,11 @@ bool RtcpSession::take(std::span<const std::uint8_t> datagram, std::int64_t now_
     return read_rtcp(datagram, *this);
 }
 
-std::uint32_t RtcpSession::change_ssrc(const Outgoing& sent) {
-    ssrc_ = static_cast<std::uint32_t>(random() >> 32);
+void RtcpSession::change_ssrc(std::uint32_t ssrc, const Outgoing& sent) {
+    ssrc_ = ssrc;
     before_ = sent;
     sent_packets_ = {sent.packets, sent.packets};
     far_report_.reset();
-    return ssrc_;
 }
 
 bool RtcpSession::collided() {
@@ -107,14 +107,16 @@ bool RtcpSession::collided() {
 }
 
 void RtcpSession::sender_report(std::uint32_t reporter, const SenderInfo& info) {
-    if (is_ours(reporter)) return;
+    if (reporter == ssrc_) {
+        collided_ = collided_ || !was_sent(middle_of(info.ntp));
+        return;
+    }
     far_bye_ = false;
     last_sender_report_ = {reporter, middle_of(info.ntp), now_ns_};
 }
 
 void RtcpSession::receiver_report(std::uint32_t reporter) {
-    if (is_ours(reporter)) return;
-    far_bye_ = false;
+    if (reporter != ssrc_) far_bye_ = false;
 }
 
 void RtcpSession::report_block(std::uint32_t reporter, const ReportBlock& block) {
@@ -163,11 +165,7 @@ void RtcpSession::set_due(std::int64_t mean_ns, std::int64_t now_ns) {
 
 /// Time there and back, from a time we sent and how long the far end kept it (RFC 3550 6.4.1).
 void RtcpSession::measure(std::uint32_t sent_middle, std::uint32_t delay) {
-    bool known = false;
-    for (const std::uint32_t middle : sent_middles_) {
-        known = known || middle == sent_middle;
-    }
-    if (!known) return;
+    if (!was_sent(sent_middle)) return;
     const std::uint32_t took = middle_of(ntp(now_ns_)) - sent_middle - delay;
     // Clocks that differ by a hair make it fall below nothing.
     const std::uint32_t round_trip = static_cast<std::int32_t>(took) < 0 ? 0 : took;
@@ -180,11 +178,8 @@ void RtcpSession::remember_sent(std::uint32_t middle) {
     next_middle_ = (next_middle_ + 1) % sent_middles_.size();
 }
 
-/// Whether a report comes under our own SSRC: the far end chose the same, or sends back what it gets (8.2).
-bool RtcpSession::is_ours(std::uint32_t reporter) {
-    if (reporter != ssrc_) return false;
-    collided_ = true;
-    return true;
+bool RtcpSession::was_sent(std::uint32_t middle) const {
+    return std::find(sent_middles_.begin(), sent_middles_.end(), middle) != sent_middles_.end();
 }
 
 }  // namespace trunkline::rtp

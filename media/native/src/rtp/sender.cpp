@@ -8,6 +8,9 @@ constexpr std::int64_t second_ns = 1'000'000'000;
 /// A jump of the relayed timestamps by more than this is a new run, not a pause.
 constexpr std::uint32_t max_jump_s = 60;
 
+/// A packet that is reflected comes back before so many others were sent.
+constexpr std::uint16_t lately_packets = 500;
+
 bool is_before(std::uint16_t sequence, std::uint16_t other) {
     return static_cast<std::int16_t>(sequence - other) < 0;
 }
@@ -61,6 +64,18 @@ void Sender::restart(std::uint32_t ssrc, std::uint32_t clock_hz) {
     ssrc_ = ssrc;
     clock_hz_ = clock_hz;
     source_ = Source::none;
+}
+
+std::uint32_t Sender::timestamp_at(std::int64_t now_ns) const {
+    if (source_ == Source::none) return next_timestamp_;
+    // Before the end of the last packet or after it; in microseconds, which cannot overflow.
+    const std::int64_t units = (now_ns - due_ns_) / 1000 * clock_hz_ / 1'000'000;
+    return next_timestamp_ + static_cast<std::uint32_t>(units);
+}
+
+bool Sender::sent_lately(std::uint16_t sequence) const {
+    const auto age = static_cast<std::uint16_t>(next_sequence_ - 1 - sequence);
+    return age < lately_packets;
 }
 
 void Sender::turn_to(Source source, std::int64_t now_ns) {

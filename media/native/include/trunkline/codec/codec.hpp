@@ -45,10 +45,10 @@ class Decoder : public util::Node {
 
 /// What an encoder is told besides its format. Fields that a codec has no use for are ignored.
 struct EncoderOptions {
-    std::uint32_t bitrate_bps = 24'000;
+    std::uint32_t bitrate_bps = 32'000;
     bool fec = true;                         ///< In-band forward error correction, when the far end takes it.
     bool dtx = false;                        ///< Send nothing during silence.
-    std::uint32_t expected_loss_pct = 5;     ///< What FEC is dimensioned for.
+    std::uint32_t expected_loss_pct = 0;     ///< Without loss, FEC sends nothing twice.
     std::uint32_t max_playback_hz = 16'000;  ///< The far end plays no higher rate (RFC 7587 6.1).
 
     bool operator==(const EncoderOptions&) const = default;
@@ -63,6 +63,9 @@ class Encoder : public util::Node {
 
     /// Encode one frame of 10 to 60 ms. Returns the bytes written; 0 when nothing need be sent (DTX).
     virtual std::size_t encode(std::span<const std::int16_t> frame, std::span<std::uint8_t> out) = 0;
+
+    /// Tell how much of what is sent the far end loses: error correction is dimensioned for it.
+    virtual void expect_loss(std::uint32_t percent) { (void)percent; }
 
     /// Forget the past.
     virtual void reset() = 0;

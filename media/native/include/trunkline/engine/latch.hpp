@@ -3,33 +3,73 @@
 #include <cstdint>
 
 #include "trunkline/io/address.hpp"
+#include "trunkline/rtp/packet.hpp"
 
 namespace trunkline::engine {
 
-/// Symmetric RTP (RFC 4961): where the far end really is, learnt from its first valid packet and then kept.
+/// Symmetric RTP (RFC 4961): where the far end really is, learnt from its first valid packets and then kept.
 ///
-/// Another source cannot take the stream over; only a newly signalled address opens it again, or a change of
-/// port or address within the same network after the far end fell silent, as a rebooted NAT makes it.
+/// The signalled address is believed with its first packet. Any other source must send several packets in a
+/// row first; one of another network than the signalled address also waits a moment for that, unless a NAT
+/// must stand between. Once learnt, nobody takes the stream over: only a newly signalled address opens it
+/// again, or, after the far end fell silent, the signalled address or a source in the same network as the
+/// last, as a NAT that was restarted makes it.
 class Latch {
   public:
     static constexpr std::int64_t silence_ns = 3'000'000'000;
+    /// How long the signalled address has precedence over a source of another network.
+    static constexpr std::int64_t precedence_ns = 200'000'000;
+    /// Packets in a row that prove a source that was not signalled.
+    static constexpr int proof_packets = 4;
+    /// Likewise, where only the port is another than signalled (RFC 3550 A.1).
+    static constexpr int proof_packets_same_host = 2;
+
+    /// `own` is the address of our own socket, which nothing is sent to.
+    explicit Latch(const io::Address& own = {}) : own_(own) {}
 
     /// The address signalled in SDP. The same as before changes nothing.
     void signal(const io::Address& remote);
 
     /// Whether a valid packet from `source` belongs to the far end.
-    bool accept(const io::Address& source, std::int64_t now_ns);
+    bool accept(const io::Address& source, const rtp::Header& header, std::int64_t now_ns);
 
     bool latched() const { return latched_; }
+
+    /// How often a source was learnt.
+    std::uint32_t moves() const { return moves_; }
 
     /// Where to send to; empty before anything was signalled.
     const io::Address& remote() const { return latched_ ? source_ : signalled_; }
 
+    const io::Address& signalled() const { return signalled_; }
+
+    /// Whether an address is one of our own two ports.
+    bool is_own(const io::Address& address) const;
+
   private:
+    /// A source that is not proved yet.
+    struct Candidate {
+        io::Address source;
+        std::uint32_t ssrc = 0;
+        std::uint16_t next_sequence = 0;
+        int packets = 0;
+        int rank = 0;
+        std::int64_t first_ns = 0;
+        std::int64_t last_ns = 0;
+    };
+
+    bool proves(const io::Address& source, const rtp::Header& header, std::int64_t now_ns);
+    bool consider(const io::Address& source, const rtp::Header& header, std::int64_t now_ns);
+    int rank_of(const io::Address& source) const;
+    void learn(const io::Address& source, std::int64_t now_ns);
+
+    io::Address own_;
     io::Address signalled_;
     io::Address source_;
     bool latched_ = false;
+    std::uint32_t moves_ = 0;
     std::int64_t last_ns_ = 0;
+    Candidate candidate_;
 };
 
 }  // namespace trunkline::engine

@@ -19,7 +19,7 @@ enum class EventKind : std::uint32_t {
     dtmf_sent = 3,           ///< a: token of the text sent.
     mark_reached = 5,        ///< a: 1 when cleared, b: mark.
     playout_drained = 6,     ///< Nothing.
-    media_timeout = 7,       ///< b: silence in ms.
+    media_timeout = 7,       ///< a: 1 while no audio was due, b: silence in ms.
     recording_finished = 8,  ///< a: error number, limit (recording.hpp) or 0, b: duration in ms, c: bytes.
     recording_gap = 30,      ///< b: ms of silence so far in place of audio the disk was too slow for.
     active_talker = 50,      ///< Of a conference. b: stream of who talks, 0 when nobody does.

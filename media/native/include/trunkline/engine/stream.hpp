@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trunkline/dsp/key_tones.hpp"
 #include "trunkline/engine/latch.hpp"
@@ -14,6 +15,7 @@
 #include "trunkline/engine/outlet.hpp"
 #include "trunkline/engine/readable.hpp"
 #include "trunkline/engine/recorder.hpp"
+#include "trunkline/engine/rtcp_state.hpp"
 #include "trunkline/engine/settings.hpp"
 #include "trunkline/engine/stream_figures.hpp"
 #include "trunkline/engine/stream_parts.hpp"
@@ -23,10 +25,9 @@
 #include "trunkline/graph/playback_queue.hpp"
 #include "trunkline/rtp/dtmf_receiver.hpp"
 #include "trunkline/rtp/dtmf_sender.hpp"
-#include "trunkline/rtp/jitter_meter.hpp"
 #include "trunkline/rtp/packet.hpp"
+#include "trunkline/rtp/reception.hpp"
 #include "trunkline/rtp/sender.hpp"
-#include "trunkline/rtp/sequence_tracker.hpp"
 #include "trunkline/util/node.hpp"
 
 namespace trunkline::engine {
@@ -80,7 +81,10 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     /// Send what a source has, behind playback and instead of the linked stream's audio; null takes it away.
     /// Not owned: whoever attached it takes it away before it goes.
     void attach_source(AudioSource* source, std::int64_t now_ns);
-    void set_media_timeout(std::int64_t timeout_ns, std::int64_t now_ns);
+    /// Limits of silence while audio is expected, and while it is not; 0 for none.
+    void set_media_timeout(std::int64_t timeout_ns, std::int64_t hold_timeout_ns, std::int64_t now_ns);
+    /// Use a port of its own for RTCP.
+    void open_rtcp(io::UdpSocket socket);
     /// Let go of everything, so that the control thread can destroy the stream.
     void shut(std::int64_t now_ns);
 
@@ -109,6 +113,10 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     std::uint64_t id() const { return id_; }
     int descriptor() const { return wire_.descriptor(); }
     const StreamFigures& figures() const { return figures_; }
+    /// What to watch besides the stream itself: its port for RTCP.
+    RtcpState& rtcp() { return rtcp_; }
+    /// From any thread: quality by intervals, the oldest first.
+    std::vector<rtp::QualityInterval> intervals() const { return rtcp_.history.read(); }
 
     std::size_t index = 0;  ///< Place in the shard's table.
 
@@ -132,8 +140,19 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     void check_silence(std::int64_t now_ns);
 
     // RTCP, in stream_rtcp.cpp.
-    void take_rtcp(std::span<std::uint8_t> datagram, const io::Address& source, std::int64_t now_ns);
+    friend class RtcpState;
+    void take_rtcp_only(std::span<std::uint8_t> datagram, const io::Address& source, std::int64_t now_ns);
+    void take_rtcp(std::span<std::uint8_t> datagram, const io::Address& source, bool shared,
+                   std::int64_t now_ns);
+    void note_far_report();
     void check_rtcp(std::int64_t now_ns);
+    void send_report(bool bye, std::int64_t now_ns);
+    void say_goodbye(std::int64_t now_ns);
+    rtp::Outgoing outgoing(std::int64_t now_ns) const;
+    rtp::ReceivedTotals received_totals() const;
+    rtp::QualityContext quality_context() const;
+    void change_ssrc(std::int64_t now_ns);
+    void follow_ssrc();
 
     // Receiving, in stream_receive.cpp.
     Meaning meaning_of(std::uint8_t payload_type) const;
@@ -141,7 +160,9 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     std::uint32_t audible_units(const rtp::PacketView& packet, Meaning meaning) const;
     void take_datagram(std::span<std::uint8_t> datagram, const io::Address& source, io::SendBatch& relayed,
                        std::int64_t now_ns);
+    bool follow_address(const io::Address& source, const rtp::Header& header, std::int64_t now_ns);
     bool follow_source(const rtp::Header& header, std::int64_t now_ns);
+    bool loops(const rtp::Header& header, std::int64_t now_ns);
     void take_audio(const rtp::PacketView& packet, Speech speech, std::uint32_t units, io::SendBatch& relayed,
                     std::int64_t now_ns);
     void take_noise(const rtp::PacketView& packet, io::SendBatch& relayed, std::int64_t now_ns);
@@ -214,8 +235,8 @@ class Stream final : public util::Node, public Readable, private graph::Playback
         bool sent = false;
     } muted_;
 
-    rtp::SequenceTracker sequence_;
-    rtp::JitterMeter jitter_{8000};
+    rtp::Reception reception_{8000};
+    RtcpState rtcp_;
     rtp::DtmfReceiver dtmf_receiver_;
     bool heard_ = false;
     bool restarted_ = true;  ///< The next audio has timestamps of a new run.
@@ -229,6 +250,8 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     std::int64_t last_digit_ns_ = 0;
     std::int64_t last_heard_ns_ = 0;
     std::int64_t timeout_ns_ = 0;
+    std::int64_t hold_timeout_ns_ = 0;
+    bool reflecting_ = false;  ///< The far end sends our own packets back.
     bool silence_reported_ = false;
 
     graph::PlaybackQueue playback_;

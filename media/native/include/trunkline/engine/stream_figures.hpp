@@ -15,8 +15,18 @@ struct StreamFigures {
     util::Counter dropped_unwanted;     ///< Before `connect`, or against the agreed direction.
     util::Counter dropped_unauthentic;  ///< Of an encrypted stream, forged or damaged or under another key.
     util::Counter send_errors;
-    util::Counter rtcp_in;
+    util::Counter rtcp_in, rtcp_out;
+    util::Counter suspects;      ///< Beside the source that is heard, under another SSRC or far-off numbers.
+    util::Counter ssrc_changes;  ///< Of the far end, its first SSRC among them.
+    util::Counter collisions;    ///< Our SSRC had to be changed (RFC 3550 8.2).
     util::Figure<std::uint32_t> jitter_us, ssrc_in, ssrc_out;
+    /// What the far end reports about our packets, and how often it did.
+    util::Figure<std::uint32_t> sent_lost, sent_jitter_us;
+    util::Counter far_reports;
+    util::Figure<std::uint32_t> round_trip_us;
+    util::Counter round_trips;
+    /// Opinion scores times 100; 0 where there is nothing to judge by.
+    util::Figure<std::uint16_t> mos_received, mos_sent;
 };
 
 /// A copy of a stream's figures at one moment.
@@ -25,8 +35,12 @@ struct StreamSnapshot {
     std::uint64_t lost = 0, duplicates = 0, late = 0;
     std::uint64_t dropped_foreign = 0, dropped_invalid = 0, dropped_unwanted = 0;
     std::uint64_t dropped_unauthentic = 0;
-    std::uint64_t send_errors = 0, rtcp_in = 0;
+    std::uint64_t send_errors = 0, rtcp_in = 0, rtcp_out = 0;
+    std::uint64_t suspects = 0, ssrc_changes = 0, collisions = 0;
     std::uint32_t jitter_us = 0, ssrc_in = 0, ssrc_out = 0;
+    std::uint64_t far_reports = 0, round_trips = 0;
+    std::uint32_t sent_lost = 0, sent_jitter_us = 0, round_trip_us = 0;
+    std::uint16_t mos_received = 0, mos_sent = 0;
 };
 
 /// Copy the figures; from any thread.

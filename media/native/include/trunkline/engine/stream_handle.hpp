@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "trunkline/engine/command.hpp"
 #include "trunkline/engine/listener.hpp"
@@ -43,7 +44,7 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     void resume_playback();
     void stop_playback();
     void send_dtmf(std::unique_ptr<DtmfText> text);
-    void set_media_timeout(std::int64_t timeout_ns);
+    void set_media_timeout(std::int64_t timeout_ns, std::int64_t hold_timeout_ns);
     /// Record to a file; its end is an event with `recording_id` for the stream. Returns 0 or the error
     /// number.
     int start_recording(std::uint64_t recording_id, const std::string& path, const RecordingOptions& options);
@@ -57,6 +58,8 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     /// give it those. Must come before the order that begins the use.
     void use(Use what, bool begins = true);
     StreamSnapshot snapshot() const;
+    /// Quality by intervals, the oldest first.
+    std::vector<rtp::QualityInterval> intervals() const;
     void close();
 
     /// Have `action(Stream&, now_ns)` run on the stream's thread, in the order given; nothing once closed.
@@ -70,6 +73,8 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     }
 
   private:
+    void open_rtcp_port();
+
     friend class TapHandle;
     friend class Engine;
 
@@ -87,8 +92,10 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     std::uint32_t ssrc_out_;
     std::uint16_t udp_port_;
     std::weak_ptr<TapHandle> tap_;
+    bool has_rtcp_port_ = false;
     SrtpKeys srtp_;
     StreamSnapshot last_;
+    std::vector<rtp::QualityInterval> last_intervals_;
 };
 
 }  // namespace trunkline::engine

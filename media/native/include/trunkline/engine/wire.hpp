@@ -32,6 +32,7 @@ class Wire {
     bool encrypted() const { return srtp_in_.active(); }
 
     int descriptor() const { return socket_.descriptor(); }
+    io::Address local() const { return socket_.local(); }
     std::size_t receive(io::ReceiveBatch& batch) { return socket_.receive(batch); }
 
     /// Undo the protection of a received datagram, RTP or RTCP, in place. Returns what is left; nothing for
@@ -52,6 +53,9 @@ class Wire {
 
     /// Send the packets that were queued.
     void flush(io::SendBatch& batch, const io::Address& to);
+
+    /// Protect and send an RTCP packet, through its own socket or (null) the one of RTP. Room as for `send`.
+    void send_rtcp(std::uint8_t* room, std::size_t size, io::UdpSocket* socket, const io::Address& to);
 
     void close() { socket_.close(); }
 

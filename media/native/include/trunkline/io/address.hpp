@@ -22,10 +22,24 @@ class Address {
     /// Whether both are in one /24 (IPv4) or /64 (IPv6): the same network behind a NAT that changed its mind.
     bool same_network(const Address& other) const;
 
+    /// Whether both are the same host, whatever the port.
+    bool same_host(const Address& other) const;
+
+    /// Whether it lies in a network that is not reached from the internet, so that a NAT must stand between
+    /// (RFC 1918, 4193, 6598), or on this machine.
+    bool is_private() const;
+
+    bool is_loopback() const;
+    bool is_wildcard() const;
+
+    /// The same host with another port.
+    Address with_port(std::uint16_t udp_port) const;
+
     /// The IP literal.
     std::string host() const;
     std::uint16_t udp_port() const { return ntohs(any_.v4.sin_port); }
-    /// Whether datagrams can be sent there. The wildcard address means hold in older offers (RFC 3264 8.4).
+    /// Whether audio may be sent there: to one host, not to a group or to all. The wildcard address means
+    /// hold in older offers (RFC 3264 8.4).
     bool reachable() const;
     bool empty() const { return any_.v4.sin_family == AF_UNSPEC; }
     int family() const { return any_.v4.sin_family; }
@@ -37,6 +51,8 @@ class Address {
     static constexpr socklen_t raw_capacity = sizeof(sockaddr_in6);
 
   private:
+    std::uint32_t v4_host() const { return ntohl(any_.v4.sin_addr.s_addr); }
+
     union {
         sockaddr_in v4;
         sockaddr_in6 v6;

@@ -74,6 +74,9 @@ class UdpSocket {
 
     int descriptor() const { return descriptor_; }
 
+    /// The address it is bound to; empty while it is closed.
+    Address local() const;
+
     /// Read up to a batch; returns how many datagrams came.
     std::size_t receive(ReceiveBatch& batch);
 

@@ -16,7 +16,9 @@ class JitterMeter {
     void restart() { started_ = false; }
 
     /// Begin anew with timestamps of another clock.
-    void set_clock(std::uint32_t clock_hz) { *this = JitterMeter(clock_hz); }
+    void set_clock(std::uint32_t clock_hz) {
+        if (clock_hz != clock_hz_) *this = JitterMeter(clock_hz);
+    }
 
     /// Jitter in units of the clock.
     std::uint32_t jitter() const { return static_cast<std::uint32_t>(jitter_); }

@@ -58,10 +58,14 @@ class RtcpSession final : private RtcpHandler {
     /// Take in a compound packet of the far end; false when it is malformed.
     bool take(std::span<const std::uint8_t> datagram, std::int64_t now_ns);
 
-    /// Send under another SSRC from now on (8.2). Returns it.
-    std::uint32_t change_ssrc(const Outgoing& sent);
+    /// An SSRC to send under, when the present one is taken (8.1).
+    std::uint32_t random_ssrc() { return static_cast<std::uint32_t>(random() >> 32); }
 
-    /// Whether the far end has sent RTCP under our own SSRC since this was last asked.
+    /// Send under another SSRC from now on; its counts begin with what was `sent` before.
+    void change_ssrc(std::uint32_t ssrc, const Outgoing& sent);
+
+    /// Whether the far end has sent reports of its own under our SSRC since this was last asked; those that
+    /// only come back to us do not count.
     bool collided();
 
     std::uint32_t ssrc() const { return ssrc_; }
@@ -97,7 +101,7 @@ class RtcpSession final : private RtcpHandler {
     void write_extended(RtcpWriter& writer, bool sender, std::int64_t now_ns);
     void measure(std::uint32_t sent_middle, std::uint32_t delay);
     void remember_sent(std::uint32_t middle);
-    bool is_ours(std::uint32_t reporter);
+    bool was_sent(std::uint32_t middle) const;
 
     std::uint32_t ssrc_;
     std::uint64_t random_state_;

@@ -39,11 +39,18 @@ class Sender {
     /// first relayed since the source changed: its number is taken.
     std::optional<Header> relayed(const Header& in, std::uint32_t units, std::int64_t now_ns);
 
-    /// Change the clock of the timestamps, which takes another SSRC (RFC 7160 4.1).
+    /// Send under another SSRC, with timestamps of this clock; another clock takes another SSRC (RFC
+    /// 7160 4.1).
     void restart(std::uint32_t ssrc, std::uint32_t clock_hz);
 
     /// Timestamp of the next local packet.
     std::uint32_t timestamp() const { return next_timestamp_; }
+
+    /// Timestamp that belongs to the present, for sender reports (RFC 3550 6.4.1).
+    std::uint32_t timestamp_at(std::int64_t now_ns) const;
+
+    /// Whether a packet with this number was sent a short while ago.
+    bool sent_lately(std::uint16_t sequence) const;
 
     std::uint32_t ssrc() const { return ssrc_; }
     std::uint32_t clock_hz() const { return clock_hz_; }

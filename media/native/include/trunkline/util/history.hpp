@@ -43,7 +43,7 @@ class History {
                 words[n] = slot[n].load(std::memory_order_acquire);
             }
             if (count_.load(std::memory_order_acquire) >= number + capacity) continue;
-            std::memcpy(&records.emplace_back(), words.data(), sizeof(Record));
+            std::memcpy(static_cast<void*>(&records.emplace_back()), words.data(), sizeof(Record));
         }
         return records;
     }

@@ -1,0 +1,98 @@
+"""Playing whatever there is to play on a stream."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+
+from media.aio.audio_loader import AudioLoader, Source
+from media.aio.playback import Playback
+from media.aio.stream import RtpStream
+from media.audio import Clip, Tone
+from media.errors import InvalidMedia
+from media.types import BargeIn
+
+__all__ = ["Player"]
+
+_TONE_RATE = 8000
+_MAX_SOURCES = 1024
+
+
+class Player:
+    """
+    Plays files, clips, speech and tones on a stream, in the order they were asked for.
+
+    Loading happens off the event loop; what is loading when `stop` is called is never heard.
+    """
+
+    def __init__(self, stream: RtpStream, loader: AudioLoader) -> None:
+        self._stream = stream
+        self._loader = loader
+        self._turn = asyncio.Lock()
+        self._stops = 0
+
+    async def play(
+        self,
+        source: Source | Sequence[Source],
+        *,
+        loop: bool | int = False,
+        barge_in: Collection[BargeIn] = (),
+        gain_db: float = 0.0,
+        position_every_ms: int = 0,
+    ) -> Playback:
+        """
+        Queue a source, or several as one, behind what plays; see `Playbacks.queue` for the options.
+
+        Returns once it is queued; `Playback.finished` waits for its end.
+
+        Raises:
+            AudioError: A source cannot be had or played; then none of them is.
+            InvalidMedia: An option is out of range.
+            MediaError: Too many playbacks wait already.
+            StreamClosed: The stream was closed.
+        """
+        sources = list(source) if isinstance(source, Sequence) else [source]
+        if not 0 < len(sources) <= _MAX_SOURCES:
+            raise InvalidMedia(f"a playback has 1 to {_MAX_SOURCES} sources")
+        stops = self._stops
+        async with self._turn:
+            sounds = [await self._loader.load(one) for one in sources]
+            if self._stops != stops:
+                return self._stream.playbacks.unheard()
+            return self._stream.playbacks.queue(
+                sounds,
+                loop=loop,
+                barge_in=barge_in,
+                gain_db=gain_db,
+                position_every_ms=position_every_ms,
+            )
+
+    def tone(self, tone: Tone, *, barge_in: Collection[BargeIn] = (), gain_db: float = 0.0) -> Playback:
+        """
+        Queue a call progress tone; one that repeats goes on until something waits behind it.
+
+        Raises: As `play`.
+        """
+        intro, cycle = tone.intro_pcm(_TONE_RATE), tone.cycle_pcm(_TONE_RATE)
+        last: Playback | None = None
+        for pcm, loop in ((intro, False), (cycle, True)):
+            if pcm:
+                last = self._stream.playbacks.queue(
+                    [Clip(pcm)], loop=loop, barge_in=barge_in, gain_db=gain_db
+                )
+        if last is None:
+            raise InvalidMedia("the tone has no sound")
+        return last
+
+    def pause(self) -> None:
+        """Halt what plays, until `resume`."""
+        self._stream.playbacks.pause()
+
+    def resume(self) -> None:
+        """Go on where `pause` halted."""
+        self._stream.playbacks.resume()
+
+    def stop(self) -> None:
+        """Drop what plays, with a fade of 5 ms, what waits and what is loading."""
+        self._stops += 1
+        self._stream.playbacks.stop()

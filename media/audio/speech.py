@@ -1,0 +1,84 @@
+"""Speech for text: what speaks it, which languages it serves, and what a text may be."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, Protocol
+
+from media.audio.clip import Clip
+from media.audio.errors import SpeechError
+
+__all__ = [
+    "ESPEAK_VOICES",
+    "MAX_SPEECH_CHARS",
+    "SpeechText",
+    "Synthesizer",
+    "espeak_arguments",
+    "speech_text",
+]
+
+MAX_SPEECH_CHARS: Final = 2000
+
+# What espeak-ng calls the languages we serve. It has no Indian English; British English is nearest to it.
+ESPEAK_VOICES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **{"en": "en-gb", "hi": "hi", "bn": "bn", "gu": "gu", "kn": "kn", "ml": "ml", "mr": "mr", "pa": "pa"},
+        **{"ta": "ta", "te": "te", "or": "or", "as": "as", "ur": "ur", "ne": "ne"},
+    }
+)
+_WORDS_PER_MINUTE = 150
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SpeechText:
+    """A text that can be spoken, and its voice. It never shows its text, which may be anyone's secret."""
+
+    text: str
+    voice: str
+
+    def __repr__(self) -> str:
+        return f"SpeechText({len(self.text)} characters, {self.voice})"
+
+
+class Synthesizer(Protocol):
+    """Whatever turns text into speech."""
+
+    async def speak(self, text: str, language: str, *, keep: bool = True) -> Clip:
+        """
+        Speak a text: mono at 8 or 16 kHz.
+
+        Without `keep` nothing of it stays behind, as becomes a password.
+
+        Raises:
+            SpeechError: The text cannot be spoken.
+            SpeechUnavailable: Nothing that speaks is installed, or too much is being spoken.
+        """
+
+
+def speech_text(text: str, language: str, max_chars: int = MAX_SPEECH_CHARS) -> SpeechText:
+    """
+    Check a text and choose its voice; `hi-IN` is spoken as `hi`.
+
+    Raises:
+        SpeechError: The text is empty, too long or holds control characters, or nobody speaks the language.
+    """
+    voice = ESPEAK_VOICES.get(language.lower().partition("-")[0])
+    if voice is None:
+        raise SpeechError(f"the language is not spoken; these are: {', '.join(sorted(ESPEAK_VOICES))}")
+    if len(text) > max_chars:
+        raise SpeechError(f"a text of {len(text)} characters is too long; at most {max_chars} are spoken")
+    words = " ".join(unicodedata.normalize("NFC", text).split())
+    if not any(character.isalnum() for character in words):
+        raise SpeechError("the text has no word to be spoken")
+    if any(unicodedata.category(character) in ("Cc", "Cs", "Co", "Cn") for character in words):
+        raise SpeechError("the text holds control characters or such as mean nothing")
+    # Double brackets would be read as names of phonemes.
+    return SpeechText(words.replace("[[", "[ [").replace("]]", "] ]"), voice)
+
+
+def espeak_arguments(spoken: SpeechText) -> list[str]:
+    """Arguments for espeak-ng to read the text from its input and write a WAV file to its output."""
+    return ["-v", spoken.voice, "-s", str(_WORDS_PER_MINUTE), "-b", "1", "--stdin", "--stdout"]

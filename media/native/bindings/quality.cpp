@@ -1,0 +1,70 @@
+// Quality of a stream: figures of both directions as RTCP tells them, and their history.
+
+#include <nanobind/nanobind.h>
+
+#include "bindings.hpp"
+#include "trunkline/rtp/quality.hpp"
+
+namespace nb = nanobind;
+
+namespace trunkline::bindings {
+
+namespace {
+
+/// What there is nothing to tell by is None.
+nb::object when(bool known, double value) {
+    return known ? nb::cast(value) : nb::none();
+}
+
+nb::object score(std::uint16_t hundredths) {
+    return when(hundredths != 0, hundredths / 100.0);
+}
+
+nb::dict interval_dict(const rtp::QualityInterval& interval) {
+    const bool reported = interval.sent_expected != 0;
+    nb::dict item;
+    item["ended_monotonic_s"] = static_cast<double>(interval.ended_ns) / 1e9;
+    item["duration_ms"] = interval.duration_ms;
+    item["expected"] = interval.expected;
+    item["lost"] = interval.lost;
+    item["discarded"] = interval.discarded;
+    item["burst_packets"] = interval.burst_hundredths / 100.0;
+    item["jitter_ms"] = interval.jitter_us / 1000.0;
+    item["mos_received"] = score(interval.mos_received);
+    item["sent_expected"] = interval.sent_expected;
+    item["sent_lost"] = interval.sent_lost;
+    item["sent_jitter_ms"] = when(reported, interval.sent_jitter_us / 1000.0);
+    item["mos_sent"] = score(interval.mos_sent);
+    item["rtt_ms"] =
+        when(interval.round_trip_us != rtp::QualityInterval::no_round_trip, interval.round_trip_us / 1000.0);
+    return item;
+}
+
+nb::list intervals(const engine::StreamHandle& stream) {
+    nb::list items;
+    for (const rtp::QualityInterval& interval : stream.intervals()) {
+        items.append(interval_dict(interval));
+    }
+    return items;
+}
+
+}  // namespace
+
+void add_quality(nb::dict& stats, const engine::StreamSnapshot& snapshot) {
+    const bool reported = snapshot.far_reports != 0;
+    stats["rtcp_out"] = snapshot.rtcp_out;
+    stats["suspects"] = snapshot.suspects;
+    stats["ssrc_changes"] = snapshot.ssrc_changes;
+    stats["collisions"] = snapshot.collisions;
+    stats["rtt_ms"] = when(snapshot.round_trips != 0, snapshot.round_trip_us / 1000.0);
+    stats["sent_lost"] = reported ? nb::cast(snapshot.sent_lost) : nb::none();
+    stats["sent_jitter_ms"] = when(reported, snapshot.sent_jitter_us / 1000.0);
+    stats["mos_received"] = score(snapshot.mos_received);
+    stats["mos_sent"] = score(snapshot.mos_sent);
+}
+
+void bind_quality(nb::class_<engine::StreamHandle>& stream) {
+    stream.def("intervals", &intervals);
+}
+
+}  // namespace trunkline::bindings

@@ -17,6 +17,9 @@ from media.types import (
     EngineSettings,
     EngineStats,
     FirstPacket,
+    GreetingEnded,
+    MachineSettings,
+    MachineVerdict,
     MarkReached,
     MediaEvent,
     MediaTimeout,
@@ -29,7 +32,11 @@ from media.types import (
     RecordingGap,
     RecordingSettings,
     RemoteMedia,
+    SpeechSettings,
+    SpeechStarted,
+    SpeechStopped,
     StreamStats,
+    ToneDetected,
 )
 
 __all__ = [
@@ -47,6 +54,9 @@ __all__ = [
     "EngineSettings",
     "EngineStats",
     "FirstPacket",
+    "GreetingEnded",
+    "MachineSettings",
+    "MachineVerdict",
     "MarkReached",
     "MediaEvent",
     "MediaTimeout",
@@ -59,5 +69,9 @@ __all__ = [
     "RecordingGap",
     "RecordingSettings",
     "RemoteMedia",
+    "SpeechSettings",
+    "SpeechStarted",
+    "SpeechStopped",
     "StreamStats",
+    "ToneDetected",
 ]

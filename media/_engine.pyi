@@ -176,6 +176,28 @@ class RecordingOptions:
 
     def __init__(self, encoding: str, channels: int, rate_hz: int, /) -> None: ...
 
+class VoiceSettings:
+    """
+    What counts as speech.
+
+    Raises:
+        ValueError: A value is out of range; names it.
+    """
+
+    def __init__(
+        self, min_speech_ms: int, hangover_ms: int, margin_db: float, min_level_db: float, /
+    ) -> None: ...
+
+class AnswerSettings:
+    """
+    How a person is told from a machine; `limits` are those of `media.types.MachineSettings` by name.
+
+    Raises:
+        ValueError: A limit is unknown or out of range; names it.
+    """
+
+    def __init__(self, voice: VoiceSettings, limits: dict[str, int], /) -> None: ...
+
 class RateConverter:
     """
     What a stream puts between codecs of different rates, 8000 and 16000, block by block.
@@ -244,6 +266,18 @@ class Stream:
         """Record to a file; returns 0 or an error number. The end is an event for `recording_id`."""
     def pause_recording(self, paused: bool, /) -> None: ...
     def stop_recording(self) -> None: ...
+    def detect_dtmf(self) -> None:
+        """
+        Listen for digits in the audio.
+
+        Raises:
+            ValueError: The engine was built without libspandsp.
+        """
+    def detect_speech(self, settings: VoiceSettings, /) -> None: ...
+    def detect_machine(self, settings: AnswerSettings, /) -> None: ...
+    def detect_tones(self) -> None: ...
+    def stop_detecting(self, detector: str, /) -> None:
+        """Take away "dtmf", "speech", "machine" or "tones"."""
     def open_tap(self, encoding: str, rate_hz: int, /) -> Tap | None: ...
     def stats(self) -> StreamFigures: ...
     def intervals(self) -> list[IntervalFigures]:

@@ -13,6 +13,11 @@ __all__ = [
     "EngineSettings",
     "EngineStats",
     "FirstPacket",
+    "GreetingEnd",
+    "GreetingEnded",
+    "MachineReason",
+    "MachineSettings",
+    "MachineVerdict",
     "MarkReached",
     "MediaEvent",
     "MediaTimeout",
@@ -23,17 +28,23 @@ __all__ = [
     "PlayoutDrained",
     "PlayoutOverflow",
     "QualityInterval",
-    "RecordingEnd",
     "RecordingEncoding",
+    "RecordingEnd",
     "RecordingFinished",
     "RecordingGap",
     "RecordingSettings",
     "RemoteMedia",
+    "SpeechSettings",
+    "SpeechStarted",
+    "SpeechStopped",
     "SrtpKey",
     "SrtpSuite",
     "SrtpUse",
     "StreamStats",
     "TapEncoding",
+    "ToneDetected",
+    "ToneName",
+    "Verdict",
 ]
 
 Direction = Literal["sendrecv", "sendonly", "recvonly", "inactive"]
@@ -251,9 +262,118 @@ class FirstPacket:
 
 @dataclass(frozen=True, slots=True)
 class DtmfReceived:
-    """The far end pressed a key (RFC 4733); told once, when the key is up again."""
+    """The far end pressed a key, by telephone event or as a tone; told once, when the key is up again."""
 
     digit: str
+    duration_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechSettings:
+    """
+    What counts as speech.
+
+    Attributes:
+        min_speech_ms: Shorter sounds are none.
+        hangover_ms: A pause of this length ends it.
+        margin_db: How far above the noise a voice lies.
+        min_level_db: Below full scale; what is softer is no voice.
+    """
+
+    min_speech_ms: int = 60
+    hangover_ms: int = 300
+    margin_db: float = 9.0
+    min_level_db: float = -46.0
+
+
+@dataclass(frozen=True, slots=True)
+class MachineSettings:
+    """
+    How a person is told from an answering machine, from the moment of the answer.
+
+    Attributes:
+        initial_silence_ms: Nobody speaks so long: unknown.
+        greeting_ms: Speech as long as this: machine.
+        after_greeting_silence_ms: Silence of this length after less speech: human.
+        total_ms: Unknown, when nothing was told by then.
+        min_word_ms: Shorter sounds are no words.
+        between_words_ms: The pause that parts two words.
+        max_words: More of them: machine.
+        greeting_end_ms: A machine's greeting is over when it is silent so long, if no beep comes before.
+        greeting_timeout_ms: Or when it has spoken so long.
+        min_beep_ms: Shorter tones are no beeps.
+        speech: What counts as speech.
+    """
+
+    initial_silence_ms: int = 3000
+    greeting_ms: int = 1800
+    after_greeting_silence_ms: int = 800
+    total_ms: int = 5000
+    min_word_ms: int = 100
+    between_words_ms: int = 60
+    max_words: int = 6
+    greeting_end_ms: int = 2500
+    greeting_timeout_ms: int = 60_000
+    min_beep_ms: int = 80
+    speech: SpeechSettings = SpeechSettings()
+
+
+Verdict = Literal["human", "machine", "unknown"]
+MachineReason = Literal[
+    "initial_silence",
+    "short_greeting",
+    "long_greeting",
+    "many_words",
+    "beep",
+    "fax",
+    "announcement",
+    "timeout",
+]
+GreetingEnd = Literal["beep", "silence", "timeout"]
+ToneName = Literal["beep", "fax_call", "fax_answer", "announcement"]
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechStarted:
+    """The far end has begun to speak, `min_speech_ms` ago."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechStopped:
+    """The far end ceased to speak `hangover_ms` ago; it spoke for `duration_ms`, short pauses included."""
+
+    duration_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class MachineVerdict:
+    """Who answered, what told it, and how long that took since detection began; told once."""
+
+    verdict: Verdict
+    reason: MachineReason
+    took_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class GreetingEnded:
+    """
+    A machine's greeting is over and it records; follows a verdict of machine, but for fax machines.
+
+    Attributes:
+        reason: A beep, silence, or the time a greeting may last.
+        at_ms: Since detection began.
+    """
+
+    reason: GreetingEnd
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToneDetected:
+    """A machine's tone was heard; told at its end, a fax that answers before."""
+
+    kind: ToneName
+    freq_hz: int
     duration_ms: int
 
 
@@ -376,6 +496,11 @@ class MediaTimeout:
 MediaEvent = (
     DtmfReceived
     | DtmfSent
+    | GreetingEnded
+    | MachineVerdict
+    | SpeechStarted
+    | SpeechStopped
+    | ToneDetected
     | FirstPacket
     | MarkReached
     | MediaTimeout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from media.aio.audio_loader import AudioLoader, Speech
 from media.aio.conference import ActiveTalker, Conference, ConferenceEvent, MemberLeft
+from media.aio.detection import Detection
 from media.aio.engine import MediaEngine
 from media.aio.playback import Playback
 from media.aio.player import Player
@@ -19,6 +20,7 @@ __all__ = [
     "AgentTap",
     "Conference",
     "ConferenceEvent",
+    "Detection",
     "AudioLoader",
     "EngineSettings",
     "EngineStats",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 from media import _engine
+from media.aio import detection
 from media.aio.playback import Playbacks
 from media.aio.recording import Recording, natural_rate
 from media.aio.tap import AgentTap
@@ -52,6 +53,7 @@ class RtpStream:
         self.on_event = on_event
         self.local: tuple[str, int] = (engine.advertised, native.udp_port)
         self.remote: RemoteMedia | None = None
+        self.detection = detection.Detection(native)
         self.playbacks = Playbacks(native, engine.next_id)
         self._engine = engine
         self._closed = False
@@ -266,7 +268,7 @@ class RtpStream:
     def decode(self, kind: int, a: int, b: int, c: int = 0) -> MediaEvent | None:
         """Turn an event record of the engine into an event; None for one that means nothing any more."""
         decoder = _DECODERS.get(kind)
-        return None if decoder is None else decoder(self, a, b, c)
+        return detection.decode(kind, a, b, c) if decoder is None else decoder(self, a, b, c)
 
     def add_mark(self, tap: AgentTap, name: str) -> int | None:
         """A number for a mark, or None when too many wait."""

@@ -160,6 +160,7 @@ NB_MODULE(_engine, module) {
                             std::uint32_t rate_hz) { return stream.open_tap(format_of(encoding, rate_hz)); })
         .def("stats", &stream_stats)
         .def("close", &StreamHandle::close);
+    trunkline::bindings::bind_detection(module, stream);
     trunkline::bindings::bind_playback(stream);
     trunkline::bindings::bind_quality(stream);
 

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include "trunkline/engine/random.hpp"
 #include "trunkline/engine/thread.hpp"
@@ -60,17 +61,18 @@ std::shared_ptr<StreamHandle> Engine::open_stream(const StreamHandle* near) {
         if (error == EADDRNOTAVAIL && udp_port == 0) return nullptr;
         throw std::system_error(error, std::generic_category(), "cannot open an RTP socket");
     }
+    // From here on the port comes back by itself, whatever is refused.
+    PortLease lease(ports_, udp_port);
     ShardSlot& slot = near != nullptr && near->open() ? slot_of(*near->shard_) : emptiest();
     Shard& shard = *slot.shard;
     auto made =
         std::make_unique<Stream>(next_id(), std::move(socket), make_sender(), shard.outlet(), shard.wheel());
     if (const int error = shard.watch(made->descriptor(), *made); error != 0) {
-        ports_.give_back(udp_port, monotonic_ns());
         throw std::system_error(error, std::generic_category(), "cannot watch an RTP socket");
     }
     Stream* stream = made.release();
     shard.submit(make_command([&shard, stream](std::int64_t) { shard.add(stream); }), false);
-    auto handle = std::make_shared<StreamHandle>(shared_from_this(), shard, stream, udp_port);
+    auto handle = std::make_shared<StreamHandle>(shared_from_this(), shard, stream, std::move(lease));
     handles_.insert(handle.get());
     ++slot.streams;
     return handle;

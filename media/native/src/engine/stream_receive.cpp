@@ -189,8 +189,10 @@ void Stream::digit_detected(const rtp::Digit& digit, std::int64_t now_ns) {
 
 void Stream::report(const std::optional<rtp::Digit>& digit, bool by_tone, std::int64_t now_ns) {
     if (!digit) return;
+    // The beginning of a tone that leaks into the audio is heard long before the end of its event comes.
+    const std::int64_t pressed_ns = std::int64_t{digit->duration_ms} * 1'000'000;
     const bool again = digit->key == last_digit_.key && by_tone != last_digit_by_tone_ &&
-                       now_ns - last_digit_ns_ < same_digit_ns;
+                       now_ns - last_digit_ns_ < same_digit_ns + pressed_ns;
     last_digit_ = *digit;
     last_digit_by_tone_ = by_tone;
     last_digit_ns_ = now_ns;

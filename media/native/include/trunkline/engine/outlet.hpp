@@ -22,6 +22,11 @@ enum class EventKind : std::uint32_t {
     media_timeout = 7,       ///< a: 1 while no audio was due, b: silence in ms.
     recording_finished = 8,  ///< a: error number, limit (recording.hpp) or 0, b: duration in ms, c: bytes.
     recording_gap = 30,      ///< b: ms of silence so far in place of audio the disk was too slow for.
+    speech_started = 40,     ///< Nothing.
+    speech_stopped = 41,     ///< b: length of the speech in ms.
+    machine_verdict = 42,    ///< a: dsp::Answer and, eight bits up, dsp::AnswerReason, b: ms it took.
+    greeting_ended = 43,     ///< a: dsp::GreetingEnd, b: ms since the classification began.
+    tone_detected = 44,      ///< a: dsp::ToneKind, b: ms it lasted, c: frequency in Hz.
     active_talker = 50,      ///< Of a conference. b: stream of who talks, 0 when nobody does.
     conference_left = 51,    ///< Of a conference. b: stream that was closed while it was a member.
     /// a: why (graph::PlaybackEnd) and, eight bits up, the key; b: playback id, c: ms played.

@@ -102,6 +102,13 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     /// Whether a playback waits for the far end to speak.
     bool wants_speech() const { return playback_.wants_speech(); }
 
+    /// Whether digits of ours are on their way, whose echo is not the far end's.
+    bool sending_digits() const;
+    /// Tell the control thread.
+    void tell(EventKind kind, std::uint32_t a = 0, std::uint64_t b = 0, std::uint64_t c = 0) {
+        outlet_.emit({id_, kind, a, b, c});
+    }
+
     // Work.
 
     /// Read what has come and pass it on; true when there may be more.
@@ -206,7 +213,6 @@ class Stream final : public util::Node, public Readable, private graph::Playback
 
     // Digits to the far end, in stream_digits.cpp.
     bool step_digits(std::span<std::int16_t> samples, std::int64_t now_ns);
-    bool sending_digits() const;
     void send_event(const rtp::DtmfPacket& packet, std::int64_t now_ns);
     void start_digits(std::string_view digits, std::uint32_t duration_ms, std::uint32_t gap_ms);
     void next_digits();

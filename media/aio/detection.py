@@ -1,0 +1,121 @@
+"""Detection: digits in the audio, speech, tones of machines, and who answered."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Literal
+
+from media import _engine
+from media.errors import InvalidMedia
+from media.types import (
+    GreetingEnd,
+    GreetingEnded,
+    MachineReason,
+    MachineSettings,
+    MachineVerdict,
+    MediaEvent,
+    SpeechSettings,
+    SpeechStarted,
+    SpeechStopped,
+    ToneDetected,
+    ToneName,
+    Verdict,
+)
+
+__all__ = ["Detection", "decode"]
+
+Detector = Literal["dtmf", "speech", "machine", "tones"]
+
+# By the numbers in dsp/answer_classifier.hpp and dsp/tone_tracker.hpp.
+_VERDICTS: dict[int, Verdict] = {0: "unknown", 1: "human", 2: "machine"}
+_REASONS: dict[int, MachineReason] = {
+    1: "initial_silence",
+    2: "short_greeting",
+    3: "long_greeting",
+    4: "many_words",
+    5: "beep",
+    6: "fax",
+    7: "announcement",
+    8: "timeout",
+}
+_GREETING_ENDS: dict[int, GreetingEnd] = {1: "beep", 2: "silence", 3: "timeout"}
+_TONES: dict[int, ToneName] = {1: "beep", 2: "fax_call", 3: "fax_answer", 4: "announcement"}
+
+
+class Detection:
+    """
+    What is listened for in the audio a stream receives; `RtpStream.detection`.
+
+    What is found is told to the stream's callback: `DtmfReceived`, `SpeechStarted` and `SpeechStopped`,
+    `MachineVerdict` and `GreetingEnded`, `ToneDetected`. A far end that is muted is heard as well.
+    """
+
+    def __init__(self, native: _engine.Stream) -> None:
+        self._native = native
+
+    def start(
+        self,
+        *,
+        dtmf: bool = False,
+        speech: SpeechSettings | bool = False,
+        machine: MachineSettings | bool = False,
+        tones: bool = False,
+    ) -> None:
+        """
+        Begin to listen for what is named; what was begun before goes on, or begins anew if it is named again.
+
+        Args:
+            dtmf: Digits as tones. A far end that was connected with `dtmf_tones` is listened to anyway; a
+                digit that comes as a telephone event and as a tone is told once.
+            speech: When somebody speaks.
+            machine: Who answered: begin when the call is answered.
+            tones: Beeps, fax machines and the tones before an announcement.
+
+        Raises:
+            InvalidMedia: A setting is out of range, or the engine was built without a library it takes.
+        """
+        try:
+            if dtmf:
+                self._native.detect_dtmf()
+            if speech is not False:
+                self._native.detect_speech(_voice(SpeechSettings() if speech is True else speech))
+            if machine is not False:
+                self._native.detect_machine(_answer(MachineSettings() if machine is True else machine))
+            if tones:
+                self._native.detect_tones()
+        except (ValueError, TypeError) as error:
+            raise InvalidMedia(f"cannot detect: {error}") from error
+
+    def stop(self, *detectors: Detector) -> None:
+        """Listen no more for what is named, for anything when nothing is; harmless when not begun."""
+        for detector in detectors or ("dtmf", "speech", "machine", "tones"):
+            self._native.stop_detecting(detector)
+
+
+def decode(kind: int, a: int, b: int, c: int) -> MediaEvent | None:
+    """Turn an event record of a detector into an event; None for any other."""
+    # By the numbers of `EventKind` in outlet.hpp.
+    match kind:
+        case 40:
+            return SpeechStarted()
+        case 41:
+            return SpeechStopped(b)
+        case 42:
+            return MachineVerdict(_VERDICTS[a & 0xFF], _REASONS[a >> 8], b)
+        case 43:
+            return GreetingEnded(_GREETING_ENDS[a], b)
+        case 44:
+            return ToneDetected(_TONES[a], c, b)
+    return None
+
+
+def _voice(settings: SpeechSettings) -> _engine.VoiceSettings:
+    return _engine.VoiceSettings(
+        settings.min_speech_ms, settings.hangover_ms, settings.margin_db, settings.min_level_db
+    )
+
+
+def _answer(settings: MachineSettings) -> _engine.AnswerSettings:
+    limits = asdict(settings)
+    voice = limits.pop("speech")
+    return _engine.AnswerSettings(_voice(SpeechSettings(**voice)), limits)

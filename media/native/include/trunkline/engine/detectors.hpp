@@ -1,0 +1,110 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "trunkline/dsp/answer_classifier.hpp"
+#include "trunkline/dsp/dtmf_detector.hpp"
+#include "trunkline/dsp/frames.hpp"
+#include "trunkline/dsp/tone_tracker.hpp"
+#include "trunkline/dsp/voice_activity.hpp"
+#include "trunkline/engine/listener.hpp"
+
+namespace trunkline::engine {
+
+class Stream;
+class StreamHandle;
+
+/// A listener that tells its stream what it finds, 10 ms at a time. It hears a far end that is muted, too.
+class Detector : public Listener {
+  public:
+    Detector() : Listener(dsp::detector_rate_hz, Hears::all) {}
+
+    /// The stream it listens to; before it is attached.
+    void bind(Stream& stream) { stream_ = &stream; }
+
+    void put(const graph::Piece& piece, std::int64_t now_ns) final {
+        cutter_.put(piece.samples, [&](dsp::DetectorFrame frame) { look(frame, now_ns); });
+    }
+
+  protected:
+    virtual void look(dsp::DetectorFrame frame, std::int64_t now_ns) = 0;
+
+    Stream& stream() { return *stream_; }
+
+  private:
+    Stream* stream_ = nullptr;
+    dsp::FrameCutter cutter_;
+};
+
+/// Finds keys the far end sends as tones. What may be an echo of our own is not looked at.
+class KeyDetector final : public Detector {
+  private:
+    void look(dsp::DetectorFrame frame, std::int64_t now_ns) override;
+
+    dsp::DtmfDetector detector_;
+    std::optional<std::int64_t> dialled_ns_;  ///< When we last sent digits ourselves.
+};
+
+/// Tells when the far end begins and ceases to speak: those who asked, and playbacks that end by it.
+class SpeechListener final : public Detector {
+  public:
+    /// `tells` false: only playbacks are told.
+    SpeechListener(const dsp::VoiceSettings& settings, bool tells) : detector_(settings), tells_(tells) {}
+
+  private:
+    void look(dsp::DetectorFrame frame, std::int64_t now_ns) override;
+
+    dsp::SpeechDetector detector_;
+    bool tells_;
+};
+
+/// Tells who answered, and when a machine begins to listen.
+class AnswerListener final : public Detector {
+  public:
+    explicit AnswerListener(const dsp::AnswerSettings& settings) : classifier_(settings) {}
+
+  private:
+    void look(dsp::DetectorFrame frame, std::int64_t now_ns) override;
+
+    dsp::AnswerClassifier classifier_;
+};
+
+/// Tells of tones that machines make.
+class ToneListener final : public Detector {
+  public:
+    explicit ToneListener(const dsp::ToneNamer::Limits& limits) : namer_(limits) {}
+
+  private:
+    void look(dsp::DetectorFrame frame, std::int64_t now_ns) override;
+
+    dsp::ToneNamer namer_;
+};
+
+/// The control thread's account of a stream's detectors, one of each kind.
+class DetectorSlots {
+  public:
+    enum class Kind : std::uint8_t { keys, speech, barge_in, answer, tones };
+
+    /// Attach a detector; one of the same kind that is there goes.
+    void start(StreamHandle& stream, Kind kind, std::unique_ptr<Detector> detector);
+
+    /// Take a detector away; harmless when there is none.
+    void stop(StreamHandle& stream, Kind kind);
+
+    /// Have what a playback that ends by speech, or a far end that sends keys as tones, needs.
+    void need_speech(StreamHandle& stream);
+    void need_keys(StreamHandle& stream);
+
+  private:
+    static constexpr std::size_t kinds = 5;
+
+    Listener*& slot(Kind kind) { return attached_[static_cast<std::size_t>(kind)]; }
+
+    std::array<Listener*, kinds> attached_{};
+};
+
+}  // namespace trunkline::engine

@@ -1,0 +1,85 @@
+#include "trunkline/engine/detectors.hpp"
+
+#include <utility>
+
+#include "trunkline/engine/stream.hpp"
+#include "trunkline/engine/stream_handle.hpp"
+
+namespace trunkline::engine {
+
+namespace {
+
+/// How long after our own digits their echo may still come.
+constexpr std::int64_t echo_ns = 250'000'000;
+
+}  // namespace
+
+void KeyDetector::look(dsp::DetectorFrame frame, std::int64_t now_ns) {
+    if (stream().sending_digits()) dialled_ns_ = now_ns;
+    const bool echo = dialled_ns_ && now_ns - *dialled_ns_ < echo_ns;
+    for (const dsp::DtmfDetector::Change& change : detector_.frame(frame)) {
+        if (echo) continue;
+        if (change.down) {
+            stream().key_pressed(change.key, now_ns);
+        } else {
+            stream().digit_detected({change.key, change.duration_ms}, now_ns);
+        }
+    }
+}
+
+void SpeechListener::look(dsp::DetectorFrame frame, std::int64_t now_ns) {
+    switch (detector_.frame(frame)) {
+        case dsp::SpeechDetector::Change::none:
+            return;
+        case dsp::SpeechDetector::Change::started:
+            stream().speech_started(now_ns);
+            if (tells_) stream().tell(EventKind::speech_started);
+            return;
+        case dsp::SpeechDetector::Change::stopped:
+            if (tells_) stream().tell(EventKind::speech_stopped, 0, detector_.duration_ms());
+            return;
+    }
+}
+
+void AnswerListener::look(dsp::DetectorFrame frame, std::int64_t) {
+    const auto outcome = classifier_.frame(frame);
+    if (outcome.verdict) {
+        const auto answer = static_cast<std::uint32_t>(outcome.verdict->answer);
+        const auto reason = static_cast<std::uint32_t>(outcome.verdict->reason);
+        stream().tell(EventKind::machine_verdict, answer | reason << 8, outcome.verdict->took_ms);
+    }
+    if (outcome.greeting_end) {
+        stream().tell(EventKind::greeting_ended, static_cast<std::uint32_t>(*outcome.greeting_end),
+                      classifier_.elapsed_ms());
+    }
+}
+
+void ToneListener::look(dsp::DetectorFrame frame, std::int64_t) {
+    const auto tone = namer_.frame(frame);
+    if (!tone) return;
+    stream().tell(EventKind::tone_detected, static_cast<std::uint32_t>(tone->kind), tone->duration_ms,
+                  static_cast<std::uint64_t>(tone->freq_hz + 0.5F));
+}
+
+void DetectorSlots::start(StreamHandle& stream, Kind kind, std::unique_ptr<Detector> detector) {
+    if (!stream.open()) return;
+    stop(stream, kind);
+    // The stream is known on its own thread; this order runs before the one that attaches.
+    stream.order([bound = detector.get()](Stream& heard, std::int64_t) { bound->bind(heard); });
+    slot(kind) = stream.attach_listener(std::move(detector));
+}
+
+void DetectorSlots::stop(StreamHandle& stream, Kind kind) {
+    if (Listener* listener = std::exchange(slot(kind), nullptr)) stream.detach_listener(listener);
+}
+
+void DetectorSlots::need_speech(StreamHandle& stream) {
+    if (slot(Kind::speech) != nullptr || slot(Kind::barge_in) != nullptr) return;
+    start(stream, Kind::barge_in, std::make_unique<SpeechListener>(dsp::VoiceSettings{}, false));
+}
+
+void DetectorSlots::need_keys(StreamHandle& stream) {
+    if (slot(Kind::keys) == nullptr) start(stream, Kind::keys, std::make_unique<KeyDetector>());
+}
+
+}  // namespace trunkline::engine

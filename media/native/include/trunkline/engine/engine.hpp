@@ -104,7 +104,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     std::vector<ShardSlot> shards_;
     std::unordered_set<StreamHandle*> handles_;  ///< Of open streams.
     std::unordered_set<ConferenceHandle*> conferences_;
-    std::size_t frame_shard_ = 0;                ///< Whose frames are being read.
+    std::size_t frame_shard_ = 0;  ///< Whose frames are being read.
     std::uint64_t last_id_ = 0;
     std::uint64_t closed_packets_in_ = 0;  ///< Of streams that are gone.
     std::uint64_t closed_packets_out_ = 0;

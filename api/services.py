@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from callcontrol.gateway_health import GatewayTable
 from callcontrol.models import (
@@ -63,6 +63,11 @@ class Calls(Protocol):
         self, account_sid: str, query: CallFilter, page: int, per_page: int
     ) -> Page[CallRecord]:
         """Calls of the account, newest first."""
+
+    async def mute_call(
+        self, account_sid: str, call_sid: str, party: Literal["a", "b"], *, muted: bool
+    ) -> CallRecord:
+        """Let a party of a call not be heard, or be heard again."""
 
     async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
         """Have a call ended; the record may still say that it is up."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 from callcontrol.bridge import Bridge
 from callcontrol.call_transfers import CallTransfers
 from callcontrol.clock import WallClock
-from callcontrol.effects import Arm, Effect, Finish, Save, TellAgentError
+from callcontrol.effects import Arm, Effect, Finish, MuteLeg, Save, TellAgentError
 from callcontrol.events import (
     AgentTransfer,
     DigitReceived,
@@ -30,6 +30,7 @@ from callcontrol.events import (
     LegRefused,
     MediaConnected,
     MediaSilent,
+    MuteRequested,
     OfferTaken,
     PartnerReady,
     RecordingEnded,
@@ -363,6 +364,11 @@ class CallMachine:
         if leg is not None and not leg.over:
             yield from self._end(Ending(CallStatus.COMPLETED, MEDIA_TIMEOUT, "system"))
 
+    def _mute(self, event: MuteRequested) -> Iterator[Effect]:
+        leg = self._a_id if event.party == "a" else self.other_of(self._a_id)
+        if leg is not None and self._is_up(leg):
+            yield MuteLeg(leg, event.muted)
+
     def _agent_transfer(self, event: AgentTransfer) -> Iterator[Effect]:
         """An agent's wish to transfer a party, unless that is transferring itself."""
         if self._transfers.busy:
@@ -549,6 +555,7 @@ _HANDLERS: Final[dict[type, Callable[[CallMachine, Any], Iterator[Effect]]]] = {
     LegConfirmed: CallMachine._leg_confirmed,
     DigitReceived: CallMachine._digit,
     MediaSilent: CallMachine._silent,
+    MuteRequested: CallMachine._mute,
     AgentTransfer: CallMachine._agent_transfer,
     HangupRequested: CallMachine._hangup_requested,
     TimerFired: CallMachine._timer,

@@ -111,6 +111,14 @@ class LinkMedia:
 
 
 @dataclass(frozen=True, slots=True)
+class MuteLeg:
+    """Let nobody hear what a party says, or let it be heard again."""
+
+    leg: LegId
+    muted: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PlayAudio:
     """Play a prompt or a WAV by its URL; ``PlaybackEnded`` follows."""
 
@@ -389,6 +397,7 @@ Effect = (
     | AnswerOffer
     | CloseMedia
     | LinkMedia
+    | MuteLeg
     | PlayAudio
     | PlayRingback
     | StopAudio

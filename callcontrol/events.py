@@ -373,6 +373,14 @@ class HangupRequested:
 
 
 @dataclass(frozen=True, slots=True)
+class MuteRequested:
+    """The API wants a party, ``a`` or ``b``, not to be heard by the other one, or to be heard again."""
+
+    party: Literal["a", "b"]
+    muted: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ReserveExtended:
     """The wallet now holds this much for the call."""
 
@@ -421,6 +429,7 @@ Event = (
     | RouteFound
     | RouteRefused
     | HangupRequested
+    | MuteRequested
     | ReserveExtended
     | ReserveRefused
 )

@@ -11,7 +11,7 @@ from api.exchange import current_exchange
 from api.ladder import ladder_of
 from api.present import page_meta, trace_json
 from api.schemas.base import NoBody, NoQuery
-from api.schemas.calls import CallList, CallObject, CreateCall, CreateStreamCall, TraceObject
+from api.schemas.calls import CallList, CallObject, CreateCall, CreateStreamCall, TraceObject, UpdateLiveCall
 from callcontrol.call_object import call_object
 from callcontrol.errors import (
     CallEnded,
@@ -60,6 +60,14 @@ async def get_call(context: Context[NoBody, NoQuery]) -> Reply:
 async def hangup_call(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer DELETE /Accounts/{sid}/Calls/{callSid}."""
     record = await context.services.calls.hangup_call(context.account_sid, context.path["callSid"])
+    return Reply(call_object(record))
+
+
+async def update_live_call(context: Context[UpdateLiveCall, NoQuery]) -> Reply:
+    """Answer POST /Accounts/{sid}/Calls/{callSid}."""
+    body, calls = context.body, context.services.calls
+    muted = body.mute_status == "mute"
+    record = await calls.mute_call(context.account_sid, context.path["callSid"], body.party, muted=muted)
     return Reply(call_object(record))
 
 
@@ -169,6 +177,18 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         scope="calls.read",
         summary="Get a call",
         response=CallObject,
+        **_CALLS,
+    ),
+    Endpoint(
+        method="POST",
+        path=_ONE,
+        handler=update_live_call,
+        scope="calls.write",
+        success=202,
+        summary="Change a call that is up: mute a party",
+        body=UpdateLiveCall,
+        response=CallObject,
+        errors=(CallEnded,),
         **_CALLS,
     ),
     Endpoint(

@@ -149,6 +149,27 @@ class CreateStreamCall(CallFields):
     ]
 
 
+_LIVE_NOT_YET: Mapping[str, str] = {
+    "call_status": "is not available yet; end a call with DELETE",
+    **dict.fromkeys(
+        ("listen_status", "record", "dtmf", "transfer", "webhook_url", "time_limit"), "is not available yet"
+    ),
+}
+
+
+class UpdateLiveCall(RequestModel):
+    """What is to change about a call that is up."""
+
+    not_yet: ClassVar[Mapping[str, str]] = _LIVE_NOT_YET
+
+    mute_status: Annotated[
+        Literal["mute", "unmute"], Field(description="Whether the party is heard by whoever it talks to.")
+    ]
+    party: Annotated[Literal["a", "b"], Field(description="a: the first party; b: the one it talks to.")] = (
+        "a"
+    )
+
+
 class CallList(RequestModel):
     """Filters of a list of calls."""
 

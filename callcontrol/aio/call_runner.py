@@ -26,6 +26,7 @@ from callcontrol.events import (
     Event,
     HangupRequested,
     LegProgress,
+    MuteRequested,
     PartnerDigit,
     Timer,
     TimerFired,
@@ -41,7 +42,15 @@ from sip.aio import InboundSession
 
 _MAX_QUEUED: Final = 1000
 # What a peer can send at any pace. Of all else there is only so much, and a call may hang on each of it.
-_SHED: Final = (DigitReceived, LegProgress, PartnerDigit, AgentDigits, AgentTransfer, AgentHangup)
+_SHED: Final = (
+    DigitReceived,
+    LegProgress,
+    PartnerDigit,
+    AgentDigits,
+    AgentTransfer,
+    AgentHangup,
+    MuteRequested,
+)
 _WIND_UP_LIMIT_S: Final = 10.0
 
 _UNPAID: Final = Ending(CallStatus.FAILED, BALANCE_EXHAUSTED, "system", 480, "Temporarily Unavailable")

@@ -99,6 +99,12 @@ class LegAudio:
             media.music = None
             media.stream.stop_playback()
 
+    def mute(self, leg: LegId, *, muted: bool) -> None:
+        """Let nobody hear what the leg's party says, or let it be heard again."""
+        media = self._legs.get(leg)
+        if media is not None:
+            media.stream.mute(received=muted)
+
     # --- playing --------------------------------------------------------------------------------------------
 
     def play(self, leg: LegId, pcm: bytes, loops: int) -> None:

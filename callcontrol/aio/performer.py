@@ -268,6 +268,9 @@ class Performer:
     def _link(self, effect: do.LinkMedia) -> None:
         self.media.audio.link(effect.leg, effect.other)
 
+    def _mute(self, effect: do.MuteLeg) -> None:
+        self.media.audio.mute(effect.leg, muted=effect.muted)
+
     def _play(self, effect: do.PlayAudio) -> None:
         if not effect.url.startswith(PROMPT_SCHEME):
             self._owner.spawn(self._play_fetched(effect))
@@ -411,6 +414,7 @@ _PERFORMERS: Final[dict[type, Callable[[Performer, Any], None]]] = {
     do.AnswerOffer: Performer._answer_offer,
     do.CloseMedia: Performer._close_media,
     do.LinkMedia: Performer._link,
+    do.MuteLeg: Performer._mute,
     do.PlayAudio: Performer._play,
     do.PlayRingback: Performer._play_ringback,
     do.StopAudio: Performer._stop_audio,

@@ -9,7 +9,7 @@ import logging
 from collections import Counter
 from collections.abc import Collection, Coroutine
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from callcontrol.aio.arrivals import Arrivals
 from callcontrol.aio.audio_source import AudioSource, load_hold_music
@@ -36,7 +36,7 @@ from callcontrol.errors import (
     ServiceUnavailable,
     ValidationFailed,
 )
-from callcontrol.events import HangupRequested
+from callcontrol.events import HangupRequested, MuteRequested
 from callcontrol.gateway_health import GatewayTable
 from callcontrol.hangup import CRASH, NORMAL_CLEARING, SYSTEM_SHUTDOWN
 from callcontrol.inbound import Arrival
@@ -366,12 +366,30 @@ class CallControl:
             NotFound: There is no such call on the account.
             CallEnded: It has ended already.
         """
+        record, runner = await self._up(account_sid, call_sid)
+        runner.post(HangupRequested("api", NORMAL_CLEARING))
+        return record
+
+    async def mute_call(
+        self, account_sid: str, call_sid: str, party: Literal["a", "b"], *, muted: bool
+    ) -> CallRecord:
+        """
+        Let a party of an answered call not be heard, or be heard again; a party that is not there is none.
+
+        Raises:
+            NotFound: There is no such call on the account.
+            CallEnded: It has ended already.
+        """
+        record, runner = await self._up(account_sid, call_sid)
+        runner.post(MuteRequested(party, muted))
+        return record
+
+    async def _up(self, account_sid: str, call_sid: str) -> tuple[CallRecord, CallRunner]:
         record = await self.get_call(account_sid, call_sid)
         runner = self._runners.get(call_sid)
         if record.status.ended or runner is None:
             raise CallEnded("The call has already ended.")
-        runner.post(HangupRequested("api", NORMAL_CLEARING))
-        return record
+        return record, runner
 
     def _check_second_parties(self, account_sid: str, request: CreateCall, plan: Plan, now: float) -> None:
         """Refuse at once what a dial verb would be refused later, when nobody listens any more."""

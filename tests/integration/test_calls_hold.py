@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
+from callcontrol.errors import CallEnded
 from callcontrol.models import CallStatus
 from media.audio import Clip, hold_music, tone, tone_level_dbfs, write_wav
 from sip import Answered, Confirmed, Ended, OfferAnswered
-from tests.support.domain import OWN_NUMBER, make_carrier, make_gateway
+from tests.support.domain import ACCOUNT_SID, OWN_NUMBER, make_carrier, make_gateway
 from tests.support.phone import Phone, PhoneCall, eventually
 from tests.support.world import World, running
 
@@ -143,3 +145,22 @@ async def test_a_holder_is_not_waited_for_by_the_media_timeout(tmp_path: Path) -
         assert not await eventually(lambda: bool(world.records.finished), 2.5)
         b.hang_up()
         assert (await world.ended()).hangup_cause == "NORMAL_CLEARING"
+
+
+async def test_a_muted_party_hears_and_is_not_heard(world: World) -> None:
+    a, b = await talking(world)
+    call_sid = world.records.only().call_sid
+    sides: list[tuple[Literal["a", "b"], PhoneCall, PhoneCall, float, float]] = [
+        ("a", a, b, 440.0, 1000.0),
+        ("b", b, a, 1000.0, 440.0),
+    ]
+    for party, muted, other, muted_hz, other_hz in sides:
+        await world.control.mute_call(ACCOUNT_SID, call_sid, party, muted=True)
+        await other.hears_silence()
+        await muted.hears(other_hz)
+        await world.control.mute_call(ACCOUNT_SID, call_sid, party, muted=False)
+        await other.hears(muted_hz)
+    a.hang_up()
+    await world.ended()
+    with pytest.raises(CallEnded):
+        await world.control.mute_call(ACCOUNT_SID, call_sid, "a", muted=True)

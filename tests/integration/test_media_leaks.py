@@ -32,8 +32,9 @@ async def open_and_close(engine: MediaEngine, count: int) -> None:
         # A port is free again once the engine's thread has closed its socket.
         await until(lambda: _opens(engine))
         streams = [engine.open_stream(lambda event: None) for _ in range(100)]
-        for stream in streams:
-            stream.connect(towards(stream))
+        for stream, other in zip(streams, streams[1:] + streams[:1], strict=True):
+            # With a port of its own for RTCP, which must not stay behind either.
+            stream.connect(towards(other, rtcp_port=other.local[1] + 1))
             stream.link(stream)
             stream.play(pcm, loop=True)
         taps = [stream.open_tap(on_frames=lambda frame: None) for stream in streams[:10]]

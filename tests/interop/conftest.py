@@ -82,3 +82,8 @@ def reach(exchange: Exchange, port: int, transport: str = "udp", **policy: Any) 
     """Have calls to the forwarded number go to an endpoint, over a trunk of its own."""
     exchange.server.add_carrier(f"peer-{port}", f"{transport}:127.0.0.1:{port}", outbound=True, **policy)
     exchange.bind({"target": "forward", "forward_to": f"sip:callee@127.0.0.1:{port}"})
+
+
+def trust(exchange: Exchange, port: int, transport: str = "udp", **policy: Any) -> None:
+    """Have calls from an endpoint come in over a trunk of its own."""
+    exchange.server.add_carrier(f"caller-{port}", f"{transport}:127.0.0.1:{port}", inbound=True, **policy)

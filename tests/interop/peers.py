@@ -63,6 +63,10 @@ class Peer:
             assert time.monotonic() < deadline, f"{event} stays {found}"
             threading.Event().wait(0.1)
 
+    def pause(self, for_s: float) -> None:
+        """Let the call go on for a while."""
+        threading.Event().wait(for_s)
+
     def _put(self, event: Event) -> None:
         self._events.put(event)
 
@@ -122,28 +126,45 @@ class Pjsua(Peer):
 
 
 class Baresip(Peer):
-    """A baresip with its TCP control interface; events are those of baresip, by their type."""
+    """
+    A baresip with its TCP control interface; events are those of baresip, by their type.
+
+    `codecs` are in its own notation, `encryption` is its `mediaenc`. What it hears is written to WAV files
+    in `folder`, whose names end in `-dec.wav`.
+    """
 
     def __init__(
-        self, folder: Path, user: str = "baresip", *, transport: str = "udp", extra: str = ""
+        self,
+        folder: Path,
+        user: str = "baresip",
+        *,
+        transport: str = "udp",
+        codecs: str = "pcmu/8000,pcma/8000",
+        encryption: str = "",
+        tone_hz: int = 440,
+        extra: str = "",
     ) -> None:
         super().__init__()
+        self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         control_port = free_port()
-        media = "".join(f"module\t{name}.so\n" for name in ("g711", "ausine", "aubridge"))
+        modules = ("g711", "g722", "l16", "opus", "srtp", "sndfile", "ausine", "aubridge")
+        media = "".join(f"module\t{name}.so\n" for name in modules)
         application = "".join(f"module_app\t{name}.so\n" for name in ("menu", "ctrl_tcp"))
         (folder / "config").write_text(
             f"sip_listen\t127.0.0.1:{self.port}\n"
             f"rtp_ports\t{free_port()}-65000\n"
-            "audio_source\tausine,440\naudio_player\taubridge,p\naudio_alert\taubridge,a\n"
+            f"audio_source\tausine,{tone_hz}\naudio_player\taubridge,p\naudio_alert\taubridge,a\n"
             # The only format of its tone source.
             "ausrc_srate\t48000\nauplay_srate\t48000\nausrc_channels\t2\nauplay_channels\t1\n"
             f"module_path\t{_module_path()}\n{media}"
             f"module_tmp\tuuid.so\nmodule_tmp\taccount.so\n{application}"
-            f"ctrl_tcp_listen\t127.0.0.1:{control_port}\n{extra}"
+            f"ctrl_tcp_listen\t127.0.0.1:{control_port}\nsnd_path\t{folder}\n{extra}"
         )
+        protection = f";mediaenc={encryption}" if encryption else ""
         (folder / "accounts").write_text(
-            f"<sip:{user}@127.0.0.1:{self.port};transport={transport}>;regint=0;audio_codecs=pcmu/8000,pcma/8000\n"
+            f"<sip:{user}@127.0.0.1:{self.port};transport={transport}>;regint=0"
+            f";audio_codecs={codecs}{protection}\n"
         )
         (folder / "contacts").write_text("")
         self._log = (folder / "baresip.log").open("wb")
@@ -168,6 +189,10 @@ class Baresip(Peer):
         """Give one command of baresip's menu; its answer comes as an event `response`."""
         text = json.dumps({"command": command, "params": params, "token": command})
         self._control.sendall(f"{len(text)}:{text},".encode())
+
+    def secured(self) -> bool:
+        """Whether it says that its media is encrypted."""
+        return "SRTP is Enabled" in (self.folder / "baresip.log").read_text(errors="replace")
 
     def _read(self) -> None:
         pending = b""

@@ -16,7 +16,6 @@ from typing import Any
 import pjsua2 as pj
 
 POLL_MS = 10
-TONE_HZ = 440
 
 
 def tell(event: str, **details: Any) -> None:
@@ -61,7 +60,7 @@ class Call(pj.Call):
             self.tone = pj.ToneGenerator()
             self.tone.createToneGenerator(8000, 1)
             tone = pj.ToneDesc()
-            tone.freq1, tone.freq2, tone.on_msec, tone.off_msec = TONE_HZ, 0, 1000, 0
+            tone.freq1, tone.freq2, tone.on_msec, tone.off_msec = self.program.tone_hz, 0, 1000, 0
             tones = pj.ToneDescVector()
             tones.append(tone)
             self.tone.play(tones, True)
@@ -114,6 +113,7 @@ class Program:
 
     def __init__(self, options: dict[str, Any]) -> None:
         self.folder = options["folder"]
+        self.tone_hz = options.get("tone_hz", 440)
         self.calls: dict[str, Call] = {}
         self.count = 0
         self.endpoint = pj.Endpoint()
@@ -131,8 +131,9 @@ class Program:
         self._open(options)
         self.endpoint.audDevManager().setNullDev()
         self.endpoint.libStart()
+        codecs = options.get("codecs", ["PCMU", "PCMA"])
         for codec in self.endpoint.codecEnum2():
-            wanted = codec.codecId.split("/")[0] in ("PCMU", "PCMA")
+            wanted = codec.codecId.split("/")[0] in codecs
             self.endpoint.codecSetPriority(codec.codecId, 128 if wanted else 0)
         self.account = self._make_account(options)
 
@@ -170,6 +171,14 @@ class Program:
             "optional": pj.PJSUA_100REL_OPTIONAL,
             "required": pj.PJSUA_100REL_MANDATORY,
         }[options.get("rel100", "off")]
+        config.mediaConfig.srtpUse = {
+            "off": pj.PJMEDIA_SRTP_DISABLED,
+            "optional": pj.PJMEDIA_SRTP_OPTIONAL,
+            "mandatory": pj.PJMEDIA_SRTP_MANDATORY,
+        }[options.get("srtp", "off")]
+        # The keys may cross the loopback interface in the clear.
+        config.mediaConfig.srtpSecureSignaling = 0
+        config.mediaConfig.srtpOpt.keyings = pj.IntVector([pj.PJMEDIA_SRTP_KEYING_SDES])
         if "registrar" in options:
             config.regConfig.registrarUri = options["registrar"]
         if "password" in options:

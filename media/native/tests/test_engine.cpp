@@ -373,6 +373,28 @@ TEST_CASE("a disk error ends the recording, not the stream") {
     CHECK(stream->start_recording(6, "/nonexistent/x.wav", {}) == ENOENT);
 }
 
+TEST_CASE("events that are no key are neither told nor passed on") {
+    Bench bench;
+    Peer left;
+    Peer right;
+    auto a = bench.open();
+    auto b = bench.open(a.get());
+    a->connect(towards(left.udp_port()));
+    b->connect(towards(right.udp_port()));
+    a->link(*b);
+    // Flash, and a fax tone.
+    left.send(a->udp_port(), header(1, 101), {16, 0x8A, 3, 0x20});
+    left.send(a->udp_port(), header(2, 101), {36, 0x8A, 3, 0x20});
+    left.send(a->udp_port(), header(3, 101), {7, 0x8A, 3, 0x20});
+    const auto heard = right.hear();
+    REQUIRE(heard);
+    CHECK(heard->payload[0] == 7);
+    const auto event = bench.expect(EventKind::dtmf_received);
+    REQUIRE(event);
+    CHECK(event->a == '7');
+    CHECK_FALSE(bench.heard_of(EventKind::dtmf_received));
+}
+
 TEST_CASE("silence is told once, and again after audio") {
     Bench bench;
     Peer peer;

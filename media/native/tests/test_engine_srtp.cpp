@@ -230,6 +230,23 @@ TEST_SUITE("srtp") {
         CHECK_THROWS_AS(a->connect(half), std::invalid_argument);
     }
 
+    TEST_CASE("reports of an encrypted stream leave encrypted") {
+        Bench bench;
+        SecretPeer left(1, 2);
+        auto a = bench.open();
+        a->connect(secretly(left, 2, 1));
+        a->link(*a);
+        left.send(a->udp_port(), 1, codes(7));
+        REQUIRE(left.hear());
+        // The end of a stream is told at once; other reports come after seconds.
+        a->close();
+        Bytes farewell = left.socket.hear_rtcp();
+        REQUIRE(!farewell.empty());
+        const auto opened = left.received->open(SrtpKind::rtcp, farewell);
+        CHECK(opened.verdict == SrtpVerdict::authentic);
+        CHECK(opened.size_bytes == farewell.size() - 14);
+    }
+
     TEST_CASE("RTCP of an encrypted stream is opened too") {
         Bench bench;
         SecretPeer left(1, 2);

@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <map>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -211,6 +213,60 @@ TEST_CASE("ports are even, rest after use and run out") {
     CHECK(pool.in_use() == 2);
     CHECK(pool.take(1000 * ms) == 10004);
     CHECK(pool.in_use() == 3);
+}
+
+TEST_CASE("whatever is taken and given back, no port is lost or given twice") {
+    std::mt19937 random{3550};
+    for (int round = 0; round < 20; ++round) {
+        const auto first = static_cast<std::uint16_t>(2000 + random() % 100);
+        const auto last = static_cast<std::uint16_t>(first + 1 + random() % 60);
+        const std::int64_t quarantine_ns = static_cast<std::int64_t>(random() % 3) * 10;
+        engine::PortPool pool(first, last, quarantine_ns);
+        std::map<std::uint16_t, std::int64_t> held;
+        std::map<std::uint16_t, std::int64_t> rests_until;
+        std::int64_t now_ns = 0;
+        for (int step = 0; step < 2000; ++step) {
+            now_ns += random() % 5;
+            if (random() % 2 == 0) {
+                if (const auto port = pool.take(now_ns)) {
+                    CHECK(*port % 2 == 0);
+                    CHECK(*port >= first);
+                    CHECK(*port < last);
+                    CHECK(held.emplace(*port, now_ns).second);
+                    if (rests_until.contains(*port)) CHECK(rests_until[*port] <= now_ns);
+                } else {
+                    // All are in use or resting.
+                    std::size_t resting = 0;
+                    for (const auto& [port, until_ns] : rests_until) {
+                        if (!held.contains(port) && until_ns > now_ns) ++resting;
+                    }
+                    CHECK(held.size() + resting == pool.capacity());
+                }
+            } else if (!held.empty()) {
+                const auto given = std::next(held.begin(), static_cast<int>(random() % held.size()));
+                const std::uint16_t port = given->first;
+                held.erase(given);
+                rests_until[port] = now_ns + quarantine_ns;
+                pool.give_back(port, now_ns);
+                // What is not taken cannot be given back: not twice, not by its odd neighbour, not from
+                // outside.
+                pool.give_back(port, now_ns);
+                pool.give_back(static_cast<std::uint16_t>(port + 1), now_ns);
+                pool.give_back(static_cast<std::uint16_t>(first - 2), now_ns);
+                pool.give_back(static_cast<std::uint16_t>(last + 1), now_ns);
+            }
+            CHECK(pool.in_use() == held.size());
+        }
+        for (const auto& [port, since_ns] : held) {
+            pool.give_back(port, now_ns);
+        }
+        now_ns += quarantine_ns;
+        std::size_t taken = 0;
+        while (pool.take(now_ns)) {
+            ++taken;
+        }
+        CHECK(taken == pool.capacity());
+    }
 }
 
 TEST_CASE("the highest ports do not wrap around") {

@@ -37,7 +37,8 @@ TEST_CASE("scores follow ITU-T G.107, annex B") {
 TEST_CASE("an interval has what changed since the one before") {
     rtp::QualityMeter meter{1'000'000'000};
     rtp::QualityContext context;
-    auto interval = meter.close({250, 0, 0, 0, 100}, rtp::FarReport{3, 1000, 8, 0}, context, 6'000'000'000);
+    auto interval =
+        meter.close({250, 0, 0, 0, 100}, rtp::FarReport{3, 1000, 8, 0, 0}, context, 6'000'000'000);
     CHECK(interval.duration_ms == 5000);
     CHECK(interval.expected == 250);
     CHECK(interval.mos_received == 441);
@@ -47,7 +48,8 @@ TEST_CASE("an interval has what changed since the one before") {
     CHECK(interval.round_trip_us == rtp::QualityInterval::no_round_trip);
 
     context.round_trip_us = 80'000;
-    interval = meter.close({500, 25, 5, 5, 4000}, rtp::FarReport{28, 1250, 80, 0}, context, 11'000'000'000);
+    interval =
+        meter.close({500, 25, 5, 5, 4000}, rtp::FarReport{28, 1250, 80, 0, 0}, context, 11'000'000'000);
     CHECK(interval.expected == 250);
     CHECK(interval.lost == 25);
     CHECK(interval.discarded == 5);
@@ -65,9 +67,9 @@ TEST_CASE("an interval has what changed since the one before") {
 TEST_CASE("nothing to judge by gives no score") {
     rtp::QualityMeter meter;
     const rtp::QualityContext context;
-    meter.close({10, 5, 0, 1, 0}, rtp::FarReport{0, 100, 0, 0}, context, 1);
+    meter.close({10, 5, 0, 1, 0}, rtp::FarReport{0, 100, 0, 0, 0}, context, 1);
     // Stragglers made good what the interval before had counted; the far end's numbers go backwards.
-    const auto interval = meter.close({10, 2, 0, 0, 0}, rtp::FarReport{-5, 40, 0, 0}, context, 2);
+    const auto interval = meter.close({10, 2, 0, 0, 0}, rtp::FarReport{-5, 40, 0, 0, 0}, context, 2);
     CHECK(interval.expected == 0);
     CHECK(interval.lost == 0);
     CHECK(interval.mos_received == 0);

@@ -213,6 +213,19 @@ TEST_CASE("who only listens still measures the round trip when both speak extend
     CHECK(*b.session.round_trip_us() == doctest::Approx(50'000).epsilon(0.001));
 }
 
+TEST_CASE("packets that the far end throws away are told by its VoIP metrics") {
+    End a{1, 10};
+    std::vector<std::uint8_t> packet{0x81, 201, 0, 7, 0, 0, 0, 2, 0, 0, 0, 1, 51, 0, 0, 9};
+    packet.insert(packet.end(), 16, 0);
+    packet.insert(packet.end(), {0x80, 207, 0, 10, 0, 0, 0, 2, 7, 0, 0, 8, 0, 0, 0, 1, 10, 26});
+    packet.insert(packet.end(), 26, 0);
+    REQUIRE(a.session.take(packet, second));
+    REQUIRE(a.session.far_report());
+    CHECK(a.session.far_report()->discard_rate == 26);
+    CHECK(a.session.far_report()->fraction_lost == 51);
+    CHECK(a.session.far_report()->cumulative_lost == 9);
+}
+
 TEST_CASE("another source must prove itself and wait until the first is silent") {
     Reception reception{8000};
     const auto note = [&](std::uint32_t ssrc, std::uint16_t sequence, std::int64_t at_ms) {

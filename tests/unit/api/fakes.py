@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from api.services import Lifecycle, Phase, Services
 from callcontrol.errors import (
@@ -96,6 +96,7 @@ class FakeTraceEntry:
 
 class FakeCalls:
     def __init__(self) -> None:
+        self.muted: list[tuple[str, bool]] = []
         self.gateways = GatewayTable()
         self.failure: Exception | None = None
         self.requests: list[tuple[str, Any]] = []
@@ -130,6 +131,15 @@ class FakeCalls:
             raise self.failure
         own = [record for record in self.records.values() if record.account_sid == account_sid]
         return Page(own[:per_page], len(own), page, per_page)
+
+    async def mute_call(
+        self, account_sid: str, call_sid: str, party: Literal["a", "b"], *, muted: bool
+    ) -> CallRecord:
+        record = await self.get_call(account_sid, call_sid)
+        if record.status.ended:
+            raise CallEnded("The call has already ended.")
+        self.muted.append((party, muted))
+        return record
 
     async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
         record = await self.get_call(account_sid, call_sid)

@@ -304,3 +304,16 @@ async def test_list_queries_that_are_wrong(client: Client, query: str, field: st
     answer = await client.get(f"/v1/calls?{query}")
     assert (answer.status, answer.code) == (400, "VALIDATION_ERROR")
     assert list(answer.fields) == [field]
+
+
+async def test_a_party_is_muted_and_heard_again(client: Client, fakes: Fakes) -> None:
+    path = f"/v1/Accounts/{ACCOUNT}/Calls/{CALL_SID}"
+    muted = await client.post(path, {"mute_status": "mute"})
+    assert (muted.status, muted.data["call_sid"]) == (202, CALL_SID)
+    assert (await client.post(path, {"mute_status": "unmute", "party": "b"})).status == 202
+    assert fakes.calls.muted == [("a", True), ("b", False)]
+    for body in ({}, {"mute_status": "loud"}, {"mute_status": "mute", "party": "c"}, {"time_limit": 5}):
+        refused = await client.post(path, body)
+        assert (refused.status, refused.code) == (400, "VALIDATION_ERROR"), body
+    ended = await client.post(f"/v1/Accounts/{ACCOUNT}/Calls/{ENDED_SID}", {"mute_status": "mute"})
+    assert (ended.status, ended.code) == (409, "CALL_ENDED")

@@ -13,6 +13,7 @@ from callcontrol.events import (
     LegProgress,
     LegRefused,
     MediaSilent,
+    MuteRequested,
     OfferTaken,
     RouteRefused,
 )
@@ -188,3 +189,16 @@ def test_digits_in_signalling_are_sent_on_and_others_are_left_to_the_relay() -> 
         do.Save("call.dtmf", {"digit": "7", "duration_ms": 100, "leg": "a"}),
         do.RelayDigit(B, "7", 100),
     ]
+
+
+def test_either_party_may_be_muted_while_both_are_there() -> None:
+    drive = bridged()
+    drive.feed(MuteRequested("a", True))
+    assert drive.effects == [do.MuteLeg(A, True)]
+    drive.feed(MuteRequested("b", True))
+    assert drive.effects == [do.MuteLeg(B, True)]
+    drive.feed(MuteRequested("a", False))
+    assert drive.effects == [do.MuteLeg(A, False)]
+    ringing = forward()
+    ringing.feed(MuteRequested("a", True), MuteRequested("b", True))
+    assert not ringing.done(do.MuteLeg), "nobody is heard yet"

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include "trunkline/engine/random.hpp"
 #include "trunkline/engine/thread.hpp"
@@ -60,19 +61,33 @@ std::shared_ptr<StreamHandle> Engine::open_stream(const StreamHandle* near) {
         if (error == EADDRNOTAVAIL && udp_port == 0) return nullptr;
         throw std::system_error(error, std::generic_category(), "cannot open an RTP socket");
     }
+    // From here on the port comes back by itself, whatever is refused.
+    PortLease lease(ports_, udp_port);
     ShardSlot& slot = near != nullptr && near->open() ? slot_of(*near->shard_) : emptiest();
     Shard& shard = *slot.shard;
     auto made =
         std::make_unique<Stream>(next_id(), std::move(socket), make_sender(), shard.outlet(), shard.wheel());
     if (const int error = shard.watch(made->descriptor(), *made); error != 0) {
-        ports_.give_back(udp_port, monotonic_ns());
         throw std::system_error(error, std::generic_category(), "cannot watch an RTP socket");
     }
     Stream* stream = made.release();
     shard.submit(make_command([&shard, stream](std::int64_t) { shard.add(stream); }), false);
-    auto handle = std::make_shared<StreamHandle>(shared_from_this(), shard, stream, udp_port);
+    auto handle = std::make_shared<StreamHandle>(shared_from_this(), shard, stream, std::move(lease));
     handles_.insert(handle.get());
     ++slot.streams;
+    return handle;
+}
+
+std::shared_ptr<ConferenceHandle> Engine::open_conference(std::uint32_t rate_hz) {
+    if (closed_) throw std::logic_error("the engine is closed");
+    if (rate_hz != 8000 && rate_hz != 16000) throw std::invalid_argument("the rate must be 8000 or 16000");
+    Shard& shard = *emptiest().shard;
+    const std::uint64_t id = next_id();
+    auto made = std::make_unique<Conference>(id, rate_hz, shard.outlet(), shard.wheel());
+    auto handle = std::make_shared<ConferenceHandle>(shared_from_this(), shard, made.get(), id, rate_hz);
+    // From here on it is the shard's, which lets go of it when it is shut.
+    (void)made.release();
+    conferences_.insert(handle.get());
     return handle;
 }
 
@@ -155,6 +170,9 @@ EngineFigures Engine::figures() const {
 void Engine::close() {
     if (closed_) return;
     closed_ = true;
+    while (!conferences_.empty()) {
+        (*conferences_.begin())->close();
+    }
     while (!handles_.empty()) {
         (*handles_.begin())->close();
     }
@@ -182,6 +200,11 @@ void Engine::closed(StreamHandle& handle) {
     handles_.erase(&handle);
     closed_packets_in_ += handle.last_.packets_in;
     closed_packets_out_ += handle.last_.packets_out;
+    destroy_spent();
+}
+
+void Engine::closed(ConferenceHandle& handle) {
+    conferences_.erase(&handle);
     destroy_spent();
 }
 

@@ -12,34 +12,14 @@
 
 namespace trunkline::engine {
 
-namespace {
-
-/// Gives a port back to its pool when it is destroyed. Held by the command that closes the socket, which the
-/// control thread destroys after it ran: only then can the port be bound again.
-class PortLease {
-  public:
-    PortLease(PortPool& pool, std::uint16_t port) : pool_(&pool), port_(port) {}
-    PortLease(PortLease&& other) noexcept : pool_(std::exchange(other.pool_, nullptr)), port_(other.port_) {}
-    PortLease& operator=(PortLease&&) = delete;
-    ~PortLease() {
-        if (pool_ != nullptr) pool_->give_back(port_, monotonic_ns());
-    }
-
-  private:
-    PortPool* pool_;
-    std::uint16_t port_;
-};
-
-}  // namespace
-
-StreamHandle::StreamHandle(std::shared_ptr<Engine> engine, Shard& shard, Stream* stream,
-                           std::uint16_t udp_port)
+StreamHandle::StreamHandle(std::shared_ptr<Engine> engine, Shard& shard, Stream* stream, PortLease lease)
     : engine_(std::move(engine)),
       shard_(&shard),
       stream_(stream),
       id_(stream->id()),
       ssrc_out_(stream->figures().ssrc_out.get()),
-      udp_port_(udp_port) {}
+      udp_port_(lease.port()),
+      lease_(std::move(lease)) {}
 
 void StreamHandle::connect(MediaSettings settings) {
     if (!open()) return;
@@ -245,9 +225,7 @@ void StreamHandle::close() {
     const auto peer = forget_peer();
     if (const auto tap = tap_.lock()) tap->tap_ = nullptr;
     auto action = [shard = shard_, stream = std::exchange(stream_, nullptr),
-                   lease = PortLease(engine_->ports_, udp_port_)](std::int64_t now_ns) {
-        shard->remove(stream, now_ns);
-    };
+                   lease = std::move(lease_)](std::int64_t now_ns) { shard->remove(stream, now_ns); };
     shard_->submit(make_command(std::move(action)));
     engine_->closed(*this);
     if (peer != nullptr && peer.get() != this) peer->equip();

@@ -67,6 +67,8 @@ void Stream::relay_event(const rtp::PacketView& packet, const Stream& from, io::
                          std::int64_t now_ns) {
     const std::uint32_t clock_hz = from.settings_.format.clock_hz;
     const bool own_audio = occupied() && !event_.down;
+    // Flash and whatever else is no key was not agreed on with this side either.
+    if (parse_event(packet.payload).key == 0) return;
     if (!may_send() || own_audio || digits_ != Digits::none) return;
     if (sends_tones(settings_)) {
         sound_event(packet, clock_hz, now_ns);

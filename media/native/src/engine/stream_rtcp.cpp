@@ -90,6 +90,8 @@ void Stream::note_far_report() {
         figures_.round_trips.add(1);
     }
     if (!far) return;
+    // A codec that can repeat itself does so by as much as is lost.
+    if (speaking_ != nullptr) speaking_->note_loss(far->fraction_lost);
     const rtp::QualityContext context = quality_context();
     const auto jitter_us = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(far->jitter * 1'000'000ULL / context.clock_hz, 10'000'000));

@@ -121,7 +121,8 @@ void RtcpSession::receiver_report(std::uint32_t reporter) {
 
 void RtcpSession::report_block(std::uint32_t reporter, const ReportBlock& block) {
     if (reporter == ssrc_ || block.ssrc != ssrc_) return;
-    far_report_ = {block.cumulative_lost, block.highest_sequence, block.jitter, discard_rate_};
+    far_report_ = {block.cumulative_lost, block.highest_sequence, block.jitter, block.fraction_lost,
+                   discard_rate_};
     if (block.last_report != 0) measure(block.last_report, block.delay);
 }
 

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace trunkline::engine {
 
@@ -19,7 +21,7 @@ class PortPool {
     /// Take a port; nothing when all are in use or resting.
     std::optional<std::uint16_t> take(std::int64_t now_ns);
 
-    /// Give a port back.
+    /// Give a port back; harmless for one that was not taken.
     void give_back(std::uint16_t port, std::int64_t now_ns);
 
     std::size_t in_use() const { return in_use_; }
@@ -35,6 +37,25 @@ class PortPool {
     std::size_t capacity_;
     std::size_t in_use_ = 0;
     std::deque<Resting> free_;  ///< In the order they become usable.
+    std::uint32_t first_ = 0;
+    std::vector<bool> taken_;  ///< By place in the range.
+};
+
+/// Gives a port back to its pool when it is destroyed. For a stream that is up, the command that closes its
+/// sockets holds it, which the control thread destroys after it ran: only then can the port be bound again.
+class PortLease {
+  public:
+    PortLease() = default;
+    PortLease(PortPool& pool, std::uint16_t port) : pool_(&pool), port_(port) {}
+    PortLease(PortLease&& other) noexcept : pool_(std::exchange(other.pool_, nullptr)), port_(other.port_) {}
+    PortLease& operator=(PortLease&&) = delete;
+    ~PortLease();
+
+    std::uint16_t port() const { return port_; }
+
+  private:
+    PortPool* pool_ = nullptr;
+    std::uint16_t port_ = 0;
 };
 
 }  // namespace trunkline::engine

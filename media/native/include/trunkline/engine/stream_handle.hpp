@@ -9,6 +9,7 @@
 #include "trunkline/engine/command.hpp"
 #include "trunkline/engine/detectors.hpp"
 #include "trunkline/engine/listener.hpp"
+#include "trunkline/engine/port_pool.hpp"
 #include "trunkline/engine/shard.hpp"
 #include "trunkline/engine/stream.hpp"
 #include "trunkline/engine/stream_figures.hpp"
@@ -24,7 +25,7 @@ class TapHandle;
 /// The control thread's hold on a stream. All methods are harmless after `close`.
 class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
   public:
-    StreamHandle(std::shared_ptr<Engine> engine, Shard& shard, Stream* stream, std::uint16_t udp_port);
+    StreamHandle(std::shared_ptr<Engine> engine, Shard& shard, Stream* stream, PortLease lease);
     StreamHandle(const StreamHandle&) = delete;
     StreamHandle& operator=(const StreamHandle&) = delete;
     ~StreamHandle() { close(); }
@@ -93,6 +94,7 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     std::uint64_t id_;
     std::uint32_t ssrc_out_;
     std::uint16_t udp_port_;
+    PortLease lease_;  ///< Goes with the command that closes the sockets.
     std::weak_ptr<TapHandle> tap_;
     DetectorSlots detectors_;
     bool has_rtcp_port_ = false;

@@ -24,8 +24,9 @@ struct Outgoing {
 struct FarReport {
     std::int32_t cumulative_lost = 0;
     std::uint32_t highest_sequence = 0;
-    std::uint32_t jitter = 0;       ///< In units of our RTP clock.
-    std::uint8_t discard_rate = 0;  ///< In 1/256, of a VoIP metrics block; 0 where none comes.
+    std::uint32_t jitter = 0;        ///< In units of our RTP clock.
+    std::uint8_t fraction_lost = 0;  ///< In 1/256, since the report before.
+    std::uint8_t discard_rate = 0;   ///< In 1/256, of a VoIP metrics block; 0 where none comes.
 };
 
 /// RTCP between two parties: what is said when, and what the far end says (RFC 3550 6).

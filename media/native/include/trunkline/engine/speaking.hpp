@@ -46,6 +46,9 @@ class Speaking final : public util::Node {
     std::uint32_t rate_hz() const { return encoder_->format().rate_hz(); }
     codec::Encoder& encoder() { return *encoder_; }
 
+    /// Take note of the share of our packets that the far end has lost since its report before, in 1/256.
+    void note_loss(std::uint8_t fraction);
+
     dsp::RateBridge bridge;          ///< For sources of the other rate.
     dsp::RateBridge recorded;        ///< For a recorder of the other rate.
     FrameGatherer gathered;          ///< Of the linked stream's audio.
@@ -56,6 +59,7 @@ class Speaking final : public util::Node {
   private:
     codec::EncoderOptions options_;
     std::unique_ptr<codec::Encoder> encoder_;
+    std::uint32_t loss_pct_;  ///< What the encoder was told of.
 };
 
 }  // namespace trunkline::engine

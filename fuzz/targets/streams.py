@@ -7,7 +7,7 @@ import struct
 from urllib.parse import urlsplit
 
 from fuzz.harness import Target
-from media.audio import Clip, WavError, read_wav, write_wav
+from media.audio import Clip, ToneError, WavError, parse_tone, read_wav, write_wav
 from media.streams import CommandError, ExotelDialect, StreamSetup, StreamSetupError, choose_stream
 
 SETUP = StreamSetup(
@@ -111,6 +111,16 @@ def _other_form(coding: int, bits: int, rate: int = 44_100, channels: int = 1) -
     return b"RIFF\0\0\0\0WAVEfmt \x10\0\0\0" + form + b"data\x40\0\0\0" + bytes(range(64))
 
 
+def check_tone(data: bytes) -> str:
+    """What is read as a tone can be made, does not clip, and is made of whole samples."""
+    tone = parse_tone(data.decode("latin-1"))
+    if sum(part.duration_ms or 1000 for part in (*tone.intro, *tone.cycle)) > 2000:
+        return "long"
+    whole = tone.intro_pcm() + tone.cycle_pcm()
+    assert whole and len(whole) % 2 == 0
+    return f"{len(tone.intro)} {len(tone.cycle)}"
+
+
 TARGETS = [
     Target("agent-frame", check_frame, (), FRAMES, FRAME_WORDS),
     Target(
@@ -119,6 +129,13 @@ TARGETS = [
         (StreamSetupError,),
         URLS,
         [b"ws://", b"wss://", b"@", b":0", b"//", b"sample-rate=", b"stream_events=x", b"#", b"[", b"]"],
+    ),
+    Target(
+        "tone",
+        check_tone,
+        (ToneError,),
+        [b"400*25/400,0/200,400*25/400,0/2000", b"!350+440/100,!0/100,350+440@-13", b"425.5"],
+        [b"400", b"*25", b"+440", b"/100", b",", b"!", b"@-10", b"0", b"."],
     ),
     Target(
         "wav",

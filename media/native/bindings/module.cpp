@@ -128,6 +128,7 @@ NB_MODULE(_engine, module) {
     nb::set_leak_warnings(false);
 
     trunkline::bindings::bind_audio(module);
+    trunkline::bindings::bind_conference(module);
     trunkline::bindings::bind_recording(module);
     trunkline::bindings::bind_settings(module);
     trunkline::bindings::bind_text(module);
@@ -168,6 +169,7 @@ NB_MODULE(_engine, module) {
         .def(
             "open_stream", [](Engine& engine, const StreamHandle* near) { return engine.open_stream(near); },
             nb::arg("near").none())
+        .def("open_conference", &Engine::open_conference)
         .def("fileno", &Engine::descriptor)
         .def("next_id", &Engine::next_id)
         .def("drain", &drain_engine)

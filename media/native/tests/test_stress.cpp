@@ -22,7 +22,11 @@ std::size_t entries(const char* directory) {
 }
 
 std::unique_ptr<graph::Playback> playback(std::uint64_t id) {
-    return tests::playback(id, tests::tone(700, 8000, 4000), id % 3 == 0 ? 0 : 1);
+    auto made = tests::playback(id, tests::tone(700, 8000, 4000), id % 3 == 0 ? 0 : 1);
+    made->clips.push_back(tests::sound(tests::tone(900, 16000, 1000), 16000));
+    made->ends_by_digit = id % 2 == 0;
+    made->position_every_ms = id % 5 == 0 ? 100 : 0;
+    return made;
 }
 
 }  // namespace
@@ -106,7 +110,9 @@ TEST_CASE("orders in any sequence are survived") {
                     one.play(playback(++id));
                     break;
                 case 9:
-                    one.stop_playback();
+                    if (random() % 4 == 0) one.pause_playback();
+                    if (random() % 4 == 0) one.resume_playback();
+                    if (random() % 2 == 0) one.stop_playback();
                     break;
                 case 10: {
                     auto text = std::make_unique<engine::DtmfText>();

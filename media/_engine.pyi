@@ -284,6 +284,58 @@ class Stream:
         """Quality by intervals, the oldest first; at most 36."""
     def close(self) -> None: ...
 
+class Conference:
+    """Streams of any engine thread that hear one another. Harmless after `close`."""
+
+    @property
+    def id(self) -> int: ...
+    def add(
+        self, stream: Stream, listen_only: bool, muted: bool, whisper_to: Sequence[int] | None, /
+    ) -> bool:
+        """
+        Take a stream in; False when the conference is full.
+
+        Raises:
+            ValueError: It is a member already, or a whisper is for somebody who is no member.
+        """
+    def change(
+        self, stream: int, listen_only: bool, muted: bool, whisper_to: Sequence[int] | None, /
+    ) -> None:
+        """
+        Change how a member takes part.
+
+        Raises:
+            ValueError: It is no member, or a whisper is for somebody who is none.
+        """
+    def remove(self, stream: int, /) -> None: ...
+    def levels(self) -> list[tuple[int, int]]:
+        """How loud each member is, in decibels below full scale; 127 when silent."""
+    def play(
+        self,
+        playback_id: int,
+        clips: Sequence[tuple[bytes, int, int]],
+        plays: int,
+        gain: int,
+        position_every_ms: int,
+        ends_by_digit: bool,
+        ends_by_speech: bool,
+        /,
+    ) -> None:
+        """
+        Queue clips as `Stream.play` does; nobody's digit or speech ends them.
+
+        Raises:
+            ValueError: A value is out of range.
+        """
+    def pause_playback(self) -> None: ...
+    def resume_playback(self) -> None: ...
+    def stop_playback(self) -> None: ...
+    def start_recording(self, recording_id: int, path: str, options: RecordingOptions, /) -> int:
+        """Record what everybody may hear; returns 0 or an error number."""
+    def pause_recording(self, paused: bool, /) -> None: ...
+    def stop_recording(self) -> None: ...
+    def close(self) -> None: ...
+
 class Engine:
     """
     Engine threads and their streams.
@@ -302,6 +354,13 @@ class Engine:
 
         Raises:
             OSError: The system refused the socket for another reason.
+        """
+    def open_conference(self, rate_hz: int, /) -> Conference:
+        """
+        Open a conference at that rate.
+
+        Raises:
+            ValueError: The rate is neither 8000 nor 16000.
         """
     def fileno(self) -> int:
         """Descriptor that is readable while `drain` has something."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from media.aio.audio_loader import AudioLoader, Speech
+from media.aio.conference import ActiveTalker, Conference, ConferenceEvent, MemberLeft
 from media.aio.detection import Detection
 from media.aio.engine import MediaEngine
 from media.aio.playback import Playback
@@ -15,13 +16,17 @@ from media.aio.tap import AgentTap
 from media.types import EngineSettings, EngineStats, StreamStats
 
 __all__ = [
+    "ActiveTalker",
     "AgentTap",
+    "Conference",
+    "ConferenceEvent",
     "Detection",
     "AudioLoader",
     "EngineSettings",
     "EngineStats",
     "EspeakSynthesizer",
     "MediaEngine",
+    "MemberLeft",
     "Playback",
     "Player",
     "Recording",

@@ -6,8 +6,10 @@ import asyncio
 import errno
 import logging
 from collections.abc import Callable
+from typing import Literal, TypeVar
 
 from media import _engine
+from media.aio.conference import Conference, ConferenceEvent, Conferences
 from media.aio.recording import Recordings
 from media.aio.stream import RtpStream
 from media.aio.tally import DropTally
@@ -17,6 +19,7 @@ from media.types import EngineSettings, EngineStats, MediaEvent
 __all__ = ["MediaEngine"]
 
 logger = logging.getLogger(__name__)
+_Event = TypeVar("_Event")
 
 _NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
@@ -37,6 +40,7 @@ class MediaEngine:
         self._frame_callbacks: dict[int, Callable[[bytes], None]] = {}
         self._drops = DropTally()
         self.recordings = Recordings(self.next_id)
+        self.conferences = Conferences()
 
     async def start(self) -> None:
         """
@@ -68,6 +72,7 @@ class MediaEngine:
         if native is None or self._loop is None:
             return
         self._loop.remove_reader(native.fileno())
+        self.conferences.close()
         for stream in list(self._streams.values()):
             stream.close()
         # Waits for threads and, when recordings are open, for the disk.
@@ -97,6 +102,24 @@ class MediaEngine:
         self._streams[native.id] = stream
         return stream
 
+    def open_conference(
+        self, on_event: Callable[[ConferenceEvent], None], *, sample_rate: Literal[8000, 16000] = 16000
+    ) -> Conference:
+        """
+        Open a conference; streams of any engine thread may be its members.
+
+        Args:
+            on_event: Told who talks, who left, and what became of playbacks and recordings.
+            sample_rate: Of the mix. 8000 saves a little where all members speak G.711.
+
+        Raises:
+            InvalidMedia: The rate is another.
+            EngineClosed: The engine is not running.
+        """
+        if self._native is None:
+            raise EngineClosed("the media engine is not running")
+        return self.conferences.open(self, self._native, sample_rate, on_event)
+
     def stats(self) -> EngineStats:
         """Figures of the whole engine; zeros when it is not running."""
         if self._native is None:
@@ -120,7 +143,7 @@ class MediaEngine:
             raise EngineClosed("the media engine is not running")
         return self._native.next_id()
 
-    def call_soon(self, callback: Callable[[MediaEvent], None], event: MediaEvent) -> None:
+    def call_soon(self, callback: Callable[[_Event], None], event: _Event) -> None:
         """Deliver an event that was found on the loop's own side, never from within a command."""
         if self._loop is not None:
             self._loop.call_soon(_call, callback, event)
@@ -134,9 +157,10 @@ class MediaEngine:
         self._frame_callbacks.pop(tap_id, None)
 
     def forget_stream(self, stream_id: int) -> None:
-        """Drop events of a stream that are still on their way."""
+        """Drop events of a stream that are still on their way; a conference goes on without it."""
         stream = self._streams.pop(stream_id, None)
         if stream is not None:
+            self.conferences.stream_closed(stream)
             self._drops.closed(stream.stats())
 
     def _drain(self) -> None:
@@ -154,17 +178,25 @@ class MediaEngine:
                 except Exception:
                     # One consumer's fault must not silence the others.
                     logger.exception("a tap's frame callback failed")
-        for stream_id, kind, a, b, c in events:
-            if (told := self.recordings.decode(kind, stream_id, a, b, c)) is not None:
-                recording, recorded = told
-                _call(recording.on_event, recorded)
-            elif (stream := self._streams.get(stream_id)) is not None:
-                event = stream.decode(kind, a, b, c)
-                if event is not None:
-                    _call(stream.on_event, event)
+        for source_id, kind, a, b, c in events:
+            self._tell(source_id, kind, a, b, c)
+
+    def _tell(self, source_id: int, kind: int, a: int, b: int, c: int) -> None:
+        """Deliver one event record to whom it concerns, if that is still there."""
+        if (told := self.recordings.decode(kind, source_id, a, b, c)) is not None:
+            recording, recorded = told
+            _call(recording.on_event, recorded)
+        elif (stream := self._streams.get(source_id)) is not None:
+            event = stream.decode(kind, a, b, c)
+            if event is not None:
+                _call(stream.on_event, event)
+        elif (conference := self.conferences.get(source_id)) is not None:
+            happened = conference.decode(kind, a, b, c)
+            if happened is not None:
+                _call(conference.on_event, happened)
 
 
-def _call(callback: Callable[[MediaEvent], None], event: MediaEvent) -> None:
+def _call(callback: Callable[[_Event], None], event: _Event) -> None:
     try:
         callback(event)
     except Exception:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Collection, Sequence
-from typing import get_args
+from typing import Protocol, get_args
 
-from media import _engine
 from media.audio import Clip, Pause, Sound
 from media.errors import InvalidMedia, MediaError, StreamClosed
 from media.types import BargeIn, MediaEvent, PlaybackEnd, PlaybackFinished, PlaybackPosition
@@ -62,10 +61,36 @@ class Playback:
             self._over.set()
 
 
-class Playbacks:
-    """The playback queue of one stream; all commands return at once. Made by `RtpStream`."""
+class Playable(Protocol):
+    """What can play: a native stream, or a conference."""
 
-    def __init__(self, native: _engine.Stream, next_id: Callable[[], int]) -> None:
+    def play(
+        self,
+        playback_id: int,
+        clips: Sequence[tuple[bytes, int, int]],
+        plays: int,
+        gain: int,
+        position_every_ms: int,
+        ends_by_digit: bool,
+        ends_by_speech: bool,
+        /,
+    ) -> None:
+        """Queue clips."""
+
+    def pause_playback(self) -> None:
+        """Halt."""
+
+    def resume_playback(self) -> None:
+        """Go on."""
+
+    def stop_playback(self) -> None:
+        """Drop all."""
+
+
+class Playbacks:
+    """The playback queue of a stream or a conference; all commands return at once. Made by those."""
+
+    def __init__(self, native: Playable, next_id: Callable[[], int]) -> None:
         self._native = native
         self._next_id = next_id
         self._waiting: dict[int, Playback] = {}

@@ -2,6 +2,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <memory>
 #include <string>
 
 #include "trunkline/codec/format.hpp"
@@ -11,12 +12,19 @@ namespace trunkline::bindings {
 
 /// Each part of the module binds what it has; see media/_engine.pyi for the contract.
 void bind_audio(nanobind::module_& module);
+void bind_conference(nanobind::module_& module);
 void bind_detection(nanobind::module_& module, nanobind::class_<engine::StreamHandle>& stream);
 void bind_playback(nanobind::class_<engine::StreamHandle>& stream);
 void bind_quality(nanobind::class_<engine::StreamHandle>& stream);
 void bind_recording(nanobind::module_& module);
 void bind_settings(nanobind::module_& module);
 void bind_text(nanobind::module_& module);
+
+/// Make a playback of clips, each with its samples, its rate and the pause behind it in ms; throws
+/// std::invalid_argument for values out of range.
+std::unique_ptr<graph::Playback> make_playback(std::uint64_t id, const nanobind::sequence& clips,
+                                               std::uint32_t plays, std::int32_t gain,
+                                               std::uint32_t position_every_ms);
 
 /// Put what RTCP tells into the figures of a stream.
 void add_quality(nanobind::dict& stats, const engine::StreamSnapshot& snapshot);

@@ -68,6 +68,9 @@ void connect_stream(StreamHandle& stream, const engine::MediaSettings& settings)
     if (settings.ptime_ms < 10 || settings.ptime_ms > engine::max_packet_ms || settings.ptime_ms % 5 != 0) {
         throw std::invalid_argument("ptime must be 10 to 60 ms in steps of 5");
     }
+    if (settings.format.codec == codec::Codec::opus && settings.ptime_ms % 10 != 0) {
+        throw std::invalid_argument("ptime of Opus must be 10 to 60 ms in steps of 10");
+    }
     if (settings.srtp_send.has_value() != settings.srtp_receive.has_value()) {
         throw std::invalid_argument("SRTP takes a key for each direction");
     }
@@ -128,6 +131,7 @@ NB_MODULE(_engine, module) {
     nb::set_leak_warnings(false);
 
     trunkline::bindings::bind_audio(module);
+    trunkline::bindings::bind_conference(module);
     trunkline::bindings::bind_recording(module);
     trunkline::bindings::bind_settings(module);
     trunkline::bindings::bind_text(module);
@@ -168,6 +172,7 @@ NB_MODULE(_engine, module) {
         .def(
             "open_stream", [](Engine& engine, const StreamHandle* near) { return engine.open_stream(near); },
             nb::arg("near").none())
+        .def("open_conference", &Engine::open_conference)
         .def("fileno", &Engine::descriptor)
         .def("next_id", &Engine::next_id)
         .def("drain", &drain_engine)

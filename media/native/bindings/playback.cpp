@@ -47,6 +47,17 @@ graph::Clip clip_of(const nb::handle& entry) {
 
 void play(engine::StreamHandle& stream, std::uint64_t id, const nb::sequence& clips, std::uint32_t plays,
           std::int32_t gain, std::uint32_t position_every_ms, bool ends_by_digit, bool ends_by_speech) {
+    auto playback = make_playback(id, clips, plays, gain, position_every_ms);
+    playback->ends_by_digit = ends_by_digit;
+    playback->ends_by_speech = ends_by_speech;
+    stream.play(std::move(playback));
+}
+
+}  // namespace
+
+std::unique_ptr<graph::Playback> make_playback(std::uint64_t id, const nb::sequence& clips,
+                                               std::uint32_t plays, std::int32_t gain,
+                                               std::uint32_t position_every_ms) {
     if (nb::len(clips) > max_clips) throw std::invalid_argument("a playback has at most 1024 clips");
     if (gain < 0 || gain > max_gain) throw std::invalid_argument("the gain must be at most 18 dB");
     auto playback = std::make_unique<graph::Playback>();
@@ -54,16 +65,12 @@ void play(engine::StreamHandle& stream, std::uint64_t id, const nb::sequence& cl
     playback->plays = plays;
     playback->gain = gain;
     playback->position_every_ms = position_every_ms;
-    playback->ends_by_digit = ends_by_digit;
-    playback->ends_by_speech = ends_by_speech;
     playback->clips.reserve(nb::len(clips));
     for (const nb::handle entry : clips) {
         playback->clips.push_back(clip_of(entry));
     }
-    stream.play(std::move(playback));
+    return playback;
 }
-
-}  // namespace
 
 void bind_playback(nb::class_<engine::StreamHandle>& stream) {
     stream.def("play", &play)

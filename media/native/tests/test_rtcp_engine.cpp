@@ -48,6 +48,41 @@ std::vector<std::uint8_t> types_of(const std::vector<std::uint8_t>& packet) {
 
 }  // namespace
 
+#if TRUNKLINE_HAVE_OPUS
+TEST_CASE("Opus is sent twice as soon as the far end reports losses, and no longer than it does") {
+    Bench bench;
+    Peer peer;
+    auto stream = bench.open();
+    auto settings = towards(peer.udp_port());
+    settings.format = {codec::Codec::opus, 48000};
+    settings.payload_type = 111;
+    stream->connect(settings);
+    stream->play(tests::playback(1, tests::tone(160, 8000, 80000)));
+    const auto decoder = codec::make_decoder(settings.format);
+    std::vector<std::int16_t> lost(320);
+    // Whether one of so many packets brings its predecessor with it.
+    const auto redundant = [&](int packets) {
+        for (int n = 0; n < packets; ++n) {
+            const auto heard = peer.hear();
+            REQUIRE(heard);
+            if (decoder->recover(heard->payload, lost) > 0) return true;
+        }
+        return false;
+    };
+    CHECK_FALSE(redundant(10));
+    const std::uint32_t ssrc = stream->snapshot().ssrc_out;
+    peer.send_raw(stream->udp_port(), report({{ssrc, 26, 3, 9, 0, 0, 0}}));
+    CHECK(redundant(50));
+    for (std::uint32_t n = 1; n <= 20; ++n) {
+        peer.send_raw(stream->udp_port(), report({{ssrc, 0, 3, 9 + n, 0, 0, 0}}));
+    }
+    REQUIRE(bench.until([&] { return stream->snapshot().far_reports == 21; }));
+    // What was encoded before the last report may still be on its way.
+    redundant(50);
+    CHECK_FALSE(redundant(10));
+}
+#endif
+
 TEST_CASE("reports are exchanged on the port of RTP, and the round trip is measured") {
     Bench bench;
     Peer peer;

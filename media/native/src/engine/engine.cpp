@@ -78,6 +78,19 @@ std::shared_ptr<StreamHandle> Engine::open_stream(const StreamHandle* near) {
     return handle;
 }
 
+std::shared_ptr<ConferenceHandle> Engine::open_conference(std::uint32_t rate_hz) {
+    if (closed_) throw std::logic_error("the engine is closed");
+    if (rate_hz != 8000 && rate_hz != 16000) throw std::invalid_argument("the rate must be 8000 or 16000");
+    Shard& shard = *emptiest().shard;
+    const std::uint64_t id = next_id();
+    auto made = std::make_unique<Conference>(id, rate_hz, shard.outlet(), shard.wheel());
+    auto handle = std::make_shared<ConferenceHandle>(shared_from_this(), shard, made.get(), id, rate_hz);
+    // From here on it is the shard's, which lets go of it when it is shut.
+    (void)made.release();
+    conferences_.insert(handle.get());
+    return handle;
+}
+
 /// Bind the next free port. Returns 0 or an error number; EADDRNOTAVAIL with port 0 when none is left.
 int Engine::open_socket(io::UdpSocket& socket, std::uint16_t& udp_port) {
     for (int taken = 0; taken < max_taken_ports; ++taken) {
@@ -157,6 +170,9 @@ EngineFigures Engine::figures() const {
 void Engine::close() {
     if (closed_) return;
     closed_ = true;
+    while (!conferences_.empty()) {
+        (*conferences_.begin())->close();
+    }
     while (!handles_.empty()) {
         (*handles_.begin())->close();
     }
@@ -184,6 +200,11 @@ void Engine::closed(StreamHandle& handle) {
     handles_.erase(&handle);
     closed_packets_in_ += handle.last_.packets_in;
     closed_packets_out_ += handle.last_.packets_out;
+    destroy_spent();
+}
+
+void Engine::closed(ConferenceHandle& handle) {
+    conferences_.erase(&handle);
     destroy_spent();
 }
 

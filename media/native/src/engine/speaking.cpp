@@ -20,6 +20,18 @@ bool FrameGatherer::take(std::span<std::int16_t> frame) {
 }
 
 Speaking::Speaking(const MediaSettings& settings)
-    : options_(settings.encoder), encoder_(codec::make_encoder(settings.format, settings.encoder)) {}
+    : gathered(settings.format.rate_hz()),
+      options_(settings.encoder),
+      encoder_(codec::make_encoder(settings.format, settings.encoder)),
+      loss_pct_(settings.encoder.expected_loss_pct) {}
+
+void Speaking::note_loss(std::uint8_t fraction) {
+    const std::uint32_t reported_pct = (std::uint32_t{fraction} * 100 + 255) / 256;
+    // Losses come in bursts: one good report in between does not mean that they are over.
+    const std::uint32_t expected_pct = std::max(reported_pct, loss_pct_ * 3 / 4);
+    if (expected_pct == loss_pct_) return;
+    loss_pct_ = expected_pct;
+    encoder_->expect_loss(expected_pct);
+}
 
 }  // namespace trunkline::engine

@@ -91,7 +91,7 @@ void Stream::note_far_report() {
     }
     if (!far) return;
     // A codec that can repeat itself does so by as much as is lost.
-    if (speaking_ != nullptr) speaking_->encoder().expect_loss(far->fraction_lost * 100U / 256);
+    if (speaking_ != nullptr) speaking_->note_loss(far->fraction_lost);
     const rtp::QualityContext context = quality_context();
     const auto jitter_us = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(far->jitter * 1'000'000ULL / context.clock_hz, 10'000'000));

@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "trunkline/engine/conference_handle.hpp"
 #include "trunkline/engine/outlet.hpp"
 #include "trunkline/engine/port_pool.hpp"
 #include "trunkline/engine/recording_writer.hpp"
@@ -49,6 +50,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
     /// `std::system_error` for any other refusal.
     std::shared_ptr<StreamHandle> open_stream(const StreamHandle* near);
 
+    /// Open a conference at 8000 or 16000 Hz on the shard with fewest streams; its members may be of any.
+    std::shared_ptr<ConferenceHandle> open_conference(std::uint32_t rate_hz);
+
     /// Becomes readable when `next_event` or `front_frame` has something.
     int descriptor() const { return notifier_.descriptor(); }
 
@@ -76,6 +80,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     void close();
 
   private:
+    friend class ConferenceHandle;
     friend class StreamHandle;
 
     explicit Engine(const EngineOptions& options);
@@ -89,6 +94,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     ShardSlot& emptiest();
     int open_socket(io::UdpSocket& socket, std::uint16_t& udp_port);
     void closed(StreamHandle& handle);
+    void closed(ConferenceHandle& handle);
     void destroy_spent();
 
     EngineOptions options_;
@@ -97,7 +103,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
     std::unique_ptr<RecordingWriter> writer_;
     std::vector<ShardSlot> shards_;
     std::unordered_set<StreamHandle*> handles_;  ///< Of open streams.
-    std::size_t frame_shard_ = 0;                ///< Whose frames are being read.
+    std::unordered_set<ConferenceHandle*> conferences_;
+    std::size_t frame_shard_ = 0;  ///< Whose frames are being read.
     std::uint64_t last_id_ = 0;
     std::uint64_t closed_packets_in_ = 0;  ///< Of streams that are gone.
     std::uint64_t closed_packets_out_ = 0;

@@ -27,6 +27,8 @@ enum class EventKind : std::uint32_t {
     machine_verdict = 42,    ///< a: dsp::Answer and, eight bits up, dsp::AnswerReason, b: ms it took.
     greeting_ended = 43,     ///< a: dsp::GreetingEnd, b: ms since the classification began.
     tone_detected = 44,      ///< a: dsp::ToneKind, b: ms it lasted, c: frequency in Hz.
+    active_talker = 50,      ///< Of a conference. b: stream of who talks, 0 when nobody does.
+    conference_left = 51,    ///< Of a conference. b: stream that was closed while it was a member.
     /// a: why (graph::PlaybackEnd) and, eight bits up, the key; b: playback id, c: ms played.
     playback_finished = 60,
     playback_position = 61,  ///< b: playback id, c: ms played.

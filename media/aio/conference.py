@@ -1,0 +1,294 @@
+"""Conferences: streams that hear one another, whatever their codecs and engine threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from media import _engine
+from media.aio.playback import Playback, Playbacks
+from media.aio.recording import Recording
+from media.audio import Clip, Sound
+from media.errors import InvalidMedia, MediaError, StreamClosed
+from media.types import MediaEvent, RecordingSettings
+
+if TYPE_CHECKING:
+    from media.aio.engine import MediaEngine
+    from media.aio.stream import RtpStream
+
+__all__ = ["ActiveTalker", "Conference", "ConferenceEvent", "Conferences", "MemberLeft"]
+
+# By the numbers of `EventKind` in outlet.hpp.
+_ACTIVE_TALKER = 50
+_PLAYBACK_FINISHED = 60
+_PLAYBACK_POSITION = 61
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveTalker:
+    """Another member talks than before, or nobody does any more; told once it is more than a cough."""
+
+    stream: RtpStream | None
+
+
+@dataclass(frozen=True, slots=True)
+class MemberLeft:
+    """A stream was closed while it was a member."""
+
+    stream: RtpStream
+
+
+ConferenceEvent = ActiveTalker | MemberLeft | MediaEvent
+
+
+class Conference:
+    """
+    Streams that hear one another: each all others, none itself.
+
+    A member sends what the others say in place of what a linked stream would, behind its own digits, tap and
+    playback. Commands return at once. Made by `MediaEngine.open_conference`.
+    """
+
+    def __init__(
+        self,
+        engine: MediaEngine,
+        native: _engine.Conference,
+        sample_rate: int,
+        on_event: Callable[[ConferenceEvent], None],
+    ) -> None:
+        self.native = native
+        self.on_event = on_event
+        self.sample_rate = sample_rate
+        self.playbacks = Playbacks(native, engine.next_id)
+        self.talker: RtpStream | None = None
+        """Who talks, as last told; None when nobody does."""
+        self._engine = engine
+        self._members: dict[int, RtpStream] = {}
+        self._recording: Recording | None = None
+        self._closed = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether the conference was closed."""
+        return self._closed
+
+    @property
+    def members(self) -> tuple[RtpStream, ...]:
+        """The streams that take part, in the order they came."""
+        return tuple(self._members.values())
+
+    def add(
+        self,
+        stream: RtpStream,
+        *,
+        listen_only: bool = False,
+        muted: bool = False,
+        whisper_to: Collection[RtpStream] | None = None,
+    ) -> None:
+        """
+        Take a stream in, of any engine thread; undoes a link of it.
+
+        Args:
+            stream: Open, and in no conference.
+            listen_only: It hears the others and is not heard.
+            muted: The same, for a member that usually speaks.
+            whisper_to: Members that alone hear it; None for all. It hears the conference all the same.
+
+        Raises:
+            MediaError: The stream is in a conference already, this one is full, or a whisper is for somebody
+                who is no member.
+            StreamClosed: The stream or the conference was closed.
+        """
+        self._check_open()
+        if stream.closed:
+            raise StreamClosed("the stream was closed")
+        if self._engine.conferences.of(stream) is not None:
+            raise MediaError("the stream is in a conference already")
+        targets = self._targets(whisper_to)
+        stream.unlink()
+        if not self.native.add(stream.native, listen_only, muted, targets):
+            raise MediaError("the conference is full")
+        self._members[stream.native.id] = stream
+        self._engine.conferences.joined(stream, self)
+
+    def change(
+        self,
+        stream: RtpStream,
+        *,
+        listen_only: bool = False,
+        muted: bool = False,
+        whisper_to: Collection[RtpStream] | None = None,
+    ) -> None:
+        """
+        Change how a member takes part; what is not named becomes as if it was added without it.
+
+        Raises:
+            MediaError: It is no member, or a whisper is for somebody who is none.
+            StreamClosed: The conference was closed.
+        """
+        self._check_open()
+        if stream.native.id not in self._members:
+            raise MediaError("the stream is no member of the conference")
+        self.native.change(stream.native.id, listen_only, muted, self._targets(whisper_to))
+
+    def remove(self, stream: RtpStream) -> None:
+        """Let a member go; harmless when it is none. The stream stays open, and sends nothing by itself."""
+        if self._members.pop(stream.native.id, None) is None:
+            return
+        self._engine.conferences.left(stream)
+        self.native.remove(stream.native.id)
+
+    def levels(self) -> dict[RtpStream, int]:
+        """How loud each member is now, in decibels below full scale; 127 when silent."""
+        return {
+            self._members[stream_id]: level
+            for stream_id, level in self.native.levels()
+            if stream_id in self._members
+        }
+
+    def play(
+        self, sounds: bytes | list[Sound], *, loop: bool | int = False, gain_db: float = 0.0
+    ) -> Playback:
+        """
+        Play to all members, behind what plays now.
+
+        Args:
+            sounds: Linear 16-bit mono samples at 8 kHz, or clips at 8 or 16 kHz and pauses.
+            loop: How often; True goes on until something waits behind it.
+            gain_db: From -60 to 18.
+
+        Raises:
+            InvalidMedia: A value is out of range, or a clip has another form.
+            MediaError: Too many playbacks wait already.
+            StreamClosed: The conference was closed.
+        """
+        self._check_open()
+        clips: list[Sound] = [Clip(sounds)] if isinstance(sounds, bytes) else sounds
+        return self.playbacks.queue(clips, loop=loop, gain_db=gain_db)
+
+    def stop_playback(self) -> None:
+        """Drop what plays and what waits."""
+        self.playbacks.stop()
+
+    def record(self, path: str, settings: RecordingSettings | None = None) -> Recording:
+        """
+        Record what all may hear, playback included and whispers not, in one channel; ends one in progress.
+
+        Raises:
+            InvalidMedia: A setting is out of range, or the encoding was not built in.
+            RecordingFailed: The file cannot be created.
+            StreamClosed: The conference was closed.
+        """
+        self._check_open()
+        settings = settings or RecordingSettings(channels=1)
+        if settings.channels != 1:
+            raise InvalidMedia("a conference is recorded in one channel")
+        started = self._engine.recordings.start(self.native, path, settings, self.sample_rate, self.on_event)
+        if self._recording is not None:
+            self._recording.let_go()
+        self._recording = started
+        return started
+
+    def close(self) -> None:
+        """Let all members go and end the recording. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        for stream in self._members.values():
+            self._engine.conferences.left(stream)
+        self._members.clear()
+        self.talker = None
+        self._engine.conferences.forget(self)
+        self.playbacks.abandon()
+        self.native.close()
+
+    # For the registry.
+
+    def member_closed(self, stream: RtpStream) -> None:
+        """Let go of a member whose stream is being closed, and tell."""
+        self.remove(stream)
+        self._engine.call_soon(self.on_event, MemberLeft(stream))
+
+    def decode(self, kind: int, a: int, b: int, c: int) -> ConferenceEvent | None:
+        """Turn an event record of the engine into an event; None for one that means nothing any more."""
+        if kind == _PLAYBACK_FINISHED:
+            return self.playbacks.decode_finished(a, b, c)
+        if kind == _PLAYBACK_POSITION:
+            return self.playbacks.decode_position(a, b, c)
+        if kind != _ACTIVE_TALKER or (b != 0 and b not in self._members):
+            return None
+        self.talker = self._members.get(b)
+        return ActiveTalker(self.talker)
+
+    def _targets(self, whisper_to: Collection[RtpStream] | None) -> list[int] | None:
+        if whisper_to is None:
+            return None
+        targets = [stream.native.id for stream in whisper_to]
+        if not self._members.keys() >= set(targets):
+            raise MediaError("a whisper is for somebody who is no member of the conference")
+        return targets
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StreamClosed("the conference was closed")
+
+
+class Conferences:
+    """The conferences of an engine, and which streams are in which."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, Conference] = {}
+        self._of: dict[int, Conference] = {}
+
+    def open(
+        self,
+        engine: MediaEngine,
+        native: _engine.Engine,
+        sample_rate: Literal[8000, 16000],
+        on_event: Callable[[ConferenceEvent], None],
+    ) -> Conference:
+        """
+        Make a conference.
+
+        Raises:
+            InvalidMedia: The rate is another.
+        """
+        try:
+            made = native.open_conference(sample_rate)
+        except ValueError as error:
+            raise InvalidMedia(str(error)) from error
+        conference = Conference(engine, made, sample_rate, on_event)
+        self._open[made.id] = conference
+        return conference
+
+    def get(self, conference_id: int) -> Conference | None:
+        """The open conference with this number."""
+        return self._open.get(conference_id)
+
+    def of(self, stream: RtpStream) -> Conference | None:
+        """The conference a stream is in."""
+        return self._of.get(stream.native.id)
+
+    def joined(self, stream: RtpStream, conference: Conference) -> None:
+        """Note a new member."""
+        self._of[stream.native.id] = conference
+
+    def left(self, stream: RtpStream) -> None:
+        """Note that a stream is in none any more."""
+        self._of.pop(stream.native.id, None)
+
+    def stream_closed(self, stream: RtpStream) -> None:
+        """Take a stream that is being closed out of its conference."""
+        conference = self.of(stream)
+        if conference is not None:
+            conference.member_closed(stream)
+
+    def forget(self, conference: Conference) -> None:
+        """Drop a conference that was closed."""
+        self._open.pop(conference.native.id, None)
+
+    def close(self) -> None:
+        """Close all."""
+        for conference in list(self._open.values()):
+            conference.close()

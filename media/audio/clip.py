@@ -83,8 +83,8 @@ Sound = Clip | Pause
 
 
 def samples_of(pcm: bytes) -> array[int]:
-    """The samples of 16-bit little-endian audio."""
-    samples = array("h", pcm)
+    """The samples of 16-bit little-endian audio; half a sample at the end is left out."""
+    samples = array("h", pcm[: len(pcm) // 2 * 2])
     if sys.byteorder == "big":
         samples.byteswap()
     return samples

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-import sys
 from array import array
+
+from media.audio.clip import bytes_of, samples_of
 
 __all__ = ["level_dbfs", "silence", "tone", "tone_level_dbfs"]
 
@@ -33,12 +34,12 @@ def tone(freq_hz: float, duration_ms: int, level_dbfs: float = -10.0, sample_rat
         gain = index / ramp
         samples[index] = round(samples[index] * gain)
         samples[-1 - index] = round(samples[-1 - index] * gain)
-    return _little_endian(samples)
+    return bytes_of(samples)
 
 
 def level_dbfs(pcm: bytes) -> float:
     """Level of 16-bit samples (root of the mean square), 0 being a full-scale square; -120 for silence."""
-    samples = _samples(pcm)
+    samples = samples_of(pcm)
     if not samples:
         return -120.0
     power = sum(sample * sample for sample in samples) / len(samples)
@@ -52,7 +53,7 @@ def tone_level_dbfs(pcm: bytes, freq_hz: float, sample_rate: int = 8000) -> floa
     Measured by Goertzel's algorithm over all samples, so frequencies nearer than the inverse of the
     duration are not told apart.
     """
-    samples = _samples(pcm)
+    samples = samples_of(pcm)
     if not samples:
         return -120.0
     coefficient = 2.0 * math.cos(2.0 * math.pi * freq_hz / sample_rate)
@@ -65,16 +66,3 @@ def tone_level_dbfs(pcm: bytes, freq_hz: float, sample_rate: int = 8000) -> floa
 
 def _decibels(amplitude: float) -> float:
     return max(-120.0, 20.0 * math.log10(amplitude / _FULL_SCALE)) if amplitude > 0 else -120.0
-
-
-def _samples(pcm: bytes) -> array[int]:
-    samples = array("h", pcm[: len(pcm) // 2 * 2])
-    if sys.byteorder == "big":
-        samples.byteswap()
-    return samples
-
-
-def _little_endian(samples: array[int]) -> bytes:
-    if sys.byteorder == "big":
-        samples.byteswap()
-    return samples.tobytes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -17,7 +18,6 @@ from tests.support.phone import Phone, PhoneCall, eventually
 from tests.support.world import World, running
 
 KEYS = "159#0*27"
-PAIRS = [(a, b) for a in WAYS for b in WAYS if "tones" not in (a, b) or a == b]
 
 
 @pytest.fixture
@@ -51,11 +51,14 @@ async def bridged(
     return a, b
 
 
-@pytest.mark.parametrize(("a_way", "b_way"), PAIRS)
+@pytest.mark.parametrize("b_way", WAYS)
+@pytest.mark.parametrize("a_way", WAYS)
 async def test_each_key_arrives_once_whatever_the_two_ways(world: World, a_way: Way, b_way: Way) -> None:
     a, b = await bridged(world, a_way, b_way)
     press(a, KEYS, a_way)
     assert await eventually(lambda: len(pressed(b, b_way)) >= len(KEYS)), pressed(b, b_way)
+    # A tone that comes while ours is being sent, or soon after, is taken for its echo.
+    await asyncio.sleep(0.6)
     press(b, "42", b_way)
     assert await eventually(lambda: len(pressed(a, a_way)) >= 2), pressed(a, a_way)
     # What comes twice comes soon after.
@@ -64,9 +67,11 @@ async def test_each_key_arrives_once_whatever_the_two_ways(world: World, a_way: 
     for party, way in ((a, a_way), (b, b_way)):
         assert way == "info" or not pressed(party, "info")
         assert way == "rfc2833" or not party.digits
-    reported = [event for event in world.records.event_names() if event == "call.dtmf"]
-    if "tones" not in (a_way, b_way):
-        assert len(reported) == len(KEYS) + 2
+    reported = [
+        json.loads(event.body)["data"] for event in world.records.events if event.event == "call.dtmf"
+    ]
+    assert "".join(digit["digit"] for digit in reported if digit["leg"] == "a") == KEYS
+    assert "".join(digit["digit"] for digit in reported if digit["leg"] == "b") == "42"
     a.hang_up()
     await world.ended()
 

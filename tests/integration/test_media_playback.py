@@ -14,9 +14,21 @@ from typing import cast
 
 import pytest
 
+from fixtures.prompts import DIRECTORY
 from media import DtmfReceived, EngineSettings, PlaybackFinished, PlaybackPosition, RemoteMedia
 from media.aio import AudioLoader, MediaEngine, Player
-from media.audio import TONE_PLANS, Clip, Pause, level_dbfs, mulaw_to_l16, tone, tone_level_dbfs, write_wav
+from media.audio import (
+    TONE_PLANS,
+    Clip,
+    Pause,
+    PromptLibrary,
+    dtmf,
+    level_dbfs,
+    mulaw_to_l16,
+    tone,
+    tone_level_dbfs,
+    write_wav,
+)
 from tests.support.media_bench import MediaBench, Told, sine, until
 
 _FRAME = 160
@@ -254,3 +266,47 @@ async def test_a_call_progress_tone_goes_on_until_it_is_stopped(told: Told, peer
     assert loud[:12] == [True] * 12
     assert loud[13:24] == [False] * 11
     assert unbroken(peer.packets)
+
+
+async def test_speech_ends_what_asked_for_it_and_a_tone_does_not(bench: MediaBench) -> None:
+    prompter, caller = bench.pair()
+    welcome = Clip(PromptLibrary(DIRECTORY).get("en/speech-sample"))
+    prompt = prompter.stream.playbacks.queue([Clip(sine(400, 10_000))], barge_in=["speech"])
+    deaf = prompter.stream.playbacks.queue([Clip(sine(400, 200))], barge_in=["digit"])
+    # Music or a ringing tone of the far end is no speech.
+    caller.stream.playbacks.queue([Clip(sine(440, 600))])
+    await caller.expect(PlaybackFinished)
+    assert not prompt.over
+    said = caller.stream.playbacks.queue([Pause(200), welcome])
+    end = await prompt.finished()
+    assert (end.why, end.digit) == ("speech", None)
+    assert not said.over, "the caller is still speaking"
+    assert (await deaf.finished()).why == "ended"
+
+
+async def test_a_key_in_the_audio_ends_what_asked_for_it(bench: MediaBench) -> None:
+    prompter, caller = bench.pair(dtmf_tones=True, dtmf_payload_type=None)
+    prompt = prompter.stream.playbacks.queue([Clip(sine(300, 10_000))], barge_in=["digit"])
+    await asyncio.sleep(0.2)
+    caller.stream.playbacks.queue([Clip(dtmf("5", duration_ms=400))])
+    end = await prompt.finished()
+    assert (end.why, end.digit) == ("digit", "5")
+    assert (await prompter.expect(DtmfReceived)).digit == "5"
+
+
+@pytest.mark.parametrize(
+    ("clips", "gain", "reason"),
+    [
+        ([(b"", 8000)], 4096, "samples, a rate and a pause"),
+        ([(b"", 44_100, 0)], 4096, "must be 8000 or 16000"),
+        ([(b"", 8000, 60_001)], 4096, "at most 60 s"),
+        ([(b"", 8000, 0)] * 1025, 4096, "at most 1024"),
+        ([(b"", 8000, 0)], 32_769, "at most 18 dB"),
+        ([(b"", 8000, 0)], -1, "at most 18 dB"),
+    ],
+)
+async def test_the_engine_checks_what_it_is_given(
+    told: Told, clips: list[tuple[bytes, int, int]], gain: int, reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        told.stream.native.play(1, clips, 1, gain, 0, False, False)

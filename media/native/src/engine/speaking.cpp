@@ -20,7 +20,8 @@ bool FrameGatherer::take(std::span<std::int16_t> frame) {
 }
 
 Speaking::Speaking(const MediaSettings& settings)
-    : options_(settings.encoder),
+    : gathered(settings.format.rate_hz()),
+      options_(settings.encoder),
       encoder_(codec::make_encoder(settings.format, settings.encoder)),
       loss_pct_(settings.encoder.expected_loss_pct) {}
 

@@ -51,7 +51,7 @@ void Stream::tick_send(std::int64_t now_ns) {
 /// Make the next frame of our own audio; false when there is none.
 bool Stream::next_audio(std::span<std::int16_t> samples, bool& silent, std::int64_t now_ns) {
     const std::uint32_t rate_hz = settings_.format.rate_hz();
-    if (tap_ != nullptr && next_tap_audio(samples, now_ns)) return true;
+    if (tap_ != nullptr && tap_->pull(samples, rate_hz, now_ns)) return true;
     if (playback_.playing()) {
         playback_.pull(samples, rate_hz);
         return true;
@@ -64,17 +64,6 @@ bool Stream::next_audio(std::span<std::int16_t> samples, bool& silent, std::int6
     // Silence keeps the path through NATs open and the far end's jitter buffer running.
     std::fill(samples.begin(), samples.end(), std::int16_t{0});
     silent = true;
-    return true;
-}
-
-bool Stream::next_tap_audio(std::span<std::int16_t> samples, std::int64_t now_ns) {
-    const std::uint32_t rate_hz = settings_.format.rate_hz();
-    if (tap_->rate_hz() == rate_hz) return tap_->playout().pull(samples, now_ns);
-    std::array<std::int16_t, codec::max_packet_samples> room;
-    const auto pulled = std::span(room).first(samples.size() * tap_->rate_hz() / rate_hz);
-    if (!tap_->playout().pull(pulled, now_ns)) return false;
-    const auto converted = speaking_->bridge.convert(pulled, tap_->rate_hz(), rate_hz);
-    std::copy(converted.begin(), converted.end(), samples.begin());
     return true;
 }
 
@@ -104,11 +93,9 @@ void Stream::send_audio(std::span<const std::int16_t> samples, rtp::Feed feed, b
     sender_.advance(units_of(samples.size()), now_ns, feed);
 }
 
-/// Let the recorder have what is sent, which is at the rate of the format.
+/// Let the recorder have what is sent.
 void Stream::record_sent(std::span<const std::int16_t> samples, std::int64_t now_ns) {
-    if (recorder_ == nullptr) return;
-    const std::uint32_t rate_hz = settings_.format.rate_hz();
-    recorder_->put_sent(speaking_->recorded.convert(samples, rate_hz, recorder_->rate_hz()), now_ns);
+    if (recorder_ != nullptr) recorder_->put_sent(samples, settings_.format.rate_hz(), now_ns);
 }
 
 /// Count `ms` of silence; true when, after so much of it, it is described as noise instead of being sent.

@@ -20,6 +20,16 @@ void Tap::put(std::span<const std::int16_t> samples, std::int64_t now_ns) {
     }
 }
 
+bool Tap::pull(std::span<std::int16_t> out, std::uint32_t rate_hz, std::int64_t now_ns) {
+    if (this->rate_hz() == rate_hz) return playout_.pull(out, now_ns);
+    std::array<std::int16_t, dsp::RateBridge::max_samples> room;
+    const auto pulled = std::span(room).first(out.size() * this->rate_hz() / rate_hz);
+    if (!playout_.pull(pulled, now_ns)) return false;
+    const auto converted = bridge_.convert(pulled, this->rate_hz(), rate_hz);
+    std::copy(converted.begin(), converted.end(), out.begin());
+    return true;
+}
+
 void Tap::hand_out(std::span<const std::int16_t> frame, std::int64_t now_ns) {
     const std::size_t size_bytes = frame.size() * format_.sample_bytes();
     std::uint8_t* room = outlet_.reserve_frame(size_bytes);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 
+#include "trunkline/dsp/rate_bridge.hpp"
 #include "trunkline/engine/recording.hpp"
 #include "trunkline/graph/aligned_track.hpp"
 #include "trunkline/util/node.hpp"
@@ -26,6 +27,10 @@ class Recorder final : public util::Node {
         put(received_, samples, now_ns);
     }
     void put_sent(std::span<const std::int16_t> samples, std::int64_t now_ns) { put(sent_, samples, now_ns); }
+    /// The same at 8 or 16 kHz, whatever the rate is.
+    void put_sent(std::span<const std::int16_t> samples, std::uint32_t rate_hz, std::int64_t now_ns) {
+        put_sent(bridge_.convert(samples, rate_hz, rate_hz_), now_ns);
+    }
 
     /// Hand over the frames that are due, every 20 ms; false when the file takes no more and the recorder
     /// should be let go.
@@ -51,6 +56,7 @@ class Recorder final : public util::Node {
     std::int64_t frame_samples_;
     graph::AlignedTrack received_;
     graph::AlignedTrack sent_;
+    dsp::RateBridge bridge_;
     std::int64_t start_ns_ = -1;     ///< When time began, with the first order or audio.
     std::uint64_t number_ = 0;       ///< Of the next frame in the file.
     std::uint64_t pauses_ = 0;       ///< Of the last 64 frames of time, which were paused.

@@ -56,6 +56,7 @@ class Shard {
     static constexpr int max_reads = 4;
 
     void run();
+    void pace(std::int64_t now_ns);
     int patience_ms(std::int64_t now_ns);
     void receive(Readable& reader, std::int64_t now_ns);
     void receive_unfinished(std::int64_t now_ns);
@@ -72,6 +73,9 @@ class Shard {
     std::array<epoll_event, max_events> ready_;
     std::size_t ready_count_ = 0;
     std::int64_t next_check_ns_ = 0;
+    std::int64_t window_end_ns_ = 0;   ///< Of the present measurement of how much there is to read.
+    std::size_t ready_in_window_ = 0;  ///< Sockets that were ready in it.
+    bool paced_ = false;
     bool stopping_ = false;
     int epoll_ = -1;
     int wake_ = -1;

@@ -1,14 +1,13 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "trunkline/codec/codec.hpp"
 #include "trunkline/codec/comfort_noise.hpp"
-#include "trunkline/dsp/rate_bridge.hpp"
 #include "trunkline/engine/settings.hpp"
 #include "trunkline/util/node.hpp"
 
@@ -17,6 +16,8 @@ namespace trunkline::engine {
 /// Gathers pieces of any length to frames of the packet time that is sent.
 class FrameGatherer {
   public:
+    explicit FrameGatherer(std::uint32_t rate_hz) : samples_(2 * rate_hz / 1000 * codec::max_packet_ms) {}
+
     /// Append samples, at most 60 ms; what there is no room for is dropped.
     void append(std::span<const std::int16_t> samples);
 
@@ -27,7 +28,7 @@ class FrameGatherer {
     void clear() { size_ = 0; }
 
   private:
-    std::array<std::int16_t, 2 * codec::max_packet_samples> samples_;
+    std::vector<std::int16_t> samples_;
     std::size_t size_ = 0;
 };
 
@@ -49,8 +50,6 @@ class Speaking final : public util::Node {
     /// Take note of the share of our packets that the far end has lost since its report before, in 1/256.
     void note_loss(std::uint8_t fraction);
 
-    dsp::RateBridge bridge;          ///< For sources of the other rate.
-    dsp::RateBridge recorded;        ///< For a recorder of the other rate.
     FrameGatherer gathered;          ///< Of the linked stream's audio.
     codec::NoiseMeter noise;         ///< Of the linked stream's pauses.
     std::uint32_t silent_ms = 0;     ///< How long there was nothing but silence to send.

@@ -204,7 +204,6 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     std::uint32_t units_of(std::size_t samples) const;
     void tick_send(std::int64_t now_ns);
     bool next_audio(std::span<std::int16_t> samples, bool& silent, std::int64_t now_ns);
-    bool next_tap_audio(std::span<std::int16_t> samples, std::int64_t now_ns);
     void send_audio(std::span<const std::int16_t> samples, rtp::Feed feed, bool silent, std::int64_t now_ns);
     void record_sent(std::span<const std::int16_t> samples, std::int64_t now_ns);
     bool hush(std::uint32_t ms, std::uint32_t after_ms, rtp::Feed feed, std::int64_t now_ns);

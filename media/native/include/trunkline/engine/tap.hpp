@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "trunkline/dsp/rate_bridge.hpp"
 #include "trunkline/engine/outlet.hpp"
 #include "trunkline/graph/playout_queue.hpp"
 #include "trunkline/util/node.hpp"
@@ -27,6 +28,10 @@ class Tap final : public util::Node, private graph::PlayoutListener {
     /// Take in received audio, in one unbroken run; frames that are complete leave at once.
     void put(std::span<const std::int16_t> samples, std::int64_t now_ns);
 
+    /// Fill `out`, at most 60 ms at 8 or 16 kHz, with what the agent's audio plays now; false when nothing
+    /// does.
+    bool pull(std::span<std::int16_t> out, std::uint32_t rate_hz, std::int64_t now_ns);
+
     graph::PlayoutQueue& playout() { return playout_; }
     const graph::PlayoutQueue& playout() const { return playout_; }
 
@@ -42,6 +47,7 @@ class Tap final : public util::Node, private graph::PlayoutListener {
     graph::AudioFormat format_;
     Outlet& outlet_;
     graph::PlayoutQueue playout_;
+    dsp::RateBridge bridge_;  ///< From the queue's rate to what is sent.
     std::array<std::int16_t, max_frame_samples> frame_;
     std::size_t filled_ = 0;  ///< Samples of the frame that have come.
 };

@@ -17,6 +17,13 @@ inline std::int64_t monotonic_ns() {
     return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
+/// Sleep until a time on the same clock.
+inline void sleep_until(std::int64_t due_ns) {
+    const timespec due{static_cast<time_t>(due_ns / 1'000'000'000),
+                       static_cast<long>(due_ns % 1'000'000'000)};
+    (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, nullptr);
+}
+
 /// Start a named thread that takes no signals; those belong to the interpreter's main thread.
 template <typename Body>
 std::thread start_thread(const char* name, Body body) {

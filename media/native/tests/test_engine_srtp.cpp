@@ -247,6 +247,29 @@ TEST_SUITE("srtp") {
         CHECK(opened.size_bytes == farewell.size() - 14);
     }
 
+    TEST_CASE("reports of an encrypted stream are encrypted, on the port of RTP and on their own") {
+        for (const bool shared : {true, false}) {
+            CAPTURE(shared);
+            Bench bench;
+            SecretPeer left(1, 2);
+            Peer reports;
+            auto a = bench.open();
+            auto settings = secretly(left, 2, 1);
+            if (!shared) settings.rtcp_remote = *io::Address::parse("127.0.0.1", reports.udp_port());
+            a->connect(settings);
+            Bytes report = (shared ? left.socket : reports).hear_rtcp();
+            REQUIRE_FALSE(report.empty());
+            const auto opened = left.received->open(SrtpKind::rtcp, report);
+            CHECK(opened.verdict == SrtpVerdict::authentic);
+            // On a port of its own too, nothing is believed that is not encrypted.
+            const Bytes forged{0x80, 201, 0, 1, 0, 0, 0xab, 0xcd};
+            const auto odd = static_cast<std::uint16_t>(a->udp_port() + 1);
+            (shared ? left.socket : reports).send_raw(shared ? a->udp_port() : odd, forged);
+            CHECK(bench.until([&] { return a->snapshot().dropped_unauthentic == 1; }));
+            CHECK(a->snapshot().rtcp_in == 0);
+        }
+    }
+
     TEST_CASE("RTCP of an encrypted stream is opened too") {
         Bench bench;
         SecretPeer left(1, 2);

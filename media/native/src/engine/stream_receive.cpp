@@ -82,15 +82,16 @@ void Stream::take_datagram(std::span<std::uint8_t> datagram, const io::Address& 
         figures_.dropped_foreign.add(1);
         return;
     }
+    figures_.packets_in.add(1);
+    figures_.bytes_in.add(datagram.size());
+    if (!follow_source(packet->header, now_ns)) return;
+    // What is forged or repeated is no sign of life.
     last_heard_ns_ = now_ns;
     silence_reported_ = false;
     if (!heard_) {
         heard_ = true;
         outlet_.emit({id_, EventKind::first_packet, 0, 0, 0});
     }
-    figures_.packets_in.add(1);
-    figures_.bytes_in.add(datagram.size());
-    if (!follow_source(packet->header, now_ns)) return;
     if (!settings_.receive) {
         figures_.dropped_unwanted.add(1);
     } else if (meaning.kind == Kind::audio) {

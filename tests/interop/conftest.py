@@ -16,10 +16,14 @@ MakePjsua = Callable[..., Pjsua]
 MakeBaresip = Callable[..., Baresip]
 
 
+HELD_IN_SILENCE = {"TRUNKLINE_HOLD_MUSIC": "none"}
+"""Nobody but the other endpoint is to be heard."""
+
+
 @pytest.fixture(scope="module")
 def exchange(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exchange]:
     """One server for the tests of a module."""
-    with Exchange(tmp_path_factory.mktemp("interop")) as running:
+    with Exchange(tmp_path_factory.mktemp("interop"), HELD_IN_SILENCE) as running:
         yield running
 
 

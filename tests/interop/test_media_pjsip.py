@@ -36,6 +36,26 @@ def suites(caller: Pjsua) -> list[str]:
     return re.findall(r"SRTP[^\n]*?(AES_\w+_HMAC_SHA1_\d\d)", logs)
 
 
+def round_trip_ms(dump: str) -> float:
+    """The average round trip that PJSIP has measured; 0 before its reports were answered."""
+    found = re.search(r"RTT msec +: +\S+ +(\S+)", dump)
+    return float(found[1]) if found else 0.0
+
+
+def wait_for_reports(side: Pjsua, call: str) -> None:
+    """Wait until a report of ours has answered one of PJSIP, which come about every 5 s."""
+    side.poll(lambda: side.do("dump", call=call), "dump", lambda event: round_trip_ms(str(event["text"])) > 0)
+
+
+def check_secrecy(exchange: Exchange) -> None:
+    """The trace of the newest call shows that there were keys, if there were, and none of them."""
+    [call], _ = exchange.calls(per_page=1)
+    reply = exchange.server.request("GET", f"/v1/calls/{call['call_sid']}/trace", exchange.account.api_key)
+    messages = [entry["message"] for entry in reply.data["messages"]]
+    shown = [found for message in messages for found in re.findall(r"inline:\S+", message)]
+    assert set(shown) == {"inline:(withheld)"}
+
+
 @pytest.mark.parametrize(
     ("caller_codec", "callee_codec"),
     [("PCMU", "PCMU"), ("PCMA", "PCMA"), ("G722", "G722"), ("G722", "PCMA"), ("PCMU", "G722")],
@@ -87,6 +107,24 @@ def test_tones_cross_encrypted_and_stay_through_hold(
     assert bool(suites(callee)) == (callee_srtp != "off")
     hang_up(callee, "in1", caller, "c")
     check_heard(caller, callee)
+    check_secrecy(clean)
+
+
+@pytest.mark.parametrize("srtp", ["off", pytest.param("mandatory", marks=encrypted)])
+def test_reports_cross_both_ways(clean: Exchange, pjsua: MakePjsua, srtp: str) -> None:
+    policy = "require" if srtp == "mandatory" else "off"
+    caller, callee = pjsua("alice", srtp=srtp), pjsua("callee", srtp=srtp)
+    trust(clean, caller.port, srtp=policy)
+    reach(clean, callee.port, srtp=policy)
+    connect(clean, caller, callee)
+    wait_for_reports(caller, "c")
+    wait_for_reports(callee, "in1")
+    hang_up(caller, "c", callee, "in1")
+    [call], _ = clean.calls(per_page=1)
+    assert [leg["encrypted"] for leg in call["quality"]["legs"]] == [srtp == "mandatory"] * 2
+    for leg in call["quality"]["legs"]:
+        # What PJSIP said of what it received.
+        assert leg["sent"]["packet_loss_pct"] is not None
 
 
 @encrypted

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.conftest import MakeBaresip, MakePjsua, connect, hang_up, number, reach
+from media.abilities import has_srtp
+from tests.interop.conftest import HELD_IN_SILENCE, MakeBaresip, MakePjsua, connect, hang_up, number, reach
 from tests.interop.peers import HAVE_BARESIP, HAVE_PJSUA
 from tests.sipp.exchange import Exchange
 from tests.support.certificates import Authority, Issued
@@ -28,7 +29,11 @@ def peer(authority: Authority) -> Issued:
 @pytest.fixture(scope="module")
 def exchange(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> Iterator[Exchange]:
     own = authority.issue("server", addresses=["127.0.0.1"])
-    environment = {"TRUNKLINE_SIP_TLS_CA": str(authority.file), "TRUNKLINE_SIP_TLS_CLIENTS": "optional"}
+    environment = {
+        "TRUNKLINE_SIP_TLS_CA": str(authority.file),
+        "TRUNKLINE_SIP_TLS_CLIENTS": "optional",
+        **HELD_IN_SILENCE,
+    }
     with Exchange(tmp_path_factory.mktemp("tls"), environment, (own.certificate, own.key)) as running:
         yield running
 
@@ -51,6 +56,21 @@ def test_pjsip_calls_and_is_called(
     caller.do("resume", call="c")
     callee.wait_for_audio("in1")
     hang_up(callee, "in1", caller, "c")
+
+
+@pytest.mark.skipif(not HAVE_PJSUA, reason="pjsua2 is not installed (PyPI: pjsua2-python)")
+@pytest.mark.skipif(not has_srtp(), reason="the engine was built without SRTP")
+def test_a_gateway_of_tls_and_srtp_gets_encrypted_media(
+    clean: Exchange, pjsua: MakePjsua, authority: Authority, peer: Issued
+) -> None:
+    secure = {"certificate": str(peer.certificate), "key": str(peer.key), "authority": str(authority.file)}
+    caller = pjsua("alice")
+    callee = pjsua("callee", transport="tls", srtp="mandatory", **secure)
+    reach(clean, callee.port, "tls/srtp")
+    connect(clean, caller, callee)
+    hang_up(caller, "c", callee, "in1")
+    [call], _ = clean.calls(per_page=1)
+    assert [leg["encrypted"] for leg in call["quality"]["legs"]] == [False, True]
 
 
 @pytest.mark.skipif(not HAVE_BARESIP, reason="baresip is not installed (Debian: baresip-core)")

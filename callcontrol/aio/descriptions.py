@@ -8,7 +8,7 @@ from callcontrol.aio.media_leg import LegMedia, MediaRefusal
 from callcontrol.ids import LegId
 from callcontrol.media_policy import MediaPolicy, preferring
 from media.abilities import built_codecs, has_srtp
-from media.aio import RtpStream, make_srtp_keys
+from media.aio import RtpStream, make_srtp_keys, retire_srtp_key
 from media.errors import InvalidMedia, PortsExhausted
 from media.sdp import (
     LocalMedia,
@@ -164,7 +164,7 @@ class Descriptions:
         except InvalidMedia as error:
             raise MediaRefusal("codec", warning=f'399 trunkline "{error}"') from None
         media.theirs, media.remote, media.holds = theirs, remote, negotiated.held
-        media.local = remember(media.local, negotiated)
+        media.local = retire_srtp_key(media.local, remember(media.local, negotiated))
         self._agreed(media)
 
     def _open(self, leg: LegId, policy: MediaPolicy, near: LegMedia | None) -> LegMedia:

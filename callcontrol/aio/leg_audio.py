@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Final
+from typing import Final, Literal
 
 from callcontrol.aio.media_leg import LegMedia, MediaSettings
 from callcontrol.events import Event, PlaybackEnded, PlayoutDrained, RecordingEnded
@@ -61,11 +61,12 @@ class LegAudio:
             for media in (one, two):
                 media.stream.unlink()
                 media.by_taps = True
+            rate_hz = _shared_rate_hz(one, two)
             one.tap = one.stream.open_tap(
-                sample_rate=8000, encoding="l16", on_frames=lambda frames: _pass(frames, two)
+                sample_rate=rate_hz, encoding="l16", on_frames=lambda frames: _pass(frames, two)
             )
             two.tap = two.stream.open_tap(
-                sample_rate=8000, encoding="l16", on_frames=lambda frames: _pass(frames, one)
+                sample_rate=rate_hz, encoding="l16", on_frames=lambda frames: _pass(frames, one)
             )
         self._pair(one, two)
 
@@ -180,6 +181,16 @@ class LegAudio:
             if media.tap is not None:
                 media.tap.close()
                 media.tap = None
+
+
+def _shared_rate_hz(one: LegMedia, two: LegMedia) -> Literal[8000, 16000]:
+    """What two legs can both make use of."""
+    return 16000 if _is_wide(one) and _is_wide(two) else 8000
+
+
+def _is_wide(media: LegMedia) -> bool:
+    remote = media.remote
+    return remote is not None and (remote.codec in ("G722", "OPUS") or remote.clock_rate > 8000)
 
 
 def _pass(frames: bytes, to: LegMedia) -> None:

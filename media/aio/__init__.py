@@ -10,7 +10,7 @@ from media.aio.playback import Playback
 from media.aio.player import Player
 from media.aio.recording import Recording
 from media.aio.speech import EspeakSynthesizer
-from media.aio.srtp import make_srtp_keys
+from media.aio.srtp import make_srtp_keys, retire_srtp_key
 from media.aio.stream import RtpStream
 from media.aio.tap import AgentTap
 from media.types import EngineSettings, EngineStats, StreamStats
@@ -34,4 +34,5 @@ __all__ = [
     "Speech",
     "StreamStats",
     "make_srtp_keys",
+    "retire_srtp_key",
 ]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from typing import Final
 
+from media.sdp import LocalMedia
 from media.sdp.crypto import KEY_BYTES
 from media.types import SrtpKey, SrtpSuite
 
-__all__ = ["make_srtp_keys"]
+__all__ = ["make_srtp_keys", "retire_srtp_key"]
 
 # The suite that everybody has goes first; the short tags last.
 _PREFERENCE: Final[tuple[SrtpSuite, ...]] = (
@@ -21,4 +23,22 @@ _PREFERENCE: Final[tuple[SrtpSuite, ...]] = (
 
 def make_srtp_keys() -> tuple[SrtpKey, ...]:
     """A fresh key for each suite, in order of preference; for one session, whose keys nobody else has."""
-    return tuple(SrtpKey(suite, secrets.token_bytes(KEY_BYTES[suite])) for suite in _PREFERENCE)
+    return tuple(map(_fresh, _PREFERENCE))
+
+
+def retire_srtp_key(before: LocalMedia, after: LocalMedia) -> LocalMedia:
+    """
+    `after`, with another key for the suite that was in use `before` and is not any more.
+
+    Should the suite be agreed on again, its packets would be counted from zero; under the old key they would
+    repeat the keystream of the first ones (RFC 3711 9.1).
+    """
+    retired, agreed = before.srtp_agreed, after.srtp_agreed
+    if retired is None or (agreed is not None and agreed.suite == retired.suite):
+        return after
+    keys = tuple(_fresh(key.suite) if key.suite == retired.suite else key for key in after.srtp_keys)
+    return replace(after, srtp_keys=keys)
+
+
+def _fresh(suite: SrtpSuite) -> SrtpKey:
+    return SrtpKey(suite, secrets.token_bytes(KEY_BYTES[suite]))

@@ -147,3 +147,11 @@ async def test_a_codec_the_engine_lacks_is_named(bench: MediaBench) -> None:
     one = bench.open()
     with pytest.raises(InvalidMedia, match="L16/44100"):
         one.stream.connect(towards(one.stream, codec="L16", payload_type=10, clock_rate=44100))
+
+
+@pytest.mark.skipif("OPUS" not in _BUILT, reason="the engine was built without libopus")
+async def test_packets_that_a_codec_cannot_fill_are_named(bench: MediaBench) -> None:
+    one = bench.open()
+    with pytest.raises(InvalidMedia, match="ptime of Opus"):
+        one.stream.connect(towards(one.stream, **_CODECS["OPUS"], ptime_ms=25))
+    one.stream.connect(towards(one.stream, **_CODECS["PCMU"], ptime_ms=25))

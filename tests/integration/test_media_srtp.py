@@ -9,8 +9,9 @@ import pytest
 
 from media import DtmfReceived, EngineSettings, InvalidMedia, PlaybackFinished
 from media.abilities import has_srtp
-from media.aio import MediaEngine, make_srtp_keys
+from media.aio import MediaEngine, make_srtp_keys, retire_srtp_key
 from media.sdp import LocalMedia, Negotiated, accept_answer, answer_offer, make_offer, remember
+from media.sdp.encryption import AgreedSrtp
 from media.types import SrtpKey, SrtpSuite, SrtpUse
 from tests.support.media_bench import MediaBench, Told, amplitude_at, sine, towards, until
 
@@ -130,6 +131,21 @@ async def test_half_a_pair_of_keys_is_refused(bench: MediaBench) -> None:
     with pytest.raises(InvalidMedia, match="wrong length"):
         short = SrtpKey("AES_256_CM_HMAC_SHA1_80", bytes(30))
         stream.stream.connect(towards(stream.stream, srtp_send=short, srtp_receive=short))
+
+
+def test_a_key_that_goes_out_of_use_is_not_used_again() -> None:
+    keys = make_srtp_keys()
+    plain = LocalMedia("192.0.2.1", 4000, srtp="optional", srtp_keys=keys, session_id=1)
+    first = replace(plain, srtp_agreed=AgreedSrtp("RTP/SAVP", keys[0].suite))
+    other = replace(plain, srtp_agreed=AgreedSrtp("RTP/AVP", keys[1].suite))
+    for before, after in ((plain, plain), (plain, first), (first, first)):
+        assert retire_srtp_key(before, after) == after
+    for after in (plain, other):
+        renewed = retire_srtp_key(first, after)
+        assert [key.suite for key in renewed.srtp_keys] == SUITES
+        assert renewed.srtp_keys[0] != keys[0]
+        assert renewed.srtp_keys[1:] == keys[1:]
+        assert replace(renewed, srtp_keys=keys) == after
 
 
 def test_keys_are_fresh_and_of_the_right_length() -> None:

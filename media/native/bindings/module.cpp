@@ -68,6 +68,9 @@ void connect_stream(StreamHandle& stream, const engine::MediaSettings& settings)
     if (settings.ptime_ms < 10 || settings.ptime_ms > engine::max_packet_ms || settings.ptime_ms % 5 != 0) {
         throw std::invalid_argument("ptime must be 10 to 60 ms in steps of 5");
     }
+    if (settings.format.codec == codec::Codec::opus && settings.ptime_ms % 10 != 0) {
+        throw std::invalid_argument("ptime of Opus must be 10 to 60 ms in steps of 10");
+    }
     if (settings.srtp_send.has_value() != settings.srtp_receive.has_value()) {
         throw std::invalid_argument("SRTP takes a key for each direction");
     }

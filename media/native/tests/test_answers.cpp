@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-#include "heard.hpp"
+#include "sounds.hpp"
 #include "trunkline/dsp/answer_classifier.hpp"
 
 using namespace trunkline;
@@ -13,7 +13,7 @@ using dsp::Answer;
 using dsp::AnswerReason;
 using dsp::GreetingEnd;
 using dsp::ToneKind;
-using tests::Heard;
+using tests::Sounds;
 
 TEST_SUITE_BEGIN("answers");
 
@@ -25,7 +25,7 @@ struct Spoken {
     std::uint32_t duration_ms = 0;
 };
 
-std::vector<Spoken> speech_in(const Heard& heard, const dsp::VoiceSettings& settings = {}) {
+std::vector<Spoken> speech_in(const Sounds& heard, const dsp::VoiceSettings& settings = {}) {
     dsp::SpeechDetector detector(settings);
     std::vector<Spoken> spoken;
     heard.each_frame([&](dsp::DetectorFrame frame, int at_ms) {
@@ -44,7 +44,7 @@ std::vector<Spoken> speech_in(const Heard& heard, const dsp::VoiceSettings& sett
     return spoken;
 }
 
-std::vector<dsp::NamedTone> tones_in(const Heard& heard) {
+std::vector<dsp::NamedTone> tones_in(const Sounds& heard) {
     dsp::ToneNamer namer({});
     std::vector<dsp::NamedTone> found;
     heard.each_frame([&](dsp::DetectorFrame frame, int) {
@@ -60,7 +60,7 @@ struct Classified {
     int end_ms = 0;
 };
 
-Classified classify(const Heard& heard, const dsp::AnswerSettings& settings = {}) {
+Classified classify(const Sounds& heard, const dsp::AnswerSettings& settings = {}) {
     dsp::AnswerClassifier classifier(settings);
     Classified result;
     heard.each_frame([&](dsp::DetectorFrame frame, int at_ms) {
@@ -87,10 +87,10 @@ TEST_CASE("speech begins and ends where it does, down to a poor line") {
         for (const double gain_db : {0.0, -14.0}) {
             CAPTURE(snr_db);
             CAPTURE(gain_db);
-            Heard speech;
+            Sounds speech;
             speech.speech("name_en", gain_db);
             const double level_db = 20 * std::log10(tests::rms(speech.samples) / 32768);
-            Heard heard;
+            Sounds heard;
             heard.silence(1500).speech("name_en", gain_db).silence(2000);
             heard.noise(level_db - snr_db).coded();
             const auto spoken = speech_in(heard);
@@ -105,7 +105,7 @@ TEST_CASE("speech begins and ends where it does, down to a poor line") {
 }
 
 TEST_CASE("a voice is heard within 120 ms") {
-    Heard heard;
+    Sounds heard;
     heard.silence(400).speech("hello_en").silence(600).coded();
     const auto spoken = speech_in(heard);
     REQUIRE(spoken.size() == 1);
@@ -118,7 +118,7 @@ TEST_CASE("a voice is heard within 120 ms") {
 TEST_CASE("noise, hum and tones are not speech") {
     for (const double level_db : {-60.0, -45.0, -35.0, -25.0}) {
         CAPTURE(level_db);
-        Heard heard;
+        Sounds heard;
         heard.silence(6000).noise(level_db).coded();
         const auto spoken = speech_in(heard);
         // Loud noise may be taken for a voice until it has lasted.
@@ -129,13 +129,13 @@ TEST_CASE("noise, hum and tones are not speech") {
     const std::vector<std::vector<double>> tones{{400, 450}, {440, 480},           {400},     {425},
                                                  {350, 440}, {262, 330, 392, 523}, {50, 150}, {1000}};
     for (const auto& freqs_hz : tones) {
-        Heard heard;
+        Sounds heard;
         for (int n = 0; n < 5; ++n) {
             heard.tones(freqs_hz, 700, -15).silence(500);
         }
         CHECK(speech_in(heard.coded()).empty());
     }
-    Heard clicks;
+    Sounds clicks;
     for (int n = 0; n < 20; ++n) {
         clicks.tones({900}, 20).silence(300);
     }
@@ -143,7 +143,7 @@ TEST_CASE("noise, hum and tones are not speech") {
 }
 
 TEST_CASE("times are as asked for") {
-    Heard heard;
+    Sounds heard;
     heard.silence(300).speech("hello_en").silence(500).speech("hello_hi").silence(1500);
     CHECK(speech_in(heard).size() == 2);
     dsp::VoiceSettings patient;
@@ -160,7 +160,7 @@ TEST_CASE("beeps are found at any pitch, level and length, and told from fax and
                 CAPTURE(freq_hz);
                 CAPTURE(tone_ms);
                 CAPTURE(level_dbm0);
-                Heard heard;
+                Sounds heard;
                 heard.silence(200).tones({freq_hz}, tone_ms, level_dbm0).silence(200);
                 const auto found = tones_in(heard.noise(level_dbm0 - 32).coded(dsp::Law::a));
                 REQUIRE(found.size() == 1);
@@ -170,18 +170,18 @@ TEST_CASE("beeps are found at any pitch, level and length, and told from fax and
             }
         }
     }
-    Heard call;
+    Sounds call;
     call.silence(100).tones({1100}, 500).silence(3000).tones({1100}, 500).silence(100);
     REQUIRE(tones_in(call).size() == 2);
     CHECK(tones_in(call)[0].kind == ToneKind::fax_call);
-    Heard answer;
+    Sounds answer;
     answer.silence(100).tones({2100}, 3000).silence(100);
     REQUIRE(tones_in(answer).size() == 1);
     CHECK(tones_in(answer)[0].kind == ToneKind::fax_answer);
-    Heard failure;
+    Sounds failure;
     failure.silence(100).tones({950}, 330).tones({1400}, 330).tones({1800}, 330).silence(100);
     CHECK(tones_in(failure).back().kind == ToneKind::information);
-    Heard others;
+    Sounds others;
     others.tones({440, 480}, 1000).silence(100).tones({697, 1209}, 300).silence(100).tones({400, 450}, 1000);
     others.tones({1000}, 40).silence(100).tones({1000}, 100, -45).silence(100);
     CHECK(tones_in(others).empty());
@@ -189,7 +189,7 @@ TEST_CASE("beeps are found at any pitch, level and length, and told from fax and
 
 TEST_CASE("speech has no beeps") {
     for (const char* name : {"talk_en", "talk_ta", "voicemail_en", "voicemail_hi", "name_en", "hello_hi"}) {
-        Heard heard;
+        Sounds heard;
         CHECK(tones_in(heard.speech(name).coded()).empty());
     }
 }
@@ -200,7 +200,7 @@ TEST_CASE("who says a word and waits is a person") {
             for (const double noise_db : {-70.0, -50.0}) {
                 CAPTURE(name);
                 CAPTURE(pause_ms);
-                Heard heard;
+                Sounds heard;
                 heard.silence(pause_ms).speech(name, -3).silence(3000).noise(noise_db).coded();
                 const auto result = classify(heard);
                 REQUIRE(result.told);
@@ -216,7 +216,7 @@ TEST_CASE("who says a word and waits is a person") {
 TEST_CASE("who goes on speaking is a machine, which listens after its beep") {
     for (const char* name : {"voicemail_en", "voicemail_hi"}) {
         CAPTURE(name);
-        Heard heard;
+        Sounds heard;
         heard.silence(600).speech(name);
         const int spoken_ms = static_cast<int>(heard.samples.size() / 8);
         heard.silence(900).tones({1000}, 400).silence(3000).noise(-60).coded();
@@ -231,7 +231,7 @@ TEST_CASE("who goes on speaking is a machine, which listens after its beep") {
 }
 
 TEST_CASE("a machine without a beep listens when it is silent") {
-    Heard heard;
+    Sounds heard;
     heard.silence(300).speech("voicemail_en");
     const int spoken_ms = static_cast<int>(heard.samples.size() / 8);
     heard.silence(4000).coded();
@@ -242,21 +242,21 @@ TEST_CASE("a machine without a beep listens when it is silent") {
 }
 
 TEST_CASE("nobody, a fax, a failed call and a beep alone are told apart") {
-    Heard nobody;
+    Sounds nobody;
     nobody.silence(6000).noise(-60);
     CHECK(classify(nobody).verdict.answer == Answer::unknown);
     CHECK(classify(nobody).verdict.reason == AnswerReason::initial_silence);
     CHECK(classify(nobody).verdict.took_ms == 3000);
-    Heard fax;
+    Sounds fax;
     fax.silence(300).tones({2100}, 3000).silence(1000);
     CHECK(classify(fax).verdict.reason == AnswerReason::fax);
     CHECK_FALSE(classify(fax).end);
-    Heard beep;
+    Sounds beep;
     beep.silence(500).tones({1400}, 500).silence(3000);
     CHECK(classify(beep).verdict.answer == Answer::machine);
     CHECK(classify(beep).verdict.reason == AnswerReason::beep);
     CHECK(classify(beep).end == GreetingEnd::beep);
-    Heard ringing;
+    Sounds ringing;
     for (int n = 0; n < 4; ++n) {
         ringing.tones({400, 450}, 400, -15).silence(200).tones({400, 450}, 400, -15).silence(2000);
     }
@@ -264,7 +264,7 @@ TEST_CASE("nobody, a fax, a failed call and a beep alone are told apart") {
 }
 
 TEST_CASE("limits decide") {
-    Heard heard;
+    Sounds heard;
     heard.silence(300).speech("voicemail_en").silence(3000);
     dsp::AnswerSettings settings;
     settings.greeting_ms = 60'000;

@@ -123,6 +123,21 @@ struct Unpacked {
     bool ended = false;
 };
 
+/// The checksum of a page, its own field counted as zero, bit by bit.
+std::uint32_t checksum(std::string page) {
+    for (std::size_t n = 22; n < 26; ++n) {
+        page[n] = 0;
+    }
+    std::uint32_t crc = 0;
+    for (const char byte : page) {
+        crc ^= static_cast<std::uint32_t>(static_cast<std::uint8_t>(byte)) << 24;
+        for (int bit = 0; bit < 8; ++bit) {
+            crc = (crc & 0x80000000U) != 0 ? (crc << 1) ^ 0x04C11DB7U : crc << 1;
+        }
+    }
+    return crc;
+}
+
 Unpacked unpack(const std::string& bytes) {
     Unpacked unpacked;
     std::string packet;
@@ -140,6 +155,7 @@ Unpacked unpack(const std::string& bytes) {
             unpacked.packets.push_back(packet);
             packet.clear();
         }
+        CHECK(checksum(bytes.substr(at, body - at)) == number_at(bytes, at + 22, 4));
         at = body;
     }
     return unpacked;

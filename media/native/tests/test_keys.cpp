@@ -4,11 +4,11 @@
 
 #include <random>
 
-#include "heard.hpp"
+#include "sounds.hpp"
 #include "trunkline/dsp/dtmf_detector.hpp"
 
 using namespace trunkline;
-using tests::Heard;
+using tests::Sounds;
 
 TEST_SUITE_BEGIN("keys in audio");
 
@@ -31,7 +31,7 @@ struct Found {
     std::vector<int> downs_ms;
 };
 
-Found find(const Heard& heard) {
+Found find(const Sounds& heard) {
     dsp::DtmfDetector detector;
     Found found;
     heard.each_frame([&](dsp::DetectorFrame frame, int at_ms) {
@@ -48,8 +48,8 @@ Found find(const Heard& heard) {
 }
 
 /// All keys, one after the other.
-Heard dialled(double low_dbm0, double high_dbm0, int tone_ms, int pause_ms, double off = 1) {
-    Heard heard;
+Sounds dialled(double low_dbm0, double high_dbm0, int tone_ms, int pause_ms, double off = 1) {
+    Sounds heard;
     heard.silence(100);
     for (const char key : keys) {
         heard.tones_at(pair_of(key, off), {low_dbm0, high_dbm0}, tone_ms).silence(pause_ms);
@@ -90,7 +90,7 @@ TEST_CASE("keys are found in noise, and told with their length soon after they w
 }
 
 TEST_CASE("a short interruption does not make two keys of one") {
-    Heard heard;
+    Sounds heard;
     heard.silence(50).tones(pair_of('5'), 60).silence(8).tones(pair_of('5'), 60).silence(100);
     CHECK(find(heard).keys == "5");
 }
@@ -101,7 +101,7 @@ TEST_CASE("what is no key is not taken for one") {
     CHECK(find(dialled(-10, -26, 80, 60)).keys.empty());
     CHECK(find(dialled(-26, -10, 80, 60)).keys.empty());
     CHECK(find(dialled(-50, -50, 80, 60)).keys.empty());
-    Heard tones;
+    Sounds tones;
     for (const double freq_hz : {400.0, 697.0, 941.0, 1336.0, 1633.0, 2100.0}) {
         tones.tones({freq_hz}, 500).silence(200);
     }
@@ -111,7 +111,7 @@ TEST_CASE("what is no key is not taken for one") {
 
 TEST_CASE("speech is not taken for keys") {
     for (const double gain_db : {-12.0, 0.0, 6.0}) {
-        Heard heard;
+        Sounds heard;
         for (const char* name :
              {"talk_en", "talk_ta", "voicemail_en", "voicemail_hi", "name_en", "hello_hi"}) {
             heard.speech(name, gain_db).silence(200);
@@ -124,7 +124,7 @@ TEST_CASE("noise that is shaped like speech is not taken for keys") {
     // Two bands of noise where the keys' rows and columns lie, switched at the pace of syllables.
     std::mt19937 random(11);
     std::normal_distribution<double> normal(0, 1);
-    Heard heard;
+    Sounds heard;
     heard.silence(120'000);
     double states[4][2] = {};
     for (std::size_t n = 0; n < heard.samples.size(); ++n) {

@@ -11,11 +11,9 @@ namespace {
 constexpr std::size_t min_pitch = 40;
 constexpr std::size_t max_pitch = 120;
 constexpr std::size_t window = 160;
-/// The repetition keeps its level for 10 ms and is silent after 60.
-constexpr std::size_t full_level = 80;
-constexpr std::size_t silent_after = 480;
-/// Longest blend into the speech that follows a loss: 10 ms.
-constexpr std::size_t max_blend = 80;
+/// The repetition fades from its beginning and is silent after 50 ms: what it repeats is seldom said for
+/// longer.
+constexpr std::size_t silent_after = 400;
 
 std::int16_t to_sample(float value) {
     return static_cast<std::int16_t>(std::lrintf(std::clamp(value, -32768.0F, 32767.0F)));
@@ -33,9 +31,8 @@ void Concealer::reset() {
 
 void Concealer::received(std::span<std::int16_t> samples) {
     if (lost_ > 0) {
-        // The longer the loss, the further the repetition has drifted from the speech, the longer the blend.
-        const std::size_t wanted = pitch_ / 4 + lost_ * 2 / 5;
-        const std::size_t blend = std::min({wanted, max_blend * scale_, samples.size()});
+        // Short, for what is real is better than what was guessed.
+        const std::size_t blend = std::min(pitch_ / 4, samples.size());
         for (std::size_t n = 0; n < blend; ++n) {
             const float weight = (static_cast<float>(n) + 0.5F) / static_cast<float>(blend);
             samples[n] = to_sample(weight * samples[n] + (1 - weight) * next_synthetic());
@@ -80,11 +77,8 @@ float Concealer::next_synthetic() {
         const float weight = (static_cast<float>(lost) + 0.5F) / static_cast<float>(overlap);
         value = weight * value + (1 - weight) * mirror_[lost];
     }
-    const std::size_t full = full_level * scale_;
     const std::size_t end = silent_after * scale_;
-    if (lost <= full) return value;
-    if (lost >= end) return 0;
-    return value * static_cast<float>(end - lost) / static_cast<float>(end - full);
+    return lost < end ? value * static_cast<float>(end - lost) / static_cast<float>(end) : 0;
 }
 
 /// The lag at which the newest 20 ms resemble most what came before them.

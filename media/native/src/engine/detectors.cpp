@@ -64,13 +64,17 @@ void ToneListener::look(dsp::DetectorFrame frame, std::int64_t) {
 void DetectorSlots::start(StreamHandle& stream, Kind kind, std::unique_ptr<Detector> detector) {
     if (!stream.open()) return;
     stop(stream, kind);
+    if (kind == Kind::keys) stream.use(Use::keys);
     // The stream is known on its own thread; this order runs before the one that attaches.
     stream.order([bound = detector.get()](Stream& heard, std::int64_t) { bound->bind(heard); });
     slot(kind) = stream.attach_listener(std::move(detector));
 }
 
 void DetectorSlots::stop(StreamHandle& stream, Kind kind) {
-    if (Listener* listener = std::exchange(slot(kind), nullptr)) stream.detach_listener(listener);
+    Listener* listener = std::exchange(slot(kind), nullptr);
+    if (listener == nullptr) return;
+    stream.detach_listener(listener);
+    if (kind == Kind::keys) stream.use(Use::keys, false);
 }
 
 void DetectorSlots::need_speech(StreamHandle& stream) {

@@ -24,11 +24,15 @@ StreamHandle::StreamHandle(std::shared_ptr<Engine> engine, Shard& shard, Stream*
 void StreamHandle::connect(MediaSettings settings) {
     if (!open()) return;
     if (!codec::supported(settings.format)) throw std::invalid_argument("the engine has no such codec");
+    // The stream takes another SSRC by itself when the far end has the same (RFC 3550 8.2).
+    const StreamFigures& figures = stream_->figures();
+    const std::uint32_t shown = figures.ssrc_out.get();
+    if (shown != ssrc_before_) ssrc_out_ = shown;
     if (outfit_.settings().format.clock_hz != settings.format.clock_hz) {
+        ssrc_before_ = shown;
         ssrc_out_ = random_value<std::uint32_t>();
     }
     if (settings.rtcp_remote) open_rtcp_port();
-    const StreamFigures& figures = stream_->figures();
     std::optional<std::uint32_t> ssrc_in;
     if (figures.packets_in.get() > 0) ssrc_in = figures.ssrc_in.get();
     SrtpChange srtp = srtp_.update(settings.srtp_send, settings.srtp_receive, ssrc_out_, ssrc_in);

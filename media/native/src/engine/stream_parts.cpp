@@ -28,8 +28,8 @@ bool StreamOutfit::must_speak(const StreamOutfit* peer) const {
     if (uses(Use::tap) || uses(Use::source) || uses(Use::output) || uses(Use::silence)) return true;
     // What is muted at the linked stream's receiving side is silence here, and a key found in its audio is
     // sent as a press.
-    return peer != nullptr && (peer->uses(Use::silence) || peer->settings_.dtmf_tones ||
-                               sends_tones(settings_) || !alike(settings_, peer->settings_));
+    return peer != nullptr && (peer->uses(Use::silence) || peer->uses(Use::keys) || sends_tones(settings_) ||
+                               !alike(settings_, peer->settings_));
 }
 
 StreamParts StreamOutfit::make_missing(const StreamOutfit* peer) {

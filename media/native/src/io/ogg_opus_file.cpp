@@ -35,7 +35,7 @@ constexpr opus_int32 bitrate_bps(std::uint32_t rate_hz) {
     return rate_hz == 8000 ? 16'000 : 24'000;
 }
 /// Beyond it speech gains little and a core carries fewer recordings.
-constexpr int complexity = 5;
+constexpr int complexity = 2;
 
 void put_text(std::vector<std::uint8_t>& out, std::string_view text) {
     out.insert(out.end(), text.begin(), text.end());

@@ -8,7 +8,7 @@
 namespace trunkline::dsp {
 
 /// Hides losses in linear speech by repeating its last pitch period, after the idea of G.711 Appendix I: the
-/// repetition fades away within 60 ms, and the speech that follows is faded in over it. Adds no delay.
+/// repetition fades away within 50 ms, and the speech that follows is faded in over it. Adds no delay.
 class Concealer {
   public:
     static constexpr std::uint32_t max_rate_hz = 16000;

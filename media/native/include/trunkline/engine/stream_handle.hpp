@@ -93,6 +93,7 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     Stream* stream_;  ///< Null once closed.
     std::uint64_t id_;
     std::uint32_t ssrc_out_;
+    std::uint32_t ssrc_before_ = 0;  ///< What the stream still shows until the order to change it has run.
     std::uint16_t udp_port_;
     PortLease lease_;  ///< Goes with the command that closes the sockets.
     std::weak_ptr<TapHandle> tap_;

@@ -27,6 +27,7 @@ enum class Use : std::uint8_t {
     tap,       ///< Hears and speaks.
     recorder,  ///< Hears the stream and, through the linked stream, what is sent.
     listener,  ///< Hears.
+    keys,      ///< The linked stream speaks: it sends on what keys are found in this one's audio.
     source,    ///< Speaks: a mixer's output.
     output,    ///< Speaks: playback and digits; once for all.
     silence,   ///< Speaks: stands in for audio that is muted.
@@ -50,7 +51,7 @@ class StreamOutfit {
     bool uses(Use use) const { return counts_[index(use)] != 0; }
 
   private:
-    static constexpr std::size_t use_count = 6;
+    static constexpr std::size_t use_count = 7;
 
     static std::size_t index(Use use) { return static_cast<std::size_t>(use); }
     bool must_hear(const StreamOutfit* peer) const;

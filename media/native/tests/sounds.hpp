@@ -18,21 +18,22 @@
 namespace trunkline::tests {
 
 /// Audio at 8 kHz for detectors, put together piece by piece.
-class Heard {
+class Sounds {
   public:
     static constexpr double rate_hz = 8000;
 
-    Heard& silence(int for_ms) {
+    Sounds& silence(int for_ms) {
         samples.resize(samples.size() + static_cast<std::size_t>(8 * for_ms));
         return *this;
     }
 
     /// The sum of tones, each at this level (a full-scale sine has 3.14 dBm0).
-    Heard& tones(const std::vector<double>& freqs_hz, int for_ms, double level_dbm0 = -12) {
+    Sounds& tones(const std::vector<double>& freqs_hz, int for_ms, double level_dbm0 = -12) {
         return tones_at(freqs_hz, std::vector<double>(freqs_hz.size(), level_dbm0), for_ms);
     }
 
-    Heard& tones_at(const std::vector<double>& freqs_hz, const std::vector<double>& levels_dbm0, int for_ms) {
+    Sounds& tones_at(const std::vector<double>& freqs_hz, const std::vector<double>& levels_dbm0,
+                     int for_ms) {
         const std::size_t start = samples.size();
         silence(for_ms);
         for (std::size_t k = 0; k < freqs_hz.size(); ++k) {
@@ -47,7 +48,7 @@ class Heard {
     }
 
     /// A file of tests/vectors/audio.
-    Heard& speech(const std::string& name, double gain_db = 0) {
+    Sounds& speech(const std::string& name, double gain_db = 0) {
         std::ifstream in(std::string(TRUNKLINE_VECTORS) + "/audio/" + name + ".wav", std::ios::binary);
         const Played played = play_wav({std::istreambuf_iterator<char>(in), {}});
         if (played.format != 7 || played.rate_hz != 8000) throw std::runtime_error("not mu-law at 8 kHz");
@@ -61,7 +62,7 @@ class Heard {
     }
 
     /// White noise over all of it, at this level of its power below full scale.
-    Heard& noise(double level_db, unsigned seed = 1) {
+    Sounds& noise(double level_db, unsigned seed = 1) {
         std::mt19937 random(seed);
         std::normal_distribution<double> normal(0, 32768 * std::pow(10, level_db / 20));
         for (std::int16_t& sample : samples) {
@@ -71,7 +72,7 @@ class Heard {
     }
 
     /// What G.711 makes of it.
-    Heard& coded(dsp::Law law = dsp::Law::mu) {
+    Sounds& coded(dsp::Law law = dsp::Law::mu) {
         std::vector<std::uint8_t> codes(samples.size());
         dsp::encode(law, samples, codes.data());
         dsp::decode(law, codes, samples.data());

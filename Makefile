@@ -88,7 +88,12 @@ format: setup ## Rewrite the sources in the project's format.
 	@$(BIN)/ruff check --fix-only --quiet $(PYTHON_SOURCES)
 	@$(BIN)/clang-format -i $(NATIVE_SOURCES)
 
-bench: setup $(VENV)/.test-system ## Measure: CPU per call, per relayed packet and per agent stream; prints a table.
+# The plots need a library that nothing else does.
+$(VENV)/.bench: $(VENV)/.ready
+	@$(BIN)/pip install --quiet --no-build-isolation --editable ".[bench]"
+	@touch $@
+
+bench: setup $(VENV)/.test-system $(VENV)/.bench ## Measure: CPU per call, per relayed packet and per agent stream; prints a table.
 	@$(BIN)/python -m benchmarks.bench $(BENCH_ARGS)
 
 # Coverage-guided where atheris can be had; else by mutation alone, which needs nothing.

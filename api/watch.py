@@ -30,6 +30,7 @@ _CONTROL_GAUGES: Mapping[str, tuple[str, str]] = {
         "transcoded_streams",
         "RTP streams that hear another codec than their own.",
     ),
+    "trunkline_conferences_open": ("open_conferences", "Conferences."),
     "trunkline_recordings_open": ("open_recordings", "Recordings that are not complete yet."),
 }
 _QUALITY: Mapping[str, tuple[str, str]] = {

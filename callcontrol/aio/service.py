@@ -272,6 +272,11 @@ class CallControl:
         return len(self._engine.recordings)
 
     @property
+    def open_conferences(self) -> int:
+        """Conferences of the media engine."""
+        return len(self._engine.conferences)
+
+    @property
     def media_drops(self) -> dict[str, int]:
         """RTP packets of far ends that were not used, by reason."""
         return self._engine.dropped()

@@ -241,6 +241,9 @@ class Conferences:
         self._open: dict[int, Conference] = {}
         self._of: dict[int, Conference] = {}
 
+    def __len__(self) -> int:
+        return len(self._open)
+
     def open(
         self,
         engine: MediaEngine,

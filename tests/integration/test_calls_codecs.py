@@ -13,6 +13,8 @@ from callcontrol.quality import leg_quality
 from media.abilities import built_codecs, has_srtp
 from media.types import SrtpUse
 from sip import Answered, Failed
+from sip.aio import Listen, TlsSettings, UserAgentSettings
+from tests.support.certificates import Authority
 from tests.support.domain import CALLEE, OWN_NUMBER, make_carrier, make_gateway
 from tests.support.phone import Phone, PhoneCall
 from tests.support.world import World, running
@@ -120,6 +122,30 @@ class TestEncrypted:
             assert remote is not None and (remote.srtp_send is not None) is encrypted
         a.hang_up()
         await world.ended()
+
+    async def test_a_gateway_of_tls_and_srtp(self, tmp_path: Path) -> None:
+        """Its carrier says nothing of encryption."""
+        authority = Authority(tmp_path)
+        issued = authority.issue("localhost", addresses=["127.0.0.1"])
+        tls = TlsSettings(issued.certificate, issued.key, authority.file)
+        listens = [Listen("udp", "127.0.0.1", 0), Listen("tls", "127.0.0.1", 0)]
+        async with running(tmp_path, sip_listens=listens, sip=UserAgentSettings(tls=tls)) as world:
+            second = Phone(world.far_engine, codecs=("PCMA",), tls=tls)
+            second.srtp = "required"
+            await second.start()
+            world.phones.append(second)
+            gateway = make_gateway(
+                "gateway-b", port=second.port, carrier_sid="carrier-2", protocol="tls/srtp"
+            )
+            world.directory.put(carriers=[make_carrier("carrier-2", prefixes=(CALLEE,))], gateways=[gateway])
+            a, b = await bridged(world, second, "PCMU", "PCMA")
+            assert b"RTP/SAVP " in b.request.body
+            assert "SIP/2.0/TLS" in (b.request.headers.get("Via") or "")
+            await hear_each_other(a, b)
+            a.hang_up()
+            quality = (await world.ended()).quality
+            assert quality is not None
+            assert [(leg.leg, leg.encrypted) for leg in quality.legs] == [("a", False), ("b", True)]
 
     async def test_a_callee_without_encryption_is_not_called_where_it_is_required(self, world: World) -> None:
         second = await second_phone(world, "PCMU", srtp="require")

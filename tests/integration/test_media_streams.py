@@ -252,3 +252,15 @@ async def test_a_faulty_callback_harms_no_other(bench: MediaBench) -> None:
     one.stream.on_event = fail
     await until(lambda: len(frames) > 5)
     await other.expect(FirstPacket)
+
+
+async def test_digits_of_a_party_that_sends_no_audio_are_relayed_apart(bench: MediaBench) -> None:
+    caller, near = bench.open(), bench.open()
+    far, callee = bench.open(near), bench.open()
+    for one, other in ((caller, near), (far, callee)):
+        one.stream.connect(towards(other.stream))
+        other.stream.connect(towards(one.stream))
+    near.stream.link(far.stream)
+    caller.stream.send_dtmf("42#", 80, 60)
+    digits = [(await callee.expect(DtmfReceived)).digit for _ in range(3)]
+    assert digits == ["4", "2", "#"]

@@ -21,7 +21,16 @@ from sip import (
     SessionEvent,
     SipUri,
 )
-from sip.aio import Destination, InboundSession, Listen, OutboundInvite, Session, UserAgent
+from sip.aio import (
+    Destination,
+    InboundSession,
+    Listen,
+    OutboundInvite,
+    Session,
+    TlsSettings,
+    UserAgent,
+    UserAgentSettings,
+)
 
 PATIENCE_S = 15.0
 _BYTES_PER_MS = 16
@@ -201,7 +210,13 @@ class PhoneCall:
 class Phone:
     """A SIP user agent with an RTP engine; ``on_call`` decides about calls that come in."""
 
-    def __init__(self, engine: MediaEngine, *, codecs: Sequence[str] = ("PCMU", "PCMA")) -> None:
+    def __init__(
+        self,
+        engine: MediaEngine,
+        *,
+        codecs: Sequence[str] = ("PCMU", "PCMA"),
+        tls: TlsSettings | None = None,
+    ) -> None:
         self.engine = engine
         self.codecs = tuple(codecs)
         self.srtp: SrtpUse = "off"
@@ -209,7 +224,11 @@ class Phone:
         """Whether it offers telephone events."""
         self.calls: list[PhoneCall] = []
         self.on_call: Callable[[PhoneCall], None] = PhoneCall.answer
-        self.user_agent = UserAgent([Listen("udp", "127.0.0.1", 0)], on_invite=self._on_invite)
+        self.user_agent = UserAgent(
+            [Listen("udp" if tls is None else "tls", "127.0.0.1", 0)],
+            UserAgentSettings(tls=tls),
+            on_invite=self._on_invite,
+        )
 
     async def start(self) -> None:
         await self.user_agent.start()

@@ -72,7 +72,9 @@ void Stream::relay_event(const rtp::PacketView& packet, const Stream& from, io::
     if (!may_send() || own_audio || digits_ != Digits::none) return;
     if (sends_tones(settings_)) {
         sound_event(packet, clock_hz, now_ns);
-    } else if (from.route_ == Route::relayed && clock_hz == settings_.format.clock_hz) {
+    } else if (from.route_ != Route::transcoded && clock_hz == settings_.format.clock_hz) {
+        // Also of a far end that has sent no audio: the times between its presses are in its timestamps
+        // alone.
         relay_packet(packet, *settings_.dtmf_send_type, 0, relayed, now_ns);
     } else {
         renumber_event(packet, clock_hz, now_ns);

@@ -14,8 +14,11 @@ constexpr std::int64_t max_ahead_ms = 300;
 /// A window of this length, and longer the more delays vary, has a packet with next to no delay.
 constexpr std::int64_t window_ms = 1000;
 constexpr std::int64_t window_spreads = 20;
-/// A smaller error of place is left alone.
-constexpr std::int64_t slack_ms = 4;
+/// A smaller error of place is left alone: nobody hears it, and each correction is a cut.
+constexpr std::int64_t slack_ms = 15;
+/// A run settles in its place for so long, in steps no smaller than this.
+constexpr std::int64_t settle_ms = 250;
+constexpr std::int64_t settle_slack_ms = 1;
 /// An error this large is corrected without waiting for a pause, as is a smaller one after `max_wait_ms`.
 constexpr std::int64_t urgent_ms = 40;
 constexpr std::int64_t max_wait_ms = 5000;
@@ -49,10 +52,12 @@ void AlignedTrack::put(std::span<const std::int16_t> samples, std::int64_t at) {
         // What passed before the beginning.
         samples = samples.last(static_cast<std::size_t>(std::clamp<std::int64_t>(at - write_, 0, size)));
         started_ = true;
+        run_begin_ = write_;
         off_ = 0;
         begin_window();
     } else {
-        note(lateness, samples.size());
+        settle(lateness);
+        note(at - (write_ + size), samples.size());
         samples = correct(samples);
     }
     append(samples);
@@ -76,6 +81,19 @@ void AlignedTrack::skip(std::int64_t samples) {
 std::int64_t AlignedTrack::tolerance() const {
     if (run_ == Run::unbroken) return of_ms(lag_ms);
     return std::min(of_ms(gap_ms) + 2 * spread_, of_ms(lag_ms));
+}
+
+/// A run is placed by its first piece, which may be one that was delayed. While nothing of the run was taken
+/// out, a piece with less delay moves all of it, and no cut is needed later.
+void AlignedTrack::settle(std::int64_t lateness) {
+    const std::int64_t earlier = std::min(-lateness, run_begin_ - read_);
+    if (earlier <= of_ms(settle_slack_ms) || write_ - run_begin_ > of_ms(settle_ms)) return;
+    for (std::int64_t n = run_begin_; n < write_; ++n) {
+        at(n - earlier) = std::exchange(at(n), std::int16_t{0});
+    }
+    run_begin_ -= earlier;
+    write_ -= earlier;
+    begin_window();
 }
 
 void AlignedTrack::note(std::int64_t lateness, std::size_t samples) {

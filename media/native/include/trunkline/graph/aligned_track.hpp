@@ -48,6 +48,7 @@ class AlignedTrack {
     std::int64_t of_ms(std::int64_t ms) const { return ms * rate_hz_ / 1000; }
     std::int64_t tolerance() const;
     bool quiet(std::span<const std::int16_t> samples) const;
+    void settle(std::int64_t lateness);
     void note(std::int64_t lateness, std::size_t samples);
     std::span<const std::int16_t> correct(std::span<const std::int16_t> samples);
     void open_gap(std::int64_t samples);
@@ -64,6 +65,7 @@ class AlignedTrack {
     std::unique_ptr<std::int16_t[]> ring_;  ///< Zero wherever nothing waits.
     std::int64_t read_ = 0;
     std::int64_t write_ = 0;
+    std::int64_t run_begin_ = 0;  ///< Of the run that is being written.
     bool started_ = false;
 
     // How late pieces come, against a place right behind the ones before.

@@ -10,7 +10,7 @@ import aiohttp
 from callcontrol.aio.destinations import checked_connector
 from callcontrol.errors import DomainError
 from callcontrol.interfaces import Destinations
-from media.audio import AudioError, PromptLibrary, hold_music, read_wav
+from media.audio import AudioError, Clip, PromptLibrary, hold_music, read_wav
 
 PROMPT_SCHEME: Final = "prompt:"
 _MAX_FILE_BYTES: Final = 16 << 20
@@ -21,28 +21,28 @@ class AudioUnavailable(Exception):
     """The audio cannot be had; the message says why."""
 
 
-def load_hold_music(setting: str) -> bytes:
+def load_hold_music(setting: str) -> Clip:
     """
-    The samples that a party on hold hears: of a WAV file, of the melody built in (``tones``), or ``none``.
+    What a party on hold hears: a WAV file, the melody built in (``tones``), or nothing (``none``).
 
     Raises:
         ValueError: The file cannot be read, or is no WAV that can be played.
     """
     if setting in ("none", "tones"):
-        return hold_music() if setting == "tones" else b""
+        return Clip(hold_music() if setting == "tones" else b"")
     try:
         if os.path.getsize(setting) > _MAX_FILE_BYTES:
             raise ValueError(f"the hold music {setting} is larger than {_MAX_FILE_BYTES >> 20} MiB")
-        pcm = read_wav(Path(setting).read_bytes()).to_8k_mono().pcm
+        clip = read_wav(Path(setting).read_bytes()).for_engine()
     except (OSError, AudioError) as error:
         raise ValueError(f"the hold music {setting} cannot be played: {error}") from None
-    if not pcm:
+    if not clip.pcm:
         raise ValueError(f"the hold music {setting} has no audio")
-    return pcm
+    return clip
 
 
 class AudioSource:
-    """Finds audio by its URL and brings it to the form the engine plays: L16 mono at 8 kHz."""
+    """Finds audio by its URL and brings it to the form the engine plays: mono at 8 or 16 kHz."""
 
     def __init__(self, prompts: PromptLibrary | None, destinations: Destinations) -> None:
         self._prompts = prompts
@@ -55,9 +55,9 @@ class AudioSource:
         """The names of all prompts."""
         return self._names
 
-    def prompt(self, name: str) -> bytes:
+    def prompt(self, name: str) -> Clip:
         """
-        The samples of a prompt.
+        A prompt.
 
         Raises:
             AudioUnavailable: There is no such prompt.
@@ -65,11 +65,11 @@ class AudioSource:
         if self._prompts is None:
             raise AudioUnavailable("this server has no prompts")
         try:
-            return self._prompts.get(name)
+            return Clip(self._prompts.get(name))
         except AudioError as error:
             raise AudioUnavailable(str(error)) from None
 
-    async def fetch(self, url: str) -> bytes:
+    async def fetch(self, url: str) -> Clip:
         """
         Fetch a WAV file: checked destination, no redirects, bounded in time and size.
 
@@ -79,7 +79,7 @@ class AudioSource:
         try:
             self._destinations.check_url(url, schemes=("http", "https"))
             data = await asyncio.wait_for(self._download(url), _FETCH_TIMEOUT_S)
-            return await asyncio.to_thread(lambda: read_wav(data).to_8k_mono().pcm)
+            return await asyncio.to_thread(lambda: read_wav(data).for_engine())
         except DomainError as refusal:
             raise AudioUnavailable(refusal.message) from None
         except TimeoutError:

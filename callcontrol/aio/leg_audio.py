@@ -92,8 +92,8 @@ class LegAudio:
             return
         if not media.holds:
             self._stop_music(listener)
-        elif listener.music is None and self._settings.hold_music:
-            listener.music = listener.stream.play(self._settings.hold_music, loop=True)
+        elif listener.music is None and self._settings.hold_music.pcm:
+            listener.music = listener.stream.playbacks.queue([self._settings.hold_music], loop=True).id
 
     def _stop_music(self, media: LegMedia) -> None:
         if media.music is not None:
@@ -108,15 +108,15 @@ class LegAudio:
 
     # --- playing --------------------------------------------------------------------------------------------
 
-    def play(self, leg: LegId, pcm: bytes, loops: int) -> None:
-        """Play samples, L16 at 8 kHz; ``PlaybackEnded`` follows."""
+    def play(self, leg: LegId, clip: Clip, loops: int) -> None:
+        """Play a clip as often as asked; ``PlaybackEnded`` follows."""
         media = self._legs.get(leg)
-        if media is None or not pcm:
+        if media is None or not clip.pcm:
             self._post(PlaybackEnded(leg))
             return
         self._stop_music(media)
         try:
-            playback = media.stream.playbacks.queue([Clip(pcm)], loop=max(loops, 1))
+            playback = media.stream.playbacks.queue([clip], loop=max(loops, 1))
             self._plays[playback.id] = leg
         except MediaError as error:
             self._post(PlaybackEnded(leg, str(error)))

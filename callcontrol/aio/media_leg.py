@@ -1,10 +1,12 @@
 """One leg's media, as the parts that work on it share it."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from callcontrol.events import MediaProblem
 from callcontrol.media_policy import MediaPolicy
 from media.aio import AgentTap, RtpStream
+from media.audio import Clip
 from media.sdp import LocalMedia, SessionDescription
 from media.types import RemoteMedia
 
@@ -23,19 +25,22 @@ class MediaRefusal(Exception):
         self.warning = warning
 
 
+_NOTHING: Final = Clip(b"")
+
+
 @dataclass(frozen=True, slots=True)
 class MediaSettings:
     """
     How the media of all calls is treated.
 
     A call ends when a party sends no RTP for ``media_timeout_s``, or, while it is held, for
-    ``hold_timeout_s``; 0 for never. A party on hold hears ``hold_music``, L16 at 8 kHz, nothing when that is
-    empty. Ringing sounds as ``tone_plan`` says: one of ``media.audio.TONE_PLANS``, or a tone written out.
+    ``hold_timeout_s``; 0 for never. A party on hold hears ``hold_music``, nothing when that is empty. Ringing
+    sounds as ``tone_plan`` says: one of ``media.audio.TONE_PLANS``, or a tone written out.
     """
 
     media_timeout_s: float = 60.0
     hold_timeout_s: float = 0.0
-    hold_music: bytes = b""
+    hold_music: Clip = _NOTHING
     tone_plan: str = "in"
 
 

@@ -276,21 +276,21 @@ class Performer:
             self._owner.spawn(self._play_fetched(effect))
             return
         try:
-            pcm = self._context.audio.prompt(effect.url.removeprefix(PROMPT_SCHEME))
+            clip = self._context.audio.prompt(effect.url.removeprefix(PROMPT_SCHEME))
         except AudioUnavailable as error:
             self._owner.log.warning("not played: %s", error)
             self._owner.follow(PlaybackEnded(effect.leg, str(error)))
         else:
-            self.media.audio.play(effect.leg, pcm, effect.loops)
+            self.media.audio.play(effect.leg, clip, effect.loops)
 
     async def _play_fetched(self, effect: do.PlayAudio) -> None:
         try:
-            pcm = await self._context.audio.fetch(effect.url)
+            clip = await self._context.audio.fetch(effect.url)
         except AudioUnavailable as error:
             self._owner.log.warning("not played: %s", error)
             self._owner.post(PlaybackEnded(effect.leg, str(error)))
         else:
-            self.media.audio.play(effect.leg, pcm, effect.loops)
+            self.media.audio.play(effect.leg, clip, effect.loops)
 
     def _play_ringback(self, effect: do.PlayRingback) -> None:
         self.media.audio.ringback(effect.leg)

@@ -8,13 +8,17 @@ from aiohttp import web
 
 from callcontrol.aio.audio_source import AudioSource, AudioUnavailable
 from callcontrol.aio.destinations import DestinationGuard
-from media.audio import Clip, tone, write_wav
+from media.audio import Clip, tone, tone_level_dbfs, write_wav
 
 WAV = write_wav(Clip(tone(440.0, 100)))
 
 
 async def good(_: web.Request) -> web.Response:
     return web.Response(body=WAV)
+
+
+async def wide(_: web.Request) -> web.Response:
+    return web.Response(body=write_wav(Clip(tone(5000.0, 500, sample_rate=44_100), 44_100)))
 
 
 async def elsewhere(_: web.Request) -> web.Response:
@@ -39,7 +43,7 @@ async def endless(request: web.Request) -> web.StreamResponse:
 @asynccontextmanager
 async def serving() -> AsyncIterator[str]:
     app = web.Application()
-    for handler in (good, elsewhere, no_wav, endless):
+    for handler in (good, wide, elsewhere, no_wav, endless):
         app.router.add_get(f"/{handler.__name__}", handler)
     runner = web.AppRunner(app, shutdown_timeout=1.0)
     await runner.setup()
@@ -53,8 +57,12 @@ async def serving() -> AsyncIterator[str]:
 async def test_a_file_is_brought_to_the_engines_form() -> None:
     source = AudioSource(None, DestinationGuard(True))
     async with serving() as base:
-        assert await source.fetch(f"{base}/good") == tone(440.0, 100)
+        assert await source.fetch(f"{base}/good") == Clip(tone(440.0, 100))
+        # What a wideband codec can carry is kept for it.
+        clip = await source.fetch(f"{base}/wide")
     await source.close()
+    assert (clip.sample_rate, clip.duration_ms) == (16_000, 500)
+    assert tone_level_dbfs(clip.pcm, 5000.0, 16_000) > -11.0
 
 
 @pytest.mark.parametrize("path", ["elsewhere", "no_wav", "endless", "missing"])

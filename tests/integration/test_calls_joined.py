@@ -38,7 +38,7 @@ class Party:
         self.legs = MediaLegs(
             engine,
             lambda event: None,
-            MediaSettings(hold_music=sine(1500, 1000)),
+            MediaSettings(hold_music=Clip(sine(1500, 1000))),
             on_mark=lambda name, cleared: None,
             on_overflow=lambda dropped_ms: None,
         )

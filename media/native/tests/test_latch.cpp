@@ -126,6 +126,29 @@ TEST_CASE("a stream is opened again by another signalled address alone") {
     CHECK_FALSE(latch.accept(signalled, numbered(2), 2 * ms));
 }
 
+TEST_CASE("the wildcard address stops what is sent and forgets nothing") {
+    for (const char* any : {"0.0.0.0", "::"}) {
+        Latch latch;
+        engine::RtcpPath path;
+        latch.signal(signalled);
+        path.signal(address("198.51.100.1", 4001));
+        std::int64_t now_ns = 0;
+        const auto behind_nat = address("198.51.100.1", 5555);
+        dropped_until_heard(latch, behind_nat, now_ns);
+        latch.signal(address(any, 4000));
+        path.signal(address(any, 4001));
+        CHECK_FALSE(latch.remote().reachable());
+        CHECK_FALSE(path.remote(latch).reachable());
+        CHECK(latch.accept(behind_nat, numbered(9), now_ns));
+        CHECK(path.allows(address("198.51.100.1", 5556), false, latch, now_ns));
+        CHECK_FALSE(latch.accept(thief, numbered(10), now_ns));
+        latch.signal(signalled);
+        CHECK(latch.remote() == behind_nat);
+        CHECK(path.remote(latch) == address("198.51.100.1", 4001));
+        CHECK(latch.moves() == 1);
+    }
+}
+
 TEST_CASE("after silence, a NAT that changed its mind is followed, and the signalled address") {
     Latch latch;
     latch.signal(signalled);

@@ -15,6 +15,8 @@ constexpr int rank_host = 2;
 }  // namespace
 
 void Latch::signal(const io::Address& remote) {
+    paused_ = remote.is_wildcard();
+    if (paused_) return;
     // An address that cannot be sent to, instead of our own: packets would go round for ever.
     const io::Address meant = is_own(remote) ? remote.with_port(0) : remote;
     if (meant == signalled_) return;
@@ -76,9 +78,8 @@ bool Latch::consider(const io::Address& source, const rtp::Header& header, std::
 }
 
 int Latch::rank_of(const io::Address& source) const {
-    const io::Address& known = remote();
-    if (source.same_host(known)) return rank_host;
-    return source.same_network(known) ? rank_network : rank_elsewhere;
+    if (source.same_host(known())) return rank_host;
+    return source.same_network(known()) ? rank_network : rank_elsewhere;
 }
 
 void Latch::learn(const io::Address& source, std::int64_t now_ns) {

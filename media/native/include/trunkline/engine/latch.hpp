@@ -27,7 +27,8 @@ class Latch {
     /// `own` is the address of our own socket, which nothing is sent to.
     explicit Latch(const io::Address& own = {}) : own_(own) {}
 
-    /// The address signalled in SDP. The same as before changes nothing.
+    /// The address signalled in SDP. The same as before changes nothing, nor does the wildcard address in
+    /// between, which means hold in older offers (RFC 3264 8.4): nothing is sent meanwhile.
     void signal(const io::Address& remote);
 
     /// Whether a valid packet from `source` belongs to the far end.
@@ -38,8 +39,11 @@ class Latch {
     /// How often a source was learnt.
     std::uint32_t moves() const { return moves_; }
 
-    /// Where to send to; empty before anything was signalled.
-    const io::Address& remote() const { return latched_ ? source_ : signalled_; }
+    /// Where the far end is, as far as it is known; empty before anything was signalled.
+    const io::Address& known() const { return latched_ ? source_ : signalled_; }
+
+    /// Where to send to; not reachable when nothing may be sent.
+    const io::Address& remote() const { return paused_ ? nowhere_ : known(); }
 
     const io::Address& signalled() const { return signalled_; }
 
@@ -66,7 +70,9 @@ class Latch {
     io::Address own_;
     io::Address signalled_;
     io::Address source_;
+    io::Address nowhere_;
     bool latched_ = false;
+    bool paused_ = false;
     std::uint32_t moves_ = 0;
     std::int64_t last_ns_ = 0;
     Candidate candidate_;

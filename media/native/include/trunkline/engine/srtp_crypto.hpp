@@ -7,7 +7,7 @@ namespace trunkline::engine {
 /// with what it was built with.
 ///
 /// Distributions build libsrtp2 over NSS, which makes and destroys an encryption context for each packet: 14
-/// allocations, and locks. These enter the allocator only when a key is set, and take a fifth of the time.
+/// allocations, and locks. These enter the allocator only when a key is set, and take a tenth of the time.
 bool use_openssl_for_srtp();
 
 }  // namespace trunkline::engine

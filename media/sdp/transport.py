@@ -37,7 +37,7 @@ def effective_direction(description: SessionDescription, media: MediaDescription
     """Direction from the peer's view; address 0.0.0.0 or :: means that it takes no audio (RFC 3264 8.4)."""
     direction = description.direction_of(media)
     connection = description.connection_of(media)
-    if connection is not None and connection.address in ("0.0.0.0", "::"):  # noqa: S104
+    if connection is not None and connection.address in ("0.0.0.0", "::"):
         return intersect(direction, "sendonly")
     return direction
 

@@ -218,6 +218,7 @@ async def test_what_makes_no_sense_is_refused(stage: Stage, tmp_path: Path) -> N
     with pytest.raises(InvalidMedia, match="one channel"):
         conference.record(str(tmp_path / "stereo.wav"), RecordingSettings(channels=2))
     with pytest.raises(InvalidMedia, match="rate"):
+        # As a caller without types may ask for it.
         stage.bench.engine.open_conference(lambda event: None, sample_rate=44100)  # type: ignore[arg-type]
     other.stream.close()
     with pytest.raises(StreamClosed):

@@ -208,8 +208,8 @@ async def test_settings_that_cannot_be_are_refused(bench: MediaBench, tmp_path: 
     stream = bench.open().stream
     for settings in (
         RecordingSettings(encoding="mp3"),  # type: ignore[arg-type]  # as a caller without types may
-        RecordingSettings(channels=3),  # type: ignore[arg-type]
-        RecordingSettings(sample_rate=44100),  # type: ignore[arg-type]
+        RecordingSettings(channels=3),  # type: ignore[arg-type]  # likewise
+        RecordingSettings(sample_rate=44100),  # type: ignore[arg-type]  # likewise
         RecordingSettings(max_bytes=-1),
     ):
         with pytest.raises(InvalidMedia):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -32,10 +33,10 @@ async def bench() -> AsyncIterator[MediaBench]:
         await engine.close()
 
 
-def at(peer: RtcpPeer, **agreed: object) -> RemoteMedia:
+def at(peer: RtcpPeer, **agreed: Any) -> RemoteMedia:
     address, port = peer.address
-    values: dict[str, object] = {"codec": "PCMU", "payload_type": 0}
-    return RemoteMedia(address=address, port=port, **{**values, **agreed})  # type: ignore[arg-type]
+    values: dict[str, Any] = {"codec": "PCMU", "payload_type": 0}
+    return RemoteMedia(address=address, port=port, **{**values, **agreed})
 
 
 def odd(stream: RtpStream) -> tuple[str, int]:

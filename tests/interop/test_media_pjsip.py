@@ -13,7 +13,7 @@ from tests.interop.peers import HAVE_PJSUA, Pjsua
 from tests.sipp.exchange import Exchange
 
 pytestmark = [
-    pytest.mark.skipif(not HAVE_PJSUA, reason="pjsua2 is not installed (PyPI: pjsua2-python)"),
+    pytest.mark.skipif(not HAVE_PJSUA, reason="pjsua2 (pjsua2-python) is not installed"),
     pytest.mark.timeout(180),
 ]
 encrypted = pytest.mark.skipif(not has_srtp(), reason="the engine was built without SRTP")

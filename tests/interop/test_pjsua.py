@@ -9,7 +9,7 @@ from tests.interop.peers import HAVE_PJSUA
 from tests.sipp.exchange import Exchange
 
 pytestmark = [
-    pytest.mark.skipif(not HAVE_PJSUA, reason="pjsua2 is not installed (PyPI: pjsua2-python)"),
+    pytest.mark.skipif(not HAVE_PJSUA, reason="pjsua2 (pjsua2-python) is not installed"),
     pytest.mark.timeout(180),
 ]
 

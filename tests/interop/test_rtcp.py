@@ -29,7 +29,7 @@ def check_quality(exchange: Exchange) -> None:
             assert leg[direction]["mos"] > 3.5, legs
 
 
-@pytest.mark.skipif(not HAVE_PJSUA, reason="pjsua2 is not installed (PyPI: pjsua2-python)")
+@pytest.mark.skipif(not HAVE_PJSUA, reason="pjsua2 (pjsua2-python) is not installed")
 def test_pjsip_reports(clean: Exchange, pjsua: MakePjsua) -> None:
     caller, callee = pjsua("alice"), pjsua("callee")
     reach(clean, callee.port)

@@ -38,7 +38,7 @@ def exchange(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> 
         yield running
 
 
-@pytest.mark.skipif(not HAVE_PJSUA, reason="pjsua2 is not installed (PyPI: pjsua2-python)")
+@pytest.mark.skipif(not HAVE_PJSUA, reason="pjsua2 (pjsua2-python) is not installed")
 def test_pjsip_calls_and_is_called(
     clean: Exchange, pjsua: MakePjsua, authority: Authority, peer: Issued
 ) -> None:
@@ -58,7 +58,7 @@ def test_pjsip_calls_and_is_called(
     hang_up(callee, "in1", caller, "c")
 
 
-@pytest.mark.skipif(not HAVE_PJSUA, reason="pjsua2 is not installed (PyPI: pjsua2-python)")
+@pytest.mark.skipif(not HAVE_PJSUA, reason="pjsua2 (pjsua2-python) is not installed")
 @pytest.mark.skipif(not has_srtp(), reason="the engine was built without SRTP")
 def test_a_gateway_of_tls_and_srtp_gets_encrypted_media(
     clean: Exchange, pjsua: MakePjsua, authority: Authority, peer: Issued

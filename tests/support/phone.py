@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from media.aio import AgentTap, MediaEngine, RtpStream, make_srtp_keys
 from media.audio import tone, tone_level_dbfs
 from media.sdp import LocalMedia, SessionDescription, accept_answer, answer_offer, make_offer
-from media.types import DtmfReceived, EngineSettings, MediaEvent, SrtpKey, SrtpUse
+from media.types import Direction, DtmfReceived, EngineSettings, MediaEvent, RemoteMedia, SrtpKey, SrtpUse
 from sip import (
     Answered,
     Cancelled,
@@ -88,7 +88,7 @@ class PhoneCall:
 
     # What it does.
 
-    def describe(self, codecs: Sequence[str] = ("PCMU", "PCMA"), direction: str = "sendrecv") -> bytes:
+    def describe(self, codecs: Sequence[str] = ("PCMU", "PCMA"), direction: Direction = "sendrecv") -> bytes:
         """Our offer."""
         self.offer = make_offer(self._local(codecs, direction))
         return self.offer.to_bytes()
@@ -110,7 +110,7 @@ class PhoneCall:
         assert isinstance(self.session, InboundSession)
         self.session.reject(status, headers=headers)
 
-    def hold(self, direction: str = "sendonly") -> None:
+    def hold(self, direction: Direction = "sendonly") -> None:
         self.session.reinvite(self.describe(direction=direction))
 
     def hold_by_address(self) -> None:
@@ -172,7 +172,9 @@ class PhoneCall:
             self.tap = self.stream.open_tap(on_frames=self._on_frames)
         return self.stream
 
-    def _local(self, codecs: Sequence[str] = ("PCMU", "PCMA"), direction: str = "sendrecv") -> LocalMedia:
+    def _local(
+        self, codecs: Sequence[str] = ("PCMU", "PCMA"), direction: Direction = "sendrecv"
+    ) -> LocalMedia:
         address, port = self.open().local
         if not self.srtp_keys and self.phone.srtp != "off":
             self.srtp_keys = make_srtp_keys()
@@ -180,7 +182,7 @@ class PhoneCall:
             address,
             port,
             tuple(codecs),
-            direction=direction,  # type: ignore[arg-type]
+            direction=direction,
             dtmf=self.phone.events,
             srtp=self.phone.srtp,
             srtp_keys=self.srtp_keys,
@@ -195,8 +197,8 @@ class PhoneCall:
         assert negotiated.answer is not None
         return negotiated.answer.to_bytes()
 
-    def _connect(self, remote: object) -> None:
-        self.open().connect(remote)  # type: ignore[arg-type]
+    def _connect(self, remote: RemoteMedia) -> None:
+        self.open().connect(remote)
 
     def _on_media(self, event: MediaEvent) -> None:
         if isinstance(event, DtmfReceived):

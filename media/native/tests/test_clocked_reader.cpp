@@ -141,7 +141,7 @@ TEST_CASE("any rhythm of puts and pulls leaves a clocked reader bounded") {
         }
         std::array<std::int16_t, 960> out;
         std::int64_t now_ns = 0;
-        for (int n = 0; n < 5000; ++n) {
+        for (int n = 0; n < 2000; ++n) {
             now_ns += static_cast<std::int64_t>(random() % 40) * ms;
             if (random() % 50 == 0) now_ns += 3000 * ms;
             for (std::uint32_t puts = random() % 3; puts > 0; --puts) {

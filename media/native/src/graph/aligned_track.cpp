@@ -21,9 +21,8 @@ constexpr std::int64_t quiet_ms = 400;
 /// It settles in its place for so long, in steps no smaller than this.
 constexpr std::int64_t settle_ms = 250;
 constexpr std::int64_t settle_slack_ms = 1;
-/// An error this large is corrected without waiting for a pause, as is a smaller one after `max_wait_ms`.
+/// An error this large is corrected without waiting for a pause. Smaller ones are less than a cut in a word.
 constexpr std::int64_t urgent_ms = 40;
-constexpr std::int64_t max_wait_ms = 5000;
 /// What a gap must exceed to be told from jitter.
 constexpr std::int64_t gap_ms = 20;
 /// Edges of cuts are softened for so long.
@@ -110,10 +109,8 @@ void AlignedTrack::note(std::int64_t lateness, std::size_t samples) {
     least_late_ = std::min(least_late_, lateness);
     most_late_ = std::max(most_late_, lateness);
     noted_samples_ += static_cast<std::int64_t>(samples);
-    if (off_ != 0) off_samples_ += static_cast<std::int64_t>(samples);
     if (noted_samples_ < of_ms(window_ms) + window_spreads * spread_) return;
     spread_ = std::max(most_late_ - least_late_, spread_ * 3 / 4);
-    if (off_ == 0) off_samples_ = 0;
     off_ = std::abs(least_late_) > of_ms(slack_ms) ? least_late_ : 0;
     begin_window();
 }
@@ -122,8 +119,7 @@ void AlignedTrack::note(std::int64_t lateness, std::size_t samples) {
 /// append.
 std::span<const std::int16_t> AlignedTrack::correct(std::span<const std::int16_t> samples) {
     if (off_ == 0) return samples;
-    const bool urgent = std::abs(off_) >= of_ms(urgent_ms) || off_samples_ >= of_ms(max_wait_ms);
-    if (!urgent && !quiet(samples)) return samples;
+    if (std::abs(off_) < of_ms(urgent_ms) && !quiet(samples)) return samples;
     if (off_ > 0) {
         open_gap(off_);
         write_ += std::exchange(off_, 0);

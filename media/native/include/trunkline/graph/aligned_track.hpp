@@ -77,7 +77,6 @@ class AlignedTrack {
     std::int64_t noted_samples_ = 0;  ///< In this window.
     std::int64_t spread_ = 0;         ///< Between the earliest and the latest, usually.
     std::int64_t off_ = 0;            ///< What is to be corrected in the next pause; 0 when nothing is.
-    std::int64_t off_samples_ = 0;    ///< Taken in since that is known.
     std::uint64_t dropped_samples_ = 0;
 };
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 from pathlib import Path
@@ -73,6 +74,20 @@ async def test_exhausted_ports_come_back() -> None:
         engine.open_stream(lambda event: None)
     streams[3].close()
     await until(lambda: _opens(engine))
+    await engine.close()
+
+
+async def test_ports_begin_to_rest_though_nothing_else_happens() -> None:
+    engine = MediaEngine(EngineSettings(port_min=13000, port_max=13019, quarantine_s=0.05))
+    await engine.start()
+    streams = [engine.open_stream(lambda event: None) for _ in range(10)]
+    await asyncio.sleep(0.05)
+    for stream in streams:
+        stream.close()
+    # Nothing is asked of the engine meanwhile.
+    await asyncio.sleep(1.0)
+    for _ in range(10):
+        engine.open_stream(lambda event: None)
     await engine.close()
 
 

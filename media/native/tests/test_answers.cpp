@@ -142,6 +142,31 @@ TEST_CASE("noise, hum and tones are not speech") {
     CHECK(speech_in(clicks).empty());
 }
 
+TEST_CASE("keys are not speech, and a voice over a key is") {
+    for (const double low_hz : {697.0, 770.0, 852.0, 941.0}) {
+        for (const double high_hz : {1209.0, 1336.0, 1477.0, 1633.0}) {
+            for (const int for_ms : {70, 160}) {
+                CAPTURE(low_hz);
+                CAPTURE(high_hz);
+                CAPTURE(for_ms);
+                Sounds heard;
+                heard.silence(600);
+                for (int n = 0; n < 6; ++n) {
+                    heard.tones_at({low_hz, high_hz}, {-10, -8}, for_ms).silence(80);
+                }
+                CHECK(speech_in(heard.coded()).empty());
+            }
+        }
+    }
+    Sounds both;
+    both.silence(600).speech("hello_en").silence(800);
+    const Sounds key = Sounds().silence(600).tones_at({697, 1209}, {-24, -22}, 300);
+    for (std::size_t n = 0; n < key.samples.size(); ++n) {
+        both.samples[n] = static_cast<std::int16_t>(both.samples[n] + key.samples[n]);
+    }
+    CHECK(speech_in(both.coded()).size() == 1);
+}
+
 TEST_CASE("times are as asked for") {
     Sounds heard;
     heard.silence(300).speech("hello_en").silence(500).speech("hello_hi").silence(1500);

@@ -134,10 +134,10 @@ TEST_CASE("both sides are aligned, whatever the network does to one of them") {
         const auto sent = found_clicks(played.channels.at(1), 8000);
         REQUIRE(received.size() >= 28);
         REQUIRE(received.size() == sent.size());
-        // At first nobody knows how late the first packet was.
+        // At first nobody knows how late the first packet was; then 15 ms are left alone.
         for (std::size_t n = 4; n < sent.size(); ++n) {
             CHECK(std::abs(sent[n] - 1000.0 * static_cast<double>(n + 1)) <= 3);
-            CHECK(std::abs(received[n] - sent[n]) <= (jitter_ms < 100 ? 6 : 35));
+            CHECK(std::abs(received[n] - sent[n]) <= (jitter_ms < 100 ? 18 : 35));
         }
     }
 }
@@ -167,6 +167,34 @@ TEST_CASE("a side that is silent, starts late or pauses keeps its place") {
     }
 }
 
+TEST_CASE("who speaks without a pause is not cut where his beginning was late, nor often for his clock") {
+    // Packets of a busy machine's first second are late by 25 ms; no two samples in a row are alike.
+    for (const double ppm : {0.0, 200.0}) {
+        CAPTURE(ppm);
+        Bench bench;
+        double due_ms = 0;
+        std::int16_t next = 1000;
+        bench.run(20'000, [&](int at_ms) {
+            for (; due_ms + (at_ms < 1000 ? 25 : 0) <= at_ms; due_ms += 20 * (1 - ppm * 1e-6)) {
+                Samples samples(160);
+                for (std::int16_t& sample : samples) {
+                    sample = next = static_cast<std::int16_t>(next == 31'000 ? 1000 : next + 1);
+                }
+                bench.recorder->put_received(samples, bench.now_ns());
+            }
+        });
+        const Samples heard = bench.finish().channels.at(0);
+        const auto first = std::find_if(heard.begin(), heard.end(), [](std::int16_t s) { return s != 0; });
+        const auto last = std::find(first, heard.end(), 0);
+        int breaks = 0;
+        for (auto here = first + 1; here < last; ++here) {
+            breaks += *here != (*(here - 1) == 31'000 ? 1000 : *(here - 1) + 1) ? 1 : 0;
+        }
+        CHECK(breaks == 0);
+        CHECK(last - first >= 19'900 * 8);
+    }
+}
+
 TEST_CASE("a clock that differs is followed") {
     for (const double ppm : {-200.0, 200.0}) {
         CAPTURE(ppm);
@@ -189,7 +217,7 @@ TEST_CASE("a clock that differs is followed") {
         });
         const auto found = found_clicks(bench.finish().channels.at(0), 8000);
         for (const double at_ms : found) {
-            clicks_heard += std::abs(at_ms - std::round(at_ms / 1000) * 1000) <= 8 ? 1 : 0;
+            clicks_heard += std::abs(at_ms - std::round(at_ms / 1000) * 1000) <= 18 ? 1 : 0;
         }
         CHECK(clicks_heard >= 590);
         CHECK(found.size() <= 600);

@@ -14,6 +14,11 @@ constexpr std::size_t prediction_order = 10;
 constexpr float tonal_residue = 0.0022F;
 /// Until the noise is known, what prediction leaves more of may be noise.
 constexpr float voiced_residue = 0.2F;
+/// The share of a frame's power in one low and one high tone of a key from which it is one. Keys behind G.711
+/// have 0.99, vowels at most two thirds.
+constexpr float key_share = 0.9F;
+constexpr std::array<double, 4> low_tones_hz{697, 770, 852, 941};
+constexpr std::array<double, 4> high_tones_hz{1209, 1336, 1477, 1633};
 /// A level that stays within so many dB is noise, or a tone.
 constexpr float steady_range_db = 5;
 /// Of the high-pass, about 60 Hz: hum and offsets are not to be heard.
@@ -33,6 +38,52 @@ std::array<float, 2 * detector_frame_samples> make_window() {
 
 const std::array<float, 2 * detector_frame_samples> hann = make_window();
 
+/// A tone as it looks through the window, once squared: what comes in is windowed already.
+class Probe {
+  public:
+    explicit Probe(double freq_hz) {
+        for (std::size_t n = 0; n < cosine_.size(); ++n) {
+            const double phase = 2 * std::numbers::pi * freq_hz * static_cast<double>(n) / detector_rate_hz;
+            cosine_[n] = hann[n] * static_cast<float>(std::cos(phase));
+            sine_[n] = hann[n] * static_cast<float>(std::sin(phase));
+            weight_ += hann[n] * hann[n];
+        }
+    }
+
+    /// Power of the tone, on the scale of the sum of the squared samples.
+    float power(const std::array<float, 2 * detector_frame_samples>& windowed) const {
+        float real = 0;
+        float imaginary = 0;
+        for (std::size_t n = 0; n < windowed.size(); ++n) {
+            real += windowed[n] * cosine_[n];
+            imaginary += windowed[n] * sine_[n];
+        }
+        return 2 * (real * real + imaginary * imaginary) / weight_;
+    }
+
+  private:
+    std::array<float, 2 * detector_frame_samples> cosine_{};
+    std::array<float, 2 * detector_frame_samples> sine_{};
+    float weight_ = 0;
+};
+
+using Probes = std::array<Probe, 4>;
+
+Probes make_probes(const std::array<double, 4>& freqs_hz) {
+    return {Probe(freqs_hz[0]), Probe(freqs_hz[1]), Probe(freqs_hz[2]), Probe(freqs_hz[3])};
+}
+
+const Probes low_tones = make_probes(low_tones_hz);
+const Probes high_tones = make_probes(high_tones_hz);
+
+float strongest(const Probes& probes, const std::array<float, 2 * detector_frame_samples>& windowed) {
+    float most = 0;
+    for (const Probe& probe : probes) {
+        most = std::max(most, probe.power(windowed));
+    }
+    return most;
+}
+
 }  // namespace
 
 bool VoiceActivity::voice(DetectorFrame frame) {
@@ -40,7 +91,27 @@ bool VoiceActivity::voice(DetectorFrame frame) {
     follow_noise();
     if (level_db_ <= std::max(noise_db_ + settings_.margin_db, settings_.min_level_db)) return false;
     const float residue = predict();
-    return residue > tonal_residue && (frames_ > steady_frames || residue < voiced_residue);
+    const bool voiced = residue > tonal_residue && (frames_ > steady_frames || residue < voiced_residue);
+    return voiced && !is_key();
+}
+
+/// Whether the window holds the two tones of a key and little else. Two tones that begin and end leave more
+/// to prediction than steady ones.
+bool VoiceActivity::is_key() const {
+    const auto windowed = through_window();
+    float power = 0;
+    for (const float sample : windowed) {
+        power += sample * sample;
+    }
+    return strongest(low_tones, windowed) + strongest(high_tones, windowed) > key_share * power;
+}
+
+std::array<float, VoiceActivity::window_samples> VoiceActivity::through_window() const {
+    std::array<float, window_samples> windowed;
+    for (std::size_t n = 0; n < window_samples; ++n) {
+        windowed[n] = window_[n] * hann[n];
+    }
+    return windowed;
 }
 
 void VoiceActivity::take(DetectorFrame frame) {
@@ -79,10 +150,7 @@ void VoiceActivity::follow_noise() {
 
 /// The share of the window's power that prediction leaves (Levinson and Durbin).
 float VoiceActivity::predict() const {
-    std::array<float, window_samples> windowed;
-    for (std::size_t n = 0; n < window_samples; ++n) {
-        windowed[n] = window_[n] * hann[n];
-    }
+    const auto windowed = through_window();
     std::array<double, prediction_order + 1> correlation{};
     for (std::size_t lag = 0; lag <= prediction_order; ++lag) {
         float sum = 0;

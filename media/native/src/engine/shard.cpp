@@ -88,7 +88,7 @@ void Shard::remove(Stream* stream, std::int64_t now_ns) {
     forget(*stream);
     forget(stream->rtcp());
     stream->shut(now_ns);
-    outlet_.discard(stream);
+    outlet_.discard_soon(stream);
 }
 
 void Shard::run() {

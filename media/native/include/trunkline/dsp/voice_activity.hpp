@@ -19,7 +19,8 @@ struct VoiceSettings {
 /// Tells frames with a voice from those without.
 ///
 /// A voice is louder than the noise, of which the least level of the last seconds is the measure, changes its
-/// level from syllable to syllable, and is no sum of a few steady tones, as ringing, busy and hold tones are.
+/// level from syllable to syllable, and is no sum of a few steady tones, as ringing, busy and hold tones are,
+/// nor a key.
 class VoiceActivity {
   public:
     explicit VoiceActivity(const VoiceSettings& settings) : settings_(settings) { blocks_.fill(quietest_db); }
@@ -43,6 +44,8 @@ class VoiceActivity {
     void take(DetectorFrame frame);
     void follow_noise();
     float predict() const;
+    bool is_key() const;
+    std::array<float, window_samples> through_window() const;
 
     VoiceSettings settings_;
     std::array<float, window_samples> window_{};

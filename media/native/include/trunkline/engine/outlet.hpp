@@ -85,6 +85,12 @@ class Outlet {
     /// Give a node back to the control thread, which destroys it.
     void discard(util::Node* node) { spent_.push(node); }
 
+    /// Likewise one that holds what others wait for, such as a port: the control thread is woken.
+    void discard_soon(util::Node* node) {
+        discard(node);
+        flush_due_ns_ = 0;
+    }
+
     /// When `flush` must be called at the latest.
     std::int64_t flush_due_ns() const { return flush_due_ns_; }
 

@@ -232,6 +232,9 @@ async def test_values_that_cannot_work_are_refused(bench: MediaBench) -> None:
             stream.connect(remote)
     with pytest.raises(InvalidMedia):
         stream.open_tap(sample_rate=44100, on_frames=lambda frame: None)  # type: ignore[arg-type]
+    for limits in ((-1.0, 0.0), (0.0, -1.0), (float("nan"), 0.0), (1e12, 0.0)):
+        with pytest.raises(InvalidMedia):
+            stream.set_media_timeout(*limits)
     for settings in (
         EngineSettings(listen="localhost"),
         EngineSettings(port_min=9),

@@ -21,7 +21,7 @@ from benchmarks.machine import SUT_PREFIX, Usage, describe, sample
 from benchmarks.sut import background, rtpload_binary, run_rtpload
 from fixtures.server_process import free_port, wait_until
 
-_NEAR, _FAR = 20000, 40000
+_NEAR, _FAR = 20000, 26000
 _PAIRS = ("PCMU-PCMA", "PCMU-G722", "PCMU-L16", "PCMU-OPUS")
 _COLUMNS = (
     "what",

@@ -186,7 +186,8 @@ class StreamStats:
         jitter_ms: Interarrival jitter (RFC 3550 A.8).
         dropped_foreign: Packets from another source than the far end's.
         dropped_invalid: Datagrams that were no RTP, or of a payload type nobody agreed on.
-        dropped_unwanted: Packets before `connect`, or against the agreed direction.
+        dropped_unwanted: Packets before `connect`, against the agreed direction, or of a flood: what is said
+            faster than one and a half times real time, beyond a reserve of 10 s.
         dropped_unauthentic: Packets of an encrypted stream that were forged, damaged or under another key.
         rtcp_in, rtcp_out: Compound RTCP packets.
         suspects: Packets from the far end's address under an SSRC or a number that did not prove itself.

@@ -177,5 +177,10 @@ NB_MODULE(_engine, module) {
         .def("next_id", &Engine::next_id)
         .def("drain", &drain_engine)
         .def("stats", &engine_stats)
-        .def("close", &Engine::close, nb::call_guard<nb::gil_scoped_release>());
+        .def("close", [](Engine& engine) {
+            // With the lock: the collector may let go of a handle on any other thread.
+            engine.shut();
+            const nb::gil_scoped_release unlocked;
+            engine.close();
+        });
 }

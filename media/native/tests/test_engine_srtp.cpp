@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "peer.hpp"
+#include "trunkline/rtp/wire.hpp"
 
 using namespace trunkline;
 using engine::MediaSettings;
@@ -228,6 +229,32 @@ TEST_SUITE("srtp") {
         MediaSettings half = towards(left.socket.udp_port());
         half.srtp_send = key_of(1);
         CHECK_THROWS_AS(a->connect(half), std::invalid_argument);
+    }
+
+    TEST_CASE("a key that is taken up again is sent under with another SSRC") {
+        Bench bench;
+        SecretPeer left(1, 2);
+        auto a = bench.open();
+        a->link(*a);
+        a->connect(secretly(left, 2, 1));
+        left.send(a->udp_port(), 1, codes(7));
+        const auto first = left.hear();
+        REQUIRE(first);
+        a->connect(towards(left.socket.udp_port()));
+        left.socket.send(a->udp_port(), {0, false, 2, 320, ssrc}, codes(7));
+        REQUIRE(left.socket.hear());
+        a->connect(secretly(left, 2, 1));
+        left.send(a->udp_port(), 3, codes(7));
+        const auto again = left.hear();
+        REQUIRE(again);
+        CHECK(again->header.ssrc != first->header.ssrc);
+        CHECK(again->header.ssrc == a->snapshot().ssrc_out);
+        // Reports count from zero, too: they must not lie under the keystream of the first ones either.
+        a->close();
+        Bytes farewell = left.socket.hear_rtcp();
+        REQUIRE(farewell.size() > 8);
+        CHECK(rtp::read_u32(&farewell[4]) == again->header.ssrc);
+        CHECK(left.received->open(SrtpKind::rtcp, farewell).verdict == SrtpVerdict::authentic);
     }
 
     TEST_CASE("reports of an encrypted stream leave encrypted") {

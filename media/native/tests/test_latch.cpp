@@ -189,8 +189,8 @@ TEST_CASE("nothing is sent to our own ports, nor learnt from them") {
 }
 
 TEST_CASE("nothing is sent to groups, to all, or nowhere") {
-    for (const char* host :
-         {"224.0.0.1", "239.255.1.1", "240.0.0.1", "255.255.255.255", "0.0.0.0", "ff02::1", "::"}) {
+    for (const char* host : {"224.0.0.1", "239.255.1.1", "240.0.0.1", "255.255.255.255", "0.0.0.0", "ff02::1",
+                             "::", "::ffff:224.0.0.1", "::ffff:255.255.255.255", "::ffff:0.0.0.0"}) {
         CAPTURE(host);
         CHECK_FALSE(address(host, 4000).reachable());
     }

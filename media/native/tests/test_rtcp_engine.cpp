@@ -276,6 +276,21 @@ TEST_CASE("a far end that chose our SSRC makes us take another") {
     CHECK(after->header.ssrc == stream->snapshot().ssrc_out);
 }
 
+TEST_CASE("a far end that follows us to every SSRC does not drive us on") {
+    Bench bench;
+    Peer peer;
+    auto stream = bench.open();
+    stream->connect(towards(peer.udp_port()));
+    for (int n = 0; n < 100; ++n) {
+        const auto ours = static_cast<std::uint32_t>(stream->snapshot().ssrc_out);
+        peer.send(stream->udp_port(), header(static_cast<std::uint16_t>(40'000 + n), ours), codes(2));
+        bench.fetch(3);
+    }
+    const std::uint64_t collisions = stream->snapshot().collisions;
+    CHECK(collisions >= 1);
+    CHECK(collisions <= 3 * static_cast<std::uint64_t>(tests::patience()));
+}
+
 TEST_CASE("a far end that sends our packets back is heard, two of them do not drive packets in a circle") {
     Bench bench;
     Peer left;

@@ -83,6 +83,23 @@ TEST_CASE("a leap of the relayed timestamps is not passed on") {
     CHECK(header->timestamp == 50160);
 }
 
+TEST_CASE("a relayed stream that numbers its packets anew goes on from the last one") {
+    // Under the same SSRC, and with timestamps that go on: lower numbers, and such as a receiver of SRTP
+    // would take for old ones (RFC 3711 3.3.1).
+    for (const std::uint16_t anew : {std::uint16_t{500}, std::uint16_t{45'000}}) {
+        auto sender = make();
+        REQUIRE(sender.relayed(from_far(1000, 100), 160, 0));
+        sender.end_relay();
+        for (std::uint16_t n = 0; n < 3; ++n) {
+            const auto header = sender.relayed(from_far(static_cast<std::uint16_t>(anew + n), 260 + n * 160U),
+                                               160, (n + 1) * 20 * ms);
+            REQUIRE(header);
+            CHECK(header->sequence == 1001 + n);
+            CHECK(header->timestamp == 50160 + n * 160);
+        }
+    }
+}
+
 TEST_CASE("a long relay goes on across many wraps of the sequence numbers") {
     auto sender = make();
     std::uint16_t expected = 1000;

@@ -205,6 +205,19 @@ TEST_SUITE("srtp") {
             Bytes again = sealed(*SrtpContext::make(key_of(1), SrtpContext::Direction::sent, n), rtp(7, n));
             CHECK(received->open(SrtpKind::rtp, again).verdict == SrtpVerdict::repeated);
         }
+        // The first one was forgotten for the last ones.
+        Bytes first = sealed(*SrtpContext::make(key_of(1), SrtpContext::Direction::sent, 1), rtp(7, 1));
+        CHECK(received->open(SrtpKind::rtp, first).verdict == SrtpVerdict::authentic);
+    }
+
+    TEST_CASE("a stream that must change its SSRC again and again keeps the last ones alone") {
+        const auto sent = sender(key_of(1));
+        for (std::uint32_t n = 1; n <= 1000; ++n)
+            REQUIRE(!sealed(*sent, rtp(7, n)).empty());
+        // What was sent lately is not sent again under the same number; what is forgotten would be.
+        CHECK(sealed(*sent, rtp(7, 1000)).empty());
+        CHECK(sealed(*sent, rtp(7, 1000 - SrtpContext::max_sources + 1)).empty());
+        CHECK(!sealed(*sent, rtp(7, 1)).empty());
     }
 
     TEST_CASE("packets under the old key are heard until the first under the new one") {
@@ -278,6 +291,25 @@ TEST_SUITE("srtp") {
         CHECK_FALSE(keys.update(one, three, ssrc, 7).received_changed);
         change = keys.update(none, none, ssrc, 7);
         CHECK((change.sent_changed && change.received_changed && !change.sent && !change.received));
+    }
+
+    TEST_CASE("a key that was given up is known when it comes again") {
+        SrtpKeys keys;
+        const std::optional<SrtpKey> none, one = key_of(1), two = key_of(2), three = key_of(3);
+        CHECK_FALSE(keys.update(one, two, ssrc, std::nullopt).sent_again);
+        CHECK_FALSE(keys.spent(one));
+        CHECK_FALSE(keys.update(none, none, ssrc, std::nullopt).sent_again);
+        CHECK(keys.spent(one));
+        // What the far end sends under is its own affair.
+        CHECK_FALSE(keys.spent(two));
+        CHECK_FALSE(keys.update(three, two, ssrc, std::nullopt).sent_again);
+        CHECK(keys.update(one, two, ssrc, std::nullopt).sent_again);
+        CHECK_FALSE(keys.update(one, two, ssrc, std::nullopt).sent_again);
+        // The memory is bounded; when it is full, none is trusted.
+        for (int n = 10; n < 100; ++n)
+            keys.update(key_of(static_cast<std::uint8_t>(n)), two, ssrc, std::nullopt);
+        CHECK(keys.spent(key_of(200)));
+        CHECK_FALSE(keys.spent(key_of(99)));
     }
 
     TEST_CASE("hostile packets are refused, whatever they hold") {

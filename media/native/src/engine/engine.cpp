@@ -167,8 +167,7 @@ EngineFigures Engine::figures() const {
     return figures;
 }
 
-void Engine::close() {
-    if (closed_) return;
+void Engine::shut() {
     closed_ = true;
     while (!conferences_.empty()) {
         (*conferences_.begin())->close();
@@ -176,6 +175,10 @@ void Engine::close() {
     while (!handles_.empty()) {
         (*handles_.begin())->close();
     }
+}
+
+void Engine::close() {
+    shut();
     for (ShardSlot& slot : shards_) {
         slot.shard->stop();
     }

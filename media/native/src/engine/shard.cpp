@@ -36,7 +36,8 @@ int watch_edges(int epoll, int descriptor, Readable* owner) {
 
 Shard::Shard(std::size_t number, Notifier& notifier) : outlet_(notifier) {
     streams_.reserve(reserved_streams);
-    unfinished_.reserve(max_events);
+    // A stream has two sockets at most.
+    unfinished_.reserve(2 * reserved_streams);
     epoll_ = epoll_create1(EPOLL_CLOEXEC);
     wake_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (epoll_ < 0 || wake_ < 0 || watch_edges(epoll_, wake_, nullptr) != 0) {
@@ -69,7 +70,7 @@ int Shard::watch(int descriptor, Readable& reader) {
 }
 
 void Shard::forget(Readable& reader) {
-    std::erase(unfinished_, &reader);
+    if (reader.unfinished) std::erase(unfinished_, &reader);
     for (std::size_t n = 0; n < ready_count_; ++n) {
         if (ready_[n].data.ptr == &reader) ready_[n].data.ptr = nullptr;
     }
@@ -137,9 +138,9 @@ void Shard::receive(Readable& reader, std::int64_t now_ns) {
     for (int reads = 0; reads < max_reads; ++reads) {
         if (!reader.receive(received_, relayed_, now_ns)) return;
     }
-    if (std::find(unfinished_.begin(), unfinished_.end(), &reader) == unfinished_.end()) {
-        unfinished_.push_back(&reader);
-    }
+    if (reader.unfinished) return;
+    reader.unfinished = true;
+    unfinished_.push_back(&reader);
 }
 
 /// Another turn for the sockets that had more to read than their share.
@@ -147,7 +148,8 @@ void Shard::receive_unfinished(std::int64_t now_ns) {
     if (unfinished_.empty()) return;
     std::size_t kept = 0;
     for (Readable* reader : unfinished_) {
-        if (reader->receive(received_, relayed_, now_ns)) unfinished_[kept++] = reader;
+        reader->unfinished = reader->receive(received_, relayed_, now_ns);
+        if (reader->unfinished) unfinished_[kept++] = reader;
     }
     unfinished_.resize(kept);
 }

@@ -8,6 +8,7 @@
 #include "trunkline/engine/srtp_crypto.hpp"
 
 #if TRUNKLINE_HAVE_SRTP
+#include <arpa/inet.h>
 #include <srtp2/srtp.h>
 #endif
 
@@ -109,7 +110,9 @@ std::size_t SrtpContext::protect(SrtpKind kind, std::span<std::uint8_t> room, st
     int size = static_cast<int>(size_bytes);
     const srtp_err_status_t status = kind == SrtpKind::rtp ? srtp_protect(session_, room.data(), &size)
                                                            : srtp_protect_rtcp(session_, room.data(), &size);
-    return status == srtp_err_status_ok ? static_cast<std::size_t>(size) : 0;
+    if (status != srtp_err_status_ok) return 0;
+    note_source(ssrc_of(kind, room));
+    return static_cast<std::size_t>(size);
 }
 
 SrtpOpened SrtpContext::open(SrtpKind kind, std::span<std::uint8_t> packet) {
@@ -149,7 +152,8 @@ void SrtpContext::note_source(std::uint32_t ssrc) {
         sources_[source_count_++] = ssrc;
         return;
     }
-    srtp_remove_stream(session_, std::exchange(sources_[oldest_source_], ssrc));
+    // Unlike its neighbours, this function takes the SSRC as it stands in a packet.
+    srtp_remove_stream(session_, htonl(std::exchange(sources_[oldest_source_], ssrc)));
     oldest_source_ = (oldest_source_ + 1) % max_sources;
 }
 
@@ -212,6 +216,11 @@ SrtpOpened SrtpReceiver::open(SrtpKind kind, std::span<std::uint8_t> packet, Out
     return opened;
 }
 
+bool SrtpKeys::spent(const std::optional<SrtpKey>& sent) const {
+    if (!sent || sent == sent_) return false;
+    return spent_.size() == max_spent || std::find(spent_.begin(), spent_.end(), *sent) != spent_.end();
+}
+
 SrtpChange SrtpKeys::update(const std::optional<SrtpKey>& sent, const std::optional<SrtpKey>& received,
                             std::uint32_t ssrc_sent, std::optional<std::uint32_t> ssrc_received) {
     if (sent.has_value() != received.has_value()) {
@@ -219,6 +228,7 @@ SrtpChange SrtpKeys::update(const std::optional<SrtpKey>& sent, const std::optio
     }
     SrtpChange change;
     change.sent_changed = sent != sent_;
+    change.sent_again = spent(sent);
     change.received_changed = received != received_;
     if (change.sent_changed && sent) {
         change.sent = SrtpContext::make(*sent, SrtpContext::Direction::sent, ssrc_sent);
@@ -226,6 +236,7 @@ SrtpChange SrtpKeys::update(const std::optional<SrtpKey>& sent, const std::optio
     if (change.received_changed && received) {
         change.received = SrtpContext::make(*received, SrtpContext::Direction::received, ssrc_received);
     }
+    if (change.sent_changed && sent_ && spent_.size() < max_spent) spent_.push_back(*sent_);
     sent_ = sent;
     received_ = received;
     return change;

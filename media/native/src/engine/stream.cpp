@@ -54,9 +54,10 @@ void Stream::connect(const MediaSettings& settings, SrtpChange& srtp, std::uint3
     wire_.protect(srtp);
     const bool beat_changed = settings.ptime_ms != settings_.ptime_ms;
     const std::uint32_t clock_hz = settings.format.clock_hz;
-    if (clock_hz != sender_.clock_hz()) {
+    if (srtp.sent_again || clock_hz != sender_.clock_hz()) {
         sender_.restart(fresh_ssrc, clock_hz);
         figures_.ssrc_out.set(fresh_ssrc);
+        follow_ssrc();
     }
     if (!(settings.format == settings_.format)) {
         reception_.set_clock(clock_hz);

@@ -28,7 +28,8 @@ void StreamHandle::connect(MediaSettings settings) {
     const StreamFigures& figures = stream_->figures();
     const std::uint32_t shown = figures.ssrc_out.get();
     if (shown != ssrc_before_) ssrc_out_ = shown;
-    if (outfit_.settings().format.clock_hz != settings.format.clock_hz) {
+    const bool clock_changes = outfit_.settings().format.clock_hz != settings.format.clock_hz;
+    if (clock_changes || srtp_.spent(settings.srtp_send)) {
         ssrc_before_ = shown;
         ssrc_out_ = random_value<std::uint32_t>();
     }

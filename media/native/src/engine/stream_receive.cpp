@@ -14,6 +14,8 @@ constexpr std::uint8_t type_pcma = 8;
 constexpr std::uint8_t type_comfort_noise = 13;
 /// A key that was reported by one method is not reported again by the other within this.
 constexpr std::int64_t same_digit_ns = 500'000'000;
+/// What an event or a description of noise counts for.
+constexpr std::int64_t other_packet_ns = 5'000'000;
 
 }  // namespace
 
@@ -57,6 +59,12 @@ std::uint32_t Stream::audible_units(const rtp::PacketView& packet, Meaning meani
     return fits && units <= codec::units_of_ms(format, max_packet_ms) ? units : 0;
 }
 
+/// What a packet counts for in the far end's allowance.
+std::int64_t Stream::cost_ns(Meaning meaning, std::uint32_t units) const {
+    if (meaning.kind != Kind::audio) return other_packet_ns;
+    return units * std::int64_t{1'000'000'000} / format_of(meaning.speech).clock_hz;
+}
+
 void Stream::take_datagram(std::span<std::uint8_t> datagram, const io::Address& source,
                            io::SendBatch& relayed, std::int64_t now_ns) {
     datagram = wire_.open(datagram);
@@ -92,7 +100,7 @@ void Stream::take_datagram(std::span<std::uint8_t> datagram, const io::Address& 
         heard_ = true;
         outlet_.emit({id_, EventKind::first_packet, 0, 0, 0});
     }
-    if (!settings_.receive) {
+    if (!settings_.receive || !allowance_.take(cost_ns(meaning, units), now_ns)) {
         figures_.dropped_unwanted.add(1);
     } else if (meaning.kind == Kind::audio) {
         take_audio(*packet, meaning.speech, units, relayed, now_ns);
@@ -128,6 +136,7 @@ bool Stream::follow_source(const rtp::Header& header, std::int64_t now_ns) {
         figures_.ssrc_in.set(header.ssrc);
         report(dtmf_receiver_.restart(), false, now_ns);
         restarted_ = true;
+        if (peer_ != nullptr) peer_->sender_.end_relay();
     }
     figures_.lost.set(reception_.sequence().lost());
     figures_.jitter_us.set(reception_.jitter_us());

@@ -15,6 +15,8 @@ namespace {
 
 /// Seconds from 1900, where NTP begins to count, to 1970.
 constexpr std::uint64_t ntp_epoch_s = 2'208'988'800;
+/// Our SSRC is changed no more often than this.
+constexpr std::int64_t collision_interval_ns = 1'000'000'000;
 
 /// Wall-clock time at the zero of the monotonic clock. Reports keep to it, so that a wall clock that is set
 /// does not reach them.
@@ -151,6 +153,9 @@ rtp::QualityContext Stream::quality_context() const {
 
 /// The far end uses our SSRC: take another, after saying goodbye under the old one (RFC 3550 8.2).
 void Stream::change_ssrc(std::int64_t now_ns) {
+    // Who follows us to every SSRC does not do so by chance.
+    if (figures_.collisions.get() != 0 && now_ns - collided_ns_ < collision_interval_ns) return;
+    collided_ns_ = now_ns;
     figures_.collisions.add(1);
     say_goodbye(now_ns);
     sender_.restart(rtcp_.session.random_ssrc(), sender_.clock_hz());

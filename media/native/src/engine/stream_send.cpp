@@ -88,7 +88,8 @@ void Stream::send_audio(std::span<const std::int16_t> samples, rtp::Feed feed, b
                 send_payload(room, sender_.local(settings_.payload_type, now_ns, feed), size);
             }
         }
-        record_sent(samples, now_ns);
+        // By the beat, so that a thread that was late leaves no gap in what has none.
+        record_sent(samples, feed == rtp::Feed::own ? wheel_.beat_ns() : now_ns);
     }
     sender_.advance(units_of(samples.size()), now_ns, feed);
 }

@@ -16,7 +16,9 @@ constexpr std::int64_t window_ms = 1000;
 constexpr std::int64_t window_spreads = 20;
 /// A smaller error of place is left alone: nobody hears it, and each correction is a cut.
 constexpr std::int64_t slack_ms = 15;
-/// A run settles in its place for so long, in steps no smaller than this.
+/// Sound after so much quiet may be moved as a whole; pauses between words are shorter.
+constexpr std::int64_t quiet_ms = 400;
+/// It settles in its place for so long, in steps no smaller than this.
 constexpr std::int64_t settle_ms = 250;
 constexpr std::int64_t settle_slack_ms = 1;
 /// An error this large is corrected without waiting for a pause. Smaller ones are less than a cut in a word.
@@ -51,7 +53,7 @@ void AlignedTrack::put(std::span<const std::int16_t> samples, std::int64_t at) {
         // What passed before the beginning.
         samples = samples.last(static_cast<std::size_t>(std::clamp<std::int64_t>(at - write_, 0, size)));
         started_ = true;
-        run_begin_ = write_;
+        begin_stretch(write_ - read_);
         off_ = 0;
         begin_window();
     } else {
@@ -82,16 +84,24 @@ std::int64_t AlignedTrack::tolerance() const {
     return std::min(of_ms(gap_ms) + 2 * spread_, of_ms(lag_ms));
 }
 
-/// A run is placed by its first piece, which may be one that was delayed. While nothing of the run was taken
-/// out, a piece with less delay moves all of it, and no cut is needed later.
+/// What is heard next stands behind so much quiet, in which it may be moved.
+void AlignedTrack::begin_stretch(std::int64_t room) {
+    stretch_begin_ = write_;
+    stretch_room_ = room;
+}
+
+/// A stretch of sound is placed by its first piece, which may be one that was delayed. While nothing of it
+/// was taken out, a piece with less delay moves all of it into the quiet before, and no cut is needed later.
 void AlignedTrack::settle(std::int64_t lateness) {
-    const std::int64_t earlier = std::min(-lateness, run_begin_ - read_);
-    if (earlier <= of_ms(settle_slack_ms) || write_ - run_begin_ > of_ms(settle_ms)) return;
-    for (std::int64_t n = run_begin_; n < write_; ++n) {
+    const std::int64_t earlier = std::min({-lateness, stretch_room_, stretch_begin_ - read_});
+    if (earlier <= of_ms(settle_slack_ms) || write_ - stretch_begin_ > of_ms(settle_ms)) return;
+    for (std::int64_t n = stretch_begin_; n < write_; ++n) {
         at(n - earlier) = std::exchange(at(n), std::int16_t{0});
     }
-    run_begin_ -= earlier;
+    stretch_begin_ -= earlier;
+    stretch_room_ -= earlier;
     write_ -= earlier;
+    off_ = 0;
     begin_window();
 }
 
@@ -160,6 +170,12 @@ void AlignedTrack::append(std::span<const std::int16_t> samples) {
     if (write_ + static_cast<std::int64_t>(samples.size()) - read_ > static_cast<std::int64_t>(capacity_)) {
         dropped_samples_ += samples.size();
         return;
+    }
+    if (quiet(samples)) {
+        quiet_samples_ += static_cast<std::int64_t>(samples.size());
+    } else {
+        if (quiet_samples_ >= of_ms(quiet_ms)) begin_stretch(quiet_samples_);
+        quiet_samples_ = 0;
     }
     for (const std::int16_t sample : samples) {
         at(write_++) = sample;

@@ -50,7 +50,8 @@ bool Address::is_wildcard() const {
 
 bool Address::is_loopback() const {
     if (family() == AF_INET) return v4_host() >> 24 == 127;
-    return family() == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&any_.v6.sin6_addr);
+    if (family() != AF_INET6) return false;
+    return mapped() ? mapped_host() >> 24 == 127 : IN6_IS_ADDR_LOOPBACK(&any_.v6.sin6_addr);
 }
 
 bool Address::is_private() const {
@@ -74,6 +75,7 @@ bool Address::reachable() const {
     if (empty() || udp_port() == 0 || is_wildcard()) return false;
     // From 224.0.0.0 on: groups, what is reserved, and the broadcast address.
     if (family() == AF_INET) return v4_host() >> 28 < 0xE;
+    if (mapped()) return mapped_host() >> 28 < 0xE && mapped_host() != INADDR_ANY;
     return !IN6_IS_ADDR_MULTICAST(&any_.v6.sin6_addr);
 }
 

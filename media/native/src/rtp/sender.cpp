@@ -60,6 +60,10 @@ std::optional<Header> Sender::relayed(const Header& in, std::uint32_t units, std
     return out;
 }
 
+void Sender::end_relay() {
+    if (source_ == Source::relay) source_ = Source::ended;
+}
+
 void Sender::restart(std::uint32_t ssrc, std::uint32_t clock_hz) {
     ssrc_ = ssrc;
     clock_hz_ = clock_hz;

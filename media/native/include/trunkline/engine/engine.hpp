@@ -76,7 +76,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
     /// An id that was not used before, for whatever needs one.
     std::uint64_t next_id() { return ++last_id_; }
 
-    /// End all threads; recordings are completed. Streams are closed.
+    /// Close all streams and conferences; no more can be opened.
+    void shut();
+
+    /// The same, then end all threads; recordings are completed, which may take the disk some time. After
+    /// `shut`, handles may be let go by another thread meanwhile.
     void close();
 
   private:

@@ -12,6 +12,8 @@ class Readable {
     /// Read what has come; true when there may be more.
     virtual bool receive(io::ReceiveBatch& batch, io::SendBatch& relayed, std::int64_t now_ns) = 0;
 
+    bool unfinished = false;  ///< The shard's own: there is more to read.
+
   protected:
     ~Readable() = default;
 };

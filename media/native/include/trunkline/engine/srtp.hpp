@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "trunkline/engine/outlet.hpp"
 #include "trunkline/util/node.hpp"
@@ -122,6 +123,9 @@ class SrtpReceiver {
 struct SrtpChange {
     bool sent_changed = false;
     bool received_changed = false;
+    /// We sent under this key before and gave it up: it takes another SSRC, because its packets are counted
+    /// from zero again and would lie under the keystream of the first ones (RFC 3711 9.1).
+    bool sent_again = false;
     std::unique_ptr<SrtpContext> sent, received;  ///< None for plain RTP.
 };
 
@@ -134,8 +138,15 @@ class SrtpKeys {
     SrtpChange update(const std::optional<SrtpKey>& sent, const std::optional<SrtpKey>& received,
                       std::uint32_t ssrc_sent, std::optional<std::uint32_t> ssrc_received);
 
+    /// Whether taking this key for what we send would be taking up one that was given up.
+    bool spent(const std::optional<SrtpKey>& sent) const;
+
   private:
+    /// Keys remembered; after so many, every other one counts as spent.
+    static constexpr std::size_t max_spent = 64;
+
     std::optional<SrtpKey> sent_, received_;
+    std::vector<SrtpKey> spent_;
 };
 
 }  // namespace trunkline::engine

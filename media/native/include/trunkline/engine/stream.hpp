@@ -23,6 +23,7 @@
 #include "trunkline/engine/tick_wheel.hpp"
 #include "trunkline/engine/wire.hpp"
 #include "trunkline/graph/playback_queue.hpp"
+#include "trunkline/rtp/allowance.hpp"
 #include "trunkline/rtp/dtmf_receiver.hpp"
 #include "trunkline/rtp/dtmf_sender.hpp"
 #include "trunkline/rtp/packet.hpp"
@@ -57,7 +58,7 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     /// Take parts over from the control thread; those they replace go back to it.
     void equip(StreamParts parts, std::int64_t now_ns);
     /// Obey what SDP agreed. `settings` come without keys; what they change is in `srtp`, whose contexts are
-    /// taken over. A change of the RTP clock takes the fresh SSRC.
+    /// taken over. A change of the RTP clock, or a key that was sent under before, takes the fresh SSRC.
     void connect(const MediaSettings& settings, SrtpChange& srtp, std::uint32_t fresh_ssrc,
                  std::int64_t now_ns);
     void link(Stream& other, std::int64_t now_ns);
@@ -165,6 +166,7 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     Meaning meaning_of(std::uint8_t payload_type) const;
     codec::Format format_of(Speech speech) const;
     std::uint32_t audible_units(const rtp::PacketView& packet, Meaning meaning) const;
+    std::int64_t cost_ns(Meaning meaning, std::uint32_t units) const;
     void take_datagram(std::span<std::uint8_t> datagram, const io::Address& source, io::SendBatch& relayed,
                        std::int64_t now_ns);
     bool follow_address(const io::Address& source, const rtp::Header& header, std::int64_t now_ns);
@@ -241,6 +243,7 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     } muted_;
 
     rtp::Reception reception_{8000};
+    rtp::Allowance allowance_;
     RtcpState rtcp_;
     rtp::DtmfReceiver dtmf_receiver_;
     bool heard_ = false;
@@ -256,7 +259,8 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     std::int64_t last_heard_ns_ = 0;
     std::int64_t timeout_ns_ = 0;
     std::int64_t hold_timeout_ns_ = 0;
-    bool reflecting_ = false;  ///< The far end sends our own packets back.
+    std::int64_t collided_ns_ = 0;  ///< When our SSRC was changed last.
+    bool reflecting_ = false;       ///< The far end sends our own packets back.
     bool silence_reported_ = false;
 
     graph::PlaybackQueue playback_;

@@ -10,9 +10,9 @@ namespace trunkline::engine {
 struct StreamFigures {
     util::Counter packets_in, bytes_in, packets_out, bytes_out;
     util::Counter lost, duplicates, late;
-    util::Counter dropped_foreign;      ///< From another source than the far end's.
-    util::Counter dropped_invalid;      ///< Not RTP, or of a payload type nobody agreed on.
-    util::Counter dropped_unwanted;     ///< Before `connect`, or against the agreed direction.
+    util::Counter dropped_foreign;   ///< From another source than the far end's.
+    util::Counter dropped_invalid;   ///< Not RTP, or of a payload type nobody agreed on.
+    util::Counter dropped_unwanted;  ///< Before `connect`, against the agreed direction, or too many at once.
     util::Counter dropped_unauthentic;  ///< Of an encrypted stream, forged or damaged or under another key.
     util::Counter send_errors;
     util::Counter rtcp_in, rtcp_out;

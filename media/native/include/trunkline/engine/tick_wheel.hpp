@@ -60,6 +60,9 @@ class TickWheel {
     /// Beat everything that is due.
     void advance(std::int64_t now_ns);
 
+    /// While a beat is run: the time it stands for on the grid, before the present when the thread is late.
+    std::int64_t beat_ns() const { return done_slot_ * slot_ns; }
+
     std::size_t armed() const { return armed_; }
 
   private:

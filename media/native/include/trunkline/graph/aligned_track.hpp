@@ -48,6 +48,7 @@ class AlignedTrack {
     std::int64_t of_ms(std::int64_t ms) const { return ms * rate_hz_ / 1000; }
     std::int64_t tolerance() const;
     bool quiet(std::span<const std::int16_t> samples) const;
+    void begin_stretch(std::int64_t room);
     void settle(std::int64_t lateness);
     void note(std::int64_t lateness, std::size_t samples);
     std::span<const std::int16_t> correct(std::span<const std::int16_t> samples);
@@ -65,7 +66,9 @@ class AlignedTrack {
     std::unique_ptr<std::int16_t[]> ring_;  ///< Zero wherever nothing waits.
     std::int64_t read_ = 0;
     std::int64_t write_ = 0;
-    std::int64_t run_begin_ = 0;  ///< Of the run that is being written.
+    std::int64_t stretch_begin_ = 0;  ///< Of the sound that is being written.
+    std::int64_t stretch_room_ = 0;   ///< Of quiet before it.
+    std::int64_t quiet_samples_ = 0;  ///< Written since something was heard.
     bool started_ = false;
 
     // How late pieces come, against a place right behind the ones before.

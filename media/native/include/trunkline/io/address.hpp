@@ -52,6 +52,14 @@ class Address {
 
   private:
     std::uint32_t v4_host() const { return ntohl(any_.v4.sin_addr.s_addr); }
+    /// Whether it is an IPv4 address in the clothes of IPv6 (RFC 4291 2.5.5.2), which a socket of IPv6 sends
+    /// to all the same; and the host then.
+    bool mapped() const { return family() == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&any_.v6.sin6_addr); }
+    std::uint32_t mapped_host() const {
+        const std::uint8_t* host = &any_.v6.sin6_addr.s6_addr[12];
+        return std::uint32_t{host[0]} << 24 | std::uint32_t{host[1]} << 16 | std::uint32_t{host[2]} << 8 |
+               host[3];
+    }
 
     union {
         sockaddr_in v4;

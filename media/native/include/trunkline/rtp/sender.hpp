@@ -39,6 +39,10 @@ class Sender {
     /// first relayed since the source changed: its number is taken.
     std::optional<Header> relayed(const Header& in, std::uint32_t units, std::int64_t now_ns);
 
+    /// The stream that is relayed begins anew, under whatever numbers: what comes of it goes on from the last
+    /// packet sent.
+    void end_relay();
+
     /// Send under another SSRC, with timestamps of this clock; another clock takes another SSRC (RFC
     /// 7160 4.1).
     void restart(std::uint32_t ssrc, std::uint32_t clock_hz);
@@ -56,7 +60,7 @@ class Sender {
     std::uint32_t clock_hz() const { return clock_hz_; }
 
   private:
-    enum class Source : std::uint8_t { none, own, transcoded, relay };
+    enum class Source : std::uint8_t { none, own, transcoded, relay, ended };
 
     static Source source_of(Feed feed) { return feed == Feed::own ? Source::own : Source::transcoded; }
 

@@ -130,6 +130,8 @@ class Recordings:
             InvalidMedia: A setting is out of range, or the encoding was not built in.
             RecordingFailed: The file cannot be created.
         """
+        if "\0" in path:
+            raise InvalidMedia("the path of a recording has a NUL in it")
         options = _options_of(settings, rate_hz)
         recording_id = self._next_id()
         recording = Recording(native, path, on_event)

@@ -36,6 +36,7 @@ _DTMF_KEYS = frozenset("0123456789*#ABCDabcdwW")
 _MAX_DIGITS = 256
 _MAX_WAITING = 256
 _MAX_MARKS = 1000
+_MAX_TIMEOUT_S = 86_400
 
 
 class RtpStream:
@@ -167,7 +168,12 @@ class RtpStream:
         Tell with `MediaTimeout` when the far end sends nothing for so long though it may; 0 never does.
 
         While the stream is held, so that no audio is due, the other limit counts, and RTCP is a sign of life.
+
+        Raises:
+            InvalidMedia: A limit is negative or longer than a day.
         """
+        if not (0 <= timeout_s <= _MAX_TIMEOUT_S and 0 <= hold_timeout_s <= _MAX_TIMEOUT_S):
+            raise InvalidMedia(f"media timeouts are 0 to {_MAX_TIMEOUT_S} s")
         self.native.set_media_timeout(round(timeout_s * 1000), round(hold_timeout_s * 1000))
 
     def start_recording(

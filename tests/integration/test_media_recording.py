@@ -214,6 +214,8 @@ async def test_settings_that_cannot_be_are_refused(bench: MediaBench, tmp_path: 
     ):
         with pytest.raises(InvalidMedia):
             stream.start_recording(str(tmp_path / "x"), settings)
+    with pytest.raises(InvalidMedia):
+        stream.start_recording(str(tmp_path / "x\0.wav"))
     assert not (tmp_path / "x").exists()
 
 

@@ -232,6 +232,9 @@ async def test_values_that_cannot_work_are_refused(bench: MediaBench) -> None:
             stream.connect(remote)
     with pytest.raises(InvalidMedia):
         stream.open_tap(sample_rate=44100, on_frames=lambda frame: None)  # type: ignore[arg-type]
+    for limits in ((-1.0, 0.0), (0.0, -1.0), (float("nan"), 0.0), (1e12, 0.0)):
+        with pytest.raises(InvalidMedia):
+            stream.set_media_timeout(*limits)
     for settings in (
         EngineSettings(listen="localhost"),
         EngineSettings(port_min=9),
@@ -254,12 +257,15 @@ async def test_a_faulty_callback_harms_no_other(bench: MediaBench) -> None:
     await other.expect(FirstPacket)
 
 
-async def test_digits_of_a_party_that_sends_no_audio_are_relayed_apart(bench: MediaBench) -> None:
+@pytest.mark.parametrize("other_codec", [{}, {"codec": "L16", "payload_type": 118, "clock_rate": 16000}])
+async def test_digits_of_a_party_that_sends_no_audio_are_relayed_apart(
+    bench: MediaBench, other_codec: dict[str, object]
+) -> None:
     caller, near = bench.open(), bench.open()
     far, callee = bench.open(near), bench.open()
-    for one, other in ((caller, near), (far, callee)):
-        one.stream.connect(towards(other.stream))
-        other.stream.connect(towards(one.stream))
+    for one, other, agreed in ((caller, near, {}), (far, callee, other_codec)):
+        one.stream.connect(towards(other.stream, **agreed))
+        other.stream.connect(towards(one.stream, **agreed))
     near.stream.link(far.stream)
     caller.stream.send_dtmf("42#", 80, 60)
     digits = [(await callee.expect(DtmfReceived)).digit for _ in range(3)]

@@ -88,6 +88,13 @@ void Stream::renumber_event(const rtp::PacketView& packet, std::uint32_t clock_h
     const bool begins = !event_.known || packet.header.timestamp != event_.timestamp_in;
     PacketRoom room;
     rtp::Header header = sender_.local(*settings_.dtmf_send_type, now_ns, rtp::Feed::transcoded);
+    if (begins && event_.known && header.timestamp == event_.timestamp_out) {
+        // No audio was sent since the press before; with its timestamp this one would be taken for it.
+        const std::int64_t passed_us = (now_ns - event_.last_ns) / 1000;
+        const auto passed = static_cast<std::uint32_t>(passed_us * settings_.format.clock_hz / 1'000'000);
+        sender_.advance(passed, event_.last_ns, rtp::Feed::transcoded);
+        header.timestamp += passed;
+    }
     if (begins) event_ = {packet.header.timestamp, header.timestamp, now_ns, false, true};
     header.marker = begins;
     header.timestamp = event_.timestamp_out;

@@ -1,0 +1,32 @@
+"""The example of docs/media.md does what it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from media import EngineSettings, RemoteMedia
+from media.aio import MediaEngine
+from media.audio import PromptLibrary, Speaker, level_dbfs, read_wav
+
+ROOT = Path(__file__).parents[2]
+
+
+async def test_the_example_announces_an_amount(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "media.md").read_text(), re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile(example, "docs/media.md", "exec"), names)
+    far = MediaEngine(EngineSettings(port_min=14600, port_max=14699, quarantine_s=0))
+    await far.start()
+    callee = far.open_stream(lambda event: None)
+    remote = RemoteMedia(*callee.local, codec="PCMU", payload_type=0)
+    speaker = Speaker(PromptLibrary(ROOT / "fixtures" / "prompts"))
+    path = tmp_path / "said.wav"
+    # Nobody speaks at the far end.
+    assert await names["announce"](remote, speaker, str(path)) == "unknown"
+    await far.close()
+    recorded = read_wav(path.read_bytes())
+    assert (recorded.sample_rate, recorded.channels) == (8000, 2)
+    right = b"".join(recorded.pcm[at + 2 : at + 4] for at in range(0, len(recorded.pcm), 4))
+    assert level_dbfs(right) > -35.0

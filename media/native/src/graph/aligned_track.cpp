@@ -16,7 +16,8 @@ constexpr std::int64_t window_ms = 1000;
 constexpr std::int64_t window_spreads = 20;
 /// A smaller error of place is left alone: nobody hears it, and each correction is a cut.
 constexpr std::int64_t slack_ms = 15;
-/// Sound after so much quiet may be moved as a whole; pauses between words are shorter.
+/// Sound after so much quiet may be moved as a whole, as the first sound may; pauses between words are
+/// shorter.
 constexpr std::int64_t quiet_ms = 400;
 /// It settles in its place for so long, in steps no smaller than this.
 constexpr std::int64_t settle_ms = 250;
@@ -174,7 +175,8 @@ void AlignedTrack::append(std::span<const std::int16_t> samples) {
     if (quiet(samples)) {
         quiet_samples_ += static_cast<std::int64_t>(samples.size());
     } else {
-        if (quiet_samples_ >= of_ms(quiet_ms)) begin_stretch(quiet_samples_);
+        if (!heard_ || quiet_samples_ >= of_ms(quiet_ms)) begin_stretch(quiet_samples_);
+        heard_ = true;
         quiet_samples_ = 0;
     }
     for (const std::int16_t sample : samples) {

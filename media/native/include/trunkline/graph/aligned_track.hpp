@@ -69,6 +69,7 @@ class AlignedTrack {
     std::int64_t stretch_begin_ = 0;  ///< Of the sound that is being written.
     std::int64_t stretch_room_ = 0;   ///< Of quiet before it.
     std::int64_t quiet_samples_ = 0;  ///< Written since something was heard.
+    bool heard_ = false;              ///< Whether anything was.
     bool started_ = false;
 
     // How late pieces come, against a place right behind the ones before.

@@ -185,9 +185,11 @@ def draw(steps: list[Step], path: Path) -> None:
         (cost, "CPU per relayed packet", "us"),
         (delay, "Round trip, 99th percentile", "ms"),
     ):
-        axes.set(title=title, xlabel="legs", ylabel=unit, xscale="log", ylim=(0, None))
+        axes.set(title=title, xlabel="legs", ylabel=unit, xscale="log")
         axes.grid(visible=True, alpha=0.3)
         axes.legend()
+    cost.set(ylim=(0, None))
+    delay.set(yscale="log")
     figure.savefig(path, dpi=110)
     print(f"drawn to {path}")
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.machine import SUT_PREFIX, Usage, describe, sample
-from benchmarks.sut import background, rtpload_binary, run_rtpload
-from fixtures.server_process import free_port, wait_until
+from benchmarks.sut import background, bare_relay, rtpload_binary, run_rtpload
+from fixtures.server_process import free_port
 
 _NEAR, _FAR = 20000, 26000
 _PAIRS = ("PCMU-PCMA", "PCMU-G722", "PCMU-L16", "PCMU-OPUS")
@@ -94,24 +94,13 @@ def _most(directory: Path, seconds: float) -> Iterator[Step]:
 
 
 def _floor(directory: Path, calls: int, seconds: float) -> Step:
-    echo, load = free_port(), free_port()
-    binary = rtpload_binary(directory)
-    relay = [binary, "relay", "--near", str(_NEAR), "--far", str(_FAR), "--sink", str(echo)]
-    with background([binary, "echo", "--listen", str(echo)], directory):
-        process = subprocess.Popen([*SUT_PREFIX, *relay, "--calls", str(calls)], stdout=subprocess.DEVNULL)
-        try:
-            wait_until(lambda: process.poll() is not None, 0.5)
-            ports = [_NEAR + 2 * index for index in range(calls)]
-            return _measure("bare relay", directory, process.pid, ports, seconds, load)
-        finally:
-            process.terminate()
-            process.wait()
+    with bare_relay(directory, calls, _NEAR, _FAR) as (pid, ports):
+        return _measure("bare relay", directory, pid, ports, seconds, free_port())
 
 
 def _engine(directory: Path, calls: int, seconds: float, pair: str = "PCMU-PCMU") -> Step:
     echo, load = free_port(), free_port()
     near, far = pair.split("-")
-    empty_kib = None
     with background([rtpload_binary(directory), "echo", "--listen", str(echo)], directory):
         with _relay_process(["--calls", "0", "--load", str(load), "--echo", str(echo)]) as (pid, _):
             empty_kib = sample(pid).rss_kib
@@ -139,8 +128,9 @@ def _measure(what: str, directory: Path, pid: int, ports: list[int], seconds: fl
     ends: list[Usage] = []
     report = run_rtpload(directory, ports, seconds, load, lambda _: ends.append(sample(pid)))
     used = ends[-1].since(ends[0])
-    # Marks do not survive every codec: what came back is then counted by the tool without them.
-    returned = report["returned"] or report["unmarked"] * report["sent"] / max(1, report["sent"])
+    # Marks do not survive every codec. What comes back without them is counted beyond the window too, so no
+    # more of it is believed than was sent within.
+    returned = report["returned"] or min(report["sent"], report["unmarked"])
     packets = report["sent"] + returned
     return {
         "what": what,

@@ -16,7 +16,16 @@ from benchmarks.machine import SUT_PREFIX, TOOL_PREFIX
 from fixtures.server_process import Account, ServerFailed, ServerProcess, free_port, wait_until
 from fixtures.sipp_run import SIPP, Load, Sipp, start_sipp
 
-__all__ = ["LOAD", "NUMBER", "SystemUnderTest", "media_calls", "run_rtpload", "tool_binary", "tools_missing"]
+__all__ = [
+    "LOAD",
+    "NUMBER",
+    "SystemUnderTest",
+    "bare_relay",
+    "media_calls",
+    "run_rtpload",
+    "tool_binary",
+    "tools_missing",
+]
 
 LOAD = Path(__file__).parent / "load"
 NUMBER = "+918047000001"
@@ -119,6 +128,22 @@ def tool_binary(directory: Path, name: str) -> str:
     if not binary.exists():
         subprocess.run(["cc", "-O2", "-o", str(binary), str(LOAD / f"{name}.c")], check=True)
     return str(binary)
+
+
+@contextmanager
+def bare_relay(directory: Path, calls: int, near: int, far: int) -> Iterator[tuple[int, list[int]]]:
+    """Run the relay that does nothing else, with its far end; gives its process and its near ports."""
+    echo_port = free_port()
+    binary = rtpload_binary(directory)
+    relay = [binary, "relay", "--near", str(near), "--far", str(far), "--sink", str(echo_port)]
+    with background([binary, "echo", "--listen", str(echo_port)], directory):
+        process = subprocess.Popen([*SUT_PREFIX, *relay, "--calls", str(calls)], stdout=subprocess.DEVNULL)
+        try:
+            wait_until(lambda: process.poll() is not None, 0.5)
+            yield process.pid, [near + 2 * index for index in range(calls)]
+        finally:
+            process.terminate()
+            process.wait()
 
 
 def run_rtpload(

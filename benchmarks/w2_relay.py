@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import subprocess
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.machine import SUT_PREFIX, TOOL_PREFIX, Usage, sample
-from benchmarks.sut import LOAD, NUMBER, SystemUnderTest, background, media_calls, rtpload_binary, run_rtpload
-from fixtures.server_process import free_port, wait_until
+from benchmarks.machine import TOOL_PREFIX, Usage, sample
+from benchmarks.sut import (
+    LOAD,
+    NUMBER,
+    SystemUnderTest,
+    background,
+    bare_relay,
+    media_calls,
+    rtpload_binary,
+    run_rtpload,
+)
+from fixtures.server_process import free_port
 from fixtures.sipp_run import Load, start_sipp
 
 CLAIM = (
@@ -43,18 +51,8 @@ def run(sut: SystemUnderTest, arguments: argparse.Namespace) -> list[dict[str, A
 
 
 def _floor(sut: SystemUnderTest, calls: int, seconds: float) -> dict[str, Any]:
-    echo_port, load_port = free_port(), free_port()
-    binary = rtpload_binary(sut.directory)
-    relay = [binary, "relay", "--near", str(_NEAR), "--far", str(_FAR), "--sink", str(echo_port)]
-    with background([binary, "echo", "--listen", str(echo_port)], sut.directory):
-        process = subprocess.Popen([*SUT_PREFIX, *relay, "--calls", str(calls)], stdout=subprocess.DEVNULL)
-        try:
-            wait_until(lambda: process.poll() is not None, 0.5)
-            ports = [_NEAR + 2 * index for index in range(calls)]
-            return _measure("bare relay", sut, process.pid, ports, seconds, load_port)
-        finally:
-            process.terminate()
-            process.wait()
+    with bare_relay(sut.directory, calls, _NEAR, _FAR) as (pid, ports):
+        return _measure("bare relay", sut, pid, ports, seconds, free_port())
 
 
 def _relay(sut: SystemUnderTest, calls: int, seconds: float) -> dict[str, Any]:

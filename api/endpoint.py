@@ -20,7 +20,7 @@ from api.errors import ErrorStyle
 from api.schemas.base import NoBody, NoQuery, RequestModel
 from api.services import Services
 from callcontrol import errors as domain
-from callcontrol.models import Principal
+from callcontrol.models import Principal, Service
 
 __all__ = ["Context", "Endpoint", "FileReply", "Handler", "PublicEndpoint", "Reply", "path_parameters"]
 
@@ -70,10 +70,11 @@ class Endpoint(Generic[BodyT, QueryT]):
     """
     One method of one path.
 
-    `scope` is what the key must carry. `response` is the model of ``data`` (of one item of it when `paged`),
-    None for an answer without body or, with a `media_type`, for a file. `errors` are the domain errors this
-    endpoint may give beyond those every endpoint has. `places_calls` endpoints are refused while the server
-    drains; `idempotent` ones honour the header ``Idempotency-Key``.
+    `scope` is what the key must carry, and `service` which service's key it must be; `requests_per_minute`
+    is a limit of the endpoint's own, beside that of the key. `response` is the model of ``data`` (of one item
+    of it when `paged`), None for an answer without body or, with a `media_type`, for a file. `errors` are the
+    domain errors this endpoint may give beyond those every endpoint has. `places_calls` endpoints are refused
+    while the server drains; `idempotent` ones honour the header ``Idempotency-Key``.
     """
 
     method: str
@@ -93,6 +94,8 @@ class Endpoint(Generic[BodyT, QueryT]):
     media_type: str | None = None
     places_calls: bool = False
     idempotent: bool = False
+    service: Service = "platform"
+    requests_per_minute: int | None = None
 
     @property
     def name(self) -> str:

@@ -78,7 +78,9 @@ class Pipeline:
         """Authenticate, count, and check the scope; these refusals have general codes everywhere."""
         exchange = current_exchange()
         try:
-            principal = await authenticate(request.headers.getall("Authorization", []), self.services.keys)
+            principal = await authenticate(
+                request.headers.getall("Authorization", []), self.services.keys, endpoint.service
+            )
             exchange.account_sid = principal.account_sid
             if not self.is_trusted(request.remote):
                 limit = self.limiter.take(principal.key_id)

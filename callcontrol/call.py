@@ -11,7 +11,6 @@ from dataclasses import replace
 from enum import IntEnum, auto
 from typing import Any, Final
 
-from callcontrol.bridge import Bridge
 from callcontrol.call_transfers import CallTransfers
 from callcontrol.clock import WallClock
 from callcontrol.effects import Arm, Effect, Finish, MuteLeg, Save, TellAgentError
@@ -58,11 +57,12 @@ from callcontrol.ids import A_LEG, LegId, stream_sid
 from callcontrol.leg import InboundLeg, Leg, LegFacts, LegInput, OutboundLeg
 from callcontrol.meter import Rates
 from callcontrol.models import CallRecord, CallStatus, HangupSource
-from callcontrol.plan import Answer, Dial, Hangup, Party, Pause, Plan, Play, Reject, SendDtmf, Step, Stream
+from callcontrol.plan import Hangup, Party, Plan, Reject, Stream
 from callcontrol.recordings import CallRecording
 from callcontrol.reserve import ReserveWatch
 from callcontrol.routing import Attempt
-from callcontrol.steps import AnswerStep, DigitsStep, PauseStep, PlayStep, RunningStep
+from callcontrol.step_makers import make_step
+from callcontrol.steps import RunningStep
 from callcontrol.streams import AgentStep
 from sip import reason_phrase
 
@@ -220,6 +220,11 @@ class CallMachine:
     def dismiss(self, leg: LegId) -> Iterator[Effect]:
         """Hang up a leg that has no part in the call any more."""
         yield from self._transfers.dismiss(leg)
+
+    def next_stream_sid(self) -> str:
+        """The identifier of the next agent stream of the call."""
+        self._stream_count += 1
+        return stream_sid(self.record.call_sid, self._stream_count)
 
     def make_inbound_leg(self) -> InboundLeg:
         """A new leg for a caller that comes into the call."""
@@ -426,29 +431,12 @@ class CallMachine:
         if isinstance(step, Hangup | Reject):
             yield from self._end(_ending_of(step))
             return
-        self._step = self._make_step(step)
+        self._step = make_step(self, step)
         if self._step.needs_answer:
             yield from self.answer()
         elif isinstance(step, Stream):
             yield from self.ring()
         yield from self._step.begin()
-
-    def _make_step(self, step: Step) -> RunningStep:
-        match step:
-            case Play():
-                return PlayStep(self, step)
-            case Pause():
-                return PauseStep(self, step)
-            case SendDtmf():
-                return DigitsStep(self, step)
-            case Dial():
-                return Bridge(self, step.party)
-            case Stream():
-                self._stream_count += 1
-                return AgentStep(self, step.choice, stream_sid(self.record.call_sid, self._stream_count))
-            case _:
-                assert isinstance(step, Answer)
-                return AnswerStep(self)
 
     # --- money ----------------------------------------------------------------------------------------------
 

@@ -70,7 +70,11 @@ class Page(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A customer: what it may do at once, and the secret that signs its webhooks."""
+    """
+    A customer: what it may do at once, and the secret that signs its webhooks.
+
+    None for ``requests_per_minute`` is the limit of the server, for ``max_spend_paise_per_hour`` no limit.
+    """
 
     account_sid: str
     name: str
@@ -80,6 +84,8 @@ class Account:
     kyc_complete: bool = False
     max_cps: int = 10
     max_calls: int = 100
+    requests_per_minute: int | None = None
+    max_spend_paise_per_hour: int | None = None
     webhook_secret: str = field(default="", repr=False)
 
 
@@ -368,7 +374,8 @@ class CallRecord:
     A call as it is stored and shown; owned and changed by the one task that runs the call.
 
     ``node`` is the process that runs the call, ``sequence`` the number of the last webhook sent for it.
-    ``price_paise`` is set by the settlement. The owner changes fields, then hands the record to
+    ``price_paise`` is set by the settlement; ``product`` is what placed the call, when that is not the call
+    interface, with what it keeps of it in ``details``. The owner changes fields, then hands the record to
     ``CallStore.update``; the store writes the state it finds when the transaction is assembled, so a
     record is never written older than it was handed over.
     """
@@ -408,6 +415,8 @@ class CallRecord:
     tag: str | None = None
     status_webhook_url: str | None = None
     status_webhook_events: tuple[str, ...] = ()
+    product: str | None = None
+    details: Mapping[str, Any] | None = None
     sequence: int = 0
     node: str = ""
 

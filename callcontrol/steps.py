@@ -30,6 +30,9 @@ class CallParts(Protocol):
     def make_leg(self, attempt: Attempt, party: Party) -> OutboundLeg:
         """A new leg of the call."""
 
+    def next_stream_sid(self) -> str:
+        """The identifier of the next agent stream of the call."""
+
     def ring(self, status: int = 180, *, early_media: bool = False) -> Iterator[Effect]:
         """Let a caller who waits hear that it rings."""
 

@@ -7,7 +7,7 @@ The calls of a process: the one door for the API above and for SIP below.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Collection, Coroutine
+from collections.abc import Collection, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -18,6 +18,7 @@ from callcontrol.aio.call_runner import CallRunner
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.gatekeeper import make_guard
 from callcontrol.aio.media_leg import MediaSettings
+from callcontrol.aio.origination import CallFacts, Originator
 from callcontrol.aio.prober import GatewayProber
 from callcontrol.aio.registrar import Registrar
 from callcontrol.aio.settings import CallControlSettings, CallServices
@@ -31,25 +32,22 @@ from callcontrol.clock import WallClock
 from callcontrol.errors import (
     CallEnded,
     DomainError,
-    FieldError,
-    NotFound,
-    ServiceUnavailable,
-    ValidationFailed,
 )
 from callcontrol.events import HangupRequested, MuteRequested
 from callcontrol.gateway_health import GatewayTable
 from callcontrol.hangup import CRASH, NORMAL_CLEARING, SYSTEM_SHUTDOWN
 from callcontrol.inbound import Arrival
 from callcontrol.models import Account, CallFilter, CallRecord, Page
-from callcontrol.plan import Dial, Plan
+from callcontrol.plan import Plan
 from callcontrol.quality import QualityFigures
 from callcontrol.received import Received
 from callcontrol.reconcile import close_record
 from callcontrol.recordings import recording_file, recording_url
 from callcontrol.registration import RegistrationView
-from callcontrol.requests import CreateCall, plan_of
+from callcontrol.requests import CreateCall
 from callcontrol.reserve import initial_reserve_paise
 from callcontrol.router import Router
+from callcontrol.routing import Attempt
 from media.aio import MediaEngine
 from media.audio import PromptLibrary
 from media.types import EngineStats
@@ -61,7 +59,7 @@ from sip.aio import (
     UserAgent,
 )
 
-__all__ = ["CallControl", "CallControlSettings", "CallServices", "TraceEntry"]
+__all__ = ["CallControl", "CallFacts", "CallControlSettings", "CallServices", "TraceEntry"]
 
 log = logging.getLogger(__name__)
 
@@ -109,6 +107,15 @@ class CallControl:
         self._user_agent.admission.has_room = self._arrivals.has_room
         prompts = PromptLibrary(settings.prompts_dir) if settings.prompts_dir is not None else None
         self._audio = AudioSource(prompts, services.destinations)
+        self._originator = Originator(
+            settings,
+            services,
+            self._router,
+            self._capacity,
+            lambda: self._audio.prompt_names,
+            lambda: self._draining,
+            self._begin_outbound,
+        )
         self._context: CallContext
         self.hep: HepSender | None = None
         """Sends copies of SIP messages to a capture server, when that is set."""
@@ -304,46 +311,15 @@ class CallControl:
             RateLimited: The account begins calls too fast.
             ServiceUnavailable: There is no capacity; nothing was recorded.
         """
-        if self._draining:
-            raise ServiceUnavailable("The server is shutting down; try again in a moment.", retry_after_s=5)
-        plan = plan_of(
-            request,
-            self.settings.allowed_countries,
-            self._audio.prompt_names,
-            self._services.destinations.check_url,
-        )
-        assert plan.dial is not None
-        number = await self._services.numbers.owned(account_sid, plan.dial.caller_id)
-        account = await self._account(account_sid)
-        now = asyncio.get_running_loop().time()
-        try:
-            attempts = self._router.attempts(account_sid, plan.dial, now)
-        except DomainError:
-            await self._services.refresh()
-            attempts = self._router.attempts(account_sid, plan.dial, now)
-        self._check_second_parties(account_sid, request, plan, now)
-        record = CallRecord(
-            call_sid=new_id(),
-            account_sid=account_sid,
-            direction="outbound",
-            from_=plan.dial.caller_id,
-            to=str(plan.dial.target),
-            created_at=utc_now(),
-            phone_number_id=number.phone_number_id,
-            tag=request.tag,
-            status_webhook_url=request.status_webhook_url,
-            status_webhook_events=tuple(request.status_webhook_events),
-        )
-        self._capacity.enter(account, now)
-        reserve_paise = initial_reserve_paise(plan, self.settings.rates)
-        try:
-            await self._services.calls.insert(record, reserve_paise=reserve_paise)
-        except BaseException:
-            self._capacity.leave(account_sid)
-            raise
-        runner = self._runner(record, plan, account, reserve_paise)
-        self._spawn(runner, runner.run_outbound(attempts))
-        return record
+        return await self._originator.create_call(account_sid, request)
+
+    async def place(self, account_sid: str, plan: Plan, facts: CallFacts) -> CallRecord:
+        """
+        Place a call for a product of the platform; it raises what ``create_call`` raises.
+
+        ``plan.dial`` is the party to call, as a number of the account.
+        """
+        return await self._originator.place(account_sid, plan, facts)
 
     async def get_call(self, account_sid: str, call_sid: str) -> CallRecord:
         """
@@ -396,29 +372,6 @@ class CallControl:
             raise CallEnded("The call has already ended.")
         return record, runner
 
-    def _check_second_parties(self, account_sid: str, request: CreateCall, plan: Plan, now: float) -> None:
-        """Refuse at once what a dial verb would be refused later, when nobody listens any more."""
-        first_verb = 0 if request.send_digits is None else 1
-        for index, step in enumerate(plan.steps):
-            if not isinstance(step, Dial):
-                continue
-            try:
-                self._router.attempts(account_sid, step.party, now)
-            except ValidationFailed as refusal:
-                path = f"verbs[{index - first_verb}].target[0].sip_uri"
-                raise ValidationFailed([FieldError(path, item.message) for item in refusal.errors]) from None
-            except ServiceUnavailable:
-                pass  # there may be a gateway when the verb is reached
-
-    async def _account(self, account_sid: str) -> Account:
-        account = self._services.routes.account(account_sid)
-        if account is None:
-            await self._services.refresh()
-            account = self._services.routes.account(account_sid)
-        if account is None:
-            raise NotFound("There is no such account.")
-        return account
-
     # --- the calls' tasks -----------------------------------------------------------------------------------
 
     def _runner(self, record: CallRecord, plan: Plan, account: Account, reserve_paise: int) -> CallRunner:
@@ -427,6 +380,18 @@ class CallControl:
             record, plan, rates=self.settings.rates, clock=clock, reserved_paise=reserve_paise
         )
         return CallRunner(self._context, machine, account, self._on_closed)
+
+    def _begin_outbound(
+        self,
+        record: CallRecord,
+        plan: Plan,
+        account: Account,
+        reserve_paise: int,
+        attempts: Sequence[Attempt],
+    ) -> None:
+        """Run a call that was placed and is recorded."""
+        runner = self._runner(record, plan, account, reserve_paise)
+        self._spawn(runner, runner.run_outbound(attempts))
 
     def _begin_inbound(
         self, arrival: Arrival, record: CallRecord, session: InboundSession, received: Received

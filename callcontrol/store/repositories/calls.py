@@ -24,7 +24,7 @@ from callcontrol.store.values import (
 # Columns that never change after the insert; an update writes all the others.
 _FIXED: Final = frozenset(
     {"call_sid", "account_sid", "parent_call_sid", "direction", "from_number", "to_number", "created_at"}
-    | {"currency", "tag", "sip", "status_webhook_url", "status_webhook_events", "node"}
+    | {"currency", "tag", "sip", "status_webhook_url", "status_webhook_events", "product", "node"}
 )
 MUTABLE: Final = tuple(column.name for column in calls.c if column.name not in _FIXED)
 
@@ -74,6 +74,8 @@ def row_of(record: CallRecord) -> dict[str, Any]:
         "tag": clean(record.tag),
         "status_webhook_url": record.status_webhook_url,
         "status_webhook_events": ",".join(record.status_webhook_events) or None,
+        "product": record.product,
+        "details": pack(record.details) if record.details is not None else None,
         "sequence": record.sequence,
         "node": record.node,
     }
@@ -118,6 +120,8 @@ def record_of(row: Mapping[str, Any]) -> CallRecord:
         tag=row["tag"],
         status_webhook_url=row["status_webhook_url"],
         status_webhook_events=tuple(events.split(",")) if events else (),
+        product=row["product"],
+        details=unpack(row["details"]) if row["details"] else None,
         sequence=row["sequence"],
         node=row["node"],
     )

@@ -21,6 +21,8 @@ recording_status quality tag
 
 # What a record holds for the server alone.
 INTERNAL = {
+    "product",
+    "details",
     "gateway_sid",
     "recording_path",
     "status_webhook_url",

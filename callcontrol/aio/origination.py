@@ -1,0 +1,158 @@
+"""Calls that are placed: what is checked, reserved and recorded before the first INVITE leaves."""
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from callcontrol.aio.settings import CallControlSettings, CallServices
+from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.capacity import Capacity
+from callcontrol.errors import DomainError, FieldError, NotFound, ServiceUnavailable, ValidationFailed
+from callcontrol.models import Account, CallRecord
+from callcontrol.plan import Dial, Plan
+from callcontrol.requests import DEFAULT_STATUS_EVENTS, CreateCall, plan_of
+from callcontrol.reserve import initial_reserve_paise
+from callcontrol.router import Router
+from callcontrol.routing import Attempt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallFacts:
+    """
+    What the record of a placed call says beyond its plan.
+
+    ``product`` is what placed the call, when that is not the call interface (``otp``, ...), and ``details``
+    is what the product keeps with it; both decide how its events are told (``callcontrol.call_events``).
+    """
+
+    tag: str | None = None
+    app_sid: str | None = None
+    product: str | None = None
+    details: Mapping[str, Any] | None = None
+    status_webhook_url: str | None = None
+    status_webhook_events: Sequence[str] = DEFAULT_STATUS_EVENTS
+
+
+class Begin(Protocol):
+    """Runs a call whose record is durable."""
+
+    def __call__(
+        self,
+        record: CallRecord,
+        plan: Plan,
+        account: Account,
+        reserve_paise: int,
+        attempts: Sequence[Attempt],
+    ) -> None:
+        """Start its task."""
+
+
+class Originator:
+    """Places calls; ``is_draining`` says that no new one is taken, ``begin`` runs each."""
+
+    def __init__(
+        self,
+        settings: CallControlSettings,
+        services: CallServices,
+        router: Router,
+        capacity: Capacity,
+        prompts: Callable[[], Collection[str]],
+        is_draining: Callable[[], bool],
+        begin: Begin,
+    ) -> None:
+        self._settings = settings
+        self._services = services
+        self._router = router
+        self._capacity = capacity
+        self._prompts = prompts
+        self._is_draining = is_draining
+        self._begin = begin
+
+    async def create_call(self, account_sid: str, request: CreateCall) -> CallRecord:
+        """Place what a request asks for; see ``CallControl.create_call``."""
+        plan = plan_of(
+            request,
+            self._settings.allowed_countries,
+            self._prompts(),
+            self._services.destinations.check_url,
+        )
+        facts = CallFacts(
+            tag=request.tag,
+            status_webhook_url=request.status_webhook_url,
+            status_webhook_events=tuple(request.status_webhook_events),
+        )
+        # Verbs are counted as the request counts them, digits to send at once not being one of them.
+        return await self.place(account_sid, plan, facts, first_verb=0 if request.send_digits is None else 1)
+
+    async def place(
+        self, account_sid: str, plan: Plan, facts: CallFacts, *, first_verb: int = 0
+    ) -> CallRecord:
+        """
+        Check who calls whom, reserve the money of a call, record it and have it dialled.
+
+        Raises:
+            DomainError: As ``CallControl.create_call`` says; nothing was recorded.
+        """
+        if self._is_draining():
+            raise ServiceUnavailable("The server is shutting down; try again in a moment.", retry_after_s=5)
+        assert plan.dial is not None
+        number = await self._services.numbers.owned(account_sid, plan.dial.caller_id)
+        account = await self._account(account_sid)
+        now = asyncio.get_running_loop().time()
+        attempts = await self._attempts(account_sid, plan, now)
+        self._check_second_parties(account_sid, plan, first_verb, now)
+        record = CallRecord(
+            call_sid=new_id(),
+            account_sid=account_sid,
+            direction="outbound",
+            from_=plan.dial.caller_id,
+            to=str(plan.dial.target),
+            created_at=utc_now(),
+            phone_number_id=number.phone_number_id,
+            app_sid=facts.app_sid,
+            tag=facts.tag,
+            status_webhook_url=facts.status_webhook_url,
+            status_webhook_events=tuple(facts.status_webhook_events),
+            product=facts.product,
+            details=facts.details,
+        )
+        self._capacity.enter(account, now)
+        reserve_paise = initial_reserve_paise(plan, self._settings.rates)
+        try:
+            await self._services.calls.insert(record, reserve_paise=reserve_paise)
+        except BaseException:
+            self._capacity.leave(account_sid)
+            raise
+        self._begin(record, plan, account, reserve_paise, attempts)
+        return record
+
+    async def _attempts(self, account_sid: str, plan: Plan, now: float) -> list[Attempt]:
+        assert plan.dial is not None
+        try:
+            return self._router.attempts(account_sid, plan.dial, now)
+        except DomainError:
+            await self._services.refresh()
+            return self._router.attempts(account_sid, plan.dial, now)
+
+    def _check_second_parties(self, account_sid: str, plan: Plan, first_verb: int, now: float) -> None:
+        """Refuse at once what a dial verb would be refused later, when nobody listens any more."""
+        for index, step in enumerate(plan.steps):
+            if not isinstance(step, Dial):
+                continue
+            try:
+                self._router.attempts(account_sid, step.party, now)
+            except ValidationFailed as refusal:
+                path = f"verbs[{index - first_verb}].target[0].sip_uri"
+                raise ValidationFailed([FieldError(path, item.message) for item in refusal.errors]) from None
+            except ServiceUnavailable:
+                pass  # there may be a gateway when the verb is reached
+
+    async def _account(self, account_sid: str) -> Account:
+        account = self._services.routes.account(account_sid)
+        if account is None:
+            await self._services.refresh()
+            account = self._services.routes.account(account_sid)
+        if account is None:
+            raise NotFound("There is no such account.")
+        return account

@@ -1,0 +1,24 @@
+"""Which machine runs a step of a plan."""
+
+from callcontrol.bridge import Bridge
+from callcontrol.plan import Answer, Dial, Pause, Play, SendDtmf, Step, Stream
+from callcontrol.steps import AnswerStep, CallParts, DigitsStep, PauseStep, PlayStep, RunningStep
+from callcontrol.streams import AgentStep
+
+
+def make_step(call: CallParts, step: Step) -> RunningStep:
+    """A step of a call, ready to begin; ``Hangup`` and ``Reject`` are no steps of this kind."""
+    match step:
+        case Play():
+            return PlayStep(call, step)
+        case Pause():
+            return PauseStep(call, step)
+        case SendDtmf():
+            return DigitsStep(call, step)
+        case Dial():
+            return Bridge(call, step.party)
+        case Stream():
+            return AgentStep(call, step.choice, call.next_stream_sid())
+        case _:
+            assert isinstance(step, Answer)
+            return AnswerStep(call)

@@ -1,0 +1,52 @@
+"""
+The tables, for SQLite and PostgreSQL alike.
+
+Every column is text, an integer, a boolean or bytes, so that a row means the same to both drivers and the
+hot statements can be handed to the driver without any conversion: timestamps are microseconds since the
+epoch in UTC (exact, sortable, no time zone to lose), money is paise, structured values are JSON text.
+
+Rows that the in-memory directory mirrors carry ``revision``, the value of ``directory_revision`` when they
+were last changed; they are deleted by setting ``deleted_at``, because call records refer to them and because
+a deletion must reach the mirrors of other processes too.
+"""
+
+from callcontrol.store.tables import agents as _agents
+from callcontrol.store.tables import applications as _applications
+from callcontrol.store.tables import orders as _orders
+from callcontrol.store.tables import otp as _otp
+from callcontrol.store.tables.columns import metadata
+from callcontrol.store.tables.core import (
+    accounts,
+    api_keys,
+    calls,
+    carriers,
+    deliveries,
+    directory_revision,
+    gateways,
+    idempotency_keys,
+    ledger,
+    phone_numbers,
+    reserves,
+    wallets,
+    writer_probe,
+)
+
+__all__ = [
+    "accounts",
+    "api_keys",
+    "calls",
+    "carriers",
+    "deliveries",
+    "directory_revision",
+    "gateways",
+    "idempotency_keys",
+    "ledger",
+    "metadata",
+    "phone_numbers",
+    "reserves",
+    "wallets",
+    "writer_probe",
+]
+
+# Imported for what they add to the metadata; whoever reads their tables imports them by module.
+_MODULES = (_agents, _applications, _orders, _otp)

@@ -1,0 +1,1 @@
+"""Purchases and renewals of phone numbers."""

@@ -1,0 +1,1 @@
+"""One-time passwords that are spoken in calls."""

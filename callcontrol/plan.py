@@ -6,7 +6,7 @@ only data; ``callcontrol.call`` runs it.
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from callcontrol.identity import Caller
 from callcontrol.models import Binding
@@ -16,6 +16,9 @@ from media.streams import StreamChoice
 
 DEFAULT_RING_TIMEOUT_S: Final = 60.0
 DEFAULT_TIME_LIMIT_S: Final = 14_400.0
+
+
+MachineDetection = Literal["off", "detect", "hangup"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,8 @@ class Plan:
     What a call is to do.
 
     ``dial`` is the party an outbound call begins with; it is None for an inbound one, which has its caller.
-    ``time_limit_s`` counts from the answer.
+    ``time_limit_s`` counts from the answer. ``machine_detection`` tells who answered an outbound call;
+    ``hangup`` ends the call then when it is a machine.
     """
 
     steps: tuple[Step, ...]
@@ -110,6 +114,7 @@ class Plan:
     record: bool = False
     recording_channels: int = 2
     time_limit_s: float = DEFAULT_TIME_LIMIT_S
+    machine_detection: MachineDetection = "off"
 
     @property
     def dials(self) -> bool:

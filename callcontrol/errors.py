@@ -21,6 +21,7 @@ What the domain refuses, and under which code.
     ├── RateLimited             RATE_LIMITED
     ├── ServiceUnavailable      SERVICE_UNAVAILABLE
     └── Internal                INTERNAL_ERROR
+        └── SecretsUnreadable
 
 Callers branch on the class or its ``code``, never on the message; the message says what to do next.
 Codes are those of the platform interface; a service whose interface spells them in lower case converts
@@ -178,6 +179,10 @@ class Internal(DomainError):
     """An unexpected failure of the server's own; the cause is in its log, not in the message."""
 
     code = "INTERNAL_ERROR"
+
+
+class SecretsUnreadable(Internal):
+    """Stored secrets cannot be opened: the key is another one, or they were changed."""
 
 
 def describe(errors: Sequence[FieldError]) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from api.config import Settings
+from api.secret_keys import secret_box
 from callcontrol.aio.storage import Storage
 from callcontrol.errors import FieldError, ValidationFailed
 
@@ -137,7 +138,7 @@ def _policies(given: list[tuple[str, Any]]) -> tuple[dict[str, Any], dict[str, A
 
 def _run(settings: Settings, work: _Work) -> int:
     async def run() -> dict[str, Any]:
-        storage = await Storage.open(settings.database_url, deliver=False)
+        storage = await Storage.open(settings.database_url, deliver=False, secrets=secret_box(settings))
         try:
             return await work(storage)
         finally:

@@ -11,25 +11,16 @@ from dataclasses import replace
 from enum import IntEnum, auto
 from typing import Any, Final
 
+from callcontrol.call_end import ending_of, write_end
 from callcontrol.call_transfers import CallTransfers
 from callcontrol.clock import WallClock
-from callcontrol.effects import Arm, Effect, Finish, MuteLeg, Save, TellAgentError
+from callcontrol.effects import Arm, Effect, Finish, Save, TellAgentError
 from callcontrol.events import (
     AgentTransfer,
-    DigitReceived,
     Event,
-    HangupRequested,
     JoinRequested,
-    LegCancelled,
-    LegConfirmed,
-    LegEnded,
-    LegFailed,
-    LegOffered,
     LegProgress,
-    LegRefused,
     MediaConnected,
-    MediaSilent,
-    MuteRequested,
     OfferTaken,
     PartnerReady,
     RecordingEnded,
@@ -43,20 +34,16 @@ from callcontrol.events import (
 from callcontrol.hangup import (
     ALLOTTED_TIMEOUT,
     BALANCE_EXHAUSTED,
-    BEARERCAPABILITY_NOTAVAIL,
-    MEDIA_TIMEOUT,
-    NORMAL_CIRCUIT_CONGESTION,
     NORMAL_CLEARING,
-    ORIGINATOR_CANCEL,
-    RECOVERY_ON_TIMER_EXPIRE,
-    outcome_of,
     rejection_of,
 )
 from callcontrol.hunt import Ending, Hunt, HuntState
 from callcontrol.ids import A_LEG, LegId, stream_sid
 from callcontrol.leg import InboundLeg, Leg, LegFacts, LegInput, OutboundLeg
+from callcontrol.leg_events import leg_handler
+from callcontrol.live_control import LiveControl
 from callcontrol.meter import Rates
-from callcontrol.models import CallRecord, CallStatus, HangupSource
+from callcontrol.models import CallRecord, CallStatus
 from callcontrol.plan import Hangup, Party, Plan, Reject, Stream
 from callcontrol.recordings import CallRecording
 from callcontrol.reserve import ReserveWatch
@@ -64,7 +51,6 @@ from callcontrol.routing import Attempt
 from callcontrol.step_makers import make_step
 from callcontrol.steps import RunningStep
 from callcontrol.streams import AgentStep
-from sip import reason_phrase
 
 
 class Stage(IntEnum):
@@ -117,7 +103,8 @@ class CallMachine:
         self._hunt: Hunt | None = None
         self._recording = CallRecording(record)
         self._ending: Ending | None = None
-        self._transfers = CallTransfers(self)
+        self.transfers = CallTransfers(self)
+        self._control = LiveControl(self)
 
     # --- what the runner calls ------------------------------------------------------------------------------
 
@@ -145,7 +132,12 @@ class CallMachine:
         self._now = now
         self.legs[A_LEG] = InboundLeg(A_LEG)
         self.stage, self.record.status = Stage.INITIATED, CallStatus.INITIATED
-        return list(self._end(ending))
+        return list(self.end(ending))
+
+    @property
+    def answered(self) -> bool:
+        """Whether the call was ever answered."""
+        return self._answered_at is not None
 
     @property
     def now_s(self) -> float:
@@ -172,7 +164,7 @@ class CallMachine:
         for leg_id in [number for number, leg in self.legs.items() if leg.over and number != self._a_id]:
             del self.legs[leg_id]
         # Near a leg that stays: the first party's may be gone from a call that it transfers.
-        company = next((number for number in (self._a_id, *self.legs) if self._is_up(number)), self._a_id)
+        company = next((number for number in (self._a_id, *self.legs) if self.is_up(number)), self._a_id)
         leg = OutboundLeg(self._leg_count, attempt, party, like=None if reaching_a else company)
         self._leg_count += 1
         self.legs[leg.id] = leg
@@ -182,7 +174,8 @@ class CallMachine:
             self.record.gateway_sid = attempt.gateway.gateway_sid
         return leg
 
-    def _is_up(self, leg_id: LegId) -> bool:
+    def is_up(self, leg_id: LegId) -> bool:
+        """Whether a leg is there and answered."""
         leg = self.legs.get(leg_id)
         return leg is not None and leg.up
 
@@ -207,19 +200,19 @@ class CallMachine:
 
     def other_of(self, leg: LegId) -> LegId | None:
         """The leg that hears the given one, None when that is an agent or nobody."""
-        return self._transfers.other_of(leg)
+        return self.transfers.other_of(leg)
 
     def take_place(self, old: LegId, new: Leg) -> Iterator[Effect]:
         """Put a leg that is up in the place of another one, which is charged no more."""
-        yield from self._transfers.take_place(old, new)
+        yield from self.transfers.take_place(old, new)
 
     def join(self, old: LegId, event: PartnerReady) -> Iterator[Effect]:
         """Join the other leg with a party of another call."""
-        yield from self._transfers.join(old, event)
+        yield from self.transfers.join(old, event)
 
     def dismiss(self, leg: LegId) -> Iterator[Effect]:
         """Hang up a leg that has no part in the call any more."""
-        yield from self._transfers.dismiss(leg)
+        yield from self.transfers.dismiss(leg)
 
     def next_stream_sid(self) -> str:
         """The identifier of the next agent stream of the call."""
@@ -246,30 +239,32 @@ class CallMachine:
 
     def charge(self, leg: Leg | None, *, instead_of: LegId) -> Iterator[Effect]:
         """Charge a leg from now on, and another one no more."""
-        self._money.stop(instead_of, self._now)
+        self.stop_charging(instead_of)
         if leg is not None:
             inbound = isinstance(leg, InboundLeg)
             rate_paise = self._rates.inbound_paise if inbound else self._rates.outbound_paise
             yield self._money.start(leg.id, rate_paise, self._now)
 
-    def end(self, ending: Ending) -> Iterator[Effect]:
-        """End everything of the call that is not over, for one reason."""
-        yield from self._end(ending)
+    def stop_charging(self, leg: LegId) -> None:
+        """Charge a leg no further."""
+        self._money.stop(leg, self._now)
 
     # --- events ---------------------------------------------------------------------------------------------
 
     def _dispatch(self, event: Event) -> Iterator[Effect]:
-        handler = _HANDLERS.get(type(event))
+        handler = _HANDLERS.get(type(event)) or leg_handler(event)
         if handler is not None:
             yield from handler(self, event)
+        elif self._control.takes(event):
+            yield from self._control.handle(event)
         else:
-            yield from self._pass_on(event)
+            yield from self.pass_on(event)
 
-    def _pass_on(self, event: Event) -> Iterator[Effect]:
+    def pass_on(self, event: Event) -> Iterator[Effect]:
         """Give an event to whoever waits for it: the search for the first party, and the step under way."""
         if self._hunt is not None and self._hunt.state is HuntState.HUNTING:
             yield from self._reaching(self._hunt, event)
-        yield from self._transfers.handle(event)
+        yield from self.transfers.handle(event)
         if self._step is not None and self.stage is not Stage.ENDED:
             yield from self._step.handle(event)
 
@@ -283,14 +278,14 @@ class CallMachine:
                 yield from self._next()
         elif hunt.state is HuntState.LOST:
             assert hunt.ending is not None
-            yield from self._end(hunt.ending)
+            yield from self.end(hunt.ending)
         elif isinstance(event, LegProgress) and hunt.owns(event.leg):
             yield from self._stage(StageInput.RING)
             if self._step is None and self._steps and isinstance(self._steps[0], Stream):
                 yield from self._next()  # the agent is connected to while the party rings
 
     def _connected(self, event: MediaConnected) -> Iterator[Effect]:
-        yield from self._pass_on(event)
+        yield from self.pass_on(event)
         leg = self.legs.get(event.leg)
         if leg is not None and leg.up and not self._money.meter.runs(leg.id):
             yield self._money.start(leg.id, self._rates.outbound_paise, self._now)
@@ -299,103 +294,22 @@ class CallMachine:
         if event.leg == self._a_id and self._step is None:
             yield from self._next()
         else:
-            yield from self._pass_on(event)
-
-    def _media_refused(self, event: LegRefused) -> Iterator[Effect]:
-        """A caller whose SDP cannot be used gets 488, or 503 when it is we who have no port left."""
-        if event.leg != self._a_id or not isinstance(self.a_leg, InboundLeg):
-            yield from self._pass_on(event)
-            return
-        ports = event.problem == "ports"
-        status = 503 if ports else 488
-        cause = NORMAL_CIRCUIT_CONGESTION if ports else BEARERCAPABILITY_NOTAVAIL
-        yield from self.a_leg.handle(LegInput.REFUSED, LegFacts(status=status))
-        yield from self._end(Ending(CallStatus.FAILED, cause, "system", status))
-
-    def _leg_cancelled(self, event: LegCancelled) -> Iterator[Effect]:
-        yield from self._lost(event.leg)
-        if event.leg != self._a_id:
-            yield from self._pass_on(event)
-        else:
-            cause = event.cause or ORIGINATOR_CANCEL
-            ending = Ending(CallStatus.NO_ANSWER, cause, "caller", 487, "Request Terminated")
-            yield from self._end(ending)
-
-    def _leg_ended(self, event: LegEnded) -> Iterator[Effect]:
-        claimed = self._transfers.claims(event)
-        yield from self._lost(event.leg)
-        if claimed:
-            yield from self._transfers.handle(event)
-            return
-        if event.leg != self._a_id:
-            yield from self._pass_on(event)
-            return
-        party: HangupSource = "caller" if isinstance(self.a_leg, InboundLeg) else "callee"
-        yield from self._end(
-            Ending(CallStatus.COMPLETED, event.hangup_cause, party if event.clean else "carrier")
-        )
-
-    def _lost(self, leg_id: LegId) -> Iterator[Effect]:
-        leg = self.legs.get(leg_id)
-        if leg is not None:
-            self._money.stop(leg_id, self._now)
-            yield from leg.handle(LegInput.LOST)
-
-    def _leg_failed(self, event: LegFailed) -> Iterator[Effect]:
-        """A caller whose transport broke before the answer; legs we dial are the hunt's."""
-        if event.leg == self._a_id and isinstance(self.a_leg, InboundLeg):
-            yield from self._lost(event.leg)
-            yield from self._end(Ending(CallStatus.FAILED, RECOVERY_ON_TIMER_EXPIRE, "carrier"))
-        else:
-            yield from self._pass_on(event)
-
-    def _leg_offered(self, event: LegOffered) -> Iterator[Effect]:
-        leg = self.legs.get(event.leg)
-        if leg is not None:
-            yield from leg.handle(LegInput.OFFERED, LegFacts(event.body))
-
-    def _leg_confirmed(self, event: LegConfirmed) -> Iterator[Effect]:
-        leg = self.legs.get(event.leg)
-        if leg is not None:
-            yield from leg.handle(LegInput.CONFIRMED, LegFacts(event.body))
-
-    def _digit(self, event: DigitReceived) -> Iterator[Effect]:
-        party = "a" if event.leg == self._a_id else "b"
-        yield Save("call.dtmf", {"digit": event.digit, "duration_ms": event.duration_ms, "leg": party})
-        yield from self._pass_on(event)
-
-    def _silent(self, event: MediaSilent) -> Iterator[Effect]:
-        leg = self.legs.get(event.leg)
-        if leg is not None and not leg.over:
-            yield from self._end(Ending(CallStatus.COMPLETED, MEDIA_TIMEOUT, "system"))
-
-    def _mute(self, event: MuteRequested) -> Iterator[Effect]:
-        leg = self._a_id if event.party == "a" else self.other_of(self._a_id)
-        if leg is not None and self._is_up(leg):
-            yield MuteLeg(leg, event.muted)
+            yield from self.pass_on(event)
 
     def _agent_transfer(self, event: AgentTransfer) -> Iterator[Effect]:
         """An agent's wish to transfer a party, unless that is transferring itself."""
-        if self._transfers.busy:
+        if self.transfers.busy:
             yield TellAgentError("invalid_command", "the party is being transferred", "transfer")
         else:
-            yield from self._pass_on(event)
-
-    def _hangup_requested(self, event: HangupRequested) -> Iterator[Effect]:
-        waiting = self._answered_at is None
-        if event.source == "api":
-            status, cause = CallStatus.CANCELED, ORIGINATOR_CANCEL if waiting else event.cause
-        else:
-            status, cause = CallStatus.FAILED, event.cause
-        yield from self._end(Ending(status, cause, event.source))
+            yield from self.pass_on(event)
 
     def _timer(self, event: TimerFired) -> Iterator[Effect]:
         if event.timer is Timer.TIME_LIMIT:
-            yield from self._end(Ending(CallStatus.COMPLETED, ALLOTTED_TIMEOUT, "system"))
+            yield from self.end(Ending(CallStatus.COMPLETED, ALLOTTED_TIMEOUT, "system"))
         elif event.timer is Timer.MONEY:
             yield from self._money_due()
         else:
-            yield from self._pass_on(event)
+            yield from self.pass_on(event)
 
     def _recorded(self, event: RecordingEnded) -> Iterator[Effect]:
         yield from self._recording.ended(event)
@@ -424,12 +338,12 @@ class CallMachine:
         """Begin the next step; after the last one, or when the first party is not there, end."""
         waits = self._last_ending is not None and self._hunt is not None and not self.a_leg.up
         if not self._steps or waits or self.a_leg.over:
-            yield from self._end(self._last_ending or Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "system"))
+            yield from self.end(self._last_ending or Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "system"))
             return
-        yield from self._transfers.stop()  # whoever was to be put through has left
+        yield from self.transfers.stop()  # whoever was to be put through has left
         step = self._steps.pop(0)
         if isinstance(step, Hangup | Reject):
-            yield from self._end(_ending_of(step))
+            yield from self.end(ending_of(step))
             return
         self._step = make_step(self, step)
         if self._step.needs_answer:
@@ -445,7 +359,7 @@ class CallMachine:
         if effect is not None:
             yield effect
         else:
-            yield from self._end(Ending(CallStatus.COMPLETED, BALANCE_EXHAUSTED, "system"))
+            yield from self.end(Ending(CallStatus.COMPLETED, BALANCE_EXHAUSTED, "system"))
 
     def _extended(self, event: ReserveExtended) -> Iterator[Effect]:
         yield self._money.extended(event.total_paise, self._now)
@@ -487,12 +401,12 @@ class CallMachine:
         if self.plan.record:
             yield from self._recording.start(self._a_id, self.plan.recording_channels)
 
-    def _end(self, ending: Ending) -> Iterator[Effect]:
+    def end(self, ending: Ending) -> Iterator[Effect]:
         """End everything of the call that is not over, for one reason."""
         if self.stage is Stage.ENDED:
             return
         self._ending = ending
-        yield from self._transfers.stop()
+        yield from self.transfers.stop()
         if self._step is not None and not self._step.over:
             yield from self._step.stop(ending)
         status = rejection_of(ending.cause, ending.sip_status)
@@ -506,17 +420,8 @@ class CallMachine:
     def _ended(self) -> Iterator[Effect]:
         record, ending = self.record, self._ending
         assert ending is not None
-        answered = self._answered_at is not None
-        record.status = CallStatus.COMPLETED if answered else ending.status
-        if record.status is CallStatus.COMPLETED and not answered:
-            record.status = CallStatus.NO_ANSWER  # a plan may end a call that it never answered
-        record.ended_at = self._clock.at(self._now)
-        record.hangup_cause, record.hangup_cause_code = ending.cause.name, ending.cause.code
-        record.hangup_source = ending.source
-        if not answered and ending.sip_status is not None:
-            record.sip_status = ending.sip_status
-            record.sip_reason = ending.sip_reason or reason_phrase(ending.sip_status)
-        record.duration_sec = int(self._now - self._answered_at + 0.5) if self._answered_at is not None else 0
+        answered_for_s = self._now - self._answered_at if self._answered_at is not None else None
+        write_end(record, ending, self._clock.at(self._now), answered_for_s=answered_for_s)
         meter = self._money.meter
         pulses = sum(meter.pulses(leg, self._now) for leg in self._former_ids)
         pulses += meter.pulses(self._a_id, self._now, self._first_since)
@@ -525,34 +430,17 @@ class CallMachine:
         yield from self._recording.wait()
 
 
-def _ending_of(step: Hangup | Reject) -> Ending:
-    if isinstance(step, Reject):
-        outcome = outcome_of(step.status)
-        return Ending(outcome.status, outcome.cause, "api", step.status)
-    return Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "api")
-
-
 _HANDLERS: Final[dict[type, Callable[[CallMachine, Any], Iterator[Effect]]]] = {
     OfferTaken: CallMachine._offer_taken,
     MediaConnected: CallMachine._connected,
-    LegRefused: CallMachine._media_refused,
-    LegCancelled: CallMachine._leg_cancelled,
-    LegEnded: CallMachine._leg_ended,
-    LegFailed: CallMachine._leg_failed,
-    LegOffered: CallMachine._leg_offered,
-    LegConfirmed: CallMachine._leg_confirmed,
-    DigitReceived: CallMachine._digit,
-    MediaSilent: CallMachine._silent,
-    MuteRequested: CallMachine._mute,
     AgentTransfer: CallMachine._agent_transfer,
-    HangupRequested: CallMachine._hangup_requested,
     TimerFired: CallMachine._timer,
     RecordingEnded: CallMachine._recorded,
     ReserveExtended: CallMachine._extended,
     ReserveRefused: CallMachine._not_extended,
-    TransferRequested: lambda call, event: call._transfers.transfer_requested(event),
-    ReplacementCalled: lambda call, event: call._transfers.replacement_called(event),
-    JoinRequested: lambda call, event: call._transfers.join_requested(event),
+    TransferRequested: lambda call, event: call.transfers.transfer_requested(event),
+    ReplacementCalled: lambda call, event: call.transfers.replacement_called(event),
+    JoinRequested: lambda call, event: call.transfers.join_requested(event),
 }
 
 _S, _I = Stage, StageInput

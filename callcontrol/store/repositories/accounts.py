@@ -110,7 +110,7 @@ def keys_of(connection: Connection, account_sid: str) -> list[ApiKey]:
 
 
 def revoke_key(connection: Connection, account_sid: str, key_id: str, moment: datetime) -> bool:
-    """Revoke a key of the account from `moment` on, or earlier if that was set; whether there is such a key."""
+    """Revoke a key of the account from `moment` on, or earlier as was set; whether there is such a key."""
     at = to_micros(moment)
     revoked_at = api_keys.c.revoked_at
     changed = connection.execute(

@@ -21,7 +21,6 @@ What the domain refuses, and under which code.
     ├── RateLimited             RATE_LIMITED
     ├── ServiceUnavailable      SERVICE_UNAVAILABLE
     └── Internal                INTERNAL_ERROR
-        └── SecretsUnreadable
 
 Callers branch on the class or its ``code``, never on the message; the message says what to do next.
 Codes are those of the platform interface; a service whose interface spells them in lower case converts
@@ -181,8 +180,12 @@ class Internal(DomainError):
     code = "INTERNAL_ERROR"
 
 
-class SecretsUnreadable(Internal):
-    """Stored secrets cannot be opened: the key is another one, or they were changed."""
+class SecretsUnreadable(Exception):
+    """
+    Stored secrets cannot be opened: the key is another one, or they were changed.
+
+    It is for whoever runs the server, not for who uses its interface, and ends the start.
+    """
 
 
 def describe(errors: Sequence[FieldError]) -> str:

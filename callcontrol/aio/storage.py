@@ -24,7 +24,7 @@ from callcontrol.aio.secrets import SecretBox, key_file
 from callcontrol.aio.trunks import TrunkService
 from callcontrol.aio.wallet import WalletService
 from callcontrol.aio.writer import Writer, WriterSettings
-from callcontrol.errors import DomainError
+from callcontrol.errors import DomainError, SecretsUnreadable
 from callcontrol.store.repositories import secrets as sealed_rows
 from sip.aio import NameServer
 
@@ -163,6 +163,8 @@ class Storage:
         if current and not (thorough and await self.database.read(sealed_rows.any_stale)):
             return
         count = await self.writer.commit(sealed_rows.reseal_all)
+        if isinstance(count, SecretsUnreadable):
+            raise count
         if count:
             log.info("%d secrets were sealed with the key %s", count, self.secrets.key_names[0])
 

@@ -14,6 +14,7 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.models import Binding
 from callcontrol.store.tables import accounts, carriers, phone_numbers
+from callcontrol.store.tables.applications import applications
 from callcontrol.store.values import pack, unpack
 
 OPTION: Final = "trunkline_secrets"
@@ -45,7 +46,7 @@ SEALED: Final[tuple[sa.Column[Any], ...]] = (
 )
 """Columns whose whole text is a secret."""
 
-BINDINGS: Final[tuple[sa.Column[Any], ...]] = (phone_numbers.c.binding,)
+BINDINGS: Final[tuple[sa.Column[Any], ...]] = (phone_numbers.c.binding, applications.c.binding)
 """Columns that hold a binding, of which ``stream_auth`` is a secret."""
 
 
@@ -78,29 +79,21 @@ def unseal(connection: Connection, column: sa.Column[Any], row: str, stored: str
     return box.open(_purpose(column, row), stored) if box.is_sealed(stored) else stored
 
 
-def seal_binding(
-    connection: Connection, column: sa.Column[Any], row: str, binding: Binding | None
-) -> str | None:
+def seal_binding(connection: Connection, column: sa.Column[Any], row: str, binding: Binding) -> str:
     """A binding as it is stored in ``column`` of the row with the key ``row``."""
-    if binding is None:
-        return None
     values = binding.to_json()
     if binding.stream_auth is not None:
         values[_STREAM_AUTH] = seal(connection, column, row, pack(dict(binding.stream_auth)))
     return pack(values)
 
 
-def unseal_binding(
-    connection: Connection, column: sa.Column[Any], row: str, stored: str | None
-) -> Binding | None:
+def unseal_binding(connection: Connection, column: sa.Column[Any], row: str, stored: str) -> Binding:
     """
     The binding that is stored in ``column`` of the row with the key ``row``.
 
     Raises:
         SecretsUnreadable: As ``unseal``.
     """
-    if not stored:
-        return None
     values: dict[str, Any] = unpack(stored)
     auth = values.get(_STREAM_AUTH)
     if isinstance(auth, str):
@@ -111,9 +104,7 @@ def unseal_binding(
 def reseal(connection: Connection, column: sa.Column[Any], row: str, stored: str) -> str:
     """The same secret, sealed with the key that seals now, whether it was sealed before or not."""
     if column in _BINDING_SET:
-        return (
-            seal_binding(connection, column, row, unseal_binding(connection, column, row, stored)) or stored
-        )
+        return seal_binding(connection, column, row, unseal_binding(connection, column, row, stored))
     return seal(connection, column, row, unseal(connection, column, row, stored)) or stored
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
@@ -12,6 +12,7 @@ from callcontrol.store.sealing import seal_binding, unseal_binding
 from callcontrol.store.tables import phone_numbers
 from callcontrol.store.values import to_micros, to_moment
 
+_BINDING: Final = phone_numbers.c.binding
 _LIVE = phone_numbers.c.deleted_at.is_(None)
 
 
@@ -114,7 +115,9 @@ def _mutable(connection: Connection, number: PhoneNumber, revision: int) -> dict
         "carrier_sid": number.carrier_sid,
         "app_sid": number.app_sid,
         "registered": number.registered,
-        "binding": seal_binding(connection, phone_numbers.c.binding, number.phone_number_id, number.binding),
+        "binding": seal_binding(connection, _BINDING, number.phone_number_id, number.binding)
+        if number.binding
+        else None,
         "updated_at": to_micros(number.updated_at),
         "revision": revision,
     }
@@ -134,7 +137,9 @@ def _number(connection: Connection, row: Row[Any]) -> PhoneNumber:
         carrier_sid=row.carrier_sid,
         app_sid=row.app_sid,
         registered=bool(row.registered),
-        binding=unseal_binding(connection, phone_numbers.c.binding, row.phone_number_id, row.binding),
+        binding=unseal_binding(connection, _BINDING, row.phone_number_id, row.binding)
+        if row.binding
+        else None,
         created_at=to_moment(row.created_at),
         updated_at=to_moment(row.updated_at),
     )

@@ -36,27 +36,28 @@ def any_stale(connection: Connection) -> bool:
     return next(_stale(connection), None) is not None
 
 
-def reseal_all(connection: Connection) -> int:
+def reseal_all(connection: Connection) -> int | SecretsUnreadable:
     """
-    Seal every secret with the key that seals now; how many that were.
+    Seal every secret with the key that seals now.
 
-    Raises:
-        SecretsUnreadable: Some secret is sealed with a key that is not there; nothing is changed.
+    Returns:
+        How many that were; or, with nothing changed, that one is sealed with a key that is not there.
     """
     # Whoever changes a row with a secret takes this lock first, so nothing is overwritten with what it was.
     connection.execute(sa.select(directory_revision.c.revision).with_for_update())
-    sample_is_current(connection)
-    stale = list(_stale(connection))
-    for column, row, stored in stale:
-        key = _key(column)
-        connection.execute(
-            sa.update(column.table)
-            .where(key == row)
-            .values({column: reseal(connection, column, row, stored)})
-        )
-    sealed = box_of(connection).seal(secret_check.name, _SAMPLE)
-    if connection.execute(sa.update(secret_check).values(sealed=sealed)).rowcount == 0:
-        connection.execute(sa.insert(secret_check).values(id=_ONLY, sealed=sealed))
+    try:
+        sample_is_current(connection)
+        stale = [
+            (column, row, reseal(connection, column, row, stored))
+            for column, row, stored in _stale(connection)
+        ]
+    except SecretsUnreadable as error:
+        return error
+    for column, row, sealed in stale:
+        connection.execute(sa.update(column.table).where(_key(column) == row).values({column: sealed}))
+    sample = box_of(connection).seal(secret_check.name, _SAMPLE)
+    if connection.execute(sa.update(secret_check).values(sealed=sample)).rowcount == 0:
+        connection.execute(sa.insert(secret_check).values(id=_ONLY, sealed=sample))
     return len(stale)
 
 

@@ -26,9 +26,10 @@ class Case:
     """
     One request and what it must be answered.
 
-    Values in `path`, `query`, `body` and `headers` may be givens; they are brought about in the order they stand.
-    `by` names the account that asks. `proves` is what the case shows of its row; foreign: what another account's
-    key gets, be it refused or shown nothing.
+    Values in `path`, `query`, `body` and `headers` may be givens; they are brought about in the order they
+    stand. `before` are givens that nothing in the request stands for. `by` names the account that asks.
+    `proves` is what the case shows of its row; foreign: what another account's key gets, be it refused or
+    shown nothing. `fields` are those that details.errors must name, neither more nor less.
     """
 
     row: str = ""
@@ -37,6 +38,7 @@ class Case:
     code: str | None = None
     proves: Proof
     by: str = "own"
+    before: tuple[Given, ...] = ()
     path: Mapping[str, Any] = field(default_factory=dict)
     query: Mapping[str, Any] = field(default_factory=dict)
     body: Any = None
@@ -53,6 +55,8 @@ class Case:
 
     async def run(self, stage: Stage) -> None:
         """Ask, and hold the answer against what it must be."""
+        for given in self.before:
+            await given(stage)
         path = self.row.split(" ", 1)[1]
         account = stage.accounts[self.by]
         values = {"sid": account.account_sid, **await _brought(stage, self.path)}
@@ -86,7 +90,7 @@ def ok(status: int = 200, **parts: Any) -> Case:
 
 
 def refused(status: int, code: str, **parts: Any) -> Case:
-    """The row refuses, under a code; `fields` names what details.errors must name, neither more nor less."""
+    """The row refuses, under a code."""
     return Case(status=status, code=code, proves="refusal", **parts)
 
 

@@ -84,12 +84,12 @@ def _placed(path: str, given: dict[str, Any], plain: Any) -> tuple[Case, ...]:
             fields=("to", "timeout", "colour"),
         ),
         refused(400, "VALIDATION_ERROR", name="no number", body=_with(given, to="12"), fields=("to",)),
-        refused(
-            402, "INSUFFICIENT_BALANCE", by="poor", body=_with(given, **{"from": caller_id("poor")})
-        ),
+        refused(402, "INSUFFICIENT_BALANCE", by="poor", body=_with(given, **{"from": caller_id("poor")})),
         refused(403, "NUMBER_NOT_OWNED", body=_with(given, **{"from": unregistered_caller_id})),
         foreign(403, "NUMBER_NOT_OWNED", body=given),
-        refused(403, "FORBIDDEN", name="a country that may not be called", body=_with(given, to="+14155550100")),
+        refused(
+            403, "FORBIDDEN", name="a country that may not be called", body=_with(given, to="+14155550100")
+        ),
         refused(409, "IDEMPOTENCY_CONFLICT", body=given, headers={"Idempotency-Key": used_key(path, plain)}),
         refused(
             429,
@@ -120,7 +120,7 @@ CASES = (
     ),
     *row(
         "GET /v1/calls",
-        ok(query={"status": "busy", "to": BUSY}, headers={"X-Any": ended_call}, then=_is_listed),
+        ok(query={"status": "busy", "to": BUSY}, before=(ended_call,), then=_is_listed),
         refused(
             400,
             "VALIDATION_ERROR",
@@ -128,7 +128,7 @@ CASES = (
             fields=("page", "per_page", "status", "colour"),
         ),
         refused(400, "VALIDATION_ERROR", query={"start_date": "soon"}, fields=("start_date",)),
-        unseen(headers={"X-Any": ended_call}, then=_are_their_own),
+        unseen(before=(ended_call,), then=_are_their_own),
     ),
     *row(
         "POST /v1/Accounts/{sid}/Calls",

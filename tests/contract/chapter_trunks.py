@@ -78,9 +78,9 @@ _CARRIER_CASES = (
     ),
     *row(
         f"GET {_CARRIERS}",
-        ok(headers={"X-Any": carrier()}, then=_counted),
+        ok(before=(carrier(),), then=_counted),
         refused(400, "VALIDATION_ERROR", query={"page": "none"}, fields=("page",)),
-        unseen(headers={"X-Any": carrier()}, then=_are_their_own),
+        unseen(before=(carrier(),), then=_are_their_own),
     ),
     *row(
         f"GET {_CARRIERS}/{{carrier_sid}}",
@@ -135,7 +135,9 @@ _GATEWAY_CASES = (
         f"PATCH {_GATEWAYS}/{{gateway_sid}}",
         ok(path=_OF_GATEWAY, body={"weight": 3}),
         refused(400, "VALIDATION_ERROR", path=_OF_GATEWAY, body={"weight": -1}, fields=("weight",)),
-        refused(404, "NOT_FOUND", path={"carrier_sid": carrier(), "gateway_sid": NOWHERE}, body={"weight": 3}),
+        refused(
+            404, "NOT_FOUND", path={"carrier_sid": carrier(), "gateway_sid": NOWHERE}, body={"weight": 3}
+        ),
         *_of_one(_OF_GATEWAY, {"weight": 3}),
     ),
     *row(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
+import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 from callcontrol.models import Binding
 from tests.contract.cases import Given
-from tests.contract.stage import Answer, Stage
+from tests.contract.stage import ENDED, Answer, Stage
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 """A well-formed id of nothing."""
@@ -121,9 +121,7 @@ async def ended_call(stage: Stage) -> str:
 async def hang_up(stage: Stage, call_sid: str, by: str = "own") -> None:
     """End a call and wait until it has."""
     await stage.ask("DELETE", f"/v1/Accounts/{stage.accounts[by].account_sid}/Calls/{call_sid}", by=by)
-    async with asyncio.timeout(10):
-        while (await stage.call(call_sid, by))["ended_at"] is None:
-            await asyncio.sleep(0.02)
+    await stage.call_when(call_sid, *ENDED, by=by)
 
 
 async def used_up_second(stage: Stage) -> str:
@@ -135,7 +133,7 @@ async def used_up_second(stage: Stage) -> str:
         by="slow",
         body={"from": await caller_id("slow")(stage), "to": BUSY, "verbs": [{"verb": "hangup"}]},
     )
-    return await caller_id("slow")(stage)
+    return str(await caller_id("slow")(stage))
 
 
 # Idempotency keys
@@ -145,7 +143,7 @@ def used_key(path: str, body: Any) -> Given:
     """An idempotency key that another request to the same path has used; `body` gives that request's."""
 
     async def given(stage: Stage) -> str:
-        key = f"used for {path}"
+        key = str(uuid.uuid4())
         path_of = path.format(sid=stage.own.account_sid)
         answer = await stage.ask("POST", path_of, body=await body(stage), headers={"Idempotency-Key": key})
         assert answer.status == 201, answer
@@ -169,6 +167,17 @@ async def no_platform_carrier(stage: Stage) -> AsyncIterator[None]:
     finally:
         for carrier in active:
             await trunks.update_carrier(None, carrier.carrier_sid, {"is_active": True})
+
+
+@asynccontextmanager
+async def database_refuses(stage: Stage) -> AsyncIterator[None]:
+    """The database takes no writes, and has not for a while."""
+    writer = stage.server.storage.writer
+    writer._refusing = True
+    try:
+        yield
+    finally:
+        writer._refusing = False
 
 
 # Trunks

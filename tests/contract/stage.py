@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,10 +13,13 @@ from typing import Any
 
 import aiohttp
 import jsonschema_rs
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
 
 from api.config import load_settings
 from api.server import Server
 from callcontrol.accounts import SCOPES
+from callcontrol.store.tables import accounts
 from fixtures.agent import DemoAgent
 from media.audio import tone
 
@@ -36,7 +39,7 @@ _ACCOUNTS: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True)
 class Customer:
-    """An account with a key that carries every scope, one that carries none of use, and one that was revoked."""
+    """An account with a key that carries every scope, and keys that open little or nothing."""
 
     account_sid: str
     key: str
@@ -107,20 +110,24 @@ class Stage:
         *,
         by: str = "own",
         key: str | None = None,
-        query: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | Sequence[tuple[str, str]] | None = None,
         body: Any = None,
+        raw: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Ask the server; `key` is the account's own unless one is given, and no header at all when it is empty."""
+        """Ask with the account's key, or with the one that is given; with none when it is empty."""
         lines = dict(headers or {})
         key = self.accounts[by].key if key is None else key
         if key:
             lines["Authorization"] = f"Bearer {key}"
         url = self.server.url + path
-        async with self.http.request(method, url, params=query, json=body, headers=lines) as response:
-            raw = await response.read()
-            shown = response.content_type == "application/json" and raw
-            return Answer(response.status, response.headers, raw, json.loads(raw) if shown else None)
+        async with self.http.request(
+            method, url, params=query, json=body, data=raw, headers=lines
+        ) as response:
+            answered = await response.read()
+            shown = response.content_type == "application/json" and answered
+            parsed = json.loads(answered) if shown else None
+            return Answer(response.status, response.headers, answered, parsed)
 
     async def data(self, method: str, path: str, **parts: Any) -> Any:
         """Ask for what must succeed, and give its data."""
@@ -171,6 +178,7 @@ class Stage:
         for name, kind in _ACCOUNTS.items():
             account, _ = await storage.accounts.create(name, max_calls=1000, **kind)
             sid = account.account_sid
+            await storage.writer.commit(_many_requests)
             record, revoked = await storage.keys.issue(sid, "platform")
             await storage.keys.revoke(sid, record.key_id)
             self.accounts[name] = Customer(
@@ -180,6 +188,11 @@ class Stage:
                 revoked,
                 await storage.keys.create(sid, "assistant"),
             )
+
+
+def _many_requests(connection: Connection) -> None:
+    """Let accounts ask as often as all cases together do."""
+    connection.execute(sa.update(accounts).values(requests_per_minute=100_000))
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from api.endpoint import Endpoint
 from api.routes import ENDPOINTS
-from tests.contract import chapter_calls, chapter_numbers, chapter_trunks
+from tests.contract import chapter_calls, chapter_numbers, chapter_trunks, edges
 from tests.contract.cases import Case
 from tests.contract.rows import Row, later_rows, missing, read_rows, row_of, undeclared
 from tests.contract.stage import Stage, staged
@@ -48,6 +48,15 @@ async def test_rows_of_later_services_are_not_served_unshown(row: Row) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
 async def test_case(stage: Stage, case: Case) -> None:
     await case.run(stage)
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=row_of)
+async def test_what_every_endpoint_does_alike(stage: Stage, endpoint: Endpoint[Any, Any]) -> None:
+    await edges.without_key(stage, endpoint)
+    await edges.with_a_lesser_key(stage, endpoint)
+    await edges.with_what_it_does_not_know(stage, endpoint)
+    await edges.with_a_body_it_does_not_take(stage, endpoint)
+    await edges.with_a_request_id(stage, endpoint)
 
 
 async def test_every_case_is_of_a_row_that_is_served() -> None:

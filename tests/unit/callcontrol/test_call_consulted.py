@@ -66,7 +66,8 @@ def test_a_caller_hears_ringing_while_the_server_is_asked() -> None:
 def test_what_the_server_says_takes_the_place_of_the_rest_of_the_plan() -> None:
     drive = consulted()
     drive.feed(said(1, Answer(), Play("prompt:hello")))
-    assert drive.done(do.AnswerLeg) and drive.done(do.PlayAudio)
+    assert drive.done(do.AnswerLeg)
+    assert drive.done(do.PlayAudio)
     drive.feed(PlaybackEnded(A))
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "system")
     assert_nothing_left(drive)

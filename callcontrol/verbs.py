@@ -157,8 +157,8 @@ class VerbReader:
             return []
         key = "sip_uri" if targets[0].get("type") == "sip" else "number"
         target = self.target(f"{path}.target[0].{key}", targets[0].get(key))
-        ring_s = verb.get("timeout", 60)
         low, high = _RING_S
+        ring_s = 60 if verb.get("timeout") is None else verb["timeout"]
         if not isinstance(ring_s, int | float) or isinstance(ring_s, bool) or not low <= ring_s <= high:
             self.wrong(f"{path}.timeout", f"must be {low} to {high} seconds")
             return []

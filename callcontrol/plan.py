@@ -17,6 +17,8 @@ from media.streams import StreamChoice
 DEFAULT_RING_TIMEOUT_S: Final = 60.0
 DEFAULT_TIME_LIMIT_S: Final = 14_400.0
 
+WebhookMethod = Literal["POST", "GET"]
+
 
 MachineDetection = Literal["off", "detect", "hangup"]
 
@@ -85,6 +87,21 @@ class Dial:
 
 
 @dataclass(frozen=True, slots=True)
+class Consult:
+    """
+    Ask the customer's server what to do; what it answers takes the place of all that would follow.
+
+    ``event`` tells the server why it is asked. A caller who waits hears ringing, and goes on hearing it for
+    ``ring_timeout_s`` when the server has nothing to say.
+    """
+
+    url: str
+    method: WebhookMethod = "POST"
+    event: str = "call.redirected"
+    ring_timeout_s: float = DEFAULT_RING_TIMEOUT_S
+
+
+@dataclass(frozen=True, slots=True)
 class Reject:
     """Refuse the caller; a call that is already answered is ended."""
 
@@ -96,7 +113,7 @@ class Hangup:
     """End the call."""
 
 
-Step = Answer | Play | Pause | SendDtmf | Stream | Dial | Reject | Hangup
+Step = Answer | Play | Pause | SendDtmf | Stream | Dial | Consult | Reject | Hangup
 
 
 @dataclass(frozen=True, slots=True)

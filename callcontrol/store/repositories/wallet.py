@@ -12,7 +12,7 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from callcontrol.errors import InsufficientBalance, NotFound
+from callcontrol.errors import Conflict, InsufficientBalance, NotFound
 from callcontrol.models import LedgerEntry, Reserve, Wallet
 from callcontrol.store.statements import Statement, insert_into
 from callcontrol.store.tables import ledger, reserves, wallets
@@ -49,6 +49,16 @@ _TAKE: Final = Statement(
         updated_at=_NOW,
     )
 )
+_PAY: Final = Statement(
+    sa.update(wallets)
+    .where(_ACCOUNT, wallets.c.balance_paise - wallets.c.reserved_paise >= _AMOUNT)
+    .values(balance_paise=wallets.c.balance_paise - _AMOUNT, updated_at=_NOW)
+)
+_ENTERED: Final = Statement(
+    sa.select(ledger.c.kind, ledger.c.amount_paise).where(
+        ledger.c.account_sid == sa.bindparam("account_sid"), ledger.c.reference == sa.bindparam("reference")
+    )
+)
 _ENTER: Final = insert_into(ledger)
 
 
@@ -77,6 +87,7 @@ def top_up(
     *,
     reference: str | None = None,
     note: str | None = None,
+    kind: str = "top_up",
 ) -> int:
     """
     Add money and return the new balance; a reference that was used before adds nothing.
@@ -99,7 +110,7 @@ def top_up(
     if wallet is None:
         raise NotFound("There is no such account.")
     if not taken:
-        _enter(connection, account_sid, "top_up", amount_paise, micros, reference=reference, note=note)
+        _enter(connection, account_sid, kind, amount_paise, micros, reference=reference, note=note)
     return wallet.balance_paise
 
 
@@ -165,6 +176,38 @@ def settle(connection: Connection, call_sid: str, charge_paise: int, now: dateti
     if charge_paise:
         _enter(connection, account_sid, "charge", -charge_paise, micros, call_sid=call_sid)
     return charge_paise
+
+
+def charge(
+    connection: Connection,
+    account_sid: str,
+    amount_paise: int,
+    now: datetime,
+    *,
+    kind: str,
+    reference: str,
+    note: str | None = None,
+) -> int | Conflict | InsufficientBalance | NotFound:
+    """
+    Take money for something that is not a call, and return the new balance.
+
+    What is held for calls is never taken. The reference names what is paid for: charging it again with the
+    same kind takes nothing. The refusal is returned, before anything was written.
+    """
+    found = _WALLET.first(connection, {"account_sid": account_sid})
+    if found is None:
+        return NotFound("There is no such account.")
+    # The wallet's row is locked by now, so nobody else is about to write the same reference.
+    entered = _ENTERED.first(connection, {"account_sid": account_sid, "reference": reference})
+    if entered is not None:
+        same = entered["kind"] == kind
+        return int(found["balance_paise"]) if same else Conflict(f"The reference {reference} is in use.")
+    micros = to_micros(now)
+    taken = {"account_sid": account_sid, "amount_paise": amount_paise, "now": micros}
+    if _PAY.run(connection, taken) != 1:
+        return short_of(amount_paise)
+    _enter(connection, account_sid, kind, -amount_paise, micros, reference=reference, note=note)
+    return int(found["balance_paise"]) - amount_paise
 
 
 def _available(connection: Connection, account_sid: str) -> int:

@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from callcontrol.errors import InsufficientBalance, NotFound
+from callcontrol.errors import Conflict, InsufficientBalance, NotFound
 from callcontrol.store.repositories import wallet
 from callcontrol.store.tables import accounts, metadata
 
@@ -45,6 +45,7 @@ class WalletMachine(RuleBasedStateMachine):
         self.held: dict[str, int] = {}
         self.charged: dict[str, int] = {}
         self.references: set[str] = set()
+        self.paid: set[str] = set()
 
     def teardown(self) -> None:
         self.connection.close()
@@ -96,6 +97,23 @@ class WalletMachine(RuleBasedStateMachine):
         del self.held[call]
         self.charged[call] = charged
         self.balance -= charged
+
+    @rule(amount=AMOUNTS, reference=st.sampled_from(["r1", "n1", "n2", "n3"]))
+    def charge(self, amount: int, reference: str) -> None:
+        answer = wallet.charge(
+            self.connection, ACCOUNT, amount, NOW, kind="number_purchase", reference=reference
+        )
+        if reference in self.paid:
+            assert answer == self.balance
+        elif reference in self.references:
+            assert isinstance(answer, Conflict)
+        elif amount > self.available:
+            assert isinstance(answer, InsufficientBalance)
+        else:
+            self.balance -= amount
+            self.paid.add(reference)
+            self.references.add(reference)
+            assert answer == self.balance
 
     @invariant()
     def the_books_agree(self) -> None:

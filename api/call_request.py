@@ -61,6 +61,8 @@ def live_update(body: UpdateLiveCall) -> LiveUpdate:
         digits_party=body.dtmf.party if body.dtmf else "a",
         transfer=_transfer(transfer) if transfer is not None else None,
         time_limit_s=float(body.time_limit) if body.time_limit is not None else None,
+        webhook_url=body.webhook_url,
+        webhook_method=body.webhook_method or "POST",
     )
 
 

@@ -517,6 +517,7 @@ LiveOrder = (
     | DigitsRequested
     | TransferOrdered
     | TimeLimitRequested
+    | ConsultRequested
 )
 """What our own side asks of a call that is up."""
 
@@ -560,7 +561,6 @@ Event = (
     | GreetingOver
     | InstructionsReceived
     | InstructionsFailed
-    | ConsultRequested
     | LiveOrder
     | ReserveExtended
     | ReserveRefused

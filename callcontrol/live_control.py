@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from callcontrol.bridge import Bridge
 from callcontrol.effects import Effect, ListenAgent, MuteLeg, Save, SendDigits
 from callcontrol.events import (
+    ConsultRequested,
     DigitsRequested,
     DigitsSent,
     Event,
@@ -23,7 +24,7 @@ from callcontrol.events import (
     TimeLimitRequested,
     TransferOrdered,
 )
-from callcontrol.hangup import NORMAL_CLEARING, ORIGINATOR_CANCEL
+from callcontrol.hangup import ORIGINATOR_CANCEL
 from callcontrol.hunt import Ending
 from callcontrol.ids import LegId
 from callcontrol.joining import PartnerStep
@@ -33,9 +34,6 @@ from callcontrol.streams import AgentStep
 if TYPE_CHECKING:
     from callcontrol.call import CallMachine
 
-
-MADE_WAY: Final = Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "api")
-"""How a step ends whose place another one takes."""
 
 _LISTENING: Final = {"pause": "paused", "silence": "silenced", "resume": "streaming"}
 """What the state of a stream says of the agent's hearing."""
@@ -95,6 +93,9 @@ class LiveControl:
             return "its agent is having it transferred, or is not there"
         return None
 
+    def _may_consult(self, _: ConsultRequested) -> str | None:
+        return self._call.consultations.objection()
+
     def _leg_of(self, party: PartyName) -> LegId | None:
         first = self._call.a_leg.id
         leg = first if party == "a" else self._call.other_of(first)
@@ -151,7 +152,7 @@ class LiveControl:
         elif isinstance(step, AgentStep):
             yield from step.transfer_to(order.to)
         elif step is not None:
-            yield from step.stop(MADE_WAY)
+            yield from step.interrupt()
             transferred = {"transfer": {"mode": "bridge", "to": str(order.to.target)}}
             bridge = Bridge(call, order.to, announce=Save("call.transferred", transferred))
             call.replace_step(bridge)
@@ -178,4 +179,5 @@ _JUDGES: Final[dict[type[Event], Callable[[LiveControl, Any], str | None]]] = {
     RecordingRequested: LiveControl._may_record,
     DigitsRequested: LiveControl._may_reach,
     TransferOrdered: LiveControl._may_transfer,
+    ConsultRequested: LiveControl._may_consult,
 }

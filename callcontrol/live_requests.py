@@ -4,8 +4,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from callcontrol.errors import FieldError, ValidationFailed
+from callcontrol.errors import DestinationForbidden, FieldError, ValidationFailed
 from callcontrol.events import (
+    ConsultRequested,
     DigitsRequested,
     HangupRequested,
     ListenRequested,
@@ -20,8 +21,9 @@ from callcontrol.events import (
 )
 from callcontrol.hangup import NO_ANSWER, NORMAL_CLEARING
 from callcontrol.models import CallRecord, CallStatus
-from callcontrol.plan import Party
+from callcontrol.plan import Party, WebhookMethod
 from callcontrol.routing import Target, normalise_number, parse_target
+from callcontrol.verbs import CheckUrl
 
 MuteDirection = Literal["says", "hears", "both"]
 """Whether a muted party is not heard, or does not hear, or neither."""
@@ -56,6 +58,8 @@ class LiveUpdate:
     digits_party: PartyName = "a"
     transfer: TransferRequest | None = None
     time_limit_s: float | None = None
+    webhook_url: str | None = None
+    webhook_method: WebhookMethod = "POST"
 
 
 FIELD_OF: Final[dict[type, str]] = {
@@ -66,13 +70,18 @@ FIELD_OF: Final[dict[type, str]] = {
     DigitsRequested: "dtmf",
     TransferOrdered: "transfer",
     TimeLimitRequested: "time_limit",
+    ConsultRequested: "webhook_url",
 }
 """The field of a request that an order comes from."""
 
 
-def orders_of(update: LiveUpdate, record: CallRecord, allowed_countries: Collection[str]) -> list[LiveOrder]:
+def orders_of(
+    update: LiveUpdate, record: CallRecord, allowed_countries: Collection[str], check_url: CheckUrl
+) -> list[LiveOrder]:
     """
     The orders that an update means, in the order they are carried out.
+
+    ``check_url`` is ``Destinations.check_url``.
 
     Raises:
         ValidationFailed: Values are wrong; all of them are named.
@@ -92,11 +101,25 @@ def orders_of(update: LiveUpdate, record: CallRecord, allowed_countries: Collect
         orders.append(DigitsRequested(update.digits_party, update.digits))
     if update.transfer is not None:
         orders.append(_transfer(update.transfer, record, allowed_countries))
+    if update.webhook_url is not None:
+        _check_webhook(update.webhook_url, check_url)
+        orders.append(ConsultRequested(update.webhook_url, update.webhook_method))
     if update.call_status == "completed":
         orders.append(HangupRequested("api", NORMAL_CLEARING))
     elif update.call_status == "no-answer":
         orders.append(HangupRequested("api", NO_ANSWER, CallStatus.NO_ANSWER))
     return orders
+
+
+def _check_webhook(url: str, check_url: CheckUrl) -> None:
+    try:
+        check_url(url, schemes=("http", "https"))
+    except ValidationFailed as refusal:
+        raise ValidationFailed(
+            [FieldError("webhook_url", error.message) for error in refusal.errors]
+        ) from None
+    except DestinationForbidden as refusal:
+        raise ValidationFailed.of("webhook_url", refusal.message) from None
 
 
 def _mute(update: LiveUpdate) -> MuteRequested:

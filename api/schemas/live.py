@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
@@ -59,15 +59,17 @@ _ORDERS = (
     "dtmf",
     "transfer",
     "time_limit",
+    "webhook_url",
 )
+_WITH: Mapping[str, str] = {
+    "party": "mute_status",
+    "mute_direction": "mute_status",
+    "webhook_method": "webhook_url",
+}
 
 
 class UpdateLiveCall(RequestModel):
     """What is to change about a call that is up: one thing or several, and all of them or none."""
-
-    not_yet: ClassVar[Mapping[str, str]] = {
-        "webhook_url": "is not available yet; use transfer, or end the call",
-    }
 
     call_status: (
         Annotated[
@@ -101,20 +103,33 @@ class UpdateLiveCall(RequestModel):
     time_limit: (
         Annotated[int, Field(ge=1, le=MAX_TIME_LIMIT_S, description="Seconds from the answer.")] | None
     ) = None
+    webhook_url: (
+        Annotated[
+            str,
+            Field(
+                min_length=8,
+                max_length=2048,
+                description="Asked for new instructions; the call goes on as it does until it has answered.",
+            ),
+        ]
+        | None
+    ) = None
+    webhook_method: Literal["POST", "GET"] | None = None
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
         """Ask for something to do, and for nothing beside the end of the call."""
         errors: list[FieldError] = []
         wanted = [name for name in _ORDERS if given.get(name) is not None]
-        if not wanted and not given.keys() - {"party", "mute_direction", *_ORDERS}:
+        if not wanted and not given.keys() - {*_WITH, *_ORDERS}:
             errors.append(FieldError("body", f"must have one of {', '.join(_ORDERS)}"))
         if "call_status" in wanted and len(wanted) > 1:
             errors.append(FieldError("call_status", f"cannot be combined with {', '.join(wanted[1:])}"))
-        if "mute_status" not in wanted:
-            errors += [
-                FieldError(name, "goes with mute_status only")
-                for name in ("party", "mute_direction")
-                if given.get(name) is not None
-            ]
+        if "transfer" in wanted and "webhook_url" in wanted:
+            errors.append(FieldError("webhook_url", "cannot be combined with transfer"))
+        errors += [
+            FieldError(name, f"goes with {other} only")
+            for name, other in _WITH.items()
+            if given.get(name) is not None and other not in wanted
+        ]
         return errors

@@ -372,7 +372,8 @@ class CallControl:
             ServiceUnavailable: There is no gateway to the target of a transfer now.
         """
         record, runner = await self._up(account_sid, call_sid)
-        orders = orders_of(update, record, self.settings.allowed_countries)
+        services = self._services
+        orders = orders_of(update, record, self.settings.allowed_countries, services.destinations.check_url)
         for order in orders:
             if isinstance(order, TransferOrdered):
                 await self._originator.check_transfer(account_sid, order.to)

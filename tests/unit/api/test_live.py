@@ -35,6 +35,10 @@ PATH = f"/v1/Accounts/{ACCOUNT}/Calls/{CALL_SID}"
             LiveUpdate(digits="1", digits_party="b", time_limit_s=90.0),
         ),
         (
+            {"webhook_url": "https://x.example/next", "webhook_method": "GET"},
+            LiveUpdate(webhook_url="https://x.example/next", webhook_method="GET"),
+        ),
+        (
             {"transfer": {"to": {"type": "phone", "number": "9812345678"}, "timeout": 20}},
             LiveUpdate(transfer=TransferRequest(to="9812345678", timeout_s=20.0)),
         ),
@@ -77,6 +81,8 @@ async def test_what_is_asked_of_a_call(
         ({"dtmf": {"digits": "x", "party": "z"}}, {"dtmf.digits", "dtmf.party"}),
         ({"transfer": {"timeout": 1}}, {"transfer.to", "transfer.timeout"}),
         ({"transfer": {"to": "+919812345678", "headers": {"From": "x"}}}, {"transfer.headers"}),
+        ({"webhook_url": "https://x.example/", "transfer": {"to": "+919812345678"}}, {"webhook_url"}),
+        ({"webhook_method": "PUT"}, {"body", "webhook_method"}),
         ({"time_limit": 0}, {"time_limit"}),
         ({"time_limit": 20000}, {"time_limit"}),
         ({"volume": 3}, {"volume"}),

@@ -3,10 +3,11 @@
 import pytest
 
 from callcontrol import effects as do
-from callcontrol.errors import Forbidden, ValidationFailed
+from callcontrol.errors import DestinationForbidden, Forbidden, ValidationFailed
 from callcontrol.events import (
     AgentClosed,
     AgentExit,
+    ConsultRequested,
     DigitsRequested,
     DigitsSent,
     GreetingOver,
@@ -289,6 +290,17 @@ def test_what_cannot_be_transferred() -> None:
     assert objection(leaving, to_new()) is not None
 
 
+def test_a_server_is_asked_what_to_do_with_a_call_that_is_there() -> None:
+    ask = ConsultRequested("https://x.example/")
+    assert objection(streamed(), ask) is None
+    assert objection(forward(), ask) is None, "a caller who waits may be sent elsewhere"
+    placed_only = Drive(Pause(9), inbound=False).start()
+    assert placed_only.machine.control.objection(ask) == "the call cannot be redirected: it is not answered"
+    moving = bridged()
+    moving.feed(to_new())
+    assert "being transferred" in str(moving.machine.control.objection(ask))
+
+
 # --- who answered -------------------------------------------------------------------------------------------
 
 
@@ -329,7 +341,14 @@ def test_nobody_is_listened_for_unless_asked() -> None:
 
 
 def read(**update: object) -> list[LiveOrder]:
-    return orders_of(LiveUpdate(**update), streamed().record, {"IN"})  # type: ignore[arg-type]
+    return orders_of(LiveUpdate(**update), streamed().record, {"IN"}, check_url)  # type: ignore[arg-type]
+
+
+def check_url(url: str, *, schemes: object) -> None:
+    if "10.0.0.1" in url:
+        raise DestinationForbidden("leads to a private address")
+    if not url.startswith("http"):
+        raise ValidationFailed.of("url", "must be http or https")
 
 
 def test_a_request_means_its_orders_in_their_order() -> None:
@@ -357,6 +376,14 @@ def test_a_request_means_its_orders_in_their_order() -> None:
     ]
     assert read(mute_status="unmute", mute_direction="hears") == [MuteRequested("a", hears=False)]
     assert read(call_status="no-answer") == [GIVE_UP]
+    assert read(webhook_url="https://x.example/") == [ConsultRequested("https://x.example/")]
+
+
+@pytest.mark.parametrize("url", ["ftp://x.example/", "http://10.0.0.1/"])
+def test_a_webhook_must_be_one_that_may_be_reached(url: str) -> None:
+    with pytest.raises(ValidationFailed) as refused:
+        read(webhook_url=url)
+    assert [error.field for error in refused.value.errors] == ["webhook_url"]
 
 
 def test_a_transfer_names_what_is_wrong_with_it() -> None:

@@ -31,9 +31,7 @@ async def list_trunk_numbers(context: Context[NoBody, TrunkNumberList]) -> Reply
     """Answer GET /trunk-portal/numbers."""
     query = context.query
     filters = query.model_dump(include={"carrier_sid", "app_sid"}, exclude_none=True)
-    page = await context.services.trunk_numbers.list(
-        context.account_sid, filters, query.page, query.per_page
-    )
+    page = await context.services.trunk_numbers.list(context.account_sid, filters, query.page, query.per_page)
     return Reply([_json(number) for number in page.items], page_meta(page))
 
 

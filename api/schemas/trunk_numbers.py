@@ -19,7 +19,9 @@ class RegisterNumber(RequestModel):
 
     number: Annotated[str, Field(min_length=2, max_length=32, description="E.164, such as +918047491899.")]
     carrier_sid: Annotated[Sid, Field(description="The account's carrier that serves it.")]
-    app_sid: Annotated[Sid, Field(description="Where its inbound calls go, unless it is bound.")] | None = None
+    app_sid: Annotated[Sid, Field(description="Where its inbound calls go, unless it is bound.")] | None = (
+        None
+    )
     friendly_name: Name | None = None
 
 

@@ -87,7 +87,9 @@ class TrunkService:
             NotFound: There is no such carrier.
             Forbidden: It is another account's, or the platform's.
         """
-        found = await self._database.look_up(lambda connection: own_carrier(connection, account_sid, carrier_sid))
+        found = await self._database.look_up(
+            lambda connection: own_carrier(connection, account_sid, carrier_sid)
+        )
         return _or_raise(found)
 
     async def update_carrier(
@@ -373,10 +375,8 @@ def refuse_application(
     connection: Connection, account_sid: str | None, app_sid: str | None
 ) -> DomainError | None:
     """Why an application cannot be attached; None when it can, or when there is none to attach."""
-    if app_sid is None:
+    if app_sid is None or account_sid is None:
         return None
-    if account_sid is None:
-        return ValidationFailed.of("app_sid", "only a carrier of an account's own has an application")
     owned = own_application(connection, account_sid, app_sid, lock=True)
     if isinstance(owned, NotFound):
         return ValidationFailed.of("app_sid", "there is no such application")
@@ -412,6 +412,8 @@ def _carrier(account_sid: str | None, values: Mapping[str, Any]) -> Carrier:
 def _check(carrier: Carrier, given: Mapping[str, Any]) -> None:
     """What was set up on an engine that had it stays as it is when other fields change."""
     check_carrier(carrier)
+    if carrier.account_sid is None and carrier.app_sid is not None:
+        raise ValidationFailed.of("app_sid", "only a carrier of an account's own has an application")
     if not given.keys().isdisjoint(("codecs", "srtp")):
         check_media(carrier, built_codecs(), srtp=has_srtp())
 

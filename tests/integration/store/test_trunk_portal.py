@@ -95,7 +95,9 @@ async def test_a_number_of_an_own_carrier(
 
     wider = await storage.trunks.create_carrier(sid, {"name": "Wider"})
     moved = await storage.trunk_numbers.update(
-        sid, number.phone_number_id, {"carrier_sid": wider.carrier_sid, "app_sid": None, "friendly_name": None}
+        sid,
+        number.phone_number_id,
+        {"carrier_sid": wider.carrier_sid, "app_sid": None, "friendly_name": None},
     )
     assert (moved.carrier_sid, moved.app_sid, moved.friendly_name) == (wider.carrier_sid, None, None)
     assert storage.directory.number(NUMBER) == (moved, None)
@@ -125,9 +127,7 @@ async def test_what_is_another_accounts_and_what_is_not_there(
         storage.trunk_numbers.update(other, number.phone_number_id, {"friendly_name": "Mine"}),
         storage.trunk_numbers.remove(other, number.phone_number_id),
         storage.trunk_numbers.register(other, "+918047491800", carrier.carrier_sid),
-        storage.trunk_numbers.register(
-            other, "+918047491800", own.carrier_sid, app_sid=application.app_sid
-        ),
+        storage.trunk_numbers.register(other, "+918047491800", own.carrier_sid, app_sid=application.app_sid),
         storage.trunks.create_carrier(other, {"name": "x", "app_sid": application.app_sid}),
         storage.trunks.update_carrier(other, own.carrier_sid, {"app_sid": application.app_sid}),
     ):

@@ -260,9 +260,7 @@ class FakeTrunkNumbers:
         )
         self.values: list[Mapping[str, Any]] = []
 
-    async def register(
-        self, account_sid: str, number: str, carrier_sid: str, **values: Any
-    ) -> PhoneNumber:
+    async def register(self, account_sid: str, number: str, carrier_sid: str, **values: Any) -> PhoneNumber:
         self.values.append({"number": number, "carrier_sid": carrier_sid, **values})
         return replace(self.number, number=number, carrier_sid=carrier_sid, **values)
 

@@ -112,7 +112,9 @@ class NumberService:
         """
         Numbers of the account, newest first.
 
-        ``region`` narrows the list to numbers that begin with it, a country or area code such as ``+9180``.
+        ``region`` narrows the list to numbers that begin with it, a country or area code such as ``+9180``,
+        or that were bought in the region of that name. Numbers that were released are listed only with
+        ``status`` released.
         """
         filters = {"status": status, "number_type": number_type}
         wanted = {name: value for name, value in filters.items() if value is not None}
@@ -121,7 +123,7 @@ class NumberService:
                 connection,
                 account_sid,
                 wanted,
-                prefix=region,
+                region=region,
                 offset=(page - 1) * per_page,
                 limit=per_page,
             )

@@ -187,6 +187,7 @@ class Server:
             calls=self.control,
             numbers=storage.numbers,
             trunks=storage.trunks,
+            applications=storage.applications,
             idempotency=storage.idempotency,
             lifecycle=self.lifecycle,
         )

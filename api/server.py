@@ -149,6 +149,7 @@ class Server:
             ),
         )
         self._parts.push_async_callback(self.control.close)
+        storage.trunks.legs_at = self.control.legs_at
         try:
             await self.control.start()
         except OSError as error:
@@ -206,6 +207,7 @@ class Server:
             numbers=storage.numbers,
             market=self.market,
             trunks=storage.trunks,
+            trunk_numbers=storage.trunk_numbers,
             applications=storage.applications,
             idempotency=storage.idempotency,
             lifecycle=self.lifecycle,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from callcontrol.applications import Application
 from callcontrol.gateway_health import GatewayTable
 from callcontrol.inventory import Listing, ListingFilter
+from callcontrol.live_requests import LiveUpdate
 from callcontrol.models import (
     Binding,
     CallFilter,
@@ -70,10 +71,8 @@ class Calls(Protocol):
     ) -> Page[CallRecord]:
         """Calls of the account, newest first."""
 
-    async def mute_call(
-        self, account_sid: str, call_sid: str, party: Literal["a", "b"], *, muted: bool
-    ) -> CallRecord:
-        """Let a party of a call not be heard, or be heard again."""
+    async def update_call(self, account_sid: str, call_sid: str, update: LiveUpdate) -> CallRecord:
+        """Change a call that is up: all that is asked for, or nothing."""
 
     async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
         """Have a call ended; the record may still say that it is up."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 from api.services import Lifecycle, Phase, Services
 from callcontrol.applications import Application, changed_application, new_application
@@ -19,6 +19,7 @@ from callcontrol.errors import (
 )
 from callcontrol.gateway_health import GatewayTable
 from callcontrol.inventory import Listing, ListingFilter
+from callcontrol.live_requests import LiveUpdate
 from callcontrol.models import (
     Binding,
     CallFilter,
@@ -101,7 +102,7 @@ class FakeTraceEntry:
 
 class FakeCalls:
     def __init__(self) -> None:
-        self.muted: list[tuple[str, bool]] = []
+        self.updates: list[LiveUpdate] = []
         self.gateways = GatewayTable()
         self.failure: Exception | None = None
         self.requests: list[tuple[str, Any]] = []
@@ -137,13 +138,13 @@ class FakeCalls:
         own = [record for record in self.records.values() if record.account_sid == account_sid]
         return Page(own[:per_page], len(own), page, per_page)
 
-    async def mute_call(
-        self, account_sid: str, call_sid: str, party: Literal["a", "b"], *, muted: bool
-    ) -> CallRecord:
+    async def update_call(self, account_sid: str, call_sid: str, update: LiveUpdate) -> CallRecord:
         record = await self.get_call(account_sid, call_sid)
         if record.status.ended:
             raise CallEnded("The call has already ended.")
-        self.muted.append((party, muted))
+        if self.failure is not None:
+            raise self.failure
+        self.updates.append(update)
         return record
 
     async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:

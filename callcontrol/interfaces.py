@@ -10,6 +10,7 @@ that the database is failing or its queue full and that nothing was done.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
+from callcontrol.applications import Application
 from callcontrol.models import (
     Account,
     Binding,
@@ -192,6 +193,9 @@ class Routes(Protocol):
 
     def carrier(self, carrier_sid: str) -> Carrier | None:
         """A carrier by its identifier."""
+
+    def application(self, app_sid: str) -> Application | None:
+        """An application by its identifier, of whichever account."""
 
     def outbound_gateways(self) -> Sequence[tuple[Carrier, Gateway]]:
         """All gateways calls may leave by."""

@@ -6,7 +6,7 @@ only data; ``callcontrol.call`` runs it.
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from callcontrol.identity import Caller
 from callcontrol.models import Binding
@@ -16,6 +16,8 @@ from media.streams import StreamChoice
 
 DEFAULT_RING_TIMEOUT_S: Final = 60.0
 DEFAULT_TIME_LIMIT_S: Final = 14_400.0
+
+WebhookMethod = Literal["POST", "GET"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,21 @@ class Dial:
 
 
 @dataclass(frozen=True, slots=True)
+class Consult:
+    """
+    Ask the customer's server what to do; what it answers takes the place of all that would follow.
+
+    ``event`` tells the server why it is asked. A caller who waits hears ringing, and goes on hearing it for
+    ``ring_timeout_s`` when the server has nothing to say.
+    """
+
+    url: str
+    method: WebhookMethod = "POST"
+    event: str = "call.redirected"
+    ring_timeout_s: float = DEFAULT_RING_TIMEOUT_S
+
+
+@dataclass(frozen=True, slots=True)
 class Reject:
     """Refuse the caller; a call that is already answered is ended."""
 
@@ -93,7 +110,7 @@ class Hangup:
     """End the call."""
 
 
-Step = Answer | Play | Pause | SendDtmf | Stream | Dial | Reject | Hangup
+Step = Answer | Play | Pause | SendDtmf | Stream | Dial | Consult | Reject | Hangup
 
 
 @dataclass(frozen=True, slots=True)

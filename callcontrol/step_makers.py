@@ -1,7 +1,8 @@
 """Which machine runs a step of a plan."""
 
 from callcontrol.bridge import Bridge
-from callcontrol.plan import Answer, Dial, Pause, Play, SendDtmf, Step, Stream
+from callcontrol.consult import ConsultStep
+from callcontrol.plan import Answer, Consult, Dial, Pause, Play, SendDtmf, Step, Stream
 from callcontrol.steps import AnswerStep, CallParts, DigitsStep, PauseStep, PlayStep, RunningStep
 from callcontrol.streams import AgentStep
 
@@ -19,6 +20,8 @@ def make_step(call: CallParts, step: Step) -> RunningStep:
             return Bridge(call, step.party)
         case Stream():
             return AgentStep(call, step.choice, call.next_stream_sid())
+        case Consult():
+            return ConsultStep(call, step)
         case _:
             assert isinstance(step, Answer)
             return AnswerStep(call)

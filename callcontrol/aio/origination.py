@@ -1,20 +1,30 @@
 """Calls that are placed: what is checked, reserved and recorded before the first INVITE leaves."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from callcontrol.aio.settings import CallControlSettings, CallServices
 from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.application_calls import applied
+from callcontrol.applications import Application
 from callcontrol.capacity import Capacity
-from callcontrol.errors import DomainError, FieldError, NotFound, ServiceUnavailable, ValidationFailed
+from callcontrol.errors import (
+    DomainError,
+    FieldError,
+    Forbidden,
+    NotFound,
+    ServiceUnavailable,
+    ValidationFailed,
+)
 from callcontrol.models import Account, CallRecord
 from callcontrol.plan import Dial, Plan
 from callcontrol.requests import DEFAULT_STATUS_EVENTS, CreateCall, plan_of
 from callcontrol.reserve import initial_reserve_paise
 from callcontrol.router import Router
 from callcontrol.routing import Attempt
+from callcontrol.verbs import VerbRules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +67,7 @@ class Originator:
         services: CallServices,
         router: Router,
         capacity: Capacity,
-        prompts: Callable[[], Collection[str]],
+        verb_rules: Callable[[], VerbRules],
         is_draining: Callable[[], bool],
         begin: Begin,
     ) -> None:
@@ -65,20 +75,18 @@ class Originator:
         self._services = services
         self._router = router
         self._capacity = capacity
-        self._prompts = prompts
+        self._verb_rules = verb_rules
         self._is_draining = is_draining
         self._begin = begin
 
     async def create_call(self, account_sid: str, request: CreateCall) -> CallRecord:
         """Place what a request asks for; see ``CallControl.create_call``."""
-        plan = plan_of(
-            request,
-            self._settings.allowed_countries,
-            self._prompts(),
-            self._services.destinations.check_url,
-        )
+        if request.app_sid is not None:
+            request = applied(request, await self._application(account_sid, request.app_sid))
+        plan = plan_of(request, self._verb_rules())
         facts = CallFacts(
             tag=request.tag,
+            app_sid=request.app_sid,
             status_webhook_url=request.status_webhook_url,
             status_webhook_events=tuple(request.status_webhook_events),
         )
@@ -126,6 +134,17 @@ class Originator:
             raise
         self._begin(record, plan, account, reserve_paise, attempts)
         return record
+
+    async def _application(self, account_sid: str, app_sid: str) -> Application:
+        found = self._services.routes.application(app_sid)
+        if found is None:
+            await self._services.refresh()
+            found = self._services.routes.application(app_sid)
+        if found is None:
+            raise ValidationFailed.of("app_sid", "there is no such application")
+        if found.account_sid != account_sid:
+            raise Forbidden("The application belongs to another account.")
+        return found
 
     async def _attempts(self, account_sid: str, plan: Plan, now: float) -> list[Attempt]:
         assert plan.dial is not None

@@ -1,15 +1,19 @@
 """Accounts and API keys."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from callcontrol.models import Account, ApiKey
+from callcontrol.store.sealing import seal, unseal
 from callcontrol.store.tables import accounts, api_keys
 from callcontrol.store.values import pack, to_micros, to_moment, to_moment_or_none, unpack
+
+_SECRET: Final = accounts.c.webhook_secret
 
 
 def insert(connection: Connection, account: Account, revision: int) -> None:
@@ -24,7 +28,7 @@ def insert(connection: Connection, account: Account, revision: int) -> None:
             max_calls=account.max_calls,
             requests_per_minute=account.requests_per_minute,
             max_spend_paise_per_hour=account.max_spend_paise_per_hour,
-            webhook_secret=account.webhook_secret,
+            webhook_secret=seal(connection, _SECRET, account.account_sid, account.webhook_secret),
             created_at=to_micros(account.created_at),
             updated_at=to_micros(account.updated_at),
             revision=revision,
@@ -35,12 +39,15 @@ def insert(connection: Connection, account: Account, revision: int) -> None:
 def get(connection: Connection, account_sid: str) -> Account | None:
     """One account."""
     row = connection.execute(sa.select(accounts).where(accounts.c.account_sid == account_sid)).first()
-    return _account(row) if row is not None else None
+    return _account(connection, row) if row is not None else None
 
 
 def every(connection: Connection) -> list[Account]:
     """All accounts, oldest first."""
-    return [_account(row) for row in connection.execute(sa.select(accounts).order_by(accounts.c.created_at))]
+    return [
+        _account(connection, row)
+        for row in connection.execute(sa.select(accounts).order_by(accounts.c.created_at))
+    ]
 
 
 def any_exists(connection: Connection) -> bool:
@@ -51,7 +58,7 @@ def any_exists(connection: Connection) -> bool:
 def changed_since(connection: Connection, seen: int) -> Iterator[Account]:
     """Accounts changed after a revision of the directory."""
     for row in connection.execute(sa.select(accounts).where(accounts.c.revision > seen)):
-        yield _account(row)
+        yield _account(connection, row)
 
 
 def insert_key(connection: Connection, key: ApiKey, key_hash: str) -> None:
@@ -70,14 +77,34 @@ def insert_key(connection: Connection, key: ApiKey, key_hash: str) -> None:
     )
 
 
-def key_by_hash(connection: Connection, key_hash: str) -> tuple[ApiKey, str, bool] | None:
-    """The key with a hash, the hash as it is stored, and whether the key's account is active."""
+@dataclass(frozen=True, slots=True)
+class StoredKey:
+    """A key as it is found by its hash: with the stored hash, and what its account says of requests."""
+
+    key: ApiKey
+    key_hash: str
+    account_is_active: bool
+    requests_per_minute: int | None
+
+
+def key_by_hash(connection: Connection, key_hash: str) -> StoredKey | None:
+    """The key with a hash."""
     row = connection.execute(
-        sa.select(api_keys, accounts.c.is_active)
+        sa.select(api_keys, accounts.c.is_active, accounts.c.requests_per_minute)
         .join(accounts, accounts.c.account_sid == api_keys.c.account_sid)
         .where(api_keys.c.key_hash == key_hash)
     ).first()
-    return (_key(row), row.key_hash, bool(row.is_active)) if row is not None else None
+    if row is None:
+        return None
+    return StoredKey(_key(row), row.key_hash, bool(row.is_active), row.requests_per_minute)
+
+
+def key_of(connection: Connection, account_sid: str, key_id: str) -> ApiKey | None:
+    """One key of the account."""
+    row = connection.execute(
+        sa.select(api_keys).where(api_keys.c.key_id == key_id, api_keys.c.account_sid == account_sid)
+    ).first()
+    return _key(row) if row is not None else None
 
 
 def keys_of(connection: Connection, account_sid: str) -> list[ApiKey]:
@@ -88,17 +115,33 @@ def keys_of(connection: Connection, account_sid: str) -> list[ApiKey]:
     return [_key(row) for row in rows]
 
 
-def revoke_key(connection: Connection, account_sid: str, key_id: str, now: datetime) -> bool:
-    """Revoke a key of the account; whether there is such a key."""
+def revoke_key(connection: Connection, account_sid: str, key_id: str, moment: datetime) -> bool:
+    """Revoke a key of the account from `moment` on, or earlier as was set; whether there is such a key."""
+    at = to_micros(moment)
+    revoked_at = api_keys.c.revoked_at
     changed = connection.execute(
         sa.update(api_keys)
         .where(api_keys.c.key_id == key_id, api_keys.c.account_sid == account_sid)
-        .values(revoked_at=sa.func.coalesce(api_keys.c.revoked_at, to_micros(now)))
+        .values(revoked_at=sa.case((revoked_at < at, revoked_at), else_=at))
     )
     return changed.rowcount == 1
 
 
-def _account(row: Row[Any]) -> Account:
+def retire_key(connection: Connection, account_sid: str, key_id: str, moment: datetime) -> bool:
+    """Have a key of the account end at `moment`; whether there is one that was to live on."""
+    changed = connection.execute(
+        sa.update(api_keys)
+        .where(
+            api_keys.c.key_id == key_id,
+            api_keys.c.account_sid == account_sid,
+            api_keys.c.revoked_at.is_(None),
+        )
+        .values(revoked_at=to_micros(moment))
+    )
+    return changed.rowcount == 1
+
+
+def _account(connection: Connection, row: Row[Any]) -> Account:
     return Account(
         account_sid=row.account_sid,
         name=row.name,
@@ -108,7 +151,7 @@ def _account(row: Row[Any]) -> Account:
         max_calls=row.max_calls,
         requests_per_minute=row.requests_per_minute,
         max_spend_paise_per_hour=row.max_spend_paise_per_hour,
-        webhook_secret=row.webhook_secret,
+        webhook_secret=unseal(connection, _SECRET, row.account_sid, row.webhook_secret) or "",
         created_at=to_moment(row.created_at),
         updated_at=to_moment(row.updated_at),
     )

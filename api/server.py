@@ -144,6 +144,7 @@ class Server:
             ),
         )
         self._parts.push_async_callback(self.control.close)
+        storage.trunks.legs_at = self.control.legs_at
         try:
             await self.control.start()
         except OSError as error:
@@ -189,6 +190,7 @@ class Server:
             calls=self.control,
             numbers=storage.numbers,
             trunks=storage.trunks,
+            trunk_numbers=storage.trunk_numbers,
             applications=storage.applications,
             idempotency=storage.idempotency,
             lifecycle=self.lifecycle,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from callcontrol.applications import Application
 from callcontrol.gateway_health import GatewayTable
+from callcontrol.live_requests import LiveUpdate
 from callcontrol.models import (
     Binding,
     CallFilter,
@@ -33,6 +34,7 @@ __all__ = [
     "Phase",
     "Services",
     "StoredReply",
+    "TrunkNumbers",
     "Trunks",
 ]
 
@@ -67,10 +69,8 @@ class Calls(Protocol):
     ) -> Page[CallRecord]:
         """Calls of the account, newest first; with ``after`` those behind that place."""
 
-    async def mute_call(
-        self, account_sid: str, call_sid: str, party: Literal["a", "b"], *, muted: bool
-    ) -> CallRecord:
-        """Let a party of a call not be heard, or be heard again."""
+    async def update_call(self, account_sid: str, call_sid: str, update: LiveUpdate) -> CallRecord:
+        """Change a call that is up: all that is asked for, or nothing."""
 
     async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
         """Have a call ended; the record may still say that it is up."""
@@ -155,6 +155,32 @@ class Trunks(Protocol):
         """Remove a gateway."""
 
 
+class TrunkNumbers(Protocol):
+    """Numbers on carriers of accounts' own; see ``callcontrol.aio.trunk_numbers.TrunkNumberService``."""
+
+    async def register(
+        self,
+        account_sid: str,
+        number: str,
+        carrier_sid: str,
+        *,
+        app_sid: str | None = None,
+        friendly_name: str | None = None,
+    ) -> PhoneNumber:
+        """Register a number on a carrier."""
+
+    async def list(
+        self, account_sid: str, filters: Mapping[str, str], page: int, per_page: int
+    ) -> Page[PhoneNumber]:
+        """Numbers of the account on its own carriers; `filters` are values of its attributes."""
+
+    async def update(self, account_sid: str, number_sid: str, values: Mapping[str, Any]) -> PhoneNumber:
+        """Change a number; `values` are the attributes that are to change."""
+
+    async def remove(self, account_sid: str, number_sid: str) -> None:
+        """Remove a number."""
+
+
 class Applications(Protocol):
     """What to do with calls; see ``callcontrol.aio.applications.ApplicationService``."""
 
@@ -233,6 +259,7 @@ class Services:
     calls: Calls
     numbers: Numbers
     trunks: Trunks
+    trunk_numbers: TrunkNumbers
     applications: Applications
     idempotency: Idempotency
     lifecycle: Lifecycle

@@ -24,7 +24,7 @@ IdentityHeader = Literal["pai", "ppi", "rpid", "none"]
 Reliability = Literal["off", "supported", "required"]
 DtmfType = Literal["rfc2833", "info", "tones"]
 MediaEncryption = Literal["off", "sdes", "require"]
-RecordingStatus = Literal["in-progress", "completed", "failed"]
+RecordingStatus = Literal["in-progress", "paused", "completed", "failed"]
 Service = Literal["platform", "messaging", "assistant", "tools", "admin"]
 TrunkType = Literal["static_ip", "auth", "reg"]
 

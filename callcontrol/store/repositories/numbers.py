@@ -98,6 +98,23 @@ def count_on_carrier(connection: Connection, carrier_sid: str) -> int:
     )
 
 
+def on_carriers(
+    connection: Connection, account_sid: str, filters: Mapping[str, str], *, offset: int, limit: int
+) -> tuple[list[PhoneNumber], int]:
+    """A stretch of the account's numbers on carriers of its own, newest first, and how many there are."""
+    mine = [phone_numbers.c.account_sid == account_sid, phone_numbers.c.carrier_sid.is_not(None), _LIVE]
+    mine += [phone_numbers.c[name] == value for name, value in filters.items()]
+    total = connection.scalar(sa.select(sa.func.count()).select_from(phone_numbers).where(*mine)) or 0
+    rows = connection.execute(
+        sa.select(phone_numbers)
+        .where(*mine)
+        .order_by(phone_numbers.c.created_at.desc(), phone_numbers.c.phone_number_id)
+        .offset(offset)
+        .limit(limit)
+    )
+    return [_number(connection, row) for row in rows], total
+
+
 def changed_since(connection: Connection, seen: int) -> Iterator[tuple[PhoneNumber, bool]]:
     """Numbers changed after a revision, each with whether it still belongs to its account."""
     for row in connection.execute(sa.select(phone_numbers).where(phone_numbers.c.revision > seen)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 from api.services import Lifecycle, Phase, Services
 from callcontrol.applications import Application, changed_application, new_application
@@ -18,6 +18,7 @@ from callcontrol.errors import (
     Unauthorized,
 )
 from callcontrol.gateway_health import GatewayTable
+from callcontrol.live_requests import LiveUpdate
 from callcontrol.models import (
     Binding,
     CallFilter,
@@ -100,7 +101,7 @@ class FakeTraceEntry:
 
 class FakeCalls:
     def __init__(self) -> None:
-        self.muted: list[tuple[str, bool]] = []
+        self.updates: list[LiveUpdate] = []
         self.gateways = GatewayTable()
         self.failure: Exception | None = None
         self.requests: list[tuple[str, Any]] = []
@@ -139,13 +140,13 @@ class FakeCalls:
         more = Position(int(own[-1].created_at.timestamp() * 1_000_000), own[-1].call_sid)
         return Page(own[:per_page], len(own), page, per_page, more if len(own) > per_page else None)
 
-    async def mute_call(
-        self, account_sid: str, call_sid: str, party: Literal["a", "b"], *, muted: bool
-    ) -> CallRecord:
+    async def update_call(self, account_sid: str, call_sid: str, update: LiveUpdate) -> CallRecord:
         record = await self.get_call(account_sid, call_sid)
         if record.status.ended:
             raise CallEnded("The call has already ended.")
-        self.muted.append((party, muted))
+        if self.failure is not None:
+            raise self.failure
+        self.updates.append(update)
         return record
 
     async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
@@ -257,6 +258,33 @@ class FakeTrunks:
             raise NotFound("There is no such gateway on the carrier.")
 
 
+class FakeTrunkNumbers:
+    def __init__(self) -> None:
+        self.number = PhoneNumber(
+            NUMBER_ID, ACCOUNT, "+918047000002", MOMENT, MOMENT, carrier_sid=CARRIER_SID, registered=True
+        )
+        self.values: list[Mapping[str, Any]] = []
+
+    async def register(self, account_sid: str, number: str, carrier_sid: str, **values: Any) -> PhoneNumber:
+        self.values.append({"number": number, "carrier_sid": carrier_sid, **values})
+        return replace(self.number, number=number, carrier_sid=carrier_sid, **values)
+
+    async def list(
+        self, account_sid: str, filters: Mapping[str, str], page: int, per_page: int
+    ) -> Page[PhoneNumber]:
+        self.values.append(filters)
+        return Page([self.number], 1, page, per_page)
+
+    async def update(self, account_sid: str, number_sid: str, values: Mapping[str, Any]) -> PhoneNumber:
+        self.values.append(values)
+        await self.remove(account_sid, number_sid)
+        return replace(self.number, **values)
+
+    async def remove(self, account_sid: str, number_sid: str) -> None:
+        if number_sid != NUMBER_ID:
+            raise NotFound("There is no such number.")
+
+
 class FakeApplications:
     def __init__(self) -> None:
         self.application = new_application(
@@ -320,6 +348,7 @@ class Fakes:
     calls: FakeCalls = field(default_factory=FakeCalls)
     numbers: FakeNumbers = field(default_factory=FakeNumbers)
     trunks: FakeTrunks = field(default_factory=FakeTrunks)
+    trunk_numbers: FakeTrunkNumbers = field(default_factory=FakeTrunkNumbers)
     applications: FakeApplications = field(default_factory=FakeApplications)
     idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
     lifecycle: Lifecycle = field(default_factory=lambda: Lifecycle(Phase.READY))
@@ -330,6 +359,7 @@ class Fakes:
             calls=self.calls,
             numbers=self.numbers,
             trunks=self.trunks,
+            trunk_numbers=self.trunk_numbers,
             applications=self.applications,
             idempotency=self.idempotency,
             lifecycle=self.lifecycle,

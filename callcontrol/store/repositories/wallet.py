@@ -319,7 +319,7 @@ def hour_of(now: datetime) -> int:
 def _refusal(connection: Connection, wanted: Mapping[str, Any]) -> InsufficientBalance:
     """Why money could not be held: there is too little of it, or no more may be spent in this hour."""
     account_sid, amount_paise = wanted["account_sid"], wanted["amount_paise"]
-    if _available(connection, account_sid) < amount_paise:
+    if available(connection, account_sid) < amount_paise:
         return short_of(amount_paise)
     found = connection.scalar(
         sa.select(accounts.c.max_spend_paise_per_hour).where(accounts.c.account_sid == account_sid)

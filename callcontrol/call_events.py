@@ -15,11 +15,18 @@ _CHOSEN: Final = frozenset(
 
 
 def call_event(
-    record: CallRecord, event: str, details: Mapping[str, Any], *, event_id: str, at: datetime
+    record: CallRecord,
+    event: str,
+    details: Mapping[str, Any],
+    *,
+    event_id: str,
+    at: datetime,
+    shown: Mapping[str, Any] | None = None,
 ) -> WebhookEvent | None:
     """
     An event of a call for its status webhook, None when nobody wants it.
 
+    ``shown`` is the call as it was when the event came about; the record as it is now when None.
     Counts ``record.sequence`` up: receivers see every number once, and none is left out.
     """
     url = record.status_webhook_url
@@ -33,7 +40,7 @@ def call_event(
         "event_id": event_id,
         "timestamp": timestamp(at),
         "sequence": record.sequence,
-        "data": {**call_object(record), **details},
+        "data": {**(call_object(record) if shown is None else shown), **details},
     }
     return WebhookEvent(
         event_id=event_id,

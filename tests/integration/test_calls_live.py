@@ -7,7 +7,6 @@ import io
 import json
 import wave
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -112,7 +111,7 @@ async def test_keys_that_are_pressed_are_told(stage: LiveStage) -> None:
 
 
 async def test_a_stream_that_fails_is_told(stage: LiveStage) -> None:
-    call_sid = await stage.place(ECHO, stream_url="ws://127.0.0.1:9/nobody")
+    call_sid = await stage.place(SILENT, stream_url="ws://127.0.0.1:9/nobody")
     call = await stage.ended(call_sid)
     failed = await stage.told(call_sid, "stream.failed")
     assert (failed["data"]["reason"], failed["data"]["http_status"]) == ("connect", None)
@@ -205,8 +204,7 @@ async def test_an_agent_hears_nothing_or_silence_while_that_is_asked_for(stage: 
     await asyncio.wait_for(session.hears(16_000), PATIENCE_S)
 
     async def state_is(state: str) -> None:
-        while (await stage.get(call_sid))["stream"]["state"] != state:
-            await asyncio.sleep(0.02)
+        await stage.becomes(call_sid, lambda call: bool(call["stream"]["state"] == state))
         await asyncio.sleep(0.1)  # what was on its way to the agent arrives
 
     await stage.change(call_sid, listen_status="pause")
@@ -237,8 +235,7 @@ async def test_a_recording_leaves_out_what_was_paused(stage: LiveStage) -> None:
     begun = loop.time()
 
     async def status_is(status: str) -> None:
-        while (await stage.get(call_sid))["recording_status"] != status:
-            await asyncio.sleep(0.02)
+        await stage.becomes(call_sid, lambda call: bool(call["recording_status"] == status))
 
     await stage.change(call_sid, record={"action": "start"})
     await status_is("in-progress")
@@ -323,7 +320,11 @@ async def test_a_party_is_put_through_and_the_other_one_leaves(stage: LiveStage)
     await until(lambda: second.heard.ended_by is None)
 
     async def transferable() -> None:
-        while (await stage.ask("POST", stage.path(call_sid), {"transfer": {"to": DIGITS}}))[0] == 409:
+        """The second party hears the first a moment after it has answered."""
+        while True:
+            status, _ = await stage.ask("POST", stage.path(call_sid), {"transfer": {"to": DIGITS}})
+            if status != 409:
+                return
             await asyncio.sleep(0.02)
 
     await asyncio.wait_for(transferable(), PATIENCE_S)

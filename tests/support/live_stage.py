@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -78,6 +77,14 @@ class LiveStage:
         assert status == 200
         assert isinstance(call, dict)
         return call
+
+    async def becomes(self, call_sid: str, seen: Callable[[dict[str, Any]], bool]) -> None:
+        """Wait until the call looks a certain way."""
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                if seen(await self.get(call_sid)):
+                    return
+                await asyncio.sleep(0.02)
 
     async def change(self, call_sid: str, **body: Any) -> None:
         """Change a call; it must be accepted."""

@@ -188,6 +188,7 @@ class Server:
             numbers=storage.numbers,
             trunks=storage.trunks,
             applications=storage.applications,
+            agents=storage.agents,
             idempotency=storage.idempotency,
             lifecycle=self.lifecycle,
         )

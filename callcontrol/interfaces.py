@@ -10,6 +10,7 @@ that the database is failing or its queue full and that nothing was done.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
+from callcontrol.agents import VoiceAgent
 from callcontrol.applications import Application
 from callcontrol.models import (
     Account,
@@ -187,6 +188,9 @@ class Routes(Protocol):
 
     def application(self, app_sid: str) -> Application | None:
         """An application by its identifier, of whichever account."""
+
+    def agent(self, agent_id: str) -> VoiceAgent | None:
+        """A voice agent by its identifier, of whichever account."""
 
     def outbound_gateways(self) -> Sequence[tuple[Carrier, Gateway]]:
         """All gateways calls may leave by."""

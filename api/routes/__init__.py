@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.endpoint import Endpoint
-from api.routes import applications, calls, numbers, recordings, trunks
+from api.routes import agents, applications, calls, numbers, recordings, trunks
 
 __all__ = ["ENDPOINTS"]
 
@@ -15,4 +15,5 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *trunks.ENDPOINTS,
     *applications.ENDPOINTS,
     *recordings.ENDPOINTS,
+    *agents.ENDPOINTS,
 )

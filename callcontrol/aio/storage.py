@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from callcontrol.aio.accounts import AccountService
+from callcontrol.aio.agents import AgentService
 from callcontrol.aio.applications import ApplicationService
 from callcontrol.aio.call_store import CallStore
 from callcontrol.aio.database import Database
@@ -37,7 +38,7 @@ class Storage:
         directory: Accounts, numbers and trunks in memory, followed.
         destinations: Judges where webhooks and streams may go.
         outbox: Delivers webhooks.
-        calls, wallet, accounts, keys, numbers, applications, trunks, idempotency: The services.
+        calls, wallet, accounts, keys, numbers, applications, agents, trunks, idempotency: The services.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Storage:
         self.applications = ApplicationService(
             database, self.writer, self.directory, self.destinations, allowed_countries
         )
+        self.agents = AgentService(database, self.writer, self.directory, self.destinations)
         self.trunks = TrunkService(database, self.writer, self.directory)
         self.idempotency = IdempotencyStore(self.writer)
         self._housekeeping: asyncio.Task[None] | None = None

@@ -24,13 +24,17 @@ from api.config import Settings
 from api.failures import StartFailed
 from api.first_run import DemoAccount, greeting, prepare_demo, prepare_sandbox
 from api.metrics import Metrics
+from api.secret_keys import secret_box
 from api.services import Lifecycle, Phase, Services
 from api.sip_settings import name_servers, sip_listens, user_agent_settings
 from api.values import HostPort
 from api.watch import watch
+from callcontrol.aio.market import NumberMarket
+from callcontrol.aio.renewals import Renewals
 from callcontrol.aio.service import CallControl, CallControlSettings, CallServices
 from callcontrol.aio.storage import Storage
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
+from fixtures.inventory import SandboxInventory
 from media.types import EngineSettings
 from sip.aio import Destination, HepSettings, Listen
 
@@ -60,6 +64,7 @@ class Server:
         self.sandbox: SandboxCarrier | None = None
         self.storage: Storage
         self.control: CallControl
+        self.market: NumberMarket
         self.url = settings.public_url or ""
         self._parts = AsyncExitStack()
 
@@ -75,6 +80,7 @@ class Server:
             await self._start_sandbox()
             self.demo = await prepare_demo(self.storage) if self.sandbox is not None else None
             await self._start_control()
+            await self._start_market()
             await self._start_http()
         except BaseException:
             await self._parts.aclose()
@@ -106,6 +112,7 @@ class Server:
             allow_private_destinations=settings.allow_private_destinations,
             allowed_countries=settings.allowed_countries,
             name_servers=name_servers(settings),
+            secrets=await asyncio.to_thread(secret_box, settings),
         )
         self._parts.push_async_callback(self.storage.close)
 
@@ -142,6 +149,7 @@ class Server:
             ),
         )
         self._parts.push_async_callback(self.control.close)
+        storage.trunks.legs_at = self.control.legs_at
         try:
             await self.control.start()
         except OSError as error:
@@ -155,6 +163,17 @@ class Server:
             udp = next((listen for listen in self.control.sip_addresses if listen.transport == "udp"), None)
             if udp is not None:
                 self.sandbox.target = Destination("udp", udp.host, udp.port)
+
+    async def _start_market(self) -> None:
+        storage = self.storage
+        inventory = SandboxInventory()
+        if self.settings.number_inventory == "sandbox":
+            inventory = SandboxInventory.standard(lambda number: storage.directory.number(number) is not None)
+        self.market = NumberMarket(storage.database, storage.writer, storage.directory, inventory)
+        self._parts.push_async_callback(self.market.close)
+        renewals = Renewals(storage.database, storage.writer, storage.directory, also=self.market.sweep)
+        await renewals.start()
+        self._parts.push_async_callback(renewals.close)
 
     async def _start_http(self) -> None:
         settings = self.settings
@@ -186,7 +205,9 @@ class Server:
             keys=storage.keys,
             calls=self.control,
             numbers=storage.numbers,
+            market=self.market,
             trunks=storage.trunks,
+            trunk_numbers=storage.trunk_numbers,
             applications=storage.applications,
             agents=storage.agents,
             idempotency=storage.idempotency,

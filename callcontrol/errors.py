@@ -8,8 +8,11 @@ What the domain refuses, and under which code.
     ├── Unauthorized            UNAUTHORIZED
     ├── InsufficientBalance     INSUFFICIENT_BALANCE
     ├── Forbidden               FORBIDDEN
-    │   └── DestinationForbidden
+    │   ├── DestinationForbidden
+    │   └── KycRequired         KYC_REQUIRED
     ├── NumberNotOwned          NUMBER_NOT_OWNED
+    ├── NumberTaken             NUMBER_NOT_OWNED      on purchase: somebody else has it
+    ├── QuoteStale              QUOTE_STALE
     ├── NotFound                NOT_FOUND
     ├── CallEnded               CALL_ENDED
     ├── Conflict                CONFLICT
@@ -98,6 +101,24 @@ class NumberNotOwned(DomainError):
     code = "NUMBER_NOT_OWNED"
 
 
+class KycRequired(Forbidden):
+    """The account has not completed KYC, without which no number is sold."""
+
+    code = "KYC_REQUIRED"
+
+
+class NumberTaken(DomainError):
+    """On purchase: someone has bought the number already."""
+
+    code = "NUMBER_NOT_OWNED"
+
+
+class QuoteStale(DomainError):
+    """The price is not the one that was acknowledged, or changed during the purchase."""
+
+    code = "QUOTE_STALE"
+
+
 class NotFound(DomainError):
     """No such resource on the account."""
 
@@ -178,6 +199,14 @@ class Internal(DomainError):
     """An unexpected failure of the server's own; the cause is in its log, not in the message."""
 
     code = "INTERNAL_ERROR"
+
+
+class SecretsUnreadable(Exception):
+    """
+    Stored secrets cannot be opened: the key is another one, or they were changed.
+
+    It is for whoever runs the server, not for who uses its interface, and ends the start.
+    """
 
 
 def describe(errors: Sequence[FieldError]) -> str:

@@ -9,10 +9,11 @@ from sqlalchemy.engine import Connection, Row
 
 from callcontrol.agents import VoiceAgent
 from callcontrol.models import Binding
+from callcontrol.store.sealing import seal_binding, unseal_binding
 from callcontrol.store.tables import phone_numbers
 from callcontrol.store.tables.agents import agents
 from callcontrol.store.tables.applications import applications
-from callcontrol.store.values import pack, to_micros, to_moment, unpack
+from callcontrol.store.values import to_micros, to_moment, unpack
 
 _LIVE = agents.c.deleted_at.is_(None)
 
@@ -25,7 +26,7 @@ def insert(connection: Connection, agent: VoiceAgent, revision: int) -> None:
             account_sid=agent.account_sid,
             created_at=to_micros(agent.created_at),
             deleted_at=None,
-            **_mutable(agent, revision),
+            **_mutable(connection, agent, revision),
         )
     )
 
@@ -33,7 +34,9 @@ def insert(connection: Connection, agent: VoiceAgent, revision: int) -> None:
 def update(connection: Connection, agent: VoiceAgent, revision: int) -> None:
     """Write what an agent has become."""
     connection.execute(
-        sa.update(agents).where(agents.c.agent_id == agent.agent_id).values(_mutable(agent, revision))
+        sa.update(agents)
+        .where(agents.c.agent_id == agent.agent_id)
+        .values(_mutable(connection, agent, revision))
     )
 
 
@@ -50,7 +53,7 @@ def get(connection: Connection, agent_id: str, *, lock: bool = False) -> VoiceAg
     """One agent, of whichever account; ``lock`` keeps other writers from it until the transaction ends."""
     wanted = sa.select(agents).where(agents.c.agent_id == agent_id, _LIVE)
     row = connection.execute(wanted.with_for_update() if lock else wanted).first()
-    return _agent(row) if row is not None else None
+    return _agent(connection, row) if row is not None else None
 
 
 def page(
@@ -66,14 +69,14 @@ def page(
         .offset(offset)
         .limit(limit)
     )
-    return [_agent(row) for row in rows], total
+    return [_agent(connection, row) for row in rows], total
 
 
 def attached(connection: Connection, account_sid: str, agent_id: str) -> dict[str, int]:
     """How many numbers and applications of the account send calls to an agent; none at all is left out."""
     counts = {
         name: sum(
-            agent_id in binding and Binding.from_json(unpack(binding)).agent_id == agent_id
+            unpack(binding).get("agent_id") == agent_id
             for (binding,) in connection.execute(
                 # Bindings are JSON text: the identifier narrows them down, their field decides.
                 sa.select(table.c.binding).where(
@@ -91,10 +94,10 @@ def attached(connection: Connection, account_sid: str, agent_id: str) -> dict[st
 def changed_since(connection: Connection, seen: int) -> Iterator[tuple[VoiceAgent, bool]]:
     """Agents changed after a revision, each with whether it still exists."""
     for row in connection.execute(sa.select(agents).where(agents.c.revision > seen)):
-        yield _agent(row), row.deleted_at is None
+        yield _agent(connection, row), row.deleted_at is None
 
 
-def _mutable(agent: VoiceAgent, revision: int) -> dict[str, Any]:
+def _mutable(connection: Connection, agent: VoiceAgent, revision: int) -> dict[str, Any]:
     return {
         "workspace_id": agent.workspace_id,
         "name": agent.name,
@@ -102,13 +105,13 @@ def _mutable(agent: VoiceAgent, revision: int) -> dict[str, Any]:
         "voice": agent.voice,
         "greeting": agent.greeting,
         "instructions": agent.instructions,
-        "binding": pack(agent.stream.to_json()) if agent.stream is not None else None,
+        "binding": _sealed(connection, agent),
         "updated_at": to_micros(agent.updated_at),
         "revision": revision,
     }
 
 
-def _agent(row: Row[Any]) -> VoiceAgent:
+def _agent(connection: Connection, row: Row[Any]) -> VoiceAgent:
     return VoiceAgent(
         agent_id=row.agent_id,
         account_sid=row.account_sid,
@@ -118,7 +121,19 @@ def _agent(row: Row[Any]) -> VoiceAgent:
         voice=row.voice,
         greeting=row.greeting,
         instructions=row.instructions,
-        stream=Binding.from_json(unpack(row.binding)) if row.binding is not None else None,
+        stream=_opened(connection, row),
         created_at=to_moment(row.created_at),
         updated_at=to_moment(row.updated_at),
     )
+
+
+def _sealed(connection: Connection, agent: VoiceAgent) -> str | None:
+    if agent.stream is None:
+        return None
+    return seal_binding(connection, agents.c.binding, agent.agent_id, agent.stream)
+
+
+def _opened(connection: Connection, row: Row[Any]) -> Binding | None:
+    if row.binding is None:
+        return None
+    return unseal_binding(connection, agents.c.binding, row.agent_id, row.binding)

@@ -5,13 +5,14 @@ A plan is made from what the API was asked for, or from the binding of the numbe
 only data; ``callcontrol.call`` runs it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from callcontrol.identity import Caller
 from callcontrol.models import Binding
 from callcontrol.numbers import choice_of
 from callcontrol.routing import Target
+from media.audio import Sound
 from media.streams import StreamChoice
 
 DEFAULT_RING_TIMEOUT_S: Final = 60.0
@@ -82,6 +83,20 @@ class Dial:
 
 
 @dataclass(frozen=True, slots=True)
+class Announce:
+    """
+    Say the same several times, each time after a short silence; the key ``*`` has it said again.
+
+    What is said may be somebody's secret, so it is shown by no ``repr``, and the call is never recorded.
+    """
+
+    sounds: tuple[Sound, ...] = field(repr=False)
+    times: int = 2
+    gap_s: float = 0.5
+    max_again: int = 5
+
+
+@dataclass(frozen=True, slots=True)
 class Reject:
     """Refuse the caller; a call that is already answered is ended."""
 
@@ -93,7 +108,7 @@ class Hangup:
     """End the call."""
 
 
-Step = Answer | Play | Pause | SendDtmf | Stream | Dial | Reject | Hangup
+Step = Answer | Play | Announce | Pause | SendDtmf | Stream | Dial | Reject | Hangup
 
 
 @dataclass(frozen=True, slots=True)

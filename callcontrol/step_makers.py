@@ -1,7 +1,8 @@
 """Which machine runs a step of a plan."""
 
+from callcontrol.announcement import AnnounceStep
 from callcontrol.bridge import Bridge
-from callcontrol.plan import Answer, Dial, Pause, Play, SendDtmf, Step, Stream
+from callcontrol.plan import Announce, Answer, Dial, Pause, Play, SendDtmf, Step, Stream
 from callcontrol.steps import AnswerStep, CallParts, DigitsStep, PauseStep, PlayStep, RunningStep
 from callcontrol.streams import AgentStep
 
@@ -11,6 +12,8 @@ def make_step(call: CallParts, step: Step) -> RunningStep:
     match step:
         case Play():
             return PlayStep(call, step)
+        case Announce():
+            return AnnounceStep(call, step)
         case Pause():
             return PauseStep(call, step)
         case SendDtmf():

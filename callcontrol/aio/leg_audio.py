@@ -1,6 +1,6 @@
 """What the parties of a call hear: each other, prompts, ringing, music, agents; and its recording."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, Literal
 
@@ -8,7 +8,7 @@ from callcontrol.aio.media_leg import LegMedia, MediaSettings
 from callcontrol.events import Event, PlaybackEnded, PlayoutDrained, RecordingEnded
 from callcontrol.ids import LegId
 from media.aio import AgentTap
-from media.audio import Clip, ringing_tone
+from media.audio import Clip, Sound, ringing_tone
 from media.errors import MediaError, RecordingFailed
 from media.streams import StreamChoice
 
@@ -110,13 +110,20 @@ class LegAudio:
 
     def play(self, leg: LegId, clip: Clip, loops: int) -> None:
         """Play a clip as often as asked; ``PlaybackEnded`` follows."""
+        self._queue(leg, [clip] if clip.pcm else [], max(loops, 1))
+
+    def play_sounds(self, leg: LegId, sounds: Sequence[Sound]) -> None:
+        """Play sounds in a row, once; ``PlaybackEnded`` follows."""
+        self._queue(leg, sounds, loops=1)
+
+    def _queue(self, leg: LegId, sounds: Sequence[Sound], loops: int) -> None:
         media = self._legs.get(leg)
-        if media is None or not clip.pcm:
+        if media is None or not sounds:
             self._post(PlaybackEnded(leg))
             return
         self._stop_music(media)
         try:
-            playback = media.stream.playbacks.queue([clip], loop=max(loops, 1))
+            playback = media.stream.playbacks.queue(sounds, loop=loops)
             self._plays[playback.id] = leg
         except MediaError as error:
             self._post(PlaybackEnded(leg, str(error)))

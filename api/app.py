@@ -37,8 +37,8 @@ def create_app(
 
     `check_replies` holds every answer against its declared model; tests use it.
     """
-    limiter = RateLimiter(requests_per_minute, 60, monotonic=time.monotonic, wall=time.time)
-    pipeline = Pipeline(services, limiter, trusts(trusted_sources), check_replies)
+    limiter = RateLimiter(60, monotonic=time.monotonic, wall=time.time)
+    pipeline = Pipeline(services, limiter, trusts(trusted_sources), requests_per_minute, check_replies)
     app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[edge(metrics)])
     for endpoint in ENDPOINTS:
         app.router.add_route(endpoint.method, endpoint.path, pipeline.handler(endpoint))

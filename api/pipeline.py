@@ -24,7 +24,7 @@ from api.endpoint import Context, Endpoint, FileReply, Reply, path_parameters
 from api.errors import ApiError, ErrorStyle, to_api_error
 from api.exchange import current_exchange
 from api.jsonbody import parse_json
-from api.ratelimit import RateLimiter
+from api.ratelimit import RateLimiter, allowances_of
 from api.schemas.base import NoBody, RequestModel, validate_body, validate_query
 from api.services import Services
 from callcontrol.errors import (
@@ -50,11 +50,16 @@ _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Runs endpoints; `is_trusted` names sources that are not rate-limited."""
+    """
+    Runs endpoints; `is_trusted` names sources that are not rate-limited.
+
+    `requests_per_minute` is what a key may do whose account has no limit of its own.
+    """
 
     services: Services
     limiter: RateLimiter
     is_trusted: Callable[[str | None], bool]
+    requests_per_minute: int
     check_replies: bool = False
 
     def handler(self, endpoint: Endpoint[Any, Any]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
@@ -83,16 +88,30 @@ class Pipeline:
             )
             exchange.account_sid = principal.account_sid
             if not self.is_trusted(request.remote):
-                limit = self.limiter.take(principal.key_id)
-                exchange.headers.update(limit.headers())
-                if not limit.allowed:
-                    message = f"More than {limit.limit} requests in {limit.window_s} s; wait for Retry-After."
-                    raise RateLimited(message, retry_after_s=limit.reset_in_s)
+                self._count(principal, endpoint)
             if not principal.may(endpoint.scope):
                 raise Forbidden(f"This key lacks the scope {endpoint.scope}; create one that has it.")
         except DomainError as error:
             raise to_api_error(error) from error
         return principal
+
+    def _count(self, principal: Principal, endpoint: Endpoint[Any, Any]) -> None:
+        """
+        Count the request by all that it is limited by, and have the answer tell what is left.
+
+        Raises:
+            RateLimited: One of the limits is used up.
+        """
+        limit = self.limiter.take(
+            allowances_of(principal, endpoint.name, self.requests_per_minute, endpoint.requests_per_minute)
+        )
+        current_exchange().headers.update(limit.headers())
+        if not limit.allowed:
+            message = (
+                f"More than {limit.limit} requests in {limit.window_s} s by this {limit.policy}; "
+                "wait for Retry-After."
+            )
+            raise RateLimited(message, retry_after_s=limit.reset_in_s)
 
     async def _answer(
         self, request: web.Request, endpoint: Endpoint[Any, Any], principal: Principal

@@ -1,37 +1,84 @@
-"""A limit of requests per key and minute, and the headers that tell clients about it."""
+"""Limits of requests per minute, and the headers that tell clients about them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["RateLimit", "RateLimiter"]
+from callcontrol.models import Principal
+
+__all__ = ["Allowance", "RateLimit", "RateLimiter", "allowances_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """
+    How many requests one name may make in a window.
+
+    `policy` is what clients are told it counts by: ``key``, ``account``, ``endpoint`` or ``source``.
+    """
+
+    policy: str
+    name: str
+    limit: int
 
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """What one request found: whether it may go on, and what is left of the window."""
+    """What one request found: whether it may go on, and what is left of the windows it is counted in."""
 
     allowed: bool
+    policy: str
     limit: int
     remaining: int
     reset_in_s: int
     reset_at_epoch_s: int
     window_s: int
+    others: tuple[RateLimit, ...] = ()
 
     def headers(self) -> dict[str, str]:
-        """The headers of every answer: the widespread names, and those of the IETF draft."""
+        """
+        The headers of every answer: the widespread names, and those of the IETF draft.
+
+        The widespread ones can tell of one limit only: the one that is nearest. The draft's tell of all.
+        """
+        shown = (self, *self.others)
         headers = {
             "X-RateLimit-Limit": str(self.limit),
             "X-RateLimit-Remaining": str(self.remaining),
             "X-RateLimit-Reset": str(self.reset_at_epoch_s),
-            "RateLimit-Policy": f'"key";q={self.limit};w={self.window_s}',
-            "RateLimit": f'"key";r={self.remaining};t={self.reset_in_s}',
+            "RateLimit-Policy": ", ".join(
+                f'"{item.policy}";q={item.limit};w={item.window_s}' for item in shown
+            ),
+            "RateLimit": ", ".join(
+                f'"{item.policy}";r={item.remaining};t={item.reset_in_s}' for item in shown
+            ),
         }
         if not self.allowed:
             headers["Retry-After"] = str(self.reset_in_s)
         return headers
+
+
+def allowances_of(
+    principal: Principal, endpoint: str, default: int, endpoint_limit: int | None
+) -> list[Allowance]:
+    """
+    What a request of a key is counted by.
+
+    An account without a limit of its own has `default` requests for each key. Its own limit is one for all
+    its keys together, so that more keys are not more requests. What an endpoint allows is counted for each
+    key.
+    """
+    own = principal.requests_per_minute
+    listed = [
+        Allowance("key", principal.key_id, default)
+        if own is None
+        else Allowance("account", principal.account_sid, own)
+    ]
+    if endpoint_limit is not None:
+        listed.append(Allowance("endpoint", f"{principal.key_id} {endpoint}", endpoint_limit))
+    return listed
 
 
 @dataclass(slots=True)
@@ -47,37 +94,59 @@ class RateLimiter:
     A refused request is not counted: a client that keeps knocking is let in when its window ends.
     """
 
-    def __init__(
-        self, limit: int, window_s: int, *, monotonic: Callable[[], float], wall: Callable[[], float]
-    ) -> None:
-        self._limit = limit
+    def __init__(self, window_s: int, *, monotonic: Callable[[], float], wall: Callable[[], float]) -> None:
         self._window_s = window_s
         self._monotonic = monotonic
         self._wall = wall
         self._windows: dict[str, _Window] = {}
 
-    def take(self, name: str) -> RateLimit:
-        """Count one request of `name`."""
+    def take(self, allowances: Sequence[Allowance]) -> RateLimit:
+        """Count one request by every one of `allowances`, or by none when one of them is used up."""
         now = self._monotonic()
-        window = self._windows.get(name)
-        if window is None or now - window.started_s >= self._window_s:
-            self._forget_old(now)
-            window = self._windows[name] = _Window(now, 0)
-        allowed = window.count < self._limit
+        windows = [self._window(allowance.name, now) for allowance in allowances]
+        pairs = list(zip(allowances, windows, strict=True))
+        allowed = all(window.count < allowance.limit for allowance, window in pairs)
         if allowed:
-            window.count += 1
-        reset_in_s = max(1, math.ceil(window.started_s + self._window_s - now))
+            for window in windows:
+                window.count += 1
+        found = [self._limit(allowance, window, now, allowed) for allowance, window in pairs]
+        # The nearest limit first; of those that are used up, the one to be waited for.
+        nearest, *others = sorted(found, key=lambda item: (item.remaining, -item.reset_in_s))
+        if not others:
+            return nearest
         return RateLimit(
-            allowed=allowed,
-            limit=self._limit,
-            remaining=self._limit - window.count,
-            reset_in_s=reset_in_s,
-            reset_at_epoch_s=math.ceil(self._wall()) + reset_in_s,
-            window_s=self._window_s,
+            allowed,
+            nearest.policy,
+            nearest.limit,
+            nearest.remaining,
+            nearest.reset_in_s,
+            nearest.reset_at_epoch_s,
+            self._window_s,
+            tuple(others),
         )
 
     def __len__(self) -> int:
         return len(self._windows)
+
+    def _window(self, name: str, now: float) -> _Window:
+        window = self._windows.get(name)
+        if window is None or now - window.started_s >= self._window_s:
+            self._forget_old(now)
+            window = self._windows[name] = _Window(now, 0)
+        return window
+
+    def _limit(self, allowance: Allowance, window: _Window, now: float, allowed: bool) -> RateLimit:
+        reset_in_s = max(1, math.ceil(window.started_s + self._window_s - now))
+        return RateLimit(
+            allowed=allowed,
+            policy=allowance.policy,
+            limit=allowance.limit,
+            # A limit that was lowered may have less room than what was counted already.
+            remaining=max(0, allowance.limit - window.count),
+            reset_in_s=reset_in_s,
+            reset_at_epoch_s=math.ceil(self._wall()) + reset_in_s,
+            window_s=self._window_s,
+        )
 
     def _forget_old(self, now: float) -> None:
         """Drop windows that are over; one pass per new window keeps the table to the names of a minute."""

@@ -34,6 +34,9 @@ SCOPES: Final[Mapping[Service, tuple[str, ...]]] = {
 """Every scope a key of a service may carry."""
 
 _EXPLICIT: Final = frozenset({"webhooks.read", "webhooks.write"})
+MAX_OVERLAP_S: Final = 30 * 24 * 3600
+"""How long a key that was rotated may still be used."""
+
 _KEY_BYTES: Final = 32
 _SHOWN_CHARACTERS: Final = 5
 _MAX_NAME_CHARACTERS: Final = 200
@@ -106,6 +109,17 @@ def scopes_of(service: Service, wanted: Iterable[str] | None) -> tuple[str, ...]
             "scopes", f"must be among {', '.join(known)}" + (f", not {', '.join(unknown)}" if unknown else "")
         )
     return chosen
+
+
+def check_overlap(overlap_s: int) -> None:
+    """
+    Refuse a time for which no rotated key should live on.
+
+    Raises:
+        ValidationFailed: It is negative, or longer than 30 days.
+    """
+    if not 0 <= overlap_s <= MAX_OVERLAP_S:
+        raise ValidationFailed.of("overlap", f"must be 0 to {MAX_OVERLAP_S} seconds")
 
 
 def check_account(name: str, balance_paise: int, max_cps: int, max_calls: int) -> None:

@@ -91,7 +91,11 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """An API key without the key itself, of which only a hash is kept; ``prefix`` is for recognition."""
+    """
+    An API key without the key itself, of which only a hash is kept; ``prefix`` is for recognition.
+
+    ``revoked_at`` lies ahead while a key that was rotated may still be used beside its successor.
+    """
 
     key_id: str
     account_sid: str
@@ -101,15 +105,24 @@ class ApiKey:
     created_at: datetime
     revoked_at: datetime | None = None
 
+    def is_revoked(self, now: datetime) -> bool:
+        """Whether the key opens nothing any more."""
+        return self.revoked_at is not None and self.revoked_at <= now
+
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who makes a request: an authenticated key."""
+    """
+    Who makes a request: an authenticated key.
+
+    ``requests_per_minute`` is the limit of the account's own, None when it has none.
+    """
 
     account_sid: str
     key_id: str
     service: Service
     scopes: frozenset[str]
+    requests_per_minute: int | None = None
 
     def may(self, scope: str) -> bool:
         """Whether the key carries the scope."""

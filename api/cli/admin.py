@@ -6,13 +6,24 @@ import argparse
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any
 
 from api.config import Settings
 from callcontrol.aio.storage import Storage
 from callcontrol.errors import FieldError, ValidationFailed
+from callcontrol.models import ApiKey
 
-__all__ = ["add_carrier", "add_number", "create_account", "create_key"]
+__all__ = [
+    "add_carrier",
+    "add_number",
+    "create_account",
+    "create_key",
+    "list_keys",
+    "revoke_key",
+    "rotate_key",
+    "update_carrier",
+]
 
 _OF_GATEWAY = "gateway."
 
@@ -51,10 +62,60 @@ def create_key(settings: Settings, arguments: argparse.Namespace) -> int:
         scopes = [scope.strip() for scope in arguments.scopes.split(",") if scope.strip()]
 
     async def work(storage: Storage) -> dict[str, Any]:
-        key = await storage.keys.create(arguments.account, arguments.service, scopes)
-        return {"key": key, "account_sid": arguments.account, "service": arguments.service}
+        record, key = await storage.keys.issue(arguments.account, arguments.service, scopes)
+        return {"key": key, **_key(record)}
 
     return _run(settings, work)
+
+
+def list_keys(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Run `trunkline keys list`; it cannot show a key, for none is stored."""
+
+    async def work(storage: Storage) -> dict[str, Any]:
+        keys = await storage.keys.list(arguments.account)
+        return {"account_sid": arguments.account, "keys": [_key(record) for record in keys]}
+
+    return _run(settings, work)
+
+
+def rotate_key(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Run `trunkline keys rotate`."""
+
+    async def work(storage: Storage) -> dict[str, Any]:
+        record, key, old = await storage.keys.rotate(arguments.account, arguments.key, arguments.overlap)
+        return {"key": key, **_key(record), "replaces": _key(old)}
+
+    return _run(settings, work)
+
+
+def revoke_key(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Run `trunkline keys revoke`."""
+
+    async def work(storage: Storage) -> dict[str, Any]:
+        return _key(await storage.keys.revoke(arguments.account, arguments.key))
+
+    return _run(settings, work)
+
+
+def _key(record: ApiKey) -> dict[str, Any]:
+    """What is shown of a key: by its `prefix` people tell their keys apart."""
+    now = datetime.now(UTC)
+    ends = record.revoked_at
+    state = "active" if ends is None else "revoked" if record.is_revoked(now) else "retiring"
+    return {
+        "key_id": record.key_id,
+        "account_sid": record.account_sid,
+        "service": record.service,
+        "scopes": list(record.scopes),
+        "prefix": record.prefix,
+        "state": state,
+        "created_at": _moment(record.created_at),
+        "revoked_at": _moment(ends) if ends is not None else None,
+    }
+
+
+def _moment(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def add_number(settings: Settings, arguments: argparse.Namespace) -> int:

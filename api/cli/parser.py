@@ -11,6 +11,7 @@ from typing import Any
 
 from api.config import PREFIX, VARIABLES, Settings
 from api.values import ListenAddress, parse_gateway, parse_int
+from callcontrol.accounts import MAX_OVERLAP_S
 
 __all__ = ["build_parser"]
 
@@ -138,6 +139,38 @@ def _keys(commands: _Subparsers[argparse.ArgumentParser]) -> None:
         "--scopes", metavar="A,B", help="scopes of the key, separated by commas (default: see docs)"
     )
     parser.set_defaults(run=_later("admin", "create_key"))
+    parser = _command(group, "list", "list the keys of an account; prints JSON, without the keys themselves")
+    parser.add_argument("--account", required=True, metavar="SID", help="account the keys are of")
+    parser.set_defaults(run=_later("admin", "list_keys"))
+    parser = _command(
+        group,
+        "rotate",
+        "create the successor of a key, shown this once; prints JSON with key",
+        "The successor has the old key's service and scopes, and works at once. The old key works until the\n"
+        "overlap is over, so that clients can change from one to the other without a gap.",
+    )
+    _add_key(parser, "key to replace")
+    parser.add_argument(
+        "--overlap",
+        type=_whole(0, MAX_OVERLAP_S),
+        default=3600,
+        metavar="SECONDS",
+        help="how long the old key still works (3600)",
+    )
+    parser.set_defaults(run=_later("admin", "rotate_key"))
+    parser = _command(
+        group,
+        "revoke",
+        "revoke a key; prints JSON",
+        "A running server takes it no more within a second.",
+    )
+    _add_key(parser, "key to revoke")
+    parser.set_defaults(run=_later("admin", "revoke_key"))
+
+
+def _add_key(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--account", required=True, metavar="SID", help="account the key is of")
+    parser.add_argument("--key", required=True, metavar="KEY_ID", help=f"{what}, by its key_id")
 
 
 def _numbers(commands: _Subparsers[argparse.ArgumentParser]) -> None:

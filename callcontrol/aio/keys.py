@@ -1,9 +1,11 @@
-"""API keys: made, checked on every request, revoked."""
+"""API keys: made, checked on every request, rotated, revoked."""
 
 import asyncio
 import hmac
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Final
 
 from sqlalchemy.engine import Connection
@@ -12,11 +14,11 @@ from callcontrol import accounts as rules
 from callcontrol.aio.database import Database
 from callcontrol.aio.tokens import new_id, new_secret_bytes, utc_now
 from callcontrol.aio.writer import Writer
-from callcontrol.errors import NotFound, Unauthorized
+from callcontrol.errors import Conflict, NotFound, Unauthorized
 from callcontrol.models import ApiKey, Principal, Service
 from callcontrol.store.repositories import accounts
 
-CACHE_S: Final = 2.0
+CACHE_S: Final = 1.0
 """For how long a key that was revoked by another process may still be taken."""
 
 _MAX_CACHED: Final = 10_000
@@ -39,20 +41,18 @@ class KeyService:
         Raises:
             ValidationFailed: A scope does not belong to the service.
         """
-        key = rules.make_key(service, new_secret_bytes())
-        record = ApiKey(
-            key_id=new_id(),
-            account_sid=account_sid,
-            service=service,
-            scopes=rules.scopes_of(service, scopes),
-            prefix=rules.shown_prefix(key, service),
-            created_at=utc_now(),
-        )
-        return record, key, rules.hash_key(key)
+        return self._make(account_sid, service, rules.scopes_of(service, scopes), utc_now())
 
     async def create(self, account_sid: str, service: str, scopes: Sequence[str] | None = None) -> str:
+        """Create a key and return it; see `issue`."""
+        _, key = await self.issue(account_sid, service, scopes)
+        return key
+
+    async def issue(
+        self, account_sid: str, service: str, scopes: Sequence[str] | None = None
+    ) -> tuple[ApiKey, str]:
         """
-        Create a key and return it: this is the only time it can be seen.
+        Create a key and return its record and itself: this is the only time it can be seen.
 
         Raises:
             ValidationFailed: There is no such service, or a scope is not one of it.
@@ -68,7 +68,45 @@ class KeyService:
 
         await self._writer.commit(write)
         self._cache.pop(key_hash, None)
-        return key
+        return record, key
+
+    async def rotate(self, account_sid: str, key_id: str, overlap_s: int) -> tuple[ApiKey, str, ApiKey]:
+        """
+        Create the successor of a key, with its service and scopes; the old one lives `overlap_s` longer.
+
+        Both changes are one, so that however often it is tried there is one successor.
+
+        Returns:
+            The successor's record, the successor, and what the old key's record now is.
+
+        Raises:
+            ValidationFailed: The overlap is too long.
+            NotFound: The account has no such key.
+            Conflict: The key is revoked, or was rotated already.
+        """
+        rules.check_overlap(overlap_s)
+        now = utc_now()
+        ends_at = now + timedelta(seconds=overlap_s)
+        old = await self._database.look_up(
+            lambda connection: accounts.key_of(connection, account_sid, key_id)
+        )
+        if old is None:
+            raise NotFound("There is no such key on the account.")
+        record, key, key_hash = self._make(account_sid, old.service, old.scopes, now)
+
+        def write(connection: Connection) -> Conflict | None:
+            # It may be there: the answer to a first commit can be lost on the way.
+            if accounts.key_of(connection, account_sid, record.key_id) is not None:
+                return None
+            if not accounts.retire_key(connection, account_sid, key_id, ends_at):
+                return Conflict("The key is revoked or was rotated already; rotate its successor.")
+            accounts.insert_key(connection, record, key_hash)
+            return None
+
+        await self._writer.commit(write)
+        self._cache.pop(key_hash, None)
+        self._forget(key_id)
+        return record, key, replace(old, revoked_at=ends_at)
 
     async def authenticate(self, key: str) -> Principal:
         """
@@ -82,7 +120,8 @@ class KeyService:
         now = asyncio.get_running_loop().time()
         cached = self._cache.get(key_hash)
         if cached is None or cached[0] <= now:
-            cached = (now + CACHE_S, await self._look_up(key_hash))
+            principal, known_for_s = await self._look_up(key_hash)
+            cached = (now + known_for_s, principal)
             self._cache[key_hash] = cached
             while len(self._cache) > _MAX_CACHED:
                 self._cache.popitem(last=False)
@@ -92,33 +131,71 @@ class KeyService:
         return principal
 
     async def list(self, account_sid: str) -> list[ApiKey]:
-        """The account's keys, oldest first, revoked ones too."""
-        return await self._database.read(lambda connection: accounts.keys_of(connection, account_sid))
-
-    async def revoke(self, account_sid: str, key_id: str) -> None:
         """
-        Revoke a key: at once in this process, within ``CACHE_S`` in others.
+        The account's keys, oldest first, revoked ones too.
+
+        Raises:
+            NotFound: There is no such account.
+        """
+        keys = await self._database.read(lambda connection: accounts.keys_of(connection, account_sid))
+        if not keys and await self._database.look_up(lambda it: accounts.get(it, account_sid)) is None:
+            raise NotFound("There is no such account.")
+        return keys
+
+    async def revoke(self, account_sid: str, key_id: str) -> ApiKey:
+        """
+        Revoke a key: at once in this process, within ``CACHE_S`` in others. Repeating it changes nothing.
 
         Raises:
             NotFound: The account has no such key.
         """
         now = utc_now()
-        found = await self._writer.commit(
-            lambda connection: accounts.revoke_key(connection, account_sid, key_id, now)
+
+        def write(connection: Connection) -> ApiKey | NotFound:
+            accounts.revoke_key(connection, account_sid, key_id, now)
+            return accounts.key_of(connection, account_sid, key_id) or NotFound(
+                "There is no such key on the account."
+            )
+
+        revoked = await self._writer.commit(write)
+        self._forget(key_id)
+        return revoked
+
+    def _make(
+        self, account_sid: str, service: Service, scopes: tuple[str, ...], now: datetime
+    ) -> tuple[ApiKey, str, str]:
+        key = rules.make_key(service, new_secret_bytes())
+        record = ApiKey(
+            key_id=new_id(),
+            account_sid=account_sid,
+            service=service,
+            scopes=scopes,
+            prefix=rules.shown_prefix(key, service),
+            created_at=now,
         )
+        return record, key, rules.hash_key(key)
+
+    def _forget(self, key_id: str) -> None:
         for key_hash, (_, principal) in list(self._cache.items()):
             if principal is not None and principal.key_id == key_id:
                 del self._cache[key_hash]
-        if not found:
-            raise NotFound("There is no such key on the account.")
 
-    async def _look_up(self, key_hash: str) -> Principal | None:
+    async def _look_up(self, key_hash: str) -> tuple[Principal | None, float]:
+        """Whose key has a hash, and for how many seconds that may be believed."""
         found = await self._database.look_up(lambda connection: accounts.key_by_hash(connection, key_hash))
-        if found is None:
-            return None
-        record, stored_hash, active = found
         # The index has compared them already, and what that gives away is about hashes, not keys; this
         # costs nothing and leaves no doubt.
-        if not hmac.compare_digest(stored_hash, key_hash) or record.revoked_at is not None or not active:
-            return None
-        return Principal(record.account_sid, record.key_id, record.service, frozenset(record.scopes))
+        if found is None or not hmac.compare_digest(found.key_hash, key_hash):
+            return None, CACHE_S
+        record, now = found.key, utc_now()
+        if record.is_revoked(now) or not found.account_is_active:
+            return None, CACHE_S
+        principal = Principal(
+            record.account_sid,
+            record.key_id,
+            record.service,
+            frozenset(record.scopes),
+            found.requests_per_minute,
+        )
+        left_s = CACHE_S if record.revoked_at is None else (record.revoked_at - now).total_seconds()
+        return principal, min(CACHE_S, left_s)

@@ -93,9 +93,36 @@ def test_accounts_keys_numbers_and_carriers(environment: dict[str, str]) -> None
     assert (changed["name"], changed["gateways_changed"]) == ("Trunk", 2)
 
 
+def test_keys_are_listed_rotated_and_revoked(environment: dict[str, str]) -> None:
+    sid = result(environment, "accounts", "create", "--name", "Acme")["account_sid"]
+    made = result(
+        environment, *("keys", "create", "--account", sid, "--service", "platform", "--scopes", "calls.read")
+    )
+    of_key = ("--account", sid, "--key", made["key_id"])
+    rotated = result(environment, "keys", "rotate", *of_key, "--overlap", "600")
+    assert rotated["key"].startswith("vp_") and rotated["key"] != made["key"]
+    assert (rotated["state"], rotated["scopes"]) == ("active", ["calls.read"])
+    assert (rotated["replaces"]["key_id"], rotated["replaces"]["state"]) == (made["key_id"], "retiring")
+    assert result(environment, "keys", "revoke", *of_key)["state"] == "revoked"
+
+    shown = run(environment, "keys", "list", "--account", sid).stdout
+    listed = json.loads(shown)["keys"]
+    assert [key["state"] for key in listed] == ["active", "revoked", "active"]
+    assert [key["key_id"] for key in listed[1:]] == [made["key_id"], rotated["key_id"]]
+    assert made["key"].startswith(listed[1]["prefix"]) and len(listed[1]["prefix"]) == 8
+    assert made["key"] not in shown and rotated["key"] not in shown
+
+    again = run(environment, "keys", "rotate", *of_key)
+    assert (again.returncode, again.stdout) == (1, "")
+    assert "rotate its successor" in again.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "part"),
     [
+        (["keys", "list", "--account", "nobody"], 1, "account"),
+        (["keys", "revoke", "--account", "nobody", "--key", "nothing"], 1, "key"),
+        (["keys", "rotate", "--account", "nobody", "--key", "nothing", "--overlap", "-1"], 2, "--overlap"),
         (["numbers", "add", "--account", "nobody", "--number", "+918047000010"], 1, "account"),
         (["keys", "create", "--account", "nobody", "--service", "platform"], 1, "account"),
         (

@@ -1,6 +1,7 @@
 """Accounts and API keys."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -70,14 +71,34 @@ def insert_key(connection: Connection, key: ApiKey, key_hash: str) -> None:
     )
 
 
-def key_by_hash(connection: Connection, key_hash: str) -> tuple[ApiKey, str, bool] | None:
-    """The key with a hash, the hash as it is stored, and whether the key's account is active."""
+@dataclass(frozen=True, slots=True)
+class StoredKey:
+    """A key as it is found by its hash: with the stored hash, and what its account says of requests."""
+
+    key: ApiKey
+    key_hash: str
+    account_is_active: bool
+    requests_per_minute: int | None
+
+
+def key_by_hash(connection: Connection, key_hash: str) -> StoredKey | None:
+    """The key with a hash."""
     row = connection.execute(
-        sa.select(api_keys, accounts.c.is_active)
+        sa.select(api_keys, accounts.c.is_active, accounts.c.requests_per_minute)
         .join(accounts, accounts.c.account_sid == api_keys.c.account_sid)
         .where(api_keys.c.key_hash == key_hash)
     ).first()
-    return (_key(row), row.key_hash, bool(row.is_active)) if row is not None else None
+    if row is None:
+        return None
+    return StoredKey(_key(row), row.key_hash, bool(row.is_active), row.requests_per_minute)
+
+
+def key_of(connection: Connection, account_sid: str, key_id: str) -> ApiKey | None:
+    """One key of the account."""
+    row = connection.execute(
+        sa.select(api_keys).where(api_keys.c.key_id == key_id, api_keys.c.account_sid == account_sid)
+    ).first()
+    return _key(row) if row is not None else None
 
 
 def keys_of(connection: Connection, account_sid: str) -> list[ApiKey]:
@@ -88,12 +109,28 @@ def keys_of(connection: Connection, account_sid: str) -> list[ApiKey]:
     return [_key(row) for row in rows]
 
 
-def revoke_key(connection: Connection, account_sid: str, key_id: str, now: datetime) -> bool:
-    """Revoke a key of the account; whether there is such a key."""
+def revoke_key(connection: Connection, account_sid: str, key_id: str, moment: datetime) -> bool:
+    """Revoke a key of the account from `moment` on, or earlier as was set; whether there is such a key."""
+    at = to_micros(moment)
+    revoked_at = api_keys.c.revoked_at
     changed = connection.execute(
         sa.update(api_keys)
         .where(api_keys.c.key_id == key_id, api_keys.c.account_sid == account_sid)
-        .values(revoked_at=sa.func.coalesce(api_keys.c.revoked_at, to_micros(now)))
+        .values(revoked_at=sa.case((revoked_at < at, revoked_at), else_=at))
+    )
+    return changed.rowcount == 1
+
+
+def retire_key(connection: Connection, account_sid: str, key_id: str, moment: datetime) -> bool:
+    """Have a key of the account end at `moment`; whether there is one that was to live on."""
+    changed = connection.execute(
+        sa.update(api_keys)
+        .where(
+            api_keys.c.key_id == key_id,
+            api_keys.c.account_sid == account_sid,
+            api_keys.c.revoked_at.is_(None),
+        )
+        .values(revoked_at=to_micros(moment))
     )
     return changed.rowcount == 1
 

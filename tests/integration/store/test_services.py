@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
 
+from callcontrol import accounts as rules
 from callcontrol.aio import keys as keys_module
 from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
@@ -25,6 +29,7 @@ from callcontrol.errors import (
     ValidationFailed,
 )
 from callcontrol.models import Account, Binding, CallRecord, PhoneNumber
+from callcontrol.store.tables import accounts
 
 STREAM = Binding(target="media_stream", stream_url="wss://agent.example/ws")
 FORWARD = Binding(target="forward", forward_to="+919800000001")
@@ -83,6 +88,78 @@ async def test_keys_are_made_used_and_revoked(storage: Storage, other: Storage, 
         await storage.keys.create(new_id(), "platform")
     with pytest.raises(ValidationFailed):
         await storage.keys.create(account.account_sid, "kitchen")
+
+
+async def test_a_rotated_key_lives_on_until_its_overlap_is_over(
+    storage: Storage, other: Storage, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record, key = await storage.keys.issue(account.account_sid, "platform", ["calls.read"])
+    successor, new_key, old = await other.keys.rotate(account.account_sid, record.key_id, 60)
+    assert (successor.service, successor.scopes) == (record.service, record.scopes)
+    assert old.key_id == record.key_id and old.revoked_at is not None
+    assert old.revoked_at - successor.created_at == timedelta(seconds=60)
+    for valid in (key, new_key):
+        assert (await storage.keys.authenticate(valid)).scopes == {"calls.read"}
+    with pytest.raises(Conflict):
+        await storage.keys.rotate(account.account_sid, record.key_id, 60)
+
+    # The key ends by itself at its moment, however long it could have been remembered.
+    monkeypatch.setattr(keys_module, "CACHE_S", 3600.0)
+    _, last_key, _ = await storage.keys.rotate(account.account_sid, successor.key_id, 0)
+    with pytest.raises(Unauthorized):
+        await storage.keys.authenticate(new_key)
+    assert (await storage.keys.authenticate(last_key)).scopes == {"calls.read"}
+    # Both must be gone when a key is revoked that was to live on for a while.
+    revoked = await storage.keys.revoke(account.account_sid, record.key_id)
+    assert revoked.revoked_at is not None and revoked.revoked_at < old.revoked_at
+    with pytest.raises(Unauthorized):
+        await storage.keys.authenticate(key)
+    assert await storage.keys.revoke(account.account_sid, record.key_id) == revoked
+
+
+async def test_a_key_is_remembered_no_longer_than_it_lives(
+    storage: Storage, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys_module, "CACHE_S", 3600.0)
+    record, key = await storage.keys.issue(account.account_sid, "platform")
+    await storage.keys.rotate(account.account_sid, record.key_id, 20)
+    _, known_for_s = await storage.keys._look_up(rules.hash_key(key))
+    assert 0 < known_for_s <= 20
+
+
+async def test_two_processes_that_rotate_one_key_make_one_successor(
+    storage: Storage, other: Storage, account: Account
+) -> None:
+    record, _ = await storage.keys.issue(account.account_sid, "platform")
+    outcomes = await asyncio.gather(
+        *(process.keys.rotate(account.account_sid, record.key_id, 60) for process in (storage, other) * 5),
+        return_exceptions=True,
+    )
+    assert sum(isinstance(outcome, Conflict) for outcome in outcomes) == 9
+    listed = await storage.keys.list(account.account_sid)
+    assert sum(item.revoked_at is None for item in listed) == 2, "the account's first key, and the successor"
+
+
+async def test_what_cannot_be_rotated_or_listed(storage: Storage, account: Account) -> None:
+    record, _ = await storage.keys.issue(account.account_sid, "platform")
+    for overlap_s in (-1, rules.MAX_OVERLAP_S + 1):
+        with pytest.raises(ValidationFailed):
+            await storage.keys.rotate(account.account_sid, record.key_id, overlap_s)
+    with pytest.raises(NotFound):
+        await storage.keys.rotate(new_id(), record.key_id, 0)
+    with pytest.raises(NotFound):
+        await storage.keys.rotate(account.account_sid, new_id(), 0)
+    with pytest.raises(NotFound):
+        await storage.keys.list(new_id())
+
+
+async def test_an_account_s_limit_of_requests_comes_with_its_keys(storage: Storage, account: Account) -> None:
+    def limit(connection: Connection) -> None:
+        connection.execute(sa.update(accounts).values(requests_per_minute=1234))
+
+    await storage.writer.commit(limit)
+    _, key = await storage.keys.issue(account.account_sid, "platform")
+    assert (await storage.keys.authenticate(key)).requests_per_minute == 1234
 
 
 async def test_unknown_keys_are_refused_and_remembered_briefly(

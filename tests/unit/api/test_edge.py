@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from api.app import create_app
 from api.errors import HTTP_STATUS, WIRING_CODES, ErrorStyle, status_of, to_api_error
+from api.metrics import Metrics
+from api.routes import ENDPOINTS
 from api.services import Phase
 from callcontrol import errors as domain
 from callcontrol.errors import DomainError, InsufficientBalance
-from tests.unit.api.client import Client
-from tests.unit.api.fakes import ACCOUNT, KEY, MESSAGING_KEY, NUMBER_ID, READER_KEY, REVOKED_KEY, Fakes
+from tests.unit.api.client import Client, client_for
+from tests.unit.api.fakes import (
+    ACCOUNT,
+    CALL_SID,
+    KEY,
+    MESSAGING_KEY,
+    NUMBER_ID,
+    READER_KEY,
+    REVOKED_KEY,
+    Fakes,
+)
 
 CALL = {"from": "+918047000001", "to": "+919800000001", "stream_url": "wss://bot.example.com/ws"}
 
@@ -172,6 +185,39 @@ async def test_rate_limit_and_its_headers(client: Client) -> None:
         assert refused.headers["X-RateLimit-Remaining"] == "0"
     assert (await client.get("/v1/calls", key=READER_KEY)).status == 200
     assert (await client.get("/v1/calls", peer="10.1.2.3")).status == 200
+
+
+async def test_an_account_s_own_limit_is_one_for_all_its_keys(client: Client, fakes: Fakes) -> None:
+    for key in (KEY, READER_KEY):
+        fakes.keys.principals[key] = replace(fakes.keys.principals[key], requests_per_minute=30)
+    left = []
+    for number in range(30):
+        answer = await client.get("/v1/calls", key=(KEY, READER_KEY)[number % 2])
+        assert answer.status == 200
+        assert answer.headers["RateLimit-Policy"] == '"account";q=30;w=60'
+        left.append(int(answer.headers["X-RateLimit-Remaining"]))
+    assert left == list(range(29, -1, -1))
+    assert [(await client.get("/v1/calls", key=key)).status for key in (KEY, READER_KEY)] == [429, 429]
+
+
+async def test_an_endpoint_s_own_limit_counts_beside_that_of_the_key(
+    fakes: Fakes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limited = [
+        replace(endpoint, requests_per_minute=2) if endpoint.name == "get_call" else endpoint
+        for endpoint in ENDPOINTS
+    ]
+    monkeypatch.setattr("api.app.ENDPOINTS", limited)
+    app = create_app(fakes.services(), metrics=Metrics(), public_url="http://x", check_replies=True)
+    path = f"/v1/Accounts/{ACCOUNT}/Calls/{CALL_SID}"
+    async with client_for(app) as client:
+        answers = [await client.get(path) for _ in range(3)]
+        assert [answer.status for answer in answers] == [200, 200, 429]
+        assert answers[2].code == "RATE_LIMITED" and int(answers[2].headers["Retry-After"]) <= 60
+        assert answers[2].headers["X-RateLimit-Limit"] == "2"
+        assert answers[2].headers["RateLimit-Policy"] == '"endpoint";q=2;w=60, "key";q=600;w=60'
+        # What was refused was counted by neither; other endpoints go on.
+        assert (await client.get("/v1/calls")).headers["X-RateLimit-Remaining"] == "597"
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from callcontrol.models import (
     Principal,
     Wiring,
 )
+from callcontrol.otp import OtpCall, OtpFilter, OtpStats, Period, SendOtp, Verification
 from callcontrol.registration import RegistrationView
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Keys",
     "Lifecycle",
     "Numbers",
+    "Otp",
     "Phase",
     "Services",
     "StoredReply",
@@ -152,6 +154,25 @@ class Trunks(Protocol):
         """Remove a gateway."""
 
 
+class Otp(Protocol):
+    """One-time passwords that are spoken; see ``callcontrol.aio.otp.VoiceOtp``."""
+
+    async def send(self, account_sid: str, request: SendOtp) -> OtpCall:
+        """Call somebody and speak a password."""
+
+    async def get(self, account_sid: str, otp_id: str) -> OtpCall:
+        """One password of the account, with its call."""
+
+    async def list(self, account_sid: str, query: OtpFilter, page: int, per_page: int) -> Page[OtpCall]:
+        """Passwords of the account, newest first."""
+
+    async def stats(self, account_sid: str, period: Period) -> OtpStats:
+        """How the passwords of some days went."""
+
+    async def verify(self, account_sid: str, otp_id: str, guess: str) -> Verification:
+        """Say whether a guess is the password."""
+
+
 class StoredReply(Protocol):
     """The answer that a request with this idempotency key had."""
 
@@ -211,5 +232,6 @@ class Services:
     calls: Calls
     numbers: Numbers
     trunks: Trunks
+    otp: Otp
     idempotency: Idempotency
     lifecycle: Lifecycle

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.endpoint import Endpoint
-from api.routes import calls, numbers, recordings, trunks
+from api.routes import calls, numbers, otp, recordings, trunks
 
 __all__ = ["ENDPOINTS"]
 
@@ -13,5 +13,6 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *calls.ENDPOINTS,
     *numbers.ENDPOINTS,
     *trunks.ENDPOINTS,
+    *otp.ENDPOINTS,
     *recordings.ENDPOINTS,
 )

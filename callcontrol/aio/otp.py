@@ -1,6 +1,5 @@
 """Voice OTP: passwords that are made, spoken in a call, counted and checked."""
 
-import secrets
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.aio.database import Database
 from callcontrol.aio.origination import CallFacts
-from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.aio.tokens import new_digits, new_id, utc_now
 from callcontrol.aio.writer import Writer
 from callcontrol.errors import (
     DestinationForbidden,
@@ -49,7 +48,17 @@ T = TypeVar("T")
 INTRO: Final = "code-is"
 """The prompt before the digits where there is no template."""
 
-Digest = Callable[[str, bytes], bytes]
+_PURPOSE: Final = "otp"
+
+
+class Secrets(Protocol):
+    """Makes keyed digests; see ``callcontrol.aio.secrets.SecretBox``."""
+
+    def digest(self, purpose: str, data: bytes) -> bytes:
+        """What data is recognised by, with a key that is not in the database."""
+
+    def matches(self, purpose: str, data: bytes, digest: bytes) -> bool:
+        """Whether a digest is that of the data; takes the same time either way."""
 
 
 class CallDoor(Protocol):
@@ -77,8 +86,7 @@ class VoiceOtp:
     """
     Speaks one-time passwords.
 
-    ``digest`` makes a keyed digest of something for a purpose, with a key that is not in the database.
-    Templates are spoken by ``synthesizer``; all else by ``speaker``.
+    Templates are spoken by ``synthesizer``, all else by ``speaker``.
     """
 
     def __init__(
@@ -89,7 +97,7 @@ class VoiceOtp:
         destinations: Destinations,
         speaker: Speaker,
         synthesizer: Synthesizer,
-        digest: Digest,
+        secrets: Secrets,
         allowed_countries: Collection[str],
     ) -> None:
         self._database = database
@@ -98,7 +106,7 @@ class VoiceOtp:
         self._destinations = destinations
         self._speaker = speaker
         self._synthesizer = synthesizer
-        self._digest = digest
+        self._secrets = secrets
         self._allowed_countries = allowed_countries
 
     async def send(self, account_sid: str, request: SendOtp) -> OtpCall:
@@ -110,7 +118,7 @@ class VoiceOtp:
             RateLimited: The number was called too often of late; or as ``CallControl.create_call`` says.
             DomainError: As ``CallControl.create_call`` says; nothing was recorded.
         """
-        code = request.code or f"{secrets.randbelow(10**request.length):0{request.length}d}"
+        code = request.code or new_digits(request.length)
         asked = await self._check(request, code)
         from_ = asked.from_ or await self._default_from(account_sid)
         now = utc_now()
@@ -140,7 +148,7 @@ class VoiceOtp:
             ),
             status_webhook_url=request.status_webhook_url,
         )
-        companion = _Stored(otp, self._hash(otp.otp_id, code))
+        companion = _Stored(otp, self._secrets.digest(_PURPOSE, _bound(otp.otp_id, code)).hex())
         record = await self._calls.place(account_sid, plan, facts, companion=companion)
         state = OtpState(otp.otp_id, account_sid, record.call_sid, otp.expires_at, attempts=0)
         return OtpCall(state, record)
@@ -182,19 +190,18 @@ class VoiceOtp:
             Forbidden: It is another account's.
         """
         now = utc_now()
+
+        def is_it(code_hash: bytes) -> bool:
+            return self._secrets.matches(_PURPOSE, _bound(otp_id, guess), code_hash)
+
         return await self._writer.commit(
-            lambda connection: otps.verify(
-                connection, account_sid, otp_id, lambda found: self._hash(found, guess), now
-            )
+            lambda connection: otps.verify(connection, account_sid, otp_id, is_it, now)
         )
 
     async def forget(self) -> int:
         """Forget the digests of passwords that are over; how many those were."""
         now = utc_now()
         return await self._writer.commit(lambda connection: otps.forget(connection, now))
-
-    def _hash(self, otp_id: str, code: str) -> str:
-        return self._digest("otp", f"{otp_id}:{code}".encode()).hex()
 
     async def _default_from(self, account_sid: str) -> str:
         found = await self._database.look_up(partial(_default_from, account_sid))
@@ -275,6 +282,11 @@ class _Stored:
     def take_back(self, connection: Connection) -> None:
         """Delete the row."""
         otps.delete(connection, self._otp.otp_id)
+
+
+def _bound(otp_id: str, code: str) -> bytes:
+    """What is digested: equal passwords must not be seen to be equal."""
+    return f"{otp_id}:{code}".encode()
 
 
 def _phone(text: str, allowed_countries: Collection[str]) -> PhoneTarget:

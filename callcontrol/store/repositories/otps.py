@@ -106,15 +106,15 @@ def get(connection: Connection, account_sid: str, otp_id: str) -> OtpState:
 
 
 def verify(
-    connection: Connection, account_sid: str, otp_id: str, hash_of: Callable[[str], str], now: datetime
+    connection: Connection, account_sid: str, otp_id: str, is_it: Callable[[bytes], bool], now: datetime
 ) -> Verification | NotFound | Forbidden:
-    """Compare a guess with a password, and keep what came of it."""
+    """Compare a guess with a password, and keep what came of it; ``is_it`` as for ``otp.judge``."""
     wanted = sa.select(*_STATE).where(otps.c.otp_id == otp_id).with_for_update()
     try:
         state = _owned(connection, wanted, account_sid)
     except (NotFound, Forbidden) as refusal:
         return refusal
-    outcome = judge(state, hash_of(otp_id), now)
+    outcome = judge(state, is_it, now)
     if outcome.verdict in ("verified", "wrong"):
         changes: dict[str, Any] = {"attempts": state.attempts + 1}
         if outcome.verified:

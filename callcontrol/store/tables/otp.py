@@ -23,9 +23,7 @@ otps: Final = sa.Table(
 )
 sa.Index("ix_otps_account_sid_created_at", otps.c.account_sid, otps.c.created_at)
 # What limits the calls to one number; also the filter of that name.
-sa.Index(
-    "ix_otps_account_sid_to_number_created_at", otps.c.account_sid, otps.c.to_number, otps.c.created_at
-)
+sa.Index("ix_otps_account_sid_to_number_created_at", otps.c.account_sid, otps.c.to_number, otps.c.created_at)
 # What still has to be forgotten: a handful of rows however many passwords there were.
 sa.Index(
     "ix_otps_kept",

@@ -31,6 +31,9 @@ def call_request(body: CreateCall | CreateStreamCall) -> domain.CreateCall:
         headers=body.headers,
         tag=body.tag,
         carrier_sid=body.carrier_sid,
+        app_sid=body.app_sid,
+        stream_fields=_stream_fields(body),
+        needs_stream=isinstance(body, CreateStreamCall),
         status_webhook_url=body.status_webhook_url,
         status_webhook_events=tuple(body.status_webhook_events),
     )

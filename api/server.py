@@ -202,6 +202,7 @@ class Server:
             numbers=storage.numbers,
             trunks=storage.trunks,
             otp=self.otp,
+            applications=storage.applications,
             idempotency=storage.idempotency,
             lifecycle=self.lifecycle,
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal, Protocol
 
+from callcontrol.applications import Application
 from callcontrol.gateway_health import GatewayTable
 from callcontrol.models import (
     Binding,
@@ -23,6 +24,7 @@ from callcontrol.otp import OtpCall, OtpFilter, OtpStats, Period, SendOtp, Verif
 from callcontrol.registration import RegistrationView
 
 __all__ = [
+    "Applications",
     "Calls",
     "Idempotency",
     "Keys",
@@ -173,6 +175,25 @@ class Otp(Protocol):
         """Say whether a guess is the password."""
 
 
+class Applications(Protocol):
+    """What to do with calls; see ``callcontrol.aio.applications.ApplicationService``."""
+
+    async def create(self, account_sid: str, values: Mapping[str, Any]) -> Application:
+        """Add an application; `values` are its attributes and those of its `Binding`."""
+
+    async def list(self, account_sid: str, page: int, per_page: int) -> Page[Application]:
+        """Applications of the account."""
+
+    async def get(self, account_sid: str, app_sid: str) -> Application:
+        """One application."""
+
+    async def update(self, account_sid: str, app_sid: str, values: Mapping[str, Any]) -> Application:
+        """Change an application; `values` are the attributes that are to change."""
+
+    async def delete(self, account_sid: str, app_sid: str) -> None:
+        """Remove an application."""
+
+
 class StoredReply(Protocol):
     """The answer that a request with this idempotency key had."""
 
@@ -233,5 +254,6 @@ class Services:
     numbers: Numbers
     trunks: Trunks
     otp: Otp
+    applications: Applications
     idempotency: Idempotency
     lifecycle: Lifecycle

@@ -27,7 +27,7 @@ _SHAPES: Final[Mapping[str | None, tuple[NameEvent, ShowCall]]] = {
     None: (_plain_event, call_object),
     OTP: (otp_event, otp_object),
 }
-"""By product: what an event of its calls is called, None for one that is not told, and how the call is shown."""
+"""By product: what an event of its calls is called, None for one not told, and how the call is shown."""
 
 
 def call_event(

@@ -10,14 +10,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from itertools import chain
-from typing import Final
+from typing import Final, TypeVar
 
+from callcontrol.applications import Application
 from callcontrol.models import Account, Binding, Carrier, Gateway, PhoneNumber
 
 # The fractional part of the golden ratio: its multiples spread evenly over [0, 1), so gateways get their
 # share of the calls without a random number, and evenly even over a few calls.
 _SPREAD: Final = 0.6180339887498949
 _REMEMBERED_SOURCES: Final = 4096
+
+RowT = TypeVar("RowT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +32,11 @@ class Changes:
     numbers: Sequence[tuple[PhoneNumber, bool]] = ()
     carriers: Sequence[tuple[Carrier, bool]] = ()
     gateways: Sequence[tuple[Gateway, bool]] = ()
+    applications: Sequence[tuple[Application, bool]] = ()
 
 
 class Directory:
-    """A mirror of accounts, numbers, carriers and gateways; see ``interfaces.Routes``."""
+    """A mirror of accounts, numbers, carriers, gateways and applications; see ``interfaces.Routes``."""
 
     def __init__(self) -> None:
         self.revision = 0
@@ -41,6 +45,7 @@ class Directory:
         self._e164_of: dict[str, str] = {}
         self._carriers: dict[str, Carrier] = {}
         self._gateways: dict[str, Gateway] = {}
+        self._applications: dict[str, Application] = {}
         self._addresses: dict[str, tuple[str, ...]] = {}
         self._by_source: dict[tuple[str, int], list[Gateway]] = {}
         self._by_host: dict[str, list[Gateway]] = {}
@@ -59,16 +64,9 @@ class Directory:
             self._accounts[account.account_sid] = account
         for number, exists in changes.numbers:
             self._apply_number(number, exists)
-        for carrier, exists in changes.carriers:
-            if exists:
-                self._carriers[carrier.carrier_sid] = carrier
-            else:
-                self._carriers.pop(carrier.carrier_sid, None)
-        for gateway, exists in changes.gateways:
-            if exists:
-                self._gateways[gateway.gateway_sid] = gateway
-            else:
-                self._gateways.pop(gateway.gateway_sid, None)
+        _mirror(self._carriers, ((item.carrier_sid, item, exists) for item, exists in changes.carriers))
+        _mirror(self._gateways, ((item.gateway_sid, item, exists) for item, exists in changes.gateways))
+        _mirror(self._applications, ((item.app_sid, item, exists) for item, exists in changes.applications))
         self.revision = changes.revision
         if changes.carriers or changes.gateways:
             self._index_sources()
@@ -101,6 +99,10 @@ class Directory:
     def carrier(self, carrier_sid: str) -> Carrier | None:
         """A carrier by its identifier."""
         return self._carriers.get(carrier_sid)
+
+    def application(self, app_sid: str) -> Application | None:
+        """An application by its identifier, of whichever account."""
+        return self._applications.get(app_sid)
 
     def carriers(self) -> list[Carrier]:
         """All carriers."""
@@ -283,6 +285,14 @@ class Directory:
     def _addresses_of(self, gateway: Gateway) -> tuple[str, ...]:
         address = plain_address(gateway.host)
         return self._addresses.get(gateway.host.lower(), ()) if address is None else (str(address),)
+
+
+def _mirror(known: dict[str, RowT], changes: Iterable[tuple[str, RowT, bool]]) -> None:
+    for sid, item, exists in changes:
+        if exists:
+            known[sid] = item
+        else:
+            known.pop(sid, None)
 
 
 @lru_cache(maxsize=4096)

@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from callcontrol.applications import Inbound, inbound_of
 from callcontrol.errors import DomainError
 from callcontrol.hangup import (
     CALL_REJECTED,
@@ -55,6 +56,8 @@ class Arrival:
     """
     A call for one of our accounts; without a ``plan`` it is recorded and refused with ``refusal``.
 
+    ``inbound`` says where calls to the number go, and by whose word.
+
     The ``gateway`` has no ``gateway_sid`` when the carrier proved itself from an address of none of its own.
     """
 
@@ -65,6 +68,7 @@ class Arrival:
     caller: Caller
     plan: Plan | None
     refusal: Ending | None = None
+    inbound: Inbound = field(default_factory=lambda: Inbound(None))
 
 
 def receive(
@@ -86,15 +90,16 @@ def receive(
     found = _number(invitation, origins, routes)
     if found is None:
         return 404
-    number, binding = found
+    number, _ = found
     account = routes.account(number.account_sid)
     origin = origin_for(invitation.carriers, invitation.source, number.account_sid, routes)
     if account is None or not account.is_active or number.status != "active" or origin is None:
         return 404
     carrier, gateway = origin
     caller = caller_of(invitation.from_, invitation.headers, carrier)
-    plan, refusal = _plan(binding, caller, allowed_countries, time_limit_s)
-    return Arrival(account, number, carrier, gateway, caller, plan, refusal)
+    inbound = inbound_of(number, routes)
+    plan, refusal = _plan(inbound.binding, caller, allowed_countries, time_limit_s)
+    return Arrival(account, number, carrier, gateway, caller, plan, refusal, inbound)
 
 
 def origin_for(

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from sqlalchemy.engine import Connection
 
+from callcontrol.applications import Application
 from callcontrol.errors import DomainError
 from callcontrol.models import (
     Account,
@@ -30,7 +31,7 @@ from callcontrol.models import (
 
 class Companion(Protocol):
     """
-    What belongs to a new call and is written in the transaction that inserts it; a product of the platform has it.
+    What belongs to a new call and is written in the transaction that inserts it; products have such things.
 
     Its methods may run several times, each time in a new transaction after the former was rolled back.
     """
@@ -57,7 +58,7 @@ class CallRecords(Protocol):
         companion: Companion | None = None,
     ) -> None:
         """
-        Make a new call durable together with its reserve and what belongs to it; when this returns both survive the process.
+        Make a new call durable with its reserve and what belongs to it; then all of them survive the process.
 
         Raises:
             InsufficientBalance: The wallet cannot cover the reserve; nothing was written.
@@ -209,6 +210,9 @@ class Routes(Protocol):
 
     def carrier(self, carrier_sid: str) -> Carrier | None:
         """A carrier by its identifier."""
+
+    def application(self, app_sid: str) -> Application | None:
+        """An application by its identifier, of whichever account."""
 
     def outbound_gateways(self) -> Sequence[tuple[Carrier, Gateway]]:
         """All gateways calls may leave by."""

@@ -19,7 +19,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from callcontrol.errors import (
@@ -175,7 +175,13 @@ def choice_of(binding: Binding) -> StreamChoice:
     Raises:
         StreamSetupError: The binding does not describe a stream that is possible.
     """
-    return choose_stream(binding.stream_url, {name: getattr(binding, name) for name in _STREAM_FIELDS})
+    return choose_stream(binding.stream_url, stream_fields_of(binding))
+
+
+def stream_fields_of(binding: Binding) -> dict[str, Any]:
+    """What a binding says of its stream beside the URL."""
+    values = {name: getattr(binding, name) for name in _STREAM_FIELDS}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _choice(binding: Binding, errors: list[FieldError]) -> StreamChoice | None:

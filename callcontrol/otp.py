@@ -1,8 +1,8 @@
 """
 One-time passwords that are spoken: what may be asked for, how often, and how a password is checked.
 
-The password itself is in memory only, in the request and in what the call is to say. What is stored of it is a
-keyed digest: with so few digits, anything else could be guessed by trying them all.
+The password itself is in memory only, in the request and in what the call is to say. What is stored of it is
+a keyed digest: with so few digits, anything else could be guessed by trying them all.
 """
 
 import re
@@ -42,8 +42,8 @@ class SendOtp:
     """
     A password to be spoken to somebody.
 
-    ``code`` is made by us when it is None, with ``length`` digits. ``template`` is a sentence with ``{otp}`` in
-    it, instead of the usual one. ``from_`` is the oldest registered number of the account when it is None.
+    ``code`` is made by us when it is None, with ``length`` digits. ``template`` is a sentence with ``{otp}``
+    in it, instead of the usual one. ``from_`` is the oldest registered number of the account when it is None.
     """
 
     to: str
@@ -112,8 +112,8 @@ def judge(state: OtpState, is_it: Callable[[bytes], bool], now: datetime) -> Ver
     """
     Compare a guess with a password; one that may not be compared any more is told nothing of.
 
-    ``is_it`` says whether a digest is that of the guess, and takes the same time either way. A password is good
-    for one time only.
+    ``is_it`` says whether a digest is that of the guess, and takes the same time either way. A password is
+    good for one time only.
     """
     if state.verified_at is not None:
         return Verification("used", 0)
@@ -138,7 +138,7 @@ def refusal_of(sent_at: Sequence[datetime], now: datetime) -> RateLimited | None
     """
     The refusal of one more call to a number, by when it was called last; None when it may be called.
 
-    ``sent_at`` are the latest calls within the window, the newest first, of which ``PER_DESTINATION`` are enough.
+    ``sent_at`` are the latest calls within the window, the newest first; ``PER_DESTINATION`` are enough.
     """
     if len(sent_at) < PER_DESTINATION:
         return None

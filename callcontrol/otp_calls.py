@@ -1,4 +1,4 @@
-"""The calls that speak one-time passwords, as records, REST answers and webhooks have them; never the password."""
+"""The calls that speak one-time passwords, as records, answers and webhooks have them: without it."""
 
 from collections.abc import Mapping
 from datetime import datetime

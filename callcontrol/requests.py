@@ -51,7 +51,9 @@ class CreateCall:
     A call to be placed: whom to call, as which number, and what to do when it is answered.
 
     ``to`` is E.164, a 10-digit Indian number or a ``sip:`` address at a gateway of a carrier. Exactly one of
-    ``stream`` and ``verbs`` says what to do; a verb is its JSON object.
+    ``stream`` and ``verbs`` says what to do; a verb is its JSON object. With neither the application
+    ``app_sid`` says it (``callcontrol.application_calls``); ``stream_fields`` then replace those of its
+    stream, and ``needs_stream`` asks for an application that has one.
     """
 
     from_: str
@@ -67,6 +69,9 @@ class CreateCall:
     headers: Mapping[str, str] = field(default_factory=dict)
     tag: str | None = None
     carrier_sid: str | None = None
+    app_sid: str | None = None
+    stream_fields: Mapping[str, object] = field(default_factory=dict)
+    needs_stream: bool = False
     status_webhook_url: str | None = None
     status_webhook_events: Sequence[str] = DEFAULT_STATUS_EVENTS
 

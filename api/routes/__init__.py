@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.endpoint import Endpoint
-from api.routes import calls, numbers, otp, recordings, trunks
+from api.routes import applications, calls, numbers, otp, recordings, trunks
 
 __all__ = ["ENDPOINTS"]
 
@@ -14,5 +14,6 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *numbers.ENDPOINTS,
     *trunks.ENDPOINTS,
     *otp.ENDPOINTS,
+    *applications.ENDPOINTS,
     *recordings.ENDPOINTS,
 )

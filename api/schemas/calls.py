@@ -49,7 +49,6 @@ def _caller_name(name: str) -> str:
 NOT_YET: Mapping[str, str] = {
     "webhook_url": "calls controlled by webhook are not available yet; use stream_url or verbs",
     "webhook_method": "calls controlled by webhook are not available yet; use stream_url or verbs",
-    "app_sid": "applications are not available yet; use stream_url or verbs",
     "agent_id": "hosted agents are not available yet; use stream_url",
 }
 
@@ -101,6 +100,9 @@ class CallFields(StreamFields):
     ] = {}
     tag: Annotated[str, Field(max_length=255)] | None = None
     carrier_sid: Annotated[Name, Field(description="Leave through this trunk only.")] | None = None
+    app_sid: (
+        Annotated[Name, Field(description="An application: it says what the request does not.")] | None
+    ) = None
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
@@ -134,8 +136,9 @@ class CreateCall(CallFields):
         """Ask for exactly one thing to do with the call."""
         errors = super().cross_check(given) + check_names(given.get("verbs"))
         ways = [name for name in ("stream_url", "verbs") if given.get(name) is not None]
-        if not ways and not given.keys() & NOT_YET.keys():
-            errors.append(FieldError("stream_url", "is required, unless verbs say what to do with the call"))
+        if not ways and given.get("app_sid") is None and not given.keys() & NOT_YET.keys():
+            message = "is required, unless verbs or an application say what to do with the call"
+            errors.append(FieldError("stream_url", message))
         if len(ways) == 2:
             errors.append(FieldError("verbs", "cannot be combined with stream_url; use a stream verb"))
         return errors
@@ -144,9 +147,18 @@ class CreateCall(CallFields):
 class CreateStreamCall(CallFields):
     """Originate a call for a WebSocket streaming agent."""
 
-    stream_url: Annotated[
-        str, Field(min_length=5, max_length=2048, description="ws:// or wss:// of a voice agent.")
-    ]
+    stream_url: (
+        Annotated[str, Field(min_length=5, max_length=2048, description="Required unless app_sid has one.")]
+        | None
+    ) = None
+
+    @classmethod
+    def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
+        """Ask for the stream, here or in the application."""
+        errors = super().cross_check(given)
+        if given.get("stream_url") is None and given.get("app_sid") is None:
+            errors.append(FieldError("stream_url", "is required, unless an application has one"))
+        return errors
 
 
 _LIVE_NOT_YET: Mapping[str, str] = {

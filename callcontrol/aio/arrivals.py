@@ -159,7 +159,7 @@ class Arrivals:
             session.reject(503, headers=[("Retry-After", str(_RETRY_AFTER_S))])
             return
         received = Received.of(session.request.headers)
-        binding = arrival.number.binding
+        binding = arrival.inbound.binding
         record = CallRecord(
             call_sid=new_id(),
             account_sid=account.account_sid,
@@ -171,6 +171,7 @@ class Arrivals:
             gateway_sid=arrival.gateway.gateway_sid or None,
             sip=received.shown(arrival.caller) or None,
             phone_number_id=arrival.number.phone_number_id,
+            app_sid=arrival.inbound.app_sid,
             status_webhook_url=binding.status_webhook_url if binding is not None else None,
             status_webhook_events=("initiated", "ringing", "answered", "completed"),
         )

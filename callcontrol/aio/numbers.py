@@ -1,6 +1,6 @@
 """Numbers of accounts and their wiring; the state changes are those of ``callcontrol.numbers``."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import Final, Protocol
 
@@ -8,20 +8,18 @@ from sqlalchemy.engine import Connection
 
 from callcontrol import numbers as rules
 from callcontrol.aio.database import Database
+from callcontrol.aio.reach import ReachDirectory, binding_errors
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.writer import Writer
 from callcontrol.errors import (
     BindFailed,
     Conflict,
     DomainError,
-    FieldError,
     NotFound,
     NumberNotOwned,
-    ValidationFailed,
 )
 from callcontrol.interfaces import Destinations
-from callcontrol.models import Binding, Carrier, Gateway, Page, PhoneNumber, Wiring
-from callcontrol.routing import SipTarget, parse_target
+from callcontrol.models import Binding, Page, PhoneNumber, Wiring
 from callcontrol.store.repositories import accounts, numbers, trunks
 from callcontrol.store.repositories import directory as revisions
 
@@ -30,22 +28,11 @@ Change = Callable[[PhoneNumber, bool, datetime], PhoneNumber]
 DEFAULT_COUNTRIES: Final = ("IN",)
 
 
-class NumberDirectory(Protocol):
+class NumberDirectory(ReachDirectory, Protocol):
     """The in-memory directory, as far as numbers need it."""
-
-    def number(self, e164: str) -> tuple[PhoneNumber, Binding | None] | None:
-        """The number and where its inbound calls go."""
-
-    def gateway_for_host(
-        self, account_sid: str, host: str, port: int | None = None
-    ) -> tuple[Carrier, Gateway] | None:
-        """The outbound gateway with a host, of the account's own or the platform's."""
 
     async def refresh(self) -> None:
         """Take in what changed, now."""
-
-    async def refresh_after_miss(self) -> None:
-        """Take in what changed, with others who wait for it."""
 
 
 class NumberService:
@@ -193,7 +180,16 @@ class NumberService:
             InboundConflict: It is bound elsewhere, and ``force`` was not given.
         """
         filled = rules.check_binding(binding)
-        await self._check_reach(account_sid, phone_number_id, filled)
+        unreachable = await binding_errors(
+            account_sid,
+            filled,
+            self._directory,
+            self._destinations,
+            self._allowed_countries,
+            phone_number_id,
+        )
+        if unreachable:
+            raise BindFailed(unreachable)
         return await self._change(
             account_sid,
             phone_number_id,
@@ -230,67 +226,6 @@ class NumberService:
         if not known[0].registered:
             raise NumberNotOwned("The caller-ID is not registered; register the number on the carrier first.")
         return known[0]
-
-    async def _check_reach(self, account_sid: str, phone_number_id: str, binding: Binding) -> None:
-        """
-        Refuse a target that its calls could not reach.
-
-        It is judged again whenever a call comes in; what can be seen now is said now.
-        """
-        errors: list[FieldError] = []
-        if binding.stream_url is not None:
-            errors += self._url_errors("stream_url", binding.stream_url, ("ws", "wss"))
-        if binding.status_webhook_url is not None:
-            errors += self._url_errors("status_webhook_url", binding.status_webhook_url, ("http", "https"))
-        if binding.target == "forward":
-            unreachable = self._forward_errors(account_sid, phone_number_id, binding)
-            if unreachable:
-                # Another process may have added the number or the gateway a moment ago.
-                await self._directory.refresh_after_miss()
-                unreachable = self._forward_errors(account_sid, phone_number_id, binding)
-            errors += unreachable
-        if errors:
-            raise BindFailed(errors)
-
-    def _url_errors(self, field: str, url: str, schemes: tuple[str, ...]) -> Sequence[FieldError]:
-        try:
-            self._destinations.check_url(url, schemes=schemes)
-        except ValidationFailed as refusal:
-            return [FieldError(field, error.message) for error in refusal.errors]
-        except DomainError as refusal:
-            return [FieldError(field, refusal.message)]
-        return []
-
-    def _forward_errors(
-        self, account_sid: str, phone_number_id: str, binding: Binding
-    ) -> Sequence[FieldError]:
-        errors: list[FieldError] = []
-        caller_id = binding.caller_id
-        if caller_id not in (None, "passthrough") and not self._may_show(
-            account_sid, phone_number_id, caller_id
-        ):
-            errors.append(
-                FieldError("caller_id", "must be passthrough or a registered number of the account")
-            )
-        try:
-            target = parse_target(binding.forward_to or "", self._allowed_countries, field="forward_to")
-        except ValidationFailed as refusal:
-            return [*errors, *refusal.errors]
-        except DomainError as refusal:
-            return [*errors, FieldError("forward_to", refusal.message)]
-        if not isinstance(target, SipTarget):
-            return errors
-        if self._directory.gateway_for_host(account_sid, target.host, target.port) is None:
-            message = f"{target.host} is not a gateway of your carriers; add it as a gateway first"
-            errors.append(FieldError("forward_to", message))
-        return errors
-
-    def _may_show(self, account_sid: str, phone_number_id: str, caller_id: str) -> bool:
-        known = self._directory.number(caller_id)
-        if known is None or known[0].account_sid != account_sid:
-            return False
-        # Binding a number registers it.
-        return known[0].registered or known[0].phone_number_id == phone_number_id
 
     async def _change(self, account_sid: str, phone_number_id: str, change: Change) -> Wiring:
         now = utc_now()

@@ -7,8 +7,17 @@ from typing import Any, Protocol
 
 from callcontrol.aio.settings import CallControlSettings, CallServices
 from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.application_calls import applied
+from callcontrol.applications import Application
 from callcontrol.capacity import Capacity
-from callcontrol.errors import DomainError, FieldError, NotFound, ServiceUnavailable, ValidationFailed
+from callcontrol.errors import (
+    DomainError,
+    FieldError,
+    Forbidden,
+    NotFound,
+    ServiceUnavailable,
+    ValidationFailed,
+)
 from callcontrol.interfaces import Companion
 from callcontrol.models import Account, CallRecord
 from callcontrol.plan import Dial, Plan
@@ -72,6 +81,8 @@ class Originator:
 
     async def create_call(self, account_sid: str, request: CreateCall) -> CallRecord:
         """Place what a request asks for; see ``CallControl.create_call``."""
+        if request.app_sid is not None:
+            request = applied(request, await self._application(account_sid, request.app_sid))
         plan = plan_of(
             request,
             self._settings.allowed_countries,
@@ -80,6 +91,7 @@ class Originator:
         )
         facts = CallFacts(
             tag=request.tag,
+            app_sid=request.app_sid,
             status_webhook_url=request.status_webhook_url,
             status_webhook_events=tuple(request.status_webhook_events),
         )
@@ -133,6 +145,17 @@ class Originator:
             raise
         self._begin(record, plan, account, reserve_paise, attempts)
         return record
+
+    async def _application(self, account_sid: str, app_sid: str) -> Application:
+        found = self._services.routes.application(app_sid)
+        if found is None:
+            await self._services.refresh()
+            found = self._services.routes.application(app_sid)
+        if found is None:
+            raise ValidationFailed.of("app_sid", "there is no such application")
+        if found.account_sid != account_sid:
+            raise Forbidden("The application belongs to another account.")
+        return found
 
     async def _attempts(self, account_sid: str, plan: Plan, now: float) -> list[Attempt]:
         assert plan.dial is not None

@@ -82,6 +82,46 @@ class _Asked:
     sounds: Sequence[Sound]
 
 
+class _Wording:
+    """What is said: the digits by ``speaker``, templates by ``synthesizer``."""
+
+    def __init__(self, speaker: Speaker, synthesizer: Synthesizer) -> None:
+        self._speaker = speaker
+        self._synthesizer = synthesizer
+
+    async def sounds(self, request: SendOtp, code: str) -> list[Sound]:
+        """
+        The sounds of it, once.
+
+        Raises:
+            ValidationFailed: Nobody speaks the language or the template.
+            ServiceUnavailable: It cannot be spoken at present.
+        """
+        language = request.language
+        if language.lower().partition("-")[0] not in self._speaker.languages:
+            spoken = ", ".join(self._speaker.languages)
+            raise ValidationFailed.of("language", f"is not spoken; these are, with any region: {spoken}")
+        try:
+            digits = self._speaker.digits(language, code)
+            if request.template is None:
+                return [self._speaker.prompt(language, INTRO), *digits]
+            before, behind = split_template(request.template)
+            said = [await self._said(text, language) for text in (before, behind)]
+        except AudioError as failure:
+            raise ServiceUnavailable(f"The password cannot be spoken: {failure}") from None
+        return [*said[0], *digits, *said[1]]
+
+    async def _said(self, text: str, language: str) -> list[Clip]:
+        if not any(character.isalnum() for character in text):
+            return []  # a full stop behind the digits
+        try:
+            return [await self._synthesizer.speak(text, language)]
+        except SpeechUnavailable:
+            raise
+        except SpeechError as refusal:
+            raise ValidationFailed.of("template", str(refusal)) from None
+
+
 class VoiceOtp:
     """
     Speaks one-time passwords.
@@ -104,8 +144,7 @@ class VoiceOtp:
         self._writer = writer
         self._calls = calls
         self._destinations = destinations
-        self._speaker = speaker
-        self._synthesizer = synthesizer
+        self._wording = _Wording(speaker, synthesizer)
         self._secrets = secrets
         self._allowed_countries = allowed_countries
 
@@ -220,7 +259,7 @@ class VoiceOtp:
             _checked(errors, lambda: self._check_url(url))
         sounds: Sequence[Sound] = ()
         try:
-            sounds = await self._sounds(request, code)
+            sounds = await self._wording.sounds(request, code)
         except ValidationFailed as refusal:
             errors += refusal.errors
         if errors or target is None:
@@ -235,31 +274,6 @@ class VoiceOtp:
         except ValidationFailed as refusal:
             found = [FieldError("status_webhook_url", error.message) for error in refusal.errors]
             raise ValidationFailed(found) from None
-
-    async def _sounds(self, request: SendOtp, code: str) -> list[Sound]:
-        language = request.language
-        if language.lower().partition("-")[0] not in self._speaker.languages:
-            spoken = ", ".join(self._speaker.languages)
-            raise ValidationFailed.of("language", f"is not spoken; these are, with any region: {spoken}")
-        try:
-            digits = self._speaker.digits(language, code)
-            if request.template is None:
-                return [self._speaker.prompt(language, INTRO), *digits]
-            before, behind = split_template(request.template)
-            said = [await self._said(text, language) for text in (before, behind)]
-        except AudioError as failure:
-            raise ServiceUnavailable(f"The password cannot be spoken: {failure}") from None
-        return [*said[0], *digits, *said[1]]
-
-    async def _said(self, text: str, language: str) -> list[Clip]:
-        if not any(character.isalnum() for character in text):
-            return []  # a full stop behind the digits
-        try:
-            return [await self._synthesizer.speak(text, language)]
-        except SpeechUnavailable:
-            raise
-        except SpeechError as refusal:
-            raise ValidationFailed.of("template", str(refusal)) from None
 
 
 class _Stored:

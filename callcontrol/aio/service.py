@@ -320,7 +320,7 @@ class CallControl:
         """
         Place a call for a product of the platform; it raises what ``create_call`` raises.
 
-        ``plan.dial`` is the party to call, as a number of the account; ``companion`` is written with the record.
+        ``plan.dial`` is the party to call, as a number of the account; ``companion`` is written with it.
         """
         return await self._originator.place(account_sid, plan, facts, companion=companion)
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from callcontrol.aio.accounts import AccountService
+from callcontrol.aio.applications import ApplicationService
 from callcontrol.aio.call_store import CallStore
 from callcontrol.aio.database import Database
 from callcontrol.aio.destinations import DestinationGuard
@@ -36,7 +37,7 @@ class Storage:
         directory: Accounts, numbers and trunks in memory, followed.
         destinations: Judges where webhooks and streams may go.
         outbox: Delivers webhooks.
-        calls, wallet, accounts, keys, numbers, trunks, idempotency: The services.
+        calls, wallet, accounts, keys, numbers, applications, trunks, idempotency: The services.
     """
 
     def __init__(
@@ -59,6 +60,9 @@ class Storage:
         self.keys = KeyService(database, self.writer)
         self.accounts = AccountService(database, self.writer, self.keys, self.directory)
         self.numbers = NumberService(
+            database, self.writer, self.directory, self.destinations, allowed_countries
+        )
+        self.applications = ApplicationService(
             database, self.writer, self.directory, self.destinations, allowed_countries
         )
         self.trunks = TrunkService(database, self.writer, self.directory)

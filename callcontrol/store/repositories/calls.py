@@ -172,15 +172,11 @@ def unfinished(connection: Connection, node: str) -> list[CallRecord]:
     return [_record(row) for row in rows]
 
 
-def count_unfinished(
-    connection: Connection, *, carrier_sid: str | None = None, gateway_sid: str | None = None
-) -> int:
-    """How many calls are up on a carrier or a gateway."""
-    column, value = (
-        (calls.c.carrier_sid, carrier_sid) if carrier_sid is not None else (calls.c.gateway_sid, gateway_sid)
-    )
-    wanted = sa.select(sa.func.count()).select_from(calls).where(calls.c.ended_at.is_(None), column == value)
-    return connection.scalar(wanted) or 0
+def count_unfinished(connection: Connection, **column: str) -> int:
+    """How many calls are up of which a column has a value: ``carrier_sid``, ``app_sid`` and the like."""
+    ((name, value),) = column.items()
+    wanted = sa.select(sa.func.count()).select_from(calls).where(calls.c.ended_at.is_(None))
+    return connection.scalar(wanted.where(calls.c[name] == value)) or 0
 
 
 def _record(row: Row[Any]) -> CallRecord:

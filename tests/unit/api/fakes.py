@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from api.services import Lifecycle, Phase, Services
+from callcontrol.applications import Application, changed_application, new_application
 from callcontrol.errors import (
     CallEnded,
     DomainError,
@@ -47,6 +48,8 @@ CARRIER_SID = "77777777-7777-4777-8777-777777777777"
 OTHER_CARRIER_SID = "88888888-8888-4888-8888-888888888888"
 GATEWAY_SID = "99999999-9999-4999-8999-999999999999"
 OTP_ID = "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa"
+APP_SID = "aaaaaaaa-9999-4999-8999-999999999999"
+OTHER_APP_SID = "bbbbbbbb-9999-4999-8999-999999999999"
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 MOMENT = datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=UTC)
 
@@ -292,6 +295,38 @@ class FakeOtp:
         return Verification("wrong", 4)
 
 
+class FakeApplications:
+    def __init__(self) -> None:
+        self.application = new_application(
+            APP_SID,
+            ACCOUNT,
+            {"name": "Desk", "target": "media_stream", "stream_url": "wss://a.example/"},
+            MOMENT,
+        )
+        self.values: list[Mapping[str, Any]] = []
+
+    async def create(self, account_sid: str, values: Mapping[str, Any]) -> Application:
+        self.values.append(values)
+        return new_application(APP_SID, account_sid, values, MOMENT)
+
+    async def list(self, account_sid: str, page: int, per_page: int) -> Page[Application]:
+        return Page([self.application], 1, page, per_page)
+
+    async def get(self, account_sid: str, app_sid: str) -> Application:
+        if app_sid == OTHER_APP_SID:
+            raise Forbidden("The application belongs to another account.")
+        if app_sid != APP_SID:
+            raise NotFound("There is no such application.")
+        return self.application
+
+    async def update(self, account_sid: str, app_sid: str, values: Mapping[str, Any]) -> Application:
+        self.values.append(values)
+        return changed_application(await self.get(account_sid, app_sid), values, MOMENT)
+
+    async def delete(self, account_sid: str, app_sid: str) -> None:
+        await self.get(account_sid, app_sid)
+
+
 @dataclass(frozen=True)
 class FakeReply:
     status: int
@@ -324,6 +359,7 @@ class Fakes:
     numbers: FakeNumbers = field(default_factory=FakeNumbers)
     trunks: FakeTrunks = field(default_factory=FakeTrunks)
     otp: FakeOtp = field(default_factory=FakeOtp)
+    applications: FakeApplications = field(default_factory=FakeApplications)
     idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
     lifecycle: Lifecycle = field(default_factory=lambda: Lifecycle(Phase.READY))
 
@@ -334,6 +370,7 @@ class Fakes:
             numbers=self.numbers,
             trunks=self.trunks,
             otp=self.otp,
+            applications=self.applications,
             idempotency=self.idempotency,
             lifecycle=self.lifecycle,
         )

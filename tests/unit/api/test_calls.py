@@ -118,7 +118,7 @@ async def test_every_wrong_field_is_named_at_once(client: Client, fakes: Fakes) 
         ({"headers": {f"X-{index}": "" for index in range(21)}}, "headers", "must have at most 20 items"),
         ({"caller_name": "a\nb"}, "caller_name", "must not contain control characters"),
         ({"tag": "x" * 256}, "tag", "must have at most 255 characters"),
-        ({"app_sid": None}, "app_sid", None),
+        ({"app_sid": ""}, "app_sid", "must have at least 1 characters"),
         ({"x" * 5000: 1}, "x" * 100 + "...", "is not a known field"),
     ],
 )
@@ -182,7 +182,10 @@ async def test_a_call_needs_one_thing_to_do(client: Client) -> None:
 
 async def test_the_streaming_endpoint_needs_a_stream(client: Client) -> None:
     answer = await client.post(BOTH_PATHS[1], VERB_CALL)
-    assert answer.fields == {"stream_url": "is required", "verbs": "is not a known field"}
+    assert answer.fields == {
+        "stream_url": "is required, unless an application has one",
+        "verbs": "is not a known field",
+    }
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,144 @@
+"""Applications of the trunk portal (telephony specification, carrier trunks)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from api.endpoint import Context, Endpoint, Reply
+from api.present import page_meta, rfc3339
+from api.schemas.applications import ApplicationObject, CreateApplication, UpdateApplication
+from api.schemas.base import NoBody, NoQuery
+from api.schemas.trunks import Paging
+from callcontrol.applications import Application
+from callcontrol.errors import Conflict
+
+__all__ = ["ENDPOINTS"]
+
+_SHOWN = (
+    "webhook_url",
+    "webhook_method",
+    "status_webhook_url",
+    "stream_url",
+    "sample_rate",
+    "stream_protocol",
+    "encoding",
+    "custom_parameters",
+    "stream_track",
+    "agent_id",
+    "workspace_id",
+    "forward_to",
+    "caller_id",
+)
+
+
+async def create_application(context: Context[CreateApplication, NoQuery]) -> Reply:
+    """Answer POST /trunk-portal/applications."""
+    values = _values(context.body.model_dump(exclude_none=True))
+    return Reply(_json(await context.services.applications.create(context.account_sid, values)))
+
+
+async def list_applications(context: Context[NoBody, Paging]) -> Reply:
+    """Answer GET /trunk-portal/applications."""
+    query = context.query
+    page = await context.services.applications.list(context.account_sid, query.page, query.per_page)
+    return Reply([_json(application) for application in page.items], page_meta(page))
+
+
+async def get_application(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer GET /trunk-portal/applications/:app_sid."""
+    return Reply(_json(await context.services.applications.get(context.account_sid, context.path["app_sid"])))
+
+
+async def update_application(context: Context[UpdateApplication, NoQuery]) -> Reply:
+    """Answer PATCH /trunk-portal/applications/:app_sid."""
+    values = _values(context.body.model_dump(exclude_unset=True))
+    changed = await context.services.applications.update(context.account_sid, context.path["app_sid"], values)
+    return Reply(_json(changed))
+
+
+async def delete_application(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer DELETE /trunk-portal/applications/:app_sid."""
+    await context.services.applications.delete(context.account_sid, context.path["app_sid"])
+    return Reply(None)
+
+
+def _values(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields as the domain names them: the interface says timeout, and means seconds."""
+    return {"timeout_s" if name == "timeout" else name: value for name, value in given.items()}
+
+
+def _json(application: Application) -> dict[str, Any]:
+    """Only the fields listed here leave the server, so a secret cannot slip out."""
+    binding = application.binding
+    return {
+        "app_sid": application.app_sid,
+        "sid": application.app_sid,
+        "name": application.name,
+        "target": binding.target,
+        **{name: getattr(binding, name) for name in _SHOWN},
+        "timeout": binding.timeout_s,
+        "record_all_calls": application.record_all_calls,
+        "created_at": rfc3339(application.created_at),
+        "updated_at": rfc3339(application.updated_at),
+    }
+
+
+_APPLICATIONS = "/v1/trunk-portal/applications"
+_ONE = _APPLICATIONS + "/{app_sid}"
+_READ: dict[str, Any] = {"tag": "applications", "scope": "trunks.read"}
+_WRITE: dict[str, Any] = {"tag": "applications", "scope": "trunks.write"}
+
+ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
+    Endpoint(
+        method="POST",
+        path=_APPLICATIONS,
+        handler=create_application,
+        summary="Create an application",
+        description="What to do with calls, for as many numbers and calls as wish.",
+        success=201,
+        body=CreateApplication,
+        response=ApplicationObject,
+        errors=(Conflict,),
+        **_WRITE,
+    ),
+    Endpoint(
+        method="GET",
+        path=_APPLICATIONS,
+        handler=list_applications,
+        summary="List applications",
+        query=Paging,
+        response=ApplicationObject,
+        paged=True,
+        **_READ,
+    ),
+    Endpoint(
+        method="GET",
+        path=_ONE,
+        handler=get_application,
+        summary="Get an application",
+        response=ApplicationObject,
+        **_READ,
+    ),
+    Endpoint(
+        method="PATCH",
+        path=_ONE,
+        handler=update_application,
+        summary="Update an application",
+        description="Fields that are left out stay as they are. The next call goes by the new ones.",
+        body=UpdateApplication,
+        response=ApplicationObject,
+        **_WRITE,
+    ),
+    Endpoint(
+        method="DELETE",
+        path=_ONE,
+        handler=delete_application,
+        summary="Delete an application",
+        description="Refused while calls go by it or numbers are attached.",
+        success=204,
+        response=None,
+        errors=(Conflict,),
+        **_WRITE,
+    ),
+)

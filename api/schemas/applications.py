@@ -1,0 +1,81 @@
+"""Requests and answers of applications."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from api.schemas.base import ResponseModel
+from api.schemas.common import Name, Timestamp
+from api.schemas.streams import StreamFields
+
+__all__ = ["ApplicationObject", "CreateApplication", "UpdateApplication"]
+
+Target = Literal["voice_agent", "webhook", "media_stream", "forward"]
+
+
+class CreateApplication(StreamFields):
+    """What to do with calls; which fields a target takes is the same as for an inbound binding."""
+
+    name: Name
+    target: Annotated[Target, Field(description="Where calls go.")]
+    stream_url: (
+        Annotated[str, Field(max_length=2048, description="ws:// or wss:// of a voice agent.")] | None
+    ) = None
+    forward_to: (
+        Annotated[str, Field(max_length=256, description="E.164, or sip: on a gateway's host.")] | None
+    ) = None
+    caller_id: Annotated[str, Field(max_length=32, description="passthrough, or an own number.")] | None = (
+        None
+    )
+    timeout: Annotated[int, Field(description="Ring seconds of the forwarded call, 5 to 120.")] | None = None
+    webhook_url: Annotated[str, Field(max_length=2048)] | None = None
+    webhook_method: Annotated[str, Field(max_length=8)] | None = None
+    status_webhook_url: Annotated[str, Field(max_length=2048)] | None = None
+    agent_id: Annotated[str, Field(max_length=64)] | None = None
+    workspace_id: Annotated[str, Field(max_length=64)] | None = None
+    record_all_calls: Annotated[bool, Field(description="Record calls whatever else is asked for.")] = False
+
+
+def _all_optional(schema: dict[str, Any]) -> None:
+    """A field that is left out keeps its value: no default may be shown for it."""
+    for field in schema["properties"].values():
+        field.pop("default", None)
+
+
+class UpdateApplication(CreateApplication):
+    """The fields of an application that are to change; null takes one out, all others stay as they are."""
+
+    model_config = ConfigDict(json_schema_extra=_all_optional)
+
+    name: Name = ""
+    target: Annotated[Target, Field(description="Leaves the fields of the former one behind.")] = (
+        "media_stream"
+    )
+
+
+class ApplicationObject(ResponseModel):
+    """An application; credentials of its stream are never shown."""
+
+    app_sid: str
+    sid: Annotated[str, Field(description="Alias of app_sid.")]
+    name: str
+    target: Target
+    webhook_url: str | None
+    webhook_method: str | None
+    status_webhook_url: str | None
+    stream_url: str | None
+    sample_rate: int | None
+    stream_protocol: str | None
+    encoding: str | None
+    custom_parameters: dict[str, str] | None
+    stream_track: str | None
+    agent_id: str | None
+    workspace_id: str | None
+    forward_to: str | None
+    caller_id: str | None
+    timeout: int | None
+    record_all_calls: bool
+    created_at: Timestamp
+    updated_at: Timestamp

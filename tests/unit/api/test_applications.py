@@ -1,0 +1,81 @@
+"""Applications of the trunk portal, and calls that name one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.api.client import Client
+from tests.unit.api.fakes import APP_SID, NOWHERE, OTHER_APP_SID, Fakes
+
+APPLICATIONS = "/v1/trunk-portal/applications"
+STREAM = {"name": "Bot", "target": "media_stream", "stream_url": "wss://a.example/"}
+
+
+async def test_an_application_is_created_and_shows_no_secret(client: Client, fakes: Fakes) -> None:
+    made = await client.post(
+        APPLICATIONS,
+        {**STREAM, "sample_rate": 16000, "stream_auth": {"type": "bearer", "token": "s3cret"}},
+    )
+    assert made.status == 201
+    assert made.data["app_sid"] == made.data["sid"] == APP_SID
+    assert (made.data["sample_rate"], made.data["stream_protocol"]) == (16000, "exotel")
+    assert (made.data["forward_to"], made.data["record_all_calls"]) == (None, False)
+    assert "s3cret" not in made.body.decode()
+    assert fakes.applications.values[0]["stream_auth"]["token"] == "s3cret"
+
+
+async def test_read_change_and_delete(client: Client, fakes: Fakes) -> None:
+    listed = await client.get(APPLICATIONS + "?page=1&per_page=1")
+    assert listed.json()["meta"]["total"] == 1
+    got = await client.get(f"{APPLICATIONS}/{APP_SID}")
+    assert got.data == listed.data[0]
+    changed = await client.patch(
+        f"{APPLICATIONS}/{APP_SID}", {"target": "forward", "forward_to": "+919800000001", "timeout": 20}
+    )
+    assert (changed.status, changed.data["target"], changed.data["timeout"]) == (200, "forward", 20)
+    assert fakes.applications.values == [
+        {"target": "forward", "forward_to": "+919800000001", "timeout_s": 20}
+    ]
+    gone = await client.delete(f"{APPLICATIONS}/{APP_SID}")
+    assert (gone.status, gone.body) == (204, b"")
+
+
+@pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
+async def test_applications_of_others_and_of_nobody(client: Client, method: str) -> None:
+    body: Any = {} if method == "PATCH" else None
+    other = await client.request(method, f"{APPLICATIONS}/{OTHER_APP_SID}", json_body=body)
+    assert (other.status, other.code) == (403, "FORBIDDEN")
+    missing = await client.request(method, f"{APPLICATIONS}/{NOWHERE}", json_body=body)
+    assert (missing.status, missing.code) == (404, "NOT_FOUND")
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        ({}, ["name", "target"]),
+        ({**STREAM, "name": ""}, ["name"]),
+        ({**STREAM, "target": "void", "app_sid": "mine"}, ["app_sid", "target"]),
+        ({**STREAM, "stream_url": "http://a.example/"}, ["stream_url"]),
+        ({**STREAM, "timeout": 20}, ["timeout"]),
+        ({**STREAM, "record_all_calls": "yes"}, ["record_all_calls"]),
+    ],
+)
+async def test_applications_that_are_wrong(client: Client, body: Any, fields: list[str]) -> None:
+    answer = await client.post(APPLICATIONS, body)
+    assert (answer.status, answer.code) == (400, "VALIDATION_ERROR")
+    assert sorted(answer.fields) == fields
+
+
+async def test_a_call_may_leave_all_to_its_application(client: Client, fakes: Fakes) -> None:
+    body = {"from": "+918047000001", "to": "+919800000001", "app_sid": APP_SID}
+    assert (await client.post("/v1/calls", {**body, "sample_rate": 16000})).status == 201
+    account = fakes.calls.requests[0][0]
+    assert (await client.post(f"/v1/Accounts/{account}/Calls", body)).status == 201
+    first, second = (asked for _, asked in fakes.calls.requests)
+    assert (first.app_sid, first.stream, first.stream_fields) == (APP_SID, None, {"sample_rate": 16000})
+    assert (first.needs_stream, second.needs_stream) == (False, True)
+    del body["app_sid"]
+    for path in ("/v1/calls", f"/v1/Accounts/{account}/Calls"):
+        assert list((await client.post(path, body)).fields) == ["stream_url"]

@@ -20,8 +20,8 @@ class AnnounceStep(RunningStep):
     """
     An announcement under way.
 
-    How often it was said to its end is kept in the record's ``details``, as ``played_count``. The key cuts off
-    what is being said and begins anew, which costs the party none of the times it was to hear it.
+    How often it was said to its end is kept in ``details`` of the record, as ``played_count``. The key cuts
+    off what is being said and begins anew, which costs the party none of the times it was to hear it.
     """
 
     def __init__(self, call: CallParts, announcement: Announce) -> None:

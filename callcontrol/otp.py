@@ -33,6 +33,7 @@ DEFAULT_PERIOD_DAYS: Final = 30
 MAX_PERIOD_DAYS: Final = 366
 
 _CODE = re.compile(r"[0-9]{4,8}")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MANY_DIGITS = re.compile(r"\d{4}")
 _ROUND_MARGIN_S = 10.0
 
@@ -214,7 +215,7 @@ def _day(name: str, text: str | None, errors: list[FieldError]) -> date | None:
     if text is None:
         return None
     try:
-        if len(text) == len("YYYY-MM-DD"):
+        if _DAY.fullmatch(text):  # the reader below takes weeks as well
             return date.fromisoformat(text)
     except ValueError:
         pass

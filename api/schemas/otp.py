@@ -24,8 +24,7 @@ __all__ = [
 
 Code = Annotated[
     str,
-    # Never in a repr: requests end in error reports sooner or later.
-    Field(repr=False, pattern=r"^[0-9]{4,8}$", json_schema_extra={"writeOnly": True}),
+    Field(pattern=r"^[0-9]{4,8}$", json_schema_extra={"writeOnly": True}),
 ]
 Status = Literal[
     "initiated", "ringing", "in-progress", "completed", "busy", "no-answer", "failed", "canceled"
@@ -39,6 +38,7 @@ class SendOtp(RequestModel):
         str,
         Field(min_length=2, max_length=32, description="E.164, or a 10-digit Indian number."),
     ]
+    # Passwords are in no repr: requests end in error reports sooner or later.
     otp: Annotated[Code | None, Field(repr=False, description="4 to 8 digits; made by us when left out.")] = (
         None
     )

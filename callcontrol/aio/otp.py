@@ -38,7 +38,7 @@ from callcontrol.otp_calls import PRODUCT, otp_details
 from callcontrol.plan import DEFAULT_RING_TIMEOUT_S, Announce, Party, Plan
 from callcontrol.routing import PhoneTarget, Target, normalise_number, parse_target
 from callcontrol.store.repositories import otps
-from media.audio import AudioError, Clip, Sound, Speaker, SpeechError, SpeechUnavailable
+from media.audio import AudioError, Clip, Pause, Sound, Speaker, SpeechError, SpeechUnavailable
 from media.audio.speech import Synthesizer
 
 __all__ = ["CallDoor", "VoiceOtp"]
@@ -49,6 +49,9 @@ INTRO: Final = "code-is"
 """The prompt before the digits where there is no template."""
 
 _PURPOSE: Final = "otp"
+_BREATH: Final = Pause(250)
+# Longer ones are easier to take down in two halves.
+_GROUPS: Final = {6: 3, 8: 4}
 
 
 class Secrets(Protocol):
@@ -102,14 +105,15 @@ class _Wording:
             spoken = ", ".join(self._speaker.languages)
             raise ValidationFailed.of("language", f"is not spoken; these are, with any region: {spoken}")
         try:
-            digits = self._speaker.digits(language, code)
+            digits = self._speaker.digits(language, code, _GROUPS.get(len(code), 0))
             if request.template is None:
-                return [self._speaker.prompt(language, INTRO), *digits]
+                return [self._speaker.prompt(language, INTRO), _BREATH, *digits]
             before, behind = split_template(request.template)
-            said = [await self._said(text, language) for text in (before, behind)]
+            before_it = [*await self._said(before, language), _BREATH]
+            behind_it = await self._said(behind, language)
         except AudioError as failure:
             raise ServiceUnavailable(f"The password cannot be spoken: {failure}") from None
-        return [*said[0], *digits, *said[1]]
+        return [*before_it, *digits, *([_BREATH] if behind_it else []), *behind_it]
 
     async def _said(self, text: str, language: str) -> list[Clip]:
         if not any(character.isalnum() for character in text):

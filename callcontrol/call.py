@@ -14,10 +14,14 @@ from typing import Any, Final
 from callcontrol.call_end import ending_of, write_end
 from callcontrol.call_transfers import CallTransfers
 from callcontrol.clock import WallClock
+from callcontrol.consult import Consultations
 from callcontrol.effects import Arm, Effect, Finish, Save, TellAgentError
 from callcontrol.events import (
     AgentTransfer,
+    ConsultRequested,
     Event,
+    InstructionsFailed,
+    InstructionsReceived,
     JoinRequested,
     LegProgress,
     MediaConnected,
@@ -44,7 +48,7 @@ from callcontrol.leg_events import leg_handler
 from callcontrol.live_control import LiveControl
 from callcontrol.meter import Rates
 from callcontrol.models import CallRecord, CallStatus
-from callcontrol.plan import Hangup, Party, Plan, Reject, Stream
+from callcontrol.plan import Hangup, Party, Plan, Reject, Step, Stream
 from callcontrol.recordings import CallRecording
 from callcontrol.reserve import ReserveWatch
 from callcontrol.routing import Attempt
@@ -98,12 +102,14 @@ class CallMachine:
         self._answered_at: float | None = None
         self._steps = list(plan.steps)
         self._stream_count = 0
+        self._consultation_count = 0
         self._step: RunningStep | None = None
         self._last_ending: Ending | None = None
         self._hunt: Hunt | None = None
         self._recording = CallRecording(record)
         self._ending: Ending | None = None
         self.transfers = CallTransfers(self)
+        self.consultations = Consultations(self)
         self._control = LiveControl(self)
 
     # --- what the runner calls ------------------------------------------------------------------------------
@@ -218,6 +224,26 @@ class CallMachine:
         """The identifier of the next agent stream of the call."""
         self._stream_count += 1
         return stream_sid(self.record.call_sid, self._stream_count)
+
+    def next_consultation(self) -> int:
+        """The number of the next question to the customer's server; they count from 1."""
+        self._consultation_count += 1
+        return self._consultation_count
+
+    def follow(self, steps: Sequence[Step]) -> None:
+        """Do these steps when the one under way is over, and nothing else of the plan."""
+        self._steps = list(steps)
+
+    def interrupt(self, steps: Sequence[Step]) -> Iterator[Effect]:
+        """Break off the step under way, and do other ones instead of it and of the rest of the plan."""
+        if self._step is not None and not self._step.over:
+            yield from self._step.interrupt()
+        for leg in self.legs.values():
+            if leg.over:
+                self.stop_charging(leg.id)
+        self.follow(steps)
+        self._last_ending = None
+        yield from self._next()
 
     def make_inbound_leg(self) -> InboundLeg:
         """A new leg for a caller that comes into the call."""
@@ -407,6 +433,7 @@ class CallMachine:
             return
         self._ending = ending
         yield from self.transfers.stop()
+        yield from self.consultations.stop()
         if self._step is not None and not self._step.over:
             yield from self._step.stop(ending)
         status = rejection_of(ending.cause, ending.sip_status)
@@ -438,6 +465,9 @@ _HANDLERS: Final[dict[type, Callable[[CallMachine, Any], Iterator[Effect]]]] = {
     RecordingEnded: CallMachine._recorded,
     ReserveExtended: CallMachine._extended,
     ReserveRefused: CallMachine._not_extended,
+    ConsultRequested: lambda call, event: call.consultations.requested(event),
+    InstructionsReceived: lambda call, event: call.consultations.received(event),
+    InstructionsFailed: lambda call, event: call.consultations.failed(event),
     TransferRequested: lambda call, event: call.transfers.transfer_requested(event),
     ReplacementCalled: lambda call, event: call.transfers.replacement_called(event),
     JoinRequested: lambda call, event: call.transfers.join_requested(event),

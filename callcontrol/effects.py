@@ -12,7 +12,7 @@ from typing import Any
 from callcontrol.events import Timer
 from callcontrol.hangup import HangupCause
 from callcontrol.ids import CallSid, LegId
-from callcontrol.plan import Party
+from callcontrol.plan import Party, WebhookMethod
 from callcontrol.routing import Attempt
 from media.audio import Sound
 from media.streams import StreamChoice
@@ -340,6 +340,31 @@ class RefuseReplacement:
     token: int
 
 
+# --- instructions of the customer's server ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AskWebhook:
+    """
+    Ask the customer's server what to do with the call.
+
+    ``InstructionsReceived`` or ``InstructionsFailed`` of the same ``number`` follows. ``event`` is the word
+    that tells the server why it is asked.
+    """
+
+    number: int
+    url: str
+    method: WebhookMethod
+    event: str
+
+
+@dataclass(frozen=True, slots=True)
+class StopAsking:
+    """Nobody waits any more for what a server answers; without effect when it has answered."""
+
+    number: int
+
+
 # --- routing, time, money, records --------------------------------------------------------------------------
 
 
@@ -434,6 +459,8 @@ Effect = (
     | PassDigit
     | AdoptLeg
     | RefuseReplacement
+    | AskWebhook
+    | StopAsking
     | FindRoute
     | RestGateway
     | Arm

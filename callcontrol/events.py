@@ -13,6 +13,7 @@ from typing import Literal
 from callcontrol.hangup import NORMAL_CLEARING, RECOVERY_ON_TIMER_EXPIRE, HangupCause
 from callcontrol.ids import CallSid, LegId
 from callcontrol.models import HangupSource
+from callcontrol.plan import Step, WebhookMethod
 from callcontrol.routing import Attempt
 from sip import Replaces, SipUri
 
@@ -346,6 +347,36 @@ class PartnerGone:
     """The call that this one is joined with is over."""
 
 
+# --- instructions of the customer's server ------------------------------------------------------------------
+
+InstructionProblem = Literal[
+    "dns", "connect", "tls", "http_status", "timeout", "protocol", "instruction", "limit", "state"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionsReceived:
+    """The customer's server said what to do with the call; without any step it has nothing to say."""
+
+    number: int
+    steps: Sequence[Step]
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionsFailed:
+    """
+    The customer's server could not be asked, or its answer cannot be followed (``instruction``).
+
+    ``message`` says for people what was wrong.
+    """
+
+    number: int
+    reason: InstructionProblem
+    message: str
+    http_status: int | None = None
+    attempts: int = 1
+
+
 # --- from our own side --------------------------------------------------------------------------------------
 
 
@@ -370,6 +401,14 @@ class HangupRequested:
 
     source: HangupSource = "api"
     cause: HangupCause = NORMAL_CLEARING
+
+
+@dataclass(frozen=True, slots=True)
+class ConsultRequested:
+    """The API wants the customer's server asked anew; the call goes on as it does until that has answered."""
+
+    url: str
+    method: WebhookMethod = "POST"
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,7 +467,10 @@ Event = (
     | PartnerGone
     | RouteFound
     | RouteRefused
+    | InstructionsReceived
+    | InstructionsFailed
     | HangupRequested
+    | ConsultRequested
     | MuteRequested
     | ReserveExtended
     | ReserveRefused

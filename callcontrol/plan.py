@@ -6,7 +6,7 @@ only data; ``callcontrol.call`` runs it.
 """
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
 from callcontrol.identity import Caller
 from callcontrol.models import Binding
@@ -17,6 +17,8 @@ from media.streams import StreamChoice
 
 DEFAULT_RING_TIMEOUT_S: Final = 60.0
 DEFAULT_TIME_LIMIT_S: Final = 14_400.0
+
+WebhookMethod = Literal["POST", "GET"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +89,27 @@ class Announce:
     """
     Say the same several times, each time after a short silence; the key ``*`` has it said again.
 
-    What is said may be somebody's secret, so it is shown by no ``repr``, and the call is never recorded.
+    What is said may be somebody's secret, so no ``repr`` shows it.
     """
 
     sounds: tuple[Sound, ...] = field(repr=False)
     times: int = 2
     gap_s: float = 0.5
     max_again: int = 5
+
+
+class Consult:
+    """
+    Ask the customer's server what to do; what it answers takes the place of all that would follow.
+
+    ``event`` tells the server why it is asked. A caller who waits hears ringing, and goes on hearing it for
+    ``ring_timeout_s`` when the server has nothing to say.
+    """
+
+    url: str
+    method: WebhookMethod = "POST"
+    event: str = "call.redirected"
+    ring_timeout_s: float = DEFAULT_RING_TIMEOUT_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +124,7 @@ class Hangup:
     """End the call."""
 
 
-Step = Answer | Play | Announce | Pause | SendDtmf | Stream | Dial | Reject | Hangup
+Step = Answer | Play | Announce | Pause | SendDtmf | Stream | Dial | Consult | Reject | Hangup
 
 
 @dataclass(frozen=True, slots=True)

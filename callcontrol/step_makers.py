@@ -2,7 +2,8 @@
 
 from callcontrol.announcement import AnnounceStep
 from callcontrol.bridge import Bridge
-from callcontrol.plan import Announce, Answer, Dial, Pause, Play, SendDtmf, Step, Stream
+from callcontrol.consult import ConsultStep
+from callcontrol.plan import Announce, Answer, Consult, Dial, Pause, Play, SendDtmf, Step, Stream
 from callcontrol.steps import AnswerStep, CallParts, DigitsStep, PauseStep, PlayStep, RunningStep
 from callcontrol.streams import AgentStep
 
@@ -22,6 +23,8 @@ def make_step(call: CallParts, step: Step) -> RunningStep:
             return Bridge(call, step.party)
         case Stream():
             return AgentStep(call, step.choice, call.next_stream_sid())
+        case Consult():
+            return ConsultStep(call, step)
         case _:
             assert isinstance(step, Answer)
             return AnswerStep(call)

@@ -4,15 +4,16 @@ The steps of a plan while they run, and what they need of their call.
 The small ones are here; a second party is ``callcontrol.bridge``, a voice agent ``callcontrol.streams``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from callcontrol.effects import Arm, Disarm, Effect, PlayAudio, SendDigits, StopAudio
 from callcontrol.events import DigitsSent, Event, PlaybackEnded, Timer, TimerFired
+from callcontrol.hangup import NORMAL_CLEARING
 from callcontrol.hunt import Ending
 from callcontrol.leg import Leg, OutboundLeg
-from callcontrol.models import CallRecord
-from callcontrol.plan import Party, Pause, Play, SendDtmf
+from callcontrol.models import CallRecord, CallStatus
+from callcontrol.plan import Party, Pause, Play, SendDtmf, Step
 from callcontrol.routing import Attempt
 
 
@@ -32,6 +33,12 @@ class CallParts(Protocol):
 
     def next_stream_sid(self) -> str:
         """The identifier of the next agent stream of the call."""
+
+    def next_consultation(self) -> int:
+        """The number of the next question to the customer's server; they count from 1."""
+
+    def follow(self, steps: Sequence[Step]) -> None:
+        """Do these steps when the one under way is over, and nothing else of the plan."""
 
     def ring(self, status: int = 180, *, early_media: bool = False) -> Iterator[Effect]:
         """Let a caller who waits hear that it rings."""
@@ -64,6 +71,10 @@ class RunningStep:
     def stop(self, ending: Ending) -> Iterator[Effect]:
         """End the step because the call ends; legs are hung up by the call."""
         yield from ()
+
+    def interrupt(self) -> Iterator[Effect]:
+        """Break the step off because something else is to be done with the call, which goes on."""
+        yield from self.stop(Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "api"))
 
 
 class AnswerStep(RunningStep):
@@ -103,7 +114,9 @@ class PlayStep(RunningStep):
 
 
 class PauseStep(RunningStep):
-    """A silence."""
+    """A silence; a caller who is not answered yet hears ringing."""
+
+    needs_answer = False
 
     def __init__(self, call: CallParts, pause: Pause) -> None:
         super().__init__(call)
@@ -111,6 +124,7 @@ class PauseStep(RunningStep):
 
     def begin(self) -> Iterator[Effect]:
         """Start the clock."""
+        yield from self.call.ring()
         yield Arm(Timer.PAUSE, self._length_s)
 
     def handle(self, event: Event) -> Iterator[Effect]:

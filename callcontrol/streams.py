@@ -158,6 +158,12 @@ class AgentStep(RunningStep):
         self._detail = _detail_of(ending)
         yield from self._take(StreamInput.STOP)
 
+    def interrupt(self) -> Iterator[Effect]:
+        """End the stream because the call goes on without it."""
+        yield from self._abandon_transfer()
+        self._detail = "transferred"
+        yield from self._take(StreamInput.STOP)
+
     def _take(self, what: StreamInput, event: Event | None = None) -> list[Effect]:
         rule = RULES.get((self.state, what))
         if rule is None:  # listed in IGNORED

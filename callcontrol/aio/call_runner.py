@@ -33,6 +33,7 @@ from callcontrol.events import (
 )
 from callcontrol.hangup import BALANCE_EXHAUSTED, NORMAL_TEMPORARY_FAILURE
 from callcontrol.hunt import Ending
+from callcontrol.identity import Caller
 from callcontrol.ids import A_LEG, LegId
 from callcontrol.models import Account, CallRecord, CallStatus, Carrier, Gateway
 from callcontrol.received import Received
@@ -87,10 +88,17 @@ class CallRunner:
 
     # --- running --------------------------------------------------------------------------------------------
 
-    def adopt(self, session: InboundSession, trunk: tuple[Carrier, Gateway], received: Received) -> None:
+    def adopt(
+        self,
+        session: InboundSession,
+        trunk: tuple[Carrier, Gateway],
+        received: Received,
+        caller: Caller | None = None,
+    ) -> None:
         """Take the session of a caller; from now on nothing of it is missed."""
         self.record.sip_call_id = self.log.call_id = session.call_id
         self._performer.adopt(session, trunk, received)
+        self._performer.asker.caller = caller
         self._context.traces.claim(self.record.call_sid, "a", session.call_id)
 
     def replace(

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from callcontrol.aio.audio_source import AudioSource
+from callcontrol.aio.instructions import InstructionClient
 from callcontrol.aio.media_leg import MediaSettings
 from callcontrol.aio.switchboard import Switchboard
 from callcontrol.aio.trace import TraceBook
@@ -34,6 +35,7 @@ class CallContext:
     audio: AudioSource
     traces: TraceBook
     switchboard: Switchboard
+    instructions: InstructionClient
     rates: Rates
     recordings_dir: Path
     media: MediaSettings

@@ -141,7 +141,8 @@ class LegAudio:
             media.stream.play(_ringback(self._settings.tone_plan), loop=True)
 
     def stop(self, leg: LegId) -> None:
-        """Play nothing more to the leg."""
+        """Play nothing more to the leg; nobody waits for the end of what was played."""
+        self._plays = {playback: of for playback, of in self._plays.items() if of != leg}
         media = self._legs.get(leg)
         if media is not None:
             media.music = None

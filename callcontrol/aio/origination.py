@@ -1,7 +1,7 @@
 """Calls that are placed: what is checked, reserved and recorded before the first INVITE leaves."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -25,6 +25,7 @@ from callcontrol.requests import DEFAULT_STATUS_EVENTS, CreateCall, plan_of
 from callcontrol.reserve import initial_reserve_paise
 from callcontrol.router import Router
 from callcontrol.routing import Attempt
+from callcontrol.verbs import VerbRules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +68,7 @@ class Originator:
         services: CallServices,
         router: Router,
         capacity: Capacity,
-        prompts: Callable[[], Collection[str]],
+        verb_rules: Callable[[], VerbRules],
         is_draining: Callable[[], bool],
         begin: Begin,
     ) -> None:
@@ -75,7 +76,7 @@ class Originator:
         self._services = services
         self._router = router
         self._capacity = capacity
-        self._prompts = prompts
+        self._verb_rules = verb_rules
         self._is_draining = is_draining
         self._begin = begin
 
@@ -83,12 +84,7 @@ class Originator:
         """Place what a request asks for; see ``CallControl.create_call``."""
         if request.app_sid is not None:
             request = applied(request, await self._application(account_sid, request.app_sid))
-        plan = plan_of(
-            request,
-            self._settings.allowed_countries,
-            self._prompts(),
-            self._services.destinations.check_url,
-        )
+        plan = plan_of(request, self._verb_rules())
         facts = CallFacts(
             tag=request.tag,
             app_sid=request.app_sid,

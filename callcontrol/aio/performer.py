@@ -10,6 +10,7 @@ from callcontrol.aio.audio_source import PROMPT_SCHEME, AudioUnavailable
 from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.info_digits import InfoDigits
+from callcontrol.aio.instructions import CallAsker
 from callcontrol.aio.media_adapter import MediaLegs
 from callcontrol.aio.media_leg import MediaRefusal
 from callcontrol.aio.sip_adapter import SipLegs
@@ -114,6 +115,9 @@ class Performer:
             on_gateway=context.on_gateway,
             service_route=context.service_route,
         )
+        self.asker = CallAsker(context.instructions, record, account, owner.log, owner.post, owner.spawn)
+        self._fetching: asyncio.Task[None] | None = None
+        """What gets audio from elsewhere, while it does."""
         self.transfers = TransferPerformer(context, record, self, owner.post, owner.follow)
         self._info_digits = InfoDigits(self.sip.send_digit, owner.post, owner.spawn)
 
@@ -151,6 +155,7 @@ class Performer:
         self.transfers.release()
         self.sip.release()
         self._info_digits.stop()
+        self.asker.stop()
         self.agent.stop("stopped", "stream_hangup")
         self.media.close_all()
         for leg in list(self._trunks):
@@ -273,7 +278,7 @@ class Performer:
 
     def _play(self, effect: do.PlayAudio) -> None:
         if not effect.url.startswith(PROMPT_SCHEME):
-            self._owner.spawn(self._play_fetched(effect))
+            self._fetching = self._owner.spawn(self._play_fetched(effect))
             return
         try:
             clip = self._context.audio.prompt(effect.url.removeprefix(PROMPT_SCHEME))
@@ -299,6 +304,10 @@ class Performer:
         self.media.audio.ringback(effect.leg)
 
     def _stop_audio(self, effect: do.StopAudio) -> None:
+        if self._fetching is not None:
+            # What arrives now would be played in the midst of something else.
+            self._fetching.cancel()
+            self._fetching = None
         self.media.audio.stop(effect.leg)
 
     def _send_digits(self, effect: do.SendDigits) -> None:
@@ -347,6 +356,14 @@ class Performer:
 
     def _tell_error(self, effect: do.TellAgentError) -> None:
         self.agent.tell_error(effect.code, effect.message, effect.ref)
+
+    # --- the customer's server ------------------------------------------------------------------------------
+
+    def _ask_webhook(self, effect: do.AskWebhook) -> None:
+        self.asker.ask(effect)
+
+    def _stop_asking(self, effect: do.StopAsking) -> None:
+        self.asker.stop(effect.number)
 
     # --- routing, time, money, records ----------------------------------------------------------------------
 
@@ -433,6 +450,8 @@ _PERFORMERS: Final[dict[type, Callable[[Performer, Any], None]]] = {
     do.TellAgentDigitsSent: Performer._tell_digits_sent,
     do.TellAgentTransfer: Performer._tell_transfer,
     do.TellAgentError: Performer._tell_error,
+    do.AskWebhook: Performer._ask_webhook,
+    do.StopAsking: Performer._stop_asking,
     do.FindRoute: Performer._find_route,
     do.RestGateway: Performer._rest_gateway,
     do.Arm: Performer._arm,

@@ -17,6 +17,7 @@ from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.call_runner import CallRunner
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.gatekeeper import make_guard
+from callcontrol.aio.instructions import InstructionClient
 from callcontrol.aio.media_leg import MediaSettings
 from callcontrol.aio.origination import CallFacts, Originator
 from callcontrol.aio.prober import GatewayProber
@@ -49,6 +50,7 @@ from callcontrol.requests import CreateCall
 from callcontrol.reserve import initial_reserve_paise
 from callcontrol.router import Router
 from callcontrol.routing import Attempt
+from callcontrol.verbs import VerbRules
 from media.aio import MediaEngine
 from media.audio import PromptLibrary
 from media.types import EngineStats
@@ -108,12 +110,13 @@ class CallControl:
         self._user_agent.admission.has_room = self._arrivals.has_room
         prompts = PromptLibrary(settings.prompts_dir) if settings.prompts_dir is not None else None
         self._audio = AudioSource(prompts, services.destinations)
+        self._instructions = InstructionClient(services.destinations, self._verb_rules)
         self._originator = Originator(
             settings,
             services,
             self._router,
             self._capacity,
-            lambda: self._audio.prompt_names,
+            self._verb_rules,
             lambda: self._draining,
             self._begin_outbound,
         )
@@ -154,6 +157,7 @@ class CallControl:
             audio=self._audio,
             traces=self._traces,
             switchboard=Switchboard(self._user_agent),
+            instructions=self._instructions,
             rates=settings.rates,
             recordings_dir=recordings_dir,
             media=MediaSettings(
@@ -200,6 +204,7 @@ class CallControl:
         if self._tasks:
             await asyncio.wait(self._tasks)
         await self._audio.close()
+        await self._instructions.close()
         if self._started:
             self._started = False
             await self._prober.close()
@@ -377,6 +382,11 @@ class CallControl:
 
     # --- the calls' tasks -----------------------------------------------------------------------------------
 
+    def _verb_rules(self) -> VerbRules:
+        """What the verbs of a request, and of a customer's server, are checked against now."""
+        countries, destinations = self.settings.allowed_countries, self._services.destinations
+        return VerbRules(countries, self._audio.prompt_names, destinations.check_url)
+
     def _runner(self, record: CallRecord, plan: Plan, account: Account, reserve_paise: int) -> CallRunner:
         clock = WallClock(asyncio.get_running_loop().time(), record.created_at)
         machine = CallMachine(
@@ -403,7 +413,7 @@ class CallControl:
         plan = arrival.plan or Plan(())
         reserve_paise = initial_reserve_paise(plan, self.settings.rates)
         runner = self._runner(record, plan, arrival.account, reserve_paise)
-        runner.adopt(session, (arrival.carrier, arrival.gateway), received)
+        runner.adopt(session, (arrival.carrier, arrival.gateway), received, arrival.caller)
         self._spawn(runner, runner.run_inbound(reserve_paise, arrival.refusal))
 
     def _spawn(self, runner: CallRunner, work: Coroutine[Any, Any, None]) -> None:

@@ -13,6 +13,7 @@ from callcontrol.inbound import Arrival, Invitation, receive
 from callcontrol.models import Binding
 from callcontrol.plan import Dial, Stream
 from callcontrol.requests import CreateCall, StreamRequest, plan_of
+from callcontrol.verbs import VerbRules
 from sip import NameAddr, SipUri
 from tests.support.domain import (
     ACCOUNT_SID,
@@ -140,7 +141,7 @@ def request(**changes: Any) -> CreateCall:
 
 
 def steps(asked: CreateCall) -> Any:
-    return plan_of(asked, {"IN"}, (), lambda url, schemes: None).steps
+    return plan_of(asked, VerbRules({"IN"}, (), lambda url, schemes: None)).steps
 
 
 def test_a_placed_call_streams_to_the_agent_of_its_application() -> None:

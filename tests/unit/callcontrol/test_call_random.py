@@ -12,10 +12,13 @@ from callcontrol.events import (
     AgentOpened,
     AgentRefused,
     AgentTransfer,
+    ConsultRequested,
     DigitReceived,
     DigitsSent,
     Event,
     HangupRequested,
+    InstructionsFailed,
+    InstructionsReceived,
     JoinRequested,
     LegAnswered,
     LegCancelled,
@@ -48,7 +51,7 @@ from callcontrol.events import (
     TransferRequested,
 )
 from callcontrol.hangup import NO_ROUTE_DESTINATION
-from callcontrol.plan import Answer, Dial, Hangup, Pause, Play, Reject, SendDtmf, Stream
+from callcontrol.plan import Answer, Consult, Dial, Hangup, Pause, Play, Reject, SendDtmf, Stream
 from media.streams import choose_stream
 from sip import Replaces, SipUri
 from tests.support.call_drive import (
@@ -94,6 +97,28 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.just(ReserveRefused()),
     st.builds(TimerFired, st.sampled_from(Timer)),
 )
+consulting: st.SearchStrategy[Event] = st.one_of(
+    st.just(ConsultRequested("https://customer.example/next")),
+    st.builds(
+        InstructionsReceived,
+        st.integers(1, 4),
+        st.lists(
+            st.sampled_from(
+                [
+                    Play("prompt:x"),
+                    Pause(1.0),
+                    Dial(make_party()),
+                    Stream(choose_stream("wss://agent.example/")),
+                    Consult("https://customer.example/again"),
+                    Reject(),
+                    Hangup(),
+                ]
+            ),
+            max_size=2,
+        ),
+    ),
+    st.builds(InstructionsFailed, st.integers(1, 4), st.just("timeout"), st.just("no answer")),
+)
 OTHER = "0b6c4d0e-5b0e-4f7e-9a35-0f6d6f7f2a10"
 transfers: st.SearchStrategy[Event] = st.one_of(
     st.builds(
@@ -125,6 +150,7 @@ steps = st.lists(
             SendDtmf("1"),
             Dial(make_party()),
             Stream(choose_stream("wss://agent.example/")),
+            Consult("https://customer.example/calls"),
             Reject(),
             Hangup(),
         ]
@@ -139,7 +165,7 @@ steps = st.lists(
     inbound=st.booleans(),
     obliging=st.booleans(),
     record=st.booleans(),
-    script=st.lists(st.tuples(st.floats(0, 90), events), max_size=25),
+    script=st.lists(st.tuples(st.floats(0, 90), st.one_of(events, consulting)), max_size=25),
 )
 def test_every_call_ends_and_leaves_nothing(
     steps: list[object], inbound: bool, obliging: bool, record: bool, script: list[tuple[float, Event]]
@@ -160,7 +186,9 @@ def test_every_call_ends_and_leaves_nothing(
 @given(
     agent=st.booleans(),
     obliging=st.booleans(),
-    script=st.lists(st.tuples(st.floats(0, 5), st.one_of(transfers, transfers, events)), max_size=25),
+    script=st.lists(
+        st.tuples(st.floats(0, 5), st.one_of(transfers, transfers, events, consulting)), max_size=25
+    ),
 )
 def test_a_call_whose_parties_change_places_ends_and_leaves_nothing(
     agent: bool, obliging: bool, script: list[tuple[float, Event]]

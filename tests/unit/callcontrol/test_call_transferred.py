@@ -29,7 +29,7 @@ from callcontrol.events import (
     TransferRequested,
 )
 from callcontrol.hangup import CALL_REJECTED
-from callcontrol.plan import Dial, Hangup, Pause, Play
+from callcontrol.plan import Answer, Dial, Hangup, Pause, Play
 from callcontrol.routing import PhoneTarget, SipTarget
 from callcontrol.transfer import party_of
 from sip import Replaces, SipUri
@@ -162,7 +162,7 @@ def test_every_party_is_charged_for_its_own_time() -> None:
 
 
 def test_a_party_that_is_joined_elsewhere_is_billed_after_the_one_it_succeeds() -> None:
-    drive = Drive(Pause(300.0), Dial(make_party())).start()
+    drive = Drive(Answer(), Pause(300.0), Dial(make_party())).start()
     drive.after(300)
     drive.feed(LegProgress(B, 180), LegAnswered(B, b"sdp"))
     drive.after(30)

@@ -8,6 +8,7 @@ from callcontrol.errors import Forbidden, ValidationFailed
 from callcontrol.plan import Dial, Hangup, Pause, Plan, Play, SendDtmf, Stream
 from callcontrol.requests import CreateCall, StreamRequest, plan_of
 from callcontrol.routing import PhoneTarget, SipTarget
+from callcontrol.verbs import VerbRules
 from tests.support.domain import CALLEE, OWN_NUMBER, OpenDestinations
 
 INDIA = frozenset({"IN"})
@@ -15,7 +16,7 @@ INDIA = frozenset({"IN"})
 
 def plan(*verbs: dict[str, Any], **request: Any) -> Plan:
     values: dict[str, Any] = {"from_": OWN_NUMBER, "to": CALLEE, "verbs": verbs or None, **request}
-    return plan_of(CreateCall(**values), INDIA, {"en/hello"}, OpenDestinations().check_url)
+    return plan_of(CreateCall(**values), VerbRules(INDIA, {"en/hello"}, OpenDestinations().check_url))
 
 
 def wrong(*verbs: dict[str, Any], **request: Any) -> list[str]:

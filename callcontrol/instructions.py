@@ -1,0 +1,112 @@
+"""
+Instructions of the customer's server, without I/O: what it is asked, and what its answer means.
+
+An answer is a list of verbs, one verb, or a single action as voice platforms write it. Other languages for
+the same verbs are other readers in one table, by the media type of the answer.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from callcontrol.call_object import timestamp
+from callcontrol.errors import FieldError, ValidationFailed
+from callcontrol.identity import Caller
+from callcontrol.models import CallRecord
+from callcontrol.plan import Step
+from callcontrol.verbs import VerbReader, VerbRules
+
+ATTEMPTS: Final = 2
+"""How often a question is asked; a caller hears ringing, or nothing, meanwhile."""
+
+RETRY_AFTER_S: Final = 0.5
+TIMEOUT_S: Final = 5.0
+MAX_ANSWER_BYTES: Final = 64 * 1024
+
+_MAX_DEPTH: Final = 20
+
+
+def question(record: CallRecord, event: str, *, event_id: str, at: datetime) -> bytes:
+    """The JSON body that asks what to do with a call; ``event`` says why it is asked."""
+    body = {
+        "event": event,
+        "event_id": event_id,
+        "timestamp": timestamp(at),
+        "data": {
+            "call_sid": record.call_sid,
+            "account_sid": record.account_sid,
+            "from": record.from_,
+            "to": record.to,
+            "direction": record.direction,
+            "status": record.status.value,
+            "sip_call_id": record.sip_call_id,
+            "carrier_sid": record.carrier_sid,
+            "phone_number_id": record.phone_number_id,
+            "app_sid": record.app_sid,
+            "answered_by": record.answered_by,
+            "tag": record.tag,
+            "headers": dict((record.sip or {}).get("headers") or {}),
+        },
+    }
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+
+
+def read_instructions(
+    media_type: str, body: bytes, rules: VerbRules, record: CallRecord, *, caller: Caller | None, url: str
+) -> list[Step]:
+    """
+    The steps that an answer means; an empty answer means none.
+
+    A party that is dialled sees the account's number of this call unless a verb says otherwise; ``caller``
+    is who called us, and addresses without a host count from ``url``.
+
+    Raises:
+        ValidationFailed: It cannot be read, or asks for what cannot be; all that is wrong is named.
+        Forbidden: A number may not be dialled.
+    """
+    if not body.strip():
+        return []
+    read = _READERS.get(media_type.lower())
+    if read is None:
+        known = " or ".join(sorted(_READERS))
+        raise ValidationFailed.of("Content-Type", f"must be {known}, not {media_type[:100] or 'absent'}")
+    own = record.to if record.direction == "inbound" else record.from_
+    reader = VerbReader(rules, own, caller=caller, base_url=url)
+    steps = reader.read("verbs", read(body))
+    if reader.errors:
+        raise ValidationFailed(reader.errors[:20])
+    return steps
+
+
+def _read_json(body: bytes) -> object:
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        raise ValidationFailed([FieldError("body", "must be JSON")]) from None
+    if _too_deep(answer, _MAX_DEPTH):
+        raise ValidationFailed([FieldError("body", f"must not nest deeper than {_MAX_DEPTH}")])
+    if not isinstance(answer, Mapping):
+        return answer
+    if not answer:
+        return []
+    return [_verb_of(answer) if "action" in answer else answer]
+
+
+def _verb_of(action: Mapping[str, Any]) -> dict[str, Any]:
+    """A single action as a verb: ``{"action": "stream", "stream_url": ...}`` is a verb with an ``url``."""
+    verb = {name: value for name, value in action.items() if name != "action"}
+    if action["action"] == "stream" and "stream_url" in verb:
+        verb["url"] = verb.pop("stream_url")
+    return {"verb": action["action"], **verb}
+
+
+def _too_deep(value: object, left: int) -> bool:
+    if isinstance(value, Mapping):
+        return left == 0 or any(_too_deep(item, left - 1) for item in value.values())
+    if isinstance(value, list):
+        return left == 0 or any(_too_deep(item, left - 1) for item in value)
+    return False
+
+
+_READERS: Final[Mapping[str, Callable[[bytes], object]]] = {"application/json": _read_json}

@@ -98,6 +98,7 @@ class Announce:
     max_again: int = 5
 
 
+@dataclass(frozen=True, slots=True)
 class Consult:
     """
     Ask the customer's server what to do; what it answers takes the place of all that would follow.

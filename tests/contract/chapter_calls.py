@@ -1,0 +1,183 @@
+"""The calls chapter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.contract.cases import Case, foreign, ok, refused, row, unseen
+from tests.contract.givens import (
+    BUSY,
+    ECHO,
+    ELSEWHERE,
+    NOWHERE,
+    TONE,
+    account_sid,
+    agent_url,
+    answered_call,
+    caller_id,
+    ended_call,
+    no_platform_carrier,
+    ringing_call,
+    unregistered_caller_id,
+    used_key,
+    used_up_second,
+)
+from tests.contract.stage import Answer, Stage
+
+_HANG_UP = [{"verb": "hangup"}]
+_TO_ECHO = {"from": caller_id(), "to": ECHO, "verbs": _HANG_UP}
+_STREAMED = {"from": caller_id(), "to": TONE, "stream_url": agent_url, "sample_rate": 8000, "time_limit": 1}
+
+
+async def _completes(stage: Stage, answer: Answer) -> None:
+    """The call is dialled, answered by the sandbox, and ends by itself."""
+    call = answer.data
+    assert call["sid"] == call["call_sid"] and call["direction"] == "outbound"
+    assert answer.meta["request_id"] == answer.headers["X-Request-Id"] and answer.meta["timestamp"]
+    ended = await stage.call_when(call["call_sid"], "completed")
+    assert ended["answered_at"] is not None and ended["price"] is not None
+    assert ended["hangup_cause_code"] in (16, 802)
+
+
+async def _hangs_up(stage: Stage, answer: Answer) -> None:
+    ended = await stage.call_when(answer.data["call_sid"], "completed", "canceled")
+    assert ended["hangup_source"] == "api"
+
+
+async def _is_listed(stage: Stage, answer: Answer) -> None:
+    assert stage.kept["ended call"] in [call["call_sid"] for call in answer.data]
+    assert answer.meta["total"] >= 1 and answer.meta["page"] == 1 and answer.meta["per_page"] == 20
+    assert {call["status"] for call in answer.data} == {"busy"}
+
+
+async def _are_their_own(stage: Stage, answer: Answer) -> None:
+    assert all(call["account_sid"] == stage.accounts["other"].account_sid for call in answer.data)
+
+
+async def _is_busy(stage: Stage, answer: Answer) -> None:
+    assert (answer.data["status"], answer.data["hangup_cause_code"]) == ("busy", 17)
+
+
+async def _carries_retry_after(_: Stage, answer: Answer) -> None:
+    assert 1 <= int(answer.headers["Retry-After"]) <= 60
+
+
+async def _plain(stage: Stage) -> Any:
+    return {"from": await caller_id()(stage), "to": BUSY, "verbs": _HANG_UP}
+
+
+async def _plain_stream(stage: Stage) -> Any:
+    return {"from": await caller_id()(stage), "to": BUSY, "stream_url": stage.agent.url}
+
+
+def _with(given: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    return {**given, **changes}
+
+
+def _placed(path: str, given: dict[str, Any], plain: Any) -> tuple[Case, ...]:
+    """What both ways of placing a call refuse alike."""
+    return (
+        refused(
+            400,
+            "VALIDATION_ERROR",
+            body=_with(given, to="", timeout=4, colour="red"),
+            fields=("to", "timeout", "colour"),
+        ),
+        refused(400, "VALIDATION_ERROR", name="no number", body=_with(given, to="12"), fields=("to",)),
+        refused(402, "INSUFFICIENT_BALANCE", by="poor", body=_with(given, **{"from": caller_id("poor")})),
+        refused(403, "NUMBER_NOT_OWNED", body=_with(given, **{"from": unregistered_caller_id})),
+        foreign(403, "NUMBER_NOT_OWNED", body=given),
+        refused(
+            403, "FORBIDDEN", name="a country that may not be called", body=_with(given, to="+14155550100")
+        ),
+        refused(409, "IDEMPOTENCY_CONFLICT", body=given, headers={"Idempotency-Key": used_key(path, plain)}),
+        refused(
+            429,
+            "RATE_LIMITED",
+            by="slow",
+            body=_with(given, **{"from": used_up_second}),
+            then=_carries_retry_after,
+        ),
+        refused(
+            503, "SERVICE_UNAVAILABLE", body=given, during=no_platform_carrier, then=_carries_retry_after
+        ),
+        refused(
+            503,
+            "SERVICE_UNAVAILABLE",
+            name="no carrier serves the number",
+            body=_with(given, to=ELSEWHERE),
+            then=_carries_retry_after,
+        ),
+    )
+
+
+CASES = (
+    *row(
+        "POST /v1/calls",
+        ok(201, body=_TO_ECHO, then=_completes),
+        ok(201, name="streamed", body=_STREAMED, then=_completes),
+        *_placed("/v1/calls", _TO_ECHO, _plain),
+    ),
+    *row(
+        "GET /v1/calls",
+        ok(query={"status": "busy", "to": BUSY}, before=(ended_call,), then=_is_listed),
+        refused(
+            400,
+            "VALIDATION_ERROR",
+            query={"page": "0", "per_page": "101", "status": "gone", "colour": "red", "start_date": "soon"},
+            fields=("page", "per_page", "status", "colour"),
+        ),
+        refused(400, "VALIDATION_ERROR", query={"start_date": "soon"}, fields=("start_date",)),
+        unseen(before=(ended_call,), then=_are_their_own),
+    ),
+    *row(
+        "POST /v1/Accounts/{sid}/Calls",
+        ok(201, body=_STREAMED, then=_completes),
+        refused(
+            400,
+            "VALIDATION_ERROR",
+            name="no stream",
+            body={"from": caller_id(), "to": ECHO},
+            fields=("stream_url",),
+        ),
+        refused(403, "FORBIDDEN", path={"sid": account_sid("other")}, body=_STREAMED),
+        foreign(403, "FORBIDDEN", path={"sid": account_sid("own")}, body=_STREAMED),
+        *_placed("/v1/Accounts/{sid}/Calls", _STREAMED, _plain_stream),
+    ),
+    *row(
+        "GET /v1/Accounts/{sid}/Calls/{callSid}",
+        ok(path={"callSid": ended_call}, then=_is_busy),
+        refused(403, "FORBIDDEN", path={"sid": account_sid("other"), "callSid": ended_call}),
+        foreign(403, "FORBIDDEN", path={"callSid": ended_call}),
+        refused(404, "NOT_FOUND", path={"callSid": NOWHERE}),
+        refused(404, "NOT_FOUND", name="no UUID", path={"callSid": "42"}),
+    ),
+    *row(
+        "DELETE /v1/Accounts/{sid}/Calls/{callSid}",
+        ok(path={"callSid": answered_call}, then=_hangs_up),
+        ok(name="that rings", path={"callSid": ringing_call}, then=_hangs_up),
+        refused(403, "FORBIDDEN", path={"sid": account_sid("other"), "callSid": ended_call}),
+        foreign(403, "FORBIDDEN", path={"callSid": ended_call}),
+        refused(404, "NOT_FOUND", path={"callSid": NOWHERE}),
+        refused(409, "CALL_ENDED", path={"callSid": ended_call}),
+    ),
+    *row(
+        "POST /v1/Accounts/{sid}/Calls/{callSid}",
+        ok(202, path={"callSid": answered_call}, body={"mute_status": "mute"}),
+        refused(400, "VALIDATION_ERROR", path={"callSid": ended_call}, body={"colour": "red"}),
+        foreign(403, "FORBIDDEN", path={"callSid": ended_call}, body={"mute_status": "mute"}),
+        refused(404, "NOT_FOUND", path={"callSid": NOWHERE}, body={"mute_status": "mute"}),
+        refused(409, "CALL_ENDED", path={"callSid": ended_call}, body={"mute_status": "mute"}),
+    ),
+    *row(
+        "GET /v1/calls/{callSid}/trace",
+        ok(path={"callSid": ended_call}),
+        foreign(403, "FORBIDDEN", path={"callSid": ended_call}),
+        refused(404, "NOT_FOUND", path={"callSid": NOWHERE}),
+    ),
+    *row(
+        "GET /recordings/{callSid}.wav",
+        foreign(403, "FORBIDDEN", path={"callSid": ended_call}),
+        refused(404, "NOT_FOUND", path={"callSid": ended_call}),
+    ),
+)

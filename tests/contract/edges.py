@@ -1,0 +1,116 @@
+"""What every endpoint does alike, before its own work begins."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any
+
+from api.endpoint import Endpoint, path_parameters
+from api.errors import ErrorStyle
+from callcontrol.accounts import PREFIXES
+from tests.contract.stage import Answer, Stage
+
+_RATE_HEADERS = (
+    *("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"),
+    *("RateLimit-Policy", "RateLimit"),
+)
+
+
+def key_of(stage: Stage, endpoint: Endpoint[Any, Any]) -> str:
+    """A key of the own account that opens an endpoint."""
+    return stage.own.assistant_key if endpoint.service == "assistant" else stage.own.key
+
+
+async def ask(stage: Stage, endpoint: Endpoint[Any, Any], key: str, **parts: Any) -> Answer:
+    """Ask an endpoint for something that is not there."""
+    values = dict.fromkeys(path_parameters(endpoint.path), str(uuid.uuid4()))
+    path = endpoint.path.format(**{**values, "sid": stage.own.account_sid})
+    answer = await stage.ask(endpoint.method, path, key=key, **parts)
+    if "X-Request-Id" not in (parts.get("headers") or {}):
+        uuid.UUID(answer.headers["X-Request-Id"])
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    return answer
+
+
+async def without_key(stage: Stage, endpoint: Endpoint[Any, Any]) -> None:
+    """Nobody without a valid key learns anything but that."""
+    prefix = PREFIXES[endpoint.service]
+    own = key_of(stage, endpoint)
+    headers: tuple[dict[str, str], ...] = (
+        {},
+        {"Authorization": own},
+        {"Authorization": f"Basic {own}"},
+        {"Authorization": "Bearer "},
+        {"Authorization": f"Bearer {prefix}short"},
+        {"Authorization": f"Bearer xx_{own[3:]}"},
+        {"Authorization": f"Bearer {own[:-1]}{'a' if own[-1] != 'a' else 'b'}"},
+        {"Authorization": f"Bearer {stage.own.revoked_key}"},
+    )
+    for lines in headers:
+        answer = await ask(stage, endpoint, "", headers=lines)
+        assert (answer.status, answer.code) == (401, "UNAUTHORIZED"), (lines, answer)
+        assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+        assert not set(_RATE_HEADERS) & answer.headers.keys(), "there is nobody to be limited"
+
+
+async def with_a_lesser_key(stage: Stage, endpoint: Endpoint[Any, Any]) -> None:
+    """A key without the scope, and one of another service, are refused; what is missing is named."""
+    if endpoint.service == "platform":
+        answer = await ask(stage, endpoint, stage.own.narrow_key)
+        assert (answer.status, answer.code) == (403, "FORBIDDEN"), answer
+        assert endpoint.scope in answer.error["message"]
+    wrong = stage.own.key if endpoint.service == "assistant" else stage.own.assistant_key
+    answer = await ask(stage, endpoint, wrong)
+    assert (answer.status, answer.code) == (403, "FORBIDDEN"), answer
+    assert endpoint.service in answer.error["message"]
+
+
+async def with_what_it_does_not_know(stage: Stage, endpoint: Endpoint[Any, Any]) -> None:
+    """Fields that are unknown or given twice are named, and bodies that are no JSON objects refused."""
+    key = key_of(stage, endpoint)
+    invalid = (400, "validation" if endpoint.style is ErrorStyle.WIRING else "VALIDATION_ERROR")
+    async for answer, field in _wrong(stage, endpoint, key):
+        assert (answer.status, answer.code) == invalid, answer
+        assert field in {error["field"] for error in answer.error["details"]["errors"]}, answer
+        assert all(error["message"] for error in answer.error["details"]["errors"])
+        assert set(_RATE_HEADERS) <= answer.headers.keys()
+
+
+async def _wrong(stage: Stage, endpoint: Endpoint[Any, Any], key: str) -> AsyncIterator[tuple[Answer, str]]:
+    yield await ask(stage, endpoint, key, query={"colour": "red"}), "colour"
+    yield await ask(stage, endpoint, key, query=[("page", "1"), ("page", "2")]), "page"
+    if endpoint.takes_body:
+        yield await ask(stage, endpoint, key, body={"colour": "red"}), "colour"
+        for text in (b"", b"{", b"[]", b'{"a": 1, "a": 2}', b"\xff", b'{"a": NaN}', b"[" * 100_000):
+            yield await _ask_raw(stage, endpoint, key, text, "application/json"), "body"
+
+
+async def with_a_body_it_does_not_take(stage: Stage, endpoint: Endpoint[Any, Any]) -> None:
+    """A body that is too large, or of another kind, is refused before it is read as JSON."""
+    if not endpoint.takes_body:
+        return
+    key = key_of(stage, endpoint)
+    answer = await _ask_raw(stage, endpoint, key, b"<a/>", "application/xml")
+    assert (answer.status, answer.code) == (415, "UNSUPPORTED_MEDIA_TYPE"), answer
+    answer = await _ask_raw(stage, endpoint, key, b" " * (1024 * 1024 + 1), "application/json")
+    assert (answer.status, answer.code) == (413, "PAYLOAD_TOO_LARGE"), answer
+
+
+async def with_a_request_id(stage: Stage, endpoint: Endpoint[Any, Any]) -> None:
+    """A client's own request id comes back, unless it could do harm."""
+    headers = {"X-Request-Id": "order-7:retry.2"}
+    answer = await ask(stage, endpoint, key_of(stage, endpoint), query={"colour": "red"}, headers=headers)
+    assert answer.headers["X-Request-Id"] == "order-7:retry.2"
+    for harmful in ("a" * 129, "a b", "ä", '"x"'):
+        answer = await ask(
+            stage, endpoint, "", headers={"X-Request-Id": harmful, "Authorization": "Bearer none"}
+        )
+        assert answer.headers["X-Request-Id"] != harmful
+
+
+async def _ask_raw(
+    stage: Stage, endpoint: Endpoint[Any, Any], key: str, raw: bytes, content_type: str
+) -> Answer:
+    """Ask an endpoint with a body of bytes."""
+    return await ask(stage, endpoint, key, raw=raw, headers={"Content-Type": content_type})

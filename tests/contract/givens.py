@@ -1,0 +1,240 @@
+"""What has to be there before a request can be made."""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from callcontrol.models import Binding
+from tests.contract.cases import Given
+from tests.contract.stage import ENDED, Answer, Stage
+
+NOWHERE = "00000000-0000-4000-8000-000000000000"
+"""A well-formed id of nothing."""
+
+ECHO, BUSY, RINGS, TONE = (f"+91980000000{digit}" for digit in (1, 3, 4, 7))
+ELSEWHERE = "+919900000001"
+"""A number that no carrier of the platform serves."""
+
+
+# Numbers
+
+
+async def add_number(stage: Stage, by: str, *, registered: bool = False) -> tuple[str, str]:
+    """A fresh number of an account: its id, and itself."""
+    numbers, sid = stage.server.storage.numbers, stage.accounts[by].account_sid
+    added = await numbers.add(sid, stage.fresh_number())
+    if registered:
+        await numbers.register(sid, added.phone_number_id)
+    return added.phone_number_id, added.number
+
+
+async def unwired_number(stage: Stage) -> str:
+    """The id of a number that is not registered."""
+    return (await add_number(stage, "own"))[0]
+
+
+async def registered_number(stage: Stage) -> str:
+    """The id of a number that is registered, and not bound."""
+    return (await add_number(stage, "own", registered=True))[0]
+
+
+async def bound_number(stage: Stage) -> str:
+    """The id of a number whose inbound calls go to a stream."""
+    number_id = await registered_number(stage)
+    binding = Binding(target="media_stream", stream_url=stage.agent.url)
+    await stage.server.storage.numbers.bind(stage.own.account_sid, number_id, binding, force=False)
+    return number_id
+
+
+def caller_id(by: str = "own") -> Given:
+    """A registered number of an account, the same for all cases."""
+
+    async def given(stage: Stage) -> str:
+        name = f"caller-ID of {by}"
+        if name not in stage.kept:
+            stage.kept[name] = (await add_number(stage, by, registered=True))[1]
+        return str(stage.kept[name])
+
+    return given
+
+
+async def unregistered_caller_id(stage: Stage) -> str:
+    """A number of the account that is not registered, as a caller-ID."""
+    return (await add_number(stage, "own"))[1]
+
+
+async def agent_url(stage: Stage) -> str:
+    """Where a voice agent listens."""
+    return stage.agent.url
+
+
+# Accounts
+
+
+def account_sid(by: str) -> Given:
+    """The SID of an account."""
+
+    async def given(stage: Stage) -> str:
+        return stage.accounts[by].account_sid
+
+    return given
+
+
+# Calls
+
+
+async def place(stage: Stage, to: str, by: str = "own", **body: Any) -> str:
+    """Have a call placed that waits once it is answered; its SID."""
+    what = {"verbs": [{"verb": "pause", "length": 60}], **body}
+    call = await stage.data(
+        "POST", "/v1/calls", by=by, body={"from": await caller_id(by)(stage), "to": to, **what}
+    )
+    return str(call["call_sid"])
+
+
+async def ringing_call(stage: Stage) -> str:
+    """The SID of a call that rings."""
+    call_sid = await place(stage, RINGS)
+    await stage.call_when(call_sid, "ringing")
+    return call_sid
+
+
+async def answered_call(stage: Stage) -> str:
+    """The SID of a call that is up."""
+    call_sid = await place(stage, ECHO)
+    await stage.call_when(call_sid, "in-progress")
+    return call_sid
+
+
+async def ended_call(stage: Stage) -> str:
+    """The SID of a call that was busy; one for all cases."""
+    if "ended call" not in stage.kept:
+        stage.kept["ended call"] = call_sid = await place(stage, BUSY)
+        await stage.call_when(call_sid, "busy")
+    return str(stage.kept["ended call"])
+
+
+async def hang_up(stage: Stage, call_sid: str, by: str = "own") -> None:
+    """End a call and wait until it has."""
+    await stage.ask("DELETE", f"/v1/Accounts/{stage.accounts[by].account_sid}/Calls/{call_sid}", by=by)
+    await stage.call_when(call_sid, *ENDED, by=by)
+
+
+async def used_up_second(stage: Stage) -> str:
+    """The caller-ID of an account that has just begun the one call a second that it may."""
+    await hang_up(stage, await place(stage, BUSY, by="slow"), by="slow")
+    await stage.ask(
+        "POST",
+        "/v1/calls",
+        by="slow",
+        body={"from": await caller_id("slow")(stage), "to": BUSY, "verbs": [{"verb": "hangup"}]},
+    )
+    return str(await caller_id("slow")(stage))
+
+
+# Idempotency keys
+
+
+def used_key(path: str, body: Any) -> Given:
+    """An idempotency key that another request to the same path has used; `body` gives that request's."""
+
+    async def given(stage: Stage) -> str:
+        key = str(uuid.uuid4())
+        path_of = path.format(sid=stage.own.account_sid)
+        answer = await stage.ask("POST", path_of, body=await body(stage), headers={"Idempotency-Key": key})
+        assert answer.status == 201, answer
+        return key
+
+    return given
+
+
+# The platform's carriers
+
+
+@asynccontextmanager
+async def no_platform_carrier(stage: Stage) -> AsyncIterator[None]:
+    """The platform has no carrier that is active."""
+    trunks = stage.server.storage.trunks
+    active = [carrier for carrier in await trunks.platform_carriers() if carrier.is_active]
+    for carrier in active:
+        await trunks.update_carrier(None, carrier.carrier_sid, {"is_active": False})
+    try:
+        yield
+    finally:
+        for carrier in active:
+            await trunks.update_carrier(None, carrier.carrier_sid, {"is_active": True})
+
+
+@asynccontextmanager
+async def database_refuses(stage: Stage) -> AsyncIterator[None]:
+    """The database takes no writes, and has not for a while."""
+    writer = stage.server.storage.writer
+    writer._refusing = True
+    try:
+        yield
+    finally:
+        writer._refusing = False
+
+
+# Trunks
+
+
+def carrier(by: str = "own") -> Given:
+    """The SID of a carrier of an account, without gateways."""
+
+    async def given(stage: Stage) -> str:
+        made = await stage.data("POST", "/v1/trunk-portal/carriers", by=by, body={"name": "Own trunk"})
+        return str(made["carrier_sid"])
+
+    return given
+
+
+async def carrier_with_gateway(stage: Stage) -> tuple[str, str]:
+    """The SIDs of a carrier and its gateway, which is the sandbox."""
+    assert stage.server.sandbox is not None
+    host, port = stage.server.sandbox.address
+    carrier_sid = await carrier()(stage)
+    body = {"host": host, "port": port, "outbound": True, "inbound": False}
+    gateway = await stage.data("POST", f"/v1/trunk-portal/carriers/{carrier_sid}/gateways", body=body)
+    return carrier_sid, str(gateway["gateway_sid"])
+
+
+@dataclasses.dataclass(frozen=True)
+class Kept:
+    """Two givens of which the second needs the first: what the first brought about, the second gives on."""
+
+    name: str
+
+    def first(self, make: Any) -> Given:
+        """Bring about both, and give the first."""
+
+        async def given(stage: Stage) -> Any:
+            first, stage.kept[self.name] = await make(stage)
+            return first
+
+        return given
+
+    async def second(self, stage: Stage) -> Any:
+        """Give the second."""
+        return stage.kept[self.name]
+
+
+# What cases look at
+
+
+async def nothing(stage: Stage, answer: Answer) -> None:
+    """The answer shows nothing at all."""
+    assert answer.data == [] and answer.meta["total"] == 0, answer
+
+
+def listed(field: str, name: str) -> Any:
+    """The list holds what a given kept under a name."""
+
+    async def then(stage: Stage, answer: Answer) -> None:
+        assert stage.kept[name] in [item[field] for item in answer.data], answer
+
+    return then

@@ -1,0 +1,134 @@
+"""What the endpoint list asks of each row, and whether the cases show it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from api.endpoint import Endpoint
+from api.errors import ErrorStyle, status_of
+from tests.contract.cases import Case
+
+_LIST = Path(__file__).with_name("endpoints.json")
+
+CHAPTERS = frozenset({"numbers", "calls", "trunks", "voice-otp"})
+"""The services whose every row is served and proved; those of the others are not served yet."""
+
+# Success where the specification shows none, as it was decided.
+_SUCCESS: Mapping[str, int] = {
+    "POST /v1/calls": 201,
+    "POST /v1/Accounts/{sid}/Calls": 201,
+    "DELETE /v1/Accounts/{sid}/Calls/{callSid}": 200,
+    "POST /v1/voice-otp/send": 201,
+}
+
+_WIRING = "/v1/phone-numbers/{id}"
+_CALL = "/v1/Accounts/{sid}/Calls/{callSid}"
+_VALIDATION, _BUSY_KEY = (400, "VALIDATION_ERROR"), (409, "IDEMPOTENCY_CONFLICT")
+_PLACED = {
+    _VALIDATION,
+    _BUSY_KEY,
+    (402, "INSUFFICIENT_BALANCE"),
+    (403, "NUMBER_NOT_OWNED"),
+    (429, "RATE_LIMITED"),
+    (503, "SERVICE_UNAVAILABLE"),
+}
+_WIRED = {(400, "validation"), (404, "not_found"), (503, "not_configured")}
+
+# The refusals that the specifications name by their code, beyond the statuses of the list.
+_NAMED: Mapping[str, set[tuple[int, str]]] = {
+    "POST /v1/dids/purchase-live": {
+        _VALIDATION,
+        _BUSY_KEY,
+        (402, "INSUFFICIENT_BALANCE"),
+        (403, "KYC_REQUIRED"),
+        (404, "NOT_FOUND"),
+        (409, "NUMBER_NOT_OWNED"),
+        (409, "QUOTE_STALE"),
+    },
+    "GET /v1/phone-numbers": {_VALIDATION},
+    f"GET {_WIRING}/telephony": {(400, "validation"), (404, "not_found")},
+    f"POST {_WIRING}/carrier": _WIRED,
+    f"DELETE {_WIRING}/carrier": _WIRED | {(409, "inbound_bound")},
+    f"PUT {_WIRING}/inbound": _WIRED | {(400, "bind_failed"), (409, "inbound_conflict")},
+    f"DELETE {_WIRING}/inbound": _WIRED,
+    "POST /v1/calls": _PLACED,
+    "POST /v1/Accounts/{sid}/Calls": _PLACED | {(403, "FORBIDDEN")},
+    f"GET {_CALL}": {(403, "FORBIDDEN"), (404, "NOT_FOUND")},
+    f"DELETE {_CALL}": {(403, "FORBIDDEN"), (404, "NOT_FOUND"), (409, "CALL_ENDED")},
+    "POST /v1/voice-otp/send": _PLACED,
+    "GET /v1/voice-otp/stats": {_VALIDATION},
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the list."""
+
+    service: str
+    name: str
+    success: int | None
+    errors: tuple[int, ...]
+
+    def needs(self) -> tuple[set[int], set[tuple[int, str]]]:
+        """The statuses, and the statuses with codes, under which it must be shown to refuse."""
+        # 401 is shown of every endpoint alike; see test_keys.
+        return {status for status in self.errors if status != 401}, _NAMED.get(self.name, set())
+
+
+def read_rows() -> tuple[Row, ...]:
+    """Every row of the list."""
+    listed = json.loads(_LIST.read_text())["endpoints"]
+    return tuple(_row(entry) for entry in listed)
+
+
+def missing(row: Row, cases: Iterable[Case]) -> list[str]:
+    """What the cases do not show of the row."""
+    own = [case for case in cases if case.row == row.name]
+    refusals = {(case.status, case.code) for case in own if case.proves != "success"}
+    statuses, coded = row.needs()
+    lacks = [f"refusal {status}" for status in sorted(statuses - {status for status, _ in refusals})]
+    lacks += [f"refusal {status} {code}" for status, code in sorted(coded - refusals)]
+    successes = {case.status for case in own if case.proves == "success"}
+    expected = row.success or _SUCCESS.get(row.name) or _usual_success(row.name)
+    if expected not in successes:
+        lacks.append(f"success {expected}")
+    if not any(case.proves == "foreign" for case in own):
+        lacks.append("what another account gets")
+    return lacks
+
+
+def undeclared(endpoint: Endpoint[Any, Any], cases: Iterable[Case]) -> list[str]:
+    """The refusals that an endpoint declares as its own and that no case shows."""
+    name = row_of(endpoint)
+    shown = {(case.status, case.code) for case in cases if case.row == name}
+    declared = dict.fromkeys(_declared(endpoint))
+    return [f"{status} {code}" for status, code in declared if (status, code) not in shown]
+
+
+def row_of(endpoint: Endpoint[Any, Any]) -> str:
+    """How the list names an endpoint."""
+    return f"{endpoint.method} {endpoint.path}"
+
+
+def later_rows(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """The rows of services that are not served yet."""
+    return tuple(row for row in rows if row.service not in CHAPTERS)
+
+
+def _declared(endpoint: Endpoint[Any, Any]) -> Iterator[tuple[int, str]]:
+    for error in endpoint.errors:
+        style = endpoint.style if endpoint.style is not ErrorStyle.GENERAL else ErrorStyle.GENERAL
+        yield status_of(error, style)
+
+
+def _usual_success(name: str) -> int:
+    return {"POST": 201, "DELETE": 204}.get(name.split(" ", 1)[0], 200)
+
+
+def _row(entry: Mapping[str, Any]) -> Row:
+    name = f"{entry['method']} {entry['path']}"
+    return Row(entry["service"], name, entry["success"], tuple(entry["errors"]))

@@ -1,0 +1,227 @@
+"""The server that the contract is asked of: whole, with its sandbox carrier, and accounts of every kind."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import jsonschema_rs
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from api.config import load_settings
+from api.server import Server
+from callcontrol.accounts import SCOPES
+from callcontrol.store.tables import accounts
+from fixtures.agent import DemoAgent
+from media.audio import tone
+
+PATIENCE_S = 20.0
+ENDED = {"completed", "busy", "no-answer", "failed", "canceled"}
+
+# Who asks: an account that may do everything; a stranger to it; one without money; one whose KYC is not done;
+# one that may begin one call a second; one that may make few requests.
+_ACCOUNTS: Mapping[str, Mapping[str, Any]] = {
+    "own": {"balance_paise": 10_000_000, "kyc": True, "max_cps": 1000},
+    "other": {"balance_paise": 10_000_000, "kyc": True, "max_cps": 1000},
+    "poor": {"balance_paise": 0, "kyc": True},
+    "unknown": {"balance_paise": 10_000_000, "kyc": False},
+    "slow": {"balance_paise": 10_000_000, "kyc": True, "max_cps": 1},
+}
+
+
+@dataclass(frozen=True)
+class Customer:
+    """An account with a key that carries every scope, and keys that open little or nothing."""
+
+    account_sid: str
+    key: str
+    narrow_key: str
+    revoked_key: str
+    assistant_key: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the server answered."""
+
+    status: int
+    headers: Mapping[str, str]
+    raw: bytes
+    body: Any
+
+    @property
+    def code(self) -> str | None:
+        """The code of a refusal; None of a success."""
+        return self.error.get("code") if self.status >= 400 else None
+
+    @property
+    def error(self) -> dict[str, Any]:
+        """The error of the envelope."""
+        error = self.body["error"]
+        assert isinstance(error, dict)
+        return error
+
+    @property
+    def data(self) -> Any:
+        """The data of the envelope."""
+        return self.body["data"]
+
+    @property
+    def meta(self) -> Any:
+        """The meta of the envelope."""
+        return self.body["meta"]
+
+
+@dataclass
+class Stage:
+    """A running server, its customers, and a client."""
+
+    server: Server
+    agent: DemoAgent
+    http: aiohttp.ClientSession
+    document: dict[str, Any]
+    accounts: dict[str, Customer] = field(default_factory=dict)
+    #: What givens made once for all cases, by name.
+    kept: dict[str, Any] = field(default_factory=dict)
+    _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(918047500000))
+    _schemas: dict[tuple[str, int], Any] = field(default_factory=dict)
+
+    @property
+    def own(self) -> Customer:
+        """The account most cases are about."""
+        return self.accounts["own"]
+
+    def fresh_number(self) -> str:
+        """A number in E.164 that nobody has."""
+        return f"+{next(self._numbers)}"
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        by: str = "own",
+        key: str | None = None,
+        query: Mapping[str, str] | Sequence[tuple[str, str]] | None = None,
+        body: Any = None,
+        raw: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Ask with the account's key, or with the one that is given; with none when it is empty."""
+        lines = dict(headers or {})
+        key = self.accounts[by].key if key is None else key
+        if key:
+            lines["Authorization"] = f"Bearer {key}"
+        url = self.server.url + path
+        async with self.http.request(
+            method, url, params=query, json=body, data=raw, headers=lines
+        ) as response:
+            answered = await response.read()
+            shown = response.content_type == "application/json" and answered
+            parsed = json.loads(answered) if shown else None
+            return Answer(response.status, response.headers, answered, parsed)
+
+    async def data(self, method: str, path: str, **parts: Any) -> Any:
+        """Ask for what must succeed, and give its data."""
+        answer = await self.ask(method, path, **parts)
+        assert answer.status < 300, (method, path, answer)
+        return answer.data if answer.raw else None
+
+    async def call(self, call_sid: str, by: str = "own") -> dict[str, Any]:
+        """A call as it stands."""
+        sid = self.accounts[by].account_sid
+        found = await self.data("GET", f"/v1/Accounts/{sid}/Calls/{call_sid}", by=by)
+        assert isinstance(found, dict)
+        return found
+
+    async def call_when(self, call_sid: str, *statuses: str, by: str = "own") -> dict[str, Any]:
+        """The call once it has one of the statuses."""
+        async with asyncio.timeout(PATIENCE_S):
+            while (call := await self.call(call_sid, by))["status"] not in statuses:
+                assert call["status"] not in ENDED, call
+                await asyncio.sleep(0.02)
+        return call
+
+    def check_schema(self, row: str, answer: Answer) -> None:
+        """Hold an answer against what the OpenAPI document says of it."""
+        name = (row, answer.status)
+        if name not in self._schemas:
+            self._schemas[name] = self._schema(*name)
+        assert answer.headers["X-Request-Id"]
+        validator = self._schemas[name]
+        if validator is None:
+            assert answer.body is None, answer
+            return
+        validator.validate(answer.body)
+
+    def _schema(self, row: str, status: int) -> Any:
+        method, path = row.split(" ", 1)
+        responses = self.document["paths"][path][method.lower()]["responses"]
+        assert str(status) in responses, f"{row} does not declare that it answers {status}"
+        content = responses[str(status)].get("content", {})
+        if "application/json" not in content:
+            return None
+        schema = content["application/json"]["schema"]
+        return jsonschema_rs.Draft202012Validator({**schema, "components": self.document["components"]})
+
+    async def open_accounts(self) -> None:
+        """Make the customers."""
+        storage = self.server.storage
+        for name, kind in _ACCOUNTS.items():
+            account, _ = await storage.accounts.create(name, max_calls=1000, **kind)
+            sid = account.account_sid
+            await storage.writer.commit(_many_requests)
+            record, revoked = await storage.keys.issue(sid, "platform")
+            await storage.keys.revoke(sid, record.key_id)
+            self.accounts[name] = Customer(
+                sid,
+                await storage.keys.create(sid, "platform", SCOPES["platform"]),
+                await storage.keys.create(sid, "platform", ["masking.read"]),
+                revoked,
+                await storage.keys.create(sid, "assistant"),
+            )
+
+
+def _many_requests(connection: Connection) -> None:
+    """Let accounts ask as often as all cases together do."""
+    connection.execute(sa.update(accounts).values(requests_per_minute=100_000))
+
+
+@asynccontextmanager
+async def staged(data_dir: Path) -> AsyncIterator[Stage]:
+    """Run a stage."""
+    server = Server(
+        load_settings(
+            {
+                "TRUNKLINE_HTTP_LISTEN": "127.0.0.1:0",
+                "TRUNKLINE_SIP_LISTEN": "udp:127.0.0.1:0,tcp:127.0.0.1:0",
+                "TRUNKLINE_SANDBOX_LISTEN": "udp:127.0.0.1:0",
+                "TRUNKLINE_RTP_PORTS": "45000-45799",
+                "TRUNKLINE_SANDBOX_RTP_PORTS": "45800-46599",
+                "TRUNKLINE_DATA_DIR": str(data_dir),
+                "TRUNKLINE_ALLOW_PRIVATE_DESTINATIONS": "1",
+                "TRUNKLINE_DRAIN_S": "1",
+            }
+        )
+    )
+    agent = DemoAgent(tone(700.0, 200))
+    await server.start()
+    await agent.start()
+    try:
+        async with aiohttp.ClientSession() as http:
+            async with http.get(server.url + "/openapi.json") as response:
+                document = await response.json()
+            stage = Stage(server, agent, http, document)
+            await stage.open_accounts()
+            yield stage
+    finally:
+        await agent.stop()
+        await server.stop()

@@ -1,0 +1,63 @@
+"""Every row of the endpoint list over HTTP: success, each named refusal, no key, another account."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from api.endpoint import Endpoint
+from api.routes import ENDPOINTS
+from tests.contract import chapter_calls, chapter_numbers, chapter_trunks, edges
+from tests.contract.cases import Case
+from tests.contract.rows import Row, later_rows, missing, read_rows, row_of, undeclared
+from tests.contract.stage import Stage, staged
+
+ROWS = read_rows()
+SERVED = tuple(row for row in ROWS if row not in later_rows(ROWS))
+CASES: tuple[Case, ...] = (*chapter_calls.CASES, *chapter_numbers.CASES, *chapter_trunks.CASES)
+ROUTED = {row_of(endpoint): endpoint for endpoint in ENDPOINTS}
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
+    async with staged(tmp_path_factory.mktemp("contract")) as running:
+        yield running
+
+
+@pytest.mark.parametrize("row", SERVED, ids=lambda row: row.name)
+async def test_every_row_is_served_and_shown(row: Row) -> None:
+    assert row.name in ROUTED, "the specification has an endpoint that is not served"
+    assert missing(row, CASES) == []
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=row_of)
+async def test_every_refusal_that_an_endpoint_declares_is_shown(endpoint: Endpoint[Any, Any]) -> None:
+    assert undeclared(endpoint, CASES) == []
+
+
+@pytest.mark.parametrize("row", later_rows(ROWS), ids=lambda row: f"{row.service} {row.name}")
+async def test_rows_of_later_services_are_not_served_unshown(row: Row) -> None:
+    assert row.name not in ROUTED or missing(row, CASES) == [], "served now: it needs cases"
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
+async def test_case(stage: Stage, case: Case) -> None:
+    await case.run(stage)
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=row_of)
+async def test_what_every_endpoint_does_alike(stage: Stage, endpoint: Endpoint[Any, Any]) -> None:
+    await edges.without_key(stage, endpoint)
+    await edges.with_a_lesser_key(stage, endpoint)
+    await edges.with_what_it_does_not_know(stage, endpoint)
+    await edges.with_a_body_it_does_not_take(stage, endpoint)
+    await edges.with_a_request_id(stage, endpoint)
+
+
+async def test_every_case_is_of_a_row_that_is_served() -> None:
+    assert {case.row for case in CASES} <= ROUTED.keys()

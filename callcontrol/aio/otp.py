@@ -109,7 +109,7 @@ class _Wording:
             if request.template is None:
                 return [self._speaker.prompt(language, INTRO), _BREATH, *digits]
             before, behind = split_template(request.template)
-            before_it = [*await self._said(before, language), _BREATH]
+            before_it: list[Sound] = [*await self._said(before, language), _BREATH]
             behind_it = await self._said(behind, language)
         except AudioError as failure:
             raise ServiceUnavailable(f"The password cannot be spoken: {failure}") from None

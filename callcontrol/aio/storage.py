@@ -77,7 +77,7 @@ class Storage:
             database, self.writer, self.directory, self.destinations, allowed_countries
         )
         self.trunks = TrunkService(database, self.writer, self.directory)
-        self.idempotency = IdempotencyStore(self.writer)
+        self.idempotency = IdempotencyStore(self.writer, self.secrets)
         self._housekeeping: asyncio.Task[None] | None = None
 
     @classmethod

@@ -29,8 +29,8 @@ class AnnounceStep(RunningStep):
         self._sounds = (Pause(round(announcement.gap_s * 1000)), *announcement.sounds)
         self._times_left = announcement.times
         self._again_left = announcement.max_again
+        self._turn = 0
         self._speaking = False
-        self._cut = False
 
     def begin(self) -> Iterator[Effect]:
         """Say it for the first time."""
@@ -39,8 +39,9 @@ class AnnounceStep(RunningStep):
     def handle(self, event: Event) -> Iterator[Effect]:
         """Take the end of what was said, the key, and the end of the time for it."""
         match event:
-            case PlaybackEnded() if self._speaking:
-                yield from self._said(event)
+            # An end that was on its way when the key was pressed is not that of what is said now.
+            case PlaybackEnded(problem=problem, turn=turn) if turn == self._turn:
+                yield from self._said(problem)
             case DigitReceived(leg=leg, digit=digit) if leg == self.call.a_leg.id and digit == AGAIN_KEY:
                 yield from self._again()
             case TimerFired(Timer.PAUSE):
@@ -54,32 +55,29 @@ class AnnounceStep(RunningStep):
             yield StopAudio(self.call.a_leg.id)
 
     def _speak(self) -> Iterator[Effect]:
-        self._speaking, self._cut = True, False
-        yield PlaySounds(self.call.a_leg.id, self._sounds)
+        self._turn += 1
+        self._speaking = True
+        yield PlaySounds(self.call.a_leg.id, self._sounds, self._turn)
 
-    def _said(self, event: PlaybackEnded) -> Iterator[Effect]:
+    def _said(self, problem: str | None) -> Iterator[Effect]:
         self._speaking = False
-        if event.problem is not None:
+        if problem is not None:
             self.over = True
-        elif self._cut:
+            return
+        self._times_left -= 1
+        yield self._counted()
+        if self._times_left:
             yield from self._speak()
         else:
-            self._times_left -= 1
-            yield self._counted()
-            yield from self._speak() if self._times_left else iter([Arm(Timer.PAUSE, LISTEN_S)])
+            yield Arm(Timer.PAUSE, LISTEN_S)
 
     def _again(self) -> Iterator[Effect]:
-        if self._cut or not self._again_left:
+        if not self._again_left:
             return
         self._again_left -= 1
-        if self._speaking:
-            # The end that follows is that of what is cut off; the queue tells the two apart for us.
-            self._cut = True
-            yield StopAudio(self.call.a_leg.id)
-        else:
-            self._times_left = 1
-            yield Disarm(Timer.PAUSE)
-            yield from self._speak()
+        self._times_left = max(self._times_left, 1)
+        yield StopAudio(self.call.a_leg.id) if self._speaking else Disarm(Timer.PAUSE)
+        yield from self._speak()
 
     def _counted(self) -> Save:
         record = self.call.record

@@ -10,7 +10,9 @@ from callcontrol.models import CallRecord, WebhookEvent
 from callcontrol.otp_calls import PRODUCT as OTP
 from callcontrol.otp_calls import otp_event, otp_object
 
-_CHOSEN: Final = frozenset({"call.initiated", "call.ringing", "call.answered", "call.completed"})
+_CHOSEN: Final = frozenset(
+    {"call.initiated", "call.ringing", "call.early-media", "call.answered", "call.completed"}
+)
 """Events that ``status_webhook_events`` chooses from; all others are sent whenever they happen."""
 
 NameEvent = Callable[[CallRecord, str], str | None]

@@ -18,7 +18,8 @@ def announced(times: int = 2, **changes: int) -> Drive:
 
 
 def said(drive: Drive) -> None:
-    drive.feed(PlaybackEnded(A))
+    """What is being said comes to its end."""
+    drive.feed(PlaybackEnded(A, turn=drive.done(do.PlaySounds)[-1].turn))
 
 
 def star(drive: Drive, digit: str = "*") -> None:
@@ -38,7 +39,7 @@ def test_it_is_said_as_often_as_asked_and_then_the_call_ends() -> None:
     for number in range(3):
         assert (spoken(drive), played(drive)) == (number + 1, number)
         said(drive)
-    assert drive.done(do.PlaySounds)[0] == do.PlaySounds(A, (Pause(500), *SOUNDS))
+    assert drive.done(do.PlaySounds)[0] == do.PlaySounds(A, (Pause(500), *SOUNDS), 1)
     assert not drive.record.status.ended, "it may be asked for again"
     drive.after(LISTEN_S)
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "system")
@@ -61,11 +62,9 @@ def test_the_key_has_it_said_again_after_the_last_time() -> None:
 def test_the_key_begins_anew_what_is_being_said() -> None:
     drive = announced(2)
     star(drive)
-    assert drive.effects[-1] == do.StopAudio(A)
-    star(drive)  # once more, before the silence
-    assert (spoken(drive), len(drive.done(do.StopAudio))) == (1, 1)
-    said(drive)
-    assert (spoken(drive), played(drive)) == (2, 0), "what was cut off does not count"
+    assert drive.effects[-2:] == [do.StopAudio(A), do.PlaySounds(A, (Pause(500), *SOUNDS), 2)]
+    drive.feed(PlaybackEnded(A, turn=1))
+    assert (spoken(drive), played(drive)) == (2, 0), "the end of what was cut off came too late to count"
     said(drive)
     said(drive)
     drive.after(LISTEN_S)
@@ -101,7 +100,7 @@ def test_who_hangs_up_has_heard_it_as_often_as_it_was_said_to_its_end() -> None:
 
 def test_sounds_that_cannot_be_played_end_the_call() -> None:
     drive = announced()
-    drive.feed(PlaybackEnded(A, "the stream was closed"))
+    drive.feed(PlaybackEnded(A, "the stream was closed", 1))
     assert played(drive) == 0
     assert_nothing_left(drive)
 

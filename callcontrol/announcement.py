@@ -40,7 +40,7 @@ class AnnounceStep(RunningStep):
         """Take the end of what was said, the key, and the end of the time for it."""
         match event:
             # An end that was on its way when the key was pressed is not that of what is said now.
-            case PlaybackEnded(problem=problem, turn=turn) if turn == self._turn:
+            case PlaybackEnded(problem=problem, turn=turn) if self._speaking and turn == self._turn:
                 yield from self._said(problem)
             case DigitReceived(leg=leg, digit=digit) if leg == self.call.a_leg.id and digit == AGAIN_KEY:
                 yield from self._again()

@@ -43,7 +43,7 @@ def call_event(
     url = record.status_webhook_url
     if url is None:
         return None
-    name_of, show = _SHAPES[record.product]
+    name_of, show = _SHAPES.get(record.product, _SHAPES[None])
     name = name_of(record, event)
     if name is None:
         return None

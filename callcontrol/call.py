@@ -12,7 +12,7 @@ from enum import IntEnum, auto
 from typing import Any, Final
 
 from callcontrol.call_end import ending_of, write_end
-from callcontrol.call_object import call_object
+from callcontrol.call_events import show_call
 from callcontrol.call_transfers import CallTransfers
 from callcontrol.clock import WallClock
 from callcontrol.consult import Consultations
@@ -292,7 +292,7 @@ class CallMachine:
         heard = self.record.status_webhook_url is not None
         for effect in effects:
             if heard and isinstance(effect, Save) and effect.event is not None:
-                yield replace(effect, shown=call_object(self.record))
+                yield replace(effect, shown=show_call(self.record))
             else:
                 yield effect
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -25,7 +26,7 @@ AGENT_TONE_HZ = 700.0
 NUMBER = "+918047555001"
 EVENTS = ["initiated", "ringing", "early-media", "answered", "completed"]
 ECHO, SPEECH, BUSY, SILENT, DIGITS, TONE = (f"+91980000000{n}" for n in (1, 2, 3, 4, 6, 7))
-PERSON, MACHINE, EARLY = "+919800000009", "+919800000010", "+919800000011"
+MACHINE, EARLY, PERSON = "+919800000010", "+919800000011", "+919800000012"
 
 
 @dataclass

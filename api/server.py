@@ -192,6 +192,7 @@ class Server:
             trunks=storage.trunks,
             trunk_numbers=storage.trunk_numbers,
             applications=storage.applications,
+            call_logs=storage.call_logs,
             idempotency=storage.idempotency,
             lifecycle=self.lifecycle,
         )

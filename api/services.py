@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any, Literal, Protocol
 
 from callcontrol.applications import Application
+from callcontrol.call_logs import CallLog, CallLogFilter
 from callcontrol.gateway_health import GatewayTable
 from callcontrol.models import (
     Binding,
@@ -24,6 +25,7 @@ from callcontrol.registration import RegistrationView
 
 __all__ = [
     "Applications",
+    "CallLogs",
     "Calls",
     "Idempotency",
     "Keys",
@@ -200,6 +202,13 @@ class Applications(Protocol):
         """Remove an application."""
 
 
+class CallLogs(Protocol):
+    """Calls as those who run trunks look at them; see ``callcontrol.aio.call_logs.CallLogService``."""
+
+    async def list(self, account_sid: str, query: CallLogFilter, page: int, per_page: int) -> Page[CallLog]:
+        """Call logs of the account, newest first."""
+
+
 class StoredReply(Protocol):
     """The answer that a request with this idempotency key had."""
 
@@ -261,5 +270,6 @@ class Services:
     trunks: Trunks
     trunk_numbers: TrunkNumbers
     applications: Applications
+    call_logs: CallLogs
     idempotency: Idempotency
     lifecycle: Lifecycle

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.endpoint import Endpoint
-from api.routes import applications, calls, numbers, recordings, trunk_numbers, trunks
+from api.routes import applications, call_logs, calls, numbers, recordings, trunk_numbers, trunks
 
 __all__ = ["ENDPOINTS"]
 
@@ -15,5 +15,6 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *trunks.ENDPOINTS,
     *trunk_numbers.ENDPOINTS,
     *applications.ENDPOINTS,
+    *call_logs.ENDPOINTS,
     *recordings.ENDPOINTS,
 )

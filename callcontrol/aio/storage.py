@@ -12,6 +12,7 @@ from sqlalchemy.exc import ArgumentError
 
 from callcontrol.aio.accounts import AccountService
 from callcontrol.aio.applications import ApplicationService
+from callcontrol.aio.call_logs import CallLogService
 from callcontrol.aio.call_store import CallStore
 from callcontrol.aio.database import Database
 from callcontrol.aio.destinations import DestinationGuard
@@ -47,8 +48,8 @@ class Storage:
         directory: Accounts, numbers and trunks in memory, followed.
         destinations: Judges where webhooks and streams may go.
         outbox: Delivers webhooks.
-        calls, wallet, accounts, keys, numbers, applications, trunks, trunk_numbers, idempotency: The
-            services.
+        calls, wallet, accounts, keys, numbers, applications, trunks, trunk_numbers, call_logs,
+            idempotency: The services.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class Storage:
         )
         self.trunks = TrunkService(database, self.writer, self.directory)
         self.trunk_numbers = TrunkNumberService(database, self.writer, self.directory)
+        self.call_logs = CallLogService(database, self.writer)
         self.idempotency = IdempotencyStore(self.writer)
         self._housekeeping: asyncio.Task[None] | None = None
 

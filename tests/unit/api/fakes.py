@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from api.services import Lifecycle, Phase, Services
 from callcontrol.applications import Application, changed_application, new_application
+from callcontrol.call_logs import CallLog, CallLogFilter
 from callcontrol.errors import (
     CallEnded,
     DomainError,
@@ -52,6 +53,32 @@ MOMENT = datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=UTC)
 
 SCOPES = frozenset(
     {"calls.read", "calls.write", "numbers.read", "numbers.write", "trunks.read", "trunks.write"}
+)
+
+
+CALL_LOG = CallLog(
+    call_sid=CALL_SID,
+    from_="+918047000001",
+    to="+919800000001",
+    direction="outbound",
+    status="completed",
+    carrier_sid=CARRIER_SID,
+    gateway_sid=GATEWAY_SID,
+    app_sid=None,
+    sip_status=200,
+    sip_reason="OK",
+    sip_call_id="abc@host",
+    duration_sec=61,
+    attempted_at=MOMENT,
+    answered_at=MOMENT,
+    terminated_at=MOMENT,
+    termination_reason="NORMAL_CLEARING",
+    terminated_by="caller",
+    host="local",
+    remote_host="192.0.2.1",
+    trunk="Own trunk",
+    codec="PCMA",
+    mos=4.2,
 )
 
 
@@ -312,6 +339,15 @@ class FakeApplications:
         await self.get(account_sid, app_sid)
 
 
+class FakeCallLogs:
+    def __init__(self) -> None:
+        self.filters: list[CallLogFilter] = []
+
+    async def list(self, account_sid: str, query: CallLogFilter, page: int, per_page: int) -> Page[CallLog]:
+        self.filters.append(query)
+        return Page([CALL_LOG], 1, page, per_page)
+
+
 @dataclass(frozen=True)
 class FakeReply:
     status: int
@@ -345,6 +381,7 @@ class Fakes:
     trunks: FakeTrunks = field(default_factory=FakeTrunks)
     trunk_numbers: FakeTrunkNumbers = field(default_factory=FakeTrunkNumbers)
     applications: FakeApplications = field(default_factory=FakeApplications)
+    call_logs: FakeCallLogs = field(default_factory=FakeCallLogs)
     idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
     lifecycle: Lifecycle = field(default_factory=lambda: Lifecycle(Phase.READY))
 
@@ -356,6 +393,7 @@ class Fakes:
             trunks=self.trunks,
             trunk_numbers=self.trunk_numbers,
             applications=self.applications,
+            call_logs=self.call_logs,
             idempotency=self.idempotency,
             lifecycle=self.lifecycle,
         )

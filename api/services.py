@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from callcontrol.applications import Application
 from callcontrol.call_logs import CallLog, CallLogFilter
 from callcontrol.gateway_health import GatewayTable
+from callcontrol.inventory import Listing, ListingFilter
+from callcontrol.live_requests import LiveUpdate
 from callcontrol.models import (
     Binding,
     CallFilter,
@@ -18,9 +20,11 @@ from callcontrol.models import (
     Gateway,
     Page,
     PhoneNumber,
+    Position,
     Principal,
     Wiring,
 )
+from callcontrol.number_orders import Purchase, PurchaseRequest
 from callcontrol.registration import RegistrationView
 
 __all__ = [
@@ -30,6 +34,7 @@ __all__ = [
     "Idempotency",
     "Keys",
     "Lifecycle",
+    "Market",
     "Numbers",
     "Phase",
     "Services",
@@ -65,14 +70,12 @@ class Calls(Protocol):
         """One call of the account."""
 
     async def list_calls(
-        self, account_sid: str, query: CallFilter, page: int, per_page: int
+        self, account_sid: str, query: CallFilter, page: int, per_page: int, after: Position | None = None
     ) -> Page[CallRecord]:
-        """Calls of the account, newest first."""
+        """Calls of the account, newest first; with ``after`` those behind that place."""
 
-    async def mute_call(
-        self, account_sid: str, call_sid: str, party: Literal["a", "b"], *, muted: bool
-    ) -> CallRecord:
-        """Let a party of a call not be heard, or be heard again."""
+    async def update_call(self, account_sid: str, call_sid: str, update: LiveUpdate) -> CallRecord:
+        """Change a call that is up: all that is asked for, or nothing."""
 
     async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
         """Have a call ended; the record may still say that it is up."""
@@ -117,6 +120,25 @@ class Numbers(Protocol):
 
     async def unbind(self, account_sid: str, phone_number_id: str) -> Wiring:
         """Send the number's inbound calls nowhere."""
+
+    async def show(self, account_sid: str, phone_number_id: str) -> PhoneNumber:
+        """One number."""
+
+    async def rename(self, account_sid: str, phone_number_id: str, friendly_name: str | None) -> PhoneNumber:
+        """Change the label of a number."""
+
+    async def release(self, account_sid: str, phone_number_id: str) -> PhoneNumber:
+        """Take a number from the account."""
+
+
+class Market(Protocol):
+    """Numbers for sale; see ``callcontrol.aio.market.NumberMarket``."""
+
+    async def search(self, wanted: ListingFilter, page: int, per_page: int) -> Page[Listing]:
+        """Numbers that are for sale."""
+
+    async def purchase(self, account_sid: str, request: PurchaseRequest) -> Purchase:
+        """Buy a number with its first months."""
 
 
 class Trunks(Protocol):
@@ -267,6 +289,7 @@ class Services:
     keys: Keys
     calls: Calls
     numbers: Numbers
+    market: Market
     trunks: Trunks
     trunk_numbers: TrunkNumbers
     applications: Applications

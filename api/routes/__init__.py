@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from api.endpoint import Endpoint
-from api.routes import applications, call_logs, calls, dids, numbers, recordings, trunk_numbers, trunks
+from api.routes import (
+    applications,
+    call_logs,
+    calls,
+    dids,
+    numbers,
+    otp,
+    recordings,
+    trunk_numbers,
+    trunks,
+)
 
 __all__ = ["ENDPOINTS"]
 
@@ -17,5 +27,6 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *trunk_numbers.ENDPOINTS,
     *applications.ENDPOINTS,
     *call_logs.ENDPOINTS,
+    *otp.ENDPOINTS,
     *recordings.ENDPOINTS,
 )

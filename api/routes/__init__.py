@@ -6,6 +6,7 @@ from typing import Any
 
 from api.endpoint import Endpoint
 from api.routes import (
+    agents,
     applications,
     call_logs,
     calls,
@@ -29,4 +30,5 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *call_logs.ENDPOINTS,
     *otp.ENDPOINTS,
     *recordings.ENDPOINTS,
+    *agents.ENDPOINTS,
 )

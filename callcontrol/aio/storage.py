@@ -13,6 +13,7 @@ from sqlalchemy.exc import ArgumentError
 from callcontrol.aio.accounts import AccountService
 from callcontrol.aio.agents import AgentService
 from callcontrol.aio.applications import ApplicationService
+from callcontrol.aio.call_logs import CallLogService
 from callcontrol.aio.call_store import CallStore
 from callcontrol.aio.database import Database
 from callcontrol.aio.destinations import DestinationGuard
@@ -22,11 +23,13 @@ from callcontrol.aio.keys import KeyService
 from callcontrol.aio.numbers import DEFAULT_COUNTRIES, NumberService
 from callcontrol.aio.outbox import Outbox, OutboxSettings
 from callcontrol.aio.secrets import SecretBox, key_file
+from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.trunk_numbers import TrunkNumberService
 from callcontrol.aio.trunks import TrunkService
 from callcontrol.aio.wallet import WalletService
 from callcontrol.aio.writer import Writer, WriterSettings
 from callcontrol.errors import DomainError, SecretsUnreadable
+from callcontrol.store.repositories import otps
 from callcontrol.store.repositories import secrets as sealed_rows
 from sip.aio import NameServer
 
@@ -48,8 +51,8 @@ class Storage:
         directory: Accounts, numbers and trunks in memory, followed.
         destinations: Judges where webhooks and streams may go.
         outbox: Delivers webhooks.
-        calls, wallet, accounts, keys, numbers, applications, agents, trunks, trunk_numbers, idempotency: The
-            services.
+        calls, wallet, accounts, keys, numbers, applications, agents, trunks, trunk_numbers, call_logs,
+            idempotency: The services.
     """
 
     def __init__(
@@ -82,6 +85,7 @@ class Storage:
         self.agents = AgentService(database, self.writer, self.directory, self.destinations)
         self.trunks = TrunkService(database, self.writer, self.directory)
         self.trunk_numbers = TrunkNumberService(database, self.writer, self.directory)
+        self.call_logs = CallLogService(database, self.writer)
         self.idempotency = IdempotencyStore(self.writer, self.secrets)
         self._housekeeping: asyncio.Task[None] | None = None
 
@@ -177,13 +181,19 @@ class Storage:
         account = self.directory.account(account_sid)
         return (account.webhook_secret,) if account is not None else ()
 
+    async def forget_passwords(self) -> int:
+        """Delete the digests of one-time passwords that are over; how many those were."""
+        now = utc_now()
+        return await self.writer.commit(lambda connection: otps.forget(connection, now))
+
     async def _keep_house(self) -> None:
         while True:
             await asyncio.sleep(_PURGE_EVERY_S)
             try:
                 await self.idempotency.purge()
+                await self.forget_passwords()
             except DomainError as error:
-                log.warning("old idempotency keys could not be deleted: %s", error)
+                log.warning("what is old could not be deleted: %s", error)
 
 
 def _key_beside(url: str) -> SecretBox:

@@ -36,11 +36,8 @@ if TYPE_CHECKING:
     from callcontrol.call import CallMachine
 
 
-_FOR_EVERY_CALL: Final = (HangupRequested, TimeLimitRequested)
-
 _LISTENING: Final = {"pause": "paused", "silence": "silenced", "resume": "streaming"}
 """What the state of a stream says of the agent's hearing."""
-
 
 _NEVER_FOR_A_PASSWORD: Final = (RecordingRequested, ListenRequested, TransferOrdered, ConsultRequested)
 
@@ -64,9 +61,6 @@ class LiveControl:
         """Why an order cannot be carried out in the present state of the call, None when it can."""
         if self._call.record.product == OTP and isinstance(order, _NEVER_FOR_A_PASSWORD):
             return "the call speaks a one-time password, which nobody else may hear"
-        if self._call.record.product is not None and not isinstance(order, _FOR_EVERY_CALL):
-            # Such a call may say what nobody but its party is to hear, as one-time passwords are.
-            return "the call belongs to another product; it can only be ended"
         judge = _JUDGES.get(type(order))
         return judge(self, order) if judge is not None else None
 

@@ -115,21 +115,6 @@ def test_a_time_limit_may_be_set_before_the_answer() -> None:
     assert outcome(drive) == ("completed", "ALLOTTED_TIMEOUT", "system")
 
 
-def test_calls_of_other_products_are_only_ended() -> None:
-    drive = placed(Play("prompt:x"))
-    drive.record.product = "otp"
-    for order in (
-        RecordingRequested("start"),
-        DigitsRequested("a", "1"),
-        MuteRequested("a", says=True),
-        to_new(),
-    ):
-        assert objection(drive, order) is not None
-    assert drive.machine.control.objection(ConsultRequested("https://x.example/")) is not None
-    drive.feed(TimeLimitRequested(9.0), HangupRequested())
-    assert drive.record.status is CallStatus.COMPLETED
-
-
 # --- what is heard ------------------------------------------------------------------------------------------
 
 

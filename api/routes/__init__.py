@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.endpoint import Endpoint
-from api.routes import applications, calls, dids, numbers, recordings, trunk_numbers, trunks
+from api.routes import applications, calls, dids, numbers, recordings, trunk_numbers, trunks, wallet
 
 __all__ = ["ENDPOINTS"]
 
@@ -17,4 +17,5 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *trunk_numbers.ENDPOINTS,
     *applications.ENDPOINTS,
     *recordings.ENDPOINTS,
+    *wallet.ENDPOINTS,
 )

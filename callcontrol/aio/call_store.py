@@ -15,13 +15,14 @@ from typing import Any, Final, Protocol
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.database import Database, Operation
+from callcontrol.aio.idempotency import CLAIM
 from callcontrol.aio.lists import ListQuery, Pager
 from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.writer import Writer
 from callcontrol.errors import Forbidden, InsufficientBalance, NotFound
 from callcontrol.models import CallFilter, CallRecord, Page, Position, WebhookEvent
 from callcontrol.store.failures import is_transient
-from callcontrol.store.repositories import call_lists, calls, deliveries, wallet
+from callcontrol.store.repositories import call_lists, calls, deliveries, idempotency, wallet
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ class CallStore:
         record.node = self._node
         rows = self._events.rows(events)
         await self._writer.commit(
-            partial(_insert, calls.row_of(record), rows, reserve_paise, record.created_at),
+            partial(_insert, calls.row_of(record), rows, reserve_paise, record.created_at, CLAIM.get()),
             undo=partial(_take_back, record.call_sid, rows, record.created_at),
         )
         self._events.committed(events)
@@ -210,7 +211,12 @@ class _Held:
 
 
 def _insert(
-    row: Row, events: Sequence[Row], reserve_paise: int, now: datetime, connection: Connection
+    row: Row,
+    events: Sequence[Row],
+    reserve_paise: int,
+    now: datetime,
+    claim: tuple[str, str] | None,
+    connection: Connection,
 ) -> InsufficientBalance | None:
     # A reserve of nothing is opened too: it is what makes the settlement happen once.
     refusal = wallet.reserve(connection, row["account_sid"], row["call_sid"], reserve_paise, now)
@@ -218,6 +224,8 @@ def _insert(
         return refusal
     calls.insert(connection, row)
     deliveries.insert(connection, events)
+    if claim is not None:
+        idempotency.note_effect(connection, claim, f"call:{row['call_sid']}")
     return None
 
 

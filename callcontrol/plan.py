@@ -5,13 +5,14 @@ A plan is made from what the API was asked for, or from the binding of the numbe
 only data; ``callcontrol.call`` runs it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from callcontrol.identity import Caller
 from callcontrol.models import Binding
 from callcontrol.numbers import choice_of
 from callcontrol.routing import Target
+from media.audio import Sound
 from media.streams import StreamChoice
 
 DEFAULT_RING_TIMEOUT_S: Final = 60.0
@@ -31,7 +32,8 @@ class Party:
     ``caller_id`` is what the party sees: a number of the account in E.164 or, when it is passed through,
     what the caller came with; ``withheld`` then says that it wants its number shown to nobody.
     ``ring_timeout_s`` covers all gateways that are tried. ``headers`` are ``X-`` headers. ``replaces`` is
-    the dialog of the party that our call is to take the place of.
+    the dialog of the party that our call is to take the place of. ``number`` is the account's number that a
+    passed through call came in to: it leaves by that number's carriers, as if placed as it.
     """
 
     target: Target
@@ -43,6 +45,7 @@ class Party:
     headers: tuple[tuple[str, str], ...] = ()
     withheld: bool = False
     replaces: str | None = None
+    number: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,20 @@ class Dial:
 
 
 @dataclass(frozen=True, slots=True)
+class Announce:
+    """
+    Say the same several times, each time after a short silence; the key ``*`` has it said again.
+
+    What is said may be somebody's secret, so no ``repr`` shows it.
+    """
+
+    sounds: tuple[Sound, ...] = field(repr=False)
+    times: int = 2
+    gap_s: float = 0.5
+    max_again: int = 5
+
+
+@dataclass(frozen=True, slots=True)
 class Consult:
     """
     Ask the customer's server what to do; what it answers takes the place of all that would follow.
@@ -113,7 +130,7 @@ class Hangup:
     """End the call."""
 
 
-Step = Answer | Play | Pause | SendDtmf | Stream | Dial | Consult | Reject | Hangup
+Step = Answer | Play | Announce | Pause | SendDtmf | Stream | Dial | Consult | Reject | Hangup
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +167,22 @@ def stream_plan(binding: Binding, time_limit_s: float) -> Plan:
     return Plan((Stream(choice),), record=bool(binding.record), time_limit_s=time_limit_s)
 
 
-def forward_plan(binding: Binding, target: Target, caller: Caller, time_limit_s: float) -> Plan:
+def consult_plan(binding: Binding, time_limit_s: float) -> Plan:
+    """The plan of an inbound call to a number bound to ``webhook``."""
+    consult = Consult(
+        binding.webhook_url or "",
+        "GET" if binding.webhook_method == "GET" else "POST",
+        "call.incoming",
+        float(binding.timeout_s or DEFAULT_RING_TIMEOUT_S),
+    )
+    return Plan((consult,), record=bool(binding.record), time_limit_s=time_limit_s)
+
+
+def forward_plan(binding: Binding, target: Target, caller: Caller, number: str, time_limit_s: float) -> Plan:
     """
     The plan of an inbound call to a number bound to ``forward``: the plainest B2BUA call.
 
-    ``caller`` is shown to the second party unless the binding names a number of the account.
+    ``number`` was called; ``caller`` is shown to the second party unless the binding names an own number.
     """
     passthrough = binding.caller_id in (None, "passthrough")
     party = Party(
@@ -163,6 +191,7 @@ def forward_plan(binding: Binding, target: Target, caller: Caller, time_limit_s:
         caller_name=caller.name if passthrough else None,
         passthrough=passthrough,
         withheld=passthrough and caller.withheld,
+        number=number if passthrough else None,
         ring_timeout_s=float(binding.timeout_s or DEFAULT_RING_TIMEOUT_S),
     )
     return Plan((Dial(party),), record=bool(binding.record), time_limit_s=time_limit_s)

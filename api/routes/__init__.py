@@ -5,7 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from api.endpoint import Endpoint
-from api.routes import applications, calls, dids, numbers, recordings, trunk_numbers, trunks, wallet
+from api.routes import (
+    agents,
+    applications,
+    call_logs,
+    calls,
+    dids,
+    numbers,
+    otp,
+    recordings,
+    trunk_numbers,
+    trunks,
+    wallet,
+)
 
 __all__ = ["ENDPOINTS"]
 
@@ -16,6 +28,9 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *trunks.ENDPOINTS,
     *trunk_numbers.ENDPOINTS,
     *applications.ENDPOINTS,
+    *call_logs.ENDPOINTS,
+    *otp.ENDPOINTS,
     *recordings.ENDPOINTS,
+    *agents.ENDPOINTS,
     *wallet.ENDPOINTS,
 )

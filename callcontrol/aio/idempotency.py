@@ -5,12 +5,14 @@ from datetime import timedelta
 from typing import Final
 
 from callcontrol.aio.database import Database
+from callcontrol.aio.secrets import SecretBox
 from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.writer import Writer
 from callcontrol.models import InterruptedRequest, StoredReply
 from callcontrol.store.repositories import idempotency as keys
 
 KEPT: Final = timedelta(hours=24)
+_PURPOSE: Final = "idempotency"
 
 CLAIM: Final[ContextVar[tuple[str, str] | None]] = ContextVar("idempotency_claim", default=None)
 """
@@ -24,9 +26,12 @@ claims; so it goes with the task and not through every signature between them.
 class IdempotencyStore:
     """Claims of idempotency keys by requests, kept for ``KEPT``."""
 
-    def __init__(self, database: Database, writer: Writer, *, node: str = "local") -> None:
+    def __init__(
+        self, database: Database, writer: Writer, secrets: SecretBox, *, node: str = "local"
+    ) -> None:
         self._database = database
         self._writer = writer
+        self._secrets = secrets
         self._node = node
 
     async def begin(self, account_sid: str, key: str, endpoint: str, body_hash: str) -> StoredReply | None:
@@ -40,12 +45,20 @@ class IdempotencyStore:
             IdempotencyConflict: The key was used for another request, or the first is still running.
         """
         now = utc_now()
+        # A body with a password of a few digits could be found from a plain hash of it, by trying them all.
+        asked = body_hash.encode()
+        claimed = self._secrets.digest(_PURPOSE, asked).hex()
+
+        def is_same(stored: str) -> bool:
+            return self._secrets.matches(_PURPOSE, asked, bytes.fromhex(stored))
+
         stored = await self._writer.commit(
             lambda connection: keys.begin(
                 connection,
                 (account_sid, key),
                 endpoint,
-                body_hash,
+                claimed,
+                is_same,
                 now=now,
                 before=now - KEPT,
                 node=self._node,

@@ -10,7 +10,9 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from callcontrol.aio.accounts import AccountService
+from callcontrol.aio.agents import AgentService
 from callcontrol.aio.applications import ApplicationService
+from callcontrol.aio.call_logs import CallLogService
 from callcontrol.aio.call_store import CallStore
 from callcontrol.aio.database import Database
 from callcontrol.aio.destinations import DestinationGuard
@@ -47,8 +49,8 @@ class Storage:
         destinations: Judges where webhooks and streams may go.
         outbox: Delivers webhooks.
         housekeeper: Deletes what is kept for a time only.
-        calls, wallet, accounts, keys, numbers, applications, trunks, trunk_numbers, idempotency: The
-            services.
+        calls, wallet, accounts, keys, numbers, applications, agents, trunks, trunk_numbers, call_logs,
+            idempotency: The services.
     """
 
     def __init__(
@@ -78,9 +80,11 @@ class Storage:
         self.applications = ApplicationService(
             database, self.writer, self.directory, self.destinations, allowed_countries
         )
+        self.agents = AgentService(database, self.writer, self.directory, self.destinations)
         self.trunks = TrunkService(database, self.writer, self.directory)
         self.trunk_numbers = TrunkNumberService(database, self.writer, self.directory)
-        self.idempotency = IdempotencyStore(database, self.writer, node=node)
+        self.call_logs = CallLogService(database, self.writer)
+        self.idempotency = IdempotencyStore(database, self.writer, self.secrets, node=node)
         self.housekeeper = Housekeeper(self.writer, self.idempotency)
 
     @classmethod

@@ -24,6 +24,7 @@ async def test_old_deliveries_and_keys_are_deleted_in_small_steps(
     monkeypatch.setattr(housekeeping, "_ROWS", 4)
     monkeypatch.setattr(housekeeping, "_PAUSE_S", 0.0)
     now, sid = utc_now(), account.account_sid
+    stored = storage.secrets.digest("idempotency", b"h").hex()
 
     def fill(connection: Connection) -> None:
         for age in AGES_DAYS:
@@ -35,7 +36,9 @@ async def test_old_deliveries_and_keys_are_deleted_in_small_steps(
                 deliveries.insert(connection, [deliveries.row_of(event) | {"status": status}])
             for number in range(3):
                 key = (sid, f"{age}-{number}")
-                idempotency.begin(connection, key, "POST /x", "h", now=at, before=at, node="local")
+                idempotency.begin(
+                    connection, key, "POST /x", stored, stored.__eq__, now=at, before=at, node="local"
+                )
                 idempotency.complete(connection, key, StoredReply(201, b"x"))
 
     await storage.database.write(fill)

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Final
@@ -29,13 +30,18 @@ class Housekeeper:
     """
     Deletes old webhook deliveries and idempotency keys, a minute after the start and then every hour.
 
+    ``others`` are deletions of other services that are to be done as often.
+
     A delivery that is still to be tried stays, however old it is. On SQLite transactions run on the event
     loop, so each of them deletes a few hundred rows at most.
     """
 
-    def __init__(self, writer: Writer, idempotency: IdempotencyStore) -> None:
+    def __init__(
+        self, writer: Writer, idempotency: IdempotencyStore, others: Sequence[Callable[[], Awaitable[int]]]
+    ) -> None:
         self._writer = writer
         self._idempotency = idempotency
+        self._others = others
         self.webhooks_kept = WEBHOOKS_KEPT
         """How long deliveries are kept that are done with; it may be changed at any time."""
         self._task: asyncio.Task[None] | None = None
@@ -61,6 +67,8 @@ class Housekeeper:
         """
         keys = await self._purge_keys()
         rows = await self._purge_deliveries()
+        for other in self._others:
+            await other()
         if keys or rows:
             log.info("deleted %d idempotency keys and %d webhook deliveries that were old", keys, rows)
 

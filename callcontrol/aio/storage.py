@@ -23,11 +23,13 @@ from callcontrol.aio.keys import KeyService
 from callcontrol.aio.numbers import DEFAULT_COUNTRIES, NumberService
 from callcontrol.aio.outbox import Outbox, OutboxSettings
 from callcontrol.aio.secrets import SecretBox, key_file
+from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.trunk_numbers import TrunkNumberService
 from callcontrol.aio.trunks import TrunkService
 from callcontrol.aio.wallet import WalletService
 from callcontrol.aio.writer import Writer, WriterSettings
 from callcontrol.errors import SecretsUnreadable
+from callcontrol.store.repositories import otps
 from callcontrol.store.repositories import secrets as sealed_rows
 from sip.aio import NameServer
 
@@ -85,7 +87,7 @@ class Storage:
         self.trunk_numbers = TrunkNumberService(database, self.writer, self.directory)
         self.call_logs = CallLogService(database, self.writer)
         self.idempotency = IdempotencyStore(database, self.writer, self.secrets, node=node)
-        self.housekeeper = Housekeeper(self.writer, self.idempotency)
+        self.housekeeper = Housekeeper(self.writer, self.idempotency, [self.forget_passwords])
 
     @classmethod
     async def open(
@@ -177,6 +179,11 @@ class Storage:
     def _secrets_of(self, account_sid: str) -> Sequence[str]:
         account = self.directory.account(account_sid)
         return (account.webhook_secret,) if account is not None else ()
+
+    async def forget_passwords(self) -> int:
+        """Delete the digests of one-time passwords that are over; how many those were."""
+        now = utc_now()
+        return await self.writer.commit(lambda connection: otps.forget(connection, now))
 
 
 def _key_beside(url: str) -> SecretBox:

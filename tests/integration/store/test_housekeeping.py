@@ -42,7 +42,7 @@ async def test_old_deliveries_and_keys_are_deleted_in_small_steps(
                 idempotency.complete(connection, key, StoredReply(201, b"x"))
 
     await storage.database.write(fill)
-    housekeeper = Housekeeper(storage.writer, storage.idempotency)
+    housekeeper = Housekeeper(storage.writer, storage.idempotency, [storage.forget_passwords])
     for _ in range(2):
         await housekeeper.clean()
         counts = await storage.database.read(deliveries.counts)

@@ -23,11 +23,13 @@ from callcontrol.aio.keys import KeyService
 from callcontrol.aio.numbers import DEFAULT_COUNTRIES, NumberService
 from callcontrol.aio.outbox import Outbox, OutboxSettings
 from callcontrol.aio.secrets import SecretBox, key_file
+from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.trunk_numbers import TrunkNumberService
 from callcontrol.aio.trunks import TrunkService
 from callcontrol.aio.wallet import WalletService
 from callcontrol.aio.writer import Writer, WriterSettings
 from callcontrol.errors import DomainError, SecretsUnreadable
+from callcontrol.store.repositories import otps
 from callcontrol.store.repositories import secrets as sealed_rows
 from sip.aio import NameServer
 
@@ -179,13 +181,19 @@ class Storage:
         account = self.directory.account(account_sid)
         return (account.webhook_secret,) if account is not None else ()
 
+    async def forget_passwords(self) -> int:
+        """Delete the digests of one-time passwords that are over; how many those were."""
+        now = utc_now()
+        return await self.writer.commit(lambda connection: otps.forget(connection, now))
+
     async def _keep_house(self) -> None:
         while True:
             await asyncio.sleep(_PURGE_EVERY_S)
             try:
                 await self.idempotency.purge()
+                await self.forget_passwords()
             except DomainError as error:
-                log.warning("old idempotency keys could not be deleted: %s", error)
+                log.warning("what is old could not be deleted: %s", error)
 
 
 def _key_beside(url: str) -> SecretBox:

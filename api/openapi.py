@@ -11,6 +11,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from api.endpoint import Endpoint, PublicEndpoint, path_parameters
 from api.errors import ErrorStyle, status_of
+from api.examples import EXAMPLES
 from api.links import links_from
 from callcontrol import errors as domain
 
@@ -109,8 +110,10 @@ def _operation(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
         "responses": _responses(endpoint, schemas),
     }
     if endpoint.takes_body:
-        schema = schemas["references"][endpoint.body, "validation"]
-        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+        content: dict[str, Any] = {"schema": schemas["references"][endpoint.body, "validation"]}
+        if endpoint.name in EXAMPLES:
+            content["example"] = EXAMPLES[endpoint.name]
+        operation["requestBody"] = {"required": True, "content": {"application/json": content}}
     return operation
 
 

@@ -1,0 +1,36 @@
+"""A request body to try for every endpoint that takes one, by operationId; the OpenAPI document shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["EXAMPLES"]
+
+# The numbers are those of the demo account and of the sandbox carrier, so that a first try does something.
+_OWN, _ECHO = "+918047000001", "+919800000001"
+_AGENT = "wss://agent.example.com/calls"
+
+EXAMPLES: Mapping[str, Any] = {
+    "create_call": {
+        "from": _OWN,
+        "to": _ECHO,
+        "verbs": [{"verb": "play", "url": "prompt:en/welcome"}, {"verb": "hangup"}],
+        "status_webhook_url": "https://app.example.com/calls",
+    },
+    "create_stream_call": {"from": _OWN, "to": _ECHO, "stream_url": _AGENT, "sample_rate": 16000},
+    "update_live_call": {"mute_status": "mute", "party": "a"},
+    "bind_number": {"target": "media_stream", "stream_url": _AGENT, "sample_rate": 16000, "force": True},
+    "create_carrier": {
+        "name": "My trunk",
+        "trunk_type": "auth",
+        "register_username": "acme",
+        "register_password": "a long password",
+        "codecs": ["PCMA", "PCMU"],
+    },
+    "update_carrier": {"name": "My trunk", "max_concurrent_calls": 30},
+    "create_gateway": {"host": "sip.carrier.example", "protocol": "udp", "priority": 1, "weight": 10},
+    "update_gateway": {"priority": 2, "send_options_ping": True},
+    "create_application": {"name": "Front desk", "target": "media_stream", "stream_url": _AGENT},
+    "update_application": {"name": "Reception", "record_all_calls": True},
+}

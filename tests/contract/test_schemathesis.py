@@ -1,0 +1,77 @@
+"""schemathesis asks the running server for everything its OpenAPI document allows, and much that it does not."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.routes import ENDPOINTS
+from fixtures.server_process import ServerProcess
+
+_SETTINGS = Path(__file__).with_name("schemathesis.toml")
+_SEED = "20261121"
+_EXAMPLES = "10"
+_TIMEOUT_S = 240
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ServerProcess]:
+    """A server as it is after its first start: with the sandbox carrier, and a demo account that has a number."""
+    environment = {"TRUNKLINE_SANDBOX_CARRIER": "1", "TRUNKLINE_SANDBOX_LISTEN": "udp:127.0.0.1:0"}
+    server = ServerProcess(tmp_path, environment=environment)
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.mark.timeout(_TIMEOUT_S + 30)
+def test_schemathesis_finds_nothing(server: ServerProcess, tmp_path: Path) -> None:
+    listed = server.request("GET", "/v1/calls", _demo_key(server))
+    assert listed.status == 200
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "schemathesis.cli", "--config-file", str(_SETTINGS)),
+            *("run", f"{server.url}/openapi.json", "--checks", "all", "--no-color"),
+            *("--header", f"Authorization: Bearer {_demo_key(server)}"),
+            *("--seed", _SEED, "--max-examples", _EXAMPLES, "--continue-on-failure"),
+        ],
+        env={**os.environ, "CONTRACT_ACCOUNT": _account_sid(tmp_path)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=_TIMEOUT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-2000:]
+    tested = re.search(r"Tested: (\d+)", done.stdout)
+    assert tested is not None and int(tested[1]) >= len(ENDPOINTS), done.stdout[-5000:]
+    assert "Traceback" not in server.log()
+
+
+def test_what_is_said_of_operations_is_said_of_some_that_are_there() -> None:
+    settings: dict[str, Any] = tomllib.loads(_SETTINGS.read_text())
+    named = {name for item in settings["operations"] for name in item["include-operation-id"]}
+    assert named <= {endpoint.name for endpoint in ENDPOINTS}
+
+
+def _demo_key(server: ServerProcess) -> str:
+    shown = re.search(r"vp_[\w-]{43}", server.log())
+    assert shown is not None, server.log()
+    return shown[0]
+
+
+def _account_sid(data_dir: Path) -> str:
+    connection = sqlite3.connect(data_dir / "trunkline.db")
+    try:
+        return str(connection.execute("SELECT account_sid FROM accounts").fetchone()[0])
+    finally:
+        connection.close()

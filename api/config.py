@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ from api.values import (
     parse_path,
     parse_ports,
     parse_realm,
+    parse_secret_keys,
     parse_tone_plan,
     parse_url,
 )
@@ -174,7 +175,14 @@ VARIABLES: tuple[Variable, ...] = (
     Variable(
         "DATABASE_URL", "", parse_database_url, "SQLAlchemy URL (default: SQLite in the data directory)"
     ),
-    Variable("DATA_DIR", "./var", parse_path, "database, recordings"),
+    Variable("DATA_DIR", "./var", parse_path, "database, recordings, the key of the secrets"),
+    Variable(
+        "SECRET_KEY",
+        "",
+        parse_secret_keys,
+        "key that seals secrets in the database: 32 bytes in base64; behind a comma those it replaces "
+        "(default: secret.key in the data directory, made at the first start)",
+    ),
     Variable("SANDBOX_CARRIER", "1", parse_bool, "1 runs the sandbox carrier in this process"),
     Variable("SANDBOX_LISTEN", "udp:127.0.0.1:5080", parse_listens, "SIP address of the sandbox carrier"),
     Variable("SANDBOX_RTP_PORTS", "30000-30999", parse_ports, "RTP ports of the sandbox carrier"),
@@ -236,6 +244,7 @@ class Settings:
     hold_music: str
     database_url: str
     data_dir: Path
+    secret_key: tuple[bytes, ...] = field(repr=False)
     sandbox_carrier: bool
     sandbox_listen: tuple[ListenAddress, ...]
     sandbox_rtp_ports: PortRange
@@ -289,7 +298,7 @@ def load_settings(environ: Mapping[str, str], config_file: Path | None = None) -
 def _empty(variable: Variable) -> Any:
     if variable.parse in (parse_networks, parse_countries, parse_name_servers):
         return variable.parse("")
-    return () if variable.parse is parse_advertises else None
+    return () if variable.parse in (parse_advertises, parse_secret_keys) else None
 
 
 def _read_file(path: Path, problems: list[Problem]) -> dict[str, str]:

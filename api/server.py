@@ -24,6 +24,7 @@ from api.config import Settings
 from api.failures import StartFailed
 from api.first_run import DemoAccount, greeting, prepare_demo, prepare_sandbox
 from api.metrics import Metrics
+from api.secret_keys import secret_box
 from api.services import Lifecycle, Phase, Services
 from api.sip_settings import name_servers, sip_listens, user_agent_settings
 from api.values import HostPort
@@ -106,6 +107,7 @@ class Server:
             allow_private_destinations=settings.allow_private_destinations,
             allowed_countries=settings.allowed_countries,
             name_servers=name_servers(settings),
+            secrets=await asyncio.to_thread(secret_box, settings),
         )
         self._parts.push_async_callback(self.storage.close)
 
@@ -142,6 +144,7 @@ class Server:
             ),
         )
         self._parts.push_async_callback(self.control.close)
+        storage.trunks.legs_at = self.control.legs_at
         try:
             await self.control.start()
         except OSError as error:
@@ -187,6 +190,7 @@ class Server:
             calls=self.control,
             numbers=storage.numbers,
             trunks=storage.trunks,
+            trunk_numbers=storage.trunk_numbers,
             applications=storage.applications,
             idempotency=storage.idempotency,
             lifecycle=self.lifecycle,

@@ -32,6 +32,7 @@ __all__ = [
     "Phase",
     "Services",
     "StoredReply",
+    "TrunkNumbers",
     "Trunks",
 ]
 
@@ -154,6 +155,32 @@ class Trunks(Protocol):
         """Remove a gateway."""
 
 
+class TrunkNumbers(Protocol):
+    """Numbers on carriers of accounts' own; see ``callcontrol.aio.trunk_numbers.TrunkNumberService``."""
+
+    async def register(
+        self,
+        account_sid: str,
+        number: str,
+        carrier_sid: str,
+        *,
+        app_sid: str | None = None,
+        friendly_name: str | None = None,
+    ) -> PhoneNumber:
+        """Register a number on a carrier."""
+
+    async def list(
+        self, account_sid: str, filters: Mapping[str, str], page: int, per_page: int
+    ) -> Page[PhoneNumber]:
+        """Numbers of the account on its own carriers; `filters` are values of its attributes."""
+
+    async def update(self, account_sid: str, number_sid: str, values: Mapping[str, Any]) -> PhoneNumber:
+        """Change a number; `values` are the attributes that are to change."""
+
+    async def remove(self, account_sid: str, number_sid: str) -> None:
+        """Remove a number."""
+
+
 class Applications(Protocol):
     """What to do with calls; see ``callcontrol.aio.applications.ApplicationService``."""
 
@@ -232,6 +259,7 @@ class Services:
     calls: Calls
     numbers: Numbers
     trunks: Trunks
+    trunk_numbers: TrunkNumbers
     applications: Applications
     idempotency: Idempotency
     lifecycle: Lifecycle

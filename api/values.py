@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from callcontrol.aio.secrets import parse_key
 from media.audio import ToneError, ringing_tone
 from sip.digest import ALGORITHMS
 
@@ -350,6 +351,17 @@ def parse_database_url(text: str) -> str:
     if not colon or driver not in DRIVERS or not rest:
         raise ValueError("is not sqlite+aiosqlite:///PATH or postgresql+asyncpg://USER@HOST/NAME")
     return text
+
+
+def parse_secret_keys(text: str) -> tuple[bytes, ...]:
+    """Read the keys that seal secrets, separated by commas, the one in use first; errors never repeat one."""
+    keys = []
+    for place, word in enumerate(text.split(","), 1):
+        try:
+            keys.append(parse_key(word))
+        except ValueError as error:
+            raise ValueError(f"key {place} {error}") from None
+    return tuple(keys)
 
 
 def _check_host(host: str) -> None:

@@ -23,6 +23,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from callcontrol.aio.database import Database, Operation, T
+from callcontrol.aio.secrets import SecretBox, new_key
 from callcontrol.aio.sqlite import Sqlite
 from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
@@ -53,7 +54,10 @@ class Aiosqlite(Sqlite):
 
     async def write(self, operation: Operation[T]) -> T:
         if self._async_connection is None:
-            self._async_engine = create_async_engine(self._url.set(drivername="sqlite+aiosqlite"))
+            self._async_engine = create_async_engine(
+                self._url.set(drivername="sqlite+aiosqlite"),
+                execution_options=dict(self._engine.get_execution_options()),
+            )
             self._async_connection = await self._async_engine.connect()
             for pragma in ("synchronous = NORMAL", "foreign_keys = ON", "wal_autocheckpoint = 0"):
                 await self._async_connection.exec_driver_sql(f"PRAGMA {pragma}")
@@ -152,9 +156,10 @@ def _cpu_s() -> float:
 
 async def _run(way: str, rate: int, seconds: float, busy: float) -> str:
     with tempfile.TemporaryDirectory(prefix="trunkline-store-") as folder:
-        backend = WAYS[way](sa.make_url(f"sqlite:///{Path(folder) / 'calls.db'}"))
+        secrets = SecretBox([new_key()])
+        backend = WAYS[way](sa.make_url(f"sqlite:///{Path(folder) / 'calls.db'}"), secrets)
         await backend.migrate()
-        storage = Storage(Database(backend))
+        storage = Storage(Database(backend), secrets=secrets)
         await storage.writer.start()
         await storage.directory.start()
         account, _ = await storage.accounts.create("Benchmark", balance_paise=10**9)

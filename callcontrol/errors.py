@@ -180,6 +180,14 @@ class Internal(DomainError):
     code = "INTERNAL_ERROR"
 
 
+class SecretsUnreadable(Exception):
+    """
+    Stored secrets cannot be opened: the key is another one, or they were changed.
+
+    It is for whoever runs the server, not for who uses its interface, and ends the start.
+    """
+
+
 def describe(errors: Sequence[FieldError]) -> str:
     """One sentence for a list of wrong fields."""
     if not errors:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from api.config import Settings
+from api.secret_keys import secret_box
 from callcontrol.aio.storage import Storage
 from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.models import ApiKey
@@ -198,7 +199,7 @@ def _policies(given: list[tuple[str, Any]]) -> tuple[dict[str, Any], dict[str, A
 
 def _run(settings: Settings, work: _Work) -> int:
     async def run() -> dict[str, Any]:
-        storage = await Storage.open(settings.database_url, deliver=False)
+        storage = await Storage.open(settings.database_url, deliver=False, secrets=secret_box(settings))
         try:
             return await work(storage)
         finally:

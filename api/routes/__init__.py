@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.endpoint import Endpoint
-from api.routes import applications, calls, numbers, recordings, trunks
+from api.routes import applications, calls, numbers, recordings, trunk_numbers, trunks
 
 __all__ = ["ENDPOINTS"]
 
@@ -13,6 +13,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *calls.ENDPOINTS,
     *numbers.ENDPOINTS,
     *trunks.ENDPOINTS,
+    *trunk_numbers.ENDPOINTS,
     *applications.ENDPOINTS,
     *recordings.ENDPOINTS,
 )

@@ -18,6 +18,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from callcontrol.errors import ServiceUnavailable
 from callcontrol.store import schema
 from callcontrol.store.failures import is_transient
+from callcontrol.store.sealing import OPTION, Box
 
 T = TypeVar("T")
 Operation = Callable[[Connection], T]
@@ -53,18 +54,19 @@ class Database:
         self._backend = backend
 
     @classmethod
-    async def open(cls, url: str, *, migrate: bool = True) -> "Database":
+    async def open(cls, url: str, *, migrate: bool = True, secrets: Box | None = None) -> "Database":
         """
         Open a database, creating an SQLite file and its folder when they are missing.
 
         Args:
             url: ``sqlite+aiosqlite:///path`` (or ``sqlite:///path``), or ``postgresql+asyncpg://...``.
             migrate: Bring the schema up to date.
+            secrets: Seals and opens what is secret in rows; without it such rows cannot be used.
 
         Raises:
             ValueError: The URL names no database that is supported.
         """
-        database = cls(_backend_for(url))
+        database = cls(_backend_for(url, secrets))
         if migrate:
             try:
                 await database.migrate()
@@ -121,7 +123,7 @@ def _unavailable_when_failing() -> Iterator[None]:
         raise ServiceUnavailable("The database does not answer; try again shortly.") from error
 
 
-def _backend_for(url: str) -> Backend:
+def _backend_for(url: str, secrets: Box | None) -> Backend:
     try:
         parsed = make_url(url)
     except ArgumentError as error:
@@ -130,19 +132,20 @@ def _backend_for(url: str) -> Backend:
     if name == "sqlite":
         from callcontrol.aio.sqlite import Sqlite
 
-        return Sqlite(parsed)
+        return Sqlite(parsed, secrets)
     if name == "postgresql":
-        return _Postgres(parsed)
+        return _Postgres(parsed, secrets)
     raise ValueError(f"a database of the kind {name!r} is not supported: use SQLite or PostgreSQL")
 
 
 class _Postgres:
     """PostgreSQL through asyncpg, on the event loop."""
 
-    def __init__(self, url: URL) -> None:
+    def __init__(self, url: URL, secrets: Box | None) -> None:
         self._engine = create_async_engine(
             url.set(drivername="postgresql+asyncpg"),
             hide_parameters=True,
+            execution_options={OPTION: secrets},
             pool_size=5,
             max_overflow=5,
             pool_timeout=_POSTGRES_TIMEOUT_S,

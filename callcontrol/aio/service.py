@@ -264,6 +264,10 @@ class CallControl:
         """The SIP user agent, for its figures."""
         return self._user_agent
 
+    def legs_at(self, sid: str) -> int:
+        """Legs that are at a carrier or a gateway now."""
+        return self._capacity.legs_at(sid)
+
     def registrations(self, carrier_sid: str | None = None) -> list[RegistrationView]:
         """How the registrations with a carrier stand, or all of them, the worst first."""
         return self._registrar.views(carrier_sid)

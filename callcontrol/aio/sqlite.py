@@ -17,6 +17,7 @@ from sqlalchemy.pool import NullPool
 
 from callcontrol.errors import ServiceUnavailable
 from callcontrol.store import schema
+from callcontrol.store.sealing import OPTION, Box
 
 T = TypeVar("T")
 Operation = Callable[[Connection], T]
@@ -51,23 +52,23 @@ class Sqlite:
     the last moments.
     """
 
-    def __init__(self, url: URL) -> None:
+    def __init__(self, url: URL, secrets: Box | None = None) -> None:
         if not url.database or url.database == ":memory:":
             raise ValueError("SQLite needs a file: its connections do not share a database in memory")
         path = Path(url.database)
         path.parent.mkdir(parents=True, exist_ok=True)
-        # The file holds the secrets of trunks; nobody else on the machine has a business in it.
+        # The file holds what customers do; nobody else on the machine has a business in it.
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         self._url = url.set(drivername="sqlite+pysqlite")
-        self._engine = _engine(self._url)
+        self._engine = _engine(self._url, secrets)
         self._connection: Connection | None = None
         self._driver: sqlite3.Connection
         self._writing = asyncio.Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="database-writer")
-        self._reading = _engine(self._url, query_only=True)
+        self._reading = _engine(self._url, secrets, query_only=True)
         self._looker: Connection | None = None
         self._readers = _Readers(self._reading)
-        self._checkpoints = _Checkpoints(_engine(self._url))
+        self._checkpoints = _Checkpoints(_engine(self._url, secrets))
         self._slow_until = 0.0
         self._closed = False
 
@@ -180,10 +181,14 @@ class Sqlite:
             _close(connection)
 
 
-def _engine(url: URL, *, query_only: bool = False) -> Engine:
+def _engine(url: URL, secrets: Box | None, *, query_only: bool = False) -> Engine:
     # Errors name the statement without its values: they end in the log, the values are customers'.
     engine = sa.create_engine(
-        url, poolclass=NullPool, hide_parameters=True, connect_args={"check_same_thread": False}
+        url,
+        poolclass=NullPool,
+        hide_parameters=True,
+        execution_options={OPTION: secrets},
+        connect_args={"check_same_thread": False},
     )
 
     @sa.event.listens_for(engine, "connect")

@@ -4,7 +4,11 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Final
+
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
 
 from callcontrol.aio.accounts import AccountService
 from callcontrol.aio.applications import ApplicationService
@@ -16,15 +20,20 @@ from callcontrol.aio.idempotency import IdempotencyStore
 from callcontrol.aio.keys import KeyService
 from callcontrol.aio.numbers import DEFAULT_COUNTRIES, NumberService
 from callcontrol.aio.outbox import Outbox, OutboxSettings
+from callcontrol.aio.secrets import SecretBox, key_file
+from callcontrol.aio.trunk_numbers import TrunkNumberService
 from callcontrol.aio.trunks import TrunkService
 from callcontrol.aio.wallet import WalletService
 from callcontrol.aio.writer import Writer, WriterSettings
-from callcontrol.errors import DomainError
+from callcontrol.errors import DomainError, SecretsUnreadable
+from callcontrol.store.repositories import secrets as sealed_rows
 from sip.aio import NameServer
 
 log = logging.getLogger(__name__)
 
 _PURGE_EVERY_S: Final = 3600.0
+KEY_FILE: Final = "secret.key"
+"""Where the key is when no other is given: in the data directory, which is where an SQLite database is."""
 
 
 class Storage:
@@ -34,10 +43,12 @@ class Storage:
     Attributes:
         database: For reading.
         writer: For writing.
+        secrets: Seals what is secret in the database, and makes digests of what need not be known.
         directory: Accounts, numbers and trunks in memory, followed.
         destinations: Judges where webhooks and streams may go.
         outbox: Delivers webhooks.
-        calls, wallet, accounts, keys, numbers, applications, trunks, idempotency: The services.
+        calls, wallet, accounts, keys, numbers, applications, trunks, trunk_numbers, idempotency: The
+            services.
     """
 
     def __init__(
@@ -49,8 +60,10 @@ class Storage:
         allowed_countries: Collection[str] = DEFAULT_COUNTRIES,
         settings: WriterSettings | None = None,
         name_servers: Sequence[NameServer] = (),
+        secrets: SecretBox,
     ) -> None:
         self.database = database
+        self.secrets = secrets
         self.writer = Writer(database, settings or WriterSettings(node=node))
         self.directory = DirectoryLoader(database, name_servers)
         self.destinations = DestinationGuard(allow_private_destinations)
@@ -66,6 +79,7 @@ class Storage:
             database, self.writer, self.directory, self.destinations, allowed_countries
         )
         self.trunks = TrunkService(database, self.writer, self.directory)
+        self.trunk_numbers = TrunkNumberService(database, self.writer, self.directory)
         self.idempotency = IdempotencyStore(self.writer)
         self._housekeeping: asyncio.Task[None] | None = None
 
@@ -80,6 +94,7 @@ class Storage:
         deliver: bool = True,
         settings: WriterSettings | None = None,
         name_servers: Sequence[NameServer] = (),
+        secrets: SecretBox | None = None,
     ) -> "Storage":
         """
         Open a database, bring its schema up to date and start the services.
@@ -94,8 +109,15 @@ class Storage:
                 would take over what the server has in its hands.
             settings: How the writer trades delay for work.
             name_servers: Who is asked for gateways that are named; those of the system when empty.
+            secrets: Seals what is secret in the database, with a key that every process on this database has.
+                For an SQLite database it may be left out: then the key is in a file beside it.
+
+        Raises:
+            ValueError: The URL names no database that is supported, or ``secrets`` is missing.
+            SecretsUnreadable: The database is sealed with a key that this process does not have.
         """
-        database = await Database.open(url)
+        box = secrets if secrets is not None else await asyncio.to_thread(_key_beside, url)
+        database = await Database.open(url, secrets=box)
         storage = cls(
             database,
             node=node,
@@ -103,9 +125,11 @@ class Storage:
             allowed_countries=allowed_countries,
             settings=settings,
             name_servers=name_servers,
+            secrets=box,
         )
         try:
             await storage.writer.start()
+            await storage._prepare_secrets(thorough=deliver)
             await storage.directory.start()
             if deliver:
                 await storage.outbox.start()
@@ -131,6 +155,22 @@ class Storage:
         await self.writer.close()
         await self.database.close()
 
+    async def _prepare_secrets(self, *, thorough: bool) -> None:
+        """
+        Refuse a wrong key, and have what is not sealed with the first key sealed with it.
+
+        A thorough look goes through all secrets: those of an earlier version may be in the clear, and
+        during a rotation other processes may have sealed some with the key that was first before.
+        """
+        current = await self.database.read(sealed_rows.sample_is_current)
+        if current and not (thorough and await self.database.read(sealed_rows.any_stale)):
+            return
+        count = await self.writer.commit(sealed_rows.reseal_all)
+        if isinstance(count, SecretsUnreadable):
+            raise count
+        if count:
+            log.info("%d secrets were sealed with the key %s", count, self.secrets.key_names[0])
+
     def _secrets_of(self, account_sid: str) -> Sequence[str]:
         account = self.directory.account(account_sid)
         return (account.webhook_secret,) if account is not None else ()
@@ -142,3 +182,13 @@ class Storage:
                 await self.idempotency.purge()
             except DomainError as error:
                 log.warning("old idempotency keys could not be deleted: %s", error)
+
+
+def _key_beside(url: str) -> SecretBox:
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise ValueError(f"{url!r} is not a database URL") from None
+    if parsed.get_backend_name() != "sqlite" or not parsed.database:
+        raise ValueError("this database needs a key for its secrets")
+    return SecretBox([key_file(Path(parsed.database).with_name(KEY_FILE))])

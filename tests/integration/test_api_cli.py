@@ -57,6 +57,22 @@ def result(environment: dict[str, str], *arguments: str) -> dict[str, Any]:
     return printed
 
 
+def test_a_wrong_key_of_the_secrets_ends_the_start_with_a_word(environment: dict[str, str]) -> None:
+    result(environment, "accounts", "create", "--name", "Acme")
+    key = Path(environment["TRUNKLINE_DATA_DIR"]) / "secret.key"
+    kept = key.read_text()
+    key.unlink()
+    for command in (["serve"], ["accounts", "create", "--name", "Other"]):
+        failed = run(environment, *command)
+        assert failed.returncode == 1
+        assert "TRUNKLINE_SECRET_KEY" in failed.stderr and "Traceback" not in failed.stderr
+        key.unlink()
+    result({**environment, "TRUNKLINE_SECRET_KEY": kept}, "accounts", "create", "--name", "Third")
+    failed = run({**environment, "TRUNKLINE_SECRET_KEY": "hunter2"}, "serve")
+    assert failed.returncode == 2
+    assert "TRUNKLINE_SECRET_KEY" in failed.stderr and "hunter2" not in failed.stderr
+
+
 def test_accounts_keys_numbers_and_carriers(environment: dict[str, str]) -> None:
     account = result(environment, "accounts", "create", "--name", "Acme", "--balance", "250.50", "--kyc")
     assert account["api_key"].startswith("vp_")

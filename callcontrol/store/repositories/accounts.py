@@ -3,14 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from callcontrol.models import Account, ApiKey
+from callcontrol.store.sealing import seal, unseal
 from callcontrol.store.tables import accounts, api_keys
 from callcontrol.store.values import pack, to_micros, to_moment, to_moment_or_none, unpack
+
+_SECRET: Final = accounts.c.webhook_secret
 
 
 def insert(connection: Connection, account: Account, revision: int) -> None:
@@ -25,7 +28,7 @@ def insert(connection: Connection, account: Account, revision: int) -> None:
             max_calls=account.max_calls,
             requests_per_minute=account.requests_per_minute,
             max_spend_paise_per_hour=account.max_spend_paise_per_hour,
-            webhook_secret=account.webhook_secret,
+            webhook_secret=seal(connection, _SECRET, account.account_sid, account.webhook_secret),
             created_at=to_micros(account.created_at),
             updated_at=to_micros(account.updated_at),
             revision=revision,
@@ -36,12 +39,15 @@ def insert(connection: Connection, account: Account, revision: int) -> None:
 def get(connection: Connection, account_sid: str) -> Account | None:
     """One account."""
     row = connection.execute(sa.select(accounts).where(accounts.c.account_sid == account_sid)).first()
-    return _account(row) if row is not None else None
+    return _account(connection, row) if row is not None else None
 
 
 def every(connection: Connection) -> list[Account]:
     """All accounts, oldest first."""
-    return [_account(row) for row in connection.execute(sa.select(accounts).order_by(accounts.c.created_at))]
+    return [
+        _account(connection, row)
+        for row in connection.execute(sa.select(accounts).order_by(accounts.c.created_at))
+    ]
 
 
 def any_exists(connection: Connection) -> bool:
@@ -52,7 +58,7 @@ def any_exists(connection: Connection) -> bool:
 def changed_since(connection: Connection, seen: int) -> Iterator[Account]:
     """Accounts changed after a revision of the directory."""
     for row in connection.execute(sa.select(accounts).where(accounts.c.revision > seen)):
-        yield _account(row)
+        yield _account(connection, row)
 
 
 def insert_key(connection: Connection, key: ApiKey, key_hash: str) -> None:
@@ -135,7 +141,7 @@ def retire_key(connection: Connection, account_sid: str, key_id: str, moment: da
     return changed.rowcount == 1
 
 
-def _account(row: Row[Any]) -> Account:
+def _account(connection: Connection, row: Row[Any]) -> Account:
     return Account(
         account_sid=row.account_sid,
         name=row.name,
@@ -145,7 +151,7 @@ def _account(row: Row[Any]) -> Account:
         max_calls=row.max_calls,
         requests_per_minute=row.requests_per_minute,
         max_spend_paise_per_hour=row.max_spend_paise_per_hour,
-        webhook_secret=row.webhook_secret,
+        webhook_secret=unseal(connection, _SECRET, row.account_sid, row.webhook_secret) or "",
         created_at=to_moment(row.created_at),
         updated_at=to_moment(row.updated_at),
     )

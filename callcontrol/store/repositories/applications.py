@@ -8,10 +8,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from callcontrol.applications import Application
-from callcontrol.models import Binding
+from callcontrol.store.sealing import seal_binding, unseal_binding
 from callcontrol.store.tables import carriers, phone_numbers
 from callcontrol.store.tables.applications import applications
-from callcontrol.store.values import pack, to_micros, to_moment, unpack
+from callcontrol.store.values import to_micros, to_moment
 
 _LIVE = applications.c.deleted_at.is_(None)
 
@@ -24,7 +24,7 @@ def insert(connection: Connection, application: Application, revision: int) -> N
             account_sid=application.account_sid,
             created_at=to_micros(application.created_at),
             deleted_at=None,
-            **_mutable(application, revision),
+            **_mutable(connection, application, revision),
         )
     )
 
@@ -34,7 +34,7 @@ def update(connection: Connection, application: Application, revision: int) -> N
     connection.execute(
         sa.update(applications)
         .where(applications.c.app_sid == application.app_sid)
-        .values(_mutable(application, revision))
+        .values(_mutable(connection, application, revision))
     )
 
 
@@ -56,7 +56,7 @@ def get(connection: Connection, app_sid: str, *, lock: bool = False) -> Applicat
     """
     wanted = sa.select(applications).where(applications.c.app_sid == app_sid, _LIVE)
     row = connection.execute(wanted.with_for_update() if lock else wanted).first()
-    return _application(row) if row is not None else None
+    return _application(connection, row) if row is not None else None
 
 
 def page(
@@ -72,7 +72,7 @@ def page(
         .offset(offset)
         .limit(limit)
     )
-    return [_application(row) for row in rows], total
+    return [_application(connection, row) for row in rows], total
 
 
 def attached(connection: Connection, app_sid: str) -> dict[str, int]:
@@ -92,25 +92,25 @@ def attached(connection: Connection, app_sid: str) -> dict[str, int]:
 def changed_since(connection: Connection, seen: int) -> Iterator[tuple[Application, bool]]:
     """Applications changed after a revision, each with whether it still exists."""
     for row in connection.execute(sa.select(applications).where(applications.c.revision > seen)):
-        yield _application(row), row.deleted_at is None
+        yield _application(connection, row), row.deleted_at is None
 
 
-def _mutable(application: Application, revision: int) -> dict[str, Any]:
+def _mutable(connection: Connection, application: Application, revision: int) -> dict[str, Any]:
     return {
         "name": application.name,
-        "binding": pack(application.binding.to_json()),
+        "binding": seal_binding(connection, applications.c.binding, application.app_sid, application.binding),
         "record_all_calls": application.record_all_calls,
         "updated_at": to_micros(application.updated_at),
         "revision": revision,
     }
 
 
-def _application(row: Row[Any]) -> Application:
+def _application(connection: Connection, row: Row[Any]) -> Application:
     return Application(
         app_sid=row.app_sid,
         account_sid=row.account_sid,
         name=row.name,
-        binding=Binding.from_json(unpack(row.binding)),
+        binding=unseal_binding(connection, applications.c.binding, row.app_sid, row.binding),
         record_all_calls=bool(row.record_all_calls),
         created_at=to_moment(row.created_at),
         updated_at=to_moment(row.updated_at),

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from callcontrol.models import Binding, PhoneNumber
+from callcontrol.models import PhoneNumber
+from callcontrol.store.sealing import seal_binding, unseal_binding
 from callcontrol.store.tables import phone_numbers
-from callcontrol.store.values import pack, to_micros, to_moment, unpack
+from callcontrol.store.values import to_micros, to_moment
 
+_BINDING: Final = phone_numbers.c.binding
 _LIVE = phone_numbers.c.deleted_at.is_(None)
 
 
@@ -23,7 +25,7 @@ def insert(connection: Connection, number: PhoneNumber, revision: int) -> None:
             number=number.number,
             deleted_at=None,
             created_at=to_micros(number.created_at),
-            **_mutable(number, revision),
+            **_mutable(connection, number, revision),
         )
     )
 
@@ -33,7 +35,7 @@ def update(connection: Connection, number: PhoneNumber, revision: int) -> None:
     connection.execute(
         sa.update(phone_numbers)
         .where(phone_numbers.c.phone_number_id == number.phone_number_id)
-        .values(_mutable(number, revision))
+        .values(_mutable(connection, number, revision))
     )
 
 
@@ -50,13 +52,13 @@ def get(connection: Connection, phone_number_id: str, *, lock: bool = False) -> 
     """A number by its identifier; ``lock`` keeps other writers from it until the transaction ends."""
     wanted = sa.select(phone_numbers).where(phone_numbers.c.phone_number_id == phone_number_id, _LIVE)
     row = connection.execute(wanted.with_for_update() if lock else wanted).first()
-    return _number(row) if row is not None else None
+    return _number(connection, row) if row is not None else None
 
 
 def by_number(connection: Connection, number: str) -> PhoneNumber | None:
     """A number by its E.164 form."""
     row = connection.execute(sa.select(phone_numbers).where(phone_numbers.c.number == number, _LIVE)).first()
-    return _number(row) if row is not None else None
+    return _number(connection, row) if row is not None else None
 
 
 def page(
@@ -81,7 +83,7 @@ def page(
         .offset(offset)
         .limit(limit)
     )
-    return [_number(row) for row in rows], total
+    return [_number(connection, row) for row in rows], total
 
 
 def count_on_carrier(connection: Connection, carrier_sid: str) -> int:
@@ -96,13 +98,30 @@ def count_on_carrier(connection: Connection, carrier_sid: str) -> int:
     )
 
 
+def on_carriers(
+    connection: Connection, account_sid: str, filters: Mapping[str, str], *, offset: int, limit: int
+) -> tuple[list[PhoneNumber], int]:
+    """A stretch of the account's numbers on carriers of its own, newest first, and how many there are."""
+    mine = [phone_numbers.c.account_sid == account_sid, phone_numbers.c.carrier_sid.is_not(None), _LIVE]
+    mine += [phone_numbers.c[name] == value for name, value in filters.items()]
+    total = connection.scalar(sa.select(sa.func.count()).select_from(phone_numbers).where(*mine)) or 0
+    rows = connection.execute(
+        sa.select(phone_numbers)
+        .where(*mine)
+        .order_by(phone_numbers.c.created_at.desc(), phone_numbers.c.phone_number_id)
+        .offset(offset)
+        .limit(limit)
+    )
+    return [_number(connection, row) for row in rows], total
+
+
 def changed_since(connection: Connection, seen: int) -> Iterator[tuple[PhoneNumber, bool]]:
     """Numbers changed after a revision, each with whether it still belongs to its account."""
     for row in connection.execute(sa.select(phone_numbers).where(phone_numbers.c.revision > seen)):
-        yield _number(row), row.deleted_at is None
+        yield _number(connection, row), row.deleted_at is None
 
 
-def _mutable(number: PhoneNumber, revision: int) -> dict[str, Any]:
+def _mutable(connection: Connection, number: PhoneNumber, revision: int) -> dict[str, Any]:
     return {
         "friendly_name": number.friendly_name,
         "status": number.status,
@@ -113,13 +132,15 @@ def _mutable(number: PhoneNumber, revision: int) -> dict[str, Any]:
         "carrier_sid": number.carrier_sid,
         "app_sid": number.app_sid,
         "registered": number.registered,
-        "binding": pack(number.binding.to_json()) if number.binding else None,
+        "binding": seal_binding(connection, _BINDING, number.phone_number_id, number.binding)
+        if number.binding
+        else None,
         "updated_at": to_micros(number.updated_at),
         "revision": revision,
     }
 
 
-def _number(row: Row[Any]) -> PhoneNumber:
+def _number(connection: Connection, row: Row[Any]) -> PhoneNumber:
     return PhoneNumber(
         phone_number_id=row.phone_number_id,
         account_sid=row.account_sid,
@@ -133,7 +154,9 @@ def _number(row: Row[Any]) -> PhoneNumber:
         carrier_sid=row.carrier_sid,
         app_sid=row.app_sid,
         registered=bool(row.registered),
-        binding=Binding.from_json(unpack(row.binding)) if row.binding else None,
+        binding=unseal_binding(connection, _BINDING, row.phone_number_id, row.binding)
+        if row.binding
+        else None,
         created_at=to_moment(row.created_at),
         updated_at=to_moment(row.updated_at),
     )

@@ -9,18 +9,20 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from callcontrol.models import Carrier, Gateway
+from callcontrol.store.sealing import seal, unseal
 from callcontrol.store.tables import carriers, gateways
 from callcontrol.store.values import to_micros, to_moment
 
 _CARRIER_FIELDS: Final = tuple(item.name for item in fields(Carrier))
 _GATEWAY_FIELDS: Final = tuple(item.name for item in fields(Gateway))
 _LISTS: Final = ("codecs", "prefixes", "forwarded_headers", "registrars")
+_SECRETS: Final = ("register_password", "inbound_auth_password")
 _CONVERTED: Final = frozenset({*_LISTS, "created_at", "updated_at"})
 
 
 def insert_carrier(connection: Connection, carrier: Carrier, revision: int) -> None:
     """Write a new carrier."""
-    connection.execute(sa.insert(carriers).values(**_row(carrier, _CARRIER_FIELDS), revision=revision))
+    connection.execute(sa.insert(carriers).values(**_carrier_row(connection, carrier), revision=revision))
 
 
 def insert_gateway(connection: Connection, gateway: Gateway, revision: int) -> None:
@@ -33,7 +35,7 @@ def update_carrier(connection: Connection, carrier: Carrier, revision: int) -> N
     connection.execute(
         sa.update(carriers)
         .where(carriers.c.carrier_sid == carrier.carrier_sid)
-        .values(**_row(carrier, _CARRIER_FIELDS), revision=revision)
+        .values(**_carrier_row(connection, carrier), revision=revision)
     )
 
 
@@ -46,12 +48,11 @@ def update_gateway(connection: Connection, gateway: Gateway, revision: int) -> N
     )
 
 
-def get_carrier(connection: Connection, carrier_sid: str) -> Carrier | None:
-    """One carrier, of whichever owner."""
-    row = connection.execute(
-        sa.select(carriers).where(carriers.c.carrier_sid == carrier_sid, carriers.c.deleted_at.is_(None))
-    ).first()
-    return _carrier(row) if row is not None else None
+def get_carrier(connection: Connection, carrier_sid: str, *, lock: bool = False) -> Carrier | None:
+    """One carrier, of whichever owner; ``lock`` keeps other writers from it until the transaction ends."""
+    wanted = sa.select(carriers).where(carriers.c.carrier_sid == carrier_sid, carriers.c.deleted_at.is_(None))
+    row = connection.execute(wanted.with_for_update() if lock else wanted).first()
+    return _carrier(connection, row) if row is not None else None
 
 
 def carriers_of(
@@ -67,7 +68,7 @@ def carriers_of(
         .offset(offset)
         .limit(limit)
     )
-    return [_carrier(row) for row in rows], total
+    return [_carrier(connection, row) for row in rows], total
 
 
 def gateways_of(connection: Connection, carrier_sid: str) -> list[Gateway]:
@@ -106,7 +107,11 @@ def delete_carrier(connection: Connection, carrier_sid: str, now: datetime, revi
         .where(gateways.c.carrier_sid == carrier_sid, gateways.c.deleted_at.is_(None))
         .values(gone)
     )
-    connection.execute(sa.update(carriers).where(carriers.c.carrier_sid == carrier_sid).values(gone))
+    # Its row stays for the call records that name it; nobody needs its passwords any more.
+    forgotten = dict.fromkeys(_SECRETS)
+    connection.execute(
+        sa.update(carriers).where(carriers.c.carrier_sid == carrier_sid).values({**gone, **forgotten})
+    )
 
 
 def delete_gateway(connection: Connection, gateway_sid: str, now: datetime, revision: int) -> None:
@@ -121,13 +126,20 @@ def delete_gateway(connection: Connection, gateway_sid: str, now: datetime, revi
 def carriers_changed_since(connection: Connection, seen: int) -> Iterator[tuple[Carrier, bool]]:
     """Carriers changed after a revision, each with whether it still exists."""
     for row in connection.execute(sa.select(carriers).where(carriers.c.revision > seen)):
-        yield _carrier(row), row.deleted_at is None
+        yield _carrier(connection, row), row.deleted_at is None
 
 
 def gateways_changed_since(connection: Connection, seen: int) -> Iterator[tuple[Gateway, bool]]:
     """Gateways changed after a revision, each with whether it still exists."""
     for row in connection.execute(sa.select(gateways).where(gateways.c.revision > seen)):
         yield _gateway(row), row.deleted_at is None
+
+
+def _carrier_row(connection: Connection, carrier: Carrier) -> dict[str, Any]:
+    row = _row(carrier, _CARRIER_FIELDS)
+    for name in _SECRETS:
+        row[name] = seal(connection, carriers.c[name], carrier.carrier_sid, row[name])
+    return row
 
 
 def _row(item: Carrier | Gateway, names: tuple[str, ...]) -> dict[str, Any]:
@@ -139,11 +151,13 @@ def _row(item: Carrier | Gateway, names: tuple[str, ...]) -> dict[str, Any]:
     return row
 
 
-def _carrier(row: Row[Any]) -> Carrier:
+def _carrier(connection: Connection, row: Row[Any]) -> Carrier:
     values = {name: getattr(row, name) for name in _CARRIER_FIELDS if name not in _CONVERTED}
     for name in _LISTS:
         text = getattr(row, name)
         values[name] = tuple(text.split(",")) if text else ()
+    for name in _SECRETS:
+        values[name] = unseal(connection, carriers.c[name], row.carrier_sid, values[name])
     return Carrier(
         **values,
         created_at=to_moment(row.created_at),

@@ -14,6 +14,7 @@ from callcontrol.store.tables import agents as _agents
 from callcontrol.store.tables import applications as _applications
 from callcontrol.store.tables import orders as _orders
 from callcontrol.store.tables import otp as _otp
+from callcontrol.store.tables import secrets as _secrets
 from callcontrol.store.tables.columns import metadata
 from callcontrol.store.tables.core import (
     accounts,
@@ -49,4 +50,4 @@ __all__ = [
 ]
 
 # Imported for what they add to the metadata; whoever reads their tables imports them by module.
-_MODULES = (_agents, _applications, _orders, _otp)
+_MODULES = (_agents, _applications, _orders, _otp, _secrets)

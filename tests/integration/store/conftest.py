@@ -10,6 +10,7 @@ import pytest
 from callcontrol.aio.storage import Storage
 from callcontrol.models import Account
 from tests.support.postgres import PostgresServer, running_postgres
+from tests.support.secrets import SECRETS
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +37,7 @@ async def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 async def storage(url: str) -> AsyncIterator[Storage]:
-    opened = await Storage.open(url, deliver=False)
+    opened = await Storage.open(url, deliver=False, secrets=SECRETS)
     yield opened
     await opened.close()
 

@@ -19,6 +19,7 @@ from callcontrol.models import (
     WebhookEvent,
 )
 from callcontrol.store.repositories import deliveries
+from tests.support.secrets import SECRETS
 
 
 def make_call(account: Account, **fields: object) -> CallRecord:
@@ -93,7 +94,7 @@ async def test_hostile_text_does_not_keep_a_record_from_being_written(
 async def test_the_insert_is_durable_with_its_reserve(storage: Storage, url: str, account: Account) -> None:
     call = make_call(account)
     await storage.calls.insert(call, reserve_paise=300)
-    other = await Storage.open(url, deliver=False)
+    other = await Storage.open(url, deliver=False, secrets=SECRETS)
     assert [item.call_sid for item in await other.calls.unfinished()] == [call.call_sid]
     assert [item.amount_paise for item in await other.wallet.open_reserves()] == [300]
     await other.close()
@@ -186,7 +187,7 @@ async def test_a_record_is_never_written_older_than_it_was_handed_over(
 
     await asyncio.gather(*map(live, calls))
     await storage.calls.flush()
-    other = await Storage.open(url, deliver=False)
+    other = await Storage.open(url, deliver=False, secrets=SECRETS)
     page = await other.calls.list(account.account_sid, CallFilter(), 1, 100)
     assert page.total == 40
     assert {(item.status, item.duration_sec, item.price_paise) for item in page.items} == {
@@ -267,7 +268,7 @@ async def test_lists_are_filtered_and_paged_newest_first(storage: Storage, accou
 
 async def test_only_what_this_node_left_is_unfinished(storage: Storage, url: str, account: Account) -> None:
     mine, theirs = make_call(account), make_call(account)
-    other = await Storage.open(url, node="other", deliver=False)
+    other = await Storage.open(url, node="other", deliver=False, secrets=SECRETS)
     await storage.calls.insert(mine)
     await other.calls.insert(theirs)
     assert [item.call_sid for item in await storage.calls.unfinished()] == [mine.call_sid]

@@ -25,6 +25,7 @@ from callcontrol.errors import ServiceUnavailable
 from callcontrol.store import schema
 from callcontrol.store.failures import is_transient
 from callcontrol.store.tables import directory_revision, metadata
+from tests.support.secrets import SECRETS
 
 
 def differences(connection: Connection) -> list[Any]:
@@ -93,7 +94,7 @@ async def test_an_unreachable_server_is_unavailable(tmp_path: Path) -> None:
 
 async def test_nothing_is_left_behind(url: str) -> None:
     threads = {thread.name for thread in threading.enumerate()}
-    storage = await Storage.open(url)
+    storage = await Storage.open(url, secrets=SECRETS)
     await storage.accounts.create("Acme")
     await storage.close()
     await storage.close()

@@ -9,12 +9,13 @@ from callcontrol.aio import idempotency
 from callcontrol.aio.storage import Storage
 from callcontrol.errors import IdempotencyConflict
 from callcontrol.models import Account, StoredReply
+from tests.support.secrets import SECRETS
 
 ENDPOINT = "POST /v1/calls"
 
 
 async def test_of_many_repeats_one_runs(storage: Storage, url: str, account: Account) -> None:
-    other = await Storage.open(url, node="other", deliver=False)
+    other = await Storage.open(url, node="other", deliver=False, secrets=SECRETS)
 
     async def begin(position: int) -> str:
         store = (storage, other)[position % 2].idempotency

@@ -10,6 +10,7 @@ import pytest
 
 from callcontrol.aio.storage import Storage
 from callcontrol.models import CallFilter, CallStatus
+from tests.support.secrets import SECRETS
 
 # Accepts calls without end and says so on its output; every other one it ends.
 PROCESS = """
@@ -17,9 +18,10 @@ import asyncio, sys
 from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.models import CallRecord, CallStatus
+from tests.support.secrets import SECRETS
 
 async def main():
-    storage = await Storage.open(sys.argv[1], deliver=False)
+    storage = await Storage.open(sys.argv[1], deliver=False, secrets=SECRETS)
 
     async def call(number):
         record = CallRecord(new_id(), sys.argv[2], "outbound", "+911", "+912", utc_now())
@@ -43,7 +45,7 @@ asyncio.run(main())
 
 @pytest.mark.parametrize("accepted", [1, 40, 153])
 async def test_a_killed_process_lost_nothing(url: str, accepted: int) -> None:
-    storage = await Storage.open(url, deliver=False)
+    storage = await Storage.open(url, deliver=False, secrets=SECRETS)
     account, _ = await storage.accounts.create("Acme", balance_paise=10_000_000)
     root = Path(__file__).parents[3]
     process = await asyncio.create_subprocess_exec(

@@ -30,6 +30,7 @@ from callcontrol.errors import (
 )
 from callcontrol.models import Account, Binding, CallRecord, PhoneNumber
 from callcontrol.store.tables import accounts
+from tests.support.secrets import SECRETS
 
 STREAM = Binding(target="media_stream", stream_url="wss://agent.example/ws")
 FORWARD = Binding(target="forward", forward_to="+919800000001")
@@ -39,7 +40,7 @@ NUMBER = "+918047491899"
 @pytest.fixture
 async def other(storage: Storage, url: str) -> AsyncIterator[Storage]:
     """Another process on the same database, as the command line is."""
-    opened = await Storage.open(url, node="other", deliver=False)
+    opened = await Storage.open(url, node="other", deliver=False, secrets=SECRETS)
     yield opened
     await opened.close()
 

@@ -8,6 +8,7 @@ from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id
 from callcontrol.errors import DomainError, InsufficientBalance, NotFound, ValidationFailed
 from callcontrol.models import Account
+from tests.support.secrets import SECRETS
 
 
 async def test_a_reserve_is_held_then_settled(storage: Storage, account: Account) -> None:
@@ -84,7 +85,7 @@ async def test_a_top_up_with_its_reference_counts_once(storage: Storage, account
 async def test_two_requests_never_spend_the_same_rupee(storage: Storage, url: str) -> None:
     """Two processes on one database, many tasks each, all after the same 50 reserves' worth of money."""
     account, _ = await storage.accounts.create("Acme", balance_paise=5_000)
-    other = await Storage.open(url, node="other", deliver=False)
+    other = await Storage.open(url, node="other", deliver=False, secrets=SECRETS)
     calls = [new_id() for _ in range(120)]
 
     async def reserve(number: int, call: str) -> bool:

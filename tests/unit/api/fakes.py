@@ -253,6 +253,33 @@ class FakeTrunks:
             raise NotFound("There is no such gateway on the carrier.")
 
 
+class FakeTrunkNumbers:
+    def __init__(self) -> None:
+        self.number = PhoneNumber(
+            NUMBER_ID, ACCOUNT, "+918047000002", MOMENT, MOMENT, carrier_sid=CARRIER_SID, registered=True
+        )
+        self.values: list[Mapping[str, Any]] = []
+
+    async def register(self, account_sid: str, number: str, carrier_sid: str, **values: Any) -> PhoneNumber:
+        self.values.append({"number": number, "carrier_sid": carrier_sid, **values})
+        return replace(self.number, number=number, carrier_sid=carrier_sid, **values)
+
+    async def list(
+        self, account_sid: str, filters: Mapping[str, str], page: int, per_page: int
+    ) -> Page[PhoneNumber]:
+        self.values.append(filters)
+        return Page([self.number], 1, page, per_page)
+
+    async def update(self, account_sid: str, number_sid: str, values: Mapping[str, Any]) -> PhoneNumber:
+        self.values.append(values)
+        await self.remove(account_sid, number_sid)
+        return replace(self.number, **values)
+
+    async def remove(self, account_sid: str, number_sid: str) -> None:
+        if number_sid != NUMBER_ID:
+            raise NotFound("There is no such number.")
+
+
 class FakeApplications:
     def __init__(self) -> None:
         self.application = new_application(
@@ -316,6 +343,7 @@ class Fakes:
     calls: FakeCalls = field(default_factory=FakeCalls)
     numbers: FakeNumbers = field(default_factory=FakeNumbers)
     trunks: FakeTrunks = field(default_factory=FakeTrunks)
+    trunk_numbers: FakeTrunkNumbers = field(default_factory=FakeTrunkNumbers)
     applications: FakeApplications = field(default_factory=FakeApplications)
     idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
     lifecycle: Lifecycle = field(default_factory=lambda: Lifecycle(Phase.READY))
@@ -326,6 +354,7 @@ class Fakes:
             calls=self.calls,
             numbers=self.numbers,
             trunks=self.trunks,
+            trunk_numbers=self.trunk_numbers,
             applications=self.applications,
             idempotency=self.idempotency,
             lifecycle=self.lifecycle,

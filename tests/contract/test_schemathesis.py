@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sqlite3
 import subprocess
 import sys
 import tomllib
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from api.examples import EXAMPLES
 from api.routes import ENDPOINTS
 from fixtures.server_process import ServerProcess
 
@@ -35,16 +35,15 @@ def server(tmp_path: Path) -> Iterator[ServerProcess]:
 
 @pytest.mark.timeout(_TIMEOUT_S + 30)
 def test_schemathesis_finds_nothing(server: ServerProcess, tmp_path: Path) -> None:
-    listed = server.request("GET", "/v1/calls", _demo_key(server))
-    assert listed.status == 200
+    key = _demo_key(server)
     done = subprocess.run(
         [
             *(sys.executable, "-m", "schemathesis.cli", "--config-file", str(_SETTINGS)),
             *("run", f"{server.url}/openapi.json", "--checks", "all", "--no-color"),
-            *("--header", f"Authorization: Bearer {_demo_key(server)}"),
+            *("--header", f"Authorization: Bearer {key}"),
             *("--seed", _SEED, "--max-examples", _EXAMPLES, "--continue-on-failure"),
         ],
-        env={**os.environ, "CONTRACT_ACCOUNT": _account_sid(tmp_path)},
+        env={**os.environ, **_what_is_there(server, key)},
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -69,9 +68,23 @@ def _demo_key(server: ServerProcess) -> str:
     return shown[0]
 
 
-def _account_sid(data_dir: Path) -> str:
-    connection = sqlite3.connect(data_dir / "trunkline.db")
-    try:
-        return str(connection.execute("SELECT account_sid FROM accounts").fetchone()[0])
-    finally:
-        connection.close()
+def _what_is_there(server: ServerProcess, key: str) -> dict[str, str]:
+    """Make one of everything, and name it as the settings do."""
+
+    def made(path: str, name: str) -> Any:
+        reply = server.request("POST", path, key, EXAMPLES[name])
+        assert reply.status == 201, reply
+        return reply.data
+
+    (number,) = server.request("GET", "/v1/phone-numbers", key).data
+    call = made("/v1/calls", "create_call")
+    carrier = made("/v1/trunk-portal/carriers", "create_carrier")
+    gateways = f"/v1/trunk-portal/carriers/{carrier['carrier_sid']}/gateways"
+    return {
+        "CONTRACT_ACCOUNT": call["account_sid"],
+        "CONTRACT_CALL": call["call_sid"],
+        "CONTRACT_NUMBER": number["id"],
+        "CONTRACT_CARRIER": carrier["carrier_sid"],
+        "CONTRACT_GATEWAY": made(gateways, "create_gateway")["gateway_sid"],
+        "CONTRACT_APPLICATION": made("/v1/trunk-portal/applications", "create_application")["app_sid"],
+    }

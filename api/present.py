@@ -32,15 +32,19 @@ def page_meta(page: Page[Any]) -> dict[str, int]:
 
 def number_json(number: PhoneNumber) -> dict[str, Any]:
     """A phone number of a list."""
+    billing = number.billing
     return {
         "id": number.phone_number_id,
         "number": number.number,
         "friendly_name": number.friendly_name,
         "status": number.status,
         "number_type": number.number_type,
+        "region": number.region,
         "voice_enabled": number.voice_enabled,
         "sms_enabled": number.sms_enabled,
         "monthly_cost": number.monthly_cost_paise / 100,
+        "next_billing_at": rfc3339(billing.next_at if billing else None),
+        "payment_deadline_at": rfc3339(billing.deadline_at if billing else None),
         "inbound_target_type": number.inbound_target_type,
         "created_at": rfc3339(number.created_at),
         "updated_at": rfc3339(number.updated_at),

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from callcontrol.applications import Application
 from callcontrol.gateway_health import GatewayTable
+from callcontrol.inventory import Listing, ListingFilter
+from callcontrol.live_requests import LiveUpdate
 from callcontrol.models import (
     Binding,
     CallFilter,
@@ -20,6 +22,7 @@ from callcontrol.models import (
     Principal,
     Wiring,
 )
+from callcontrol.number_orders import Purchase, PurchaseRequest
 from callcontrol.registration import RegistrationView
 
 __all__ = [
@@ -28,6 +31,7 @@ __all__ = [
     "Idempotency",
     "Keys",
     "Lifecycle",
+    "Market",
     "Numbers",
     "Phase",
     "Services",
@@ -67,10 +71,8 @@ class Calls(Protocol):
     ) -> Page[CallRecord]:
         """Calls of the account, newest first."""
 
-    async def mute_call(
-        self, account_sid: str, call_sid: str, party: Literal["a", "b"], *, muted: bool
-    ) -> CallRecord:
-        """Let a party of a call not be heard, or be heard again."""
+    async def update_call(self, account_sid: str, call_sid: str, update: LiveUpdate) -> CallRecord:
+        """Change a call that is up: all that is asked for, or nothing."""
 
     async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
         """Have a call ended; the record may still say that it is up."""
@@ -115,6 +117,25 @@ class Numbers(Protocol):
 
     async def unbind(self, account_sid: str, phone_number_id: str) -> Wiring:
         """Send the number's inbound calls nowhere."""
+
+    async def show(self, account_sid: str, phone_number_id: str) -> PhoneNumber:
+        """One number."""
+
+    async def rename(self, account_sid: str, phone_number_id: str, friendly_name: str | None) -> PhoneNumber:
+        """Change the label of a number."""
+
+    async def release(self, account_sid: str, phone_number_id: str) -> PhoneNumber:
+        """Take a number from the account."""
+
+
+class Market(Protocol):
+    """Numbers for sale; see ``callcontrol.aio.market.NumberMarket``."""
+
+    async def search(self, wanted: ListingFilter, page: int, per_page: int) -> Page[Listing]:
+        """Numbers that are for sale."""
+
+    async def purchase(self, account_sid: str, request: PurchaseRequest) -> Purchase:
+        """Buy a number with its first months."""
 
 
 class Trunks(Protocol):
@@ -258,6 +279,7 @@ class Services:
     keys: Keys
     calls: Calls
     numbers: Numbers
+    market: Market
     trunks: Trunks
     trunk_numbers: TrunkNumbers
     applications: Applications

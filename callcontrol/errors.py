@@ -8,8 +8,11 @@ What the domain refuses, and under which code.
     ├── Unauthorized            UNAUTHORIZED
     ├── InsufficientBalance     INSUFFICIENT_BALANCE
     ├── Forbidden               FORBIDDEN
-    │   └── DestinationForbidden
+    │   ├── DestinationForbidden
+    │   └── KycRequired         KYC_REQUIRED
     ├── NumberNotOwned          NUMBER_NOT_OWNED
+    ├── NumberTaken             NUMBER_NOT_OWNED      on purchase: somebody else has it
+    ├── QuoteStale              QUOTE_STALE
     ├── NotFound                NOT_FOUND
     ├── CallEnded               CALL_ENDED
     ├── Conflict                CONFLICT
@@ -96,6 +99,24 @@ class NumberNotOwned(DomainError):
     """The number is not on the account, or is not registered for outbound use."""
 
     code = "NUMBER_NOT_OWNED"
+
+
+class KycRequired(Forbidden):
+    """The account has not completed KYC, without which no number is sold."""
+
+    code = "KYC_REQUIRED"
+
+
+class NumberTaken(DomainError):
+    """On purchase: someone has bought the number already."""
+
+    code = "NUMBER_NOT_OWNED"
+
+
+class QuoteStale(DomainError):
+    """The price is not the one that was acknowledged, or changed during the purchase."""
+
+    code = "QUOTE_STALE"
 
 
 class NotFound(DomainError):

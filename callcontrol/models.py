@@ -24,7 +24,7 @@ IdentityHeader = Literal["pai", "ppi", "rpid", "none"]
 Reliability = Literal["off", "supported", "required"]
 DtmfType = Literal["rfc2833", "info", "tones"]
 MediaEncryption = Literal["off", "sdes", "require"]
-RecordingStatus = Literal["in-progress", "completed", "failed"]
+RecordingStatus = Literal["in-progress", "paused", "completed", "failed"]
 Service = Literal["platform", "messaging", "assistant", "tools", "admin"]
 TrunkType = Literal["static_ip", "auth", "reg"]
 
@@ -166,12 +166,28 @@ _BINDING_FIELDS: Final = tuple(item.name for item in fields(Binding))
 
 
 @dataclass(frozen=True, slots=True)
+class Billing:
+    """
+    How far a number that was bought is paid for.
+
+    ``paid_months`` calendar months from ``anchor_at`` end at ``next_at``, when the next one is charged. Since
+    a charge was refused, ``deadline_at`` says when the number is suspended, and once it is, released.
+    """
+
+    anchor_at: datetime
+    paid_months: int
+    next_at: datetime
+    deadline_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PhoneNumber:
     """
     A number of an account (a DID), in E.164 with ``+``.
 
     ``carrier_sid`` is None for a number of the platform and names the account's own carrier otherwise.
-    ``registered`` says that the number may be used as caller-ID.
+    ``registered`` says that the number may be used as caller-ID. ``order_id`` and ``billing`` are those of
+    a number that was bought; nothing is charged for others.
     """
 
     phone_number_id: str
@@ -189,6 +205,9 @@ class PhoneNumber:
     app_sid: str | None = None
     registered: bool = False
     binding: Binding | None = None
+    region: str | None = None
+    order_id: str | None = None
+    billing: Billing | None = None
 
     @property
     def inbound_target_type(self) -> str:

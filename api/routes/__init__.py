@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from api.endpoint import Endpoint
-from api.routes import applications, calls, numbers, recordings, trunk_numbers, trunks
+from api.routes import applications, calls, dids, numbers, recordings, trunk_numbers, trunks
 
 __all__ = ["ENDPOINTS"]
 
 ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *calls.ENDPOINTS,
+    *dids.ENDPOINTS,
     *numbers.ENDPOINTS,
     *trunks.ENDPOINTS,
     *trunk_numbers.ENDPOINTS,

@@ -5,16 +5,18 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from api.call_request import call_request
+from api.call_request import call_request, live_update
 from api.endpoint import Context, Endpoint, Reply
 from api.exchange import current_exchange
 from api.ladder import ladder_of
 from api.present import page_meta, trace_json
 from api.schemas.base import NoBody, NoQuery
-from api.schemas.calls import CallList, CallObject, CreateCall, CreateStreamCall, TraceObject, UpdateLiveCall
+from api.schemas.calls import CallList, CallObject, CreateCall, CreateStreamCall, TraceObject
+from api.schemas.live import UpdateLiveCall
 from callcontrol.call_object import call_object
 from callcontrol.errors import (
     CallEnded,
+    Conflict,
     FieldError,
     InsufficientBalance,
     NumberNotOwned,
@@ -65,9 +67,9 @@ async def hangup_call(context: Context[NoBody, NoQuery]) -> Reply:
 
 async def update_live_call(context: Context[UpdateLiveCall, NoQuery]) -> Reply:
     """Answer POST /Accounts/{sid}/Calls/{callSid}."""
-    body, calls = context.body, context.services.calls
-    muted = body.mute_status == "mute"
-    record = await calls.mute_call(context.account_sid, context.path["callSid"], body.party, muted=muted)
+    record = await context.services.calls.update_call(
+        context.account_sid, context.path["callSid"], live_update(context.body)
+    )
     return Reply(call_object(record))
 
 
@@ -185,10 +187,11 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         handler=update_live_call,
         scope="calls.write",
         success=202,
-        summary="Change a call that is up: mute a party",
+        summary="Change a call that is up",
+        description="All that is asked for is done, or nothing: what the call's state forbids is a 409.",
         body=UpdateLiveCall,
         response=CallObject,
-        errors=(CallEnded,),
+        errors=(CallEnded, Conflict, NumberNotOwned),
         **_CALLS,
     ),
     Endpoint(

@@ -169,7 +169,7 @@ def settle(connection: Connection, call_sid: str, charge_paise: int, now: dateti
         return 0 if entry is None else -int(entry["amount_paise"])
     account_sid, held_paise = held["account_sid"], held["amount_paise"]
     if charge_paise > held_paise:
-        charge_paise = min(charge_paise, held_paise + _available(connection, account_sid))
+        charge_paise = min(charge_paise, held_paise + available(connection, account_sid))
     micros = to_micros(now)
     taken = {"charge_paise": charge_paise, "amount_paise": held_paise, "now": micros}
     _TAKE.run(connection, {"account_sid": account_sid, **taken})
@@ -210,7 +210,8 @@ def charge(
     return int(found["balance_paise"]) - amount_paise
 
 
-def _available(connection: Connection, account_sid: str) -> int:
+def available(connection: Connection, account_sid: str) -> int:
+    """What may be taken from a wallet now; nobody else takes from it until the transaction ends."""
     wallet = _WALLET.first(connection, {"account_sid": account_sid})
     return 0 if wallet is None else int(wallet["balance_paise"] - wallet["reserved_paise"])
 

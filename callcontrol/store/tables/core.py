@@ -128,6 +128,12 @@ phone_numbers: Final = sa.Table(
     text("app_sid"),
     flag("registered"),
     text("binding"),
+    text("region"),
+    text("order_id"),
+    whole("billing_anchor_at"),
+    whole("paid_months"),
+    whole("next_billing_at"),
+    whole("payment_deadline_at"),
     whole("created_at", nullable=False),
     whole("updated_at", nullable=False),
     whole("deleted_at"),
@@ -143,6 +149,16 @@ sa.Index(
 )
 sa.Index("ix_phone_numbers_account_sid_created_at", phone_numbers.c.account_sid, phone_numbers.c.created_at)
 sa.Index("ix_phone_numbers_revision", phone_numbers.c.revision)
+# What there is to renew, in the order it falls due.
+sa.Index(
+    "ix_phone_numbers_due",
+    phone_numbers.c.next_billing_at,
+    phone_numbers.c.phone_number_id,
+    sqlite_where=sa.and_(phone_numbers.c.next_billing_at.is_not(None), phone_numbers.c.deleted_at.is_(None)),
+    postgresql_where=sa.and_(
+        phone_numbers.c.next_billing_at.is_not(None), phone_numbers.c.deleted_at.is_(None)
+    ),
+)
 
 directory_revision: Final = sa.Table(
     "directory_revision",

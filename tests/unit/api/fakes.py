@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 from api.services import Lifecycle, Phase, Services
 from callcontrol.applications import Application, changed_application, new_application
@@ -18,6 +18,8 @@ from callcontrol.errors import (
     Unauthorized,
 )
 from callcontrol.gateway_health import GatewayTable
+from callcontrol.inventory import Listing, ListingFilter
+from callcontrol.live_requests import LiveUpdate
 from callcontrol.models import (
     Binding,
     CallFilter,
@@ -30,6 +32,7 @@ from callcontrol.models import (
     Principal,
     Wiring,
 )
+from callcontrol.number_orders import Purchase, PurchaseRequest
 from callcontrol.registration import RegistrationView
 
 ACCOUNT = "11111111-1111-4111-8111-111111111111"
@@ -99,7 +102,7 @@ class FakeTraceEntry:
 
 class FakeCalls:
     def __init__(self) -> None:
-        self.muted: list[tuple[str, bool]] = []
+        self.updates: list[LiveUpdate] = []
         self.gateways = GatewayTable()
         self.failure: Exception | None = None
         self.requests: list[tuple[str, Any]] = []
@@ -135,13 +138,13 @@ class FakeCalls:
         own = [record for record in self.records.values() if record.account_sid == account_sid]
         return Page(own[:per_page], len(own), page, per_page)
 
-    async def mute_call(
-        self, account_sid: str, call_sid: str, party: Literal["a", "b"], *, muted: bool
-    ) -> CallRecord:
+    async def update_call(self, account_sid: str, call_sid: str, update: LiveUpdate) -> CallRecord:
         record = await self.get_call(account_sid, call_sid)
         if record.status.ended:
             raise CallEnded("The call has already ended.")
-        self.muted.append((party, muted))
+        if self.failure is not None:
+            raise self.failure
+        self.updates.append(update)
         return record
 
     async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
@@ -194,6 +197,36 @@ class FakeNumbers:
     async def unbind(self, account_sid: str, phone_number_id: str) -> Wiring:
         self.number = replace(self.number, binding=None)
         return await self.wiring(account_sid, phone_number_id)
+
+    async def show(self, account_sid: str, phone_number_id: str) -> PhoneNumber:
+        await self.wiring(account_sid, phone_number_id)
+        return self.number
+
+    async def rename(self, account_sid: str, phone_number_id: str, friendly_name: str | None) -> PhoneNumber:
+        self.number = replace(await self.show(account_sid, phone_number_id), friendly_name=friendly_name)
+        return self.number
+
+    async def release(self, account_sid: str, phone_number_id: str) -> PhoneNumber:
+        return await self.show(account_sid, phone_number_id)
+
+
+class FakeMarket:
+    def __init__(self) -> None:
+        self.listing = Listing("did_1", "+911110000100", "Delhi", "local", 24_950, 50_000)
+        self.failure: DomainError | None = None
+        self.searches: list[ListingFilter] = []
+        self.requests: list[PurchaseRequest] = []
+
+    async def search(self, wanted: ListingFilter, page: int, per_page: int) -> Page[Listing]:
+        self.searches.append(wanted)
+        return Page([self.listing], 1, page, per_page)
+
+    async def purchase(self, account_sid: str, request: PurchaseRequest) -> Purchase:
+        if self.failure is not None:
+            raise self.failure
+        self.requests.append(request)
+        total_paise = self.listing.total_paise(request.months)
+        return Purchase(NUMBER_ID, self.listing.number, total_paise, 10_050, MOMENT)
 
 
 class FakeTrunks:
@@ -342,6 +375,7 @@ class Fakes:
     keys: FakeKeys = field(default_factory=FakeKeys)
     calls: FakeCalls = field(default_factory=FakeCalls)
     numbers: FakeNumbers = field(default_factory=FakeNumbers)
+    market: FakeMarket = field(default_factory=FakeMarket)
     trunks: FakeTrunks = field(default_factory=FakeTrunks)
     trunk_numbers: FakeTrunkNumbers = field(default_factory=FakeTrunkNumbers)
     applications: FakeApplications = field(default_factory=FakeApplications)
@@ -353,6 +387,7 @@ class Fakes:
             keys=self.keys,
             calls=self.calls,
             numbers=self.numbers,
+            market=self.market,
             trunks=self.trunks,
             trunk_numbers=self.trunk_numbers,
             applications=self.applications,

@@ -24,9 +24,7 @@ def parse_json(data: bytes) -> Any:
     """
     try:
         text = data.decode("utf-8")
-        value = json.loads(
-            text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_number
-        )
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_number)
     except UnicodeDecodeError:
         raise ValidationFailed.of(BODY, "must be JSON in UTF-8") from None
     except RecursionError:

@@ -7,10 +7,11 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-__all__ = ["MAX_PAGE", "Digits", "Name", "Page", "PerPage", "QueryNumber", "Timestamp"]
+__all__ = ["E164", "MAX_PAGE", "Digits", "Name", "Page", "PerPage", "QueryNumber", "Timestamp"]
 
 MAX_PAGE = 1_000_000
 
+_E164 = re.compile(r"\+[1-9][0-9]{6,14}", re.ASCII)
 _DIGITS = re.compile(r"[0-9A-D*#wW]{1,64}")
 
 
@@ -21,6 +22,19 @@ def _digits(digits: str) -> str:
 
 
 Digits = Annotated[str, AfterValidator(_digits), Field(json_schema_extra={"pattern": "^[0-9A-D*#wW]{1,64}$"})]
+
+
+def _e164(number: str) -> str:
+    if _E164.fullmatch(number) is None:
+        raise ValueError("must be in E.164, such as +918047491899")
+    return number
+
+
+E164 = Annotated[
+    str,
+    AfterValidator(_e164),
+    Field(description="E.164, such as +918047491899.", json_schema_extra={"pattern": f"^{_E164.pattern}$"}),
+]
 
 
 def _with_plus(text: str) -> str:

@@ -14,6 +14,7 @@ from tests.contract.givens import (
     database_refuses,
     for_sale,
     no_platform_carrier,
+    number_with_call,
     price_of_two_months,
     registered_number,
     unwired_number,
@@ -44,6 +45,10 @@ async def _are_their_own(stage: Stage, answer: Answer) -> None:
     own = await stage.server.storage.numbers.list(stage.own.account_sid, 1, 100)
     assert own.total > 0
     assert not {number.phone_number_id for number in own.items} & {item["id"] for item in answer.data}
+
+
+async def _is_active(_: Stage, answer: Answer) -> None:
+    assert answer.data["status"] == "active" and answer.data["inbound_target_type"] == "none"
 
 
 async def _lacks_one(_: Stage, answer: Answer) -> None:
@@ -141,6 +146,32 @@ CASES = (
             fields=("status", "number_type", "page", "per_page", "colour"),
         ),
         unseen(before=(registered_number,), then=_are_their_own),
+    ),
+    *row(
+        f"GET {_TELEPHONY}",
+        ok(path={"id": unwired_number}, then=_is_active),
+        foreign(403, "FORBIDDEN", path={"id": unwired_number}),
+        refused(404, "NOT_FOUND", path={"id": NOWHERE}),
+    ),
+    *row(
+        f"PATCH {_TELEPHONY}",
+        ok(path={"id": unwired_number}, body={"friendly_name": "Desk"}, then=_is_active),
+        refused(
+            400,
+            "VALIDATION_ERROR",
+            path={"id": unwired_number},
+            body={"colour": "red"},
+            fields=("friendly_name", "colour"),
+        ),
+        foreign(403, "FORBIDDEN", path={"id": unwired_number}, body={"friendly_name": "Desk"}),
+        refused(404, "NOT_FOUND", path={"id": NOWHERE}, body={"friendly_name": "Desk"}),
+    ),
+    *row(
+        f"DELETE {_TELEPHONY}",
+        ok(204, path={"id": bound_number}),
+        foreign(403, "FORBIDDEN", path={"id": unwired_number}),
+        refused(404, "NOT_FOUND", path={"id": NOWHERE}),
+        refused(409, "CONFLICT", path={"id": number_with_call}),
     ),
     *row(
         f"GET {_TELEPHONY}/telephony",

@@ -225,7 +225,13 @@ _NUMBER_CASES = (
             body={"number": "12", "colour": "red"},
             fields=("number", "carrier_sid", "colour"),
         ),
-        refused(404, "NOT_FOUND", name="no such carrier", body={**_NUMBER_BODY, "carrier_sid": NOWHERE}),
+        refused(
+            400,
+            "VALIDATION_ERROR",
+            name="no such carrier",
+            body={**_NUMBER_BODY, "carrier_sid": NOWHERE},
+            fields=("carrier_sid",),
+        ),
         foreign(403, "FORBIDDEN", name="their carrier", body=_NUMBER_BODY),
         foreign(
             403,

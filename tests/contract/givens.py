@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -10,7 +11,7 @@ from typing import Any
 
 from callcontrol.models import Binding
 from tests.contract.cases import During, Given
-from tests.contract.stage import ENDED, Answer, Stage
+from tests.contract.stage import ENDED, PATIENCE_S, Answer, Stage
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 """A well-formed id of nothing."""
@@ -157,6 +158,26 @@ async def ended_call(stage: Stage) -> str:
         stage.kept["ended call"] = call_sid = await place(stage, BUSY)
         await stage.call_when(call_sid, "busy")
     return str(stage.kept["ended call"])
+
+
+async def recorded_call(stage: Stage) -> str:
+    """The SID of a call whose recording can be had."""
+    call_sid = await place(stage, TONE, record=True, time_limit=1)
+    await stage.call_when(call_sid, "completed")
+    async with asyncio.timeout(PATIENCE_S):
+        while (await stage.call(call_sid))["recording_status"] != "completed":  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    return call_sid
+
+
+async def number_with_call(stage: Stage) -> str:
+    """The id of a number that is the caller-ID of a call that rings."""
+    number_id, number = await add_number(stage, "own", registered=True)
+    call = await stage.data(
+        "POST", "/v1/calls", body={"from": number, "to": RINGS, "verbs": [{"verb": "hangup"}]}
+    )
+    await stage.call_when(call["call_sid"], "ringing")
+    return number_id
 
 
 async def hang_up(stage: Stage, call_sid: str, by: str = "own") -> None:

@@ -1,4 +1,4 @@
-"""schemathesis asks the running server for everything its OpenAPI document allows, and much that it does not."""
+"""schemathesis asks a running server for all that its OpenAPI document allows, and much that it does not."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TIMEOUT_S = 240
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[ServerProcess]:
-    """A server as it is after its first start: with the sandbox carrier, and a demo account that has a number."""
+    """A server as it is after its first start: with a sandbox carrier, and a demo account with a number."""
     environment = {"TRUNKLINE_SANDBOX_CARRIER": "1", "TRUNKLINE_SANDBOX_LISTEN": "udp:127.0.0.1:0"}
     server = ServerProcess(tmp_path, environment=environment)
     server.start()
@@ -71,14 +71,15 @@ def _demo_key(server: ServerProcess) -> str:
 def _what_is_there(server: ServerProcess, key: str) -> dict[str, str]:
     """Make one of everything, and name it as the settings do."""
 
-    def made(path: str, name: str) -> Any:
-        reply = server.request("POST", path, key, EXAMPLES[name])
+    def made(path: str, name: str, **changes: Any) -> Any:
+        reply = server.request("POST", path, key, {**EXAMPLES[name], **changes})
         assert reply.status == 201, reply
         return reply.data
 
     (number,) = server.request("GET", "/v1/phone-numbers", key).data
     call = made("/v1/calls", "create_call")
     carrier = made("/v1/trunk-portal/carriers", "create_carrier")
+    numbers = "/v1/trunk-portal/numbers"
     gateways = f"/v1/trunk-portal/carriers/{carrier['carrier_sid']}/gateways"
     return {
         "CONTRACT_ACCOUNT": call["account_sid"],
@@ -86,5 +87,8 @@ def _what_is_there(server: ServerProcess, key: str) -> dict[str, str]:
         "CONTRACT_NUMBER": number["id"],
         "CONTRACT_CARRIER": carrier["carrier_sid"],
         "CONTRACT_GATEWAY": made(gateways, "create_gateway")["gateway_sid"],
+        "CONTRACT_TRUNK_NUMBER": made(numbers, "register_trunk_number", carrier_sid=carrier["carrier_sid"])[
+            "number_sid"
+        ],
         "CONTRACT_APPLICATION": made("/v1/trunk-portal/applications", "create_application")["app_sid"],
     }

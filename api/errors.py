@@ -30,6 +30,7 @@ HTTP_STATUS: Mapping[type[domain.DomainError], int] = {
     domain.BindFailed: 400,
     domain.Unauthorized: 401,
     domain.InsufficientBalance: 402,
+    domain.SpendLimitReached: 402,
     domain.Forbidden: 403,
     domain.DestinationForbidden: 403,
     domain.KycRequired: 403,

@@ -6,11 +6,20 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from api.cursor import write_cursor
 from callcontrol.gateway_health import Health
 from callcontrol.models import Carrier, Gateway, Page, PhoneNumber, Wiring
 from callcontrol.registration import RegistrationView, registers
 
-__all__ = ["carrier_json", "gateway_json", "number_json", "page_meta", "rfc3339", "wiring_json"]
+__all__ = [
+    "carrier_json",
+    "gateway_json",
+    "keyset_meta",
+    "number_json",
+    "page_meta",
+    "rfc3339",
+    "wiring_json",
+]
 
 
 def rfc3339(moment: datetime | None) -> str | None:
@@ -28,6 +37,14 @@ def page_meta(page: Page[Any]) -> dict[str, int]:
         "per_page": page.per_page,
         "total_pages": page.total_pages,
     }
+
+
+def keyset_meta(page: Page[Any], *, by_cursor: bool) -> dict[str, Any]:
+    """The part of ``meta`` of a list that may be read by cursor, where a page has no number."""
+    meta: dict[str, Any] = {**page_meta(page), "next_cursor": write_cursor(page.after)}
+    if by_cursor:
+        del meta["page"]
+    return meta
 
 
 def number_json(number: PhoneNumber) -> dict[str, Any]:

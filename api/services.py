@@ -19,6 +19,7 @@ from callcontrol.models import (
     Gateway,
     Page,
     PhoneNumber,
+    Position,
     Principal,
     Wiring,
 )
@@ -67,9 +68,9 @@ class Calls(Protocol):
         """One call of the account."""
 
     async def list_calls(
-        self, account_sid: str, query: CallFilter, page: int, per_page: int
+        self, account_sid: str, query: CallFilter, page: int, per_page: int, after: Position | None = None
     ) -> Page[CallRecord]:
-        """Calls of the account, newest first."""
+        """Calls of the account, newest first; with ``after`` those behind that place."""
 
     async def update_call(self, account_sid: str, call_sid: str, update: LiveUpdate) -> CallRecord:
         """Change a call that is up: all that is asked for, or nothing."""

@@ -7,6 +7,7 @@ What the domain refuses, and under which code.
     ├── ValidationFailed        VALIDATION_ERROR      names every wrong field
     ├── Unauthorized            UNAUTHORIZED
     ├── InsufficientBalance     INSUFFICIENT_BALANCE
+    │   └── SpendLimitReached   SPEND_LIMIT_EXCEEDED
     ├── Forbidden               FORBIDDEN
     │   ├── DestinationForbidden
     │   └── KycRequired         KYC_REQUIRED
@@ -83,6 +84,12 @@ class InsufficientBalance(DomainError):
     """The wallet cannot cover what the request would reserve."""
 
     code = "INSUFFICIENT_BALANCE"
+
+
+class SpendLimitReached(InsufficientBalance):
+    """The account's calls may cost no more in this hour; the wallet itself could pay."""
+
+    code = "SPEND_LIMIT_EXCEEDED"
 
 
 class Forbidden(DomainError):

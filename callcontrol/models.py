@@ -54,13 +54,22 @@ ENDED: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
+class Position:
+    """A place in a list that is sorted by moment, then identifier, newest first: right after that item."""
+
+    at_micros: int
+    identifier: str
+
+
+@dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """One page of a list; pages count from 1."""
+    """One page of a list; pages count from 1. ``after`` is where the list goes on, in lists that say so."""
 
     items: list[T]
     total: int
     page: int
     per_page: int
+    after: Position | None = None
 
     @property
     def total_pages(self) -> int:
@@ -471,12 +480,16 @@ class Wallet:
     The money of an account.
 
     ``balance_paise`` is the sum of the ledger; ``reserved_paise`` of it is held for calls that are up.
+    ``spent_paise`` is what calls were charged in the hour ``spent_hour`` of the clock, the last one in which
+    there was such a charge.
     """
 
     account_sid: str
     balance_paise: int
     reserved_paise: int
     updated_at: datetime
+    spent_hour: int = 0
+    spent_paise: int = 0
 
     @property
     def available_paise(self) -> int:
@@ -510,6 +523,15 @@ class LedgerEntry:
     call_sid: str | None = None
     reference: str | None = None
     note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerFilter:
+    """What a list of ledger entries is narrowed to; ``start`` is inclusive, ``end`` exclusive."""
+
+    kind: str | None = None
+    start: datetime | None = None
+    end: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,18 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from api.schemas.base import RequestModel, ResponseModel
-from api.schemas.common import Digits, Name, Page, PerPage, QueryNumber, Timestamp
+from api.schemas.common import (
+    Cursor,
+    Digits,
+    EndDate,
+    Name,
+    Page,
+    PerPage,
+    QueryNumber,
+    StartDate,
+    Timestamp,
+    one_way_to_page,
+)
 from api.schemas.streams import StreamFields
 from api.schemas.verbs import CallTarget, CompleteTarget, Verb, check_names
 from callcontrol.errors import FieldError
@@ -170,12 +181,16 @@ class CallList(RequestModel):
     direction: Literal["inbound", "outbound"] | None = None
     from_: Annotated[QueryNumber | None, Field(alias="from")] = None
     to: QueryNumber | None = None
-    start_date: Annotated[str, Field(description="RFC 3339, or YYYY-MM-DD (UTC); inclusive.")] | None = None
-    end_date: (
-        Annotated[str, Field(description="RFC 3339 (exclusive), or YYYY-MM-DD (UTC, inclusive).")] | None
-    ) = None
+    start_date: StartDate | None = None
+    end_date: EndDate | None = None
     page: Page = 1
     per_page: PerPage = 20
+    cursor: Cursor | None = None
+
+    @classmethod
+    def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
+        """Ask for one way to page."""
+        return one_way_to_page(given)
 
 
 class StreamObject(ResponseModel):

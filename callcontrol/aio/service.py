@@ -40,7 +40,7 @@ from callcontrol.gateway_health import GatewayTable
 from callcontrol.hangup import CRASH, NORMAL_CLEARING, SYSTEM_SHUTDOWN
 from callcontrol.inbound import Arrival
 from callcontrol.live_requests import FIELD_OF, LiveUpdate, orders_of
-from callcontrol.models import Account, CallFilter, CallRecord, Page
+from callcontrol.models import Account, CallFilter, CallRecord, Page, Position
 from callcontrol.plan import Plan
 from callcontrol.quality import QualityFigures
 from callcontrol.received import Received
@@ -345,10 +345,10 @@ class CallControl:
         return await self._services.calls.get(account_sid, call_sid)
 
     async def list_calls(
-        self, account_sid: str, query: CallFilter, page: int, per_page: int
+        self, account_sid: str, query: CallFilter, page: int, per_page: int, after: Position | None = None
     ) -> Page[CallRecord]:
-        """Calls of the account, newest first."""
-        return await self._services.calls.list(account_sid, query, page, per_page)
+        """Calls of the account, newest first; with ``after`` those behind that place, whatever the page."""
+        return await self._services.calls.list(account_sid, query, page, per_page, after=after)
 
     async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
         """

@@ -29,6 +29,7 @@ from callcontrol.models import (
     Gateway,
     Page,
     PhoneNumber,
+    Position,
     Principal,
     Wiring,
 )
@@ -107,6 +108,7 @@ class FakeCalls:
         self.failure: Exception | None = None
         self.requests: list[tuple[str, Any]] = []
         self.filters: list[CallFilter] = []
+        self.places: list[Position | None] = []
         self.records = {
             CALL_SID: call(status=CallStatus.IN_PROGRESS),
             ENDED_SID: call(ENDED_SID, status=CallStatus.COMPLETED),
@@ -130,13 +132,15 @@ class FakeCalls:
         return record
 
     async def list_calls(
-        self, account_sid: str, query: CallFilter, page: int, per_page: int
+        self, account_sid: str, query: CallFilter, page: int, per_page: int, after: Position | None = None
     ) -> Page[CallRecord]:
         self.filters.append(query)
+        self.places.append(after)
         if self.failure is not None:
             raise self.failure
         own = [record for record in self.records.values() if record.account_sid == account_sid]
-        return Page(own[:per_page], len(own), page, per_page)
+        more = Position(int(own[-1].created_at.timestamp() * 1_000_000), own[-1].call_sid)
+        return Page(own[:per_page], len(own), page, per_page, more if len(own) > per_page else None)
 
     async def update_call(self, account_sid: str, call_sid: str, update: LiveUpdate) -> CallRecord:
         record = await self.get_call(account_sid, call_sid)

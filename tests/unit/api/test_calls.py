@@ -285,9 +285,26 @@ async def test_list_filters(client: Client, fakes: Fakes) -> None:
     assert fakes.calls.filters[1].end == datetime(2026, 1, 1, 12, 0, 0, 500000, tzinfo=UTC)
 
 
+async def test_a_list_goes_on_behind_its_cursor(client: Client, fakes: Fakes) -> None:
+    whole = (await client.get("/v1/calls")).json()["meta"]
+    assert whole["next_cursor"] is None
+    first = (await client.get("/v1/calls?per_page=1")).json()["meta"]
+    assert (first["page"], first["total"]) == (1, 2)
+    answer = await client.get(f"/v1/calls?per_page=1&cursor={first['next_cursor']}")
+    assert answer.status == 200
+    assert "page" not in answer.json()["meta"]
+    place = fakes.calls.places[-1]
+    assert place is not None and place.identifier == ENDED_SID
+
+
 @pytest.mark.parametrize(
     ("query", "field"),
     [
+        ("cursor=", "cursor"),
+        ("cursor=abc", "cursor"),
+        ("cursor=%C3%A4", "cursor"),
+        ("cursor=MTp4OjE", "cursor"),
+        ("cursor=MToxOjE&page=1", "page"),
         ("status=ringing2", "status"),
         ("direction=both", "direction"),
         ("start_date=yesterday", "start_date"),

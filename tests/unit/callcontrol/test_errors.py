@@ -28,6 +28,7 @@ def test_every_refusal_has_a_code_of_the_interface() -> None:
         "QuoteStale": "QUOTE_STALE",
         "RateLimited": "RATE_LIMITED",
         "ServiceUnavailable": "SERVICE_UNAVAILABLE",
+        "SpendLimitReached": "SPEND_LIMIT_EXCEEDED",
         "Unauthorized": "UNAUTHORIZED",
         "ValidationFailed": "VALIDATION_ERROR",
     }

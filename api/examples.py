@@ -1,4 +1,4 @@
-"""A request body to try for every endpoint that takes one, by operationId; the OpenAPI document shows them."""
+"""A body to try for every endpoint that takes one, by operationId; the OpenAPI document shows them."""
 
 from __future__ import annotations
 

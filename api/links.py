@@ -22,7 +22,7 @@ def links_from(made_by: Endpoint[Any, Any], endpoints: Sequence[Endpoint[Any, An
     The links of an endpoint that creates something, by operationId.
 
     An endpoint is linked when every identifier in its path is one of the request's path or a field of the
-    object that was made, and one is of the object; both belong to one chapter, so that an `id` is of its kind.
+    object that was made, and one is of the object; both are of one chapter, so that an `id` is of its kind.
     """
     if made_by.success != 201 or made_by.response is None:
         return {}

@@ -24,6 +24,7 @@ from callcontrol.models import (
     Wiring,
 )
 from callcontrol.number_orders import Purchase, PurchaseRequest
+from callcontrol.otp import OtpCall, OtpFilter, OtpStats, Period, SendOtp, Verification
 from callcontrol.registration import RegistrationView
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Lifecycle",
     "Market",
     "Numbers",
+    "Otp",
     "Phase",
     "Services",
     "StoredReply",
@@ -177,6 +179,25 @@ class Trunks(Protocol):
         """Remove a gateway."""
 
 
+class Otp(Protocol):
+    """One-time passwords that are spoken; see ``callcontrol.aio.otp.VoiceOtp``."""
+
+    async def send(self, account_sid: str, request: SendOtp) -> OtpCall:
+        """Call somebody and speak a password."""
+
+    async def get(self, account_sid: str, otp_id: str) -> OtpCall:
+        """One password of the account, with its call."""
+
+    async def list(self, account_sid: str, query: OtpFilter, page: int, per_page: int) -> Page[OtpCall]:
+        """Passwords of the account, newest first."""
+
+    async def stats(self, account_sid: str, period: Period) -> OtpStats:
+        """How the passwords of some days went."""
+
+    async def verify(self, account_sid: str, otp_id: str, guess: str) -> Verification:
+        """Say whether a guess is the password."""
+
+
 class TrunkNumbers(Protocol):
     """Numbers on carriers of accounts' own; see ``callcontrol.aio.trunk_numbers.TrunkNumberService``."""
 
@@ -282,6 +303,7 @@ class Services:
     numbers: Numbers
     market: Market
     trunks: Trunks
+    otp: Otp
     trunk_numbers: TrunkNumbers
     applications: Applications
     idempotency: Idempotency

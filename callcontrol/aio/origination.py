@@ -18,6 +18,7 @@ from callcontrol.errors import (
     ServiceUnavailable,
     ValidationFailed,
 )
+from callcontrol.interfaces import Companion
 from callcontrol.models import Account, CallRecord
 from callcontrol.plan import Dial, Party, Plan
 from callcontrol.requests import DEFAULT_STATUS_EVENTS, CreateCall, plan_of
@@ -94,10 +95,16 @@ class Originator:
         return await self.place(account_sid, plan, facts, first_verb=0 if request.send_digits is None else 1)
 
     async def place(
-        self, account_sid: str, plan: Plan, facts: CallFacts, *, first_verb: int = 0
+        self,
+        account_sid: str,
+        plan: Plan,
+        facts: CallFacts,
+        *,
+        first_verb: int = 0,
+        companion: Companion | None = None,
     ) -> CallRecord:
         """
-        Check who calls whom, reserve the money of a call, record it and have it dialled.
+        Check who calls whom, reserve the money of a call, record it with its companion and have it dialled.
 
         Raises:
             DomainError: As ``CallControl.create_call`` says; nothing was recorded.
@@ -128,7 +135,7 @@ class Originator:
         self._capacity.enter(account, now)
         reserve_paise = initial_reserve_paise(plan, self._settings.rates)
         try:
-            await self._services.calls.insert(record, reserve_paise=reserve_paise)
+            await self._services.calls.insert(record, reserve_paise=reserve_paise, companion=companion)
         except BaseException:
             self._capacity.leave(account_sid)
             raise

@@ -80,7 +80,7 @@ class Storage:
         )
         self.trunks = TrunkService(database, self.writer, self.directory)
         self.trunk_numbers = TrunkNumberService(database, self.writer, self.directory)
-        self.idempotency = IdempotencyStore(self.writer)
+        self.idempotency = IdempotencyStore(self.writer, self.secrets)
         self._housekeeping: asyncio.Task[None] | None = None
 
     @classmethod

@@ -34,6 +34,8 @@ from callcontrol.models import (
     Wiring,
 )
 from callcontrol.number_orders import Purchase, PurchaseRequest
+from callcontrol.otp import OtpCall, OtpFilter, OtpState, OtpStats, Period, SendOtp, Verification
+from callcontrol.otp_calls import otp_details
 from callcontrol.registration import RegistrationView
 
 ACCOUNT = "11111111-1111-4111-8111-111111111111"
@@ -49,6 +51,7 @@ OTHER_CALL_SID = "66666666-6666-4666-8666-666666666666"
 CARRIER_SID = "77777777-7777-4777-8777-777777777777"
 OTHER_CARRIER_SID = "88888888-8888-4888-8888-888888888888"
 GATEWAY_SID = "99999999-9999-4999-8999-999999999999"
+OTP_ID = "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa"
 APP_SID = "aaaaaaaa-9999-4999-8999-999999999999"
 OTHER_APP_SID = "bbbbbbbb-9999-4999-8999-999999999999"
 NOWHERE = "00000000-0000-4000-8000-000000000000"
@@ -56,6 +59,7 @@ MOMENT = datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=UTC)
 
 SCOPES = frozenset(
     {"calls.read", "calls.write", "numbers.read", "numbers.write", "trunks.read", "trunks.write"}
+    | {"otp.send", "otp.read"}
 )
 
 
@@ -290,6 +294,44 @@ class FakeTrunks:
             raise NotFound("There is no such gateway on the carrier.")
 
 
+class FakeOtp:
+    def __init__(self) -> None:
+        self.sent: list[SendOtp] = []
+        self.periods: list[Period] = []
+        self.filters: list[OtpFilter] = []
+        self.guesses: list[str] = []
+        self.failure: DomainError | None = None
+
+    def _call(self, otp_id: str = OTP_ID, verified_at: datetime | None = None) -> OtpCall:
+        details = otp_details(otp_id, language="hi-IN", repeat=2, reference=None, expires_at=MOMENT)
+        state = OtpState(otp_id, ACCOUNT, CALL_SID, MOMENT, attempts=0, verified_at=verified_at)
+        return OtpCall(state, call(product="otp", details=details, to="+919876543210"))
+
+    async def send(self, account_sid: str, request: SendOtp) -> OtpCall:
+        self.sent.append(request)
+        if self.failure is not None:
+            raise self.failure
+        return self._call()
+
+    async def get(self, account_sid: str, otp_id: str) -> OtpCall:
+        if otp_id != OTP_ID:
+            raise NotFound("There is no such one-time password.")
+        return self._call(verified_at=MOMENT)
+
+    async def list(self, account_sid: str, query: OtpFilter, page: int, per_page: int) -> Page[OtpCall]:
+        self.filters.append(query)
+        return Page([self._call()], 1, page, per_page)
+
+    async def stats(self, account_sid: str, period: Period) -> OtpStats:
+        self.periods.append(period)
+        return OtpStats(total=1, answered=1, completed=1, duration_sec=17, cost_paise=60)
+
+    async def verify(self, account_sid: str, otp_id: str, guess: str) -> Verification:
+        await self.get(account_sid, otp_id)
+        self.guesses.append(guess)
+        return Verification("wrong", 4)
+
+
 class FakeTrunkNumbers:
     def __init__(self) -> None:
         self.number = PhoneNumber(
@@ -381,6 +423,7 @@ class Fakes:
     numbers: FakeNumbers = field(default_factory=FakeNumbers)
     market: FakeMarket = field(default_factory=FakeMarket)
     trunks: FakeTrunks = field(default_factory=FakeTrunks)
+    otp: FakeOtp = field(default_factory=FakeOtp)
     trunk_numbers: FakeTrunkNumbers = field(default_factory=FakeTrunkNumbers)
     applications: FakeApplications = field(default_factory=FakeApplications)
     idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
@@ -393,6 +436,7 @@ class Fakes:
             numbers=self.numbers,
             market=self.market,
             trunks=self.trunks,
+            otp=self.otp,
             trunk_numbers=self.trunk_numbers,
             applications=self.applications,
             idempotency=self.idempotency,

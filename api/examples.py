@@ -29,6 +29,8 @@ EXAMPLES: Mapping[str, Any] = {
         "months": 3,
         "acknowledged_total": 897.0,
     },
+    "send_otp": {"to": _ECHO, "language": "hi-IN", "repeat": 2, "reference": "login-7"},
+    "verify_otp": {"otp": "271828"},
     "create_carrier": {
         "name": "My trunk",
         "trunk_type": "auth",

@@ -10,13 +10,14 @@ from types import ModuleType
 from typing import Any
 
 from callcontrol.models import Binding
+from callcontrol.otp import PER_DESTINATION
 from tests.contract.cases import During, Given
 from tests.contract.stage import ENDED, PATIENCE_S, Answer, Stage
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 """A well-formed id of nothing."""
 
-ECHO, BUSY, RINGS, TONE = (f"+91980000000{digit}" for digit in (1, 3, 4, 7))
+ECHO, BUSY, RINGS, DIGITS, TONE = (f"+91980000000{digit}" for digit in (1, 3, 4, 6, 7))
 ELSEWHERE = "+919900000001"
 """A number that no carrier of the platform serves."""
 
@@ -196,6 +197,31 @@ async def used_up_second(stage: Stage) -> str:
         body={"from": await caller_id("slow")(stage), "to": BUSY, "verbs": [{"verb": "hangup"}]},
     )
     return str(await caller_id("slow")(stage))
+
+
+# Passwords
+
+
+async def a_password(stage: Stage) -> Any:
+    """The body of a request that sends a password to somebody who is reached."""
+    return {"to": ECHO, "otp": "314159", "repeat": 1, "from": await caller_id()(stage)}
+
+
+async def sent_password(stage: Stage) -> str:
+    """The id of a password that was sent to somebody who gave up; one for all cases."""
+    if "password" not in stage.kept:
+        body = {**await a_password(stage), "to": RINGS}
+        sent = await stage.data("POST", "/v1/voice-otp/send", body=body)
+        await hang_up(stage, sent["call_sid"])
+        stage.kept["password"] = sent["id"]
+    return str(stage.kept["password"])
+
+
+async def used_up_destination(stage: Stage) -> None:
+    """Somebody was sent as many passwords as a number may get."""
+    body = {**await a_password(stage), "to": BUSY}
+    for _ in range(PER_DESTINATION):
+        await stage.data("POST", "/v1/voice-otp/send", body=body)
 
 
 # Idempotency keys

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
 
+from callcontrol.agents import VoiceAgent
 from callcontrol.applications import Application
 from callcontrol.gateway_health import GatewayTable
 from callcontrol.inventory import Listing, ListingFilter
@@ -28,6 +29,7 @@ from callcontrol.otp import OtpCall, OtpFilter, OtpStats, Period, SendOtp, Verif
 from callcontrol.registration import RegistrationView
 
 __all__ = [
+    "Agents",
     "Applications",
     "Calls",
     "Idempotency",
@@ -243,6 +245,25 @@ class Applications(Protocol):
         """Remove an application."""
 
 
+class Agents(Protocol):
+    """Voice agents; see ``callcontrol.aio.agents.AgentService``."""
+
+    async def create(self, account_sid: str, values: Mapping[str, Any]) -> VoiceAgent:
+        """Add an agent; `values` are its attributes and those of its stream."""
+
+    async def list(self, account_sid: str, page: int, per_page: int) -> Page[VoiceAgent]:
+        """Agents of the account, newest first."""
+
+    async def get(self, account_sid: str, agent_id: str) -> VoiceAgent:
+        """One agent."""
+
+    async def update(self, account_sid: str, agent_id: str, values: Mapping[str, Any]) -> VoiceAgent:
+        """Change an agent; `values` are what is to change."""
+
+    async def delete(self, account_sid: str, agent_id: str) -> None:
+        """Remove an agent."""
+
+
 class StoredReply(Protocol):
     """The answer that a request with this idempotency key had."""
 
@@ -306,5 +327,6 @@ class Services:
     otp: Otp
     trunk_numbers: TrunkNumbers
     applications: Applications
+    agents: Agents
     idempotency: Idempotency
     lifecycle: Lifecycle

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from sqlalchemy.engine import Connection
 
+from callcontrol.agents import VoiceAgent
 from callcontrol.applications import Application
 from callcontrol.errors import DomainError
 from callcontrol.models import (
@@ -222,6 +223,9 @@ class Routes(Protocol):
 
     def application(self, app_sid: str) -> Application | None:
         """An application by its identifier, of whichever account."""
+
+    def agent(self, agent_id: str) -> VoiceAgent | None:
+        """A voice agent by its identifier, of whichever account."""
 
     def outbound_gateways(self) -> Sequence[tuple[Carrier, Gateway]]:
         """All gateways calls may leave by."""

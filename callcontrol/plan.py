@@ -165,6 +165,17 @@ def stream_plan(binding: Binding, time_limit_s: float) -> Plan:
     return Plan((Stream(choice),), record=bool(binding.record), time_limit_s=time_limit_s)
 
 
+def consult_plan(binding: Binding, time_limit_s: float) -> Plan:
+    """The plan of an inbound call to a number bound to ``webhook``."""
+    consult = Consult(
+        binding.webhook_url or "",
+        "GET" if binding.webhook_method == "GET" else "POST",
+        "call.incoming",
+        float(binding.timeout_s or DEFAULT_RING_TIMEOUT_S),
+    )
+    return Plan((consult,), record=bool(binding.record), time_limit_s=time_limit_s)
+
+
 def forward_plan(binding: Binding, target: Target, caller: Caller, time_limit_s: float) -> Plan:
     """
     The plan of an inbound call to a number bound to ``forward``: the plainest B2BUA call.

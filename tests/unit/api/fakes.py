@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from api.services import Lifecycle, Phase, Services
+from callcontrol.agents import VoiceAgent, changed_agent, new_agent
 from callcontrol.applications import Application, changed_application, new_application
 from callcontrol.errors import (
     CallEnded,
@@ -54,6 +55,8 @@ GATEWAY_SID = "99999999-9999-4999-8999-999999999999"
 OTP_ID = "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa"
 APP_SID = "aaaaaaaa-9999-4999-8999-999999999999"
 OTHER_APP_SID = "bbbbbbbb-9999-4999-8999-999999999999"
+AGENT_ID = "cccccccc-9999-4999-8999-999999999999"
+OTHER_AGENT_ID = "dddddddd-9999-4999-8999-999999999999"
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 MOMENT = datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=UTC)
 
@@ -391,6 +394,34 @@ class FakeApplications:
         await self.get(account_sid, app_sid)
 
 
+class FakeAgents:
+    def __init__(self) -> None:
+        values = {"name": "Asha", "stream_url": "wss://a.example/"}
+        self.agent = new_agent(AGENT_ID, ACCOUNT, values, MOMENT)
+        self.values: list[Mapping[str, Any]] = []
+
+    async def create(self, account_sid: str, values: Mapping[str, Any]) -> VoiceAgent:
+        self.values.append(values)
+        return new_agent(AGENT_ID, account_sid, values, MOMENT)
+
+    async def list(self, account_sid: str, page: int, per_page: int) -> Page[VoiceAgent]:
+        return Page([self.agent], 1, page, per_page)
+
+    async def get(self, account_sid: str, agent_id: str) -> VoiceAgent:
+        if agent_id == OTHER_AGENT_ID:
+            raise Forbidden("The agent belongs to another account.")
+        if agent_id != AGENT_ID:
+            raise NotFound("There is no such agent.")
+        return self.agent
+
+    async def update(self, account_sid: str, agent_id: str, values: Mapping[str, Any]) -> VoiceAgent:
+        self.values.append(values)
+        return changed_agent(await self.get(account_sid, agent_id), values, MOMENT)
+
+    async def delete(self, account_sid: str, agent_id: str) -> None:
+        await self.get(account_sid, agent_id)
+
+
 @dataclass(frozen=True)
 class FakeReply:
     status: int
@@ -426,6 +457,7 @@ class Fakes:
     otp: FakeOtp = field(default_factory=FakeOtp)
     trunk_numbers: FakeTrunkNumbers = field(default_factory=FakeTrunkNumbers)
     applications: FakeApplications = field(default_factory=FakeApplications)
+    agents: FakeAgents = field(default_factory=FakeAgents)
     idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
     lifecycle: Lifecycle = field(default_factory=lambda: Lifecycle(Phase.READY))
 
@@ -439,6 +471,7 @@ class Fakes:
             otp=self.otp,
             trunk_numbers=self.trunk_numbers,
             applications=self.applications,
+            agents=self.agents,
             idempotency=self.idempotency,
             lifecycle=self.lifecycle,
         )

@@ -47,6 +47,14 @@ EXAMPLES: Mapping[str, Any] = {
         "friendly_name": "Front desk",
     },
     "update_trunk_number": {"friendly_name": "Reception"},
+    "create_agent": {
+        "name": "Front desk",
+        "language": "hi-IN",
+        "greeting": "Namaste",
+        "stream_url": _AGENT,
+        "sample_rate": 16000,
+    },
+    "update_agent": {"voice": "calm"},
     "create_application": {"name": "Front desk", "target": "media_stream", "stream_url": _AGENT},
     "update_application": {"name": "Reception", "record_all_calls": True},
 }

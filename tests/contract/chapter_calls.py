@@ -91,6 +91,9 @@ def _placed(path: str, given: dict[str, Any], plain: Any) -> tuple[Case, ...]:
         ),
         refused(400, "VALIDATION_ERROR", name="no number", body=_with(given, to="12"), fields=("to",)),
         refused(402, "INSUFFICIENT_BALANCE", by="poor", body=_with(given, **{"from": caller_id("poor")})),
+        refused(
+            402, "SPEND_LIMIT_EXCEEDED", by="thrifty", body=_with(given, **{"from": caller_id("thrifty")})
+        ),
         refused(403, "NUMBER_NOT_OWNED", body=_with(given, **{"from": unregistered_caller_id})),
         foreign(403, "NUMBER_NOT_OWNED", body=given),
         refused(

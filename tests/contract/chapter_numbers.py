@@ -71,13 +71,13 @@ async def _is_theirs(stage: Stage, answer: Answer) -> None:
     """The number is on the account, paid for as acknowledged, and not wired yet."""
     bought = answer.data
     assert bought["total_charged"] == stage.kept["price"] and bought["currency"] == "INR"
-    wired = await stage.data("GET", f"/v1/phone-numbers/{bought['phone_number_id']}/telephony")
+    wired = await stage.data("GET", f"/v1/phone-numbers/{bought['phone_number_id']}/telephony", by="buyer")
     assert (wired["number"], wired["carrier_registered"], wired["inbound_bound"]) == (
         bought["number"],
         False,
         False,
     )
-    wallet = await stage.server.storage.wallet.balance(stage.own.account_sid)
+    wallet = await stage.server.storage.wallet.balance(stage.accounts["buyer"].account_sid)
     assert bought["new_wallet_balance"] == wallet / 100
 
 
@@ -109,7 +109,7 @@ _BUYING = (
     ),
     *row(
         "POST /v1/dids/purchase-live",
-        ok(201, body=_BUY, then=_is_theirs),
+        ok(201, by="buyer", body=_BUY, then=_is_theirs),
         refused(
             400,
             "VALIDATION_ERROR",

@@ -84,6 +84,7 @@ CASES = (
             fields=("to", "otp", "repeat", "ttl_sec", "length", "colour"),
         ),
         refused(402, "INSUFFICIENT_BALANCE", by="poor", body=_with(from_=caller_id("poor"))),
+        refused(402, "SPEND_LIMIT_EXCEEDED", by="thrifty", body=_with(from_=caller_id("thrifty"))),
         refused(403, "NUMBER_NOT_OWNED", body=_with(from_=unregistered_caller_id)),
         foreign(403, "NUMBER_NOT_OWNED", body=_BODY),
         refused(403, "FORBIDDEN", name="a country that may not be called", body=_with(to="+14155550100")),

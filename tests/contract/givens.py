@@ -199,6 +199,23 @@ async def used_up_second(stage: Stage) -> str:
     return str(await caller_id("slow")(stage))
 
 
+# Voice agents
+
+
+async def voice_agent(stage: Stage) -> str:
+    """The id of a voice agent."""
+    body = {"name": "Front desk", "language": "hi-IN", "stream_url": stage.agent.url, "sample_rate": 16000}
+    return str((await stage.data("POST", "/api/v1/agents", body=body))["id"])
+
+
+async def bound_agent(stage: Stage) -> str:
+    """The id of a voice agent that a number's calls go to."""
+    agent_id = await voice_agent(stage)
+    body = {"target": "voice_agent", "agent_id": agent_id, "workspace_id": NOWHERE}
+    await stage.data("PUT", f"/v1/phone-numbers/{await registered_number(stage)}/inbound", body=body)
+    return agent_id
+
+
 # Passwords
 
 

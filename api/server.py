@@ -224,6 +224,7 @@ class Server:
             otp=self.otp,
             trunk_numbers=storage.trunk_numbers,
             applications=storage.applications,
+            call_logs=storage.call_logs,
             agents=storage.agents,
             idempotency=storage.idempotency,
             lifecycle=self.lifecycle,

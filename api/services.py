@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from callcontrol.agents import VoiceAgent
 from callcontrol.applications import Application
+from callcontrol.call_logs import CallLog, CallLogFilter
 from callcontrol.gateway_health import GatewayTable
 from callcontrol.inventory import Listing, ListingFilter
 from callcontrol.live_requests import LiveUpdate
@@ -31,6 +32,7 @@ from callcontrol.registration import RegistrationView
 __all__ = [
     "Agents",
     "Applications",
+    "CallLogs",
     "Calls",
     "Idempotency",
     "Keys",
@@ -245,6 +247,13 @@ class Applications(Protocol):
         """Remove an application."""
 
 
+class CallLogs(Protocol):
+    """Calls as those who run trunks look at them; see ``callcontrol.aio.call_logs.CallLogService``."""
+
+    async def list(self, account_sid: str, query: CallLogFilter, page: int, per_page: int) -> Page[CallLog]:
+        """Call logs of the account, newest first."""
+
+
 class Agents(Protocol):
     """Voice agents; see ``callcontrol.aio.agents.AgentService``."""
 
@@ -327,6 +336,7 @@ class Services:
     otp: Otp
     trunk_numbers: TrunkNumbers
     applications: Applications
+    call_logs: CallLogs
     agents: Agents
     idempotency: Idempotency
     lifecycle: Lifecycle

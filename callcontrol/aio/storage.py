@@ -13,6 +13,7 @@ from sqlalchemy.exc import ArgumentError
 from callcontrol.aio.accounts import AccountService
 from callcontrol.aio.agents import AgentService
 from callcontrol.aio.applications import ApplicationService
+from callcontrol.aio.call_logs import CallLogService
 from callcontrol.aio.call_store import CallStore
 from callcontrol.aio.database import Database
 from callcontrol.aio.destinations import DestinationGuard
@@ -48,8 +49,8 @@ class Storage:
         directory: Accounts, numbers and trunks in memory, followed.
         destinations: Judges where webhooks and streams may go.
         outbox: Delivers webhooks.
-        calls, wallet, accounts, keys, numbers, applications, agents, trunks, trunk_numbers, idempotency: The
-            services.
+        calls, wallet, accounts, keys, numbers, applications, agents, trunks, trunk_numbers, call_logs,
+            idempotency: The services.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class Storage:
         self.agents = AgentService(database, self.writer, self.directory, self.destinations)
         self.trunks = TrunkService(database, self.writer, self.directory)
         self.trunk_numbers = TrunkNumberService(database, self.writer, self.directory)
+        self.call_logs = CallLogService(database, self.writer)
         self.idempotency = IdempotencyStore(self.writer, self.secrets)
         self._housekeeping: asyncio.Task[None] | None = None
 

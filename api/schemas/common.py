@@ -15,6 +15,7 @@ __all__ = [
     "E164",
     "MAX_PAGE",
     "Cursor",
+    "Day",
     "Digits",
     "EndDate",
     "Name",
@@ -71,8 +72,18 @@ Cursor = Annotated[
         description="next_cursor of an earlier page: the list goes on behind it. Instead of page.",
     ),
 ]
-StartDate = Annotated[str, Field(description="RFC 3339, or YYYY-MM-DD (UTC); inclusive.")]
-EndDate = Annotated[str, Field(description="RFC 3339 (exclusive), or YYYY-MM-DD (UTC, inclusive).")]
+_DATE_OR_MOMENT: dict[str, Any] = {"anyOf": [{"format": "date"}, {"format": "date-time"}]}
+StartDate = Annotated[
+    str,
+    Field(description="RFC 3339, or YYYY-MM-DD (UTC); inclusive.", json_schema_extra=_DATE_OR_MOMENT),
+]
+EndDate = Annotated[
+    str,
+    Field(
+        description="RFC 3339 (exclusive), or YYYY-MM-DD (UTC, inclusive).", json_schema_extra=_DATE_OR_MOMENT
+    ),
+]
+Day = Annotated[str, Field(description="YYYY-MM-DD (UTC), inclusive.", json_schema_extra={"format": "date"})]
 Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 
 

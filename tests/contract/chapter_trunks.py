@@ -9,6 +9,7 @@ from callcontrol.aio import trunks as trunk_service
 from tests.contract.cases import Case, foreign, ok, refused, row, unseen
 from tests.contract.givens import (
     NOWHERE,
+    RINGS,
     agent_url,
     application,
     attached_application,
@@ -76,6 +77,13 @@ async def _counts_numbers(_: Stage, answer: Answer) -> None:
 
 async def _labelled(_: Stage, answer: Answer) -> None:
     assert answer.data["friendly_name"] == "Desk" and answer.data["sid"] == answer.data["number_sid"]
+
+
+async def _is_logged(_: Stage, answer: Answer) -> None:
+    last = answer.data[0]
+    assert (last["to"], last["direction"], last["answered"]) == (RINGS, "outbound", False)
+    assert last["trunk"] == "Own trunk" and last["sip_call_id"] and last["attempted_at"]
+    assert answer.meta["total"] >= len(answer.data)
 
 
 async def _streams(stage: Stage, answer: Answer) -> None:
@@ -335,4 +343,17 @@ _APPLICATION_CASES = (
     ),
 )
 
-CASES = (*_CARRIER_CASES, *_GATEWAY_CASES, *_NUMBER_CASES, *_APPLICATION_CASES)
+_LOG_CASES = row(
+    "GET /v1/trunk-portal/call-logs",
+    ok(before=(trunk_with_call,), query={"filter": RINGS, "answered": "false"}, then=_is_logged),
+    refused(
+        400,
+        "VALIDATION_ERROR",
+        query={"days": "31", "direction": "up", "answered": "perhaps", "colour": "red"},
+        fields=("days", "direction", "answered", "colour"),
+    ),
+    refused(400, "VALIDATION_ERROR", name="no moment", query={"start": "soon"}, fields=("start",)),
+    unseen(before=(trunk_with_call,), query={"filter": RINGS}, then=nothing),
+)
+
+CASES = (*_CARRIER_CASES, *_GATEWAY_CASES, *_NUMBER_CASES, *_APPLICATION_CASES, *_LOG_CASES)

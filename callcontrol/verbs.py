@@ -178,6 +178,7 @@ class VerbReader:
                     caller_name=caller.name,
                     withheld=caller.withheld,
                     ring_timeout_s=ring_s,
+                    number=self._caller_id,
                 )
             return None
         caller_id = self.number(f"{path}.caller_id", given) if given is not None else self._caller_id

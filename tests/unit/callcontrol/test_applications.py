@@ -153,12 +153,13 @@ def test_a_placed_call_streams_to_the_agent_of_its_application() -> None:
             "record_all_calls": True,
         }
     )
-    asked = applied(request(stream_fields={"sample_rate": 16000}, needs_stream=True), application)
+    given = {"sample_rate": 16000, "custom_parameters": {"b": "2"}}
+    asked = applied(request(stream_fields=given, needs_stream=True), application)
     assert (asked.record, asked.status_webhook_url) == (True, "https://x.example/")
     (step,) = steps(asked)
     assert isinstance(step, Stream)
     assert (step.choice.url, step.choice.sample_rate) == ("wss://agent.example/", 16000)
-    assert step.choice.custom_parameters == (("a", "1"),)
+    assert step.choice.custom_parameters == (("a", "1"), ("b", "2"))
 
 
 def test_what_the_request_says_wins() -> None:

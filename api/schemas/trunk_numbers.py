@@ -4,20 +4,34 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import Name, Page, PerPage, Timestamp
+from callcontrol.numbers import E164
 
 __all__ = ["RegisterNumber", "TrunkNumberList", "TrunkNumberObject", "UpdateNumber"]
 
 Sid = Annotated[str, Field(min_length=1, max_length=64)]
 
 
+def _e164(number: str) -> str:
+    if E164.fullmatch(number) is None:
+        raise ValueError("must be in E.164, such as +918047491899")
+    return number
+
+
 class RegisterNumber(RequestModel):
     """A number that the account brings along."""
 
-    number: Annotated[str, Field(min_length=2, max_length=32, description="E.164, such as +918047491899.")]
+    number: Annotated[
+        str,
+        AfterValidator(_e164),
+        Field(
+            description="E.164, such as +918047491899.",
+            json_schema_extra={"pattern": r"^\+[1-9][0-9]{6,14}$"},
+        ),
+    ]
     carrier_sid: Annotated[Sid, Field(description="The account's carrier that serves it.")]
     app_sid: Annotated[Sid, Field(description="Where its inbound calls go, unless it is bound.")] | None = (
         None

@@ -4,34 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from api.schemas.base import RequestModel, ResponseModel
-from api.schemas.common import Name, Page, PerPage, Timestamp
-from callcontrol.numbers import E164
+from api.schemas.common import E164, Name, Page, PerPage, Timestamp
 
 __all__ = ["RegisterNumber", "TrunkNumberList", "TrunkNumberObject", "UpdateNumber"]
 
 Sid = Annotated[str, Field(min_length=1, max_length=64)]
 
 
-def _e164(number: str) -> str:
-    if E164.fullmatch(number) is None:
-        raise ValueError("must be in E.164, such as +918047491899")
-    return number
-
-
 class RegisterNumber(RequestModel):
     """A number that the account brings along."""
 
-    number: Annotated[
-        str,
-        AfterValidator(_e164),
-        Field(
-            description="E.164, such as +918047491899.",
-            json_schema_extra={"pattern": r"^\+[1-9][0-9]{6,14}$"},
-        ),
-    ]
+    number: E164
     carrier_sid: Annotated[Sid, Field(description="The account's carrier that serves it.")]
     app_sid: Annotated[Sid, Field(description="Where its inbound calls go, unless it is bound.")] | None = (
         None

@@ -547,7 +547,7 @@ async def test_a_defect_ends_the_call_and_no_other(world: World, monkeypatch: py
     def fail(*_: object) -> None:
         raise RuntimeError("defect")
 
-    monkeypatch.setattr(runner._machine, "_pass_on", fail)
+    monkeypatch.setattr(runner._machine, "pass_on", fail)
     runner._due.add(Timer.PAUSE)
     runner.post(TimerFired(Timer.PAUSE))
     await a.wait(Ended)

@@ -256,7 +256,7 @@ def spread(times_ms: list[float]) -> dict[str, float]:
     """Median, 99th percentile and maximum."""
     if len(times_ms) < 2:
         return {}
-    cuts = statistics.quantiles(times_ms, n=100)
+    cuts = statistics.quantiles(times_ms, n=100, method="inclusive")
     return {"p50": round(cuts[49], 2), "p99": round(cuts[98], 2), "max": round(max(times_ms), 2)}
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from api.schemas.calls import CallFields, CreateCall, CreateStreamCall
+from api.schemas.live import LiveTransfer, UpdateLiveCall
 from api.schemas.streams import StreamFields
 from api.schemas.verbs import CallTarget
 from callcontrol import requests as domain
+from callcontrol.live_requests import LiveUpdate, TransferRequest
 
-__all__ = ["call_request"]
+__all__ = ["call_request", "live_update"]
 
 _STREAM_FIELDS = frozenset(StreamFields.model_fields)
 
@@ -26,6 +28,7 @@ def call_request(body: CreateCall | CreateStreamCall) -> domain.CreateCall:
         time_limit_s=float(body.time_limit),
         record=body.record,
         recording_channels=body.recording_channels,
+        machine_detection=body.machine_detection,
         send_digits=body.send_digits,
         caller_name=body.caller_name,
         headers=body.headers,
@@ -41,3 +44,33 @@ def call_request(body: CreateCall | CreateStreamCall) -> domain.CreateCall:
 
 def _stream_fields(body: CallFields) -> dict[str, Any]:
     return body.model_dump(include=set(_STREAM_FIELDS), exclude_none=True)
+
+
+def live_update(body: UpdateLiveCall) -> LiveUpdate:
+    """Translate the body of a change to a call that is up."""
+    transfer = body.transfer
+    return LiveUpdate(
+        call_status=body.call_status,
+        mute_status=body.mute_status,
+        mute_direction=body.mute_direction or "says",
+        party=body.party or "a",
+        listen_status=body.listen_status,
+        recording=body.record.action if body.record else None,
+        recording_channels=body.record.channels if body.record else "dual",
+        digits=body.dtmf.digits if body.dtmf else None,
+        digits_party=body.dtmf.party if body.dtmf else "a",
+        transfer=_transfer(transfer) if transfer is not None else None,
+        time_limit_s=float(body.time_limit) if body.time_limit is not None else None,
+        webhook_url=body.webhook_url,
+        webhook_method=body.webhook_method or "POST",
+    )
+
+
+def _transfer(body: LiveTransfer) -> TransferRequest:
+    return TransferRequest(
+        to=body.to.address if isinstance(body.to, CallTarget) else body.to,
+        party=body.party,
+        caller_id=body.caller_id,
+        timeout_s=float(body.timeout),
+        headers=tuple(body.headers.items()),
+    )

@@ -187,6 +187,12 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("SANDBOX_LISTEN", "udp:127.0.0.1:5080", parse_listens, "SIP address of the sandbox carrier"),
     Variable("SANDBOX_RTP_PORTS", "30000-30999", parse_ports, "RTP ports of the sandbox carrier"),
     Variable(
+        "NUMBER_INVENTORY",
+        "sandbox",
+        parse_choice("sandbox", "none"),
+        "which numbers are for sale: those of the sandbox, or none",
+    ),
+    Variable(
         "ALLOW_PRIVATE_DESTINATIONS",
         "0",
         parse_bool,
@@ -248,6 +254,7 @@ class Settings:
     sandbox_carrier: bool
     sandbox_listen: tuple[ListenAddress, ...]
     sandbox_rtp_ports: PortRange
+    number_inventory: str
     allow_private_destinations: bool
     trusted_sources: tuple[IpNetwork, ...]
     allowed_countries: frozenset[str]

@@ -72,9 +72,10 @@ class Endpoint(Generic[BodyT, QueryT]):
 
     `scope` is what the key must carry, and `service` which service's key it must be; `requests_per_minute`
     is a limit of the endpoint's own, beside that of the key. `response` is the model of ``data`` (of one item
-    of it when `paged`), None for an answer without body or, with a `media_type`, for a file. `errors` are the
-    domain errors this endpoint may give beyond those every endpoint has. `places_calls` endpoints are refused
-    while the server drains; `idempotent` ones honour the header ``Idempotency-Key``.
+    of it when `paged`), None for an answer without body or, with a `media_type`, for a file. A `keyset` list
+    can be read by cursor too, and says in ``meta.next_cursor`` where it goes on. `errors` are the domain
+    errors this endpoint may give beyond those every endpoint has. `places_calls` endpoints are refused while
+    the server drains; `idempotent` ones honour the header ``Idempotency-Key``.
     """
 
     method: str
@@ -91,6 +92,7 @@ class Endpoint(Generic[BodyT, QueryT]):
     errors: tuple[type[domain.DomainError], ...] = ()
     style: ErrorStyle = ErrorStyle.GENERAL
     paged: bool = False
+    keyset: bool = False
     media_type: str | None = None
     places_calls: bool = False
     idempotent: bool = False

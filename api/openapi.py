@@ -58,6 +58,7 @@ def openapi_document(
                 "Error": _ERROR_SCHEMA,
                 "Meta": _META,
                 "ListMeta": _LIST_META,
+                "KeysetMeta": _KEYSET_META,
             },
             "securitySchemes": {
                 "key": {"type": "http", "scheme": "bearer", "description": "A platform key, vp_..."}
@@ -165,7 +166,7 @@ def _success(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict[s
         return {"description": "Done.", "headers": headers}
     item = schemas["references"][endpoint.response, "serialization"]
     data = {"type": "array", "items": item} if endpoint.paged else item
-    meta = "ListMeta" if endpoint.paged else "Meta"
+    meta = "KeysetMeta" if endpoint.keyset else "ListMeta" if endpoint.paged else "Meta"
     envelope = {
         "type": "object",
         "required": ["data", "meta"],
@@ -236,5 +237,16 @@ _LIST_META: dict[str, Any] = {
     "properties": {
         **_META["properties"],
         **{name: {"type": "integer"} for name in ("total", "page", "per_page", "total_pages")},
+    },
+}
+_KEYSET_META: dict[str, Any] = {
+    "type": "object",
+    "required": [*_META["required"], "total", "per_page", "total_pages", "next_cursor"],
+    "properties": {
+        **_LIST_META["properties"],
+        "next_cursor": {
+            "type": ["string", "null"],
+            "description": "Hand it back as cursor for what follows; null where the list ends.",
+        },
     },
 }

@@ -6,11 +6,20 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from api.cursor import write_cursor
 from callcontrol.gateway_health import Health
 from callcontrol.models import Carrier, Gateway, Page, PhoneNumber, Wiring
 from callcontrol.registration import RegistrationView, registers
 
-__all__ = ["carrier_json", "gateway_json", "number_json", "page_meta", "rfc3339", "wiring_json"]
+__all__ = [
+    "carrier_json",
+    "gateway_json",
+    "keyset_meta",
+    "number_json",
+    "page_meta",
+    "rfc3339",
+    "wiring_json",
+]
 
 
 def rfc3339(moment: datetime | None) -> str | None:
@@ -30,17 +39,29 @@ def page_meta(page: Page[Any]) -> dict[str, int]:
     }
 
 
+def keyset_meta(page: Page[Any], *, by_cursor: bool) -> dict[str, Any]:
+    """The part of ``meta`` of a list that may be read by cursor, where a page has no number."""
+    meta: dict[str, Any] = {**page_meta(page), "next_cursor": write_cursor(page.after)}
+    if by_cursor:
+        del meta["page"]
+    return meta
+
+
 def number_json(number: PhoneNumber) -> dict[str, Any]:
     """A phone number of a list."""
+    billing = number.billing
     return {
         "id": number.phone_number_id,
         "number": number.number,
         "friendly_name": number.friendly_name,
         "status": number.status,
         "number_type": number.number_type,
+        "region": number.region,
         "voice_enabled": number.voice_enabled,
         "sms_enabled": number.sms_enabled,
         "monthly_cost": number.monthly_cost_paise / 100,
+        "next_billing_at": rfc3339(billing.next_at if billing else None),
+        "payment_deadline_at": rfc3339(billing.deadline_at if billing else None),
         "inbound_target_type": number.inbound_target_type,
         "created_at": rfc3339(number.created_at),
         "updated_at": rfc3339(number.updated_at),

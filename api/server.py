@@ -29,9 +29,12 @@ from api.services import Lifecycle, Phase, Services
 from api.sip_settings import name_servers, sip_listens, user_agent_settings
 from api.values import HostPort
 from api.watch import watch
+from callcontrol.aio.market import NumberMarket
+from callcontrol.aio.renewals import Renewals
 from callcontrol.aio.service import CallControl, CallControlSettings, CallServices
 from callcontrol.aio.storage import Storage
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
+from fixtures.inventory import SandboxInventory
 from media.types import EngineSettings
 from sip.aio import Destination, HepSettings, Listen
 
@@ -61,6 +64,7 @@ class Server:
         self.sandbox: SandboxCarrier | None = None
         self.storage: Storage
         self.control: CallControl
+        self.market: NumberMarket
         self.url = settings.public_url or ""
         self._parts = AsyncExitStack()
 
@@ -76,6 +80,7 @@ class Server:
             await self._start_sandbox()
             self.demo = await prepare_demo(self.storage) if self.sandbox is not None else None
             await self._start_control()
+            await self._start_market()
             await self._start_http()
         except BaseException:
             await self._parts.aclose()
@@ -144,6 +149,7 @@ class Server:
             ),
         )
         self._parts.push_async_callback(self.control.close)
+        storage.trunks.legs_at = self.control.legs_at
         try:
             await self.control.start()
         except OSError as error:
@@ -157,6 +163,17 @@ class Server:
             udp = next((listen for listen in self.control.sip_addresses if listen.transport == "udp"), None)
             if udp is not None:
                 self.sandbox.target = Destination("udp", udp.host, udp.port)
+
+    async def _start_market(self) -> None:
+        storage = self.storage
+        inventory = SandboxInventory()
+        if self.settings.number_inventory == "sandbox":
+            inventory = SandboxInventory.standard(lambda number: storage.directory.number(number) is not None)
+        self.market = NumberMarket(storage.database, storage.writer, storage.directory, inventory)
+        self._parts.push_async_callback(self.market.close)
+        renewals = Renewals(storage.database, storage.writer, storage.directory, also=self.market.sweep)
+        await renewals.start()
+        self._parts.push_async_callback(renewals.close)
 
     async def _start_http(self) -> None:
         settings = self.settings
@@ -188,7 +205,9 @@ class Server:
             keys=storage.keys,
             calls=self.control,
             numbers=storage.numbers,
+            market=self.market,
             trunks=storage.trunks,
+            trunk_numbers=storage.trunk_numbers,
             applications=storage.applications,
             idempotency=storage.idempotency,
             lifecycle=self.lifecycle,

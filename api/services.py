@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from callcontrol.applications import Application
 from callcontrol.gateway_health import GatewayTable
+from callcontrol.inventory import Listing, ListingFilter
+from callcontrol.live_requests import LiveUpdate
 from callcontrol.models import (
     Binding,
     CallFilter,
@@ -17,9 +19,11 @@ from callcontrol.models import (
     Gateway,
     Page,
     PhoneNumber,
+    Position,
     Principal,
     Wiring,
 )
+from callcontrol.number_orders import Purchase, PurchaseRequest
 from callcontrol.registration import RegistrationView
 
 __all__ = [
@@ -28,10 +32,12 @@ __all__ = [
     "Idempotency",
     "Keys",
     "Lifecycle",
+    "Market",
     "Numbers",
     "Phase",
     "Services",
     "StoredReply",
+    "TrunkNumbers",
     "Trunks",
 ]
 
@@ -62,14 +68,12 @@ class Calls(Protocol):
         """One call of the account."""
 
     async def list_calls(
-        self, account_sid: str, query: CallFilter, page: int, per_page: int
+        self, account_sid: str, query: CallFilter, page: int, per_page: int, after: Position | None = None
     ) -> Page[CallRecord]:
-        """Calls of the account, newest first."""
+        """Calls of the account, newest first; with ``after`` those behind that place."""
 
-    async def mute_call(
-        self, account_sid: str, call_sid: str, party: Literal["a", "b"], *, muted: bool
-    ) -> CallRecord:
-        """Let a party of a call not be heard, or be heard again."""
+    async def update_call(self, account_sid: str, call_sid: str, update: LiveUpdate) -> CallRecord:
+        """Change a call that is up: all that is asked for, or nothing."""
 
     async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
         """Have a call ended; the record may still say that it is up."""
@@ -115,6 +119,25 @@ class Numbers(Protocol):
     async def unbind(self, account_sid: str, phone_number_id: str) -> Wiring:
         """Send the number's inbound calls nowhere."""
 
+    async def show(self, account_sid: str, phone_number_id: str) -> PhoneNumber:
+        """One number."""
+
+    async def rename(self, account_sid: str, phone_number_id: str, friendly_name: str | None) -> PhoneNumber:
+        """Change the label of a number."""
+
+    async def release(self, account_sid: str, phone_number_id: str) -> PhoneNumber:
+        """Take a number from the account."""
+
+
+class Market(Protocol):
+    """Numbers for sale; see ``callcontrol.aio.market.NumberMarket``."""
+
+    async def search(self, wanted: ListingFilter, page: int, per_page: int) -> Page[Listing]:
+        """Numbers that are for sale."""
+
+    async def purchase(self, account_sid: str, request: PurchaseRequest) -> Purchase:
+        """Buy a number with its first months."""
+
 
 class Trunks(Protocol):
     """Carriers and gateways of accounts; see ``callcontrol.aio.trunks.TrunkService``."""
@@ -152,6 +175,32 @@ class Trunks(Protocol):
 
     async def delete_gateway(self, account_sid: str, carrier_sid: str, gateway_sid: str) -> None:
         """Remove a gateway."""
+
+
+class TrunkNumbers(Protocol):
+    """Numbers on carriers of accounts' own; see ``callcontrol.aio.trunk_numbers.TrunkNumberService``."""
+
+    async def register(
+        self,
+        account_sid: str,
+        number: str,
+        carrier_sid: str,
+        *,
+        app_sid: str | None = None,
+        friendly_name: str | None = None,
+    ) -> PhoneNumber:
+        """Register a number on a carrier."""
+
+    async def list(
+        self, account_sid: str, filters: Mapping[str, str], page: int, per_page: int
+    ) -> Page[PhoneNumber]:
+        """Numbers of the account on its own carriers; `filters` are values of its attributes."""
+
+    async def update(self, account_sid: str, number_sid: str, values: Mapping[str, Any]) -> PhoneNumber:
+        """Change a number; `values` are the attributes that are to change."""
+
+    async def remove(self, account_sid: str, number_sid: str) -> None:
+        """Remove a number."""
 
 
 class Applications(Protocol):
@@ -231,7 +280,9 @@ class Services:
     keys: Keys
     calls: Calls
     numbers: Numbers
+    market: Market
     trunks: Trunks
+    trunk_numbers: TrunkNumbers
     applications: Applications
     idempotency: Idempotency
     lifecycle: Lifecycle

@@ -7,6 +7,7 @@ from typing import Final, get_args
 
 from callcontrol.errors import FieldError, Unauthorized, ValidationFailed
 from callcontrol.models import Service
+from callcontrol.money import MAX_PAISE
 
 PREFIXES: Final[Mapping[Service, str]] = {
     "platform": "vp_",
@@ -41,6 +42,7 @@ _KEY_BYTES: Final = 32
 _SHOWN_CHARACTERS: Final = 5
 _MAX_NAME_CHARACTERS: Final = 200
 _MAX_CALLS: Final = 100_000
+_MAX_REQUESTS: Final = 1_000_000
 
 
 def make_key(service: Service, random_bytes: bytes) -> str:
@@ -122,7 +124,15 @@ def check_overlap(overlap_s: int) -> None:
         raise ValidationFailed.of("overlap", f"must be 0 to {MAX_OVERLAP_S} seconds")
 
 
-def check_account(name: str, balance_paise: int, max_cps: int, max_calls: int) -> None:
+def check_account(
+    name: str,
+    balance_paise: int,
+    max_cps: int,
+    max_calls: int,
+    *,
+    requests_per_minute: int | None = None,
+    max_spend_paise_per_hour: int | None = None,
+) -> None:
     """
     Refuse an account that makes no sense.
 
@@ -138,5 +148,9 @@ def check_account(name: str, balance_paise: int, max_cps: int, max_calls: int) -
         errors.append(FieldError("max_cps", f"must be 1 to {_MAX_CALLS}"))
     if not 1 <= max_calls <= _MAX_CALLS:
         errors.append(FieldError("max_calls", f"must be 1 to {_MAX_CALLS}"))
+    if requests_per_minute is not None and not 1 <= requests_per_minute <= _MAX_REQUESTS:
+        errors.append(FieldError("requests_per_minute", f"must be 1 to {_MAX_REQUESTS}"))
+    if max_spend_paise_per_hour is not None and not 0 <= max_spend_paise_per_hour <= MAX_PAISE:
+        errors.append(FieldError("max_spend_per_hour", "must be an amount of money that is not negative"))
     if errors:
         raise ValidationFailed(errors)

@@ -10,7 +10,16 @@ from collections.abc import Callable, Iterator
 from enum import IntEnum, auto
 from typing import Final
 
-from callcontrol.effects import Effect, FindRoute, LinkMedia, PlayRingback, RelayDigit, SendDigits, StopAudio
+from callcontrol.effects import (
+    Effect,
+    FindRoute,
+    LinkMedia,
+    PlayRingback,
+    RelayDigit,
+    Save,
+    SendDigits,
+    StopAudio,
+)
 from callcontrol.events import (
     DigitReceived,
     Event,
@@ -63,16 +72,28 @@ class Bridge(RunningStep):
 
     needs_answer = False
 
-    def __init__(self, call: CallParts, party: Party, *, quiet: bool = False) -> None:
-        """``quiet`` leaves the first party's audio alone while the second rings: it hears its agent."""
+    def __init__(
+        self, call: CallParts, party: Party, *, quiet: bool = False, announce: Save | None = None
+    ) -> None:
+        """
+        ``quiet`` leaves the first party's audio alone while the second rings: it hears its agent.
+
+        ``announce`` is told when the two are joined.
+        """
         super().__init__(call)
         self.state = BridgeState.NEW
         self._hunt = Hunt(party, call)
         self._quiet = quiet
+        self._announce = announce
         self._ringback = False
         self._early: LegId | None = None
         """The leg whose early media is heard; a ringing tone of ours would cover it."""
         self._party = party
+
+    @property
+    def party(self) -> Party:
+        """Who is dialled."""
+        return self._party
 
     @property
     def joined(self) -> bool:
@@ -167,6 +188,8 @@ class Bridge(RunningStep):
         b_leg = self.b_leg
         assert b_leg is not None
         yield LinkMedia(self.call.a_leg.id, b_leg)
+        if self._announce is not None:
+            yield self._announce
 
     def _lost(self, _: Event | None) -> Iterator[Effect]:
         self.ending = self._hunt.ending

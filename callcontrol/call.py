@@ -15,7 +15,7 @@ from callcontrol.call_end import ending_of, write_end
 from callcontrol.call_transfers import CallTransfers
 from callcontrol.clock import WallClock
 from callcontrol.consult import Consultations
-from callcontrol.effects import Arm, Effect, Finish, Save, TellAgentError
+from callcontrol.effects import Arm, DetectMachine, Effect, Finish, Save, TellAgentError
 from callcontrol.events import (
     AgentTransfer,
     ConsultRequested,
@@ -99,6 +99,7 @@ class CallMachine:
         self._clock = clock
         self._now = clock.monotonic_s
         self._money = ReserveWatch(rates, reserved_paise)
+        self._early = False
         self._answered_at: float | None = None
         self._steps = list(plan.steps)
         self._stream_count = 0
@@ -106,18 +107,18 @@ class CallMachine:
         self._step: RunningStep | None = None
         self._last_ending: Ending | None = None
         self._hunt: Hunt | None = None
-        self._recording = CallRecording(record)
+        self.recording = CallRecording(record)
         self._ending: Ending | None = None
         self.transfers = CallTransfers(self)
+        self.control = LiveControl(self)
         self.consultations = Consultations(self)
-        self._control = LiveControl(self)
 
     # --- what the runner calls ------------------------------------------------------------------------------
 
     @property
     def finished(self) -> bool:
         """Whether the call is over and nothing of it is awaited."""
-        return self.stage is Stage.ENDED and not self._recording.pending
+        return self.stage is Stage.ENDED and not self.recording.pending
 
     def start_inbound(self, now: float) -> list[Effect]:
         """Begin with a caller whose INVITE is waiting; the record was inserted as initiated."""
@@ -144,6 +145,12 @@ class CallMachine:
     def answered(self) -> bool:
         """Whether the call was ever answered."""
         return self._answered_at is not None
+
+    def limit_time(self, limit_s: float) -> Iterator[Effect]:
+        """Set another time limit, which counts from the answer; one that has passed ends the call at once."""
+        self.plan = replace(self.plan, time_limit_s=limit_s)
+        if self._answered_at is not None:
+            yield Arm(Timer.TIME_LIMIT, max(0.0, self._answered_at + limit_s - self._now))
 
     @property
     def now_s(self) -> float:
@@ -190,6 +197,8 @@ class CallMachine:
         if isinstance(self.a_leg, InboundLeg) and not self.a_leg.up:
             yield from self.a_leg.handle(LegInput.RING, LegFacts(status=status, early_media=early_media))
             yield from self._stage(StageInput.RING)
+            if early_media:
+                yield from self._early_media()
 
     def answer(self) -> Iterator[Effect]:
         """Answer a caller who waits; a party we dial answers by itself."""
@@ -281,8 +290,8 @@ class CallMachine:
         handler = _HANDLERS.get(type(event)) or leg_handler(event)
         if handler is not None:
             yield from handler(self, event)
-        elif self._control.takes(event):
-            yield from self._control.handle(event)
+        elif self.control.takes(event):
+            yield from self.control.handle(event)
         else:
             yield from self.pass_on(event)
 
@@ -307,6 +316,8 @@ class CallMachine:
             yield from self.end(hunt.ending)
         elif isinstance(event, LegProgress) and hunt.owns(event.leg):
             yield from self._stage(StageInput.RING)
+            if event.body:
+                yield from self._early_media()
             if self._step is None and self._steps and isinstance(self._steps[0], Stream):
                 yield from self._next()  # the agent is connected to while the party rings
 
@@ -338,14 +349,14 @@ class CallMachine:
             yield from self.pass_on(event)
 
     def _recorded(self, event: RecordingEnded) -> Iterator[Effect]:
-        yield from self._recording.ended(event)
+        yield from self.recording.ended(event)
 
     def _afterwards(self, event: Event) -> Iterator[Effect]:
         """A call that is over waits for nothing but its recording."""
         if isinstance(event, RecordingEnded):
             yield from self._recorded(event)
         elif isinstance(event, TimerFired) and event.timer is Timer.RECORDING:
-            yield from self._recording.give_up()
+            yield from self.recording.give_up()
 
     # --- the plan -------------------------------------------------------------------------------------------
 
@@ -413,6 +424,12 @@ class CallMachine:
         self.record.ringing_at = self._clock.at(self._now)
         yield Save("call.ringing")
 
+    def _early_media(self) -> Iterator[Effect]:
+        """Audio is heard before the answer; the call goes on ringing, so only an event tells of it."""
+        if not self._early:
+            self._early = True
+            yield Save("call.early-media")
+
     def _answered(self) -> Iterator[Effect]:
         record = self.record
         self._answered_at = self._now
@@ -425,7 +442,9 @@ class CallMachine:
         yield Arm(Timer.TIME_LIMIT, self.plan.time_limit_s)
         yield self._money.start(self._a_id, rate_paise, self._now)
         if self.plan.record:
-            yield from self._recording.start(self._a_id, self.plan.recording_channels)
+            yield from self.recording.start(self._a_id, self.plan.recording_channels)
+        if self.plan.machine_detection != "off":
+            yield DetectMachine(self._a_id)
 
     def end(self, ending: Ending) -> Iterator[Effect]:
         """End everything of the call that is not over, for one reason."""
@@ -454,7 +473,7 @@ class CallMachine:
         pulses += meter.pulses(self._a_id, self._now, self._first_since)
         record.bill_duration_sec = round(pulses * self._rates.pulse_s)
         yield Finish(meter.charge_paise(self._now))
-        yield from self._recording.wait()
+        yield from self.recording.wait()
 
 
 _HANDLERS: Final[dict[type, Callable[[CallMachine, Any], Iterator[Effect]]]] = {

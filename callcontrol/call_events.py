@@ -8,7 +8,9 @@ from typing import Any, Final
 from callcontrol.call_object import call_object, timestamp
 from callcontrol.models import CallRecord, WebhookEvent
 
-_CHOSEN: Final = frozenset({"call.initiated", "call.ringing", "call.answered", "call.completed"})
+_CHOSEN: Final = frozenset(
+    {"call.initiated", "call.ringing", "call.early-media", "call.answered", "call.completed"}
+)
 """Events that ``status_webhook_events`` chooses from; all others are sent whenever they happen."""
 
 

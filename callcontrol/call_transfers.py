@@ -26,6 +26,7 @@ from callcontrol.events import (
 from callcontrol.ids import LegId
 from callcontrol.joining import PartnerStep, Replacement, refuse_replacement
 from callcontrol.leg import Leg, LegInput
+from callcontrol.plan import Party
 from callcontrol.streams import AgentStep
 from callcontrol.transfer import Transfer, party_of, refusal_of
 
@@ -105,7 +106,14 @@ class CallTransfers:
         if self._transfer is not None:
             yield from self._transfer.stop()  # it is done, but for the other's hanging up
             self._note(self._transfer)
-        self._transfer = Transfer(self._call, event, party)
+        self._transfer = Transfer(self._call, event.leg, party, replaces=event.replaces)
+        yield from self._transfer.begin()
+
+    def order(self, leg: LegId, party: Party) -> Iterator[Effect]:
+        """Our own side wants a party to take the place of a leg; ``busy`` says that it cannot be now."""
+        if self._transfer is not None:
+            yield from self._transfer.stop()  # it is done, but for the other's hanging up
+        self._transfer = Transfer(self._call, leg, party, ordered=True)
         yield from self._transfer.begin()
 
     def replacement_called(self, event: ReplacementCalled) -> Iterator[Effect]:

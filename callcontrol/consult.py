@@ -228,6 +228,11 @@ class Consultations:
             yield StopAsking(self._awaited)
             self._awaited = 0
 
+    def objection(self) -> str | None:
+        """Why nothing else can be done with the call now, None when it can."""
+        problem = self._objection()
+        return problem.message if problem is not None else None
+
     def _objection(self) -> InstructionsFailed | None:
         """Why nothing else can be done with the call now."""
         first = self._call.a_leg

@@ -7,9 +7,9 @@ returns a value.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
-from callcontrol.events import Timer
+from callcontrol.events import ListenStatus, Timer
 from callcontrol.hangup import HangupCause
 from callcontrol.ids import CallSid, LegId
 from callcontrol.plan import Party, WebhookMethod
@@ -112,10 +112,15 @@ class LinkMedia:
 
 @dataclass(frozen=True, slots=True)
 class MuteLeg:
-    """Let nobody hear what a party says, or let it be heard again."""
+    """
+    Let nobody hear what a party says, or the party hear nobody, or undo that.
+
+    What is None stays as it is.
+    """
 
     leg: LegId
-    muted: bool
+    says: bool | None = None
+    hears: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +148,17 @@ class StopAudio:
 
 @dataclass(frozen=True, slots=True)
 class SendDigits:
-    """Send telephone digits as the leg's trunk takes them, in RTP or in INFO; ``DigitsSent`` follows."""
+    """
+    Send telephone digits as the leg's trunk takes them, in RTP or in INFO; ``DigitsSent`` follows.
+
+    ``by_api`` says that no step of the plan waits for them.
+    """
 
     leg: LegId
     digits: str
     duration_ms: int = 160
     gap_ms: int = 80
+    by_api: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +178,27 @@ class StartRecording:
     channels: int = 2
 
 
+@dataclass(frozen=True, slots=True)
+class ControlRecording:
+    """Leave out what passes from here on, take it in again, or complete the recording."""
+
+    action: Literal["pause", "resume", "stop"]
+
+
+@dataclass(frozen=True, slots=True)
+class DetectMachine:
+    """Listen for who answered; ``MachineDetected`` follows, and ``GreetingOver`` when it is a machine."""
+
+    leg: LegId
+
+
+@dataclass(frozen=True, slots=True)
+class StopDetecting:
+    """Listen no more for who answered."""
+
+    leg: LegId
+
+
 # --- the agent's stream -------------------------------------------------------------------------------------
 
 
@@ -184,6 +215,13 @@ class StartAgent:
     """Let audio flow between the leg and the agent."""
 
     leg: LegId
+
+
+@dataclass(frozen=True, slots=True)
+class ListenAgent:
+    """Send the agent what the party says, silence instead of it, or nothing."""
+
+    status: ListenStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,8 +467,12 @@ Effect = (
     | SendDigits
     | RelayDigit
     | StartRecording
+    | ControlRecording
+    | DetectMachine
+    | StopDetecting
     | OpenAgent
     | StartAgent
+    | ListenAgent
     | DrainAgent
     | StopAgent
     | TellAgentDigit

@@ -7,9 +7,13 @@ What the domain refuses, and under which code.
     ├── ValidationFailed        VALIDATION_ERROR      names every wrong field
     ├── Unauthorized            UNAUTHORIZED
     ├── InsufficientBalance     INSUFFICIENT_BALANCE
+    │   └── SpendLimitReached   SPEND_LIMIT_EXCEEDED
     ├── Forbidden               FORBIDDEN
-    │   └── DestinationForbidden
+    │   ├── DestinationForbidden
+    │   └── KycRequired         KYC_REQUIRED
     ├── NumberNotOwned          NUMBER_NOT_OWNED
+    ├── NumberTaken             NUMBER_NOT_OWNED      on purchase: somebody else has it
+    ├── QuoteStale              QUOTE_STALE
     ├── NotFound                NOT_FOUND
     ├── CallEnded               CALL_ENDED
     ├── Conflict                CONFLICT
@@ -82,6 +86,12 @@ class InsufficientBalance(DomainError):
     code = "INSUFFICIENT_BALANCE"
 
 
+class SpendLimitReached(InsufficientBalance):
+    """The account's calls may cost no more in this hour; the wallet itself could pay."""
+
+    code = "SPEND_LIMIT_EXCEEDED"
+
+
 class Forbidden(DomainError):
     """The resource belongs to another account, or the key lacks the scope."""
 
@@ -96,6 +106,24 @@ class NumberNotOwned(DomainError):
     """The number is not on the account, or is not registered for outbound use."""
 
     code = "NUMBER_NOT_OWNED"
+
+
+class KycRequired(Forbidden):
+    """The account has not completed KYC, without which no number is sold."""
+
+    code = "KYC_REQUIRED"
+
+
+class NumberTaken(DomainError):
+    """On purchase: someone has bought the number already."""
+
+    code = "NUMBER_NOT_OWNED"
+
+
+class QuoteStale(DomainError):
+    """The price is not the one that was acknowledged, or changed during the purchase."""
+
+    code = "QUOTE_STALE"
 
 
 class NotFound(DomainError):

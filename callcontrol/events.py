@@ -12,10 +12,16 @@ from typing import Literal
 
 from callcontrol.hangup import NORMAL_CLEARING, RECOVERY_ON_TIMER_EXPIRE, HangupCause
 from callcontrol.ids import CallSid, LegId
-from callcontrol.models import HangupSource
-from callcontrol.plan import Step, WebhookMethod
+from callcontrol.models import CallStatus, HangupSource
+from callcontrol.plan import Party, Step, WebhookMethod
 from callcontrol.routing import Attempt
 from sip import Replaces, SipUri
+
+PartyName = Literal["a", "b"]
+"""``a`` is the first party of a call, ``b`` whom it talks to, unless that is an agent."""
+
+ListenStatus = Literal["pause", "silence", "resume"]
+RecordingAction = Literal["start", "stop", "pause", "resume"]
 
 
 class Timer(IntEnum):
@@ -170,11 +176,12 @@ class PlaybackEnded:
 
 @dataclass(frozen=True, slots=True)
 class DigitsSent:
-    """All digits of a ``SendDigits`` are out, or cannot be sent."""
+    """All digits of a ``SendDigits`` are out, or cannot be sent; ``by_api`` as there."""
 
     leg: LegId
     digits: str
     problem: str | None = None
+    by_api: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +207,25 @@ class RecordingEnded:
     path: str
     duration_ms: int
     problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MachineDetected:
+    """Who answered: ``human``, ``machine`` or ``unknown``; what told it, and how long that took."""
+
+    leg: LegId
+    answered_by: str
+    reason: str
+    took_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class GreetingOver:
+    """A machine has said its greeting and records; ``reason`` is ``beep``, ``silence`` or ``timeout``."""
+
+    leg: LegId
+    reason: str
+    at_ms: int
 
 
 # --- the agent's stream -------------------------------------------------------------------------------------
@@ -397,10 +423,15 @@ class RouteRefused:
 
 @dataclass(frozen=True, slots=True)
 class HangupRequested:
-    """Someone on our side ends the call: the API, or the process as it stops."""
+    """
+    Someone on our side ends the call: the API, or the process as it stops.
+
+    ``unanswered`` is the status of a call that the API ends before it was answered.
+    """
 
     source: HangupSource = "api"
     cause: HangupCause = NORMAL_CLEARING
+    unanswered: CallStatus = CallStatus.CANCELED
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,10 +444,57 @@ class ConsultRequested:
 
 @dataclass(frozen=True, slots=True)
 class MuteRequested:
-    """The API wants a party, ``a`` or ``b``, not to be heard by the other one, or to be heard again."""
+    """
+    The API wants a party not to be heard, or not to hear, or the contrary.
 
-    party: Literal["a", "b"]
-    muted: bool
+    ``says`` is about what the party says, ``hears`` about what it hears; what is None stays as it is.
+    """
+
+    party: PartyName
+    says: bool | None = None
+    hears: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListenRequested:
+    """The API wants the agent to hear the party, to hear silence instead, or to be sent nothing."""
+
+    status: ListenStatus
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingRequested:
+    """The API wants the call recorded, or its recording paused, resumed or completed."""
+
+    action: RecordingAction
+    channels: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class DigitsRequested:
+    """The API wants digits sent to a party."""
+
+    party: PartyName
+    digits: str
+
+
+@dataclass(frozen=True, slots=True)
+class TransferOrdered:
+    """
+    The API wants a party put through to someone else.
+
+    Whoever it talks to until then, the other party or an agent, leaves when that one answers.
+    """
+
+    party: PartyName
+    to: Party
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLimitRequested:
+    """The API sets another time limit, counted from the answer."""
+
+    limit_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,6 +508,18 @@ class ReserveExtended:
 class ReserveRefused:
     """The wallet cannot hold more for the call."""
 
+
+LiveOrder = (
+    HangupRequested
+    | MuteRequested
+    | ListenRequested
+    | RecordingRequested
+    | DigitsRequested
+    | TransferOrdered
+    | TimeLimitRequested
+    | ConsultRequested
+)
+"""What our own side asks of a call that is up."""
 
 Event = (
     TimerFired
@@ -467,11 +557,11 @@ Event = (
     | PartnerGone
     | RouteFound
     | RouteRefused
+    | MachineDetected
+    | GreetingOver
     | InstructionsReceived
     | InstructionsFailed
-    | HangupRequested
-    | ConsultRequested
-    | MuteRequested
+    | LiveOrder
     | ReserveExtended
     | ReserveRefused
 )

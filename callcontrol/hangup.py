@@ -72,6 +72,8 @@ ALLOTTED_TIMEOUT: Final = HangupCause("ALLOTTED_TIMEOUT", 802, wire_code=16)
 MEDIA_TIMEOUT: Final = HangupCause("MEDIA_TIMEOUT", 804, wire_code=41)
 STREAM_DISCONNECTED: Final = HangupCause("STREAM_DISCONNECTED", 900, wire_code=41)
 BALANCE_EXHAUSTED: Final = HangupCause("BALANCE_EXHAUSTED", 901, wire_code=16)
+MACHINE_DETECTED: Final = HangupCause("MACHINE_DETECTED", 902, wire_code=16)
+"""A machine answered a call that was for people only."""
 
 _BY_STATUS: Final[dict[int, Outcome]] = {
     status: Outcome(call_status, cause)

@@ -20,6 +20,7 @@ from callcontrol.models import (
     Gateway,
     Page,
     PhoneNumber,
+    Position,
     Reserve,
     Wallet,
     WebhookEvent,
@@ -70,8 +71,16 @@ class CallRecords(Protocol):
             Forbidden: It is another account's.
         """
 
-    async def list(self, account_sid: str, query: CallFilter, page: int, per_page: int) -> Page[CallRecord]:
-        """Calls of the account, newest first."""
+    async def list(
+        self,
+        account_sid: str,
+        query: CallFilter,
+        page: int,
+        per_page: int,
+        *,
+        after: Position | None = None,
+    ) -> Page[CallRecord]:
+        """Calls of the account, newest first: a page, or as many as a page holds ``after`` a place."""
 
     async def unfinished(self) -> Sequence[CallRecord]:
         """Calls of this node without an end: what a former process left behind."""

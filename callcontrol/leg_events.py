@@ -3,20 +3,23 @@
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from callcontrol.effects import Effect, Save
+from callcontrol.effects import Effect, Save, StopDetecting
 from callcontrol.events import (
     DigitReceived,
     Event,
+    GreetingOver,
     LegCancelled,
     LegConfirmed,
     LegEnded,
     LegFailed,
     LegOffered,
     LegRefused,
+    MachineDetected,
     MediaSilent,
 )
 from callcontrol.hangup import (
     BEARERCAPABILITY_NOTAVAIL,
+    MACHINE_DETECTED,
     MEDIA_TIMEOUT,
     NORMAL_CIRCUIT_CONGESTION,
     ORIGINATOR_CANCEL,
@@ -107,6 +110,26 @@ def _silent(call: "CallMachine", event: MediaSilent) -> Iterator[Effect]:
         yield from call.end(Ending(CallStatus.COMPLETED, MEDIA_TIMEOUT, "system"))
 
 
+def _detected(call: "CallMachine", event: MachineDetected) -> Iterator[Effect]:
+    """Somebody answered, and now it is told who; later tones of the same leg change nothing."""
+    record = call.record
+    if event.leg != call.a_leg.id or record.answered_by is not None:
+        return
+    record.answered_by = event.answered_by
+    yield Save("call.machine_detection", {"reason": event.reason, "detection_ms": event.took_ms})
+    if event.answered_by != "machine":
+        yield StopDetecting(event.leg)
+    elif call.plan.machine_detection == "hangup":
+        yield from call.end(Ending(CallStatus.COMPLETED, MACHINE_DETECTED, "system"))
+
+
+def _greeted(call: "CallMachine", event: GreetingOver) -> Iterator[Effect]:
+    """The moment from which a message is recorded by the machine."""
+    if event.leg == call.a_leg.id:
+        yield Save("call.greeting_ended", {"reason": event.reason, "detection_ms": event.at_ms})
+        yield StopDetecting(event.leg)
+
+
 _HANDLERS: Final[dict[type[Event], Callable[["CallMachine", Any], Iterator[Effect]]]] = {
     LegRefused: _refused,
     LegCancelled: _cancelled,
@@ -116,6 +139,8 @@ _HANDLERS: Final[dict[type[Event], Callable[["CallMachine", Any], Iterator[Effec
     LegConfirmed: _confirmed,
     DigitReceived: _digit,
     MediaSilent: _silent,
+    MachineDetected: _detected,
+    GreetingOver: _greeted,
 }
 
 

@@ -24,7 +24,7 @@ IdentityHeader = Literal["pai", "ppi", "rpid", "none"]
 Reliability = Literal["off", "supported", "required"]
 DtmfType = Literal["rfc2833", "info", "tones"]
 MediaEncryption = Literal["off", "sdes", "require"]
-RecordingStatus = Literal["in-progress", "completed", "failed"]
+RecordingStatus = Literal["in-progress", "paused", "completed", "failed"]
 Service = Literal["platform", "messaging", "assistant", "tools", "admin"]
 TrunkType = Literal["static_ip", "auth", "reg"]
 
@@ -54,13 +54,22 @@ ENDED: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
+class Position:
+    """A place in a list that is sorted by moment, then identifier, newest first: right after that item."""
+
+    at_micros: int
+    identifier: str
+
+
+@dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """One page of a list; pages count from 1."""
+    """One page of a list; pages count from 1. ``after`` is where the list goes on, in lists that say so."""
 
     items: list[T]
     total: int
     page: int
     per_page: int
+    after: Position | None = None
 
     @property
     def total_pages(self) -> int:
@@ -166,12 +175,28 @@ _BINDING_FIELDS: Final = tuple(item.name for item in fields(Binding))
 
 
 @dataclass(frozen=True, slots=True)
+class Billing:
+    """
+    How far a number that was bought is paid for.
+
+    ``paid_months`` calendar months from ``anchor_at`` end at ``next_at``, when the next one is charged. Since
+    a charge was refused, ``deadline_at`` says when the number is suspended, and once it is, released.
+    """
+
+    anchor_at: datetime
+    paid_months: int
+    next_at: datetime
+    deadline_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PhoneNumber:
     """
     A number of an account (a DID), in E.164 with ``+``.
 
     ``carrier_sid`` is None for a number of the platform and names the account's own carrier otherwise.
-    ``registered`` says that the number may be used as caller-ID.
+    ``registered`` says that the number may be used as caller-ID. ``order_id`` and ``billing`` are those of
+    a number that was bought; nothing is charged for others.
     """
 
     phone_number_id: str
@@ -189,6 +214,9 @@ class PhoneNumber:
     app_sid: str | None = None
     registered: bool = False
     binding: Binding | None = None
+    region: str | None = None
+    order_id: str | None = None
+    billing: Billing | None = None
 
     @property
     def inbound_target_type(self) -> str:
@@ -452,12 +480,16 @@ class Wallet:
     The money of an account.
 
     ``balance_paise`` is the sum of the ledger; ``reserved_paise`` of it is held for calls that are up.
+    ``spent_paise`` is what calls were charged in the hour ``spent_hour`` of the clock, the last one in which
+    there was such a charge.
     """
 
     account_sid: str
     balance_paise: int
     reserved_paise: int
     updated_at: datetime
+    spent_hour: int = 0
+    spent_paise: int = 0
 
     @property
     def available_paise(self) -> int:
@@ -491,6 +523,15 @@ class LedgerEntry:
     call_sid: str | None = None
     reference: str | None = None
     note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerFilter:
+    """What a list of ledger entries is narrowed to; ``start`` is inclusive, ``end`` exclusive."""
+
+    kind: str | None = None
+    start: datetime | None = None
+    end: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

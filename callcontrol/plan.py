@@ -20,6 +20,9 @@ DEFAULT_TIME_LIMIT_S: Final = 14_400.0
 WebhookMethod = Literal["POST", "GET"]
 
 
+MachineDetection = Literal["off", "detect", "hangup"]
+
+
 @dataclass(frozen=True, slots=True)
 class Party:
     """
@@ -119,7 +122,8 @@ class Plan:
     What a call is to do.
 
     ``dial`` is the party an outbound call begins with; it is None for an inbound one, which has its caller.
-    ``time_limit_s`` counts from the answer.
+    ``time_limit_s`` counts from the answer. ``machine_detection`` tells who answered an outbound call;
+    ``hangup`` ends the call then when it is a machine.
     """
 
     steps: tuple[Step, ...]
@@ -127,6 +131,7 @@ class Plan:
     record: bool = False
     recording_channels: int = 2
     time_limit_s: float = DEFAULT_TIME_LIMIT_S
+    machine_detection: MachineDetection = "off"
 
     @property
     def dials(self) -> bool:

@@ -3,13 +3,17 @@
 from collections.abc import Iterator
 from typing import Final
 
-from callcontrol.effects import Arm, Disarm, Effect, Save, StartRecording
-from callcontrol.events import RecordingEnded, Timer
+from callcontrol.effects import Arm, ControlRecording, Disarm, Effect, Save, StartRecording
+from callcontrol.events import RecordingAction, RecordingEnded, Timer
 from callcontrol.ids import LegId
-from callcontrol.models import CallRecord
+from callcontrol.models import CallRecord, RecordingStatus
 
 RECORDING_LIMIT_S: Final = 10.0
 """How long the end of a recording is waited for."""
+
+
+PENDING: Final = frozenset({"in-progress", "paused"})
+"""Statuses of a recording that is not complete yet."""
 
 
 def recording_file(call_sid: str) -> str:
@@ -31,12 +35,32 @@ class CallRecording:
     @property
     def pending(self) -> bool:
         """Whether its end is still to come."""
-        return self._record.recording_status == "in-progress"
+        return self._record.recording_status in PENDING
 
     def start(self, leg: LegId, channels: int) -> Iterator[Effect]:
         """Record a leg."""
         self._record.recording_status = "in-progress"
         yield StartRecording(leg, channels)
+
+    def objection(self, action: RecordingAction) -> str | None:
+        """Why an order cannot be carried out now, None when it can."""
+        if action != "start":
+            return None if self.pending else "the call is not being recorded"
+        if self.pending:
+            return "the call is being recorded already"
+        if self._record.recording_status is not None:
+            return "the call has its one recording already; pause and resume it instead of stopping it"
+        return None
+
+    def control(self, action: RecordingAction) -> Iterator[Effect]:
+        """Pause or resume the recording, or complete it; harmless when that is so already."""
+        if not self.pending or action == "start":
+            return
+        yield ControlRecording(action)
+        wanted: RecordingStatus = "paused" if action == "pause" else "in-progress"
+        if action != "stop" and self._record.recording_status != wanted:
+            self._record.recording_status = wanted
+            yield Save()
 
     def ended(self, event: RecordingEnded) -> Iterator[Effect]:
         """The recording is on disk, after the end of the call or, when it failed, before."""

@@ -13,6 +13,7 @@ from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.plan import (
     DEFAULT_RING_TIMEOUT_S,
     DEFAULT_TIME_LIMIT_S,
+    MachineDetection,
     Party,
     Plan,
     Step,
@@ -55,6 +56,7 @@ class CreateCall:
     time_limit_s: float = DEFAULT_TIME_LIMIT_S
     record: bool = False
     recording_channels: RecordingChannels = "dual"
+    machine_detection: MachineDetection = "off"
     send_digits: str | None = None
     caller_name: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -104,6 +106,7 @@ class _Reader:
             record=request.record,
             recording_channels=1 if request.recording_channels == "mono" else 2,
             time_limit_s=request.time_limit_s,
+            machine_detection=request.machine_detection,
         )
 
     def _steps(self, reader: VerbReader) -> list[Step]:

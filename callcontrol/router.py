@@ -104,6 +104,8 @@ class Router:
                 f"{caller_id} is not a registered number of the account; register it before using it as"
                 " caller-ID."
             )
+        if found[0].status != "active":
+            raise NumberNotOwned(f"{caller_id} is suspended because its renewal is not paid; top up first.")
 
     def _usable(self, carrier: Carrier, gateway: Gateway, now: float) -> bool:
         return self.gateways.usable(gateway.gateway_sid) and self._has_room(carrier, gateway, now)

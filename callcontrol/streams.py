@@ -60,6 +60,7 @@ from callcontrol.models import CallStatus, StreamInfo
 from callcontrol.plan import Party
 from callcontrol.routing import PhoneTarget, normalise_number, parse_sip_target
 from callcontrol.steps import CallParts, RunningStep
+from callcontrol.transfer import transfer_failed
 from media.streams import StreamChoice
 
 _DROPPED: Final = {"reason": "dropped", "http_status": None, "attempts": 1}
@@ -124,6 +125,9 @@ class AgentStep(RunningStep):
         self._transfer: Bridge | None = None
         self._detail = "stream_hangup"
         self._referring = False
+        self._referred_to = ""
+        self._ordered = False
+        """Whether our own side has the party transferred: the agent did not ask and is not told."""
 
     @property
     def live(self) -> bool:
@@ -150,6 +154,14 @@ class AgentStep(RunningStep):
             yield from self._take(what, event)
         if self._transfer is not None and not self.over:
             yield from self._transferring(self._transfer, event)
+
+    def transfer_to(self, party: Party) -> Iterator[Effect]:
+        """Put the party through to another one, because our own side says so."""
+        if not self.live or self.transferring:
+            return
+        self._ordered = True
+        self._transfer = Bridge(self.call, party, quiet=True)
+        yield from self._transfer.begin()
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
         """End the stream because the call ends, and tell the agent why."""
@@ -273,7 +285,8 @@ class AgentStep(RunningStep):
         if self._transfer is not None or self._referring:
             yield TellAgentError("invalid_command", "a transfer is already under way", "transfer")
         elif event.mode == "refer":
-            self._referring = True
+            self._referring, self._ordered = True, False
+            self._referred_to = event.to
             yield ReferLeg(self.call.a_leg.id, _refer_target(event.to))
         elif event.mode != "bridge":
             yield TellAgentError("invalid_command", "the transfer mode must be bridge or refer", "transfer")
@@ -283,6 +296,7 @@ class AgentStep(RunningStep):
             except DomainError as refusal:
                 yield TellAgentError("invalid_command", refusal.message, "transfer")
                 return
+            self._ordered = False
             self._transfer = Bridge(self.call, party, quiet=True)
             yield from self._transfer.begin()
 
@@ -306,18 +320,25 @@ class AgentStep(RunningStep):
         if bridge.over:
             self._transfer = None
             ending = bridge.ending
-            yield TellAgentTransfer(
-                "failed", ending.sip_status if ending else None, ending.cause.name if ending else None
-            )
+            sip_status, cause = (ending.sip_status, ending.cause) if ending else (None, None)
+            if self._ordered:
+                yield transfer_failed(bridge.party, sip_status, cause)
+            else:
+                yield TellAgentTransfer("failed", sip_status, cause.name if cause else None)
+        elif self._ordered:
+            return
         elif not bridge.joined and isinstance(event, LegProgress) and event.leg == bridge.b_leg:
             yield TellAgentTransfer("ringing", event.status)
 
     def _transferred(self, _: Event | None) -> Iterator[Effect]:
         self.successor = self._transfer
-        yield TellAgentTransfer("answered", 200)
+        if not self._ordered:
+            yield TellAgentTransfer("answered", 200)
         yield StopAgent("stopped", "transferred")
         yield self._saved("stopped", "stream.stopped", {"reason": "transferred"})
-        yield Save("call.transferred")
+        mode = "refer" if self._transfer is None else "bridge"
+        to = self._referred_to if self._transfer is None else str(self._transfer.party.target)
+        yield Save("call.transferred", {"transfer": {"mode": mode, "to": to}})
 
     def _referred(self, event: Event | None) -> Iterator[Effect]:
         """The party that was asked to call someone else by itself tells how that goes."""

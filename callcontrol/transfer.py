@@ -1,5 +1,6 @@
 """
-A party that asks, by REFER, for the other one to be connected elsewhere: as a table of states.
+A party that asks, by REFER, for the other one to be connected elsewhere: as a table of states. The API may
+ask for it in the party's stead.
 
 The call goes on as it is until the target answers: then the target takes the place of the party that asked,
 which hangs up, or is hung up after a moment. A target that fails leaves everything as it was. The party that
@@ -43,7 +44,7 @@ from callcontrol.events import (
     TimerFired,
     TransferRequested,
 )
-from callcontrol.hangup import NORMAL_CLEARING, rejection_of
+from callcontrol.hangup import NORMAL_CLEARING, HangupCause, rejection_of
 from callcontrol.hunt import Ending, Hunt, HuntState
 from callcontrol.ids import LegId
 from callcontrol.leg import Leg
@@ -52,7 +53,7 @@ from callcontrol.number_format import number_in, user_of
 from callcontrol.plan import Party
 from callcontrol.routing import PhoneTarget, SipTarget, Target
 from callcontrol.steps import CallParts
-from sip import ParseError, SipUri
+from sip import ParseError, Replaces, SipUri
 from sip.replaces import uri_headers
 
 GRACE_S: Final = 2.0
@@ -117,16 +118,26 @@ Action = Callable[["Transfer", Event | None], Iterator[Effect]]
 class Transfer:
     """One transfer of one call; no I/O, no clock."""
 
-    def __init__(self, call: TransferParts, asked: TransferRequested, party: Party) -> None:
+    def __init__(
+        self,
+        call: TransferParts,
+        leg: LegId,
+        party: Party,
+        *,
+        replaces: Replaces | None = None,
+        ordered: bool = False,
+    ) -> None:
+        """``ordered`` says that our own side asks, for the party of ``leg``; that one is told nothing."""
         self.state = TransferState.NEW
-        self.leg = asked.leg
+        self.leg = leg
         """The leg of the party that asked."""
         self.dialled = False
         """Whether anybody was called for it."""
         self.ending: Ending | None = None
         """Why the call is to end: the transfer failed when nobody was left to go back to."""
         self._call = call
-        self._asked = asked
+        self._replaces = replaces
+        self._ordered = ordered
         self._hunt = Hunt(party, call)
         self._gone = False
         self._ringback: LegId | None = None
@@ -184,8 +195,8 @@ class Transfer:
     # --- looking for the target ---------------------------------------------------------------------------
 
     def _seek(self, _: Event | None) -> Iterator[Effect]:
-        if self._asked.replaces is not None:
-            yield FindPartner(self._asked.replaces)
+        if self._replaces is not None:
+            yield FindPartner(self._replaces)
         else:
             yield FindRoute(self._hunt.party)
 
@@ -194,12 +205,14 @@ class Transfer:
 
     def _refuse(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, RouteRefused)
-        yield RefuseTransfer(self.leg, rejection_of(event.cause))
+        status = rejection_of(event.cause)
+        yield from self._tell(RefuseTransfer(self.leg, status))
+        yield from self._report(status, event.cause)
 
     def _dial(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, RouteFound)
         self.dialled = True
-        yield AcceptTransfer(self.leg)
+        yield from self._tell(AcceptTransfer(self.leg))
         yield from self._hunt.begin(event.attempts)
 
     def _ask(self, event: Event | None) -> Iterator[Effect]:
@@ -211,7 +224,7 @@ class Transfer:
 
     def _progress(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, LegProgress)
-        yield TellTransfer(self.leg, event.status)
+        yield from self._tell(TellTransfer(self.leg, event.status))
 
     def _left_alone(self, _: Event | None) -> Iterator[Effect]:
         """The party that asked has gone ahead; the one it leaves hears that somebody is being called."""
@@ -225,7 +238,7 @@ class Transfer:
         assert self._hunt.leg is not None
         yield from self._silence()
         yield from self._call.take_place(self.leg, self._hunt.leg)
-        yield from self._succeed(str(self._hunt.party.target), "blind")
+        yield from self._succeed(str(self._hunt.party.target), "bridge" if self._ordered else "blind")
 
     def _joined(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, PartnerReady)
@@ -234,10 +247,10 @@ class Transfer:
         yield from self._succeed(str(self._hunt.party.target), "attended")
 
     def _succeed(self, target: str, mode: str) -> Iterator[Effect]:
-        yield TellTransfer(self.leg, 200)
+        yield from self._tell(TellTransfer(self.leg, 200))
         yield Save("call.transferred", {"transfer": {"mode": mode, "to": target}})
         # Without anybody left to hang up it is over at once, in order with whatever else is waiting.
-        yield Arm(Timer.TRANSFER, 0.0 if self._gone else GRACE_S)
+        yield Arm(Timer.TRANSFER, 0.0 if self._gone or self._ordered else GRACE_S)
 
     def _lost(self, _: Event | None) -> Iterator[Effect]:
         ending = self._hunt.ending
@@ -249,13 +262,15 @@ class Transfer:
 
     def _failed(self, status: int, ending: Ending | None) -> Iterator[Effect]:
         yield from self._silence()
-        yield TellTransfer(self.leg, status)
+        yield from self._tell(TellTransfer(self.leg, status))
+        if ending is not None:
+            yield from self._report(status, ending.cause)
         if self._gone:
             self.ending = ending or NOBODY_LEFT
 
     def _stopped(self, _: Event | None) -> Iterator[Effect]:
         yield from self._hunt.abandon(NORMAL_CLEARING)
-        yield TellTransfer(self.leg, 487)
+        yield from self._tell(TellTransfer(self.leg, 487))
 
     def _dismiss(self, _: Event | None) -> Iterator[Effect]:
         yield from self._call.dismiss(self.leg)
@@ -268,10 +283,30 @@ class Transfer:
         yield from self._settle(event)
         yield from self._dismiss(event)
 
+    def _tell(self, news: Effect) -> Iterator[Effect]:
+        if not self._ordered:
+            yield news
+
+    def _report(self, status: int, cause: HangupCause) -> Iterator[Effect]:
+        """Whoever ordered a transfer over the API hears of its failure by an event."""
+        if self._ordered:
+            yield transfer_failed(self._hunt.party, status, cause)
+
     def _silence(self) -> Iterator[Effect]:
         if self._ringback is not None:
             yield StopAudio(self._ringback)
             self._ringback = None
+
+
+def transfer_failed(party: Party, sip_status: int | None, cause: HangupCause | None) -> Save:
+    """The event that tells of a transfer which came to nothing."""
+    failed = {
+        "mode": "bridge",
+        "to": str(party.target),
+        "sip_status": sip_status,
+        "hangup_cause": cause.name if cause is not None else None,
+    }
+    return Save("call.transfer_failed", {"transfer": failed})
 
 
 NOBODY_LEFT: Final = Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "system")

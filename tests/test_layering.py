@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "sip": {"sip"},
     "media": {"media"},
     "callcontrol": {"callcontrol", "sip", "media"},
-    "fixtures": {"fixtures", "callcontrol.interfaces", "sip", "media"},
+    "fixtures": {"fixtures", "callcontrol.interfaces", "callcontrol.inventory", "sip", "media"},
     "api": {"api", "callcontrol", "sip", "media", "fixtures"},
 }
 

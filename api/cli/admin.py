@@ -10,10 +10,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from api.config import Settings
+from api.present import number_json
 from api.secret_keys import secret_box
 from callcontrol.aio.storage import Storage
 from callcontrol.errors import FieldError, ValidationFailed
-from callcontrol.models import ApiKey
+from callcontrol.models import CURRENCY, ApiKey
+from callcontrol.money import rupees
 
 __all__ = [
     "add_carrier",
@@ -21,8 +23,12 @@ __all__ = [
     "create_account",
     "create_key",
     "list_keys",
+    "list_numbers",
+    "release_number",
     "revoke_key",
     "rotate_key",
+    "top_up",
+    "update_account",
     "update_carrier",
 ]
 
@@ -52,6 +58,49 @@ def create_account(settings: Settings, arguments: argparse.Namespace) -> int:
             "max_cps": account.max_cps,
             "max_calls": account.max_calls,
         }
+
+    return _run(settings, work)
+
+
+_ACCOUNT_FIELDS = (
+    *("name", "kyc_complete", "is_active", "max_cps", "max_calls"),
+    *("requests_per_minute", "max_spend_paise_per_hour"),
+)
+_MAY_BE_NONE = frozenset({"requests_per_minute", "max_spend_paise_per_hour"})
+
+
+def update_account(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Run `trunkline accounts update`."""
+    given = {name: getattr(arguments, name) for name in _ACCOUNT_FIELDS if hasattr(arguments, name)}
+    changes = {name: value for name, value in given.items() if value is not None or name in _MAY_BE_NONE}
+    if not changes:
+        raise ValidationFailed([FieldError("account", "is given nothing to change; see --help")])
+
+    async def work(storage: Storage) -> dict[str, Any]:
+        account = await storage.accounts.update(arguments.account, changes)
+        spend_paise = account.max_spend_paise_per_hour
+        return {
+            "account_sid": account.account_sid,
+            "name": account.name,
+            "kyc_complete": account.kyc_complete,
+            "is_active": account.is_active,
+            "max_cps": account.max_cps,
+            "max_calls": account.max_calls,
+            "requests_per_minute": account.requests_per_minute,
+            "max_spend_per_hour": None if spend_paise is None else rupees(spend_paise),
+        }
+
+    return _run(settings, work)
+
+
+def top_up(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Run `trunkline wallet top-up`."""
+
+    async def work(storage: Storage) -> dict[str, Any]:
+        balance_paise = await storage.wallet.top_up(
+            arguments.account, arguments.amount, reference=arguments.reference, note=arguments.note
+        )
+        return {"account_sid": arguments.account, "balance": rupees(balance_paise), "currency": CURRENCY}
 
     return _run(settings, work)
 
@@ -130,6 +179,31 @@ def add_number(settings: Settings, arguments: argparse.Namespace) -> int:
             "phone_number_id": number.phone_number_id,
             "number": number.number,
             "account_sid": number.account_sid,
+        }
+
+    return _run(settings, work)
+
+
+def list_numbers(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Run `trunkline numbers list`."""
+
+    async def work(storage: Storage) -> dict[str, Any]:
+        numbers = await storage.numbers.every(arguments.account)
+        return {"account_sid": arguments.account, "numbers": [number_json(number) for number in numbers]}
+
+    return _run(settings, work)
+
+
+def release_number(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Run `trunkline numbers release`."""
+
+    async def work(storage: Storage) -> dict[str, Any]:
+        number = await storage.numbers.release_by_number(arguments.account, arguments.number)
+        return {
+            "phone_number_id": number.phone_number_id,
+            "number": number.number,
+            "account_sid": number.account_sid,
+            "status": "released",
         }
 
     return _run(settings, work)

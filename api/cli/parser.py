@@ -41,6 +41,7 @@ def build_parser(command: str | None = None) -> argparse.ArgumentParser:
     _demo(commands, command)
     _health(commands)
     _accounts(commands)
+    _wallet(commands)
     _keys(commands)
     _numbers(commands)
     _carriers(commands)
@@ -128,6 +129,54 @@ def _accounts(commands: _Subparsers[argparse.ArgumentParser]) -> None:
         help="calls at the same time (100)",
     )
     parser.set_defaults(run=_later("admin", "create_account"))
+    _accounts_update(group)
+
+
+def _accounts_update(group: _Subparsers[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        group,
+        "update",
+        "change an account; prints JSON with the account",
+        "What is not named stays as it is. A running server goes by it within a second.",
+    )
+    parser.add_argument("--account", required=True, metavar="SID", help="account to change")
+    parser.add_argument("--name", help="name of the customer")
+    both = argparse.BooleanOptionalAction
+    parser.add_argument("--kyc", action=both, dest="kyc_complete", help="whether KYC is done")
+    parser.add_argument("--active", action=both, dest="is_active", help="whether the account may do anything")
+    parser.add_argument("--max-cps", type=_whole(1, 100_000), metavar="N", help="new calls per second")
+    parser.add_argument("--max-calls", type=_whole(1, 100_000), metavar="N", help="calls at the same time")
+    parser.add_argument(
+        "--requests-per-minute",
+        type=_or_none(_whole(1, 1_000_000)),
+        default=argparse.SUPPRESS,
+        metavar="N|none",
+        help="requests of each key per minute; none is the server's own limit",
+    )
+    parser.add_argument(
+        "--max-spend-per-hour",
+        type=_or_none(_inr),
+        default=argparse.SUPPRESS,
+        dest="max_spend_paise_per_hour",
+        metavar="INR|none",
+        help="what calls may cost in an hour, in rupees; none is no limit",
+    )
+    parser.set_defaults(run=_later("admin", "update_account"))
+
+
+def _wallet(commands: _Subparsers[argparse.ArgumentParser]) -> None:
+    group = _group(commands, "wallet", "manage wallets")
+    parser = _command(
+        group,
+        "top-up",
+        "add money to a wallet; prints JSON with balance",
+        "A reference that was used before adds nothing, so the command may be repeated.",
+    )
+    parser.add_argument("--account", required=True, metavar="SID", help="account the wallet is of")
+    parser.add_argument("--amount", required=True, type=_inr, metavar="INR", help="amount in rupees")
+    parser.add_argument("--reference", required=True, metavar="R", help="what names this payment")
+    parser.add_argument("--note", metavar="TEXT", help="a note for the ledger")
+    parser.set_defaults(run=_later("admin", "top_up"))
 
 
 def _keys(commands: _Subparsers[argparse.ArgumentParser]) -> None:
@@ -182,6 +231,18 @@ def _numbers(commands: _Subparsers[argparse.ArgumentParser]) -> None:
     parser.add_argument("--number", required=True, metavar="+91...", help="the number in E.164")
     parser.add_argument("--friendly-name", metavar="NAME", help="label")
     parser.set_defaults(run=_later("admin", "add_number"))
+    parser = _command(group, "list", "list the numbers of an account; prints JSON with numbers")
+    parser.add_argument("--account", required=True, metavar="SID", help="account the numbers are of")
+    parser.set_defaults(run=_later("admin", "list_numbers"))
+    parser = _command(
+        group,
+        "release",
+        "take a number from its account; prints JSON",
+        "Its inbound calls go nowhere from then on. What was prepaid is not paid back.",
+    )
+    parser.add_argument("--account", required=True, metavar="SID", help="account that has the number")
+    parser.add_argument("--number", required=True, metavar="+91...", help="the number in E.164")
+    parser.set_defaults(run=_later("admin", "release_number"))
 
 
 def _carriers(commands: _Subparsers[argparse.ArgumentParser]) -> None:
@@ -276,6 +337,10 @@ def _inr(text: str) -> int:
             f"{text!r} must be from 0 to {MAX_BALANCE_INR} with at most two decimals"
         )
     return int(amount * 100)
+
+
+def _or_none(read: Callable[[str], int]) -> Callable[[str], int | None]:
+    return lambda text: None if text == "none" else read(text)
 
 
 def _whole(least: int, most: int) -> Callable[[str], int]:

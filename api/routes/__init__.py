@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from api.endpoint import Endpoint
-from api.routes import applications, calls, numbers, recordings, trunks
+from api.routes import applications, calls, dids, numbers, recordings, trunk_numbers, trunks
 
 __all__ = ["ENDPOINTS"]
 
 ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *calls.ENDPOINTS,
+    *dids.ENDPOINTS,
     *numbers.ENDPOINTS,
     *trunks.ENDPOINTS,
+    *trunk_numbers.ENDPOINTS,
     *applications.ENDPOINTS,
     *recordings.ENDPOINTS,
 )

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from api.call_request import call_request
+from api.call_request import call_request, live_update
+from api.cursor import read_cursor
 from api.endpoint import Context, Endpoint, Reply
 from api.exchange import current_exchange
 from api.ladder import ladder_of
-from api.present import page_meta, trace_json
+from api.moments import time_span
+from api.present import keyset_meta, trace_json
 from api.schemas.base import NoBody, NoQuery
-from api.schemas.calls import CallList, CallObject, CreateCall, CreateStreamCall, TraceObject, UpdateLiveCall
+from api.schemas.calls import CallList, CallObject, CreateCall, CreateStreamCall, TraceObject
+from api.schemas.live import UpdateLiveCall
 from callcontrol.call_object import call_object
 from callcontrol.errors import (
     CallEnded,
-    FieldError,
+    Conflict,
     InsufficientBalance,
     NumberNotOwned,
-    ValidationFailed,
+    SpendLimitReached,
 )
 from callcontrol.models import CallFilter, CallStatus
 
@@ -44,10 +46,11 @@ async def _create(context: Context[Any, NoQuery]) -> Reply:
 async def list_calls(context: Context[NoBody, CallList]) -> Reply:
     """Answer GET /calls."""
     query = context.query
+    place = read_cursor(query.cursor)
     page = await context.services.calls.list_calls(
-        context.account_sid, _filter(query), query.page, query.per_page
+        context.account_sid, _filter(query), query.page, query.per_page, place
     )
-    return Reply([call_object(record) for record in page.items], page_meta(page))
+    return Reply([call_object(record) for record in page.items], keyset_meta(page, by_cursor=bool(place)))
 
 
 async def get_call(context: Context[NoBody, NoQuery]) -> Reply:
@@ -65,9 +68,9 @@ async def hangup_call(context: Context[NoBody, NoQuery]) -> Reply:
 
 async def update_live_call(context: Context[UpdateLiveCall, NoQuery]) -> Reply:
     """Answer POST /Accounts/{sid}/Calls/{callSid}."""
-    body, calls = context.body, context.services.calls
-    muted = body.mute_status == "mute"
-    record = await calls.mute_call(context.account_sid, context.path["callSid"], body.party, muted=muted)
+    record = await context.services.calls.update_call(
+        context.account_sid, context.path["callSid"], live_update(context.body)
+    )
     return Reply(call_object(record))
 
 
@@ -81,13 +84,7 @@ async def trace_call(context: Context[NoBody, NoQuery]) -> Reply:
 
 
 def _filter(query: CallList) -> CallFilter:
-    errors: list[FieldError] = []
-    start = _moment("start_date", query.start_date, errors, after_day=False)
-    end = _moment("end_date", query.end_date, errors, after_day=True)
-    if start and end and start >= end:
-        errors.append(FieldError("end_date", "must be after start_date"))
-    if errors:
-        raise ValidationFailed(errors)
+    start, end = time_span(query.start_date, query.end_date)
     return CallFilter(
         status=CallStatus(query.status) if query.status else None,
         direction=query.direction,
@@ -98,31 +95,12 @@ def _filter(query: CallList) -> CallFilter:
     )
 
 
-def _moment(field: str, text: str | None, errors: list[FieldError], *, after_day: bool) -> datetime | None:
-    """Read a date or a moment; a bare end date includes its whole day."""
-    if text is None:
-        return None
-    # A plus sign that was not escaped arrives as a space: 2026-01-01T00:00:00 05:30.
-    text = text.replace(" ", "+")
-    try:
-        if len(text) == len("YYYY-MM-DD"):
-            day = datetime.combine(date.fromisoformat(text), datetime.min.time(), UTC)
-            return day + timedelta(days=1) if after_day else day
-        moment = datetime.fromisoformat(text)
-        if moment.tzinfo is not None:
-            return moment.astimezone(UTC)
-    except (ValueError, OverflowError):
-        pass
-    errors.append(FieldError(field, "must be YYYY-MM-DD or RFC 3339 with an offset, 2026-01-31T12:00:00Z"))
-    return None
-
-
 _CALLS: dict[str, Any] = {"tag": "calls"}
 _ORIGINATE: dict[str, Any] = {
     "scope": "calls.write",
     "success": 201,
     "response": CallObject,
-    "errors": (InsufficientBalance, NumberNotOwned),
+    "errors": (InsufficientBalance, SpendLimitReached, NumberNotOwned),
     "places_calls": True,
     "idempotent": True,
 }
@@ -145,9 +123,11 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         handler=list_calls,
         scope="calls.read",
         summary="List calls, newest first",
+        description="By page or by cursor: quick at any depth, without gaps or doubles while calls come in.",
         query=CallList,
         response=CallObject,
         paged=True,
+        keyset=True,
         **_CALLS,
     ),
     Endpoint(
@@ -185,10 +165,11 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         handler=update_live_call,
         scope="calls.write",
         success=202,
-        summary="Change a call that is up: mute a party",
+        summary="Change a call that is up",
+        description="All that is asked for is done, or nothing: what the call's state forbids is a 409.",
         body=UpdateLiveCall,
         response=CallObject,
-        errors=(CallEnded,),
+        errors=(CallEnded, Conflict, NumberNotOwned),
         **_CALLS,
     ),
     Endpoint(

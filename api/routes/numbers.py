@@ -12,11 +12,12 @@ from api.schemas.numbers import (
     Deregister,
     DeregisteredObject,
     InboundBinding,
+    NumberChange,
     NumberList,
     PhoneNumberObject,
     WiringObject,
 )
-from callcontrol.errors import BindFailed, InboundBound, InboundConflict, NotConfigured
+from callcontrol.errors import BindFailed, Conflict, InboundBound, InboundConflict, NotConfigured
 from callcontrol.models import Binding
 
 __all__ = ["ENDPOINTS"]
@@ -34,6 +35,25 @@ async def list_numbers(context: Context[NoBody, NumberList]) -> Reply:
         region=query.region,
     )
     return Reply([number_json(number) for number in page.items], page_meta(page))
+
+
+async def get_number(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer GET /phone-numbers/:id."""
+    return Reply(number_json(await context.services.numbers.show(context.account_sid, context.path["id"])))
+
+
+async def change_number(context: Context[NumberChange, NoQuery]) -> Reply:
+    """Answer PATCH /phone-numbers/:id."""
+    number = await context.services.numbers.rename(
+        context.account_sid, context.path["id"], context.body.friendly_name
+    )
+    return Reply(number_json(number))
+
+
+async def release_number(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer DELETE /phone-numbers/:id."""
+    await context.services.numbers.release(context.account_sid, context.path["id"])
+    return Reply(None)
 
 
 async def get_wiring(context: Context[NoBody, NoQuery]) -> Reply:
@@ -88,6 +108,37 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         query=NumberList,
         response=PhoneNumberObject,
         paged=True,
+    ),
+    Endpoint(
+        method="GET",
+        path="/v1/phone-numbers/{id}",
+        handler=get_number,
+        scope="numbers.read",
+        summary="Get a phone number",
+        tag="phone numbers",
+        response=PhoneNumberObject,
+    ),
+    Endpoint(
+        method="PATCH",
+        path="/v1/phone-numbers/{id}",
+        handler=change_number,
+        scope="numbers.write",
+        summary="Change the label of a phone number",
+        tag="phone numbers",
+        body=NumberChange,
+        response=PhoneNumberObject,
+    ),
+    Endpoint(
+        method="DELETE",
+        path="/v1/phone-numbers/{id}",
+        handler=release_number,
+        scope="numbers.write",
+        summary="Release a phone number",
+        description="Takes it from the account for good. What was prepaid is not paid back.",
+        tag="phone numbers",
+        success=204,
+        response=None,
+        errors=(Conflict,),
     ),
     Endpoint(
         method="GET",

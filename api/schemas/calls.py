@@ -9,19 +9,30 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from api.schemas.base import RequestModel, ResponseModel
-from api.schemas.common import Digits, Name, Page, PerPage, QueryNumber, Timestamp
+from api.schemas.common import (
+    Cursor,
+    Digits,
+    EndDate,
+    Name,
+    Page,
+    PerPage,
+    QueryNumber,
+    StartDate,
+    Timestamp,
+    one_way_to_page,
+)
 from api.schemas.streams import StreamFields
 from api.schemas.verbs import CallTarget, CompleteTarget, Verb, check_names
 from callcontrol.errors import FieldError
 
-__all__ = ["CallList", "CallObject", "CreateCall", "CreateStreamCall", "TraceObject"]
+__all__ = ["CallList", "CallObject", "CreateCall", "CreateStreamCall", "TraceObject", "checked_headers"]
 
 MAX_HEADERS = 20
 MAX_VERBS = 50
 MIN_TIMEOUT_S, MAX_TIMEOUT_S, DEFAULT_TIMEOUT_S = 5, 120, 60
 MAX_TIME_LIMIT_S = 14_400
 
-StatusEvent = Literal["initiated", "ringing", "answered", "completed"]
+StatusEvent = Literal["initiated", "ringing", "early-media", "answered", "completed"]
 CallStatusName = Literal[
     "queued", "initiated", "ringing", "in-progress", "completed", "busy", "no-answer", "failed", "canceled"
 ]
@@ -30,7 +41,13 @@ _HEADER_NAME = re.compile(r"[Xx]-[A-Za-z0-9-]{1,60}")
 _PRINTABLE = re.compile(r"[^\x00-\x1f\x7f]*")
 
 
-def _headers(headers: dict[str, str]) -> dict[str, str]:
+def checked_headers(headers: dict[str, str]) -> dict[str, str]:
+    """
+    Headers that a request may add to an INVITE.
+
+    Raises:
+        ValueError: A name or a value is not allowed.
+    """
     for name, value in headers.items():
         if _HEADER_NAME.fullmatch(name) is None:
             raise ValueError(f"{name[:70]!r} is not allowed; only X-* headers are passed on")
@@ -74,7 +91,7 @@ class CallFields(StreamFields):
         Field(description="E.164, a 10-digit Indian number, or sip: on an own trunk; or {type, number}."),
     ]
     status_webhook_url: Annotated[str, Field(min_length=8, max_length=2048)] | None = None
-    status_webhook_events: Annotated[list[StatusEvent], Field(max_length=4)] = [
+    status_webhook_events: Annotated[list[StatusEvent], Field(max_length=5)] = [
         "initiated",
         "ringing",
         "answered",
@@ -86,7 +103,10 @@ class CallFields(StreamFields):
     time_limit: Annotated[
         int, Field(ge=1, le=MAX_TIME_LIMIT_S, description="Longest duration in seconds.")
     ] = MAX_TIME_LIMIT_S
-    machine_detection: Literal["off"] = "off"
+    machine_detection: Annotated[
+        Literal["off", "detect", "hangup"],
+        Field(description="Tell who answers, within five seconds; hangup: end the call of a machine."),
+    ] = "off"
     record: bool = False
     recording_channels: Literal["mono", "dual"] = "dual"
     send_digits: (
@@ -96,20 +116,13 @@ class CallFields(StreamFields):
     headers: Annotated[
         dict[str, str],
         Field(max_length=MAX_HEADERS, description="X-* headers of the INVITE."),
-        AfterValidator(_headers),
+        AfterValidator(checked_headers),
     ] = {}
     tag: Annotated[str, Field(max_length=255)] | None = None
     carrier_sid: Annotated[Name, Field(description="Leave through this trunk only.")] | None = None
     app_sid: (
         Annotated[Name, Field(description="An application: it says what the request does not.")] | None
     ) = None
-
-    @classmethod
-    def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
-        """Refuse by name what is not available yet."""
-        if given.get("machine_detection") in ("detect", "hangup"):
-            return [FieldError("machine_detection", "is not available yet; leave it out or use off")]
-        return []
 
 
 class CreateCall(CallFields):
@@ -161,27 +174,6 @@ class CreateStreamCall(CallFields):
         return errors
 
 
-_LIVE_NOT_YET: Mapping[str, str] = {
-    "call_status": "is not available yet; end a call with DELETE",
-    **dict.fromkeys(
-        ("listen_status", "record", "dtmf", "transfer", "webhook_url", "time_limit"), "is not available yet"
-    ),
-}
-
-
-class UpdateLiveCall(RequestModel):
-    """What is to change about a call that is up."""
-
-    not_yet: ClassVar[Mapping[str, str]] = _LIVE_NOT_YET
-
-    mute_status: Annotated[
-        Literal["mute", "unmute"], Field(description="Whether the party is heard by whoever it talks to.")
-    ]
-    party: Annotated[Literal["a", "b"], Field(description="a: the first party; b: the one it talks to.")] = (
-        "a"
-    )
-
-
 class CallList(RequestModel):
     """Filters of a list of calls."""
 
@@ -189,12 +181,16 @@ class CallList(RequestModel):
     direction: Literal["inbound", "outbound"] | None = None
     from_: Annotated[QueryNumber | None, Field(alias="from")] = None
     to: QueryNumber | None = None
-    start_date: Annotated[str, Field(description="RFC 3339, or YYYY-MM-DD (UTC); inclusive.")] | None = None
-    end_date: (
-        Annotated[str, Field(description="RFC 3339 (exclusive), or YYYY-MM-DD (UTC, inclusive).")] | None
-    ) = None
+    start_date: StartDate | None = None
+    end_date: EndDate | None = None
     page: Page = 1
     per_page: PerPage = 20
+    cursor: Cursor | None = None
+
+    @classmethod
+    def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
+        """Ask for one way to page."""
+        return one_way_to_page(given)
 
 
 class StreamObject(ResponseModel):
@@ -290,7 +286,7 @@ class CallObject(ResponseModel):
     currency: str
     recording_url: str | None
     recording_status: Annotated[
-        Literal["in-progress", "completed", "failed"] | None,
+        Literal["in-progress", "paused", "completed", "failed"] | None,
         Field(description="failed: the call went on without it, as when the disk is full."),
     ]
     quality: QualityObject | None

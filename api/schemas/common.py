@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-__all__ = ["MAX_PAGE", "Digits", "Name", "Page", "PerPage", "QueryNumber", "Timestamp"]
+from api.cursor import MAX_CURSOR_CHARS
+from callcontrol.errors import FieldError
+
+__all__ = [
+    "MAX_PAGE",
+    "Cursor",
+    "Digits",
+    "EndDate",
+    "Name",
+    "Page",
+    "PerPage",
+    "QueryNumber",
+    "StartDate",
+    "Timestamp",
+    "one_way_to_page",
+]
 
 MAX_PAGE = 1_000_000
 
@@ -32,4 +48,21 @@ QueryNumber = Annotated[str, Field(max_length=256), AfterValidator(_with_plus)]
 Name = Annotated[str, Field(min_length=1, max_length=128)]
 Page = Annotated[int, Field(ge=1, le=MAX_PAGE)]
 PerPage = Annotated[int, Field(ge=1, le=100)]
+Cursor = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_CURSOR_CHARS,
+        description="next_cursor of an earlier page: the list goes on behind it. Instead of page.",
+    ),
+]
+StartDate = Annotated[str, Field(description="RFC 3339, or YYYY-MM-DD (UTC); inclusive.")]
+EndDate = Annotated[str, Field(description="RFC 3339 (exclusive), or YYYY-MM-DD (UTC, inclusive).")]
 Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+
+
+def one_way_to_page(given: Mapping[str, Any]) -> list[FieldError]:
+    """Refuse a query that asks for a page and for what follows a cursor."""
+    if "cursor" in given and "page" in given:
+        return [FieldError("page", "cannot be combined with cursor; leave one of them out")]
+    return []

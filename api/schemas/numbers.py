@@ -7,13 +7,15 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from api.schemas.base import RequestModel, ResponseModel
-from api.schemas.common import Page, PerPage, QueryNumber, Timestamp
+from api.schemas.common import Name, Page, PerPage, QueryNumber, Timestamp
+from api.schemas.dids import NumberType
 from api.schemas.streams import StreamFields
 
 __all__ = [
     "Deregister",
     "DeregisteredObject",
     "InboundBinding",
+    "NumberChange",
     "NumberList",
     "PhoneNumberObject",
     "WiringObject",
@@ -24,10 +26,19 @@ class NumberList(RequestModel):
     """Filters of the list of numbers."""
 
     status: Literal["active", "suspended", "pending", "released"] | None = None
-    number_type: Literal["mobile", "local", "toll_free", "140_series", "160_series"] | None = None
-    region: Annotated[QueryNumber, Field(description="Country or area code, such as +9180.")] | None = None
+    number_type: NumberType | None = None
+    region: (
+        Annotated[QueryNumber, Field(description="A region's name, or the beginning of numbers: +9180.")]
+        | None
+    ) = None
     page: Page = 1
     per_page: PerPage = 20
+
+
+class NumberChange(RequestModel):
+    """What may be changed of a number."""
+
+    friendly_name: Annotated[Name | None, Field(description="The new label; null takes it away.")]
 
 
 class Deregister(RequestModel):
@@ -70,10 +81,18 @@ class PhoneNumberObject(ResponseModel):
     number: Annotated[str, Field(description="E.164.")]
     friendly_name: str | None
     status: Literal["active", "suspended", "pending", "released"]
-    number_type: Literal["mobile", "local", "toll_free", "140_series", "160_series"]
+    number_type: NumberType
+    region: Annotated[str | None, Field(description="Where it was bought; null for other numbers.")]
     voice_enabled: bool
     sms_enabled: bool
     monthly_cost: Annotated[float, Field(description="INR.")]
+    next_billing_at: Annotated[
+        Timestamp | None, Field(description="When the next month is charged; null if none ever is.")
+    ]
+    payment_deadline_at: Annotated[
+        Timestamp | None,
+        Field(description="While a renewal is unpaid: when the number is suspended, or then released."),
+    ]
     inbound_target_type: Literal["none", "voice_agent", "webhook", "media_stream", "forward"]
     created_at: Timestamp
     updated_at: Timestamp

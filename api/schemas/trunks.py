@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field
 
@@ -45,15 +45,8 @@ class Paging(RequestModel):
     per_page: PerPage = 20
 
 
-CARRIER_NOT_YET: Mapping[str, str] = {
-    "app_sid": "applications are not available yet; wire numbers with PUT /phone-numbers/:id/inbound",
-}
-
-
 class CreateCarrier(RequestModel):
     """A carrier of the account's own."""
-
-    not_yet: ClassVar[Mapping[str, str]] = CARRIER_NOT_YET
 
     name: Name
     description: Annotated[str, Field(max_length=1024)] | None = None
@@ -107,6 +100,10 @@ class CreateCarrier(RequestModel):
     ] = "off"
     max_concurrent_calls: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     max_cps: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    app_sid: (
+        Annotated[Name, Field(description="Where calls to its numbers go that have no target of their own.")]
+        | None
+    ) = None
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:

@@ -1,7 +1,9 @@
 """Accounts, made by the operator; each with a wallet and a first key."""
 
 import base64
-from typing import Protocol
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Protocol
 
 from sqlalchemy.engine import Connection
 
@@ -10,7 +12,7 @@ from callcontrol.aio.database import Database
 from callcontrol.aio.keys import KeyService
 from callcontrol.aio.tokens import new_id, new_secret_bytes, utc_now
 from callcontrol.aio.writer import Writer
-from callcontrol.errors import NotFound
+from callcontrol.errors import DomainError, NotFound, ValidationFailed
 from callcontrol.models import Account
 from callcontrol.store.repositories import accounts, wallet
 from callcontrol.store.repositories import directory as revisions
@@ -70,6 +72,41 @@ class AccountService:
         await self._writer.commit(write)
         await self._directory.refresh()
         return account, key
+
+    async def update(self, account_sid: str, changes: Mapping[str, Any]) -> Account:
+        """
+        Change attributes of an account; a running server goes by them within a second.
+
+        Raises:
+            ValidationFailed: A field makes no sense.
+            NotFound: There is no such account.
+        """
+        now = utc_now()
+
+        def write(connection: Connection) -> Account | DomainError:
+            # Taking the revision first keeps others from changing the account after it was read.
+            revision = revisions.next_revision(connection)
+            found = accounts.get(connection, account_sid)
+            if found is None:
+                return NotFound("There is no such account.")
+            changed = replace(found, **changes, updated_at=now)
+            try:
+                check_account(
+                    changed.name,
+                    0,
+                    changed.max_cps,
+                    changed.max_calls,
+                    requests_per_minute=changed.requests_per_minute,
+                    max_spend_paise_per_hour=changed.max_spend_paise_per_hour,
+                )
+            except ValidationFailed as refusal:
+                return refusal
+            accounts.update(connection, changed, revision)
+            return changed
+
+        changed = await self._writer.commit(write)
+        await self._directory.refresh()
+        return changed
 
     async def get(self, account_sid: str) -> Account:
         """

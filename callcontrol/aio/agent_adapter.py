@@ -3,11 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, Final
 
 from callcontrol import events
 from callcontrol.errors import DestinationForbidden
-from callcontrol.events import AgentClosed, AgentExit, AgentOpened, AgentRefused, Event
+from callcontrol.events import AgentClosed, AgentExit, AgentOpened, AgentRefused, Event, ListenStatus
 from callcontrol.interfaces import Destinations
 from callcontrol.models import Account, CallRecord
 from media.aio.agent_stream import AgentStream, PlayoutTap
@@ -26,6 +26,9 @@ from media.streams import (
 )
 
 log = logging.getLogger(__name__)
+
+_SILENCE: Final = {"l16": b"\x00", "mulaw": b"\xff", "alaw": b"\xd5"}
+"""A byte of silence in each encoding."""
 
 Post = Callable[[Event], None]
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
@@ -46,6 +49,7 @@ class AgentLink:
         self._stream: AgentStream | None = None
         self._opening: asyncio.Task[None] | None = None
         self._transfer: AgentTransfer | None = None
+        self._listening: ListenStatus = "resume"
         self.choice: StreamChoice | None = None
         """How the agent is spoken to, while there is one."""
 
@@ -81,7 +85,7 @@ class AgentLink:
             self._post(AgentRefused(reason, error.http_status, error.attempts))
             return
         self._stream, self._opening = stream, None
-        self.choice = choice
+        self.choice, self._listening = choice, "resume"
         self._post(AgentOpened())
 
     async def _resolve(self, host: str, port: int, tls: bool) -> list[Any]:
@@ -93,8 +97,18 @@ class AgentLink:
     @property
     def on_frames(self) -> Callable[[bytes], None]:
         """Where received audio goes."""
-        assert self._stream is not None
-        return self._stream.send_audio
+        stream, choice = self._stream, self.choice
+        assert stream is not None and choice is not None
+        if self._listening == "pause":
+            return stream.skip_audio
+        if self._listening == "silence":
+            level = _SILENCE[choice.encoding]
+            return lambda frames: stream.send_audio(level * len(frames))
+        return stream.send_audio
+
+    def listen(self, status: ListenStatus) -> None:
+        """Say what the agent is to hear; ``on_frames`` changes with it."""
+        self._listening = status
 
     def start(self, tap: PlayoutTap) -> None:
         """Let audio flow."""

@@ -23,9 +23,12 @@ from callcontrol.events import (
     AgentHangup,
     AgentTransfer,
     DigitReceived,
+    DigitsRequested,
     Event,
     HangupRequested,
     LegProgress,
+    ListenRequested,
+    LiveOrder,
     MuteRequested,
     PartnerDigit,
     Timer,
@@ -51,6 +54,8 @@ _SHED: Final = (
     AgentTransfer,
     AgentHangup,
     MuteRequested,
+    ListenRequested,
+    DigitsRequested,
 )
 _WIND_UP_LIMIT_S: Final = 10.0
 
@@ -116,6 +121,10 @@ class CallRunner:
     def media(self) -> MediaLegs:
         """The media of the call's legs, to link them with another call's."""
         return self._performer.media
+
+    def objection(self, order: LiveOrder) -> str | None:
+        """Why the call cannot carry an order out in its present state, None when it can."""
+        return self._machine.control.objection(order)
 
     async def run_outbound(self, attempts: Sequence[Attempt]) -> None:
         """Run a call whose record is inserted; ``attempts`` are the ways to its party."""

@@ -8,19 +8,20 @@ where its owner changes it. However fast a call goes through its states, each tr
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final, Protocol
 
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.database import Database, Operation
+from callcontrol.aio.lists import ListQuery, Pager
 from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.writer import Writer
 from callcontrol.errors import Forbidden, InsufficientBalance, NotFound
-from callcontrol.models import CallFilter, CallRecord, Page, WebhookEvent
+from callcontrol.models import CallFilter, CallRecord, Page, Position, WebhookEvent
 from callcontrol.store.failures import is_transient
-from callcontrol.store.repositories import calls, deliveries, wallet
+from callcontrol.store.repositories import call_lists, calls, deliveries, wallet
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +29,10 @@ Row = Mapping[str, Any]
 
 # As many records as a transaction writes without keeping the event loop for more than a few milliseconds.
 _MANY: Final = 64
+
+# A record is inserted within seconds of its moment; its outcome comes when the longest call has ended.
+_INSERTS_SETTLED: Final = timedelta(minutes=10)
+_OUTCOMES_SETTLED: Final = timedelta(hours=5)
 
 
 class EventSink(Protocol):
@@ -51,6 +56,7 @@ class CallStore:
         self._held = _Held()
         self._taken: _Held | None = None
         self._careful = False
+        self._pager = Pager(call_lists.LISTING)
         writer.attach(self)
 
     async def insert(
@@ -92,15 +98,38 @@ class CallStore:
             raise Forbidden("The call belongs to another account.")
         return record
 
-    async def list(self, account_sid: str, query: CallFilter, page: int, per_page: int) -> Page[CallRecord]:
-        """Calls of the account, newest first; state that still waits to be written is written first."""
+    async def list(
+        self,
+        account_sid: str,
+        query: CallFilter,
+        page: int,
+        per_page: int,
+        *,
+        after: Position | None = None,
+    ) -> Page[CallRecord]:
+        """
+        Calls of the account, newest first; state that still waits to be written is written first.
+
+        With ``after`` the list goes on behind that place, and ``page`` means nothing.
+        """
         await self._writer.catch_up()
-        found, total = await self._database.read(
-            lambda connection: calls.page(
-                connection, account_sid, query, offset=(page - 1) * per_page, limit=per_page
-            )
+        wanted = ListQuery(
+            (account_sid, query),
+            call_lists.conditions(account_sid, query),
+            query.start,
+            query.end,
+            _OUTCOMES_SETTLED if query.status else _INSERTS_SETTLED,
         )
-        return Page(found, total, page, per_page)
+
+        def read(connection: Connection) -> Page[CallRecord]:
+            if after is None:
+                found = self._pager.page(connection, wanted, page=page, per_page=per_page)
+            else:
+                found = self._pager.after(connection, wanted, after, per_page=per_page)
+            records = calls.by_sids(connection, [place.identifier for place in found.places])
+            return Page(records, found.total, page, per_page, found.after)
+
+        return await self._database.read(read)
 
     async def unfinished(self) -> Sequence[CallRecord]:
         """Calls of this node without an end: what a former process left behind."""

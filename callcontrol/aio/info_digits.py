@@ -32,13 +32,13 @@ class InfoDigits:
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting = 0
 
-    def send(self, leg: LegId, digits: str, duration_ms: int, gap_ms: int) -> None:
+    def send(self, leg: LegId, digits: str, duration_ms: int, gap_ms: int, *, by_api: bool = False) -> None:
         """Send digits; ``w`` waits 500 ms and ``W`` one second. ``DigitsSent`` follows."""
         if self._waiting >= _MAX_WAITING:
-            self._post(DigitsSent(leg, digits, "too many digits are waiting"))
+            self._post(DigitsSent(leg, digits, "too many digits are waiting", by_api))
             return
         self._waiting += 1
-        task = self._spawn(self._send(leg, digits, duration_ms, gap_ms))
+        task = self._spawn(self._send(leg, digits, duration_ms, gap_ms, by_api))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -47,7 +47,7 @@ class InfoDigits:
         for task in list(self._tasks):
             task.cancel()
 
-    async def _send(self, leg: LegId, digits: str, duration_ms: int, gap_ms: int) -> None:
+    async def _send(self, leg: LegId, digits: str, duration_ms: int, gap_ms: int, by_api: bool) -> None:
         try:
             async with self._turns.setdefault(leg, asyncio.Lock()):
                 for digit in digits:
@@ -58,4 +58,4 @@ class InfoDigits:
                     await asyncio.sleep(pause_s)
         finally:
             self._waiting -= 1
-        self._post(DigitsSent(leg, digits))
+        self._post(DigitsSent(leg, digits, by_api=by_api))

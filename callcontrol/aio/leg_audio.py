@@ -7,7 +7,7 @@ from typing import Final, Literal
 from callcontrol.aio.media_leg import LegMedia, MediaSettings
 from callcontrol.events import Event, PlaybackEnded, PlayoutDrained, RecordingEnded
 from callcontrol.ids import LegId
-from media.aio import AgentTap
+from media.aio import AgentTap, Recording
 from media.audio import Clip, ringing_tone
 from media.errors import MediaError, RecordingFailed
 from media.streams import StreamChoice
@@ -30,6 +30,7 @@ class LegAudio:
         self._post = post
         self._settings = settings
         self._plays: dict[int, LegId] = {}
+        self._recording: Recording | None = None
 
     # --- legs that hear each other --------------------------------------------------------------------------
 
@@ -100,11 +101,13 @@ class LegAudio:
             media.music = None
             media.stream.stop_playback()
 
-    def mute(self, leg: LegId, *, muted: bool) -> None:
-        """Let nobody hear what the leg's party says, or let it be heard again."""
+    def mute(self, leg: LegId, *, says: bool | None = None, hears: bool | None = None) -> None:
+        """Mute what the leg's party says or hears, or let it pass again; what is None stays as it is."""
         media = self._legs.get(leg)
         if media is not None:
-            media.stream.mute(received=muted)
+            media.muted_says = media.muted_says if says is None else says
+            media.muted_hears = media.muted_hears if hears is None else hears
+            media.stream.mute(received=media.muted_says, sent=media.muted_hears)
 
     # --- playing --------------------------------------------------------------------------------------------
 
@@ -150,9 +153,21 @@ class LegAudio:
             self._post(RecordingEnded(leg, path, 0, "the leg has no media"))
             return
         try:
-            media.stream.start_recording(path, channels=1 if channels == 1 else 2)
+            self._recording = media.stream.start_recording(path, channels=1 if channels == 1 else 2)
         except RecordingFailed as error:
             self._post(RecordingEnded(leg, path, 0, str(error)))
+
+    def control_recording(self, action: Literal["pause", "resume", "stop"]) -> None:
+        """Leave out what passes, take it in again, or complete the recording; ``RecordingEnded`` follows."""
+        recording = self._recording
+        if recording is None:
+            return
+        if action == "stop":
+            recording.stop()
+        elif action == "pause":
+            recording.pause()
+        else:
+            recording.resume()
 
     def open_tap(
         self, leg: LegId, choice: StreamChoice, on_frames: Callable[[bytes], None]
@@ -167,6 +182,12 @@ class LegAudio:
             on_frames=on_frames,
         )
         return media.tap
+
+    def redirect_taps(self, on_frames: Callable[[bytes], None]) -> None:
+        """Hand what agents hear to another receiver from here on."""
+        for media in self._legs.values():
+            if media.tap is not None and not media.by_taps:
+                media.tap.redirect(on_frames)
 
     def drain(self, leg: LegId) -> None:
         """Report when everything that was written to the leg's tap is played."""

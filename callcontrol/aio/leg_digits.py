@@ -1,5 +1,6 @@
 """Telephone digits that are sent to the parties of a call in RTP."""
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -18,8 +19,10 @@ class LegDigits:
     def __init__(self, legs: Mapping[LegId, LegMedia], post: Callable[[Event], None]) -> None:
         self._legs = legs
         self._post = post
+        self._waiting: dict[LegId, deque[bool]] = {}
+        """For each text of digits on its way, in order: whether the API asked for it."""
 
-    def send(self, leg: LegId, digits: str, duration_ms: int, gap_ms: int) -> None:
+    def send(self, leg: LegId, digits: str, duration_ms: int, gap_ms: int, *, by_api: bool = False) -> None:
         """Send digits, none too short to be recognised; ``DigitsSent`` follows."""
         media = self._legs.get(leg)
         if media is None:
@@ -27,7 +30,14 @@ class LegDigits:
         try:
             media.stream.send_dtmf(digits, max(duration_ms, _SHORTEST_DIGIT_MS), gap_ms)
         except MediaError as error:
-            self._post(DigitsSent(leg, digits, str(error)))
+            self._post(DigitsSent(leg, digits, str(error), by_api))
+        else:
+            self._waiting.setdefault(leg, deque()).append(by_api)
+
+    def sent(self, leg: LegId, digits: str) -> None:
+        """Report that the oldest digits of a leg are out: they leave in the order they were asked for."""
+        waiting = self._waiting.get(leg)
+        self._post(DigitsSent(leg, digits, by_api=waiting.popleft() if waiting else False))
 
     def relay(self, leg: LegId, digit: str, duration_ms: int) -> None:
         """

@@ -10,14 +10,25 @@ from callcontrol.aio.descriptions import Descriptions
 from callcontrol.aio.leg_audio import DRAIN_MARK, LegAudio
 from callcontrol.aio.leg_digits import LegDigits
 from callcontrol.aio.media_leg import LegMedia, MediaSettings
-from callcontrol.events import DigitReceived, DigitsSent, Event, MediaSilent, PlayoutDrained, RecordingEnded
+from callcontrol.events import (
+    DigitReceived,
+    Event,
+    GreetingOver,
+    MachineDetected,
+    MediaSilent,
+    PlayoutDrained,
+    RecordingEnded,
+)
 from callcontrol.ids import A_LEG, LegId
 from callcontrol.models import LegQuality, Quality
 from callcontrol.quality import call_quality, leg_quality
 from media.aio import MediaEngine, RtpStream
+from media.errors import MediaError
 from media.types import (
     DtmfReceived,
     DtmfSent,
+    GreetingEnded,
+    MachineVerdict,
     MarkReached,
     MediaTimeout,
     PlaybackFinished,
@@ -71,6 +82,19 @@ class MediaLegs:
             settings = self._settings
             media.stream.set_media_timeout(settings.media_timeout_s, settings.hold_timeout_s)
 
+    def detect_machine(self, leg: LegId, *, wanted: bool) -> None:
+        """Listen for who answered, or no longer; an engine that cannot listen knows not who it was."""
+        media = self._legs.get(leg)
+        if media is None:
+            return
+        if not wanted:
+            media.stream.detection.stop("machine")
+            return
+        try:
+            media.stream.detection.start(machine=True)
+        except MediaError:
+            self._post(MachineDetected(leg, "unknown", "unavailable", 0))
+
     def close(self, leg: LegId) -> None:
         """Free the leg's stream; a recording is completed first and reported."""
         media = self._legs.pop(leg, None)
@@ -117,8 +141,17 @@ class MediaLegs:
             case DtmfReceived():
                 self._post(DigitReceived(leg, event.digit, event.duration_ms))
             case DtmfSent():
-                self._post(DigitsSent(leg, event.digits))
+                self.digits.sent(leg, event.digits)
             case MediaTimeout():
                 self._post(MediaSilent(leg, event.silent_s))
             case RecordingFinished():
                 self._post(RecordingEnded(leg, event.path, event.duration_ms, event.error))
+            case _:
+                self._on_detected(leg, event)
+
+    def _on_detected(self, leg: LegId, event: object) -> None:
+        match event:
+            case MachineVerdict():
+                self._post(MachineDetected(leg, event.verdict, event.reason, event.took_ms))
+            case GreetingEnded():
+                self._post(GreetingOver(leg, event.reason, event.at_ms))

@@ -66,6 +66,9 @@ class LegMedia:
     tap: AgentTap | None = None
     by_taps: bool = False
     """Whether it is joined through this process, which passes on audio but no digits."""
+    muted_says: bool = False
+    muted_hears: bool = False
+    """Whether its party is not to be heard, or not to hear."""
     music: int | None = None
     """The playback of hold music that it hears."""
 

@@ -1,6 +1,7 @@
 """Numbers of accounts and their wiring; the state changes are those of ``callcontrol.numbers``."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final, Protocol
 
@@ -15,17 +16,22 @@ from callcontrol.errors import (
     BindFailed,
     Conflict,
     DomainError,
+    Forbidden,
     NotFound,
     NumberNotOwned,
 )
 from callcontrol.interfaces import Destinations
 from callcontrol.models import Binding, Page, PhoneNumber, Wiring
-from callcontrol.store.repositories import accounts, numbers, trunks
+from callcontrol.number_orders import OrderEvent
+from callcontrol.store.repositories import accounts, calls, numbers, orders, trunks
 from callcontrol.store.repositories import directory as revisions
 
 Change = Callable[[PhoneNumber, bool, datetime], PhoneNumber]
 
 DEFAULT_COUNTRIES: Final = ("IN",)
+
+MAX_LISTED: Final = 100_000
+"""Numbers that an operator is shown of one account."""
 
 
 class NumberDirectory(ReachDirectory, Protocol):
@@ -99,7 +105,9 @@ class NumberService:
         """
         Numbers of the account, newest first.
 
-        ``region`` narrows the list to numbers that begin with it, a country or area code such as ``+9180``.
+        ``region`` narrows the list to numbers that begin with it, a country or area code such as ``+9180``,
+        or that were bought in the region of that name. Numbers that were released are listed only with
+        ``status`` released.
         """
         filters = {"status": status, "number_type": number_type}
         wanted = {name: value for name, value in filters.items() if value is not None}
@@ -108,7 +116,7 @@ class NumberService:
                 connection,
                 account_sid,
                 wanted,
-                prefix=region,
+                region=region,
                 offset=(page - 1) * per_page,
                 limit=per_page,
             )
@@ -125,6 +133,89 @@ class NumberService:
         found = await self._database.look_up(lambda connection: numbers.get(connection, phone_number_id))
         if found is None or found.account_sid != account_sid:
             raise NotFound("The number does not exist or is not on the account.")
+        return found
+
+    async def show(self, account_sid: str, phone_number_id: str) -> PhoneNumber:
+        """
+        One number of the account.
+
+        Raises:
+            NotFound: There is no such number.
+            Forbidden: It is another account's.
+        """
+        found = await self._database.look_up(lambda connection: numbers.get(connection, phone_number_id))
+        return _own(found, account_sid)
+
+    async def rename(self, account_sid: str, phone_number_id: str, friendly_name: str | None) -> PhoneNumber:
+        """
+        Change the label of a number; None takes it away.
+
+        Raises:
+            NotFound: There is no such number.
+            Forbidden: It is another account's.
+        """
+        now = utc_now()
+
+        def write(connection: Connection) -> PhoneNumber | DomainError:
+            try:
+                number = _own(numbers.get(connection, phone_number_id, lock=True), account_sid)
+            except DomainError as refusal:
+                return refusal
+            changed = replace(number, friendly_name=friendly_name, updated_at=now)
+            numbers.update(connection, changed, revisions.next_revision(connection))
+            return changed
+
+        changed = await self._writer.commit(write)
+        await self._directory.refresh()
+        return changed
+
+    async def release(self, account_sid: str, phone_number_id: str) -> PhoneNumber:
+        """
+        Take a number from its account and return it as it was; what was prepaid is not paid back.
+
+        Raises:
+            NotFound: There is no such number.
+            Forbidden: It is another account's.
+            Conflict: Calls are up on it, or it is on a carrier of the account's own.
+        """
+        now = utc_now()
+
+        def write(connection: Connection) -> PhoneNumber | DomainError:
+            try:
+                number = _own(numbers.get(connection, phone_number_id, lock=True), account_sid)
+            except DomainError as refusal:
+                return refusal
+            if number.carrier_sid is not None:
+                return Conflict("The number is on a carrier of your own; remove it in the trunk portal.")
+            up = calls.count_unfinished(connection, phone_number_id=phone_number_id)
+            if up:
+                return Conflict("Calls are up on this number; wait until they end.", details={"calls": up})
+            forget(connection, number, now)
+            return number
+
+        released = await self._writer.commit(write)
+        await self._directory.refresh()
+        return released
+
+    async def release_by_number(self, account_sid: str, number: str) -> PhoneNumber:
+        """
+        Release a number by what it is; see ``release``.
+
+        Raises:
+            NotFound: It is not on the account.
+        """
+        found = await self._database.look_up(
+            lambda connection: numbers.by_number(connection, rules.check_number(number))
+        )
+        if found is None or found.account_sid != account_sid:
+            raise NotFound("The number is not on the account.")
+        return await self.release(account_sid, found.phone_number_id)
+
+    async def every(self, account_sid: str) -> Sequence[PhoneNumber]:
+        """All numbers of an account, newest first."""
+        found, _ = await self._database.read(
+            lambda connection: numbers.page(connection, account_sid, {}, offset=0, limit=MAX_LISTED)
+        )
         return found
 
     async def wiring(self, account_sid: str, phone_number_id: str) -> Wiring:
@@ -221,8 +312,12 @@ class NumberService:
             # Another process may have given it to the account, or registered it, a moment ago.
             await self._directory.refresh_after_miss()
             known = self._directory.number(number)
-        if known is None or known[0].account_sid != account_sid or known[0].status != "active":
+        if known is None or known[0].account_sid != account_sid:
             raise NumberNotOwned("The caller-ID is not a number of the account; use one that is.")
+        if known[0].status != "active":
+            raise NumberNotOwned(
+                "The caller-ID is suspended because its renewal is not paid; top up the wallet first."
+            )
         if not known[0].registered:
             raise NumberNotOwned("The caller-ID is not registered; register the number on the carrier first.")
         return known[0]
@@ -245,3 +340,18 @@ class NumberService:
         changed = await self._writer.commit(write)
         await self._directory.refresh()
         return Wiring.of(changed)
+
+
+def _own(number: PhoneNumber | None, account_sid: str) -> PhoneNumber:
+    if number is None:
+        raise NotFound("There is no such number.")
+    if number.account_sid != account_sid:
+        raise Forbidden("The number belongs to another account.")
+    return number
+
+
+def forget(connection: Connection, number: PhoneNumber, now: datetime) -> None:
+    """Take a number from its account; one that was bought goes back to the supplier in time."""
+    numbers.delete(connection, number.phone_number_id, now, revisions.next_revision(connection))
+    if number.order_id is not None:
+        orders.advance(connection, number.order_id, OrderEvent.RELEASED, now)

@@ -19,7 +19,7 @@ from callcontrol.errors import (
     ValidationFailed,
 )
 from callcontrol.models import Account, CallRecord
-from callcontrol.plan import Dial, Plan
+from callcontrol.plan import Dial, Party, Plan
 from callcontrol.requests import DEFAULT_STATUS_EVENTS, CreateCall, plan_of
 from callcontrol.reserve import initial_reserve_paise
 from callcontrol.router import Router
@@ -134,6 +134,21 @@ class Originator:
             raise
         self._begin(record, plan, account, reserve_paise, attempts)
         return record
+
+    async def check_transfer(self, account_sid: str, party: Party) -> None:
+        """
+        Refuse at once what a transfer would be refused for later.
+
+        Raises:
+            DomainError: The party may not be called as that number, or there is no way to it now.
+        """
+        await self._services.numbers.owned(account_sid, party.caller_id)
+        try:
+            self._router.attempts(account_sid, party, asyncio.get_running_loop().time())
+        except ValidationFailed as refusal:
+            raise ValidationFailed(
+                [FieldError("transfer.to", error.message) for error in refusal.errors]
+            ) from None
 
     async def _application(self, account_sid: str, app_sid: str) -> Application:
         found = self._services.routes.application(app_sid)

@@ -274,7 +274,7 @@ class Performer:
         self.media.audio.link(effect.leg, effect.other)
 
     def _mute(self, effect: do.MuteLeg) -> None:
-        self.media.audio.mute(effect.leg, muted=effect.muted)
+        self.media.audio.mute(effect.leg, says=effect.says, hears=effect.hears)
 
     def _play(self, effect: do.PlayAudio) -> None:
         if not effect.url.startswith(PROMPT_SCHEME):
@@ -308,10 +308,8 @@ class Performer:
         self.media.audio.stop(effect.leg)
 
     def _send_digits(self, effect: do.SendDigits) -> None:
-        if self._takes_info(effect.leg):
-            self._info_digits.send(effect.leg, effect.digits, effect.duration_ms, effect.gap_ms)
-        else:
-            self.media.digits.send(effect.leg, effect.digits, effect.duration_ms, effect.gap_ms)
+        digits = self._info_digits if self._takes_info(effect.leg) else self.media.digits
+        digits.send(effect.leg, effect.digits, effect.duration_ms, effect.gap_ms, by_api=effect.by_api)
 
     def _relay_digit(self, effect: do.RelayDigit) -> None:
         if self._takes_info(effect.leg):
@@ -322,6 +320,15 @@ class Performer:
     def _record_leg(self, effect: do.StartRecording) -> None:
         path = self._context.recordings_dir / recording_file(self._record.call_sid)
         self.media.audio.record(effect.leg, str(path), effect.channels)
+
+    def _control_recording(self, effect: do.ControlRecording) -> None:
+        self.media.audio.control_recording(effect.action)
+
+    def _detect(self, effect: do.DetectMachine) -> None:
+        self.media.detect_machine(effect.leg, wanted=True)
+
+    def _stop_detecting(self, effect: do.StopDetecting) -> None:
+        self.media.detect_machine(effect.leg, wanted=False)
 
     # --- the agent ------------------------------------------------------------------------------------------
 
@@ -334,6 +341,11 @@ class Performer:
         tap = self.media.audio.open_tap(effect.leg, self.agent.choice, self.agent.on_frames)
         if tap is not None:
             self.agent.start(tap)
+
+    def _listen_agent(self, effect: do.ListenAgent) -> None:
+        self.agent.listen(effect.status)
+        if self.agent.choice is not None:
+            self.media.audio.redirect_taps(self.agent.on_frames)
 
     def _drain_agent(self, effect: do.DrainAgent) -> None:
         self.media.audio.drain(effect.leg)
@@ -438,8 +450,12 @@ _PERFORMERS: Final[dict[type, Callable[[Performer, Any], None]]] = {
     do.SendDigits: Performer._send_digits,
     do.RelayDigit: Performer._relay_digit,
     do.StartRecording: Performer._record_leg,
+    do.ControlRecording: Performer._control_recording,
+    do.DetectMachine: Performer._detect,
+    do.StopDetecting: Performer._stop_detecting,
     do.OpenAgent: Performer._open_agent,
     do.StartAgent: Performer._start_agent,
+    do.ListenAgent: Performer._listen_agent,
     do.DrainAgent: Performer._drain_agent,
     do.StopAgent: Performer._stop_agent,
     do.TellAgentDigit: Performer._tell_digit,

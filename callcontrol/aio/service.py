@@ -9,7 +9,7 @@ import logging
 from collections import Counter
 from collections.abc import Collection, Coroutine, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from callcontrol.aio.arrivals import Arrivals
 from callcontrol.aio.audio_source import AudioSource, load_hold_music
@@ -32,18 +32,20 @@ from callcontrol.capacity import Capacity
 from callcontrol.clock import WallClock
 from callcontrol.errors import (
     CallEnded,
+    Conflict,
     DomainError,
 )
-from callcontrol.events import HangupRequested, MuteRequested
+from callcontrol.events import HangupRequested, TransferOrdered
 from callcontrol.gateway_health import GatewayTable
 from callcontrol.hangup import CRASH, NORMAL_CLEARING, SYSTEM_SHUTDOWN
 from callcontrol.inbound import Arrival
-from callcontrol.models import Account, CallFilter, CallRecord, Page
+from callcontrol.live_requests import FIELD_OF, LiveUpdate, orders_of
+from callcontrol.models import Account, CallFilter, CallRecord, Page, Position
 from callcontrol.plan import Plan
 from callcontrol.quality import QualityFigures
 from callcontrol.received import Received
 from callcontrol.reconcile import close_record
-from callcontrol.recordings import recording_file, recording_url
+from callcontrol.recordings import PENDING, recording_file, recording_url
 from callcontrol.registration import RegistrationView
 from callcontrol.requests import CreateCall
 from callcontrol.reserve import initial_reserve_paise
@@ -244,7 +246,7 @@ class CallControl:
             record.recording_path = str(path)
             record.recording_url = recording_url(record.call_sid)
             record.recording_status = "completed"
-        elif record.recording_status == "in-progress":
+        elif record.recording_status in PENDING:
             record.recording_status = "failed"
 
     # --- figures --------------------------------------------------------------------------------------------
@@ -263,6 +265,10 @@ class CallControl:
     def user_agent(self) -> UserAgent:
         """The SIP user agent, for its figures."""
         return self._user_agent
+
+    def legs_at(self, sid: str) -> int:
+        """Legs that are at a carrier or a gateway now."""
+        return self._capacity.legs_at(sid)
 
     def registrations(self, carrier_sid: str | None = None) -> list[RegistrationView]:
         """How the registrations with a carrier stand, or all of them, the worst first."""
@@ -339,10 +345,10 @@ class CallControl:
         return await self._services.calls.get(account_sid, call_sid)
 
     async def list_calls(
-        self, account_sid: str, query: CallFilter, page: int, per_page: int
+        self, account_sid: str, query: CallFilter, page: int, per_page: int, after: Position | None = None
     ) -> Page[CallRecord]:
-        """Calls of the account, newest first."""
-        return await self._services.calls.list(account_sid, query, page, per_page)
+        """Calls of the account, newest first; with ``after`` those behind that place, whatever the page."""
+        return await self._services.calls.list(account_sid, query, page, per_page, after=after)
 
     async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
         """
@@ -356,18 +362,34 @@ class CallControl:
         runner.post(HangupRequested("api", NORMAL_CLEARING))
         return record
 
-    async def mute_call(
-        self, account_sid: str, call_sid: str, party: Literal["a", "b"], *, muted: bool
-    ) -> CallRecord:
+    async def update_call(self, account_sid: str, call_sid: str, update: LiveUpdate) -> CallRecord:
         """
-        Let a party of an answered call not be heard, or be heard again; a party that is not there is none.
+        Change a call that is up: all that is asked for, or nothing.
 
         Raises:
-            NotFound: There is no such call on the account.
+            NotFound: There is no such call.
+            Forbidden: It is another account's, or may not be transferred there.
             CallEnded: It has ended already.
+            ValidationFailed: Values are wrong; all of them are named.
+            NumberNotOwned: The caller-ID of a transfer is no registered number of the account.
+            Conflict: The state of the call does not allow it.
+            ServiceUnavailable: There is no gateway to the target of a transfer now.
         """
         record, runner = await self._up(account_sid, call_sid)
-        runner.post(MuteRequested(party, muted))
+        services = self._services
+        orders = orders_of(update, record, self.settings.allowed_countries, services.destinations.check_url)
+        for order in orders:
+            if isinstance(order, TransferOrdered):
+                await self._originator.check_transfer(account_sid, order.to)
+        if record.status.ended:
+            raise CallEnded("The call has already ended.")
+        objections = {FIELD_OF[type(order)]: runner.objection(order) for order in orders}
+        refused = {field: reason for field, reason in objections.items() if reason is not None}
+        if refused:
+            described = "; ".join(f"{field}: {reason}" for field, reason in refused.items())
+            raise Conflict(f"Nothing was changed. {described}.", details={"conflicts": refused})
+        for order in orders:
+            runner.post(order)
         return record
 
     async def _up(self, account_sid: str, call_sid: str) -> tuple[CallRecord, CallRunner]:

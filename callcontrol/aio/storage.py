@@ -21,6 +21,7 @@ from callcontrol.aio.keys import KeyService
 from callcontrol.aio.numbers import DEFAULT_COUNTRIES, NumberService
 from callcontrol.aio.outbox import Outbox, OutboxSettings
 from callcontrol.aio.secrets import SecretBox, key_file
+from callcontrol.aio.trunk_numbers import TrunkNumberService
 from callcontrol.aio.trunks import TrunkService
 from callcontrol.aio.wallet import WalletService
 from callcontrol.aio.writer import Writer, WriterSettings
@@ -46,7 +47,8 @@ class Storage:
         directory: Accounts, numbers and trunks in memory, followed.
         destinations: Judges where webhooks and streams may go.
         outbox: Delivers webhooks.
-        calls, wallet, accounts, keys, numbers, applications, trunks, idempotency: The services.
+        calls, wallet, accounts, keys, numbers, applications, trunks, trunk_numbers, idempotency: The
+            services.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class Storage:
             database, self.writer, self.directory, self.destinations, allowed_countries
         )
         self.trunks = TrunkService(database, self.writer, self.directory)
+        self.trunk_numbers = TrunkNumberService(database, self.writer, self.directory)
         self.idempotency = IdempotencyStore(self.writer)
         self._housekeeping: asyncio.Task[None] | None = None
 

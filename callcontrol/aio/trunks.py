@@ -1,12 +1,13 @@
 """Carriers and gateways, of accounts and of the platform."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.accounts import Refresher
+from callcontrol.aio.applications import own_application
 from callcontrol.aio.database import Database
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.writer import Writer
@@ -23,6 +24,12 @@ _GATEWAY_FIELDS: Final = {item.name for item in fields(Gateway)} - _GIVEN_HERE
 _MAX_CARRIERS: Final = 100
 _MAX_GATEWAYS: Final = 50
 
+T = TypeVar("T")
+
+
+def _no_legs(sid: str) -> int:
+    return 0
+
 
 class TrunkService:
     """
@@ -30,9 +37,14 @@ class TrunkService:
 
     An account sees its own carriers only; one that exists under another owner is refused with
     ``Forbidden``, one that does not exist with ``NotFound``.
+
+    Attributes:
+        legs_at: How many legs this process has at a carrier or gateway, second parties of calls included;
+            whoever runs calls sets it.
     """
 
     def __init__(self, database: Database, writer: Writer, directory: Refresher) -> None:
+        self.legs_at: Callable[[str], int] = _no_legs
         self._database = database
         self._writer = writer
         self._directory = directory
@@ -50,11 +62,12 @@ class TrunkService:
         def write(connection: Connection) -> DomainError | None:
             if trunks.carriers_of(connection, account_sid, limit=1)[1] >= _MAX_CARRIERS:
                 return Conflict(f"The account has {_MAX_CARRIERS} carriers; delete one first.")
-            trunks.insert_carrier(connection, carrier, revisions.next_revision(connection))
-            return None
+            refusal = refuse_application(connection, account_sid, carrier.app_sid)
+            if refusal is None:
+                trunks.insert_carrier(connection, carrier, revisions.next_revision(connection))
+            return refusal
 
-        await self._writer.commit(write)
-        await self._directory.refresh()
+        await self._commit(write)
         return carrier
 
     async def list_carriers(self, account_sid: str, page: int = 1, per_page: int = 20) -> Page[Carrier]:
@@ -74,7 +87,9 @@ class TrunkService:
             NotFound: There is no such carrier.
             Forbidden: It is another account's, or the platform's.
         """
-        found = await self._database.look_up(lambda connection: _own(connection, account_sid, carrier_sid))
+        found = await self._database.look_up(
+            lambda connection: own_carrier(connection, account_sid, carrier_sid)
+        )
         return _or_raise(found)
 
     async def update_carrier(
@@ -90,10 +105,9 @@ class TrunkService:
         """
         _refuse_unknown(values, _CARRIER_FIELDS)
         given = typed(Carrier, values)
-        found: list[Carrier] = []
 
-        def write(connection: Connection) -> DomainError | None:
-            owned = _own(connection, account_sid, carrier_sid)
+        def write(connection: Connection) -> Carrier | DomainError:
+            owned = own_carrier(connection, account_sid, carrier_sid)
             if isinstance(owned, DomainError):
                 return owned
             changed = replace(owned, **given, updated_at=utc_now())
@@ -101,13 +115,13 @@ class TrunkService:
                 _check(changed, given)
             except ValidationFailed as refusal:
                 return refusal
+            unknown = refuse_application(connection, account_sid, given.get("app_sid"))
+            if unknown is not None:
+                return unknown
             trunks.update_carrier(connection, changed, revisions.next_revision(connection))
-            found[:] = [changed]
-            return None
+            return changed
 
-        await self._writer.commit(write)
-        await self._directory.refresh()
-        return found[0]
+        return await self._commit(write)
 
     async def delete_carrier(self, account_sid: str, carrier_sid: str) -> None:
         """
@@ -135,7 +149,7 @@ class TrunkService:
         gateway = _gateway(carrier_sid, values)
 
         def write(connection: Connection) -> DomainError | None:
-            owned = _own(connection, account_sid, carrier_sid)
+            owned = own_carrier(connection, account_sid, carrier_sid, lock=True)
             if isinstance(owned, DomainError):
                 return owned
             if len(trunks.gateways_of(connection, carrier_sid)) >= _MAX_GATEWAYS:
@@ -143,8 +157,7 @@ class TrunkService:
             trunks.insert_gateway(connection, gateway, revisions.next_revision(connection))
             return None
 
-        await self._writer.commit(write)
-        await self._directory.refresh()
+        await self._commit(write)
         return gateway
 
     async def list_gateways(
@@ -170,11 +183,10 @@ class TrunkService:
             NotFound: There is no such carrier, or no such gateway of it.
             Forbidden: The carrier is another account's, or the platform's.
         """
-        await self.get_carrier(account_sid, carrier_sid)
-        found = await self._database.look_up(lambda connection: trunks.get_gateway(connection, gateway_sid))
-        if found is None or found.carrier_sid != carrier_sid:
-            raise NotFound("There is no such gateway of this carrier.")
-        return found
+        found = await self._database.look_up(
+            lambda connection: _own_gateway(connection, account_sid, carrier_sid, gateway_sid)
+        )
+        return _or_raise(found)
 
     async def update_gateway(
         self, account_sid: str | None, carrier_sid: str, gateway_sid: str, values: Mapping[str, Any]
@@ -189,15 +201,11 @@ class TrunkService:
         """
         _refuse_unknown(values, _GATEWAY_FIELDS)
         given = typed(Gateway, values)
-        found: list[Gateway] = []
 
-        def write(connection: Connection) -> DomainError | None:
-            owned = _own(connection, account_sid, carrier_sid)
-            if isinstance(owned, DomainError):
-                return owned
-            gateway = trunks.get_gateway(connection, gateway_sid)
-            if gateway is None or gateway.carrier_sid != carrier_sid:
-                return NotFound("There is no such gateway of this carrier.")
+        def write(connection: Connection) -> Gateway | DomainError:
+            gateway = _own_gateway(connection, account_sid, carrier_sid, gateway_sid)
+            if isinstance(gateway, DomainError):
+                return gateway
             changed = replace(gateway, **given, updated_at=utc_now())
             try:
                 check_gateway(changed)
@@ -205,12 +213,9 @@ class TrunkService:
             except ValidationFailed as refusal:
                 return refusal
             trunks.update_gateway(connection, changed, revisions.next_revision(connection))
-            found[:] = [changed]
-            return None
+            return changed
 
-        await self._writer.commit(write)
-        await self._directory.refresh()
-        return found[0]
+        return await self._commit(write)
 
     async def delete_gateway(self, account_sid: str, carrier_sid: str, gateway_sid: str) -> None:
         """
@@ -221,23 +226,19 @@ class TrunkService:
             Forbidden: The carrier is another account's, or the platform's.
             Conflict: Calls are up on it.
         """
-        now = utc_now()
+        now, legs = utc_now(), self.legs_at(gateway_sid)
 
         def write(connection: Connection) -> DomainError | None:
-            owned = _own(connection, account_sid, carrier_sid)
-            if isinstance(owned, DomainError):
-                return owned
-            gateway = trunks.get_gateway(connection, gateway_sid)
-            if gateway is None or gateway.carrier_sid != carrier_sid:
-                return NotFound("There is no such gateway of this carrier.")
-            up = calls.count_unfinished(connection, gateway_sid=gateway_sid)
+            gateway = _own_gateway(connection, account_sid, carrier_sid, gateway_sid)
+            if isinstance(gateway, DomainError):
+                return gateway
+            up = max(legs, calls.count_unfinished(connection, gateway_sid=gateway_sid))
             if up:
                 return Conflict("Calls are up on this gateway; wait until they end.", details={"calls": up})
             trunks.delete_gateway(connection, gateway_sid, now, revisions.next_revision(connection))
             return None
 
-        await self._writer.commit(write)
-        await self._directory.refresh()
+        await self._commit(write)
 
     async def add_platform_carrier(  # noqa: PLR0913 - each is an option of the command that calls it.
         self,
@@ -301,8 +302,7 @@ class TrunkService:
             for gateway in made:
                 trunks.insert_gateway(connection, gateway, revision)
 
-        await self._writer.commit(write)
-        await self._directory.refresh()
+        await self._commit(write)
         return carrier, made
 
     async def platform_carriers(self) -> list[Carrier]:
@@ -328,27 +328,42 @@ class TrunkService:
         await self._delete_carrier(None, carrier_sid)
 
     async def _delete_carrier(self, owner: str | None, carrier_sid: str) -> None:
-        now = utc_now()
+        now, legs = utc_now(), self.legs_at(carrier_sid)
 
         def write(connection: Connection) -> DomainError | None:
-            owned = _own(connection, owner, carrier_sid)
+            owned = own_carrier(connection, owner, carrier_sid, lock=True)
             if isinstance(owned, DomainError):
                 return owned
-            up = calls.count_unfinished(connection, carrier_sid=carrier_sid) if owner else 0
+            up = max(legs, calls.count_unfinished(connection, carrier_sid=carrier_sid)) if owner else 0
             if up:
                 return Conflict("Calls are up on this carrier; wait until they end.", details={"calls": up})
             attached = numbers.count_on_carrier(connection, carrier_sid)
             if attached:
-                return Conflict("Numbers are attached to this carrier.", details={"numbers": attached})
+                return Conflict(
+                    "Numbers are attached to this carrier; remove them or give them another one first.",
+                    details={"numbers": attached},
+                )
             trunks.delete_carrier(connection, carrier_sid, now, revisions.next_revision(connection))
             return None
 
-        await self._writer.commit(write)
+        await self._commit(write)
+
+    async def _commit(self, write: Callable[[Connection], T | DomainError]) -> T:
+        """Run a change in the next transaction, and have the directory know of it."""
+        changed = await self._writer.commit(write)
         await self._directory.refresh()
+        return changed
 
 
-def _own(connection: Connection, owner: str | None, carrier_sid: str) -> Carrier | DomainError:
-    carrier = trunks.get_carrier(connection, carrier_sid)
+def own_carrier(
+    connection: Connection, owner: str | None, carrier_sid: str, *, lock: bool = False
+) -> Carrier | DomainError:
+    """
+    A carrier of an account, or of the platform for None; or why it is none.
+
+    With ``lock`` it cannot be deleted until the transaction ends.
+    """
+    carrier = trunks.get_carrier(connection, carrier_sid, lock=lock)
     if carrier is None:
         return NotFound("There is no such carrier.")
     if carrier.account_sid != owner:
@@ -356,7 +371,31 @@ def _own(connection: Connection, owner: str | None, carrier_sid: str) -> Carrier
     return carrier
 
 
-def _or_raise(found: Carrier | DomainError) -> Carrier:
+def refuse_application(
+    connection: Connection, account_sid: str | None, app_sid: str | None
+) -> DomainError | None:
+    """Why an application cannot be attached; None when it can, or when there is none to attach."""
+    if app_sid is None or account_sid is None:
+        return None
+    owned = own_application(connection, account_sid, app_sid, lock=True)
+    if isinstance(owned, NotFound):
+        return ValidationFailed.of("app_sid", "there is no such application")
+    return owned if isinstance(owned, DomainError) else None
+
+
+def _own_gateway(
+    connection: Connection, owner: str | None, carrier_sid: str, gateway_sid: str
+) -> Gateway | DomainError:
+    owned = own_carrier(connection, owner, carrier_sid)
+    if isinstance(owned, DomainError):
+        return owned
+    gateway = trunks.get_gateway(connection, gateway_sid)
+    if gateway is None or gateway.carrier_sid != carrier_sid:
+        return NotFound("There is no such gateway of this carrier.")
+    return gateway
+
+
+def _or_raise(found: T | DomainError) -> T:
     if isinstance(found, DomainError):
         raise found
     return found
@@ -373,6 +412,8 @@ def _carrier(account_sid: str | None, values: Mapping[str, Any]) -> Carrier:
 def _check(carrier: Carrier, given: Mapping[str, Any]) -> None:
     """What was set up on an engine that had it stays as it is when other fields change."""
     check_carrier(carrier)
+    if carrier.account_sid is None and carrier.app_sid is not None:
+        raise ValidationFailed.of("app_sid", "only a carrier of an account's own has an application")
     if not given.keys().isdisjoint(("codecs", "srtp")):
         check_media(carrier, built_codecs(), srtp=has_srtp())
 

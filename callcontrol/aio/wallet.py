@@ -1,12 +1,22 @@
 """Prepaid wallets: reserve before dialling, settle after; see ``store.repositories.wallet`` for the rules."""
 
+from datetime import timedelta
+from typing import Final
+
+from sqlalchemy.engine import Connection
+
 from callcontrol.aio.database import Database
+from callcontrol.aio.lists import ListQuery, Pager
 from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.writer import Writer
 from callcontrol.errors import NotFound, ValidationFailed
-from callcontrol.models import LedgerEntry, Page, Reserve, Wallet
+from callcontrol.models import LedgerEntry, LedgerFilter, Page, Position, Reserve, Wallet
 from callcontrol.money import MAX_PAISE
 from callcontrol.store.repositories import wallet as wallets
+
+# Entries are written within seconds of their moment.
+_SETTLED: Final = timedelta(minutes=10)
+_ALL: Final = LedgerFilter()
 
 
 class WalletService:
@@ -19,6 +29,7 @@ class WalletService:
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
         self._writer = writer
+        self._pager = Pager(wallets.LISTING)
 
     async def balance(self, account_sid: str) -> int:
         """The balance in paise: the sum of the ledger, reserves not subtracted."""
@@ -100,15 +111,34 @@ class WalletService:
         await self._writer.catch_up()
         return await self._database.read(wallets.open_reserves)
 
-    async def ledger(self, account_sid: str, page: int = 1, per_page: int = 20) -> Page[LedgerEntry]:
-        """Entries of the account's ledger, newest first."""
+    async def ledger(
+        self,
+        account_sid: str,
+        page: int = 1,
+        per_page: int = 20,
+        query: LedgerFilter = _ALL,
+        *,
+        after: Position | None = None,
+    ) -> Page[LedgerEntry]:
+        """Entries of the account's ledger, newest first; with ``after`` those behind that place."""
         await self._writer.catch_up()
-        found, total = await self._database.read(
-            lambda connection: wallets.entries(
-                connection, account_sid, offset=(page - 1) * per_page, limit=per_page
-            )
+        wanted = ListQuery(
+            (account_sid, query),
+            wallets.entry_conditions(account_sid, query.kind),
+            query.start,
+            query.end,
+            _SETTLED,
         )
-        return Page(found, total, page, per_page)
+
+        def read(connection: Connection) -> Page[LedgerEntry]:
+            if after is None:
+                found = self._pager.page(connection, wanted, page=page, per_page=per_page)
+            else:
+                found = self._pager.after(connection, wanted, after, per_page=per_page)
+            entries = wallets.entries(connection, [int(place.identifier) for place in found.places])
+            return Page(entries, found.total, page, per_page, found.after)
+
+        return await self._database.read(read)
 
     async def ledger_sum(self, account_sid: str) -> int:
         """The sum of the account's ledger, which its balance must equal."""

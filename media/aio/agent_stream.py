@@ -160,6 +160,11 @@ class AgentStream:
             self._clock_ms += FRAME_MS
             self._outbox.audio(bytes(view[offset : offset + size]), self._clock_ms)
 
+    def skip_audio(self, frames: bytes) -> None:
+        """Send none of the received audio but let its time pass, so that later frames are timed right."""
+        if not self._closed and self._tap is not None:
+            self._clock_ms += FRAME_MS * (len(frames) // self._frame_bytes)
+
     def send_dtmf(self, digit: str, duration_ms: int) -> None:
         """Tell the agent that the caller pressed a key."""
         self._send(lambda: self._dialect.dtmf(digit, duration_ms))

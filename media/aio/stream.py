@@ -246,7 +246,7 @@ class RtpStream:
             raise StreamClosed("the stream was closed")
         bytes_per_ms = sample_rate // 1000 * (2 if encoding == "l16" else 1)
         tap = AgentTap(self, native, bytes_per_ms)
-        self._engine.watch_tap(native.id, on_frames)
+        self.watch_tap(tap, on_frames)
         self._tap = tap
         return tap
 
@@ -289,6 +289,10 @@ class RtpStream:
     def tell(self, event: MediaEvent) -> None:
         """Deliver an event that was found on this side, with the loop's next turn."""
         self._engine.call_soon(self.on_event, event)
+
+    def watch_tap(self, tap: AgentTap, on_frames: Callable[[bytes], None]) -> None:
+        """Deliver the frames of a tap."""
+        self._engine.watch_tap(tap.native.id, on_frames)
 
     def forget_tap(self, tap: AgentTap) -> None:
         """Let go of a tap that was closed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from media import _engine
@@ -37,6 +38,11 @@ class AgentTap:
     def queued_ms(self) -> int:
         """Audio that waits to be played, in milliseconds."""
         return self.native.queued_ms()
+
+    def redirect(self, on_frames: Callable[[bytes], None]) -> None:
+        """Deliver the frames to another receiver from here on."""
+        if not self._closed:
+            self._stream.watch_tap(self, on_frames)
 
     def write(self, audio: bytes) -> None:
         """

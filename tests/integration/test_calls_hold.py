@@ -9,6 +9,7 @@ from typing import Literal
 import pytest
 
 from callcontrol.errors import CallEnded
+from callcontrol.live_requests import LiveUpdate
 from callcontrol.models import CallStatus
 from media.audio import Clip, hold_music, tone, tone_level_dbfs, write_wav
 from sip import Answered, Confirmed, Ended, OfferAnswered
@@ -147,20 +148,26 @@ async def test_a_holder_is_not_waited_for_by_the_media_timeout(tmp_path: Path) -
         assert (await world.ended()).hangup_cause == "NORMAL_CLEARING"
 
 
-async def test_a_muted_party_hears_and_is_not_heard(world: World) -> None:
+async def mute(world: World, update: LiveUpdate) -> None:
+    await world.control.update_call(ACCOUNT_SID, world.records.only().call_sid, update)
+
+
+async def test_a_muted_party_hears_and_is_not_heard_or_the_contrary(world: World) -> None:
     a, b = await talking(world)
-    call_sid = world.records.only().call_sid
     sides: list[tuple[Literal["a", "b"], PhoneCall, PhoneCall, float, float]] = [
         ("a", a, b, 440.0, 1000.0),
         ("b", b, a, 1000.0, 440.0),
     ]
     for party, muted, other, muted_hz, other_hz in sides:
-        await world.control.mute_call(ACCOUNT_SID, call_sid, party, muted=True)
+        await mute(world, LiveUpdate(party=party, mute_status="mute"))
         await other.hears_silence()
         await muted.hears(other_hz)
-        await world.control.mute_call(ACCOUNT_SID, call_sid, party, muted=False)
+        await mute(world, LiveUpdate(party=party, mute_status="mute", mute_direction="hears"))
+        await muted.hears_silence()
+        await mute(world, LiveUpdate(party=party, mute_status="unmute", mute_direction="both"))
         await other.hears(muted_hz)
+        await muted.hears(other_hz)
     a.hang_up()
     await world.ended()
     with pytest.raises(CallEnded):
-        await world.control.mute_call(ACCOUNT_SID, call_sid, "a", muted=True)
+        await mute(world, LiveUpdate(mute_status="mute"))

@@ -21,6 +21,7 @@ from callcontrol.models import (
     Gateway,
     Page,
     PhoneNumber,
+    Position,
     Reserve,
     Wallet,
     WebhookEvent,
@@ -194,7 +195,15 @@ class MemoryRecords:
             raise NotFound("There is no such call on the account.")
         return record
 
-    async def list(self, account_sid: str, query: CallFilter, page: int, per_page: int) -> Page[CallRecord]:
+    async def list(
+        self,
+        account_sid: str,
+        query: CallFilter,
+        page: int,
+        per_page: int,
+        *,
+        after: Position | None = None,
+    ) -> Page[CallRecord]:
         found = [record for record in self.records.values() if record.account_sid == account_sid]
         return Page(found, len(found), page, per_page)
 

@@ -42,6 +42,25 @@ def get(connection: Connection, account_sid: str) -> Account | None:
     return _account(connection, row) if row is not None else None
 
 
+def update(connection: Connection, account: Account, revision: int) -> None:
+    """Write the state of an account."""
+    connection.execute(
+        sa.update(accounts)
+        .where(accounts.c.account_sid == account.account_sid)
+        .values(
+            name=account.name,
+            is_active=account.is_active,
+            kyc_complete=account.kyc_complete,
+            max_cps=account.max_cps,
+            max_calls=account.max_calls,
+            requests_per_minute=account.requests_per_minute,
+            max_spend_paise_per_hour=account.max_spend_paise_per_hour,
+            updated_at=to_micros(account.updated_at),
+            revision=revision,
+        )
+    )
+
+
 def every(connection: Connection) -> list[Account]:
     """All accounts, oldest first."""
     return [

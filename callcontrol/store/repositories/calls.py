@@ -7,7 +7,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from callcontrol.models import CallFilter, CallRecord, CallStatus, StreamInfo
+from callcontrol.models import CallRecord, CallStatus, StreamInfo
 from callcontrol.quality import stored_quality
 from callcontrol.store.statements import Statement, insert_into, update_columns
 from callcontrol.store.tables import calls
@@ -46,6 +46,7 @@ def row_of(record: CallRecord) -> dict[str, Any]:
         "from_number": clean(record.from_),
         "to_number": clean(record.to),
         "status": record.status.value,
+        "outcome": record.status.value if record.status.ended else None,
         "answered_by": record.answered_by,
         "carrier_sid": record.carrier_sid,
         "gateway_sid": record.gateway_sid,
@@ -148,28 +149,19 @@ def get(connection: Connection, call_sid: str) -> CallRecord | None:
     return record_of(row) if row is not None else None
 
 
-def page(
-    connection: Connection, account_sid: str, query: CallFilter, *, offset: int, limit: int
-) -> tuple[list[CallRecord], int]:
-    """A stretch of the account's calls, newest first, and how many there are in all."""
-    conditions = [calls.c.account_sid == account_sid, *_conditions(query)]
-    total = connection.scalar(sa.select(sa.func.count()).select_from(calls).where(*conditions)) or 0
-    rows = connection.execute(
-        sa.select(calls)
-        .where(*conditions)
-        .order_by(calls.c.created_at.desc(), calls.c.call_sid.desc())
-        .offset(offset)
-        .limit(limit)
-    )
-    return [_record(row) for row in rows], total
-
-
 def unfinished(connection: Connection, node: str) -> list[CallRecord]:
     """Calls of a node that have no end yet, oldest first."""
     rows = connection.execute(
         sa.select(calls).where(calls.c.ended_at.is_(None), calls.c.node == node).order_by(calls.c.created_at)
     )
     return [_record(row) for row in rows]
+
+
+def by_sids(connection: Connection, call_sids: Sequence[str]) -> list[CallRecord]:
+    """The calls with these identifiers, in their order."""
+    rows = connection.execute(sa.select(calls).where(calls.c.call_sid.in_(call_sids)))
+    found = {record.call_sid: record for record in map(_record, rows)}
+    return [found[call_sid] for call_sid in call_sids if call_sid in found]
 
 
 def count_unfinished(connection: Connection, **column: str) -> int:
@@ -181,20 +173,3 @@ def count_unfinished(connection: Connection, **column: str) -> int:
 
 def _record(row: Row[Any]) -> CallRecord:
     return record_of(dict(zip(_NAMES, row, strict=True)))
-
-
-def _conditions(query: CallFilter) -> list[sa.ColumnElement[bool]]:
-    wanted: list[sa.ColumnElement[bool]] = []
-    if query.status is not None:
-        wanted.append(calls.c.status == query.status.value)
-    if query.direction is not None:
-        wanted.append(calls.c.direction == query.direction)
-    if query.from_ is not None:
-        wanted.append(calls.c.from_number == query.from_)
-    if query.to is not None:
-        wanted.append(calls.c.to_number == query.to)
-    if query.start is not None:
-        wanted.append(calls.c.created_at >= to_micros(query.start))
-    if query.end is not None:
-        wanted.append(calls.c.created_at < to_micros(query.end))
-    return wanted

@@ -7,10 +7,10 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from callcontrol.models import PhoneNumber
+from callcontrol.models import Billing, PhoneNumber
 from callcontrol.store.sealing import seal_binding, unseal_binding
 from callcontrol.store.tables import phone_numbers
-from callcontrol.store.values import to_micros, to_moment
+from callcontrol.store.values import to_micros, to_micros_or_none, to_moment, to_moment_or_none
 
 _BINDING: Final = phone_numbers.c.binding
 _LIVE = phone_numbers.c.deleted_at.is_(None)
@@ -66,15 +66,24 @@ def page(
     account_sid: str,
     filters: Mapping[str, str],
     *,
-    prefix: str | None = None,
+    region: str | None = None,
     offset: int,
     limit: int,
 ) -> tuple[list[PhoneNumber], int]:
-    """A stretch of the account's numbers, newest first, and how many there are."""
-    conditions = [phone_numbers.c.account_sid == account_sid, _LIVE]
+    """
+    A stretch of the account's numbers, newest first, and how many there are.
+
+    ``region`` is the beginning of a number, or the name of a region. Released numbers are listed only where
+    the filters ask for that status.
+    """
+    conditions = [phone_numbers.c.account_sid == account_sid]
     conditions += [phone_numbers.c[name] == value for name, value in filters.items()]
-    if prefix is not None:
-        conditions.append(phone_numbers.c.number.startswith(prefix, autoescape=True))
+    if filters.get("status") != "released":
+        conditions.append(_LIVE)
+    if region is not None and region.startswith("+"):
+        conditions.append(phone_numbers.c.number.startswith(region, autoescape=True))
+    elif region is not None:
+        conditions.append(sa.func.lower(phone_numbers.c.region) == region.lower())
     total = connection.scalar(sa.select(sa.func.count()).select_from(phone_numbers).where(*conditions)) or 0
     rows = connection.execute(
         sa.select(phone_numbers)
@@ -98,6 +107,36 @@ def count_on_carrier(connection: Connection, carrier_sid: str) -> int:
     )
 
 
+def due(
+    connection: Connection, now: datetime, *, after: tuple[datetime, str] | None = None, limit: int
+) -> list[PhoneNumber]:
+    """Numbers whose next month is to be charged, the longest due first; ``after`` is the last one seen."""
+    when, key = phone_numbers.c.next_billing_at, phone_numbers.c.phone_number_id
+    conditions = [when.is_not(None), _LIVE, when <= to_micros(now)]
+    if after is not None:
+        seen, seen_id = to_micros(after[0]), after[1]
+        conditions.append(sa.or_(when > seen, sa.and_(when == seen, key > seen_id)))
+    rows = connection.execute(sa.select(phone_numbers).where(*conditions).order_by(when, key).limit(limit))
+    return [_number(connection, row) for row in rows]
+
+
+def on_carriers(
+    connection: Connection, account_sid: str, filters: Mapping[str, str], *, offset: int, limit: int
+) -> tuple[list[PhoneNumber], int]:
+    """A stretch of the account's numbers on carriers of its own, newest first, and how many there are."""
+    mine = [phone_numbers.c.account_sid == account_sid, phone_numbers.c.carrier_sid.is_not(None), _LIVE]
+    mine += [phone_numbers.c[name] == value for name, value in filters.items()]
+    total = connection.scalar(sa.select(sa.func.count()).select_from(phone_numbers).where(*mine)) or 0
+    rows = connection.execute(
+        sa.select(phone_numbers)
+        .where(*mine)
+        .order_by(phone_numbers.c.created_at.desc(), phone_numbers.c.phone_number_id)
+        .offset(offset)
+        .limit(limit)
+    )
+    return [_number(connection, row) for row in rows], total
+
+
 def changed_since(connection: Connection, seen: int) -> Iterator[tuple[PhoneNumber, bool]]:
     """Numbers changed after a revision, each with whether it still belongs to its account."""
     for row in connection.execute(sa.select(phone_numbers).where(phone_numbers.c.revision > seen)):
@@ -118,9 +157,32 @@ def _mutable(connection: Connection, number: PhoneNumber, revision: int) -> dict
         "binding": seal_binding(connection, _BINDING, number.phone_number_id, number.binding)
         if number.binding
         else None,
+        "region": number.region,
+        "order_id": number.order_id,
+        **_billing_columns(number.billing),
         "updated_at": to_micros(number.updated_at),
         "revision": revision,
     }
+
+
+def _billing_columns(billing: Billing | None) -> dict[str, int | None]:
+    return {
+        "billing_anchor_at": to_micros(billing.anchor_at) if billing else None,
+        "paid_months": billing.paid_months if billing else None,
+        "next_billing_at": to_micros(billing.next_at) if billing else None,
+        "payment_deadline_at": to_micros_or_none(billing.deadline_at) if billing else None,
+    }
+
+
+def _billing(row: Row[Any]) -> Billing | None:
+    if row.next_billing_at is None:
+        return None
+    return Billing(
+        anchor_at=to_moment(row.billing_anchor_at),
+        paid_months=row.paid_months,
+        next_at=to_moment(row.next_billing_at),
+        deadline_at=to_moment_or_none(row.payment_deadline_at),
+    )
 
 
 def _number(connection: Connection, row: Row[Any]) -> PhoneNumber:
@@ -140,6 +202,9 @@ def _number(connection: Connection, row: Row[Any]) -> PhoneNumber:
         binding=unseal_binding(connection, _BINDING, row.phone_number_id, row.binding)
         if row.binding
         else None,
+        region=row.region,
+        order_id=row.order_id,
+        billing=_billing(row),
         created_at=to_moment(row.created_at),
         updated_at=to_moment(row.updated_at),
     )

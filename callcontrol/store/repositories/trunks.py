@@ -48,11 +48,10 @@ def update_gateway(connection: Connection, gateway: Gateway, revision: int) -> N
     )
 
 
-def get_carrier(connection: Connection, carrier_sid: str) -> Carrier | None:
-    """One carrier, of whichever owner."""
-    row = connection.execute(
-        sa.select(carriers).where(carriers.c.carrier_sid == carrier_sid, carriers.c.deleted_at.is_(None))
-    ).first()
+def get_carrier(connection: Connection, carrier_sid: str, *, lock: bool = False) -> Carrier | None:
+    """One carrier, of whichever owner; ``lock`` keeps other writers from it until the transaction ends."""
+    wanted = sa.select(carriers).where(carriers.c.carrier_sid == carrier_sid, carriers.c.deleted_at.is_(None))
+    row = connection.execute(wanted.with_for_update() if lock else wanted).first()
     return _carrier(connection, row) if row is not None else None
 
 

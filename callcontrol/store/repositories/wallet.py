@@ -6,26 +6,45 @@ entry that is written with it. Money is taken by one conditional UPDATE, so the 
 be parted by another writer. A call has one reserve, which is settled once.
 """
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from callcontrol.errors import Conflict, InsufficientBalance, NotFound
+from callcontrol.errors import Conflict, InsufficientBalance, NotFound, SpendLimitReached
 from callcontrol.models import LedgerEntry, Reserve, Wallet
+from callcontrol.store.listing import Condition, Listing
 from callcontrol.store.statements import Statement, insert_into
-from callcontrol.store.tables import ledger, reserves, wallets
+from callcontrol.store.tables import accounts, ledger, reserves, wallets
 from callcontrol.store.values import to_micros, to_moment
+
+_HOUR_MICROS: Final = 3_600_000_000
+_UNLIMITED_PAISE: Final = 2**62
 
 _AMOUNT: Final = sa.bindparam("amount_paise", type_=sa.BigInteger)
 _NOW: Final = sa.bindparam("now", type_=sa.BigInteger)
 _ACCOUNT: Final = wallets.c.account_sid == sa.bindparam("account_sid")
 _CALL: Final = reserves.c.call_sid == sa.bindparam("call_sid")
 
+_HOUR: Final = sa.bindparam("hour", type_=sa.BigInteger)
+
+# What calls were charged in this hour of the clock. The hour of another process may be a moment ahead.
+_SPENT: Final = sa.case((wallets.c.spent_hour >= _HOUR, wallets.c.spent_paise), else_=0)
+_LIMIT: Final = (
+    sa.select(accounts.c.max_spend_paise_per_hour)
+    .where(accounts.c.account_sid == sa.bindparam("account_sid"))
+    .scalar_subquery()
+)
 _HOLD: Final = Statement(
     sa.update(wallets)
-    .where(_ACCOUNT, wallets.c.balance_paise - wallets.c.reserved_paise >= _AMOUNT)
+    .where(
+        _ACCOUNT,
+        wallets.c.balance_paise - wallets.c.reserved_paise >= _AMOUNT,
+        # Money that is held may be spent in this hour as well, so it counts against the limit.
+        sa.func.coalesce(_LIMIT, _UNLIMITED_PAISE) >= _SPENT + wallets.c.reserved_paise + _AMOUNT,
+    )
     .values(reserved_paise=wallets.c.reserved_paise + _AMOUNT, updated_at=_NOW)
 )
 _OPEN: Final = insert_into(reserves, ignore_conflict=True)
@@ -49,6 +68,17 @@ _TAKE: Final = Statement(
         updated_at=_NOW,
     )
 )
+_SETTLE: Final = Statement(
+    sa.update(wallets)
+    .where(_ACCOUNT)
+    .values(
+        balance_paise=wallets.c.balance_paise - sa.bindparam("charge_paise", type_=sa.BigInteger),
+        reserved_paise=wallets.c.reserved_paise - _AMOUNT,
+        spent_paise=_SPENT + sa.bindparam("charge_paise", type_=sa.BigInteger),
+        spent_hour=sa.case((wallets.c.spent_hour > _HOUR, wallets.c.spent_hour), else_=_HOUR),
+        updated_at=_NOW,
+    )
+)
 _PAY: Final = Statement(
     sa.update(wallets)
     .where(_ACCOUNT, wallets.c.balance_paise - wallets.c.reserved_paise >= _AMOUNT)
@@ -61,12 +91,20 @@ _ENTERED: Final = Statement(
 )
 _ENTER: Final = insert_into(ledger)
 
+LISTING: Final = Listing(ledger.c.created_at, ledger.c.entry_id)
+"""The ledger as a list, newest first."""
+
 
 def create(connection: Connection, account_sid: str, now: datetime) -> None:
     """An empty wallet for a new account."""
     connection.execute(
         sa.insert(wallets).values(
-            account_sid=account_sid, balance_paise=0, reserved_paise=0, updated_at=to_micros(now)
+            account_sid=account_sid,
+            balance_paise=0,
+            reserved_paise=0,
+            spent_hour=0,
+            spent_paise=0,
+            updated_at=to_micros(now),
         )
     )
 
@@ -76,7 +114,14 @@ def get(connection: Connection, account_sid: str) -> Wallet | None:
     row = connection.execute(sa.select(wallets).where(wallets.c.account_sid == account_sid)).first()
     if row is None:
         return None
-    return Wallet(row.account_sid, row.balance_paise, row.reserved_paise, to_moment(row.updated_at))
+    return Wallet(
+        row.account_sid,
+        row.balance_paise,
+        row.reserved_paise,
+        to_moment(row.updated_at),
+        spent_hour=row.spent_hour,
+        spent_paise=row.spent_paise,
+    )
 
 
 def top_up(
@@ -129,11 +174,12 @@ def reserve(
         "amount_paise": amount_paise,
         "created_at": micros,
         "now": micros,
+        "hour": hour_of(now),
     }
     if amount_paise and _HOLD.run(connection, wanted) != 1:
         # Nothing was taken; a call that has its reserve already needs nothing either.
         held = _RESERVE.first(connection, {"call_sid": call_sid})
-        return short_of(amount_paise) if held is None else None
+        return _refusal(connection, wanted) if held is None else None
     if _OPEN.run(connection, wanted) != 1 and amount_paise:
         _TAKE.run(connection, {**wanted, "charge_paise": 0})
     return None
@@ -149,9 +195,14 @@ def extend(
     more_paise = total_paise - held["amount_paise"]
     if more_paise <= 0:
         return None
-    taken = {"account_sid": held["account_sid"], "amount_paise": more_paise, "now": to_micros(now)}
+    taken = {
+        "account_sid": held["account_sid"],
+        "amount_paise": more_paise,
+        "now": to_micros(now),
+        "hour": hour_of(now),
+    }
     if _HOLD.run(connection, taken) != 1:
-        return short_of(more_paise)
+        return _refusal(connection, taken)
     _RAISE.run(connection, {"call_sid": call_sid, "amount_paise": total_paise})
     return None
 
@@ -169,10 +220,10 @@ def settle(connection: Connection, call_sid: str, charge_paise: int, now: dateti
         return 0 if entry is None else -int(entry["amount_paise"])
     account_sid, held_paise = held["account_sid"], held["amount_paise"]
     if charge_paise > held_paise:
-        charge_paise = min(charge_paise, held_paise + _available(connection, account_sid))
+        charge_paise = min(charge_paise, held_paise + available(connection, account_sid))
     micros = to_micros(now)
-    taken = {"charge_paise": charge_paise, "amount_paise": held_paise, "now": micros}
-    _TAKE.run(connection, {"account_sid": account_sid, **taken})
+    taken = {"charge_paise": charge_paise, "amount_paise": held_paise, "now": micros, "hour": hour_of(now)}
+    _SETTLE.run(connection, {"account_sid": account_sid, **taken})
     if charge_paise:
         _enter(connection, account_sid, "charge", -charge_paise, micros, call_sid=call_sid)
     return charge_paise
@@ -210,7 +261,8 @@ def charge(
     return int(found["balance_paise"]) - amount_paise
 
 
-def _available(connection: Connection, account_sid: str) -> int:
+def available(connection: Connection, account_sid: str) -> int:
+    """What may be taken from a wallet now; nobody else takes from it until the transaction ends."""
     wallet = _WALLET.first(connection, {"account_sid": account_sid})
     return 0 if wallet is None else int(wallet["balance_paise"] - wallet["reserved_paise"])
 
@@ -223,17 +275,16 @@ def open_reserves(connection: Connection) -> list[Reserve]:
     ]
 
 
-def entries(
-    connection: Connection, account_sid: str, *, offset: int, limit: int
-) -> tuple[list[LedgerEntry], int]:
-    """A stretch of the account's ledger, newest first, and its length."""
-    mine = ledger.c.account_sid == account_sid
-    total = connection.scalar(sa.select(sa.func.count()).select_from(ledger).where(mine)) or 0
-    rows = connection.execute(
-        sa.select(ledger).where(mine).order_by(ledger.c.entry_id.desc()).offset(offset).limit(limit)
-    )
-    return [
-        LedgerEntry(
+def entry_conditions(account_sid: str, kind: str | None) -> list[Condition]:
+    """What an entry of a list meets, but for its time."""
+    mine = [ledger.c.account_sid == account_sid]
+    return mine if kind is None else [*mine, ledger.c.kind == kind]
+
+
+def entries(connection: Connection, entry_ids: Sequence[int]) -> list[LedgerEntry]:
+    """The ledger's entries with these numbers, in their order."""
+    found = {
+        row.entry_id: LedgerEntry(
             entry_id=row.entry_id,
             account_sid=row.account_sid,
             kind=row.kind,
@@ -243,8 +294,9 @@ def entries(
             reference=row.reference,
             note=row.note,
         )
-        for row in rows
-    ], total
+        for row in connection.execute(sa.select(ledger).where(ledger.c.entry_id.in_(entry_ids)))
+    }
+    return [found[entry_id] for entry_id in entry_ids]
 
 
 def ledger_sum(connection: Connection, account_sid: str) -> int:
@@ -256,6 +308,29 @@ def ledger_sum(connection: Connection, account_sid: str) -> int:
             )
         )
         or 0
+    )
+
+
+def hour_of(now: datetime) -> int:
+    """The hour of the clock that a spend limit counts by, in hours since the epoch."""
+    return to_micros(now) // _HOUR_MICROS
+
+
+def _refusal(connection: Connection, wanted: Mapping[str, Any]) -> InsufficientBalance:
+    """Why money could not be held: there is too little of it, or no more may be spent in this hour."""
+    account_sid, amount_paise = wanted["account_sid"], wanted["amount_paise"]
+    if available(connection, account_sid) < amount_paise:
+        return short_of(amount_paise)
+    found = connection.scalar(
+        sa.select(accounts.c.max_spend_paise_per_hour).where(accounts.c.account_sid == account_sid)
+    )
+    # A limit that was lifted a moment ago refuses nothing any more; the request may simply be repeated.
+    limit_paise = int(found or 0)
+    resets_at = to_moment((wanted["hour"] + 1) * _HOUR_MICROS)
+    return SpendLimitReached(
+        f"Calls of this account may cost {limit_paise / 100:.2f} INR an hour, and what was spent and is held"
+        f" for calls leaves too little; try again after {resets_at:%H:%M} UTC or have the limit raised.",
+        details={"limit": limit_paise / 100, "resets_at": f"{resets_at:%Y-%m-%dT%H:%M:%SZ}"},
     )
 
 

@@ -128,6 +128,12 @@ phone_numbers: Final = sa.Table(
     text("app_sid"),
     flag("registered"),
     text("binding"),
+    text("region"),
+    text("order_id"),
+    whole("billing_anchor_at"),
+    whole("paid_months"),
+    whole("next_billing_at"),
+    whole("payment_deadline_at"),
     whole("created_at", nullable=False),
     whole("updated_at", nullable=False),
     whole("deleted_at"),
@@ -143,6 +149,16 @@ sa.Index(
 )
 sa.Index("ix_phone_numbers_account_sid_created_at", phone_numbers.c.account_sid, phone_numbers.c.created_at)
 sa.Index("ix_phone_numbers_revision", phone_numbers.c.revision)
+# What there is to renew, in the order it falls due.
+sa.Index(
+    "ix_phone_numbers_due",
+    phone_numbers.c.next_billing_at,
+    phone_numbers.c.phone_number_id,
+    sqlite_where=sa.and_(phone_numbers.c.next_billing_at.is_not(None), phone_numbers.c.deleted_at.is_(None)),
+    postgresql_where=sa.and_(
+        phone_numbers.c.next_billing_at.is_not(None), phone_numbers.c.deleted_at.is_(None)
+    ),
+)
 
 directory_revision: Final = sa.Table(
     "directory_revision",
@@ -161,6 +177,9 @@ calls: Final = sa.Table(
     text("from_number", nullable=False),
     text("to_number", nullable=False),
     text("status", nullable=False),
+    # The status once it is final. It is a column of its own because an index over ``status`` would have to be
+    # changed at every step of a call, and PostgreSQL would change all others with it.
+    text("outcome"),
     text("answered_by"),
     text("carrier_sid"),
     text("gateway_sid"),
@@ -194,11 +213,26 @@ calls: Final = sa.Table(
     whole("sequence", nullable=False),
     text("node", nullable=False),
 )
-sa.Index("ix_calls_account_sid_created_at", calls.c.account_sid, calls.c.created_at)
-# What a restart has to reconcile; a handful of rows however many calls there were.
+# A list is in the order (created_at, call_sid), newest first. Each index has the columns it is sorted by, so
+# that counting and skipping never leave the index; their columns never change once they are set.
+_ORDER: Final = (calls.c.created_at, calls.c.call_sid)
+sa.Index("ix_calls_list", calls.c.account_sid, *_ORDER)
+sa.Index("ix_calls_list_direction", calls.c.account_sid, calls.c.direction, *_ORDER)
+sa.Index("ix_calls_list_from", calls.c.account_sid, calls.c.from_number, *_ORDER)
+sa.Index("ix_calls_list_to", calls.c.account_sid, calls.c.to_number, *_ORDER)
+sa.Index(
+    "ix_calls_list_outcome",
+    calls.c.account_sid,
+    calls.c.outcome,
+    *_ORDER,
+    sqlite_where=calls.c.outcome.is_not(None),
+    postgresql_where=calls.c.outcome.is_not(None),
+)
+# What is up, and what a restart has to reconcile; a handful of rows however many calls there were.
 sa.Index(
     "ix_calls_unfinished",
-    calls.c.node,
+    calls.c.account_sid,
+    *_ORDER,
     sqlite_where=calls.c.ended_at.is_(None),
     postgresql_where=calls.c.ended_at.is_(None),
 )
@@ -209,6 +243,9 @@ wallets: Final = sa.Table(
     sa.Column("account_sid", sa.Text, sa.ForeignKey("accounts.account_sid"), primary_key=True),
     whole("balance_paise", nullable=False),
     whole("reserved_paise", nullable=False),
+    # What calls were charged in one hour of the clock (hours since the epoch), for the limit of the account.
+    whole("spent_hour", nullable=False),
+    whole("spent_paise", nullable=False),
     whole("updated_at", nullable=False),
     # The last line of defence: no statement, however wrong, can spend a rupee twice.
     sa.CheckConstraint("reserved_paise >= 0", name="reserved"),
@@ -240,7 +277,8 @@ ledger: Final = sa.Table(
     text("note"),
     whole("created_at", nullable=False),
 )
-sa.Index("ix_ledger_account_sid", ledger.c.account_sid, ledger.c.entry_id)
+# The kind comes last, for lists that are narrowed to one without leaving the index.
+sa.Index("ix_ledger_list", ledger.c.account_sid, ledger.c.created_at, ledger.c.entry_id, ledger.c.kind)
 # A call is charged once, and a top-up that is repeated with the same reference is the same top-up.
 sa.Index(
     "uq_ledger_call_sid",
@@ -300,6 +338,9 @@ idempotency_keys: Final = sa.Table(
     text("body_hash", nullable=False),
     sa.Column("status", sa.Integer),
     sa.Column("body", sa.LargeBinary),
+    # The process that runs the request, and what it has done so far: both for when that process is killed.
+    text("node"),
+    text("effect"),
     whole("created_at", nullable=False),
 )
 sa.Index("ix_idempotency_keys_created_at", idempotency_keys.c.created_at)

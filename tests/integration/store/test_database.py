@@ -114,7 +114,7 @@ class TestSqlite:
 
     async def test_constraints_are_checked_and_readers_cannot_write(self, tmp_path: Path) -> None:
         database = await Database.open(f"sqlite:///{tmp_path}/trunkline.db")
-        orphan = sa.text("INSERT INTO wallets VALUES ('nobody', 0, 0, 0)")
+        orphan = sa.text("INSERT INTO wallets VALUES ('nobody', 0, 0, 0, 0, 0)")
         with pytest.raises(sa.exc.IntegrityError):
             await database.write(lambda connection: connection.execute(orphan))
         with pytest.raises((sa.exc.OperationalError, ServiceUnavailable)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 from api.services import Lifecycle, Phase, Services
 from callcontrol.applications import Application, changed_application, new_application
@@ -18,6 +18,8 @@ from callcontrol.errors import (
     Unauthorized,
 )
 from callcontrol.gateway_health import GatewayTable
+from callcontrol.inventory import Listing, ListingFilter
+from callcontrol.live_requests import LiveUpdate
 from callcontrol.models import (
     Binding,
     CallFilter,
@@ -27,9 +29,11 @@ from callcontrol.models import (
     Gateway,
     Page,
     PhoneNumber,
+    Position,
     Principal,
     Wiring,
 )
+from callcontrol.number_orders import Purchase, PurchaseRequest
 from callcontrol.registration import RegistrationView
 
 ACCOUNT = "11111111-1111-4111-8111-111111111111"
@@ -99,11 +103,12 @@ class FakeTraceEntry:
 
 class FakeCalls:
     def __init__(self) -> None:
-        self.muted: list[tuple[str, bool]] = []
+        self.updates: list[LiveUpdate] = []
         self.gateways = GatewayTable()
         self.failure: Exception | None = None
         self.requests: list[tuple[str, Any]] = []
         self.filters: list[CallFilter] = []
+        self.places: list[Position | None] = []
         self.records = {
             CALL_SID: call(status=CallStatus.IN_PROGRESS),
             ENDED_SID: call(ENDED_SID, status=CallStatus.COMPLETED),
@@ -127,21 +132,23 @@ class FakeCalls:
         return record
 
     async def list_calls(
-        self, account_sid: str, query: CallFilter, page: int, per_page: int
+        self, account_sid: str, query: CallFilter, page: int, per_page: int, after: Position | None = None
     ) -> Page[CallRecord]:
         self.filters.append(query)
+        self.places.append(after)
         if self.failure is not None:
             raise self.failure
         own = [record for record in self.records.values() if record.account_sid == account_sid]
-        return Page(own[:per_page], len(own), page, per_page)
+        more = Position(int(own[-1].created_at.timestamp() * 1_000_000), own[-1].call_sid)
+        return Page(own[:per_page], len(own), page, per_page, more if len(own) > per_page else None)
 
-    async def mute_call(
-        self, account_sid: str, call_sid: str, party: Literal["a", "b"], *, muted: bool
-    ) -> CallRecord:
+    async def update_call(self, account_sid: str, call_sid: str, update: LiveUpdate) -> CallRecord:
         record = await self.get_call(account_sid, call_sid)
         if record.status.ended:
             raise CallEnded("The call has already ended.")
-        self.muted.append((party, muted))
+        if self.failure is not None:
+            raise self.failure
+        self.updates.append(update)
         return record
 
     async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
@@ -194,6 +201,36 @@ class FakeNumbers:
     async def unbind(self, account_sid: str, phone_number_id: str) -> Wiring:
         self.number = replace(self.number, binding=None)
         return await self.wiring(account_sid, phone_number_id)
+
+    async def show(self, account_sid: str, phone_number_id: str) -> PhoneNumber:
+        await self.wiring(account_sid, phone_number_id)
+        return self.number
+
+    async def rename(self, account_sid: str, phone_number_id: str, friendly_name: str | None) -> PhoneNumber:
+        self.number = replace(await self.show(account_sid, phone_number_id), friendly_name=friendly_name)
+        return self.number
+
+    async def release(self, account_sid: str, phone_number_id: str) -> PhoneNumber:
+        return await self.show(account_sid, phone_number_id)
+
+
+class FakeMarket:
+    def __init__(self) -> None:
+        self.listing = Listing("did_1", "+911110000100", "Delhi", "local", 24_950, 50_000)
+        self.failure: DomainError | None = None
+        self.searches: list[ListingFilter] = []
+        self.requests: list[PurchaseRequest] = []
+
+    async def search(self, wanted: ListingFilter, page: int, per_page: int) -> Page[Listing]:
+        self.searches.append(wanted)
+        return Page([self.listing], 1, page, per_page)
+
+    async def purchase(self, account_sid: str, request: PurchaseRequest) -> Purchase:
+        if self.failure is not None:
+            raise self.failure
+        self.requests.append(request)
+        total_paise = self.listing.total_paise(request.months)
+        return Purchase(NUMBER_ID, self.listing.number, total_paise, 10_050, MOMENT)
 
 
 class FakeTrunks:
@@ -251,6 +288,33 @@ class FakeTrunks:
         await self.get_carrier(account_sid, carrier_sid)
         if gateway_sid != GATEWAY_SID:
             raise NotFound("There is no such gateway on the carrier.")
+
+
+class FakeTrunkNumbers:
+    def __init__(self) -> None:
+        self.number = PhoneNumber(
+            NUMBER_ID, ACCOUNT, "+918047000002", MOMENT, MOMENT, carrier_sid=CARRIER_SID, registered=True
+        )
+        self.values: list[Mapping[str, Any]] = []
+
+    async def register(self, account_sid: str, number: str, carrier_sid: str, **values: Any) -> PhoneNumber:
+        self.values.append({"number": number, "carrier_sid": carrier_sid, **values})
+        return replace(self.number, number=number, carrier_sid=carrier_sid, **values)
+
+    async def list(
+        self, account_sid: str, filters: Mapping[str, str], page: int, per_page: int
+    ) -> Page[PhoneNumber]:
+        self.values.append(filters)
+        return Page([self.number], 1, page, per_page)
+
+    async def update(self, account_sid: str, number_sid: str, values: Mapping[str, Any]) -> PhoneNumber:
+        self.values.append(values)
+        await self.remove(account_sid, number_sid)
+        return replace(self.number, **values)
+
+    async def remove(self, account_sid: str, number_sid: str) -> None:
+        if number_sid != NUMBER_ID:
+            raise NotFound("There is no such number.")
 
 
 class FakeApplications:
@@ -315,7 +379,9 @@ class Fakes:
     keys: FakeKeys = field(default_factory=FakeKeys)
     calls: FakeCalls = field(default_factory=FakeCalls)
     numbers: FakeNumbers = field(default_factory=FakeNumbers)
+    market: FakeMarket = field(default_factory=FakeMarket)
     trunks: FakeTrunks = field(default_factory=FakeTrunks)
+    trunk_numbers: FakeTrunkNumbers = field(default_factory=FakeTrunkNumbers)
     applications: FakeApplications = field(default_factory=FakeApplications)
     idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
     lifecycle: Lifecycle = field(default_factory=lambda: Lifecycle(Phase.READY))
@@ -325,7 +391,9 @@ class Fakes:
             keys=self.keys,
             calls=self.calls,
             numbers=self.numbers,
+            market=self.market,
             trunks=self.trunks,
+            trunk_numbers=self.trunk_numbers,
             applications=self.applications,
             idempotency=self.idempotency,
             lifecycle=self.lifecycle,

@@ -42,9 +42,12 @@ async def test_list(client: Client, fakes: Fakes) -> None:
             "friendly_name": "Front desk",
             "status": "active",
             "number_type": "local",
+            "region": None,
             "voice_enabled": True,
             "sms_enabled": False,
             "monthly_cost": 0.0,
+            "next_billing_at": None,
+            "payment_deadline_at": None,
             "inbound_target_type": "none",
             "created_at": "2026-01-31T12:00:00.123Z",
             "updated_at": "2026-01-31T12:00:00.123Z",
@@ -57,6 +60,26 @@ async def test_list(client: Client, fakes: Fakes) -> None:
 async def test_list_spells_its_codes_in_upper_case(client: Client) -> None:
     answer = await client.get("/v1/phone-numbers?page=0")
     assert (answer.status, answer.code) == (400, "VALIDATION_ERROR")
+
+
+async def test_one_number_is_shown_renamed_and_released(client: Client) -> None:
+    path = f"/v1/phone-numbers/{NUMBER_ID}"
+    assert (await client.get(path)).data["friendly_name"] == "Front desk"
+    assert (await client.patch(path, {"friendly_name": "Sales"})).data["friendly_name"] == "Sales"
+    assert (await client.patch(path, {"friendly_name": None})).data["friendly_name"] is None
+    assert (await client.delete(path)).status == 204
+
+
+@pytest.mark.parametrize("body", [{}, {"friendly_name": ""}, {"friendly_name": "x" * 129}, {"number": "+91"}])
+async def test_labels_that_are_none(client: Client, body: Any) -> None:
+    answer = await client.patch(f"/v1/phone-numbers/{NUMBER_ID}", body)
+    assert (answer.status, answer.code) == (400, "VALIDATION_ERROR")
+
+
+async def test_one_number_spells_its_codes_in_upper_case(client: Client) -> None:
+    for path in (f"/v1/phone-numbers/{NOWHERE}", "/v1/phone-numbers/x"):
+        answer = await client.get(path)
+        assert (answer.status, answer.code) == (404, "NOT_FOUND")
 
 
 async def test_wiring_goes_through_its_states(client: Client) -> None:

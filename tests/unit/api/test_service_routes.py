@@ -167,7 +167,14 @@ async def test_each_operation_is_described(client: Client) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "codes"),
     [
-        ("post", "/v1/calls", {"402": ["INSUFFICIENT_BALANCE"], "403": ["FORBIDDEN", "NUMBER_NOT_OWNED"]}),
+        (
+            "post",
+            "/v1/calls",
+            {
+                "402": ["INSUFFICIENT_BALANCE", "SPEND_LIMIT_EXCEEDED"],
+                "403": ["FORBIDDEN", "NUMBER_NOT_OWNED"],
+            },
+        ),
         ("delete", "/v1/Accounts/{sid}/Calls/{callSid}", {"404": ["NOT_FOUND"], "409": ["CALL_ENDED"]}),
         (
             "put",

@@ -114,7 +114,7 @@ async def test_what_trunks_say_of_media(client: Client, fakes: Fakes) -> None:
             ["register_expires_s", "session_expires_s"],
         ),
         (
-            {"name": "x", "srtp": "dtls", "dtmf_type": "morse", "app_sid": "a"},
+            {"name": "x", "srtp": "dtls", "dtmf_type": "morse", "app_sid": ""},
             ["app_sid", "dtmf_type", "srtp"],
         ),
         ({"name": "x", "codecs": []}, ["codecs"]),

@@ -13,7 +13,6 @@ from callcontrol.events import (
     LegProgress,
     LegRefused,
     MediaSilent,
-    MuteRequested,
     OfferTaken,
     RouteRefused,
 )
@@ -67,7 +66,7 @@ def test_ringing_is_told_once() -> None:
     )
     assert drive.done(do.RingLeg) == [do.RingLeg(A, 180, False), do.RingLeg(A, 183, True)]
     assert drive.done(do.LinkMedia)[0] == do.LinkMedia(A, B)
-    assert drive.events() == ["call.ringing"]
+    assert drive.events() == ["call.ringing", "call.early-media"]
 
 
 @pytest.mark.parametrize(
@@ -189,16 +188,3 @@ def test_digits_in_signalling_are_sent_on_and_others_are_left_to_the_relay() -> 
         do.Save("call.dtmf", {"digit": "7", "duration_ms": 100, "leg": "a"}),
         do.RelayDigit(B, "7", 100),
     ]
-
-
-def test_either_party_may_be_muted_while_both_are_there() -> None:
-    drive = bridged()
-    drive.feed(MuteRequested("a", True))
-    assert drive.effects == [do.MuteLeg(A, True)]
-    drive.feed(MuteRequested("b", True))
-    assert drive.effects == [do.MuteLeg(B, True)]
-    drive.feed(MuteRequested("a", False))
-    assert drive.effects == [do.MuteLeg(A, False)]
-    ringing = forward()
-    ringing.feed(MuteRequested("a", True), MuteRequested("b", True))
-    assert not ringing.done(do.MuteLeg), "nobody is heard yet"

@@ -1,5 +1,7 @@
 """Calls fed with whatever may come, in any order: nothing raises, and nothing is ever left."""
 
+from collections.abc import Callable
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,8 +16,10 @@ from callcontrol.events import (
     AgentTransfer,
     ConsultRequested,
     DigitReceived,
+    DigitsRequested,
     DigitsSent,
     Event,
+    GreetingOver,
     HangupRequested,
     InstructionsFailed,
     InstructionsReceived,
@@ -29,8 +33,11 @@ from callcontrol.events import (
     LegProgress,
     LegReferred,
     LegRefused,
+    ListenRequested,
+    MachineDetected,
     MediaConnected,
     MediaSilent,
+    MuteRequested,
     OfferTaken,
     PartnerDigit,
     PartnerFound,
@@ -41,16 +48,20 @@ from callcontrol.events import (
     PlaybackEnded,
     PlayoutDrained,
     RecordingEnded,
+    RecordingRequested,
     ReplacementCalled,
     ReserveExtended,
     ReserveRefused,
     RouteFound,
     RouteRefused,
+    TimeLimitRequested,
     Timer,
     TimerFired,
+    TransferOrdered,
     TransferRequested,
 )
-from callcontrol.hangup import NO_ROUTE_DESTINATION
+from callcontrol.hangup import NO_ANSWER, NO_ROUTE_DESTINATION
+from callcontrol.models import CallStatus
 from callcontrol.plan import Answer, Consult, Dial, Hangup, Pause, Play, Reject, SendDtmf, Stream
 from media.streams import choose_stream
 from sip import Replaces, SipUri
@@ -60,10 +71,12 @@ from tests.support.call_drive import (
     bridged,
     make_attempt,
     make_party,
+    placed,
     streamed,
 )
 
 legs = st.integers(0, 4)
+names = st.sampled_from(["a", "b"])
 bodies = st.sampled_from([b"", b"sdp"])
 statuses = st.sampled_from([401, 404, 408, 480, 486, 488, 500, 503, 600, 603])
 kinds = st.sampled_from(["response", "timeout", "transport", "cancelled", "resolve"])
@@ -96,6 +109,18 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.builds(ReserveExtended, st.integers(0, 10_000)),
     st.just(ReserveRefused()),
     st.builds(TimerFired, st.sampled_from(Timer)),
+)
+orders: st.SearchStrategy[Event] = st.one_of(
+    st.builds(HangupRequested, st.just("api"), st.just(NO_ANSWER), st.just(CallStatus.NO_ANSWER)),
+    st.builds(MuteRequested, names, st.sampled_from([None, True, False]), st.booleans()),
+    st.builds(ListenRequested, st.sampled_from(["pause", "silence", "resume"])),
+    st.builds(RecordingRequested, st.sampled_from(["start", "stop", "pause", "resume"])),
+    st.builds(DigitsRequested, names, st.just("1")),
+    st.builds(DigitsSent, legs, st.just("1"), st.none(), st.just(True)),
+    st.builds(TransferOrdered, names, st.just(make_party("+919812345678"))),
+    st.builds(TimeLimitRequested, st.sampled_from([1.0, 60.0])),
+    st.builds(MachineDetected, legs, st.sampled_from(["human", "machine"]), st.just("beep"), st.just(900)),
+    st.builds(GreetingOver, legs, st.just("beep"), st.just(4000)),
 )
 consulting: st.SearchStrategy[Event] = st.one_of(
     st.just(ConsultRequested("https://customer.example/next")),
@@ -195,6 +220,29 @@ def test_a_call_whose_parties_change_places_ends_and_leaves_nothing(
 ) -> None:
     drive = streamed() if agent else bridged()
     drive.obliging = obliging
+    for delay_s, event in script:
+        drive.after(delay_s)
+        drive.feed(event)
+    drive.feed(HangupRequested())
+    drive.after(11)  # the longest wait for a recording
+    assert_nothing_left(drive)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    kind=st.sampled_from(["streamed", "bridged", "playing", "placed"]),
+    script=st.lists(st.tuples(st.floats(0, 5), st.one_of(orders, orders, transfers, events)), max_size=25),
+)
+def test_a_call_that_is_given_orders_ends_and_leaves_nothing(
+    kind: str, script: list[tuple[float, Event]]
+) -> None:
+    drives: dict[str, Callable[[], Drive]] = {
+        "streamed": streamed,
+        "bridged": bridged,
+        "playing": lambda: placed(Play("prompt:x"), machine_detection="hangup"),
+        "placed": lambda: Drive(Play("prompt:x"), inbound=False, machine_detection="detect").start(),
+    }
+    drive = drives[kind]()
     for delay_s, event in script:
         drive.after(delay_s)
         drive.feed(event)

@@ -1,0 +1,44 @@
+"""Times in queries: dates and moments, inclusive at the start and as far as they say at the end."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+
+from callcontrol.errors import FieldError, ValidationFailed
+
+__all__ = ["time_span"]
+
+
+def time_span(start_date: str | None, end_date: str | None) -> tuple[datetime | None, datetime | None]:
+    """
+    The span of ``start_date`` and ``end_date``; its end is exclusive, a bare end date includes its whole day.
+
+    Raises:
+        ValidationFailed: It names what is no date, or an end that is not after the start.
+    """
+    errors: list[FieldError] = []
+    start = _moment("start_date", start_date, errors, after_day=False)
+    end = _moment("end_date", end_date, errors, after_day=True)
+    if start and end and start >= end:
+        errors.append(FieldError("end_date", "must be after start_date"))
+    if errors:
+        raise ValidationFailed(errors)
+    return start, end
+
+
+def _moment(field: str, text: str | None, errors: list[FieldError], *, after_day: bool) -> datetime | None:
+    if text is None:
+        return None
+    # A plus sign that was not escaped arrives as a space: 2026-01-01T00:00:00 05:30.
+    text = text.replace(" ", "+")
+    try:
+        if len(text) == len("YYYY-MM-DD"):
+            day = datetime.combine(date.fromisoformat(text), datetime.min.time(), UTC)
+            return day + timedelta(days=1) if after_day else day
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is not None:
+            return moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    errors.append(FieldError(field, "must be YYYY-MM-DD or RFC 3339 with an offset, 2026-01-31T12:00:00Z"))
+    return None

@@ -1,0 +1,92 @@
+"""Buying phone numbers (telephony specification, phone numbers)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.endpoint import Context, Endpoint, Reply
+from api.present import page_meta, rfc3339
+from api.schemas.base import NoBody, NoQuery
+from api.schemas.dids import ListingObject, ListingSearch, PurchaseBody, PurchaseObject, to_paise
+from callcontrol.errors import InsufficientBalance, KycRequired, NotFound, NumberTaken, QuoteStale
+from callcontrol.inventory import Listing, ListingFilter
+from callcontrol.models import CURRENCY
+from callcontrol.money import rupees
+from callcontrol.number_orders import PurchaseRequest
+
+__all__ = ["ENDPOINTS"]
+
+
+async def search_dids(context: Context[NoBody, ListingSearch]) -> Reply:
+    """Answer GET /dids/available."""
+    query = context.query
+    page = await context.services.market.search(
+        ListingFilter(query.region, query.number_type, query.contains), query.page, query.per_page
+    )
+    return Reply([_listing_json(listing) for listing in page.items], page_meta(page))
+
+
+async def purchase_did(context: Context[PurchaseBody, NoQuery]) -> Reply:
+    """Answer POST /dids/purchase-live."""
+    body = context.body
+    total = body.acknowledged_total
+    request = PurchaseRequest(
+        live_ref=body.live_ref,
+        friendly_name=body.friendly_name,
+        months=body.months,
+        acknowledged_paise=None if total is None else to_paise(total),
+    )
+    bought = await context.services.market.purchase(context.account_sid, request)
+    return Reply(
+        {
+            "phone_number_id": bought.phone_number_id,
+            "number": bought.number,
+            "total_charged": rupees(bought.total_paise),
+            "currency": CURRENCY,
+            "new_wallet_balance": rupees(bought.balance_paise),
+            "next_billing_at": rfc3339(bought.next_billing_at),
+        }
+    )
+
+
+def _listing_json(listing: Listing) -> dict[str, Any]:
+    return {
+        "live_ref": listing.live_ref,
+        "number": listing.number,
+        "region": listing.region,
+        "number_type": listing.number_type,
+        "monthly_cost": rupees(listing.monthly_cost_paise),
+        "setup_cost": rupees(listing.setup_cost_paise),
+        "currency": CURRENCY,
+        "voice_enabled": listing.voice_enabled,
+        "sms_enabled": listing.sms_enabled,
+    }
+
+
+ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
+    Endpoint(
+        method="GET",
+        path="/v1/dids/available",
+        handler=search_dids,
+        scope="numbers.read",
+        summary="Search numbers that are for sale",
+        tag="phone numbers",
+        query=ListingSearch,
+        response=ListingObject,
+        paged=True,
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/dids/purchase-live",
+        handler=purchase_did,
+        scope="numbers.write",
+        summary="Buy a number",
+        description="Charges the setup cost and the first months to the wallet. It is not wired yet.",
+        tag="phone numbers",
+        success=201,
+        body=PurchaseBody,
+        response=PurchaseObject,
+        errors=(InsufficientBalance, KycRequired, NotFound, NumberTaken, QuoteStale),
+        idempotent=True,
+    ),
+)

@@ -1,0 +1,89 @@
+"""Requests and answers of buying numbers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.common import Name, Page, PerPage, QueryNumber, Timestamp
+from callcontrol.number_orders import MAX_MONTHS
+
+__all__ = ["ListingObject", "ListingSearch", "NumberType", "PurchaseBody", "PurchaseObject", "to_paise"]
+
+NumberType = Literal["mobile", "local", "toll_free", "140_series", "160_series"]
+
+_MAX_RUPEES = 100_000_000
+
+
+def to_paise(rupees: float) -> int:
+    """Paise of an amount that `_whole_paise` let pass."""
+    return round(rupees * 100)
+
+
+def _whole_paise(rupees: float) -> float:
+    # An amount with two decimals is not exact in binary, so what it lacks of a whole paisa is rounding.
+    if abs(rupees * 100 - round(rupees * 100)) > 1e-4:
+        raise ValueError("must be an amount in INR with at most two decimals")
+    return rupees
+
+
+class ListingSearch(RequestModel):
+    """What a search for numbers is narrowed to."""
+
+    region: (
+        Annotated[QueryNumber, Field(description="A region's name, or the beginning of numbers: +9111.")]
+        | None
+    ) = None
+    number_type: NumberType | None = None
+    contains: (
+        Annotated[str, Field(pattern="^[0-9]{1,15}$", description="Digits that the number contains.")] | None
+    ) = None
+    page: Page = 1
+    per_page: PerPage = 20
+
+
+class ListingObject(ResponseModel):
+    """A number that is for sale."""
+
+    live_ref: Annotated[str, Field(description="Opaque; what POST /v1/dids/purchase-live takes.")]
+    number: Annotated[str, Field(description="E.164.")]
+    region: str
+    number_type: NumberType
+    monthly_cost: Annotated[float, Field(description="INR per calendar month.")]
+    setup_cost: Annotated[float, Field(description="INR, charged once with the purchase.")]
+    currency: Literal["INR"]
+    voice_enabled: bool
+    sms_enabled: bool
+
+
+class PurchaseBody(RequestModel):
+    """A number to buy."""
+
+    live_ref: Annotated[str, Field(min_length=1, max_length=256, description="Reference of the number.")]
+    friendly_name: Annotated[Name, Field(description="Label of the number.")] | None = None
+    months: Annotated[int, Field(ge=1, le=MAX_MONTHS, description="Months to pay in advance.")] = 1
+    acknowledged_total: (
+        Annotated[
+            float,
+            Field(
+                ge=0,
+                le=_MAX_RUPEES,
+                description="The total you accept, in INR: setup_cost + months * monthly_cost.",
+            ),
+            AfterValidator(_whole_paise),
+        ]
+        | None
+    ) = None
+
+
+class PurchaseObject(ResponseModel):
+    """What was bought, and what it cost."""
+
+    phone_number_id: str
+    number: Annotated[str, Field(description="E.164.")]
+    total_charged: Annotated[float, Field(description="INR.")]
+    currency: Literal["INR"]
+    new_wallet_balance: Annotated[float, Field(description="INR.")]
+    next_billing_at: Timestamp

@@ -1,0 +1,135 @@
+"""The request that changes a call which is up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Discriminator, Field, Tag
+
+from api.schemas.base import RequestModel
+from api.schemas.calls import MAX_HEADERS, MAX_TIME_LIMIT_S, MAX_TIMEOUT_S, MIN_TIMEOUT_S, checked_headers
+from api.schemas.common import Digits
+from api.schemas.verbs import CallTarget, CompleteTarget
+from callcontrol.errors import FieldError
+
+__all__ = ["LiveDigits", "LiveRecording", "LiveTransfer", "UpdateLiveCall"]
+
+PartyName = Literal["a", "b"]
+
+
+class LiveRecording(RequestModel):
+    """What is to happen to the recording of a call; a call has one, which may be paused and resumed."""
+
+    action: Literal["start", "stop", "pause", "resume"]
+    channels: Annotated[Literal["mono", "dual"], Field(description="With start.")] = "dual"
+
+
+class LiveDigits(RequestModel):
+    """Digits to send to a party."""
+
+    digits: Annotated[Digits, Field(description="w waits 0.5 s, W 1 s.")]
+    party: PartyName = "a"
+
+
+class LiveTransfer(RequestModel):
+    """Whom a party is put through to; whoever it talks to until then leaves when that one answers."""
+
+    to: Annotated[
+        Annotated[str, Field(min_length=2, max_length=256), Tag("<text>")]
+        | Annotated[CompleteTarget, Tag("<object>")],
+        Discriminator(lambda value: "<object>" if isinstance(value, dict | CallTarget) else "<text>"),
+        Field(description="E.164, a 10-digit Indian number, or sip: on an own trunk; or {type, number}."),
+    ]
+    party: Annotated[PartyName, Field(description="Who is put through.")] = "a"
+    caller_id: Annotated[str, Field(min_length=2, max_length=32)] | None = None
+    timeout: Annotated[int, Field(ge=MIN_TIMEOUT_S, le=MAX_TIMEOUT_S, description="Ring seconds.")] = 30
+    headers: Annotated[
+        dict[str, str],
+        Field(max_length=MAX_HEADERS, description="X-* headers of the INVITE."),
+        AfterValidator(checked_headers),
+    ] = {}
+
+
+_ORDERS = (
+    "call_status",
+    "mute_status",
+    "listen_status",
+    "record",
+    "dtmf",
+    "transfer",
+    "time_limit",
+    "webhook_url",
+)
+_WITH: Mapping[str, str] = {
+    "party": "mute_status",
+    "mute_direction": "mute_status",
+    "webhook_method": "webhook_url",
+}
+
+
+class UpdateLiveCall(RequestModel):
+    """What is to change about a call that is up: one thing or several, and all of them or none."""
+
+    call_status: (
+        Annotated[
+            Literal["completed", "no-answer"],
+            Field(description="completed: hang up. no-answer: give up a call that was not answered yet."),
+        ]
+        | None
+    ) = None
+    mute_status: Literal["mute", "unmute"] | None = None
+    mute_direction: (
+        Annotated[
+            Literal["says", "hears", "both"],
+            Field(description="says: the party is not heard. hears: it hears nobody. Default says."),
+        ]
+        | None
+    ) = None
+    party: (
+        Annotated[PartyName, Field(description="Who is muted. a: the first party; b: whom it talks to.")]
+        | None
+    ) = None
+    listen_status: (
+        Annotated[
+            Literal["pause", "silence", "resume"],
+            Field(description="What the agent gets: nothing, silence, or what the party says."),
+        ]
+        | None
+    ) = None
+    record: LiveRecording | None = None
+    dtmf: LiveDigits | None = None
+    transfer: LiveTransfer | None = None
+    time_limit: (
+        Annotated[int, Field(ge=1, le=MAX_TIME_LIMIT_S, description="Seconds from the answer.")] | None
+    ) = None
+    webhook_url: (
+        Annotated[
+            str,
+            Field(
+                min_length=8,
+                max_length=2048,
+                description="Asked for new instructions; the call goes on as it does until it has answered.",
+            ),
+        ]
+        | None
+    ) = None
+    webhook_method: Literal["POST", "GET"] | None = None
+
+    @classmethod
+    def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
+        """Ask for something to do, and for nothing beside the end of the call."""
+        errors: list[FieldError] = []
+        wanted = [name for name in _ORDERS if given.get(name) is not None]
+        if not wanted and not given.keys() - {*_WITH, *_ORDERS}:
+            errors.append(FieldError("body", f"must have one of {', '.join(_ORDERS)}"))
+        if "call_status" in wanted and len(wanted) > 1:
+            errors.append(FieldError("call_status", f"cannot be combined with {', '.join(wanted[1:])}"))
+        if "transfer" in wanted and "webhook_url" in wanted:
+            errors.append(FieldError("webhook_url", "cannot be combined with transfer"))
+        errors += [
+            FieldError(name, f"goes with {other} only")
+            for name, other in _WITH.items()
+            if given.get(name) is not None and other not in wanted
+        ]
+        return errors

@@ -1,0 +1,63 @@
+"""Requests and answers of numbers on carriers of an account's own."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field
+
+from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.common import Name, Page, PerPage, Timestamp
+
+__all__ = ["RegisterNumber", "TrunkNumberList", "TrunkNumberObject", "UpdateNumber"]
+
+Sid = Annotated[str, Field(min_length=1, max_length=64)]
+
+
+class RegisterNumber(RequestModel):
+    """A number that the account brings along."""
+
+    number: Annotated[str, Field(min_length=2, max_length=32, description="E.164, such as +918047491899.")]
+    carrier_sid: Annotated[Sid, Field(description="The account's carrier that serves it.")]
+    app_sid: Annotated[Sid, Field(description="Where its inbound calls go, unless it is bound.")] | None = (
+        None
+    )
+    friendly_name: Name | None = None
+
+
+def _all_optional(schema: dict[str, Any]) -> None:
+    """A field that is left out keeps its value: no default may be shown for it."""
+    for field in schema["properties"].values():
+        field.pop("default", None)
+
+
+class UpdateNumber(RequestModel):
+    """The fields of a number that are to change; all others stay as they are."""
+
+    model_config = ConfigDict(json_schema_extra=_all_optional)
+
+    carrier_sid: Sid = ""
+    app_sid: Annotated[Sid, Field(description="null: calls go by the carrier's application.")] | None = None
+    friendly_name: Name | None = None
+
+
+class TrunkNumberList(RequestModel):
+    """Filters of the list of numbers."""
+
+    carrier_sid: Sid | None = None
+    app_sid: Sid | None = None
+    page: Page = 1
+    per_page: PerPage = 20
+
+
+class TrunkNumberObject(ResponseModel):
+    """A number on a carrier of the account's own."""
+
+    number_sid: Annotated[str, Field(description="The id by which /phone-numbers knows it, too.")]
+    sid: Annotated[str, Field(description="Alias of number_sid.")]
+    number: Annotated[str, Field(description="E.164.")]
+    carrier_sid: str
+    app_sid: str | None
+    friendly_name: str | None
+    created_at: Timestamp
+    updated_at: Timestamp

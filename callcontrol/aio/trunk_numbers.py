@@ -1,0 +1,171 @@
+"""Numbers that accounts bring along, on carriers of their own."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final, TypeVar
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.aio.accounts import Refresher
+from callcontrol.aio.database import Database
+from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.aio.trunks import own_carrier, refuse_application
+from callcontrol.aio.writer import Writer
+from callcontrol.errors import Conflict, DomainError, FieldError, Forbidden, NotFound, ValidationFailed
+from callcontrol.models import Page, PhoneNumber
+from callcontrol.numbers import check_number
+from callcontrol.store.repositories import calls, numbers
+from callcontrol.store.repositories import directory as revisions
+
+__all__ = ["TrunkNumberService"]
+
+_CHANGEABLE: Final = ("friendly_name", "carrier_sid", "app_sid")
+
+T = TypeVar("T")
+
+
+class TrunkNumberService:
+    """
+    Numbers on carriers of accounts' own.
+
+    Registering one says that its carrier lets the account use it: calls may be placed as it from then on,
+    and those that come in from the carrier find it. A number of another account is refused with
+    ``Forbidden``, one that does not exist or is the platform's with ``NotFound``.
+    """
+
+    def __init__(self, database: Database, writer: Writer, directory: Refresher) -> None:
+        self._database = database
+        self._writer = writer
+        self._directory = directory
+
+    async def register(
+        self,
+        account_sid: str,
+        number: str,
+        carrier_sid: str,
+        *,
+        app_sid: str | None = None,
+        friendly_name: str | None = None,
+    ) -> PhoneNumber:
+        """
+        Register a number on a carrier of the account.
+
+        Raises:
+            ValidationFailed: It is not in E.164, or there is no such carrier or application.
+            Forbidden: The carrier or the application is another account's.
+            Conflict: The number is registered already, by whomever.
+        """
+        now = utc_now()
+        added = PhoneNumber(
+            phone_number_id=new_id(),
+            account_sid=account_sid,
+            number=check_number(number),
+            created_at=now,
+            updated_at=now,
+            friendly_name=friendly_name,
+            carrier_sid=carrier_sid,
+            app_sid=app_sid,
+            registered=True,
+        )
+
+        def write(connection: Connection) -> DomainError | None:
+            refusal = _refusal(connection, added)
+            if refusal is not None:
+                return refusal
+            if numbers.by_number(connection, number) is not None:
+                return Conflict("The number is registered already; remove it where it is first.")
+            numbers.insert(connection, added, revisions.next_revision(connection))
+            return None
+
+        await self._commit(write)
+        return added
+
+    async def list(
+        self, account_sid: str, filters: Mapping[str, str], page: int = 1, per_page: int = 20
+    ) -> Page[PhoneNumber]:
+        """Numbers of the account on its own carriers, newest first; filters are values of columns."""
+        found, total = await self._database.read(
+            lambda connection: numbers.on_carriers(
+                connection, account_sid, filters, offset=(page - 1) * per_page, limit=per_page
+            )
+        )
+        return Page(found, total, page, per_page)
+
+    async def update(self, account_sid: str, number_sid: str, values: Mapping[str, Any]) -> PhoneNumber:
+        """
+        Change the fields that are given: its friendly name, its carrier, its application.
+
+        Raises:
+            NotFound: There is no such number.
+            Forbidden: The number, the carrier or the application is another account's.
+            ValidationFailed: Fields are unknown or wrong.
+        """
+        unknown = [FieldError(name, "is not a field") for name in values if name not in _CHANGEABLE]
+        if unknown:
+            raise ValidationFailed(unknown)
+
+        def write(connection: Connection) -> PhoneNumber | DomainError:
+            owned = _own(connection, account_sid, number_sid)
+            if isinstance(owned, DomainError):
+                return owned
+            changed = replace(owned, **values, updated_at=utc_now())
+            refusal = _refusal(connection, changed)
+            if refusal is not None:
+                return refusal
+            numbers.update(connection, changed, revisions.next_revision(connection))
+            return changed
+
+        return await self._commit(write)
+
+    async def remove(self, account_sid: str, number_sid: str) -> None:
+        """
+        Remove a number; somebody else may register it then.
+
+        Raises:
+            NotFound: There is no such number.
+            Forbidden: It is another account's.
+            Conflict: Calls are up on it.
+        """
+        now = utc_now()
+
+        def write(connection: Connection) -> DomainError | None:
+            owned = _own(connection, account_sid, number_sid)
+            if isinstance(owned, DomainError):
+                return owned
+            up = calls.count_unfinished(connection, phone_number_id=number_sid)
+            if up:
+                return Conflict("Calls are up on this number; wait until they end.", details={"calls": up})
+            numbers.delete(connection, number_sid, now, revisions.next_revision(connection))
+            return None
+
+        await self._commit(write)
+
+    async def _commit(self, write: Callable[[Connection], T | DomainError]) -> T:
+        changed = await self._writer.commit(write)
+        await self._directory.refresh()
+        return changed
+
+
+def _own(connection: Connection, account_sid: str, number_sid: str) -> PhoneNumber | DomainError:
+    number = numbers.get(connection, number_sid, lock=True)
+    if number is not None and number.account_sid != account_sid:
+        return Forbidden("The number belongs to another account.")
+    if number is None or number.carrier_sid is None:
+        return NotFound("There is no such number on a carrier of the account.")
+    return number
+
+
+def _refusal(connection: Connection, number: PhoneNumber) -> DomainError | None:
+    """Why a number cannot name its carrier and its application; both are kept from being deleted."""
+    errors: list[FieldError] = []
+    carrier = own_carrier(connection, number.account_sid, number.carrier_sid or "", lock=True)
+    if isinstance(carrier, NotFound):
+        errors.append(FieldError("carrier_sid", "there is no such carrier"))
+    elif isinstance(carrier, DomainError):
+        return carrier
+    refusal = refuse_application(connection, number.account_sid, number.app_sid)
+    if isinstance(refusal, ValidationFailed):
+        errors += refusal.errors
+    elif refusal is not None:
+        return refusal
+    return ValidationFailed(errors) if errors else None

@@ -1,0 +1,83 @@
+"""
+Lists that stay quick however long they are: sorted by moment, then identifier, newest first.
+
+Every statement here is answered from an index that ends in the two columns of the order: rows are counted and
+passed over without being looked at, and only those of one page are read. Pages in the second half are found
+from the end of the list, so that the most that is ever passed over is half of it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from callcontrol.models import Position
+
+Condition = sa.ColumnElement[bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """
+    A table with a list in it.
+
+    Attributes:
+        moment: The column of the moment, in microseconds.
+        identifier: The column that parts rows of the same moment; what ``keys`` and ``after`` give.
+    """
+
+    moment: sa.Column[int]
+    identifier: sa.Column[Any]
+
+    def count(self, connection: Connection, conditions: Sequence[Condition]) -> int:
+        """How many rows meet the conditions."""
+        query = sa.select(sa.func.count()).select_from(self.moment.table).where(*conditions)
+        return connection.scalar(query) or 0
+
+    def page(
+        self, connection: Connection, conditions: Sequence[Condition], *, offset: int, limit: int, total: int
+    ) -> list[Position]:
+        """The places of a stretch of the list, of which there are ``total``."""
+        limit = min(limit, total - offset)
+        if limit <= 0:
+            return []
+        rest = total - offset - limit
+        from_end = rest < offset
+        query = self._keys(conditions, ascending=from_end).offset(rest if from_end else offset).limit(limit)
+        found = [_position(row) for row in connection.execute(query)]
+        return found[::-1] if from_end else found
+
+    def after(
+        self, connection: Connection, conditions: Sequence[Condition], place: Position, *, limit: int
+    ) -> list[Position]:
+        """The places that follow one; however deep that is, none before it is looked at."""
+        here = sa.tuple_(
+            sa.literal(place.at_micros, sa.BigInteger),
+            sa.literal(self.identifier.type.python_type(place.identifier), self.identifier.type),
+        )
+        follows = sa.tuple_(self.moment, self.identifier) < here
+        query = self._keys([*conditions, follows], ascending=False).limit(limit)
+        return [_position(row) for row in connection.execute(query)]
+
+    def between(self, start_micros: int | None, end_micros: int | None) -> list[Condition]:
+        """The conditions of a time: from ``start`` on, before ``end``."""
+        conditions: list[Condition] = []
+        if start_micros is not None:
+            conditions.append(self.moment >= start_micros)
+        if end_micros is not None:
+            conditions.append(self.moment < end_micros)
+        return conditions
+
+    def _keys(self, conditions: Sequence[Condition], *, ascending: bool) -> sa.Select[tuple[int, Any]]:
+        order = (self.moment, self.identifier)
+        return (
+            sa.select(*order)
+            .where(*conditions)
+            .order_by(*(column.asc() if ascending else column.desc() for column in order))
+        )
+
+
+def _position(row: Any) -> Position:
+    return Position(row[0], str(row[1]))

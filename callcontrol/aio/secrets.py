@@ -115,8 +115,7 @@ class SecretBox:
 
     def matches(self, purpose: str, data: bytes, digest: bytes) -> bool:
         """Whether ``digest`` is that of ``data`` under any of the keys; takes the same time either way."""
-        found = [hmac.compare_digest(_digest(key, purpose, data), digest) for key in self._keys.values()]
-        return any(found)
+        return any([hmac.compare_digest(_digest(key, purpose, data), digest) for key in self._keys.values()])
 
 
 def _digest(key: _Key, purpose: str, data: bytes) -> bytes:

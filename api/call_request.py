@@ -19,11 +19,15 @@ _STREAM_FIELDS = frozenset(StreamFields.model_fields)
 def call_request(body: CreateCall | CreateStreamCall) -> domain.CreateCall:
     """Translate a body; its values are checked by the domain, which names the fields as they are here."""
     verbs = body.verbs if isinstance(body, CreateCall) else None
+    asked = body if isinstance(body, CreateCall) else None
     return domain.CreateCall(
         from_=body.from_,
         to=body.to.address if isinstance(body.to, CallTarget) else body.to,
         stream=domain.StreamRequest(body.stream_url, _stream_fields(body)) if body.stream_url else None,
         verbs=None if verbs is None else [verb.model_dump(exclude_none=True) for verb in verbs],
+        webhook_url=asked.webhook_url if asked is not None else None,
+        webhook_method=asked.webhook_method if asked is not None else "POST",
+        agent_id=body.agent_id,
         timeout_s=float(body.timeout),
         time_limit_s=float(body.time_limit),
         record=body.record,

@@ -30,11 +30,14 @@ from api.sip_settings import name_servers, sip_listens, user_agent_settings
 from api.values import HostPort
 from api.watch import watch
 from callcontrol.aio.market import NumberMarket
+from callcontrol.aio.otp import VoiceOtp
 from callcontrol.aio.renewals import Renewals
 from callcontrol.aio.service import CallControl, CallControlSettings, CallServices
 from callcontrol.aio.storage import Storage
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.inventory import SandboxInventory
+from media.aio import EspeakSynthesizer
+from media.audio import PromptLibrary, Speaker
 from media.types import EngineSettings
 from sip.aio import Destination, HepSettings, Listen
 
@@ -64,6 +67,7 @@ class Server:
         self.sandbox: SandboxCarrier | None = None
         self.storage: Storage
         self.control: CallControl
+        self.otp: VoiceOtp
         self.market: NumberMarket
         self.url = settings.public_url or ""
         self._parts = AsyncExitStack()
@@ -159,6 +163,16 @@ class Server:
             raise StartFailed(
                 f"cannot use the files of TRUNKLINE_SIP_TLS_CERT, _KEY and _CA: {error}"
             ) from error
+        self.otp = VoiceOtp(
+            storage.database,
+            storage.writer,
+            self.control,
+            storage.destinations,
+            Speaker(PromptLibrary(PROMPTS_DIRECTORY)),
+            EspeakSynthesizer(),
+            storage.secrets,
+            self.settings.allowed_countries,
+        )
         if self.sandbox is not None:
             udp = next((listen for listen in self.control.sip_addresses if listen.transport == "udp"), None)
             if udp is not None:
@@ -207,8 +221,10 @@ class Server:
             numbers=storage.numbers,
             market=self.market,
             trunks=storage.trunks,
+            otp=self.otp,
             trunk_numbers=storage.trunk_numbers,
             applications=storage.applications,
+            agents=storage.agents,
             idempotency=storage.idempotency,
             lifecycle=self.lifecycle,
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
 
+from callcontrol.agents import VoiceAgent
 from callcontrol.applications import Application
 from callcontrol.gateway_health import GatewayTable
 from callcontrol.inventory import Listing, ListingFilter
@@ -24,9 +25,11 @@ from callcontrol.models import (
     Wiring,
 )
 from callcontrol.number_orders import Purchase, PurchaseRequest
+from callcontrol.otp import OtpCall, OtpFilter, OtpStats, Period, SendOtp, Verification
 from callcontrol.registration import RegistrationView
 
 __all__ = [
+    "Agents",
     "Applications",
     "Calls",
     "Idempotency",
@@ -34,6 +37,7 @@ __all__ = [
     "Lifecycle",
     "Market",
     "Numbers",
+    "Otp",
     "Phase",
     "Services",
     "StoredReply",
@@ -177,6 +181,25 @@ class Trunks(Protocol):
         """Remove a gateway."""
 
 
+class Otp(Protocol):
+    """One-time passwords that are spoken; see ``callcontrol.aio.otp.VoiceOtp``."""
+
+    async def send(self, account_sid: str, request: SendOtp) -> OtpCall:
+        """Call somebody and speak a password."""
+
+    async def get(self, account_sid: str, otp_id: str) -> OtpCall:
+        """One password of the account, with its call."""
+
+    async def list(self, account_sid: str, query: OtpFilter, page: int, per_page: int) -> Page[OtpCall]:
+        """Passwords of the account, newest first."""
+
+    async def stats(self, account_sid: str, period: Period) -> OtpStats:
+        """How the passwords of some days went."""
+
+    async def verify(self, account_sid: str, otp_id: str, guess: str) -> Verification:
+        """Say whether a guess is the password."""
+
+
 class TrunkNumbers(Protocol):
     """Numbers on carriers of accounts' own; see ``callcontrol.aio.trunk_numbers.TrunkNumberService``."""
 
@@ -220,6 +243,25 @@ class Applications(Protocol):
 
     async def delete(self, account_sid: str, app_sid: str) -> None:
         """Remove an application."""
+
+
+class Agents(Protocol):
+    """Voice agents; see ``callcontrol.aio.agents.AgentService``."""
+
+    async def create(self, account_sid: str, values: Mapping[str, Any]) -> VoiceAgent:
+        """Add an agent; `values` are its attributes and those of its stream."""
+
+    async def list(self, account_sid: str, page: int, per_page: int) -> Page[VoiceAgent]:
+        """Agents of the account, newest first."""
+
+    async def get(self, account_sid: str, agent_id: str) -> VoiceAgent:
+        """One agent."""
+
+    async def update(self, account_sid: str, agent_id: str, values: Mapping[str, Any]) -> VoiceAgent:
+        """Change an agent; `values` are what is to change."""
+
+    async def delete(self, account_sid: str, agent_id: str) -> None:
+        """Remove an agent."""
 
 
 class StoredReply(Protocol):
@@ -282,7 +324,9 @@ class Services:
     numbers: Numbers
     market: Market
     trunks: Trunks
+    otp: Otp
     trunk_numbers: TrunkNumbers
     applications: Applications
+    agents: Agents
     idempotency: Idempotency
     lifecycle: Lifecycle

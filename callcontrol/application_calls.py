@@ -23,7 +23,7 @@ def applied(request: CreateCall, application: Application) -> CreateCall:
         ValidationFailed: The request is for an agent's stream, and the application has none.
     """
     wiring = application.wiring
-    says = request.stream is not None or request.verbs is not None
+    says = request.says_what_to_do
     if request.needs_stream and not says and wiring.target not in _STREAMS:
         message = f"is required: the application {application.name} has none"
         raise ValidationFailed.of("stream_url", message)
@@ -39,6 +39,10 @@ def _task(request: CreateCall, wiring: Binding) -> Mapping[str, Any]:
     if wiring.target == "media_stream":
         fields = {**stream_fields_of(wiring), **request.stream_fields}
         return {"stream": StreamRequest(wiring.stream_url or "", fields)}
+    if wiring.target == "voice_agent":
+        return {"agent_id": wiring.agent_id}
+    if wiring.target == "webhook":
+        return {"webhook_url": wiring.webhook_url, "webhook_method": wiring.webhook_method or "POST"}
     return {"verbs": _dial(wiring)}
 
 

@@ -1,17 +1,35 @@
-"""The events of a call as its status webhook gets them."""
+"""The events of a call as its status webhook gets them; calls of a product have events of their own."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
 from callcontrol.call_object import call_object, timestamp
 from callcontrol.models import CallRecord, WebhookEvent
+from callcontrol.otp_calls import PRODUCT as OTP
+from callcontrol.otp_calls import otp_event, otp_object
 
 _CHOSEN: Final = frozenset(
     {"call.initiated", "call.ringing", "call.early-media", "call.answered", "call.completed"}
 )
 """Events that ``status_webhook_events`` chooses from; all others are sent whenever they happen."""
+
+NameEvent = Callable[[CallRecord, str], str | None]
+ShowCall = Callable[[CallRecord], dict[str, Any]]
+
+
+def _plain_event(record: CallRecord, event: str) -> str | None:
+    if event in _CHOSEN and event.removeprefix("call.") not in record.status_webhook_events:
+        return None
+    return event
+
+
+_SHAPES: Final[Mapping[str | None, tuple[NameEvent, ShowCall]]] = {
+    None: (_plain_event, call_object),
+    OTP: (otp_event, otp_object),
+}
+"""By product: what an event of its calls is called, None for one not told, and how the call is shown."""
 
 
 def call_event(
@@ -25,20 +43,22 @@ def call_event(
     url = record.status_webhook_url
     if url is None:
         return None
-    if event in _CHOSEN and event.removeprefix("call.") not in record.status_webhook_events:
+    name_of, show = _SHAPES.get(record.product, _SHAPES[None])
+    name = name_of(record, event)
+    if name is None:
         return None
     record.sequence += 1
     body = {
-        "event": event,
+        "event": name,
         "event_id": event_id,
         "timestamp": timestamp(at),
         "sequence": record.sequence,
-        "data": {**call_object(record), **details},
+        "data": {**show(record), **details},
     }
     return WebhookEvent(
         event_id=event_id,
         account_sid=record.account_sid,
-        event=event,
+        event=name,
         url=url,
         body=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"),
         created_at=at,

@@ -12,6 +12,7 @@ from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, 
 from itertools import chain
 from typing import Final, TypeVar
 
+from callcontrol.agents import VoiceAgent
 from callcontrol.applications import Application
 from callcontrol.models import Account, Binding, Carrier, Gateway, PhoneNumber
 
@@ -33,10 +34,11 @@ class Changes:
     carriers: Sequence[tuple[Carrier, bool]] = ()
     gateways: Sequence[tuple[Gateway, bool]] = ()
     applications: Sequence[tuple[Application, bool]] = ()
+    agents: Sequence[tuple[VoiceAgent, bool]] = ()
 
 
 class Directory:
-    """A mirror of accounts, numbers, carriers, gateways and applications; see ``interfaces.Routes``."""
+    """A mirror of accounts, numbers, trunks, applications and agents; see ``interfaces.Routes``."""
 
     def __init__(self) -> None:
         self.revision = 0
@@ -46,6 +48,7 @@ class Directory:
         self._carriers: dict[str, Carrier] = {}
         self._gateways: dict[str, Gateway] = {}
         self._applications: dict[str, Application] = {}
+        self._agents: dict[str, VoiceAgent] = {}
         self._addresses: dict[str, tuple[str, ...]] = {}
         self._by_source: dict[tuple[str, int], list[Gateway]] = {}
         self._by_host: dict[str, list[Gateway]] = {}
@@ -67,6 +70,7 @@ class Directory:
         _mirror(self._carriers, ((item.carrier_sid, item, exists) for item, exists in changes.carriers))
         _mirror(self._gateways, ((item.gateway_sid, item, exists) for item, exists in changes.gateways))
         _mirror(self._applications, ((item.app_sid, item, exists) for item, exists in changes.applications))
+        _mirror(self._agents, ((item.agent_id, item, exists) for item, exists in changes.agents))
         self.revision = changes.revision
         if changes.carriers or changes.gateways:
             self._index_sources()
@@ -103,6 +107,10 @@ class Directory:
     def application(self, app_sid: str) -> Application | None:
         """An application by its identifier, of whichever account."""
         return self._applications.get(app_sid)
+
+    def agent(self, agent_id: str) -> VoiceAgent | None:
+        """A voice agent by its identifier, of whichever account."""
+        return self._agents.get(agent_id)
 
     def carriers(self) -> list[Carrier]:
         """All carriers."""

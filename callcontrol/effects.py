@@ -5,7 +5,7 @@ An effect that can fail comes back as an event (``LegRefused``, ``RouteRefused``
 returns a value.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from callcontrol.hangup import HangupCause
 from callcontrol.ids import CallSid, LegId
 from callcontrol.plan import Party, WebhookMethod
 from callcontrol.routing import Attempt
+from media.audio import Sound
 from media.streams import StreamChoice
 from sip import Replaces
 
@@ -130,6 +131,19 @@ class PlayAudio:
     leg: LegId
     url: str
     loops: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PlaySounds:
+    """
+    Play sounds in a row; ``PlaybackEnded`` of the same ``turn`` follows, unless they are stopped.
+
+    They may be a secret that is spoken.
+    """
+
+    leg: LegId
+    sounds: Sequence[Sound] = field(repr=False)
+    turn: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,6 +476,7 @@ Effect = (
     | LinkMedia
     | MuteLeg
     | PlayAudio
+    | PlaySounds
     | PlayRingback
     | StopAudio
     | SendDigits

@@ -168,10 +168,11 @@ class DigitReceived:
 
 @dataclass(frozen=True, slots=True)
 class PlaybackEnded:
-    """What ``Play`` asked for was played to its end, or could not be played."""
+    """What ``Play`` or ``PlaySounds`` asked for was played to its end, or could not be played."""
 
     leg: LegId
     problem: str | None = None
+    turn: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from callcontrol.agents import Agents
 from callcontrol.applications import Inbound, inbound_of
 from callcontrol.errors import DomainError
 from callcontrol.hangup import (
@@ -17,7 +18,7 @@ from callcontrol.identity import Caller, caller_of
 from callcontrol.interfaces import Routes
 from callcontrol.models import Account, Binding, CallStatus, Carrier, Gateway, PhoneNumber
 from callcontrol.number_format import numbers_in, user_of
-from callcontrol.plan import Plan, forward_plan, stream_plan
+from callcontrol.plan import Plan, consult_plan, forward_plan, stream_plan
 from callcontrol.routing import parse_target
 from media.streams import StreamSetupError
 from sip import Headers, NameAddr, SipUri
@@ -98,7 +99,9 @@ def receive(
     carrier, gateway = origin
     caller = caller_of(invitation.from_, invitation.headers, carrier)
     inbound = inbound_of(number, routes)
-    plan, refusal = _plan(inbound.binding, caller, allowed_countries, time_limit_s)
+    plan, refusal = _plan(
+        _wiring(inbound.binding, account.account_sid, routes), caller, allowed_countries, time_limit_s
+    )
     return Arrival(account, number, carrier, gateway, caller, plan, refusal, inbound)
 
 
@@ -135,6 +138,15 @@ def _number(
     return None
 
 
+def _wiring(binding: Binding | None, account_sid: str, agents: Agents) -> Binding | None:
+    """What calls of a binding do: those to a voice agent are streamed to the agent's server."""
+    if binding is None or binding.target != "voice_agent":
+        return binding
+    agent = agents.agent(binding.agent_id or "")
+    found = agent.wiring(binding) if agent is not None and agent.account_sid == account_sid else None
+    return found or binding
+
+
 def _plan(
     binding: Binding | None, caller: Caller, allowed_countries: Collection[str], time_limit_s: float
 ) -> tuple[Plan | None, Ending | None]:
@@ -145,6 +157,8 @@ def _plan(
             return stream_plan(binding, time_limit_s), None
         except StreamSetupError:
             return None, NOT_AVAILABLE
+    if binding.target == "webhook":
+        return consult_plan(binding, time_limit_s), None
     if binding.target == "forward":
         try:
             target = parse_target(binding.forward_to or "", allowed_countries, field="forward_to")

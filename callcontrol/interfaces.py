@@ -10,7 +10,11 @@ that the database is failing or its queue full and that nothing was done.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
+from sqlalchemy.engine import Connection
+
+from callcontrol.agents import VoiceAgent
 from callcontrol.applications import Application
+from callcontrol.errors import DomainError
 from callcontrol.models import (
     Account,
     Binding,
@@ -27,18 +31,41 @@ from callcontrol.models import (
 )
 
 
+class Companion(Protocol):
+    """
+    What belongs to a new call and is written in the transaction that inserts it; products have such things.
+
+    Its methods may run several times, each time in a new transaction after the former was rolled back.
+    """
+
+    def refusal(self, connection: Connection) -> DomainError | None:
+        """Why the call must not be placed; asked before anything is written."""
+
+    def insert(self, connection: Connection, call_sid: str) -> None:
+        """Write it; the call is inserted already."""
+
+    def take_back(self, connection: Connection) -> None:
+        """Delete it: nobody waits for the call any more."""
+
+
 class CallRecords(Protocol):
     """The records of calls; see ``callcontrol.aio.call_store.CallStore``."""
 
     async def insert(
-        self, record: CallRecord, *, reserve_paise: int = 0, events: Sequence[WebhookEvent] = ()
+        self,
+        record: CallRecord,
+        *,
+        reserve_paise: int = 0,
+        events: Sequence[WebhookEvent] = (),
+        companion: Companion | None = None,
     ) -> None:
         """
-        Make a new call durable together with its reserve; when this returns both survive the process.
+        Make a new call durable with its reserve and what belongs to it; then all of them survive the process.
 
         Raises:
             InsufficientBalance: The wallet cannot cover the reserve; nothing was written.
             ServiceUnavailable: The database cannot take the call; nothing was written.
+            DomainError: As the companion refuses; nothing was written.
         """
 
     def update(self, record: CallRecord, *, events: Sequence[WebhookEvent] = ()) -> None:
@@ -196,6 +223,9 @@ class Routes(Protocol):
 
     def application(self, app_sid: str) -> Application | None:
         """An application by its identifier, of whichever account."""
+
+    def agent(self, agent_id: str) -> VoiceAgent | None:
+        """A voice agent by its identifier, of whichever account."""
 
     def outbound_gateways(self) -> Sequence[tuple[Carrier, Gateway]]:
         """All gateways calls may leave by."""

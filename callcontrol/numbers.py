@@ -16,7 +16,7 @@ Source: the telephony interface, "States and transitions".
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -34,6 +34,7 @@ from callcontrol.models import Binding, PhoneNumber
 from media.streams import StreamChoice, StreamSetupError, choose_stream
 
 E164: Final = re.compile(r"\+[1-9][0-9]{6,14}", re.ASCII)
+UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
 _SIP_HOST: Final = r"(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])"
 _SIP_URI: Final = re.compile(rf"sips?:[^@\s<>;?]{{1,128}}@{_SIP_HOST}(?::[0-9]{{1,5}})?", re.ASCII)
 
@@ -43,9 +44,6 @@ ENCODINGS: Final = ("l16", "mulaw", "alaw")
 MAX_URL_CHARACTERS: Final = 2048
 _MAX_PARAMETERS: Final = 32
 _MAX_PARAMETER_CHARACTERS: Final = 512
-
-# Targets of the interface whose services are not in this version: refused by name, not half served.
-_NOT_AVAILABLE: Final = ("voice_agent", "webhook")
 
 _REQUEST_NAMES: Final = {"timeout_s": "timeout"}
 _STREAM_FIELDS: Final = (
@@ -61,6 +59,8 @@ _ANY_TARGET: Final = frozenset({"target", "record", "status_webhook_url"})
 _TARGET_FIELDS: Final = {
     "media_stream": _ANY_TARGET | {"stream_url", *_STREAM_FIELDS},
     "forward": _ANY_TARGET | {"forward_to", "caller_id", "timeout_s"},
+    "webhook": _ANY_TARGET | {"webhook_url", "webhook_method", "timeout_s"},
+    "voice_agent": _ANY_TARGET | {"agent_id", "workspace_id"},
 }
 
 
@@ -144,28 +144,64 @@ def check_binding(binding: Binding) -> Binding:
     Raises:
         BindFailed: With every wrong field.
     """
-    if binding.target in _NOT_AVAILABLE:
-        raise BindFailed(
-            [FieldError("target", f"{binding.target} is not available yet; use media_stream or forward")]
-        )
     if binding.target not in _TARGET_FIELDS:
         raise BindFailed([FieldError("target", "must be voice_agent, webhook, media_stream or forward")])
     errors = _foreign_fields(binding)
-    if binding.target == "media_stream":
-        errors += _stream_errors(binding)
-        choice = _choice(binding, errors) if not errors else None
-        filled = _as_chosen(binding, choice) if choice is not None else binding
-    else:
-        errors += _forward_errors(binding)
-        filled = replace(
-            binding,
-            caller_id=binding.caller_id or "passthrough",
-            timeout_s=60 if binding.timeout_s is None else binding.timeout_s,
-            record=bool(binding.record),
-        )
+    filled = _FILLED[binding.target](binding, errors)
     if errors:
         raise BindFailed(errors)
     return filled
+
+
+def _filled_stream(binding: Binding, errors: list[FieldError]) -> Binding:
+    errors += _stream_errors(binding)
+    choice = _choice(binding, errors) if not errors else None
+    return _as_chosen(binding, choice) if choice is not None else binding
+
+
+def _filled_forward(binding: Binding, errors: list[FieldError]) -> Binding:
+    errors += _forward_errors(binding) + _timeout_errors(binding)
+    return replace(
+        binding,
+        caller_id=binding.caller_id or "passthrough",
+        timeout_s=60 if binding.timeout_s is None else binding.timeout_s,
+        record=bool(binding.record),
+    )
+
+
+def _filled_webhook(binding: Binding, errors: list[FieldError]) -> Binding:
+    url, method = binding.webhook_url or "", (binding.webhook_method or "POST").upper()
+    if not 1 <= len(url) <= MAX_URL_CHARACTERS:
+        errors.append(FieldError("webhook_url", f"is needed, with at most {MAX_URL_CHARACTERS} characters"))
+    if method not in ("POST", "GET"):
+        errors.append(FieldError("webhook_method", "must be POST or GET"))
+    errors += _timeout_errors(binding)
+    return replace(
+        binding,
+        webhook_method=method,
+        timeout_s=60 if binding.timeout_s is None else binding.timeout_s,
+        record=bool(binding.record),
+    )
+
+
+def _filled_agent(binding: Binding, errors: list[FieldError]) -> Binding:
+    for name in ("agent_id", "workspace_id"):
+        if UUID.fullmatch(getattr(binding, name) or "") is None:
+            errors.append(FieldError(name, "is needed: a UUID"))
+    return replace(
+        binding,
+        agent_id=(binding.agent_id or "").lower(),
+        workspace_id=(binding.workspace_id or "").lower(),
+        record=bool(binding.record),
+    )
+
+
+_FILLED: Final[Mapping[str, Callable[[Binding, list[FieldError]], Binding]]] = {
+    "media_stream": _filled_stream,
+    "forward": _filled_forward,
+    "webhook": _filled_webhook,
+    "voice_agent": _filled_agent,
+}
 
 
 def choice_of(binding: Binding) -> StreamChoice:
@@ -239,9 +275,13 @@ def _forward_errors(binding: Binding) -> list[FieldError]:
         errors.append(FieldError("forward_to", "must be a number in E.164 or sip:user@host:port"))
     if binding.caller_id not in (None, "passthrough") and not E164.fullmatch(binding.caller_id or ""):
         errors.append(FieldError("caller_id", "must be passthrough or a number of the account in E.164"))
-    if binding.timeout_s is not None and not 5 <= binding.timeout_s <= 120:
-        errors.append(FieldError("timeout", "must be 5 to 120 seconds"))
     return errors
+
+
+def _timeout_errors(binding: Binding) -> list[FieldError]:
+    if binding.timeout_s is None or 5 <= binding.timeout_s <= 120:
+        return []
+    return [FieldError("timeout", "must be 5 to 120 seconds")]
 
 
 def stream_url_errors(url: str, field: str) -> list[FieldError]:

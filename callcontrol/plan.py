@@ -5,13 +5,14 @@ A plan is made from what the API was asked for, or from the binding of the numbe
 only data; ``callcontrol.call`` runs it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from callcontrol.identity import Caller
 from callcontrol.models import Binding
 from callcontrol.numbers import choice_of
 from callcontrol.routing import Target
+from media.audio import Sound
 from media.streams import StreamChoice
 
 DEFAULT_RING_TIMEOUT_S: Final = 60.0
@@ -87,6 +88,20 @@ class Dial:
 
 
 @dataclass(frozen=True, slots=True)
+class Announce:
+    """
+    Say the same several times, each time after a short silence; the key ``*`` has it said again.
+
+    What is said may be somebody's secret, so no ``repr`` shows it.
+    """
+
+    sounds: tuple[Sound, ...] = field(repr=False)
+    times: int = 2
+    gap_s: float = 0.5
+    max_again: int = 5
+
+
+@dataclass(frozen=True, slots=True)
 class Consult:
     """
     Ask the customer's server what to do; what it answers takes the place of all that would follow.
@@ -113,7 +128,7 @@ class Hangup:
     """End the call."""
 
 
-Step = Answer | Play | Pause | SendDtmf | Stream | Dial | Consult | Reject | Hangup
+Step = Answer | Play | Announce | Pause | SendDtmf | Stream | Dial | Consult | Reject | Hangup
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +163,17 @@ def stream_plan(binding: Binding, time_limit_s: float) -> Plan:
     """
     choice = choice_of(binding)
     return Plan((Stream(choice),), record=bool(binding.record), time_limit_s=time_limit_s)
+
+
+def consult_plan(binding: Binding, time_limit_s: float) -> Plan:
+    """The plan of an inbound call to a number bound to ``webhook``."""
+    consult = Consult(
+        binding.webhook_url or "",
+        "GET" if binding.webhook_method == "GET" else "POST",
+        "call.incoming",
+        float(binding.timeout_s or DEFAULT_RING_TIMEOUT_S),
+    )
+    return Plan((consult,), record=bool(binding.record), time_limit_s=time_limit_s)
 
 
 def forward_plan(binding: Binding, target: Target, caller: Caller, time_limit_s: float) -> Plan:

@@ -41,7 +41,8 @@ class CreateCall:
     A call to be placed: whom to call, as which number, and what to do when it is answered.
 
     ``to`` is E.164, a 10-digit Indian number or a ``sip:`` address at a gateway of a carrier. Exactly one of
-    ``stream``, ``webhook_url`` and ``verbs`` says what to do; a verb is its JSON object. Without them the
+    ``stream``, ``webhook_url``, ``agent_id`` and ``verbs`` says what to do; a verb is its JSON object, and an
+    agent becomes its stream before the plan is made (``callcontrol.agents``). Without any of them the
     application ``app_sid`` says it (``callcontrol.application_calls``); ``stream_fields`` then replace those
     of its stream, and ``needs_stream`` asks for an application that has one.
     """
@@ -52,6 +53,7 @@ class CreateCall:
     verbs: Sequence[Mapping[str, Any]] | None = None
     webhook_url: str | None = None
     webhook_method: WebhookMethod = "POST"
+    agent_id: str | None = None
     timeout_s: float = DEFAULT_RING_TIMEOUT_S
     time_limit_s: float = DEFAULT_TIME_LIMIT_S
     record: bool = False
@@ -67,6 +69,11 @@ class CreateCall:
     needs_stream: bool = False
     status_webhook_url: str | None = None
     status_webhook_events: Sequence[str] = DEFAULT_STATUS_EVENTS
+
+    @property
+    def says_what_to_do(self) -> bool:
+        """Whether the request itself says what to do with the call."""
+        return any(way is not None for way in (self.stream, self.verbs, self.webhook_url, self.agent_id))
 
 
 class _Reader:

@@ -1,8 +1,9 @@
 """Which machine runs a step of a plan."""
 
+from callcontrol.announcement import AnnounceStep
 from callcontrol.bridge import Bridge
 from callcontrol.consult import ConsultStep
-from callcontrol.plan import Answer, Consult, Dial, Pause, Play, SendDtmf, Step, Stream
+from callcontrol.plan import Announce, Answer, Consult, Dial, Pause, Play, SendDtmf, Step, Stream
 from callcontrol.steps import AnswerStep, CallParts, DigitsStep, PauseStep, PlayStep, RunningStep
 from callcontrol.streams import AgentStep
 
@@ -12,6 +13,8 @@ def make_step(call: CallParts, step: Step) -> RunningStep:
     match step:
         case Play():
             return PlayStep(call, step)
+        case Announce():
+            return AnnounceStep(call, step)
         case Pause():
             return PauseStep(call, step)
         case SendDtmf():

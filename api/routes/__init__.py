@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.endpoint import Endpoint
-from api.routes import applications, calls, dids, numbers, recordings, trunk_numbers, trunks
+from api.routes import agents, applications, calls, dids, numbers, otp, recordings, trunk_numbers, trunks
 
 __all__ = ["ENDPOINTS"]
 
@@ -14,7 +14,9 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *dids.ENDPOINTS,
     *numbers.ENDPOINTS,
     *trunks.ENDPOINTS,
+    *otp.ENDPOINTS,
     *trunk_numbers.ENDPOINTS,
     *applications.ENDPOINTS,
     *recordings.ENDPOINTS,
+    *agents.ENDPOINTS,
 )

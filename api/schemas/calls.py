@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.call_ways import stray_stream_fields, ways_to_go
 from api.schemas.common import (
     Cursor,
     Digits,
@@ -62,18 +63,8 @@ def _caller_name(name: str) -> str:
     return name
 
 
-# What the decided interface names and a later version brings; refused by name until then.
-NOT_YET: Mapping[str, str] = {
-    "webhook_url": "calls controlled by webhook are not available yet; use stream_url or verbs",
-    "webhook_method": "calls controlled by webhook are not available yet; use stream_url or verbs",
-    "agent_id": "hosted agents are not available yet; use stream_url",
-}
-
-
 class CallFields(StreamFields):
     """What both ways of creating a call share."""
-
-    not_yet: ClassVar[Mapping[str, str]] = NOT_YET
 
     from_: Annotated[
         str,
@@ -123,6 +114,14 @@ class CallFields(StreamFields):
     app_sid: (
         Annotated[Name, Field(description="An application: it says what the request does not.")] | None
     ) = None
+    agent_id: (
+        Annotated[Name, Field(description="A voice agent, instead of a stream_url; it has one.")] | None
+    ) = None
+
+    @classmethod
+    def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
+        """Refuse by name what belongs to a stream that is not asked for."""
+        return stray_stream_fields(given)
 
 
 class CreateCall(CallFields):
@@ -132,6 +131,14 @@ class CreateCall(CallFields):
         Annotated[str, Field(min_length=5, max_length=2048, description="ws:// or wss:// of a voice agent.")]
         | None
     ) = None
+    webhook_url: (
+        Annotated[
+            str,
+            Field(min_length=8, max_length=2048, description="Asked what to do once the call is answered."),
+        ]
+        | None
+    ) = None
+    webhook_method: Literal["POST", "GET"] = "POST"
     verbs: (
         Annotated[
             list[Verb],
@@ -148,30 +155,24 @@ class CreateCall(CallFields):
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
         """Ask for exactly one thing to do with the call."""
         errors = super().cross_check(given) + check_names(given.get("verbs"))
-        ways = [name for name in ("stream_url", "verbs") if given.get(name) is not None]
-        if not ways and given.get("app_sid") is None and not given.keys() & NOT_YET.keys():
-            message = "is required, unless verbs or an application say what to do with the call"
-            errors.append(FieldError("stream_url", message))
-        if len(ways) == 2:
-            errors.append(FieldError("verbs", "cannot be combined with stream_url; use a stream verb"))
-        return errors
+        return errors + ways_to_go(given, "stream_url", "webhook_url", "agent_id", "verbs")
 
 
 class CreateStreamCall(CallFields):
     """Originate a call for a WebSocket streaming agent."""
 
     stream_url: (
-        Annotated[str, Field(min_length=5, max_length=2048, description="Required unless app_sid has one.")]
+        Annotated[
+            str,
+            Field(min_length=5, max_length=2048, description="Required unless app_sid or agent_id has one."),
+        ]
         | None
     ) = None
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
-        """Ask for the stream, here or in the application."""
-        errors = super().cross_check(given)
-        if given.get("stream_url") is None and given.get("app_sid") is None:
-            errors.append(FieldError("stream_url", "is required, unless an application has one"))
-        return errors
+        """Ask for the stream: here, an agent's, or in the application."""
+        return super().cross_check(given) + ways_to_go(given, "stream_url", "agent_id")
 
 
 class CallList(RequestModel):

@@ -54,7 +54,7 @@ class InboundBinding(StreamFields):
     Which fields a target takes, and their values, are checked by the binding itself (`bind_failed`).
     """
 
-    target: Annotated[str, Field(max_length=32, description="media_stream or forward.")]
+    target: Annotated[str, Field(max_length=32, description="voice_agent, webhook, media_stream or forward.")]
     force: Annotated[bool, Field(description="Take over a number that is bound elsewhere.")] = False
     stream_url: (
         Annotated[str, Field(max_length=2048, description="ws:// or wss:// of a voice agent.")] | None
@@ -65,7 +65,15 @@ class InboundBinding(StreamFields):
     caller_id: Annotated[str, Field(max_length=32, description="passthrough, or an own number.")] | None = (
         None
     )
-    timeout: Annotated[int, Field(description="Ring seconds of the forwarded call, 5 to 120.")] | None = None
+    timeout: (
+        Annotated[
+            int,
+            Field(
+                description="Ring seconds of a forwarded call, or until a webhook says something; 5 to 120."
+            ),
+        ]
+        | None
+    ) = None
     record: bool | None = None
     webhook_url: Annotated[str, Field(max_length=2048)] | None = None
     webhook_method: Annotated[str, Field(max_length=8)] | None = None

@@ -16,14 +16,17 @@ from api.schemas.base import RequestModel
 from api.schemas.common import Digits
 from api.schemas.streams import CustomParameters, StreamAuth
 from callcontrol.errors import FieldError
+from callcontrol.verbs import NOT_YET
 
 __all__ = [
+    "Answer",
     "CallTarget",
     "CompleteTarget",
     "Dial",
     "Hangup",
     "Pause",
     "Play",
+    "Redirect",
     "SendDigits",
     "Stream",
     "Verb",
@@ -55,11 +58,26 @@ def _complete(target: CallTarget) -> CallTarget:
 CompleteTarget = Annotated[CallTarget, AfterValidator(_complete)]
 
 
+class Answer(RequestModel):
+    """Answer the caller; a call that is placed is answered already."""
+
+    verb: Literal["answer"]
+
+
 class Play(RequestModel):
     """Play a recorded sound: `prompt:NAME`, or an http(s) address of a WAV file."""
 
     verb: Literal["play"]
     url: Annotated[str, Field(min_length=3, max_length=2048)]
+    loop: Annotated[int, Field(ge=1, le=100, description="How often.")] = 1
+
+
+class Redirect(RequestModel):
+    """Ask your server what to do next; its answer takes the place of the rest."""
+
+    verb: Literal["redirect"]
+    url: Annotated[str, Field(min_length=8, max_length=2048)]
+    method: Literal["POST", "GET"] = "POST"
 
 
 class Pause(RequestModel):
@@ -103,8 +121,7 @@ class Hangup(RequestModel):
     verb: Literal["hangup"]
 
 
-AVAILABLE = ("play", "pause", "dial", "stream", "send_digits", "hangup")
-LATER = ("answer", "gather", "record", "redirect", "reject", "say")
+AVAILABLE = ("answer", "play", "pause", "dial", "stream", "send_digits", "redirect", "hangup")
 
 
 def _tag(value: Any) -> str | None:
@@ -113,11 +130,13 @@ def _tag(value: Any) -> str | None:
 
 
 Verb = Annotated[
-    Annotated[Play, Tag("<play>")]
+    Annotated[Answer, Tag("<answer>")]
+    | Annotated[Play, Tag("<play>")]
     | Annotated[Pause, Tag("<pause>")]
     | Annotated[Dial, Tag("<dial>")]
     | Annotated[Stream, Tag("<stream>")]
     | Annotated[SendDigits, Tag("<send_digits>")]
+    | Annotated[Redirect, Tag("<redirect>")]
     | Annotated[Hangup, Tag("<hangup>")],
     Discriminator(_tag),
 ]
@@ -128,8 +147,11 @@ def check_names(verbs: Any) -> list[FieldError]:
     errors: list[FieldError] = []
     for index, verb in enumerate(verbs[:100] if isinstance(verbs, list) else []):
         name = verb.get("verb") if isinstance(verb, dict) else None
-        if isinstance(name, str) and name in LATER:
+        if isinstance(name, str) and name in NOT_YET:
             errors.append(FieldError(f"verbs[{index}].verb", f"{name} is not available yet"))
+        elif name == "reject":
+            message = "reject is for calls that come in; use hangup"
+            errors.append(FieldError(f"verbs[{index}].verb", message))
         elif isinstance(verb, dict) and (not isinstance(name, str) or name not in AVAILABLE):
             errors.append(FieldError(f"verbs[{index}].verb", f"must be one of {', '.join(AVAILABLE)}"))
     return errors

@@ -18,7 +18,8 @@ from callcontrol.aio.database import Database, Operation
 from callcontrol.aio.lists import ListQuery, Pager
 from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.writer import Writer
-from callcontrol.errors import Forbidden, InsufficientBalance, NotFound
+from callcontrol.errors import DomainError, Forbidden, NotFound
+from callcontrol.interfaces import Companion
 from callcontrol.models import CallFilter, CallRecord, Page, Position, WebhookEvent
 from callcontrol.store.failures import is_transient
 from callcontrol.store.repositories import call_lists, calls, deliveries, wallet
@@ -60,14 +61,19 @@ class CallStore:
         writer.attach(self)
 
     async def insert(
-        self, record: CallRecord, *, reserve_paise: int = 0, events: Sequence[WebhookEvent] = ()
+        self,
+        record: CallRecord,
+        *,
+        reserve_paise: int = 0,
+        events: Sequence[WebhookEvent] = (),
+        companion: Companion | None = None,
     ) -> None:
-        """Make a new call durable together with its reserve and its events; sets ``record.node``."""
+        """Make a new call durable with its reserve, its events and its companion; sets ``record.node``."""
         record.node = self._node
         rows = self._events.rows(events)
         await self._writer.commit(
-            partial(_insert, calls.row_of(record), rows, reserve_paise, record.created_at),
-            undo=partial(_take_back, record.call_sid, rows, record.created_at),
+            partial(_insert, calls.row_of(record), rows, reserve_paise, record.created_at, companion),
+            undo=partial(_take_back, record.call_sid, rows, record.created_at, companion),
         )
         self._events.committed(events)
 
@@ -210,18 +216,36 @@ class _Held:
 
 
 def _insert(
-    row: Row, events: Sequence[Row], reserve_paise: int, now: datetime, connection: Connection
-) -> InsufficientBalance | None:
+    row: Row,
+    events: Sequence[Row],
+    reserve_paise: int,
+    now: datetime,
+    companion: Companion | None,
+    connection: Connection,
+) -> DomainError | None:
+    refusal = companion.refusal(connection) if companion is not None else None
+    if refusal is not None:
+        return refusal
     # A reserve of nothing is opened too: it is what makes the settlement happen once.
     refusal = wallet.reserve(connection, row["account_sid"], row["call_sid"], reserve_paise, now)
     if refusal is not None:
         return refusal
     calls.insert(connection, row)
     deliveries.insert(connection, events)
+    if companion is not None:
+        companion.insert(connection, row["call_sid"])
     return None
 
 
-def _take_back(call_sid: str, events: Sequence[Row], now: datetime, connection: Connection) -> None:
+def _take_back(
+    call_sid: str,
+    events: Sequence[Row],
+    now: datetime,
+    companion: Companion | None,
+    connection: Connection,
+) -> None:
+    if companion is not None:
+        companion.take_back(connection)
     wallet.settle(connection, call_sid, 0, now)
     calls.delete(connection, call_sid)
     deliveries.withdraw(connection, [event["delivery_id"] for event in events])

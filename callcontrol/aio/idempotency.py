@@ -3,19 +3,22 @@
 from datetime import timedelta
 from typing import Final
 
+from callcontrol.aio.secrets import SecretBox
 from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.writer import Writer
 from callcontrol.models import StoredReply
 from callcontrol.store.repositories import idempotency as keys
 
 KEPT: Final = timedelta(hours=24)
+_PURPOSE: Final = "idempotency"
 
 
 class IdempotencyStore:
     """Claims of idempotency keys by requests, kept for ``KEPT``."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Writer, secrets: SecretBox) -> None:
         self._writer = writer
+        self._secrets = secrets
 
     async def begin(self, account_sid: str, key: str, endpoint: str, body_hash: str) -> StoredReply | None:
         """
@@ -28,9 +31,16 @@ class IdempotencyStore:
             IdempotencyConflict: The key was used for another request, or the first is still running.
         """
         now = utc_now()
+        # A body with a password of a few digits could be found from a plain hash of it, by trying them all.
+        asked = body_hash.encode()
+        claimed = self._secrets.digest(_PURPOSE, asked).hex()
+
+        def is_same(stored: str) -> bool:
+            return self._secrets.matches(_PURPOSE, asked, bytes.fromhex(stored))
+
         return await self._writer.commit(
             lambda connection: keys.begin(
-                connection, (account_sid, key), endpoint, body_hash, now=now, before=now - KEPT
+                connection, (account_sid, key), endpoint, claimed, is_same, now=now, before=now - KEPT
             ),
             undo=lambda connection: keys.release(connection, (account_sid, key)),
         )

@@ -1,6 +1,6 @@
 """What the parties of a call hear: each other, prompts, ringing, music, agents; and its recording."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, Literal
 
@@ -8,7 +8,7 @@ from callcontrol.aio.media_leg import LegMedia, MediaSettings
 from callcontrol.events import Event, PlaybackEnded, PlayoutDrained, RecordingEnded
 from callcontrol.ids import LegId
 from media.aio import AgentTap, Recording
-from media.audio import Clip, ringing_tone
+from media.audio import Clip, Sound, ringing_tone
 from media.errors import MediaError, RecordingFailed
 from media.streams import StreamChoice
 
@@ -29,7 +29,7 @@ class LegAudio:
         self._legs = legs
         self._post = post
         self._settings = settings
-        self._plays: dict[int, LegId] = {}
+        self._plays: dict[int, tuple[LegId, int]] = {}
         self._recording: Recording | None = None
 
     # --- legs that hear each other --------------------------------------------------------------------------
@@ -113,21 +113,29 @@ class LegAudio:
 
     def play(self, leg: LegId, clip: Clip, loops: int) -> None:
         """Play a clip as often as asked; ``PlaybackEnded`` follows."""
+        self._queue(leg, [clip] if clip.pcm else [], max(loops, 1))
+
+    def play_sounds(self, leg: LegId, sounds: Sequence[Sound], turn: int) -> None:
+        """Play sounds in a row, once; ``PlaybackEnded`` of that turn follows."""
+        self._queue(leg, sounds, 1, turn)
+
+    def _queue(self, leg: LegId, sounds: Sequence[Sound], loops: int, turn: int = 0) -> None:
         media = self._legs.get(leg)
-        if media is None or not clip.pcm:
-            self._post(PlaybackEnded(leg))
+        if media is None or not sounds:
+            self._post(PlaybackEnded(leg, turn=turn))
             return
         self._stop_music(media)
         try:
-            playback = media.stream.playbacks.queue([clip], loop=max(loops, 1))
-            self._plays[playback.id] = leg
+            playback = media.stream.playbacks.queue(sounds, loop=loops)
+            self._plays[playback.id] = (leg, turn)
         except MediaError as error:
-            self._post(PlaybackEnded(leg, str(error)))
+            self._post(PlaybackEnded(leg, str(error), turn))
 
     def played(self, leg: LegId, playback_id: int) -> None:
         """Report the end of a playback that somebody waits for."""
-        if self._plays.pop(playback_id, None) is not None:
-            self._post(PlaybackEnded(leg))
+        awaited = self._plays.pop(playback_id, None)
+        if awaited is not None:
+            self._post(PlaybackEnded(leg, turn=awaited[1]))
 
     def ringback(self, leg: LegId) -> None:
         """Play the ringing tone until ``stop``."""
@@ -138,7 +146,7 @@ class LegAudio:
 
     def stop(self, leg: LegId) -> None:
         """Play nothing more to the leg; nobody waits for the end of what was played."""
-        self._plays = {playback: of for playback, of in self._plays.items() if of != leg}
+        self._plays = {playback: of for playback, of in self._plays.items() if of[0] != leg}
         media = self._legs.get(leg)
         if media is not None:
             media.music = None

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from callcontrol.agents import VoiceAgent, with_agent
 from callcontrol.aio.settings import CallControlSettings, CallServices
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.application_calls import applied
@@ -18,6 +19,7 @@ from callcontrol.errors import (
     ServiceUnavailable,
     ValidationFailed,
 )
+from callcontrol.interfaces import Companion
 from callcontrol.models import Account, CallRecord
 from callcontrol.plan import Dial, Party, Plan
 from callcontrol.requests import DEFAULT_STATUS_EVENTS, CreateCall, plan_of
@@ -83,6 +85,8 @@ class Originator:
         """Place what a request asks for; see ``CallControl.create_call``."""
         if request.app_sid is not None:
             request = applied(request, await self._application(account_sid, request.app_sid))
+        if request.agent_id is not None:
+            request = with_agent(request, await self._agent(account_sid, request.agent_id))
         plan = plan_of(request, self._verb_rules())
         facts = CallFacts(
             tag=request.tag,
@@ -94,10 +98,16 @@ class Originator:
         return await self.place(account_sid, plan, facts, first_verb=0 if request.send_digits is None else 1)
 
     async def place(
-        self, account_sid: str, plan: Plan, facts: CallFacts, *, first_verb: int = 0
+        self,
+        account_sid: str,
+        plan: Plan,
+        facts: CallFacts,
+        *,
+        first_verb: int = 0,
+        companion: Companion | None = None,
     ) -> CallRecord:
         """
-        Check who calls whom, reserve the money of a call, record it and have it dialled.
+        Check who calls whom, reserve the money of a call, record it with its companion and have it dialled.
 
         Raises:
             DomainError: As ``CallControl.create_call`` says; nothing was recorded.
@@ -128,7 +138,7 @@ class Originator:
         self._capacity.enter(account, now)
         reserve_paise = initial_reserve_paise(plan, self._settings.rates)
         try:
-            await self._services.calls.insert(record, reserve_paise=reserve_paise)
+            await self._services.calls.insert(record, reserve_paise=reserve_paise, companion=companion)
         except BaseException:
             self._capacity.leave(account_sid)
             raise
@@ -159,6 +169,17 @@ class Originator:
             raise ValidationFailed.of("app_sid", "there is no such application")
         if found.account_sid != account_sid:
             raise Forbidden("The application belongs to another account.")
+        return found
+
+    async def _agent(self, account_sid: str, agent_id: str) -> VoiceAgent:
+        found = self._services.routes.agent(agent_id.lower())
+        if found is None:
+            await self._services.refresh()
+            found = self._services.routes.agent(agent_id.lower())
+        if found is None:
+            raise ValidationFailed.of("agent_id", "there is no such agent")
+        if found.account_sid != account_sid:
+            raise Forbidden("The agent belongs to another account.")
         return found
 
     async def _attempts(self, account_sid: str, plan: Plan, now: float) -> list[Attempt]:

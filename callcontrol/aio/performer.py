@@ -297,6 +297,9 @@ class Performer:
         else:
             self.media.audio.play(effect.leg, clip, effect.loops)
 
+    def _play_sounds(self, effect: do.PlaySounds) -> None:
+        self.media.audio.play_sounds(effect.leg, effect.sounds, effect.turn)
+
     def _play_ringback(self, effect: do.PlayRingback) -> None:
         self.media.audio.ringback(effect.leg)
 
@@ -445,6 +448,7 @@ _PERFORMERS: Final[dict[type, Callable[[Performer, Any], None]]] = {
     do.LinkMedia: Performer._link,
     do.MuteLeg: Performer._mute,
     do.PlayAudio: Performer._play,
+    do.PlaySounds: Performer._play_sounds,
     do.PlayRingback: Performer._play_ringback,
     do.StopAudio: Performer._stop_audio,
     do.SendDigits: Performer._send_digits,

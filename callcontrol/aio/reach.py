@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Protocol
 
+from callcontrol.agents import VoiceAgent, agent_errors
 from callcontrol.errors import DomainError, FieldError, ValidationFailed
 from callcontrol.interfaces import Destinations
 from callcontrol.models import Binding, Carrier, Gateway, PhoneNumber
@@ -21,6 +22,9 @@ class ReachDirectory(Protocol):
         self, account_sid: str, host: str, port: int | None = None
     ) -> tuple[Carrier, Gateway] | None:
         """The outbound gateway with a host, of the account's own or the platform's."""
+
+    def agent(self, agent_id: str) -> VoiceAgent | None:
+        """An agent by its identifier, of whichever account."""
 
     async def refresh_after_miss(self) -> None:
         """Take in what changed, with others who wait for it."""
@@ -49,6 +53,10 @@ async def binding_errors(
         errors += await _after_miss(
             lambda: _forward_errors(account_sid, binding, directory, allowed_countries, phone_number_id),
             directory.refresh_after_miss,
+        )
+    if binding.target == "voice_agent":
+        errors += await _after_miss(
+            lambda: agent_errors(account_sid, binding, directory), directory.refresh_after_miss
         )
     return errors
 

@@ -39,6 +39,7 @@ from callcontrol.events import HangupRequested, TransferOrdered
 from callcontrol.gateway_health import GatewayTable
 from callcontrol.hangup import CRASH, NORMAL_CLEARING, SYSTEM_SHUTDOWN
 from callcontrol.inbound import Arrival
+from callcontrol.interfaces import Companion
 from callcontrol.live_requests import FIELD_OF, LiveUpdate, orders_of
 from callcontrol.models import Account, CallFilter, CallRecord, Page, Position
 from callcontrol.plan import Plan
@@ -324,13 +325,15 @@ class CallControl:
         """
         return await self._originator.create_call(account_sid, request)
 
-    async def place(self, account_sid: str, plan: Plan, facts: CallFacts) -> CallRecord:
+    async def place(
+        self, account_sid: str, plan: Plan, facts: CallFacts, *, companion: Companion | None = None
+    ) -> CallRecord:
         """
         Place a call for a product of the platform; it raises what ``create_call`` raises.
 
-        ``plan.dial`` is the party to call, as a number of the account.
+        ``plan.dial`` is the party to call, as a number of the account; ``companion`` is written with it.
         """
-        return await self._originator.place(account_sid, plan, facts)
+        return await self._originator.place(account_sid, plan, facts, companion=companion)
 
     async def get_call(self, account_sid: str, call_sid: str) -> CallRecord:
         """

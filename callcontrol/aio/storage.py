@@ -11,6 +11,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from callcontrol.aio.accounts import AccountService
+from callcontrol.aio.agents import AgentService
 from callcontrol.aio.applications import ApplicationService
 from callcontrol.aio.call_store import CallStore
 from callcontrol.aio.database import Database
@@ -47,7 +48,7 @@ class Storage:
         directory: Accounts, numbers and trunks in memory, followed.
         destinations: Judges where webhooks and streams may go.
         outbox: Delivers webhooks.
-        calls, wallet, accounts, keys, numbers, applications, trunks, trunk_numbers, idempotency: The
+        calls, wallet, accounts, keys, numbers, applications, agents, trunks, trunk_numbers, idempotency: The
             services.
     """
 
@@ -78,9 +79,10 @@ class Storage:
         self.applications = ApplicationService(
             database, self.writer, self.directory, self.destinations, allowed_countries
         )
+        self.agents = AgentService(database, self.writer, self.directory, self.destinations)
         self.trunks = TrunkService(database, self.writer, self.directory)
         self.trunk_numbers = TrunkNumberService(database, self.writer, self.directory)
-        self.idempotency = IdempotencyStore(self.writer)
+        self.idempotency = IdempotencyStore(self.writer, self.secrets)
         self._housekeeping: asyncio.Task[None] | None = None
 
     @classmethod

@@ -25,6 +25,11 @@ def new_secret_bytes(size_bytes: int = 32) -> bytes:
     return secrets.token_bytes(size_bytes)
 
 
+def new_digits(count: int) -> str:
+    """Random digits for people to hear and type; any may be zero."""
+    return f"{secrets.randbelow(10**count):0{count}d}"
+
+
 def utc_now() -> datetime:
     """The wall clock, for timestamps; durations are measured on the monotonic clock."""
     return datetime.now(UTC)

@@ -14,6 +14,7 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.models import Binding
 from callcontrol.store.tables import accounts, carriers, phone_numbers
+from callcontrol.store.tables.agents import agents
 from callcontrol.store.tables.applications import applications
 from callcontrol.store.values import pack, unpack
 
@@ -46,7 +47,11 @@ SEALED: Final[tuple[sa.Column[Any], ...]] = (
 )
 """Columns whose whole text is a secret."""
 
-BINDINGS: Final[tuple[sa.Column[Any], ...]] = (phone_numbers.c.binding, applications.c.binding)
+BINDINGS: Final[tuple[sa.Column[Any], ...]] = (
+    phone_numbers.c.binding,
+    applications.c.binding,
+    agents.c.binding,
+)
 """Columns that hold a binding, of which ``stream_auth`` is a secret."""
 
 

@@ -20,6 +20,7 @@ from api.server import Server
 from api.services import Phase
 
 ECHO, BUSY, RINGS = "+919800000001", "+919800000003", "+919800000004"
+NOBODY = "00000000-0000-4000-8000-000000000000"
 ENDED = {"completed", "busy", "no-answer", "failed", "canceled"}
 
 
@@ -275,8 +276,9 @@ async def test_wiring_over_the_real_services(api: Api) -> None:
     status, gone = await api("DELETE", f"{path}/carrier?force=true")
     assert (status, gone["data"]["status"]) == (200, "deregistered")
     for body, field in (
-        ({"target": "voice_agent", "agent_id": "x", "workspace_id": "y"}, "target"),
-        ({"target": "webhook", "webhook_url": "https://example.com"}, "target"),
+        ({"target": "voice_agent", "agent_id": "x", "workspace_id": "y"}, "workspace_id"),
+        ({"target": "voice_agent", "agent_id": NOBODY, "workspace_id": NOBODY}, "agent_id"),
+        ({"target": "webhook", "webhook_url": "ftp://example.com"}, "webhook_url"),
         ({"target": "nonsense"}, "target"),
         ({"target": "media_stream"}, "stream_url"),
         ({"target": "media_stream", "stream_url": "https://x"}, "stream_url"),

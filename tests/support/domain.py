@@ -12,6 +12,7 @@ from callcontrol.errors import (
     NumberNotOwned,
     ServiceUnavailable,
 )
+from callcontrol.interfaces import Companion
 from callcontrol.models import (
     Account,
     Binding,
@@ -165,8 +166,14 @@ class MemoryRecords:
         self.failing = False
 
     async def insert(
-        self, record: CallRecord, *, reserve_paise: int = 0, events: Sequence[WebhookEvent] = ()
+        self,
+        record: CallRecord,
+        *,
+        reserve_paise: int = 0,
+        events: Sequence[WebhookEvent] = (),
+        companion: Companion | None = None,
     ) -> None:
+        assert companion is None, "there is no database that could be written to"
         if self.failing:
             raise ServiceUnavailable("The database is away.")
         self.wallets.hold(record.call_sid, reserve_paise)

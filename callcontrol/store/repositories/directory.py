@@ -1,7 +1,7 @@
 """
 The revision of the directory, and what changed since an earlier one.
 
-Whoever changes an account, number, carrier, gateway or application takes the next revision in the same
+Whoever changes an account, number, carrier, gateway, application or agent takes the next revision in the same
 transaction and writes it into the row. Taking it locks the counter until the commit, so revisions become
 visible in order and a reader that has seen revision n has seen all before it.
 """
@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.directory import Changes
-from callcontrol.store.repositories import accounts, applications, numbers, trunks
+from callcontrol.store.repositories import accounts, agents, applications, numbers, trunks
 from callcontrol.store.statements import Statement
 from callcontrol.store.tables import directory_revision
 
@@ -47,4 +47,5 @@ def changes_since(connection: Connection, seen: int) -> Changes:
         carriers=tuple(trunks.carriers_changed_since(connection, seen)),
         gateways=tuple(trunks.gateways_changed_since(connection, seen)),
         applications=tuple(applications.changed_since(connection, seen)),
+        agents=tuple(agents.changed_since(connection, seen)),
     )

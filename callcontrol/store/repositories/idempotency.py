@@ -1,5 +1,6 @@
 """Idempotency keys: which request claimed one, and what it was answered."""
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
@@ -36,6 +37,7 @@ def begin(
     key: tuple[str, str],
     endpoint: str,
     body_hash: str,
+    is_same: Callable[[str], bool],
     *,
     now: datetime,
     before: datetime,
@@ -47,7 +49,8 @@ def begin(
         connection: The transaction's connection.
         key: The account and the key.
         endpoint: What was requested; a key stands for one request only.
-        body_hash: A hash of the request's body.
+        body_hash: A keyed digest of the request's body.
+        is_same: Whether a stored digest is that of this body, under whichever key.
         now: When the key is claimed.
         before: A claim older than this counts as absent.
     """
@@ -70,7 +73,7 @@ def begin(
     row = _FIND.first(connection, names)
     if row is None:
         return IdempotencyConflict("The key is being released by another request; try again.")
-    if row["endpoint"] != endpoint or row["body_hash"] != body_hash:
+    if row["endpoint"] != endpoint or not is_same(row["body_hash"]):
         return IdempotencyConflict("This Idempotency-Key was used for another request; use a new one.")
     if row["status"] is None:
         return IdempotencyConflict("The first request with this Idempotency-Key is still running; try later.")

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from api.services import Lifecycle, Phase, Services
+from callcontrol.agents import VoiceAgent, changed_agent, new_agent
 from callcontrol.applications import Application, changed_application, new_application
 from callcontrol.errors import (
     CallEnded,
@@ -34,6 +35,8 @@ from callcontrol.models import (
     Wiring,
 )
 from callcontrol.number_orders import Purchase, PurchaseRequest
+from callcontrol.otp import OtpCall, OtpFilter, OtpState, OtpStats, Period, SendOtp, Verification
+from callcontrol.otp_calls import otp_details
 from callcontrol.registration import RegistrationView
 
 ACCOUNT = "11111111-1111-4111-8111-111111111111"
@@ -49,13 +52,17 @@ OTHER_CALL_SID = "66666666-6666-4666-8666-666666666666"
 CARRIER_SID = "77777777-7777-4777-8777-777777777777"
 OTHER_CARRIER_SID = "88888888-8888-4888-8888-888888888888"
 GATEWAY_SID = "99999999-9999-4999-8999-999999999999"
+OTP_ID = "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa"
 APP_SID = "aaaaaaaa-9999-4999-8999-999999999999"
 OTHER_APP_SID = "bbbbbbbb-9999-4999-8999-999999999999"
+AGENT_ID = "cccccccc-9999-4999-8999-999999999999"
+OTHER_AGENT_ID = "dddddddd-9999-4999-8999-999999999999"
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 MOMENT = datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=UTC)
 
 SCOPES = frozenset(
     {"calls.read", "calls.write", "numbers.read", "numbers.write", "trunks.read", "trunks.write"}
+    | {"otp.send", "otp.read"}
 )
 
 
@@ -290,6 +297,44 @@ class FakeTrunks:
             raise NotFound("There is no such gateway on the carrier.")
 
 
+class FakeOtp:
+    def __init__(self) -> None:
+        self.sent: list[SendOtp] = []
+        self.periods: list[Period] = []
+        self.filters: list[OtpFilter] = []
+        self.guesses: list[str] = []
+        self.failure: DomainError | None = None
+
+    def _call(self, otp_id: str = OTP_ID, verified_at: datetime | None = None) -> OtpCall:
+        details = otp_details(otp_id, language="hi-IN", repeat=2, reference=None, expires_at=MOMENT)
+        state = OtpState(otp_id, ACCOUNT, CALL_SID, MOMENT, attempts=0, verified_at=verified_at)
+        return OtpCall(state, call(product="otp", details=details, to="+919876543210"))
+
+    async def send(self, account_sid: str, request: SendOtp) -> OtpCall:
+        self.sent.append(request)
+        if self.failure is not None:
+            raise self.failure
+        return self._call()
+
+    async def get(self, account_sid: str, otp_id: str) -> OtpCall:
+        if otp_id != OTP_ID:
+            raise NotFound("There is no such one-time password.")
+        return self._call(verified_at=MOMENT)
+
+    async def list(self, account_sid: str, query: OtpFilter, page: int, per_page: int) -> Page[OtpCall]:
+        self.filters.append(query)
+        return Page([self._call()], 1, page, per_page)
+
+    async def stats(self, account_sid: str, period: Period) -> OtpStats:
+        self.periods.append(period)
+        return OtpStats(total=1, answered=1, completed=1, duration_sec=17, cost_paise=60)
+
+    async def verify(self, account_sid: str, otp_id: str, guess: str) -> Verification:
+        await self.get(account_sid, otp_id)
+        self.guesses.append(guess)
+        return Verification("wrong", 4)
+
+
 class FakeTrunkNumbers:
     def __init__(self) -> None:
         self.number = PhoneNumber(
@@ -349,6 +394,34 @@ class FakeApplications:
         await self.get(account_sid, app_sid)
 
 
+class FakeAgents:
+    def __init__(self) -> None:
+        values = {"name": "Asha", "stream_url": "wss://a.example/"}
+        self.agent = new_agent(AGENT_ID, ACCOUNT, values, MOMENT)
+        self.values: list[Mapping[str, Any]] = []
+
+    async def create(self, account_sid: str, values: Mapping[str, Any]) -> VoiceAgent:
+        self.values.append(values)
+        return new_agent(AGENT_ID, account_sid, values, MOMENT)
+
+    async def list(self, account_sid: str, page: int, per_page: int) -> Page[VoiceAgent]:
+        return Page([self.agent], 1, page, per_page)
+
+    async def get(self, account_sid: str, agent_id: str) -> VoiceAgent:
+        if agent_id == OTHER_AGENT_ID:
+            raise Forbidden("The agent belongs to another account.")
+        if agent_id != AGENT_ID:
+            raise NotFound("There is no such agent.")
+        return self.agent
+
+    async def update(self, account_sid: str, agent_id: str, values: Mapping[str, Any]) -> VoiceAgent:
+        self.values.append(values)
+        return changed_agent(await self.get(account_sid, agent_id), values, MOMENT)
+
+    async def delete(self, account_sid: str, agent_id: str) -> None:
+        await self.get(account_sid, agent_id)
+
+
 @dataclass(frozen=True)
 class FakeReply:
     status: int
@@ -381,8 +454,10 @@ class Fakes:
     numbers: FakeNumbers = field(default_factory=FakeNumbers)
     market: FakeMarket = field(default_factory=FakeMarket)
     trunks: FakeTrunks = field(default_factory=FakeTrunks)
+    otp: FakeOtp = field(default_factory=FakeOtp)
     trunk_numbers: FakeTrunkNumbers = field(default_factory=FakeTrunkNumbers)
     applications: FakeApplications = field(default_factory=FakeApplications)
+    agents: FakeAgents = field(default_factory=FakeAgents)
     idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
     lifecycle: Lifecycle = field(default_factory=lambda: Lifecycle(Phase.READY))
 
@@ -393,8 +468,10 @@ class Fakes:
             numbers=self.numbers,
             market=self.market,
             trunks=self.trunks,
+            otp=self.otp,
             trunk_numbers=self.trunk_numbers,
             applications=self.applications,
+            agents=self.agents,
             idempotency=self.idempotency,
             lifecycle=self.lifecycle,
         )

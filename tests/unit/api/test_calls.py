@@ -74,6 +74,7 @@ async def test_every_wrong_field_is_named_at_once(client: Client, fakes: Fakes) 
             "stream_auth": {"type": "oauth"},
             "machine_detection": "ask",
             "webhook_url": "https://example.com",
+            "webhook_method": "PUT",
             "agent_id": "a",
             "colour": "blue",
         },
@@ -94,8 +95,9 @@ async def test_every_wrong_field_is_named_at_once(client: Client, fakes: Fakes) 
         "custom_parameters.a": "must be a string",
         "stream_auth.type": "must be one of basic or bearer",
         "machine_detection": "must be one of off, detect or hangup",
-        "webhook_url": "calls controlled by webhook are not available yet; use stream_url or verbs",
-        "agent_id": "hosted agents are not available yet; use stream_url",
+        "webhook_url": "cannot be combined with stream_url",
+        "webhook_method": "must be one of POST or GET",
+        "agent_id": "cannot be combined with stream_url",
         "colour": "is not a known field",
     }
     assert fakes.calls.requests == []
@@ -139,11 +141,14 @@ async def test_single_fields(
         ("play", {"verbs": "must be a list"}),
         ([17], {"verbs[0]": "is not of a known kind"}),
         ([{"verb": "say", "text": "x"}], {"verbs[0].verb": "say is not available yet"}),
+        ([{"verb": "reject"}], {"verbs[0].verb": "reject is for calls that come in; use hangup"}),
+        ([{"verb": "play", "url": "prompt:x", "loop": 0}], {"verbs[0].loop": "must be at least 1"}),
+        ([{"verb": "redirect", "method": "GET"}], {"verbs[0].url": "is required"}),
         (
             [{"verb": "dance"}, {}],
             dict.fromkeys(
                 ["verbs[0].verb", "verbs[1].verb"],
-                "must be one of play, pause, dial, stream, send_digits, hangup",
+                "must be one of answer, play, pause, dial, stream, send_digits, redirect, hangup",
             ),
         ),
         (
@@ -176,14 +181,48 @@ async def test_a_call_needs_one_thing_to_do(client: Client) -> None:
     assert list(neither.fields) == ["stream_url"]
     both = await client.post("/v1/calls", {**STREAM_CALL, **VERB_CALL})
     assert list(both.fields) == ["verbs"]
-    agent = await client.post("/v1/calls", without(STREAM_CALL, "stream_url", agent_id="a"))
-    assert list(agent.fields) == ["agent_id"]
+
+
+async def test_a_call_may_be_controlled_by_a_webhook_or_talk_to_an_agent(
+    client: Client, fakes: Fakes
+) -> None:
+    bare = without(STREAM_CALL, "stream_url", "sample_rate")
+    answer = await client.post(
+        "/v1/calls", {**bare, "webhook_url": "https://x.example/", "webhook_method": "GET"}
+    )
+    assert answer.status == 201
+    _, asked = fakes.calls.requests[-1]
+    assert (asked.webhook_url, asked.webhook_method, asked.says_what_to_do) == (
+        "https://x.example/",
+        "GET",
+        True,
+    )
+    for path in BOTH_PATHS:
+        assert (await client.post(path, {**bare, "agent_id": NOWHERE})).status == 201
+        _, asked = fakes.calls.requests[-1]
+        assert (asked.agent_id, asked.stream) == (NOWHERE, None)
+
+
+@pytest.mark.parametrize(
+    ("fields", "wrong"),
+    [
+        ({"webhook_url": "https://x.example/", "sample_rate": 16000}, ["sample_rate"]),
+        ({"agent_id": "a", "encoding": "l16", "custom_parameters": {"a": "1"}}, ["encoding"]),
+        ({"agent_id": "a", "webhook_url": "https://x.example/"}, ["agent_id"]),
+        ({"agent_id": "a", "webhook_method": "GET"}, ["webhook_method"]),
+    ],
+)
+async def test_fields_of_what_a_call_does_not_do_are_named(
+    client: Client, fields: dict[str, Any], wrong: list[str]
+) -> None:
+    answer = await client.post("/v1/calls", {**without(STREAM_CALL, "stream_url", "sample_rate"), **fields})
+    assert (answer.status, list(answer.fields)) == (400, wrong)
 
 
 async def test_the_streaming_endpoint_needs_a_stream(client: Client) -> None:
     answer = await client.post(BOTH_PATHS[1], VERB_CALL)
     assert answer.fields == {
-        "stream_url": "is required, unless an application has one",
+        "stream_url": "is required, unless agent_id or app_sid says what to do with the call",
         "verbs": "is not a known field",
     }
 

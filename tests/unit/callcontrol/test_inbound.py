@@ -105,7 +105,7 @@ def test_the_number_is_found_however_the_carrier_writes_it(request_user: str, to
     ("binding", "status", "cause"),
     [
         (None, "no-answer", "NO_ANSWER"),
-        (Binding("webhook", webhook_url="https://x.example/"), "failed", "NORMAL_TEMPORARY_FAILURE"),
+        (Binding("voice_agent", agent_id="nobody"), "failed", "NORMAL_TEMPORARY_FAILURE"),
         (Binding("media_stream", stream_url="nonsense"), "failed", "NORMAL_TEMPORARY_FAILURE"),
         (Binding("forward", forward_to="+12025550123"), "failed", "CALL_REJECTED"),
         (Binding("forward", forward_to="nonsense"), "failed", "CALL_REJECTED"),

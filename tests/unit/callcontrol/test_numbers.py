@@ -90,8 +90,14 @@ def test_a_binding_gets_its_defaults() -> None:
 @pytest.mark.parametrize(
     ("fields", "wrong"),
     [
-        ({"target": "voice_agent", "agent_id": "x"}, {"target"}),
-        ({"target": "webhook", "webhook_url": "https://x"}, {"target"}),
+        ({"target": "voice_agent", "agent_id": "x"}, {"agent_id", "workspace_id"}),
+        ({"target": "voice_agent", "stream_url": "wss://x"}, {"agent_id", "workspace_id", "stream_url"}),
+        ({"target": "webhook"}, {"webhook_url"}),
+        (
+            {"target": "webhook", "webhook_url": "x" * 3000, "webhook_method": "PUT", "timeout_s": 121},
+            {"webhook_url", "webhook_method", "timeout"},
+        ),
+        ({"target": "webhook", "webhook_url": "https://x", "agent_id": "x"}, {"agent_id"}),
         ({"target": "carrier_pigeon"}, {"target"}),
         ({"target": "media_stream"}, {"stream_url"}),
         ({"target": "media_stream", "stream_url": "https://agent.example"}, {"stream_url"}),

@@ -1,0 +1,160 @@
+"""Voice OTP (telephony specification, voice OTP; the additive verification)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from api.endpoint import Context, Endpoint, Reply
+from api.exchange import current_exchange
+from api.moments import time_span
+from api.present import page_meta, rfc3339
+from api.schemas.base import NoBody, NoQuery
+from api.schemas.otp import (
+    OtpCallObject,
+    OtpList,
+    OtpStatsObject,
+    OtpStatsQuery,
+    SendOtp,
+    VerificationObject,
+    VerifyOtp,
+)
+from callcontrol.errors import InsufficientBalance, NumberNotOwned
+from callcontrol.models import CURRENCY, CallStatus
+from callcontrol.otp import OtpCall, OtpFilter, period_of, stats_object
+from callcontrol.otp import SendOtp as Wanted
+from callcontrol.otp_calls import otp_object
+from callcontrol.routing import normalise_number
+
+__all__ = ["ENDPOINTS"]
+
+SENDS_PER_MINUTE = 60
+
+
+async def send_otp(context: Context[SendOtp, NoQuery]) -> Reply:
+    """Answer POST /voice-otp/send."""
+    body = context.body
+    sent = await context.services.otp.send(
+        context.account_sid,
+        Wanted(
+            to=body.to,
+            code=body.otp,
+            length=body.length,
+            language=body.language,
+            repeat=body.repeat,
+            template=body.template,
+            from_=body.from_,
+            ttl_s=body.ttl_sec,
+            status_webhook_url=body.status_webhook_url,
+            reference=body.reference,
+        ),
+    )
+    current_exchange().call_sid = sent.record.call_sid
+    return Reply(_json(sent))
+
+
+async def get_otp(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer GET /voice-otp/calls/{id}."""
+    return Reply(_json(await context.services.otp.get(context.account_sid, context.path["id"])))
+
+
+async def list_otps(context: Context[NoBody, OtpList]) -> Reply:
+    """Answer GET /voice-otp/calls."""
+    query = context.query
+    start, end = time_span(query.start_date, query.end_date)
+    wanted = OtpFilter(
+        status=CallStatus(query.status) if query.status else None,
+        to=normalise_number(query.to, field="to") if query.to else None,
+        reference=query.reference,
+        start=start,
+        end=end,
+    )
+    page = await context.services.otp.list(context.account_sid, wanted, query.page, query.per_page)
+    return Reply([_json(item) for item in page.items], page_meta(page))
+
+
+async def otp_stats(context: Context[NoBody, OtpStatsQuery]) -> Reply:
+    """Answer GET /voice-otp/stats."""
+    period = period_of(context.query.start_date, context.query.end_date, datetime.now(UTC).date())
+    stats = await context.services.otp.stats(context.account_sid, period)
+    return Reply(stats_object(period, stats, CURRENCY))
+
+
+async def verify_otp(context: Context[VerifyOtp, NoQuery]) -> Reply:
+    """Answer POST /voice-otp/{id}/verify."""
+    outcome = await context.services.otp.verify(context.account_sid, context.path["id"], context.body.otp)
+    return Reply(
+        {
+            "verified": outcome.verified,
+            "attempts_left": outcome.attempts_left,
+            "reason": outcome.verdict,
+        }
+    )
+
+
+def _json(otp: OtpCall) -> dict[str, Any]:
+    return {**otp_object(otp.record), "verified_at": rfc3339(otp.state.verified_at)}
+
+
+_OTP: dict[str, Any] = {"tag": "voice OTP"}
+
+ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
+    Endpoint(
+        method="POST",
+        path="/v1/voice-otp/send",
+        handler=send_otp,
+        scope="otp.send",
+        summary="Call somebody and speak a one-time password",
+        description="The password is nowhere answered or stored. A number gets five calls in ten minutes.",
+        success=201,
+        body=SendOtp,
+        response=OtpCallObject,
+        errors=(InsufficientBalance, NumberNotOwned),
+        places_calls=True,
+        idempotent=True,
+        requests_per_minute=SENDS_PER_MINUTE,
+        **_OTP,
+    ),
+    Endpoint(
+        method="GET",
+        path="/v1/voice-otp/calls/{id}",
+        handler=get_otp,
+        scope="otp.read",
+        summary="Get a voice OTP call",
+        response=OtpCallObject,
+        **_OTP,
+    ),
+    Endpoint(
+        method="GET",
+        path="/v1/voice-otp/calls",
+        handler=list_otps,
+        scope="otp.read",
+        summary="List voice OTP calls, newest first",
+        query=OtpList,
+        response=OtpCallObject,
+        paged=True,
+        **_OTP,
+    ),
+    Endpoint(
+        method="GET",
+        path="/v1/voice-otp/stats",
+        handler=otp_stats,
+        scope="otp.read",
+        summary="How the voice OTP calls of some days went",
+        query=OtpStatsQuery,
+        response=OtpStatsObject,
+        **_OTP,
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/voice-otp/{id}/verify",
+        handler=verify_otp,
+        scope="otp.send",
+        summary="Check what the user typed",
+        description="A password is good for one time, five guesses, and as long as ttl_sec said.",
+        body=VerifyOtp,
+        response=VerificationObject,
+        idempotent=True,
+        **_OTP,
+    ),
+)

@@ -1,0 +1,83 @@
+"""Requests and answers of voice agents."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field
+
+from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.common import Page, PerPage, Timestamp
+from api.schemas.streams import CustomParameters, StreamAuth
+
+__all__ = ["AgentList", "AgentObject", "CreateAgent", "UpdateAgent"]
+
+_Text = Annotated[str, Field(max_length=128)]
+
+
+class AgentFields(RequestModel):
+    """What an agent is, and how its server is reached."""
+
+    language: Annotated[str, Field(max_length=16, description="Such as hi-IN; default en-IN.")] | None = None
+    voice: Annotated[_Text, Field(description="For the agent's server to know.")] | None = None
+    greeting: Annotated[str, Field(max_length=2000)] | None = None
+    instructions: Annotated[str, Field(max_length=20_000)] | None = None
+    workspace_id: (
+        Annotated[str, Field(max_length=64, description="A UUID, which bindings must name too.")] | None
+    ) = None
+    stream_url: (
+        Annotated[str, Field(max_length=2048, description="ws:// or wss:// of the agent's server.")] | None
+    ) = None
+    sample_rate: Annotated[int, Field(description="8000 or 16000; default 8000.")] | None = None
+    stream_protocol: Annotated[str, Field(max_length=32, description="Wire dialect.")] | None = None
+    encoding: Annotated[str, Field(max_length=32, description="l16, mulaw or alaw.")] | None = None
+    custom_parameters: (
+        Annotated[CustomParameters, Field(description="Handed to the agent at start.")] | None
+    ) = None
+    stream_auth: StreamAuth | None = None
+
+
+class CreateAgent(AgentFields):
+    """A new agent."""
+
+    name: Annotated[str, Field(min_length=1, max_length=128)]
+
+
+def _all_optional(schema: dict[str, Any]) -> None:
+    """A field that is left out keeps its value: no default may be shown for it."""
+    for field in schema["properties"].values():
+        field.pop("default", None)
+
+
+class UpdateAgent(AgentFields):
+    """The fields of an agent that are to change; null takes one out, all others stay as they are."""
+
+    model_config = ConfigDict(json_schema_extra=_all_optional)
+
+    name: Annotated[str, Field(min_length=1, max_length=128)] = ""
+
+
+class AgentList(RequestModel):
+    """Which page of the agents."""
+
+    page: Page = 1
+    per_page: PerPage = 20
+
+
+class AgentObject(ResponseModel):
+    """A voice agent; credentials of its stream are never shown."""
+
+    id: str
+    name: str
+    language: str
+    voice: str | None
+    greeting: str | None
+    instructions: str | None
+    workspace_id: str | None
+    stream_url: str | None
+    sample_rate: int | None
+    stream_protocol: str | None
+    encoding: str | None
+    custom_parameters: dict[str, str] | None
+    created_at: Timestamp
+    updated_at: Timestamp

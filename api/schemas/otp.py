@@ -1,0 +1,178 @@
+"""Requests and answers of the voice OTP endpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.common import Page, PerPage, QueryNumber, Timestamp
+from callcontrol import otp as rules
+from callcontrol.errors import FieldError
+
+__all__ = [
+    "OtpCallObject",
+    "OtpList",
+    "OtpStatsObject",
+    "OtpStatsQuery",
+    "SendOtp",
+    "VerificationObject",
+    "VerifyOtp",
+]
+
+Code = Annotated[
+    str,
+    Field(pattern=r"^[0-9]{4,8}$", json_schema_extra={"writeOnly": True}),
+]
+Status = Literal[
+    "initiated", "ringing", "in-progress", "completed", "busy", "no-answer", "failed", "canceled"
+]
+
+
+class SendOtp(RequestModel):
+    """A one-time password to be spoken to somebody."""
+
+    to: Annotated[
+        str,
+        Field(min_length=2, max_length=32, description="E.164, or a 10-digit Indian number."),
+    ]
+    # Passwords are in no repr: requests end in error reports sooner or later.
+    otp: Annotated[Code | None, Field(repr=False, description="4 to 8 digits; made by us when left out.")] = (
+        None
+    )
+    length: Annotated[
+        int, Field(ge=rules.MIN_DIGITS, le=rules.MAX_DIGITS, description="Digits of one that we make.")
+    ] = rules.DEFAULT_DIGITS
+    language: Annotated[
+        str,
+        Field(
+            pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,2}$",
+            description="As in hi-IN: en, hi, bn, gu, kn, ml, mr, pa, ta or te, with any region.",
+        ),
+    ] = "en-IN"
+    repeat: Annotated[int, Field(ge=1, le=rules.MAX_REPEAT, description="How often it is said.")] = (
+        rules.DEFAULT_REPEAT
+    )
+    template: (
+        Annotated[
+            str,
+            Field(
+                min_length=len(rules.PLACEHOLDER),
+                max_length=rules.MAX_TEMPLATE_CHARS,
+                description="A sentence in that language with {otp} in it once, instead of the usual one.",
+            ),
+        ]
+        | None
+    ) = None
+    from_: Annotated[
+        str | None,
+        Field(
+            alias="from",
+            min_length=2,
+            max_length=32,
+            description="A registered number of the account; the oldest one when left out.",
+        ),
+    ] = None
+    ttl_sec: Annotated[
+        int, Field(ge=rules.MIN_TTL_S, le=rules.MAX_TTL_S, description="How long it is good for.")
+    ] = rules.DEFAULT_TTL_S
+    status_webhook_url: Annotated[str, Field(min_length=8, max_length=2048)] | None = None
+    reference: (
+        Annotated[str, Field(min_length=1, max_length=128, description="Yours; shown again.")] | None
+    ) = None
+
+    @classmethod
+    def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
+        """A length that contradicts the password is a mistake somewhere."""
+        code, length = given.get("otp"), given.get("length")
+        if isinstance(code, str) and isinstance(length, int) and rules.is_code(code) and len(code) != length:
+            return [FieldError("length", "must be left out with otp, or be the number of its digits")]
+        return []
+
+
+class VerifyOtp(RequestModel):
+    """A guess."""
+
+    otp: Annotated[Code, Field(repr=False, description="What the user typed.")]
+
+
+class OtpList(RequestModel):
+    """Filters of a list of passwords."""
+
+    status: Status | None = None
+    to: QueryNumber | None = None
+    reference: Annotated[str, Field(max_length=128)] | None = None
+    start_date: Annotated[str, Field(description="RFC 3339, or YYYY-MM-DD (UTC); inclusive.")] | None = None
+    end_date: (
+        Annotated[str, Field(description="RFC 3339 (exclusive), or YYYY-MM-DD (UTC, inclusive).")] | None
+    ) = None
+    page: Page = 1
+    per_page: PerPage = 20
+
+
+class OtpStatsQuery(RequestModel):
+    """The days that statistics are of; the thirty days up to today when left out."""
+
+    start_date: Annotated[str, Field(description="YYYY-MM-DD (UTC), inclusive.")] | None = None
+    end_date: Annotated[str, Field(description="YYYY-MM-DD (UTC), inclusive.")] | None = None
+
+
+class OtpCallObject(ResponseModel):
+    """A password that is or was spoken; never the password itself."""
+
+    id: str
+    call_sid: str
+    to: Annotated[str, Field(description="Masked: ******3210.")]
+    from_: Annotated[str, Field(alias="from")]
+    status: Status
+    language: str
+    repeat: int
+    played_count: Annotated[int, Field(description="How often it was said to its end.")]
+    reference: str | None
+    created_at: Timestamp
+    expires_at: Timestamp
+    verified_at: Annotated[str | None, Field(json_schema_extra={"format": "date-time"})]
+    answered_at: Timestamp | None
+    ended_at: Timestamp | None
+    duration_sec: int | None
+    hangup_cause: str | None
+    price: float | None
+    currency: str
+
+
+class VerificationObject(ResponseModel):
+    """What became of a guess."""
+
+    verified: bool
+    attempts_left: int
+    reason: Annotated[
+        Literal["verified", "wrong", "expired", "used", "exhausted"],
+        Field(description="exhausted: too many guesses; used: a password is good for one time only."),
+    ]
+
+
+class PeriodObject(ResponseModel):
+    """Days, both included."""
+
+    start: str
+    end: str
+
+
+class OtpStatsObject(ResponseModel):
+    """How the passwords of some days went; every one is counted under one of the statuses."""
+
+    period: PeriodObject
+    total_calls: int
+    answered_calls: int
+    completed_calls: int
+    failed_calls: int
+    no_answer_calls: int
+    busy_calls: int
+    canceled_calls: int
+    in_progress_calls: int
+    verified_calls: int
+    total_duration_sec: int
+    total_cost: float
+    currency: str

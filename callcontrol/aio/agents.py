@@ -1,0 +1,162 @@
+"""Voice agents of accounts; what makes sense of one is said by ``callcontrol.agents``."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.agents import VoiceAgent, changed_agent, new_agent
+from callcontrol.aio.accounts import Refresher
+from callcontrol.aio.database import Database
+from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.aio.writer import Writer
+from callcontrol.errors import Conflict, DomainError, Forbidden, NotFound, ValidationFailed
+from callcontrol.interfaces import Destinations
+from callcontrol.models import Page
+from callcontrol.store.repositories import agents
+from callcontrol.store.repositories import directory as revisions
+
+__all__ = ["AgentService"]
+
+_MAX_AGENTS: Final = 1000
+
+
+class AgentService:
+    """
+    Voice agents.
+
+    One that exists under another account is refused with ``Forbidden``, one that does not with ``NotFound``.
+    """
+
+    def __init__(
+        self, database: Database, writer: Writer, directory: Refresher, destinations: Destinations
+    ) -> None:
+        self._database = database
+        self._writer = writer
+        self._directory = directory
+        self._destinations = destinations
+
+    async def create(self, account_sid: str, values: Mapping[str, Any]) -> VoiceAgent:
+        """
+        Create an agent from the fields that are given.
+
+        Raises:
+            ValidationFailed: With every wrong, missing or unknown field.
+            Conflict: The account has as many agents as it may have.
+        """
+        agent = new_agent(new_id(), account_sid, values, utc_now())
+        self._check_reach(agent)
+
+        def write(connection: Connection) -> DomainError | None:
+            if agents.page(connection, account_sid, offset=0, limit=1)[1] >= _MAX_AGENTS:
+                return Conflict(f"The account has {_MAX_AGENTS} agents; delete one first.")
+            agents.insert(connection, agent, revisions.next_revision(connection))
+            return None
+
+        await self._writer.commit(write)
+        await self._directory.refresh()
+        return agent
+
+    async def list(self, account_sid: str, page: int = 1, per_page: int = 20) -> Page[VoiceAgent]:
+        """Agents of the account, newest first."""
+        found, total = await self._database.read(
+            lambda connection: agents.page(
+                connection, account_sid, offset=(page - 1) * per_page, limit=per_page
+            )
+        )
+        return Page(found, total, page, per_page)
+
+    async def get(self, account_sid: str, agent_id: str) -> VoiceAgent:
+        """
+        One agent of the account.
+
+        Raises:
+            NotFound: There is no such agent.
+            Forbidden: It is another account's.
+        """
+        found = await self._database.look_up(lambda connection: _own(connection, account_sid, agent_id))
+        if isinstance(found, DomainError):
+            raise found
+        return found
+
+    async def update(self, account_sid: str, agent_id: str, values: Mapping[str, Any]) -> VoiceAgent:
+        """
+        Change the fields that are given; the next call goes by them.
+
+        Raises:
+            NotFound: There is no such agent.
+            Forbidden: It is another account's.
+            ValidationFailed: With every unknown field, and every one that would be wrong.
+            Conflict: Its server's address is taken out while calls are sent to it.
+        """
+        now = utc_now()
+
+        def write(connection: Connection) -> VoiceAgent | DomainError:
+            owned = _own(connection, account_sid, agent_id, lock=True)
+            if isinstance(owned, DomainError):
+                return owned
+            try:
+                changed = changed_agent(owned, values, now)
+                self._check_reach(changed)
+            except ValidationFailed as refusal:
+                return refusal
+            if changed.stream is None and owned.stream is not None:
+                objection = _objection(connection, account_sid, agent_id)
+                if objection is not None:
+                    return objection
+            agents.update(connection, changed, revisions.next_revision(connection))
+            return changed
+
+        changed = await self._writer.commit(write)
+        await self._directory.refresh()
+        return changed
+
+    async def delete(self, account_sid: str, agent_id: str) -> None:
+        """
+        Delete an agent; calls that are up with it go on.
+
+        Raises:
+            NotFound: There is no such agent.
+            Forbidden: It is another account's.
+            Conflict: Numbers or applications send calls to it.
+        """
+        now = utc_now()
+
+        def write(connection: Connection) -> DomainError | None:
+            owned = _own(connection, account_sid, agent_id, lock=True)
+            refusal = (
+                owned if isinstance(owned, DomainError) else _objection(connection, account_sid, agent_id)
+            )
+            if refusal is None:
+                agents.delete(connection, agent_id, now, revisions.next_revision(connection))
+            return refusal
+
+        await self._writer.commit(write)
+        await self._directory.refresh()
+
+    def _check_reach(self, agent: VoiceAgent) -> None:
+        if agent.stream is None or agent.stream.stream_url is None:
+            return
+        try:
+            self._destinations.check_url(agent.stream.stream_url, schemes=("ws", "wss"))
+        except DomainError as refusal:
+            raise ValidationFailed.of("stream_url", refusal.message) from None
+
+
+def _own(
+    connection: Connection, account_sid: str, agent_id: str, *, lock: bool = False
+) -> VoiceAgent | DomainError:
+    found = agents.get(connection, agent_id, lock=lock)
+    if found is None:
+        return NotFound("There is no such agent.")
+    if found.account_sid != account_sid:
+        return Forbidden("The agent belongs to another account.")
+    return found
+
+
+def _objection(connection: Connection, account_sid: str, agent_id: str) -> Conflict | None:
+    attached = agents.attached(connection, account_sid, agent_id)
+    if not attached:
+        return None
+    message = "Numbers or applications send calls to this agent; bind them elsewhere first."
+    return Conflict(message, details=attached)

@@ -1,0 +1,239 @@
+"""One-time passwords that are spoken."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from callcontrol.errors import Forbidden, NotFound
+from callcontrol.models import CallStatus
+from callcontrol.otp import (
+    MAX_ATTEMPTS,
+    PER_DESTINATION,
+    WINDOW,
+    OtpCall,
+    OtpFilter,
+    OtpState,
+    OtpStats,
+    Verification,
+    judge,
+)
+from callcontrol.store.repositories import calls as call_rows
+from callcontrol.store.tables import calls, phone_numbers, wallets
+from callcontrol.store.tables.otp import otps
+from callcontrol.store.values import clean, to_micros, to_moment, to_moment_or_none
+
+_STATE: Final = (
+    otps.c.otp_id,
+    otps.c.account_sid,
+    otps.c.call_sid,
+    otps.c.expires_at,
+    otps.c.attempts,
+    otps.c.verified_at,
+    otps.c.code_hash,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NewOtp:
+    """What is stored of a password from the start, beside its digest."""
+
+    otp_id: str
+    account_sid: str
+    to: str
+    created_at: datetime
+    expires_at: datetime
+    reference: str | None
+
+
+def insert(connection: Connection, otp: NewOtp, code_hash: str, call_sid: str) -> None:
+    """Write a new password, of which there is a digest only."""
+    connection.execute(
+        sa.insert(otps).values(
+            otp_id=otp.otp_id,
+            account_sid=otp.account_sid,
+            call_sid=call_sid,
+            to_number=otp.to,
+            reference=clean(otp.reference),
+            code_hash=code_hash,
+            attempts=0,
+            created_at=to_micros(otp.created_at),
+            expires_at=to_micros(otp.expires_at),
+        )
+    )
+
+
+def delete(connection: Connection, otp_id: str) -> None:
+    """Take back an insert that nobody waits for any more."""
+    connection.execute(sa.delete(otps).where(otps.c.otp_id == otp_id))
+
+
+def sent_lately(connection: Connection, account_sid: str, to: str, now: datetime) -> list[datetime]:
+    """
+    When the account called a number within the window, the newest first, and as many as make it full.
+
+    The wallet of the account is locked first, so that of several processes only one at a time counts and then
+    inserts; whoever waited sees what the others have inserted.
+    """
+    connection.execute(
+        sa.select(wallets.c.account_sid).where(wallets.c.account_sid == account_sid).with_for_update()
+    )
+    rows = connection.scalars(
+        sa.select(otps.c.created_at)
+        .where(
+            otps.c.account_sid == account_sid,
+            otps.c.to_number == to,
+            otps.c.created_at > to_micros(now - WINDOW),
+        )
+        .order_by(otps.c.created_at.desc())
+        .limit(PER_DESTINATION)
+    )
+    return [to_moment(micros) for micros in rows]
+
+
+def get(connection: Connection, account_sid: str, otp_id: str) -> OtpState:
+    """
+    One password of the account.
+
+    Raises:
+        NotFound: There is none of that identifier.
+        Forbidden: It is another account's.
+    """
+    return _owned(connection, sa.select(*_STATE).where(otps.c.otp_id == otp_id), account_sid)
+
+
+def verify(
+    connection: Connection, account_sid: str, otp_id: str, is_it: Callable[[bytes], bool], now: datetime
+) -> Verification | NotFound | Forbidden:
+    """Compare a guess with a password, and keep what came of it; ``is_it`` as for ``otp.judge``."""
+    wanted = sa.select(*_STATE).where(otps.c.otp_id == otp_id).with_for_update()
+    try:
+        state = _owned(connection, wanted, account_sid)
+    except (NotFound, Forbidden) as refusal:
+        return refusal
+    outcome = judge(state, is_it, now)
+    if outcome.verdict in ("verified", "wrong"):
+        changes: dict[str, Any] = {"attempts": state.attempts + 1}
+        if outcome.verified:
+            changes["verified_at"] = to_micros(now)
+        if outcome.verified or changes["attempts"] >= MAX_ATTEMPTS:
+            changes["code_hash"] = None  # it is of no more use to anybody
+        connection.execute(sa.update(otps).where(otps.c.otp_id == otp_id).values(**changes))
+    return outcome
+
+
+def forget(connection: Connection, now: datetime) -> int:
+    """Forget the digests of passwords that are over; how many those were."""
+    gone = connection.execute(
+        sa.update(otps)
+        .where(otps.c.code_hash.is_not(None), otps.c.expires_at <= to_micros(now))
+        .values(code_hash=None)
+    )
+    return gone.rowcount
+
+
+def page(
+    connection: Connection, account_sid: str, query: OtpFilter, *, offset: int, limit: int
+) -> tuple[list[OtpCall], int]:
+    """A stretch of the account's passwords with their calls, newest first, and how many there are in all."""
+    conditions = [otps.c.account_sid == account_sid, *_conditions(query)]
+    both = otps.join(calls, calls.c.call_sid == otps.c.call_sid)
+    counted = sa.select(sa.func.count()).select_from(both if query.status is not None else otps)
+    total = connection.scalar(counted.where(*conditions)) or 0
+    columns = [column.label(f"otp_{column.name}") for column in _STATE]
+    rows = connection.execute(
+        sa.select(calls, *columns)
+        .select_from(both)
+        .where(*conditions)
+        .order_by(otps.c.created_at.desc(), otps.c.otp_id.desc())
+        .offset(offset)
+        .limit(limit)
+    ).mappings()
+    return [OtpCall(_state(row, "otp_"), call_rows.record_of(_named(row))) for row in rows], total
+
+
+def stats(connection: Connection, account_sid: str, start: datetime, end: datetime) -> OtpStats:
+    """How the passwords went that were sent from ``start`` until before ``end``."""
+    status = calls.c.status
+    ended = [CallStatus.COMPLETED, CallStatus.FAILED, CallStatus.NO_ANSWER, CallStatus.BUSY]
+    ended.append(CallStatus.CANCELED)
+    row = connection.execute(
+        sa.select(
+            sa.func.count().label("total"),
+            _count(calls.c.answered_at.is_not(None)).label("answered"),
+            *(_count(status == one.value).label(one.name.lower()) for one in ended),
+            _count(status.not_in([one.value for one in ended])).label("in_progress"),
+            _count(otps.c.verified_at.is_not(None)).label("verified"),
+            sa.func.coalesce(sa.func.sum(calls.c.duration_sec), 0).label("duration_sec"),
+            sa.func.coalesce(sa.func.sum(calls.c.price_paise), 0).label("cost_paise"),
+        )
+        .select_from(otps.join(calls, calls.c.call_sid == otps.c.call_sid))
+        .where(
+            otps.c.account_sid == account_sid,
+            otps.c.created_at >= to_micros(start),
+            otps.c.created_at < to_micros(end),
+        )
+    ).one()
+    return OtpStats(**{name: int(value) for name, value in row._mapping.items()})
+
+
+def default_caller_id(connection: Connection, account_sid: str) -> str | None:
+    """The number of the account that has been there longest among those that may call; None without one."""
+    return connection.scalar(
+        sa.select(phone_numbers.c.number)
+        .where(
+            phone_numbers.c.account_sid == account_sid,
+            phone_numbers.c.deleted_at.is_(None),
+            phone_numbers.c.status == "active",
+            phone_numbers.c.registered,
+        )
+        .order_by(phone_numbers.c.created_at, phone_numbers.c.phone_number_id)
+        .limit(1)
+    )
+
+
+def _count(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
+    return sa.func.coalesce(sa.func.sum(sa.case((condition, 1), else_=0)), 0)
+
+
+def _conditions(query: OtpFilter) -> list[sa.ColumnElement[bool]]:
+    wanted: list[sa.ColumnElement[bool]] = []
+    if query.status is not None:
+        wanted.append(calls.c.status == query.status.value)
+    if query.to is not None:
+        wanted.append(otps.c.to_number == query.to)
+    if query.reference is not None:
+        wanted.append(otps.c.reference == query.reference)
+    if query.start is not None:
+        wanted.append(otps.c.created_at >= to_micros(query.start))
+    if query.end is not None:
+        wanted.append(otps.c.created_at < to_micros(query.end))
+    return wanted
+
+
+def _owned(connection: Connection, wanted: sa.Select[Any], account_sid: str) -> OtpState:
+    row = connection.execute(wanted).mappings().first()
+    if row is None:
+        raise NotFound("There is no such one-time password.")
+    if row["account_sid"] != account_sid:
+        raise Forbidden("The one-time password belongs to another account.")
+    return _state(row)
+
+
+def _state(row: Mapping[Any, Any], prefix: str = "") -> OtpState:
+    return OtpState(
+        otp_id=row[f"{prefix}otp_id"],
+        account_sid=row[f"{prefix}account_sid"],
+        call_sid=row[f"{prefix}call_sid"],
+        expires_at=to_moment(row[f"{prefix}expires_at"]),
+        attempts=row[f"{prefix}attempts"],
+        verified_at=to_moment_or_none(row[f"{prefix}verified_at"]),
+        code_hash=row[f"{prefix}code_hash"],
+    )
+
+
+def _named(row: Mapping[Any, Any]) -> dict[str, Any]:
+    return {column.name: row[column.name] for column in calls.c}

@@ -9,18 +9,22 @@ from callcontrol.errors import FieldError, ValidationFailed
 __all__ = ["time_span"]
 
 
-def time_span(start_date: str | None, end_date: str | None) -> tuple[datetime | None, datetime | None]:
+def time_span(
+    start_date: str | None, end_date: str | None, names: tuple[str, str] = ("start_date", "end_date")
+) -> tuple[datetime | None, datetime | None]:
     """
-    The span of ``start_date`` and ``end_date``; its end is exclusive, a bare end date includes its whole day.
+    The span of two dates or moments; its end is exclusive, a bare end date includes its whole day.
+
+    ``names`` are those of the fields.
 
     Raises:
         ValidationFailed: It names what is no date, or an end that is not after the start.
     """
     errors: list[FieldError] = []
-    start = _moment("start_date", start_date, errors, after_day=False)
-    end = _moment("end_date", end_date, errors, after_day=True)
+    start = _moment(names[0], start_date, errors, after_day=False)
+    end = _moment(names[1], end_date, errors, after_day=True)
     if start and end and start >= end:
-        errors.append(FieldError("end_date", "must be after start_date"))
+        errors.append(FieldError(names[1], f"must be after {names[0]}"))
     if errors:
         raise ValidationFailed(errors)
     return start, end

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from callcontrol.agents import VoiceAgent
 from callcontrol.applications import Application
+from callcontrol.call_logs import CallLog, CallLogFilter
 from callcontrol.gateway_health import GatewayTable
 from callcontrol.inventory import Listing, ListingFilter
 from callcontrol.live_requests import LiveUpdate
@@ -18,10 +19,13 @@ from callcontrol.models import (
     CallRecord,
     Carrier,
     Gateway,
+    LedgerEntry,
+    LedgerFilter,
     Page,
     PhoneNumber,
     Position,
     Principal,
+    Wallet,
     Wiring,
 )
 from callcontrol.number_orders import Purchase, PurchaseRequest
@@ -31,6 +35,7 @@ from callcontrol.registration import RegistrationView
 __all__ = [
     "Agents",
     "Applications",
+    "CallLogs",
     "Calls",
     "Idempotency",
     "Keys",
@@ -43,6 +48,7 @@ __all__ = [
     "StoredReply",
     "TrunkNumbers",
     "Trunks",
+    "Wallets",
 ]
 
 
@@ -245,6 +251,34 @@ class Applications(Protocol):
         """Remove an application."""
 
 
+class Wallets(Protocol):
+    """Prepaid money; see ``callcontrol.aio.wallet.WalletService``."""
+
+    async def wallet(self, account_sid: str) -> Wallet:
+        """What the account has, what is held of it, and what its calls have cost in this hour."""
+
+    async def spend_limit(self, account_sid: str) -> int | None:
+        """What the account's calls may cost in an hour, in paise; None without a limit."""
+
+    async def ledger(
+        self,
+        account_sid: str,
+        page: int,
+        per_page: int,
+        query: LedgerFilter,
+        *,
+        after: Position | None = None,
+    ) -> Page[LedgerEntry]:
+        """Entries of the account's ledger, newest first; with ``after`` those behind that place."""
+
+
+class CallLogs(Protocol):
+    """Calls as those who run trunks look at them; see ``callcontrol.aio.call_logs.CallLogService``."""
+
+    async def list(self, account_sid: str, query: CallLogFilter, page: int, per_page: int) -> Page[CallLog]:
+        """Call logs of the account, newest first."""
+
+
 class Agents(Protocol):
     """Voice agents; see ``callcontrol.aio.agents.AgentService``."""
 
@@ -327,6 +361,8 @@ class Services:
     otp: Otp
     trunk_numbers: TrunkNumbers
     applications: Applications
+    wallets: Wallets
+    call_logs: CallLogs
     agents: Agents
     idempotency: Idempotency
     lifecycle: Lifecycle

@@ -38,6 +38,9 @@ def applied(request: CreateCall, application: Application) -> CreateCall:
 def _task(request: CreateCall, wiring: Binding) -> Mapping[str, Any]:
     if wiring.target == "media_stream":
         fields = {**stream_fields_of(wiring), **request.stream_fields}
+        given = request.stream_fields.get("custom_parameters")
+        if isinstance(given, Mapping):
+            fields["custom_parameters"] = {**(wiring.custom_parameters or {}), **given}
         return {"stream": StreamRequest(wiring.stream_url or "", fields)}
     if wiring.target == "voice_agent":
         return {"agent_id": wiring.agent_id}

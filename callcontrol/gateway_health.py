@@ -163,6 +163,10 @@ class GatewayTable:
                 found.append(sid)
         return found
 
+    def forget(self, gateway_sid: str) -> None:
+        """The gateway is somewhere else now: what was learnt says nothing of it."""
+        self._known.pop(gateway_sid, None)
+
     def changes(self) -> list[HealthChange]:
         """What changed since this was asked last."""
         changes, self._changes = self._changes, []

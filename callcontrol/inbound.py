@@ -99,9 +99,8 @@ def receive(
     carrier, gateway = origin
     caller = caller_of(invitation.from_, invitation.headers, carrier)
     inbound = inbound_of(number, routes)
-    plan, refusal = _plan(
-        _wiring(inbound.binding, account.account_sid, routes), caller, allowed_countries, time_limit_s
-    )
+    wiring = _wiring(inbound.binding, account.account_sid, routes)
+    plan, refusal = _plan(number, wiring, caller, allowed_countries, time_limit_s)
     return Arrival(account, number, carrier, gateway, caller, plan, refusal, inbound)
 
 
@@ -148,7 +147,11 @@ def _wiring(binding: Binding | None, account_sid: str, agents: Agents) -> Bindin
 
 
 def _plan(
-    binding: Binding | None, caller: Caller, allowed_countries: Collection[str], time_limit_s: float
+    number: PhoneNumber,
+    binding: Binding | None,
+    caller: Caller,
+    allowed_countries: Collection[str],
+    time_limit_s: float,
 ) -> tuple[Plan | None, Ending | None]:
     if binding is None:
         return None, NO_TARGET
@@ -164,5 +167,5 @@ def _plan(
             target = parse_target(binding.forward_to or "", allowed_countries, field="forward_to")
         except DomainError:
             return None, NOT_ALLOWED
-        return forward_plan(binding, target, caller, time_limit_s), None
+        return forward_plan(binding, target, caller, number.number, time_limit_s), None
     return None, NOT_AVAILABLE

@@ -29,6 +29,7 @@ from callcontrol.hunt import Ending
 from callcontrol.ids import LegId
 from callcontrol.joining import PartnerStep
 from callcontrol.models import CallStatus
+from callcontrol.otp_calls import PRODUCT as OTP
 from callcontrol.streams import AgentStep
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 
 _LISTENING: Final = {"pause": "paused", "silence": "silenced", "resume": "streaming"}
 """What the state of a stream says of the agent's hearing."""
+
+
+_NEVER_FOR_A_PASSWORD: Final = (RecordingRequested, ListenRequested, TransferOrdered, ConsultRequested)
 
 
 class LiveControl:
@@ -56,6 +60,8 @@ class LiveControl:
 
     def objection(self, order: LiveOrder) -> str | None:
         """Why an order cannot be carried out in the present state of the call, None when it can."""
+        if self._call.record.product == OTP and isinstance(order, _NEVER_FOR_A_PASSWORD):
+            return "the call speaks a one-time password, which nobody else may hear"
         judge = _JUDGES.get(type(order))
         return judge(self, order) if judge is not None else None
 

@@ -32,7 +32,8 @@ class Party:
     ``caller_id`` is what the party sees: a number of the account in E.164 or, when it is passed through,
     what the caller came with; ``withheld`` then says that it wants its number shown to nobody.
     ``ring_timeout_s`` covers all gateways that are tried. ``headers`` are ``X-`` headers. ``replaces`` is
-    the dialog of the party that our call is to take the place of.
+    the dialog of the party that our call is to take the place of. ``number`` is the account's number that a
+    passed through call came in to: it leaves by that number's carriers, as if placed as it.
     """
 
     target: Target
@@ -44,6 +45,7 @@ class Party:
     headers: tuple[tuple[str, str], ...] = ()
     withheld: bool = False
     replaces: str | None = None
+    number: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,11 +178,11 @@ def consult_plan(binding: Binding, time_limit_s: float) -> Plan:
     return Plan((consult,), record=bool(binding.record), time_limit_s=time_limit_s)
 
 
-def forward_plan(binding: Binding, target: Target, caller: Caller, time_limit_s: float) -> Plan:
+def forward_plan(binding: Binding, target: Target, caller: Caller, number: str, time_limit_s: float) -> Plan:
     """
     The plan of an inbound call to a number bound to ``forward``: the plainest B2BUA call.
 
-    ``caller`` is shown to the second party unless the binding names a number of the account.
+    ``number`` was called; ``caller`` is shown to the second party unless the binding names an own number.
     """
     passthrough = binding.caller_id in (None, "passthrough")
     party = Party(
@@ -189,6 +191,7 @@ def forward_plan(binding: Binding, target: Target, caller: Caller, time_limit_s:
         caller_name=caller.name if passthrough else None,
         passthrough=passthrough,
         withheld=passthrough and caller.withheld,
+        number=number if passthrough else None,
         ring_timeout_s=float(binding.timeout_s or DEFAULT_RING_TIMEOUT_S),
     )
     return Plan((Dial(party),), record=bool(binding.record), time_limit_s=time_limit_s)

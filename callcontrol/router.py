@@ -92,7 +92,9 @@ class Router:
                     "to", f"{target.host} is not a gateway of your carriers; add it as a gateway first"
                 )
             return [route]
-        routes = self._routes.outbound_route(account_sid, party.caller_id, party.carrier_sid, target.number)
+        routes = self._routes.outbound_route(
+            account_sid, party.number or party.caller_id, party.carrier_sid, target.number
+        )
         if not routes and party.carrier_sid is not None:
             raise NotFound("carrier_sid names no carrier of the account with an active outbound gateway.")
         return routes

@@ -134,6 +134,14 @@ def normalise_number(text: str, *, field: str = "to") -> str:
     return number
 
 
+def recorded_address(text: str) -> str:
+    """A number or an address as records of calls have it, for looking it up; as it is when it is neither."""
+    try:
+        return str(parse_sip_target(text) if text[:4].lower() == "sip:" else normalise_number(text))
+    except ValidationFailed:
+        return text
+
+
 @lru_cache(maxsize=8192)
 def region_of(number: str) -> str | None:
     """
@@ -166,6 +174,22 @@ def _may_be_new(number: phonenumbers.PhoneNumber) -> bool:
 def _is_premium(number: str) -> bool:
     parsed = parsed_number(number, None)
     return parsed is not None and phonenumbers.number_type(parsed) == PhoneNumberType.PREMIUM_RATE
+
+
+def type_of(number: str) -> str:
+    """What a number in E.164 is, as numbers of accounts are told apart: ``mobile``, ``140_series``, ..."""
+    for series in ("140", "160"):
+        # Ranges for telemarketing and for transactions, which the numbering plan does not know apart.
+        if number.startswith(f"+91{series}"):
+            return f"{series}_series"
+    try:
+        kind = phonenumbers.number_type(phonenumbers.parse(number, None))
+    except phonenumbers.NumberParseException:
+        return "local"
+    return _TYPES.get(kind, "local")
+
+
+_TYPES: Final = {PhoneNumberType.MOBILE: "mobile", PhoneNumberType.TOLL_FREE: "toll_free"}
 
 
 def attempts_for(

@@ -151,7 +151,7 @@ def _accounts_update(group: _Subparsers[argparse.ArgumentParser]) -> None:
         type=_or_none(_whole(1, 1_000_000)),
         default=argparse.SUPPRESS,
         metavar="N|none",
-        help="requests of each key per minute; none is the server's own limit",
+        help="requests of all its keys together per minute; none: 600 for each key",
     )
     parser.add_argument(
         "--max-spend-per-hour",

@@ -5,7 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from api.endpoint import Endpoint
-from api.routes import agents, applications, calls, dids, numbers, otp, recordings, trunk_numbers, trunks
+from api.routes import (
+    agents,
+    applications,
+    call_logs,
+    calls,
+    dids,
+    numbers,
+    otp,
+    recordings,
+    trunk_numbers,
+    trunks,
+    wallet,
+)
 
 __all__ = ["ENDPOINTS"]
 
@@ -14,9 +26,11 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *dids.ENDPOINTS,
     *numbers.ENDPOINTS,
     *trunks.ENDPOINTS,
-    *otp.ENDPOINTS,
     *trunk_numbers.ENDPOINTS,
     *applications.ENDPOINTS,
+    *call_logs.ENDPOINTS,
+    *otp.ENDPOINTS,
     *recordings.ENDPOINTS,
     *agents.ENDPOINTS,
+    *wallet.ENDPOINTS,
 )

@@ -179,6 +179,8 @@ class NumberService:
             Conflict: Calls are up on it, or it is on a carrier of the account's own.
         """
         now = utc_now()
+        # A call that has just ended is none that is up.
+        await self._writer.catch_up()
 
         def write(connection: Connection) -> PhoneNumber | DomainError:
             try:

@@ -241,11 +241,6 @@ class VoiceOtp:
             lambda connection: otps.verify(connection, account_sid, otp_id, is_it, now)
         )
 
-    async def forget(self) -> int:
-        """Forget the digests of passwords that are over; how many those were."""
-        now = utc_now()
-        return await self._writer.commit(lambda connection: otps.forget(connection, now))
-
     async def _default_from(self, account_sid: str) -> str:
         found = await self._database.look_up(partial(_default_from, account_sid))
         if found is None:

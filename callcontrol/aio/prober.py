@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
 from callcontrol.aio.tokens import utc_now
@@ -22,11 +22,17 @@ MAX_PROBES: Final = 64
 """Probes at work; what is due beyond waits for the next round."""
 
 
+_Place = tuple[str, int, str, str | None]
+
+
 class OutboundGateways(Protocol):
     """Where the gateways are known."""
 
     def outbound_gateways(self) -> Iterable[tuple[Carrier, Gateway]]:
         """The gateways calls may leave by, with their carriers."""
+
+    def watch_trunks(self, tell: Callable[[], None]) -> None:
+        """Have ``tell`` called whenever carriers or gateways have changed."""
 
 
 class GatewayProber:
@@ -44,9 +50,12 @@ class GatewayProber:
         self._probes: dict[str, asyncio.Task[None]] = {}
         self._rested: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
+        self._places: dict[str, _Place] = {}
 
     def start(self) -> None:
         """Probe from now on."""
+        self._routes.watch_trunks(self._note_places)
+        self._note_places()
         self._task = asyncio.get_running_loop().create_task(self._follow(), name="gateway-prober")
 
     async def close(self) -> None:
@@ -64,6 +73,17 @@ class GatewayProber:
             self.table.answered(gateway_sid, utc_now(), now)
         elif isinstance(event, Failed):
             self._note_failure(gateway_sid, event, now)
+
+    def _note_places(self) -> None:
+        """Forget what is known of gateways that are reached at another place than before."""
+        places = {gateway.gateway_sid: _place(carrier, gateway) for carrier, gateway in self._gateways()}
+        for sid, place in places.items():
+            if self._places.get(sid, place) != place:
+                self.table.forget(sid)
+                probe = self._probes.pop(sid, None)
+                if probe is not None:
+                    probe.cancel()
+        self._places = places
 
     def _note_failure(self, gateway_sid: str, event: Failed, now: float) -> None:
         if event.cause == "cancelled" or (event.cause == "timeout" and event.status != 408):
@@ -107,7 +127,8 @@ class GatewayProber:
             )
 
     def _probe_done(self, task: asyncio.Task[None]) -> None:
-        self._probes.pop(task.get_name(), None)
+        if self._probes.get(task.get_name()) is task:
+            del self._probes[task.get_name()]
         if not task.cancelled() and task.exception() is not None:
             log.error("probing a gateway failed", exc_info=task.exception())
 
@@ -125,3 +146,8 @@ class GatewayProber:
             self.table.probe_lost(gateway.gateway_sid, now, pinged=gateway.send_options_ping)
         else:
             self.table.probed(gateway.gateway_sid, utc_now(), now, took_s * 1000.0)
+
+
+def _place(carrier: Carrier, gateway: Gateway) -> _Place:
+    """What decides where requests to a gateway are sent."""
+    return gateway.host, gateway.port, gateway.protocol, carrier.outbound_proxy

@@ -133,9 +133,55 @@ def test_keys_are_listed_rotated_and_revoked(environment: dict[str, str]) -> Non
     assert "rotate its successor" in again.stderr
 
 
+def test_accounts_are_changed_wallets_topped_up_and_numbers_listed_and_released(
+    environment: dict[str, str],
+) -> None:
+    sid = result(environment, "accounts", "create", "--name", "Acme", "--balance", "10")["account_sid"]
+    limits = ("--max-cps", "3", "--requests-per-minute", "70", "--max-spend-per-hour", "99.50")
+    changed = result(environment, "accounts", "update", "--account", sid, "--kyc", *limits)
+    assert changed == {
+        "account_sid": sid,
+        "name": "Acme",
+        "kyc_complete": True,
+        "is_active": True,
+        "max_cps": 3,
+        "max_calls": 100,
+        "requests_per_minute": 70,
+        "max_spend_per_hour": 99.5,
+    }
+    lifted = ("--requests-per-minute", "none", "--max-spend-per-hour", "none")
+    changed = result(environment, "accounts", "update", "--account", sid, "--no-kyc", "--no-active", *lifted)
+    assert (changed["kyc_complete"], changed["is_active"], changed["max_cps"]) == (False, False, 3)
+    assert (changed["requests_per_minute"], changed["max_spend_per_hour"]) == (None, None)
+
+    payment = ("wallet", "top-up", "--account", sid, "--amount", "90.50", "--reference", "payment-1")
+    for _ in range(2):
+        assert result(environment, *payment) == {"account_sid": sid, "balance": 100.5, "currency": "INR"}
+
+    result(environment, "numbers", "add", "--account", sid, "--number", "+918047000010")
+    (listed,) = result(environment, "numbers", "list", "--account", sid)["numbers"]
+    assert (listed["number"], listed["status"], listed["next_billing_at"]) == (
+        "+918047000010",
+        "active",
+        None,
+    )
+    released = result(environment, "numbers", "release", "--account", sid, "--number", "+918047000010")
+    assert (released["phone_number_id"], released["status"]) == (listed["id"], "released")
+    assert result(environment, "numbers", "list", "--account", sid)["numbers"] == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "part"),
     [
+        (["accounts", "update", "--account", "nobody", "--kyc"], 1, "account"),
+        (["accounts", "update", "--account", "nobody"], 1, "--help"),
+        (
+            ["wallet", "top-up", "--account", "nobody", "--amount", "5", "--reference", "r"],
+            1,
+            "account",
+        ),
+        (["numbers", "release", "--account", "nobody", "--number", "+918047000010"], 1, "number"),
+        (["numbers", "release", "--account", "nobody", "--number", "nonsense"], 1, "E.164"),
         (["keys", "list", "--account", "nobody"], 1, "account"),
         (["keys", "revoke", "--account", "nobody", "--key", "nothing"], 1, "key"),
         (["keys", "rotate", "--account", "nobody", "--key", "nothing", "--overlap", "-1"], 2, "--overlap"),

@@ -13,6 +13,7 @@ import pytest
 import sqlalchemy as sa
 
 from callcontrol.aio import otp as otp_module
+from callcontrol.aio import storage as storage_module
 from callcontrol.aio.origination import CallFacts
 from callcontrol.aio.otp import VoiceOtp
 from callcontrol.aio.storage import Storage
@@ -174,10 +175,12 @@ async def test_guesses_are_counted_across_processes(stage: Stage, other: Stage) 
 
 async def test_a_password_expires_and_is_forgotten(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     otp_id = await stage.send(code=CODE, ttl_s=30)
-    assert await stage.otp.forget() == 0
-    at(monkeypatch, utc_now() + timedelta(seconds=30))
+    assert await stage.storage.forget_passwords() == 0
+    later = utc_now() + timedelta(seconds=30)
+    at(monkeypatch, later)
+    monkeypatch.setattr(storage_module, "utc_now", lambda: later)
     assert (await stage.otp.verify(stage.account_sid, otp_id, CODE)).verdict == "expired"
-    assert await stage.otp.forget() == 1
+    assert await stage.storage.forget_passwords() == 1
     kept = await stage.storage.database.read(
         lambda connection: connection.scalar(sa.select(otps.c.code_hash))
     )

@@ -10,6 +10,7 @@ from typing import Any
 from api.services import Lifecycle, Phase, Services
 from callcontrol.agents import VoiceAgent, changed_agent, new_agent
 from callcontrol.applications import Application, changed_application, new_application
+from callcontrol.call_logs import CallLog, CallLogFilter
 from callcontrol.errors import (
     CallEnded,
     DomainError,
@@ -28,10 +29,13 @@ from callcontrol.models import (
     CallStatus,
     Carrier,
     Gateway,
+    LedgerEntry,
+    LedgerFilter,
     Page,
     PhoneNumber,
     Position,
     Principal,
+    Wallet,
     Wiring,
 )
 from callcontrol.number_orders import Purchase, PurchaseRequest
@@ -63,6 +67,32 @@ MOMENT = datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=UTC)
 SCOPES = frozenset(
     {"calls.read", "calls.write", "numbers.read", "numbers.write", "trunks.read", "trunks.write"}
     | {"otp.send", "otp.read"}
+)
+
+
+CALL_LOG = CallLog(
+    call_sid=CALL_SID,
+    from_="+918047000001",
+    to="+919800000001",
+    direction="outbound",
+    status="completed",
+    carrier_sid=CARRIER_SID,
+    gateway_sid=GATEWAY_SID,
+    app_sid=None,
+    sip_status=200,
+    sip_reason="OK",
+    sip_call_id="abc@host",
+    duration_sec=61,
+    attempted_at=MOMENT,
+    answered_at=MOMENT,
+    terminated_at=MOMENT,
+    termination_reason="NORMAL_CLEARING",
+    terminated_by="caller",
+    host="local",
+    remote_host="192.0.2.1",
+    trunk="Own trunk",
+    codec="PCMA",
+    mos=4.2,
 )
 
 
@@ -394,6 +424,15 @@ class FakeApplications:
         await self.get(account_sid, app_sid)
 
 
+class FakeCallLogs:
+    def __init__(self) -> None:
+        self.filters: list[CallLogFilter] = []
+
+    async def list(self, account_sid: str, query: CallLogFilter, page: int, per_page: int) -> Page[CallLog]:
+        self.filters.append(query)
+        return Page([CALL_LOG], 1, page, per_page)
+
+
 class FakeAgents:
     def __init__(self) -> None:
         values = {"name": "Asha", "stream_url": "wss://a.example/"}
@@ -428,6 +467,37 @@ class FakeReply:
     body: bytes
 
 
+class FakeWallets:
+    """A wallet that was spent from in an hour that is over, and one entry of each sign."""
+
+    def __init__(self) -> None:
+        self.held = Wallet(ACCOUNT, 100_050, 300, MOMENT, spent_hour=1, spent_paise=60)
+        self.limit_paise: int | None = None
+        self.asked: list[tuple[LedgerFilter, Position | None]] = []
+
+    async def wallet(self, account_sid: str) -> Wallet:
+        return self.held
+
+    async def spend_limit(self, account_sid: str) -> int | None:
+        return self.limit_paise
+
+    async def ledger(
+        self,
+        account_sid: str,
+        page: int,
+        per_page: int,
+        query: LedgerFilter,
+        *,
+        after: Position | None = None,
+    ) -> Page[LedgerEntry]:
+        self.asked.append((query, after))
+        entries = [
+            LedgerEntry(2, account_sid, "charge", -60, MOMENT, call_sid=CALL_SID),
+            LedgerEntry(1, account_sid, "top_up", 100_110, MOMENT, reference="pay-1", note="opening"),
+        ]
+        return Page(entries[:per_page], 2, page, per_page, Position(5, "2") if per_page == 1 else None)
+
+
 @dataclass
 class FakeIdempotency:
     claimed: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -457,7 +527,9 @@ class Fakes:
     otp: FakeOtp = field(default_factory=FakeOtp)
     trunk_numbers: FakeTrunkNumbers = field(default_factory=FakeTrunkNumbers)
     applications: FakeApplications = field(default_factory=FakeApplications)
+    call_logs: FakeCallLogs = field(default_factory=FakeCallLogs)
     agents: FakeAgents = field(default_factory=FakeAgents)
+    wallets: FakeWallets = field(default_factory=FakeWallets)
     idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
     lifecycle: Lifecycle = field(default_factory=lambda: Lifecycle(Phase.READY))
 
@@ -471,7 +543,9 @@ class Fakes:
             otp=self.otp,
             trunk_numbers=self.trunk_numbers,
             applications=self.applications,
+            call_logs=self.call_logs,
             agents=self.agents,
+            wallets=self.wallets,
             idempotency=self.idempotency,
             lifecycle=self.lifecycle,
         )

@@ -29,7 +29,7 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--help"])
     assert caught.value.code == 0
     text = capsys.readouterr().out
-    for word in ("serve", "demo", "accounts", "keys", "numbers", "carriers"):
+    for word in ("serve", "demo", "accounts", "wallet", "keys", "numbers", "carriers"):
         assert word in text
     assert max(len(line) for line in text.splitlines()) <= 110
 
@@ -60,6 +60,21 @@ def test_account_defaults() -> None:
 @pytest.mark.parametrize("amount", ["-1", "1.005", "NaN", "Infinity", "lots", "1e30"])
 def test_amounts_that_are_none(capsys: pytest.CaptureFixture[str], amount: str) -> None:
     assert "--balance" in refused(capsys, "accounts", "create", "--name", "x", f"--balance={amount}")
+
+
+def test_an_account_is_changed_in_what_is_named_alone() -> None:
+    nothing = parse("accounts", "update", "--account", "a")
+    assert (nothing.name, nothing.kyc_complete, nothing.is_active) == (None, None, None)
+    assert not hasattr(nothing, "requests_per_minute")
+    some = parse("accounts", "update", "--account", "a", "--no-kyc", "--max-spend-per-hour", "none")
+    assert (some.kyc_complete, some.max_spend_paise_per_hour) == (False, None)
+    some = parse("accounts", "update", "--account", "a", "--max-spend-per-hour", "12.50")
+    assert some.max_spend_paise_per_hour == 1250
+
+
+def test_what_is_missing_or_out_of_range(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--max-cps" in refused(capsys, "accounts", "update", "--account", "a", "--max-cps", "0")
+    assert "--reference" in refused(capsys, "wallet", "top-up", "--account", "a", "--amount", "5")
 
 
 def test_carriers_keep_the_order_of_their_gateways() -> None:

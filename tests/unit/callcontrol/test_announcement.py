@@ -4,10 +4,20 @@ import pytest
 
 from callcontrol import effects as do
 from callcontrol.announcement import LISTEN_S
-from callcontrol.events import DigitReceived, LegEnded, PlaybackEnded, Timer
+from callcontrol.events import (
+    ConsultRequested,
+    DigitReceived,
+    LegEnded,
+    ListenRequested,
+    LiveOrder,
+    PlaybackEnded,
+    RecordingRequested,
+    Timer,
+    TransferOrdered,
+)
 from callcontrol.plan import Announce
 from media.audio import Clip, Pause
-from tests.support.call_drive import A, Drive, assert_nothing_left, outcome, placed
+from tests.support.call_drive import A, Drive, assert_nothing_left, make_party, outcome, placed
 
 SECRET = b"\x01\x02" * 80
 SOUNDS = (Clip(SECRET), Pause(150), Clip(SECRET))
@@ -96,6 +106,28 @@ def test_who_hangs_up_has_heard_it_as_often_as_it_was_said_to_its_end() -> None:
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "callee")
     assert played(drive) == 1
     assert_nothing_left(drive)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        RecordingRequested("start"),
+        ListenRequested("pause"),
+        TransferOrdered("a", make_party("+919812345678")),
+        ConsultRequested("https://customer.example/", "POST"),
+    ],
+)
+def test_nobody_else_may_hear_a_password(order: LiveOrder) -> None:
+    drive = announced()
+    drive.record.product = "otp"
+    assert "password" in str(drive.machine.control.objection(order))
+
+
+def test_an_order_that_was_not_judged_does_nothing() -> None:
+    drive = announced()
+    drive.record.product = "otp"
+    drive.feed(RecordingRequested("start"))
+    assert drive.effects == []
 
 
 def test_sounds_that_cannot_be_played_end_the_call() -> None:

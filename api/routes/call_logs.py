@@ -1,0 +1,60 @@
+"""Call logs of the trunk portal (telephony specification, carrier trunks)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from api.endpoint import Context, Endpoint, Reply
+from api.moments import time_span
+from api.present import page_meta, rfc3339
+from api.schemas.base import NoBody
+from api.schemas.call_logs import CallLogList, CallLogObject
+from callcontrol.call_logs import CallLog, CallLogFilter, span_of
+
+__all__ = ["ENDPOINTS"]
+
+_MOMENTS = ("attempted_at", "answered_at", "terminated_at")
+
+
+async def list_call_logs(context: Context[NoBody, CallLogList]) -> Reply:
+    """Answer GET /trunk-portal/call-logs."""
+    query = context.query
+    page = await context.services.call_logs.list(
+        context.account_sid, _filter(query), query.page, query.per_page
+    )
+    return Reply([_json(entry) for entry in page.items], page_meta(page))
+
+
+def _filter(query: CallLogList) -> CallLogFilter:
+    given = time_span(query.start, query.end, names=("start", "end"))
+    start, end = span_of(datetime.now(UTC), query.days, *given)
+    return CallLogFilter(start, end, query.direction, query.answered, query.carrier_sid, query.filter)
+
+
+def _json(entry: CallLog) -> dict[str, Any]:
+    shown = asdict(entry)
+    shown["from"] = shown.pop("from_")
+    shown["duration"] = shown.pop("duration_sec")
+    return {
+        **shown,
+        **{name: rfc3339(getattr(entry, name)) for name in _MOMENTS},
+        "answered": entry.answered_at is not None,
+    }
+
+
+ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
+    Endpoint(
+        method="GET",
+        path="/v1/trunk-portal/call-logs",
+        handler=list_call_logs,
+        scope="trunks.read",
+        summary="List call logs, newest first",
+        description="One entry for each call: its way, its end, and how good it sounded.",
+        tag="carrier trunks",
+        query=CallLogList,
+        response=CallLogObject,
+        paged=True,
+    ),
+)

@@ -1,0 +1,66 @@
+"""The query and the answers of call logs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.calls import CallStatusName
+from api.schemas.common import EndDate, Page, PerPage, QueryNumber, StartDate, Timestamp
+
+__all__ = ["CallLogList", "CallLogObject"]
+
+
+class CallLogList(RequestModel):
+    """Filters of call logs; the last 30 days unless days, or start and end, say another time."""
+
+    days: (
+        Annotated[int, Field(ge=1, le=30, description="The last days. Instead of start and end.")] | None
+    ) = None
+    start: StartDate | None = None
+    end: Annotated[EndDate, Field(description="As end_date of other lists; at most 31 days on.")] | None = (
+        None
+    )
+    direction: Literal["inbound", "outbound"] | None = None
+    answered: (
+        Annotated[bool, Field(description="true: answered calls; false: those never answered.")] | None
+    ) = None
+    carrier_sid: Annotated[str, Field(min_length=1, max_length=64)] | None = None
+    filter: (
+        Annotated[QueryNumber, Field(min_length=1, description="Part of a number or of the SIP Call-ID.")]
+        | None
+    ) = None
+    page: Page = 1
+    per_page: PerPage = 20
+
+
+class CallLogObject(ResponseModel):
+    """One call, as those who run trunks look at it."""
+
+    call_sid: str
+    from_: Annotated[str, Field(alias="from")]
+    to: str
+    direction: Literal["inbound", "outbound"]
+    status: CallStatusName
+    answered: bool
+    duration: Annotated[int | None, Field(description="Seconds from answer to end.")]
+    attempted_at: Timestamp
+    answered_at: Timestamp | None
+    terminated_at: Timestamp | None
+    termination_reason: Annotated[str | None, Field(description="The hangup cause.")]
+    terminated_by: Literal["caller", "callee", "carrier", "api", "stream", "system"] | None
+    sip_status: int | None
+    sip_reason: str | None
+    sip_call_id: str | None
+    host: Annotated[str, Field(description="The server that carried the call.")]
+    remote_host: Annotated[str | None, Field(description="The gateway's host.")]
+    trunk: Annotated[str | None, Field(description="The carrier's name.")]
+    carrier_sid: str | None
+    gateway_sid: str | None
+    app_sid: str | None
+    codec: str | None
+    mos: Annotated[float | None, Field(description="Of what the first party sent; 1 to 4.5.")]
+    jitter_ms: float | None
+    packet_loss_pct: float | None

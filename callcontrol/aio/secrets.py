@@ -52,7 +52,7 @@ class SecretBox:
     """
     Seals text with the first of its keys, and opens what any of them has sealed.
 
-    With several keys one can be replaced by another: see ``docs/operations.md``.
+    With several keys one can be replaced by another: see ``docs/api/keys.md``.
     """
 
     def __init__(self, keys: Sequence[bytes]) -> None:

@@ -37,6 +37,10 @@ _STATE: Final = (
 )
 
 
+_BOTH: Final = otps.join(calls, calls.c.call_sid == otps.c.call_sid)
+_NEWEST_FIRST: Final = (otps.c.created_at.desc(), otps.c.otp_id.desc())
+
+
 @dataclass(frozen=True, slots=True)
 class NewOtp:
     """What is stored of a password from the start, beside its digest."""
@@ -140,17 +144,22 @@ def page(
 ) -> tuple[list[OtpCall], int]:
     """A stretch of the account's passwords with their calls, newest first, and how many there are in all."""
     conditions = [otps.c.account_sid == account_sid, *_conditions(query)]
-    both = otps.join(calls, calls.c.call_sid == otps.c.call_sid)
-    counted = sa.select(sa.func.count()).select_from(both if query.status is not None else otps)
-    total = connection.scalar(counted.where(*conditions)) or 0
-    columns = [column.label(f"otp_{column.name}") for column in _STATE]
-    rows = connection.execute(
-        sa.select(calls, *columns)
-        .select_from(both)
+    # What is passed over on the way to a page costs little as long as only the small rows are read.
+    searched = _BOTH if query.status is not None else otps
+    total = connection.scalar(sa.select(sa.func.count()).select_from(searched).where(*conditions)) or 0
+    wanted = (
+        sa.select(otps.c.otp_id)
+        .select_from(searched)
         .where(*conditions)
-        .order_by(otps.c.created_at.desc(), otps.c.otp_id.desc())
+        .order_by(*_NEWEST_FIRST)
         .offset(offset)
         .limit(limit)
+    )
+    rows = connection.execute(
+        sa.select(calls, *(column.label(f"otp_{column.name}") for column in _STATE))
+        .select_from(_BOTH)
+        .where(otps.c.otp_id.in_(wanted.scalar_subquery()))
+        .order_by(*_NEWEST_FIRST)
     ).mappings()
     return [OtpCall(_state(row, "otp_"), call_rows.record_of(_named(row))) for row in rows], total
 
@@ -170,7 +179,7 @@ def stats(connection: Connection, account_sid: str, start: datetime, end: dateti
             sa.func.coalesce(sa.func.sum(calls.c.duration_sec), 0).label("duration_sec"),
             sa.func.coalesce(sa.func.sum(calls.c.price_paise), 0).label("cost_paise"),
         )
-        .select_from(otps.join(calls, calls.c.call_sid == otps.c.call_sid))
+        .select_from(_BOTH)
         .where(
             otps.c.account_sid == account_sid,
             otps.c.created_at >= to_micros(start),

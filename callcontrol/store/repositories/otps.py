@@ -22,6 +22,7 @@ from callcontrol.otp import (
     judge,
 )
 from callcontrol.store.repositories import calls as call_rows
+from callcontrol.store.statements import Statement, insert_into
 from callcontrol.store.tables import calls, phone_numbers, wallets
 from callcontrol.store.tables.otp import otps
 from callcontrol.store.values import clean, to_micros, to_moment, to_moment_or_none
@@ -38,6 +39,23 @@ _STATE: Final = (
 
 
 _BOTH: Final = otps.join(calls, calls.c.call_sid == otps.c.call_sid)
+_INSERT: Final = insert_into(otps)
+_ACCOUNT: Final[sa.BindParameter[str]] = sa.bindparam("account_sid")
+_LOCK: Final = Statement(
+    sa.select(wallets.c.account_sid).where(wallets.c.account_sid == _ACCOUNT).with_for_update()
+)
+# Of the latest calls the last one that fits into the window.
+_LIMITING: Final = Statement(
+    sa.select(otps.c.created_at)
+    .where(
+        otps.c.account_sid == _ACCOUNT,
+        otps.c.to_number == sa.bindparam("to_number"),
+        otps.c.created_at > sa.bindparam("after", type_=sa.BigInteger),
+    )
+    .order_by(otps.c.created_at.desc())
+    .limit(sa.literal_column("1"))
+    .offset(sa.literal_column(str(PER_DESTINATION - 1)))
+)
 _NEWEST_FIRST: Final = (otps.c.created_at.desc(), otps.c.otp_id.desc())
 
 
@@ -55,18 +73,20 @@ class NewOtp:
 
 def insert(connection: Connection, otp: NewOtp, code_hash: str, call_sid: str) -> None:
     """Write a new password, of which there is a digest only."""
-    connection.execute(
-        sa.insert(otps).values(
-            otp_id=otp.otp_id,
-            account_sid=otp.account_sid,
-            call_sid=call_sid,
-            to_number=otp.to,
-            reference=clean(otp.reference),
-            code_hash=code_hash,
-            attempts=0,
-            created_at=to_micros(otp.created_at),
-            expires_at=to_micros(otp.expires_at),
-        )
+    _INSERT.run(
+        connection,
+        {
+            "otp_id": otp.otp_id,
+            "account_sid": otp.account_sid,
+            "call_sid": call_sid,
+            "to_number": otp.to,
+            "reference": clean(otp.reference),
+            "code_hash": code_hash,
+            "attempts": 0,
+            "created_at": to_micros(otp.created_at),
+            "expires_at": to_micros(otp.expires_at),
+            "verified_at": None,
+        },
     )
 
 
@@ -75,27 +95,17 @@ def delete(connection: Connection, otp_id: str) -> None:
     connection.execute(sa.delete(otps).where(otps.c.otp_id == otp_id))
 
 
-def sent_lately(connection: Connection, account_sid: str, to: str, now: datetime) -> list[datetime]:
+def limiting_call(connection: Connection, account_sid: str, to: str, now: datetime) -> datetime | None:
     """
-    When the account called a number within the window, the newest first, and as many as make it full.
+    When the account called a number that makes its window full, None while the number may be called.
 
     The wallet of the account is locked first, so that of several processes only one at a time counts and then
     inserts; whoever waited sees what the others have inserted.
     """
-    connection.execute(
-        sa.select(wallets.c.account_sid).where(wallets.c.account_sid == account_sid).with_for_update()
-    )
-    rows = connection.scalars(
-        sa.select(otps.c.created_at)
-        .where(
-            otps.c.account_sid == account_sid,
-            otps.c.to_number == to,
-            otps.c.created_at > to_micros(now - WINDOW),
-        )
-        .order_by(otps.c.created_at.desc())
-        .limit(PER_DESTINATION)
-    )
-    return [to_moment(micros) for micros in rows]
+    _LOCK.first(connection, {"account_sid": account_sid})
+    values = {"account_sid": account_sid, "to_number": to, "after": to_micros(now - WINDOW)}
+    row = _LIMITING.first(connection, values)
+    return to_moment(row["created_at"]) if row is not None else None
 
 
 def get(connection: Connection, account_sid: str, otp_id: str) -> OtpState:

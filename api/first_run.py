@@ -20,7 +20,7 @@ DEMO_NUMBER = "+918047000001"
 DEMO_BALANCE_PAISE = 1000 * 100
 DEMO_MAX_CPS, DEMO_MAX_CALLS = 10, 100
 SANDBOX_NAME = "Sandbox"
-SANDBOX_PREFIX = "+91980000000"
+SANDBOX_PREFIX = "+919800000"
 """What the sandbox carrier's numbers begin with; it serves no others."""
 
 ECHO_NUMBER = "+919800000001"
@@ -46,7 +46,8 @@ async def prepare_sandbox(storage: Storage, address: tuple[str, int] | None) -> 
     ]
     for carrier in carriers:
         gateways = await storage.trunks.platform_gateways(carrier.carrier_sid)
-        if address is not None and [(gateway.host, gateway.port) for gateway in gateways] == [address]:
+        same = [(gateway.host, gateway.port) for gateway in gateways] == [address]
+        if same and carrier.prefixes == (SANDBOX_PREFIX,):
             return
         await storage.trunks.delete_platform_carrier(carrier.carrier_sid)
     if address is not None:

@@ -12,6 +12,7 @@ from enum import IntEnum, auto
 from typing import Any, Final
 
 from callcontrol.call_end import ending_of, write_end
+from callcontrol.call_events import show_call
 from callcontrol.call_transfers import CallTransfers
 from callcontrol.clock import WallClock
 from callcontrol.consult import Consultations
@@ -162,7 +163,7 @@ class CallMachine:
         self._now = max(now, self._now)
         if self.stage is Stage.ENDED:
             return list(self._afterwards(event))
-        return [*self._dispatch(event), *self._advance()]
+        return [*self._shown(self._dispatch(event)), *self._shown(self._advance())]
 
     # --- what the steps call (callcontrol.steps.CallParts) --------------------------------------------------
 
@@ -286,6 +287,15 @@ class CallMachine:
 
     # --- events ---------------------------------------------------------------------------------------------
 
+    def _shown(self, effects: Iterator[Effect]) -> Iterator[Effect]:
+        """Have each event show the call as it is at that point: what follows may change its status."""
+        heard = self.record.status_webhook_url is not None
+        for effect in effects:
+            if heard and isinstance(effect, Save) and effect.event is not None:
+                yield replace(effect, shown=show_call(self.record))
+            else:
+                yield effect
+
     def _dispatch(self, event: Event) -> Iterator[Effect]:
         handler = _HANDLERS.get(type(event)) or leg_handler(event)
         if handler is not None:
@@ -360,16 +370,14 @@ class CallMachine:
 
     # --- the plan -------------------------------------------------------------------------------------------
 
-    def _advance(self) -> list[Effect]:
+    def _advance(self) -> Iterator[Effect]:
         """Go on to the next step for as long as the present one is over."""
-        effects: list[Effect] = []
         while self._step is not None and self._step.over and self.stage is not Stage.ENDED:
             if self._step.successor is not None:
                 self._step = self._step.successor
                 continue
             self._last_ending = self._step.ending
-            effects += self._next()
-        return effects
+            yield from self._next()
 
     def _next(self) -> Iterator[Effect]:
         """Begin the next step; after the last one, or when the first party is not there, end."""

@@ -32,12 +32,25 @@ _SHAPES: Final[Mapping[str | None, tuple[NameEvent, ShowCall]]] = {
 """By product: what an event of its calls is called, None for one not told, and how the call is shown."""
 
 
+def show_call(record: CallRecord) -> dict[str, Any]:
+    """The call as its events show it: what placed it decides what they may tell."""
+    _, show = _SHAPES.get(record.product, _SHAPES[None])
+    return show(record)
+
+
 def call_event(
-    record: CallRecord, event: str, details: Mapping[str, Any], *, event_id: str, at: datetime
+    record: CallRecord,
+    event: str,
+    details: Mapping[str, Any],
+    *,
+    event_id: str,
+    at: datetime,
+    shown: Mapping[str, Any] | None = None,
 ) -> WebhookEvent | None:
     """
     An event of a call for its status webhook, None when nobody wants it.
 
+    ``shown`` is the call as it was when the event came about; the record as it is now when None.
     Counts ``record.sequence`` up: receivers see every number once, and none is left out.
     """
     url = record.status_webhook_url
@@ -53,7 +66,7 @@ def call_event(
         "event_id": event_id,
         "timestamp": timestamp(at),
         "sequence": record.sequence,
-        "data": {**show(record), **details},
+        "data": {**(show(record) if shown is None else shown), **details},
     }
     return WebhookEvent(
         event_id=event_id,

@@ -450,10 +450,15 @@ class ExtendReserve:
 
 @dataclass(frozen=True, slots=True)
 class Save:
-    """Write the record as it is now, together with an event for the customer if one is named."""
+    """
+    Write the record as it is now, together with an event for the customer if one is named.
+
+    ``shown`` is the call as it was when the event came about, when it may have gone on since.
+    """
 
     event: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+    shown: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,6 +134,14 @@ def normalise_number(text: str, *, field: str = "to") -> str:
     return number
 
 
+def recorded_address(text: str) -> str:
+    """A number or an address as records of calls have it, for looking it up; as it is when it is neither."""
+    try:
+        return str(parse_sip_target(text) if text[:4].lower() == "sip:" else normalise_number(text))
+    except ValidationFailed:
+        return text
+
+
 @lru_cache(maxsize=8192)
 def region_of(number: str) -> str | None:
     """

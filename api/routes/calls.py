@@ -23,6 +23,7 @@ from callcontrol.errors import (
     SpendLimitReached,
 )
 from callcontrol.models import CallFilter, CallStatus
+from callcontrol.routing import recorded_address
 
 __all__ = ["ENDPOINTS"]
 
@@ -88,8 +89,8 @@ def _filter(query: CallList) -> CallFilter:
     return CallFilter(
         status=CallStatus(query.status) if query.status else None,
         direction=query.direction,
-        from_=query.from_,
-        to=query.to,
+        from_=recorded_address(query.from_) if query.from_ else None,
+        to=recorded_address(query.to) if query.to else None,
         start=start,
         end=end,
     )

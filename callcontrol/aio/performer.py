@@ -143,11 +143,11 @@ class Performer:
         self.sip.take_in(leg, session, trunk[0], received)
         self._offer = session.request.body
 
-    def event(self, name: str, details: Any = None) -> list[WebhookEvent]:
+    def event(self, name: str, details: Any = None, shown: Any = None) -> list[WebhookEvent]:
         """An event for the customer, if it is wanted."""
         if self._record.status_webhook_url is None:
             return []
-        made = call_event(self._record, name, details or {}, event_id=new_id(), at=utc_now())
+        made = call_event(self._record, name, details or {}, event_id=new_id(), at=utc_now(), shown=shown)
         return [made] if made is not None else []
 
     def release(self) -> None:
@@ -414,7 +414,7 @@ class Performer:
         self._owner.post(ReserveExtended(total_paise))
 
     def _save(self, effect: do.Save) -> None:
-        events = self.event(effect.event, effect.details) if effect.event is not None else []
+        events = self.event(effect.event, effect.details, effect.shown) if effect.event is not None else []
         self._context.records.update(self._record, events=events)
 
     def _finish(self, effect: do.Finish) -> None:

@@ -36,6 +36,7 @@ from api.values import (
     parse_listens,
     parse_name_servers,
     parse_networks,
+    parse_node,
     parse_path,
     parse_ports,
     parse_realm,
@@ -183,6 +184,13 @@ VARIABLES: tuple[Variable, ...] = (
         "key that seals secrets in the database: 32 bytes in base64; behind a comma those it replaces "
         "(default: secret.key in the data directory, made at the first start)",
     ),
+    Variable(
+        "NODE",
+        "local",
+        parse_node,
+        "name of this server among those that share a database; the same after a restart",
+    ),
+    Variable("WEBHOOK_RETENTION_DAYS", "30", parse_int(1, 3650), "days that deliveries of webhooks are kept"),
     Variable("SANDBOX_CARRIER", "1", parse_bool, "1 runs the sandbox carrier in this process"),
     Variable("SANDBOX_LISTEN", "udp:127.0.0.1:5080", parse_listens, "SIP address of the sandbox carrier"),
     Variable("SANDBOX_RTP_PORTS", "30000-30999", parse_ports, "RTP ports of the sandbox carrier"),
@@ -250,6 +258,8 @@ class Settings:
     hold_music: str
     database_url: str
     data_dir: Path
+    node: str
+    webhook_retention_days: int
     secret_key: tuple[bytes, ...] = field(repr=False)
     sandbox_carrier: bool
     sandbox_listen: tuple[ListenAddress, ...]

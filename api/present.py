@@ -8,7 +8,17 @@ from typing import Any
 
 from api.cursor import write_cursor
 from callcontrol.gateway_health import Health
-from callcontrol.models import Carrier, Gateway, Page, PhoneNumber, Wiring
+from callcontrol.models import (
+    CURRENCY,
+    Carrier,
+    Gateway,
+    LedgerEntry,
+    Page,
+    PhoneNumber,
+    Wallet,
+    Wiring,
+)
+from callcontrol.money import end_of_hour, hour_of, rupees
 from callcontrol.registration import RegistrationView, registers
 
 __all__ = [
@@ -177,6 +187,37 @@ def gateway_json(gateway: Gateway, health: Health) -> dict[str, Any]:
         },
         "created_at": rfc3339(gateway.created_at),
         "updated_at": rfc3339(gateway.updated_at),
+    }
+
+
+def wallet_json(wallet: Wallet, limit_paise: int | None, now: datetime) -> dict[str, Any]:
+    """The money of an account, in rupees, as of now."""
+    hour = hour_of(now)
+    spent_paise = wallet.spent_paise if wallet.spent_hour >= hour else 0
+    return {
+        "account_sid": wallet.account_sid,
+        "balance": rupees(wallet.balance_paise),
+        "reserved": rupees(wallet.reserved_paise),
+        "available": rupees(wallet.available_paise),
+        "currency": CURRENCY,
+        "spent_this_hour": rupees(spent_paise),
+        "spend_limit_per_hour": None if limit_paise is None else rupees(limit_paise),
+        "spend_resets_at": rfc3339(end_of_hour(hour)),
+        "updated_at": rfc3339(wallet.updated_at),
+    }
+
+
+def ledger_json(entry: LedgerEntry) -> dict[str, Any]:
+    """An entry of the ledger, in rupees."""
+    return {
+        "id": entry.entry_id,
+        "kind": entry.kind,
+        "amount": rupees(entry.amount_paise),
+        "currency": CURRENCY,
+        "call_sid": entry.call_sid,
+        "reference": entry.reference,
+        "note": entry.note,
+        "created_at": rfc3339(entry.created_at),
     }
 
 

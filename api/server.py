@@ -15,6 +15,7 @@ import signal
 import socket
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from aiohttp import web
@@ -23,6 +24,7 @@ from api.app import create_app
 from api.config import Settings
 from api.failures import StartFailed
 from api.first_run import DemoAccount, greeting, prepare_demo, prepare_sandbox
+from api.interrupted import answer_interrupted
 from api.metrics import Metrics
 from api.secret_keys import secret_box
 from api.services import Lifecycle, Phase, Services
@@ -85,6 +87,7 @@ class Server:
             self.demo = await prepare_demo(self.storage) if self.sandbox is not None else None
             await self._start_control()
             await self._start_market()
+            await answer_interrupted(self.storage)
             await self._start_http()
         except BaseException:
             await self._parts.aclose()
@@ -116,8 +119,10 @@ class Server:
             allow_private_destinations=settings.allow_private_destinations,
             allowed_countries=settings.allowed_countries,
             name_servers=name_servers(settings),
+            node=settings.node,
             secrets=await asyncio.to_thread(secret_box, settings),
         )
+        self.storage.housekeeper.webhooks_kept = timedelta(days=settings.webhook_retention_days)
         self._parts.push_async_callback(self.storage.close)
 
     async def _start_sandbox(self) -> None:
@@ -228,6 +233,7 @@ class Server:
             applications=storage.applications,
             call_logs=storage.call_logs,
             agents=storage.agents,
+            wallets=storage.wallet,
             idempotency=storage.idempotency,
             lifecycle=self.lifecycle,
         )

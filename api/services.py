@@ -19,10 +19,13 @@ from callcontrol.models import (
     CallRecord,
     Carrier,
     Gateway,
+    LedgerEntry,
+    LedgerFilter,
     Page,
     PhoneNumber,
     Position,
     Principal,
+    Wallet,
     Wiring,
 )
 from callcontrol.number_orders import Purchase, PurchaseRequest
@@ -45,6 +48,7 @@ __all__ = [
     "StoredReply",
     "TrunkNumbers",
     "Trunks",
+    "Wallets",
 ]
 
 
@@ -247,6 +251,27 @@ class Applications(Protocol):
         """Remove an application."""
 
 
+class Wallets(Protocol):
+    """Prepaid money; see ``callcontrol.aio.wallet.WalletService``."""
+
+    async def wallet(self, account_sid: str) -> Wallet:
+        """What the account has, what is held of it, and what its calls have cost in this hour."""
+
+    async def spend_limit(self, account_sid: str) -> int | None:
+        """What the account's calls may cost in an hour, in paise; None without a limit."""
+
+    async def ledger(
+        self,
+        account_sid: str,
+        page: int,
+        per_page: int,
+        query: LedgerFilter,
+        *,
+        after: Position | None = None,
+    ) -> Page[LedgerEntry]:
+        """Entries of the account's ledger, newest first; with ``after`` those behind that place."""
+
+
 class CallLogs(Protocol):
     """Calls as those who run trunks look at them; see ``callcontrol.aio.call_logs.CallLogService``."""
 
@@ -336,6 +361,7 @@ class Services:
     otp: Otp
     trunk_numbers: TrunkNumbers
     applications: Applications
+    wallets: Wallets
     call_logs: CallLogs
     agents: Agents
     idempotency: Idempotency

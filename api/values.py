@@ -35,6 +35,7 @@ __all__ = [
     "parse_listens",
     "parse_name_servers",
     "parse_networks",
+    "parse_node",
     "parse_path",
     "parse_ports",
     "parse_realm",
@@ -282,6 +283,14 @@ def parse_realm(text: str) -> str:
     ):
         raise ValueError(f"{text!r} is not 1 to 64 printable ASCII characters without quotes or backslashes")
     return realm
+
+
+def parse_node(text: str) -> str:
+    """Read the name of a server among those that share a database."""
+    node = text.strip()
+    if re.fullmatch(r"[A-Za-z0-9._-]{1,64}", node) is None:
+        raise ValueError(f"{text!r} is not 1 to 64 letters, digits, dots, dashes and underscores")
+    return node
 
 
 def parse_networks(text: str) -> tuple[IpNetwork, ...]:

@@ -16,7 +16,7 @@ from callcontrol.models import Binding
 from callcontrol.numbers import UUID, check_binding, stream_fields_of
 from callcontrol.requests import CreateCall, StreamRequest
 
-DEFAULT_LANGUAGE: Final = "en-IN"
+DEFAULTLANGUAGE: Final = "en-IN"
 
 _TEXTS: Final = {"name": 128, "voice": 128, "greeting": 2000, "instructions": 20_000}
 _STREAM_FIELDS: Final = (
@@ -28,7 +28,7 @@ _STREAM_FIELDS: Final = (
     "stream_auth",
 )
 _OWN_FIELDS: Final = ("name", "language", "voice", "greeting", "instructions", "workspace_id")
-_LANGUAGE: Final = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?", re.ASCII)
+LANGUAGE: Final = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class VoiceAgent:
     name: str
     created_at: datetime
     updated_at: datetime
-    language: str = DEFAULT_LANGUAGE
+    language: str = DEFAULTLANGUAGE
     voice: str | None = None
     greeting: str | None = None
     instructions: str | None = None
@@ -124,7 +124,9 @@ def _with(agent: VoiceAgent, values: Mapping[str, Any]) -> VoiceAgent:
     errors = [FieldError(name, "is not a field") for name in values if name not in known]
     changed = replace(agent, **{name: values[name] for name in values if name in _OWN_FIELDS})
     if changed.language is None:
-        changed = replace(changed, language=DEFAULT_LANGUAGE)
+        changed = replace(changed, language=DEFAULTLANGUAGE)
+    if isinstance(changed.workspace_id, str):
+        changed = replace(changed, workspace_id=changed.workspace_id.lower())
     errors += _own_errors(changed)
     try:
         stream = _stream(agent.stream, {name: values[name] for name in values if name in _STREAM_FIELDS})
@@ -144,7 +146,7 @@ def _own_errors(agent: VoiceAgent) -> list[FieldError]:
             errors.append(FieldError(name, "must be a string"))
         elif text is not None and not least <= len(text.strip()) <= len(text) <= limit:
             errors.append(FieldError(name, f"must have {least} to {limit} characters"))
-    if not isinstance(agent.language, str) or _LANGUAGE.fullmatch(agent.language) is None:
+    if not isinstance(agent.language, str) or LANGUAGE.fullmatch(agent.language) is None:
         errors.append(FieldError("language", "must be a language such as en-IN or hi"))
     if agent.workspace_id is not None and not UUID.fullmatch(str(agent.workspace_id)):
         errors.append(FieldError("workspace_id", "must be a UUID"))

@@ -578,3 +578,16 @@ class StoredReply:
 
     status: int
     body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptedRequest:
+    """
+    A request with an idempotency key whose process was killed after it had taken effect.
+
+    ``effect`` is what it did, as kind and identifier: ``call:0198...``.
+    """
+
+    account_sid: str
+    key: str
+    effect: str

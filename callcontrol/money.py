@@ -1,5 +1,6 @@
 """Money: integer paise inside, rupees at the edges."""
 
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
@@ -33,3 +34,13 @@ def parse_rupees(text: str, *, field: str = "amount") -> int:
 def pulses(duration_s: int, pulse_s: int = 60) -> int:
     """Started pulses of a duration; none for a duration of 0."""
     return -(-max(duration_s, 0) // pulse_s)
+
+
+def hour_of(moment: datetime) -> int:
+    """The hour of the clock that a spend limit counts by, in hours since the epoch (UTC)."""
+    return int(moment.timestamp()) // 3600
+
+
+def end_of_hour(hour: int) -> datetime:
+    """When an hour of the clock is over."""
+    return datetime.fromtimestamp((hour + 1) * 3600, UTC)

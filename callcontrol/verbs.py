@@ -272,7 +272,8 @@ class VerbReader:
 
     def _absolute(self, url: str) -> str:
         try:
-            return url if self._base_url is None or urlsplit(url).scheme else urljoin(self._base_url, url)
+            whole = not url or self._base_url is None or bool(urlsplit(url).scheme)
+            return url if whole else urljoin(self._base_url or "", url)
         except ValueError:
             return url
 

@@ -16,6 +16,7 @@ from api.routes import (
     recordings,
     trunk_numbers,
     trunks,
+    wallet,
 )
 
 __all__ = ["ENDPOINTS"]
@@ -31,4 +32,5 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *otp.ENDPOINTS,
     *recordings.ENDPOINTS,
     *agents.ENDPOINTS,
+    *wallet.ENDPOINTS,
 )

@@ -9,26 +9,31 @@ from pydantic import ConfigDict, Field
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import Page, PerPage, Timestamp
 from api.schemas.streams import CustomParameters, StreamAuth
+from callcontrol.agents import LANGUAGE
+from callcontrol.numbers import UUID
 
 __all__ = ["AgentList", "AgentObject", "CreateAgent", "UpdateAgent"]
 
 _Text = Annotated[str, Field(max_length=128)]
+_Workspace = Annotated[
+    str, Field(max_length=64, json_schema_extra={"format": "uuid", "pattern": f"^{UUID.pattern}$"})
+]
+_StreamUrl = Annotated[str, Field(max_length=2048, json_schema_extra={"pattern": r"^wss?://[^\s]+$"})]
+_Language = Annotated[str, Field(max_length=16, json_schema_extra={"pattern": f"^{LANGUAGE.pattern}$"})]
 
 
 class AgentFields(RequestModel):
     """What an agent is, and how its server is reached."""
 
-    language: Annotated[str, Field(max_length=16, description="Such as hi-IN; default en-IN.")] | None = None
+    language: Annotated[_Language, Field(description="Such as hi-IN; default en-IN.")] | None = None
     voice: Annotated[_Text, Field(description="For the agent's server to know.")] | None = None
     greeting: Annotated[str, Field(max_length=2000)] | None = None
     instructions: Annotated[str, Field(max_length=20_000)] | None = None
-    workspace_id: (
-        Annotated[str, Field(max_length=64, description="A UUID, which bindings must name too.")] | None
+    workspace_id: Annotated[_Workspace, Field(description="Bindings must name it too.")] | None = None
+    stream_url: Annotated[_StreamUrl, Field(description="Where the agent's server listens.")] | None = None
+    sample_rate: (
+        Annotated[int, Field(description="Default 8000.", json_schema_extra={"enum": [8000, 16000]})] | None
     ) = None
-    stream_url: (
-        Annotated[str, Field(max_length=2048, description="ws:// or wss:// of the agent's server.")] | None
-    ) = None
-    sample_rate: Annotated[int, Field(description="8000 or 16000; default 8000.")] | None = None
     stream_protocol: Annotated[str, Field(max_length=32, description="Wire dialect.")] | None = None
     encoding: Annotated[str, Field(max_length=32, description="l16, mulaw or alaw.")] | None = None
     custom_parameters: (

@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.database import Database, Operation
+from callcontrol.aio.idempotency import CLAIM
 from callcontrol.aio.lists import ListQuery, Pager
 from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.writer import Writer
@@ -22,7 +23,7 @@ from callcontrol.errors import DomainError, Forbidden, NotFound
 from callcontrol.interfaces import Companion
 from callcontrol.models import CallFilter, CallRecord, Page, Position, WebhookEvent
 from callcontrol.store.failures import is_transient
-from callcontrol.store.repositories import call_lists, calls, deliveries, wallet
+from callcontrol.store.repositories import call_lists, calls, deliveries, idempotency, wallet
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +73,15 @@ class CallStore:
         record.node = self._node
         rows = self._events.rows(events)
         await self._writer.commit(
-            partial(_insert, calls.row_of(record), rows, reserve_paise, record.created_at, companion),
+            partial(
+                _insert,
+                calls.row_of(record),
+                rows,
+                reserve_paise,
+                record.created_at,
+                companion,
+                CLAIM.get(),
+            ),
             undo=partial(_take_back, record.call_sid, rows, record.created_at, companion),
         )
         self._events.committed(events)
@@ -221,6 +230,7 @@ def _insert(
     reserve_paise: int,
     now: datetime,
     companion: Companion | None,
+    claim: tuple[str, str] | None,
     connection: Connection,
 ) -> DomainError | None:
     refusal = companion.refusal(connection) if companion is not None else None
@@ -234,6 +244,8 @@ def _insert(
     deliveries.insert(connection, events)
     if companion is not None:
         companion.insert(connection, row["call_sid"])
+    if claim is not None:
+        idempotency.note_effect(connection, claim, f"call:{row['call_sid']}")
     return None
 
 

@@ -1,24 +1,38 @@
 """Idempotency keys: a request that is repeated with its key has one effect and one answer."""
 
+from contextvars import ContextVar
 from datetime import timedelta
 from typing import Final
 
+from callcontrol.aio.database import Database
 from callcontrol.aio.secrets import SecretBox
 from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.writer import Writer
-from callcontrol.models import StoredReply
+from callcontrol.models import InterruptedRequest, StoredReply
 from callcontrol.store.repositories import idempotency as keys
 
 KEPT: Final = timedelta(hours=24)
 _PURPOSE: Final = "idempotency"
 
+CLAIM: Final[ContextVar[tuple[str, str] | None]] = ContextVar("idempotency_claim", default=None)
+"""
+The claim of the request that runs now: account and key.
+
+What a request does passes many hands before it is committed, and only the first and the last of them know of
+claims; so it goes with the task and not through every signature between them.
+"""
+
 
 class IdempotencyStore:
     """Claims of idempotency keys by requests, kept for ``KEPT``."""
 
-    def __init__(self, writer: Writer, secrets: SecretBox) -> None:
+    def __init__(
+        self, database: Database, writer: Writer, secrets: SecretBox, *, node: str = "local"
+    ) -> None:
+        self._database = database
         self._writer = writer
         self._secrets = secrets
+        self._node = node
 
     async def begin(self, account_sid: str, key: str, endpoint: str, body_hash: str) -> StoredReply | None:
         """
@@ -38,23 +52,48 @@ class IdempotencyStore:
         def is_same(stored: str) -> bool:
             return self._secrets.matches(_PURPOSE, asked, bytes.fromhex(stored))
 
-        return await self._writer.commit(
+        stored = await self._writer.commit(
             lambda connection: keys.begin(
-                connection, (account_sid, key), endpoint, claimed, is_same, now=now, before=now - KEPT
+                connection,
+                (account_sid, key),
+                endpoint,
+                claimed,
+                is_same,
+                now=now,
+                before=now - KEPT,
+                node=self._node,
             ),
             undo=lambda connection: keys.release(connection, (account_sid, key)),
         )
+        if stored is None:
+            CLAIM.set((account_sid, key))
+        return stored
 
     async def complete(self, account_sid: str, key: str, status: int, body: bytes) -> None:
         """Keep the answer for repetitions."""
+        CLAIM.set(None)
         reply = StoredReply(status, body)
         await self._writer.commit(lambda connection: keys.complete(connection, (account_sid, key), reply))
 
     async def release(self, account_sid: str, key: str) -> None:
         """Give the key back: the request did nothing, so its repetition shall run."""
+        CLAIM.set(None)
         await self._writer.commit(lambda connection: keys.release(connection, (account_sid, key)))
 
-    async def purge(self) -> int:
-        """Delete what is older than ``KEPT``; how much that was."""
+    async def free(self) -> int:
+        """
+        Give back the keys of requests that a former run of this process left running; how many.
+
+        Only of those that had done nothing: see ``interrupted`` for the others. Call it before any request
+        is taken.
+        """
+        return await self._writer.commit(lambda connection: keys.free(connection, self._node))
+
+    async def interrupted(self) -> list[InterruptedRequest]:
+        """Requests that a former run of this process left running after they had taken effect."""
+        return await self._database.read(lambda connection: keys.interrupted(connection, self._node))
+
+    async def purge(self, limit: int = 10_000) -> int:
+        """Delete what is older than ``KEPT``, so many at most; how much that was."""
         before = utc_now() - KEPT
-        return await self._writer.commit(lambda connection: keys.purge(connection, before))
+        return await self._writer.commit(lambda connection: keys.purge(connection, before, limit))

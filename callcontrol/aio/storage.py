@@ -1,7 +1,6 @@
 """Everything that is stored, opened and closed together."""
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from callcontrol.aio.call_store import CallStore
 from callcontrol.aio.database import Database
 from callcontrol.aio.destinations import DestinationGuard
 from callcontrol.aio.directory_loader import DirectoryLoader
+from callcontrol.aio.housekeeping import Housekeeper
 from callcontrol.aio.idempotency import IdempotencyStore
 from callcontrol.aio.keys import KeyService
 from callcontrol.aio.numbers import DEFAULT_COUNTRIES, NumberService
@@ -28,14 +28,13 @@ from callcontrol.aio.trunk_numbers import TrunkNumberService
 from callcontrol.aio.trunks import TrunkService
 from callcontrol.aio.wallet import WalletService
 from callcontrol.aio.writer import Writer, WriterSettings
-from callcontrol.errors import DomainError, SecretsUnreadable
+from callcontrol.errors import SecretsUnreadable
 from callcontrol.store.repositories import otps
 from callcontrol.store.repositories import secrets as sealed_rows
 from sip.aio import NameServer
 
 log = logging.getLogger(__name__)
 
-_PURGE_EVERY_S: Final = 3600.0
 KEY_FILE: Final = "secret.key"
 """Where the key is when no other is given: in the data directory, which is where an SQLite database is."""
 
@@ -51,6 +50,7 @@ class Storage:
         directory: Accounts, numbers and trunks in memory, followed.
         destinations: Judges where webhooks and streams may go.
         outbox: Delivers webhooks.
+        housekeeper: Deletes what is kept for a time only.
         calls, wallet, accounts, keys, numbers, applications, agents, trunks, trunk_numbers, call_logs,
             idempotency: The services.
     """
@@ -86,8 +86,8 @@ class Storage:
         self.trunks = TrunkService(database, self.writer, self.directory)
         self.trunk_numbers = TrunkNumberService(database, self.writer, self.directory)
         self.call_logs = CallLogService(database, self.writer)
-        self.idempotency = IdempotencyStore(self.writer, self.secrets)
-        self._housekeeping: asyncio.Task[None] | None = None
+        self.idempotency = IdempotencyStore(database, self.writer, self.secrets, node=node)
+        self.housekeeper = Housekeeper(self.writer, self.idempotency, [self.forget_passwords])
 
     @classmethod
     async def open(
@@ -139,10 +139,13 @@ class Storage:
             await storage.directory.start()
             if deliver:
                 await storage.outbox.start()
+                freed = await storage.idempotency.free()
+                if freed:
+                    log.info("%d idempotency keys of requests that a restart cut off are free again", freed)
+                storage.housekeeper.start()
         except BaseException:
             await storage.close()
             raise
-        storage._housekeeping = asyncio.create_task(storage._keep_house(), name="database-housekeeping")
         return storage
 
     async def refresh(self) -> None:
@@ -151,11 +154,7 @@ class Storage:
 
     async def close(self) -> None:
         """Stop delivering, write what is held and close everything."""
-        if self._housekeeping is not None:
-            self._housekeeping.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._housekeeping
-            self._housekeeping = None
+        await self.housekeeper.close()
         await self.directory.close()
         await self.outbox.close()
         await self.writer.close()
@@ -185,15 +184,6 @@ class Storage:
         """Delete the digests of one-time passwords that are over; how many those were."""
         now = utc_now()
         return await self.writer.commit(lambda connection: otps.forget(connection, now))
-
-    async def _keep_house(self) -> None:
-        while True:
-            await asyncio.sleep(_PURGE_EVERY_S)
-            try:
-                await self.idempotency.purge()
-                await self.forget_passwords()
-            except DomainError as error:
-                log.warning("what is old could not be deleted: %s", error)
 
 
 def _key_beside(url: str) -> SecretBox:

@@ -48,6 +48,10 @@ class WalletService:
             raise NotFound("There is no such account.")
         return found
 
+    async def spend_limit(self, account_sid: str) -> int | None:
+        """What calls of the account may cost in an hour of the clock, in paise; None without a limit."""
+        return await self._database.look_up(lambda connection: wallets.spend_limit(connection, account_sid))
+
     async def reserve(self, account_sid: str, call_sid: str, amount_paise: int) -> None:
         """
         Hold money for a call before it is dialled; repeating it for the same call changes nothing.

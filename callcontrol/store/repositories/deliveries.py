@@ -175,6 +175,28 @@ def of_call(connection: Connection, call_sid: str) -> list[Delivery]:
     return [to_delivery(row) for row in rows]
 
 
+def purge(connection: Connection, before: datetime, place: int, limit: int) -> tuple[int, int | None]:
+    """
+    Delete deliveries older than ``before`` that are done with, of so many rows behind a place.
+
+    Rows are in the order of their publication, so no index over their time is needed.
+
+    Returns:
+        How many are gone, and the place to go on from; None when no older one is left.
+    """
+    rows = connection.execute(
+        sa.select(deliveries.c.position, deliveries.c.status, deliveries.c.created_at)
+        .where(deliveries.c.position > place)
+        .order_by(deliveries.c.position)
+        .limit(limit)
+    ).all()
+    old = [row for row in rows if row.created_at < to_micros(before)]
+    done = [row.position for row in old if row.status != "pending"]
+    if done:
+        connection.execute(sa.delete(deliveries).where(deliveries.c.position.in_(done)))
+    return len(done), rows[-1].position if len(old) == limit else None
+
+
 def counts(connection: Connection) -> dict[str, int]:
     """How many deliveries have each status."""
     rows = connection.execute(sa.select(deliveries.c.status, sa.func.count()).group_by(deliveries.c.status))

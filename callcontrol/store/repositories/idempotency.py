@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.errors import IdempotencyConflict
-from callcontrol.models import StoredReply
+from callcontrol.models import InterruptedRequest, StoredReply
 from callcontrol.store.statements import Statement, insert_into
 from callcontrol.store.tables import idempotency_keys
 from callcontrol.store.values import to_micros
@@ -30,6 +30,11 @@ _COMPLETE: Final = Statement(
     .where(*_KEY)
     .values(status=sa.bindparam("status", type_=sa.Integer), body=sa.bindparam("body", type_=sa.LargeBinary))
 )
+_NOTE: Final = Statement(
+    sa.update(idempotency_keys)
+    .where(*_KEY, idempotency_keys.c.status.is_(None))
+    .values(effect=sa.bindparam("effect", type_=sa.Text))
+)
 
 
 def begin(
@@ -41,6 +46,7 @@ def begin(
     *,
     now: datetime,
     before: datetime,
+    node: str,
 ) -> StoredReply | IdempotencyConflict | None:
     """
     Claim a key, or say what its first request was answered.
@@ -53,6 +59,7 @@ def begin(
         is_same: Whether a stored digest is that of this body, under whichever key.
         now: When the key is claimed.
         before: A claim older than this counts as absent.
+        node: The process that runs the request.
     """
     names = {"_account_sid": key[0], "_key": key[1]}
     _FORGET_OLD.run(connection, {**names, "before": to_micros(before)})
@@ -65,6 +72,8 @@ def begin(
             "body_hash": body_hash,
             "status": None,
             "body": None,
+            "node": node,
+            "effect": None,
             "created_at": to_micros(now),
         },
     )
@@ -92,9 +101,43 @@ def release(connection: Connection, key: tuple[str, str]) -> None:
     _FORGET.run(connection, {"_account_sid": key[0], "_key": key[1]})
 
 
-def purge(connection: Connection, before: datetime) -> int:
-    """Delete claims older than ``before``; how many there were."""
+def note_effect(connection: Connection, key: tuple[str, str], effect: str) -> None:
+    """
+    Say what the running request that claimed a key has done, in the transaction that does it.
+
+    Should its process be killed before it has answered, a repetition does not do it again.
+    """
+    _NOTE.run(connection, {"_account_sid": key[0], "_key": key[1], "effect": effect})
+
+
+def free(connection: Connection, node: str) -> int:
+    """Give back the keys of requests that a former run of this node left running and that did nothing."""
     gone = connection.execute(
-        sa.delete(idempotency_keys).where(idempotency_keys.c.created_at < to_micros(before))
+        sa.delete(idempotency_keys).where(*_running(node), idempotency_keys.c.effect.is_(None))
     )
     return gone.rowcount
+
+
+def interrupted(connection: Connection, node: str) -> list[InterruptedRequest]:
+    """Requests that a former run of this node left running after they had taken effect."""
+    rows = connection.execute(
+        sa.select(idempotency_keys.c.account_sid, idempotency_keys.c.key, idempotency_keys.c.effect)
+        .where(*_running(node), idempotency_keys.c.effect.is_not(None))
+        .order_by(idempotency_keys.c.created_at)
+    )
+    return [InterruptedRequest(*row) for row in rows]
+
+
+def purge(connection: Connection, before: datetime, limit: int) -> int:
+    """Delete claims older than ``before``, so many at most; how many there were."""
+    old = (
+        sa.select(idempotency_keys.c.account_sid, idempotency_keys.c.key)
+        .where(idempotency_keys.c.created_at < to_micros(before))
+        .limit(limit)
+    )
+    names = sa.tuple_(idempotency_keys.c.account_sid, idempotency_keys.c.key)
+    return connection.execute(sa.delete(idempotency_keys).where(names.in_(old))).rowcount
+
+
+def _running(node: str) -> tuple[sa.ColumnElement[bool], ...]:
+    return idempotency_keys.c.node == node, idempotency_keys.c.status.is_(None)

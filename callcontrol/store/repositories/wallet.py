@@ -15,12 +15,12 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.errors import Conflict, InsufficientBalance, NotFound, SpendLimitReached
 from callcontrol.models import LedgerEntry, Reserve, Wallet
+from callcontrol.money import end_of_hour, hour_of
 from callcontrol.store.listing import Condition, Listing
 from callcontrol.store.statements import Statement, insert_into
 from callcontrol.store.tables import accounts, ledger, reserves, wallets
 from callcontrol.store.values import to_micros, to_moment
 
-_HOUR_MICROS: Final = 3_600_000_000
 _UNLIMITED_PAISE: Final = 2**62
 
 _AMOUNT: Final = sa.bindparam("amount_paise", type_=sa.BigInteger)
@@ -311,9 +311,12 @@ def ledger_sum(connection: Connection, account_sid: str) -> int:
     )
 
 
-def hour_of(now: datetime) -> int:
-    """The hour of the clock that a spend limit counts by, in hours since the epoch."""
-    return to_micros(now) // _HOUR_MICROS
+def spend_limit(connection: Connection, account_sid: str) -> int | None:
+    """What calls of the account may cost in an hour of the clock; None without a limit."""
+    found: int | None = connection.scalar(
+        sa.select(accounts.c.max_spend_paise_per_hour).where(accounts.c.account_sid == account_sid)
+    )
+    return found
 
 
 def _refusal(connection: Connection, wanted: Mapping[str, Any]) -> InsufficientBalance:
@@ -321,12 +324,9 @@ def _refusal(connection: Connection, wanted: Mapping[str, Any]) -> InsufficientB
     account_sid, amount_paise = wanted["account_sid"], wanted["amount_paise"]
     if available(connection, account_sid) < amount_paise:
         return short_of(amount_paise)
-    found = connection.scalar(
-        sa.select(accounts.c.max_spend_paise_per_hour).where(accounts.c.account_sid == account_sid)
-    )
     # A limit that was lifted a moment ago refuses nothing any more; the request may simply be repeated.
-    limit_paise = int(found or 0)
-    resets_at = to_moment((wanted["hour"] + 1) * _HOUR_MICROS)
+    limit_paise = spend_limit(connection, account_sid) or 0
+    resets_at = end_of_hour(wanted["hour"])
     return SpendLimitReached(
         f"Calls of this account may cost {limit_paise / 100:.2f} INR an hour, and what was spent and is held"
         f" for calls leaves too little; try again after {resets_at:%H:%M} UTC or have the limit raised.",

@@ -344,6 +344,13 @@ idempotency_keys: Final = sa.Table(
     whole("created_at", nullable=False),
 )
 sa.Index("ix_idempotency_keys_created_at", idempotency_keys.c.created_at)
+# What a killed process left behind is found at the next start without looking at stored answers.
+sa.Index(
+    "ix_idempotency_keys_running",
+    idempotency_keys.c.node,
+    sqlite_where=idempotency_keys.c.status.is_(None),
+    postgresql_where=idempotency_keys.c.status.is_(None),
+)
 
 writer_probe: Final = sa.Table(
     "writer_probe",

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from datetime import timedelta
 
 import pytest
+from sqlalchemy.engine import Connection
 
+from api.interrupted import answer_interrupted
 from callcontrol.aio import idempotency
 from callcontrol.aio.storage import Storage
+from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.errors import IdempotencyConflict
-from callcontrol.models import Account, StoredReply
+from callcontrol.models import Account, CallRecord, StoredReply
+from callcontrol.store.repositories import idempotency as keys
 from tests.support.secrets import SECRETS
 
 ENDPOINT = "POST /v1/calls"
@@ -64,3 +69,61 @@ async def test_old_keys_count_as_absent_and_are_purged(
     assert await store.begin(sid, "a", ENDPOINT, "other") is None
     assert await store.purge() == 2
     assert await store.purge() == 0
+
+
+async def test_what_a_killed_process_left_running_is_free_unless_it_had_an_effect(
+    url: str, account: Account, storage: Storage
+) -> None:
+    store, sid = storage.idempotency, account.account_sid
+    for key in ("idle", "calls", "done"):
+        assert await store.begin(sid, key, ENDPOINT, "hash") is None
+        if key != "idle":
+            call = CallRecord(new_id(), sid, "outbound", "+911", "+912", utc_now())
+            await storage.calls.insert(call, reserve_paise=100)
+        if key == "done":
+            await store.complete(sid, key, 201, b"x")
+    other = await Storage.open(url, node="other", deliver=False, secrets=SECRETS)
+    assert (await other.idempotency.free(), await other.idempotency.interrupted()) == (0, [])
+    await other.close()
+
+    restarted = await Storage.open(url, secrets=SECRETS)
+    (left,) = await restarted.idempotency.interrupted()
+    assert (left.account_sid, left.key) == (sid, "calls")
+    kind, _, call_sid = left.effect.partition(":")
+    assert kind == "call" and (await restarted.calls.get(sid, call_sid)).call_sid == call_sid
+    assert await restarted.idempotency.begin(sid, "idle", ENDPOINT, "other body") is None
+    assert await restarted.idempotency.begin(sid, "done", ENDPOINT, "hash") == StoredReply(201, b"x")
+    with pytest.raises(IdempotencyConflict):
+        await restarted.idempotency.begin(sid, "calls", ENDPOINT, "hash")
+
+    await answer_interrupted(restarted)
+    reply = await restarted.idempotency.begin(sid, "calls", ENDPOINT, "hash")
+    assert reply is not None and reply.status == 201
+    assert json.loads(reply.body)["data"]["call_sid"] == call_sid
+    await restarted.close()
+
+
+async def test_a_request_does_not_mark_the_claim_of_the_one_before(
+    storage: Storage, account: Account
+) -> None:
+    """Requests of one connection run in one task."""
+    store, sid = storage.idempotency, account.account_sid
+    assert await store.begin(sid, "released", ENDPOINT, "hash") is None
+    await store.release(sid, "released")
+    assert await store.begin(sid, "again", ENDPOINT, "hash") is None
+    await store.complete(sid, "again", 201, b"x")
+    await storage.calls.insert(CallRecord(new_id(), sid, "outbound", "+911", "+912", utc_now()))
+    assert await store.interrupted() == []
+    assert await store.free() == 0
+
+
+async def test_a_call_that_was_taken_back_leaves_its_key_free(storage: Storage, account: Account) -> None:
+    store, sid = storage.idempotency, account.account_sid
+    assert await store.begin(sid, "key", ENDPOINT, "hash") is None
+
+    def note(connection: Connection) -> None:
+        keys.note_effect(connection, (sid, "key"), f"call:{new_id()}")
+
+    await storage.writer.commit(note)
+    await answer_interrupted(storage)
+    assert await store.begin(sid, "key", ENDPOINT, "other") is None

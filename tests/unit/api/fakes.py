@@ -29,10 +29,13 @@ from callcontrol.models import (
     CallStatus,
     Carrier,
     Gateway,
+    LedgerEntry,
+    LedgerFilter,
     Page,
     PhoneNumber,
     Position,
     Principal,
+    Wallet,
     Wiring,
 )
 from callcontrol.number_orders import Purchase, PurchaseRequest
@@ -464,6 +467,37 @@ class FakeReply:
     body: bytes
 
 
+class FakeWallets:
+    """A wallet that was spent from in an hour that is over, and one entry of each sign."""
+
+    def __init__(self) -> None:
+        self.held = Wallet(ACCOUNT, 100_050, 300, MOMENT, spent_hour=1, spent_paise=60)
+        self.limit_paise: int | None = None
+        self.asked: list[tuple[LedgerFilter, Position | None]] = []
+
+    async def wallet(self, account_sid: str) -> Wallet:
+        return self.held
+
+    async def spend_limit(self, account_sid: str) -> int | None:
+        return self.limit_paise
+
+    async def ledger(
+        self,
+        account_sid: str,
+        page: int,
+        per_page: int,
+        query: LedgerFilter,
+        *,
+        after: Position | None = None,
+    ) -> Page[LedgerEntry]:
+        self.asked.append((query, after))
+        entries = [
+            LedgerEntry(2, account_sid, "charge", -60, MOMENT, call_sid=CALL_SID),
+            LedgerEntry(1, account_sid, "top_up", 100_110, MOMENT, reference="pay-1", note="opening"),
+        ]
+        return Page(entries[:per_page], 2, page, per_page, Position(5, "2") if per_page == 1 else None)
+
+
 @dataclass
 class FakeIdempotency:
     claimed: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -495,6 +529,7 @@ class Fakes:
     applications: FakeApplications = field(default_factory=FakeApplications)
     call_logs: FakeCallLogs = field(default_factory=FakeCallLogs)
     agents: FakeAgents = field(default_factory=FakeAgents)
+    wallets: FakeWallets = field(default_factory=FakeWallets)
     idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
     lifecycle: Lifecycle = field(default_factory=lambda: Lifecycle(Phase.READY))
 
@@ -510,6 +545,7 @@ class Fakes:
             applications=self.applications,
             call_logs=self.call_logs,
             agents=self.agents,
+            wallets=self.wallets,
             idempotency=self.idempotency,
             lifecycle=self.lifecycle,
         )

@@ -35,9 +35,11 @@ def upgrade() -> None:
         op.add_column("wallets", sa.Column(name, sa.BigInteger(), nullable=False, server_default="0"))
     for name in ("node", "effect"):
         op.add_column("idempotency_keys", sa.Column(name, sa.Text()))
+    _create_partial("ix_idempotency_keys_running", ("node",), "status IS NULL", "idempotency_keys")
 
 
 def downgrade() -> None:
+    op.drop_index("ix_idempotency_keys_running", "idempotency_keys")
     for name in ("effect", "node"):
         op.drop_column("idempotency_keys", name)
     for name in ("spent_paise", "spent_hour"):
@@ -51,6 +53,6 @@ def downgrade() -> None:
     op.drop_column("calls", "outcome")
 
 
-def _create_partial(name: str, columns: tuple[str, ...], condition: str) -> None:
+def _create_partial(name: str, columns: tuple[str, ...], condition: str, table: str = "calls") -> None:
     where = sa.text(condition)
-    op.create_index(name, "calls", list(columns), sqlite_where=where, postgresql_where=where)
+    op.create_index(name, table, list(columns), sqlite_where=where, postgresql_where=where)

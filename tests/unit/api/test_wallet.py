@@ -1,0 +1,62 @@
+"""The wallet and the ledger over HTTP."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from api.present import wallet_json
+from callcontrol.models import LedgerFilter, Position, Wallet
+from callcontrol.money import hour_of
+from tests.unit.api.client import Client
+from tests.unit.api.fakes import ACCOUNT, CALL_SID, MOMENT, Fakes
+
+
+async def test_the_wallet_in_rupees(client: Client, fakes: Fakes) -> None:
+    fakes.wallets.limit_paise = 50_000
+    answer = await client.get("/v1/wallet")
+    assert answer.status == 200
+    shown = answer.data
+    assert {name: shown[name] for name in ("balance", "reserved", "available", "currency")} == {
+        "balance": 1000.5,
+        "reserved": 3.0,
+        "available": 997.5,
+        "currency": "INR",
+    }
+    assert (shown["spent_this_hour"], shown["spend_limit_per_hour"]) == (0.0, 500.0)
+
+
+def test_what_was_spent_counts_until_its_hour_is_over() -> None:
+    now = datetime(2026, 8, 1, 10, 59, 59, tzinfo=UTC)
+    wallet = Wallet(ACCOUNT, 100, 0, MOMENT, spent_hour=hour_of(now), spent_paise=60)
+    shown = wallet_json(wallet, None, now)
+    assert (shown["spent_this_hour"], shown["spend_limit_per_hour"]) == (0.6, None)
+    assert shown["spend_resets_at"] == "2026-08-01T11:00:00.000Z"
+    assert wallet_json(wallet, None, now + timedelta(seconds=1))["spent_this_hour"] == 0.0
+
+
+async def test_the_ledger_by_page_and_by_cursor(client: Client, fakes: Fakes) -> None:
+    answer = await client.get("/v1/wallet/ledger?kind=charge&start_date=2026-01-01&end_date=2026-01-31")
+    assert [(entry["id"], entry["amount"]) for entry in answer.data] == [(2, -0.6), (1, 1001.1)]
+    assert answer.data[0]["call_sid"] == CALL_SID
+    span = (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC))
+    assert fakes.wallets.asked == [(LedgerFilter("charge", *span), None)]
+    cursor = (await client.get("/v1/wallet/ledger?per_page=1")).json()["meta"]["next_cursor"]
+    assert (await client.get(f"/v1/wallet/ledger?cursor={cursor}")).status == 200
+    assert fakes.wallets.asked[-1] == (LedgerFilter(), Position(5, "2"))
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("kind=Charge!", "kind"),
+        ("start_date=x", "start_date"),
+        ("cursor=MTo1OmFiYw", "cursor"),
+        ("page=2&cursor=MTo1OjI", "page"),
+        ("status=x", "status"),
+    ],
+)
+async def test_queries_that_are_wrong(client: Client, query: str, field: str) -> None:
+    answer = await client.get(f"/v1/wallet/ledger?{query}")
+    assert (answer.status, answer.code, list(answer.fields)) == (400, "VALIDATION_ERROR", [field])

@@ -218,6 +218,25 @@ def test_a_caller_who_rings_may_be_sent_elsewhere() -> None:
     assert not drive.record.status.ended, "the ring timeout no longer counts"
 
 
+def test_a_question_of_the_plan_stays_asked_beside_one_of_the_api() -> None:
+    drive = consulted(inbound=False)
+    drive.feed(ConsultRequested(NEXT))
+    assert not drive.done(do.StopAsking)
+    drive.feed(failed(2), said(1, Play("prompt:hello")))
+    assert drive.done(do.PlayAudio)
+    drive.feed(ConsultRequested(NEXT), said(3, Pause(60)))
+    drive.after(30)
+    assert not drive.record.status.ended
+
+
+def test_what_the_api_has_asked_goes_before_a_question_of_the_plan() -> None:
+    drive = consulted(inbound=False)
+    drive.feed(ConsultRequested(NEXT), said(2, Pause(60)))
+    assert drive.done(do.StopAsking) == [do.StopAsking(1)]
+    drive.after(30)
+    assert not drive.record.status.ended
+
+
 def test_a_party_that_has_not_answered_cannot_be_redirected() -> None:
     drive = Drive(AGENT, inbound=False).start()
     drive.feed(ConsultRequested(NEXT))

@@ -101,8 +101,14 @@ class InstructionClient:
                 # Every call asks one question at a time; a limit would let busy servers hold up the others.
                 connector=checked_connector(self._destinations, limit=0, limit_per_host=0),
                 timeout=aiohttp.ClientTimeout(total=None),
-                headers={"User-Agent": "trunkline", "Accept": "application/json"},
+                headers={
+                    "User-Agent": "trunkline",
+                    "Accept": "application/json",
+                    # What is compressed may be without end once it is not.
+                    "Accept-Encoding": "identity",
+                },
                 cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
                 trust_env=False,
             )
         return self._session

@@ -19,6 +19,7 @@ from callcontrol.events import (
     PlaybackEnded,
 )
 from callcontrol.plan import Answer, Consult, Dial, Hangup, Pause, Play, Reject, Step
+from callcontrol.verbs import REJECT_STATUSES
 from tests.support.call_drive import (
     AGENT,
     DIAL,
@@ -86,6 +87,15 @@ def test_a_rejected_caller_hears_the_status_the_server_chose() -> None:
     drive.feed(said(1, Reject(603)))
     assert [effect.status for effect in drive.done(do.RejectLeg)] == [603]
     assert outcome(drive) == ("busy", "CALL_REJECTED", "api")
+
+
+@pytest.mark.parametrize("status", REJECT_STATUSES)
+def test_a_caller_is_refused_with_every_status_that_may_be_asked_for(status: int) -> None:
+    drive = consulted()
+    drive.feed(said(1, Reject(status)))
+    assert [effect.status for effect in drive.done(do.RejectLeg)] == [status]
+    assert drive.record.sip_status == status
+    assert_nothing_left(drive)
 
 
 def test_a_server_without_a_word_lets_it_ring_until_the_timeout() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from ipaddress import ip_address
 
 from aiohttp import web
@@ -17,10 +17,18 @@ from api.routes import ENDPOINTS
 from api.routes.service import ServiceRoutes
 from api.services import Services
 from api.values import IpNetwork
+from callcontrol.models import Service
 
 __all__ = ["REQUESTS_PER_MINUTE", "create_app"]
 
-REQUESTS_PER_MINUTE = 600
+REQUESTS_PER_MINUTE: Mapping[Service, int] = {
+    "platform": 600,
+    "messaging": 600,
+    "assistant": 100,
+    "tools": 600,
+    "admin": 600,
+}
+"""What a key may do whose account has no limit of its own, by the service that it opens."""
 
 
 def create_app(
@@ -29,7 +37,7 @@ def create_app(
     metrics: Metrics,
     public_url: str,
     trusted_sources: Iterable[IpNetwork] = (),
-    requests_per_minute: int = REQUESTS_PER_MINUTE,
+    requests_per_minute: Mapping[Service, int] = REQUESTS_PER_MINUTE,
     check_replies: bool = False,
 ) -> web.Application:
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, NoReturn
 
 from callcontrol.errors import ValidationFailed
@@ -23,7 +24,7 @@ def parse_json(data: bytes) -> Any:
     """
     try:
         text = data.decode("utf-8")
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_number)
     except UnicodeDecodeError:
         raise ValidationFailed.of(BODY, "must be JSON in UTF-8") from None
     except RecursionError:
@@ -44,6 +45,15 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
+
+
+def _number(text: str) -> float | int:
+    """Read 5.0 and 5e2 as the whole numbers they are in JSON (JSON Schema 6.1.1)."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:20]} is too large for a number")
+    # Beyond 2**53 a float stands for many whole numbers, and none of them was meant.
+    return int(number) if number.is_integer() and abs(number) <= 2**53 else number
 
 
 def _check(value: Any, depth: int) -> None:

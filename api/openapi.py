@@ -11,6 +11,8 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from api.endpoint import Endpoint, PublicEndpoint, path_parameters
 from api.errors import ErrorStyle, status_of
+from api.examples import EXAMPLES
+from api.links import links_from
 from callcontrol import errors as domain
 
 __all__ = ["openapi_document"]
@@ -37,7 +39,11 @@ def openapi_document(
     schemas = _schemas(endpoints)
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in endpoints:
-        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, schemas)
+        operation = _operation(endpoint, schemas)
+        links = links_from(endpoint, endpoints)
+        if links:
+            operation["responses"][str(endpoint.success)]["links"] = links
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
     for route in public:
         paths.setdefault(route.path, {})["get"] = _public_operation(route)
     return {
@@ -105,8 +111,10 @@ def _operation(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
         "responses": _responses(endpoint, schemas),
     }
     if endpoint.takes_body:
-        schema = schemas["references"][endpoint.body, "validation"]
-        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+        content: dict[str, Any] = {"schema": schemas["references"][endpoint.body, "validation"]}
+        if endpoint.name in EXAMPLES:
+            content["example"] = EXAMPLES[endpoint.name]
+        operation["requestBody"] = {"required": True, "content": {"application/json": content}}
     return operation
 
 

@@ -36,7 +36,7 @@ from callcontrol.errors import (
     ServiceUnavailable,
     ValidationFailed,
 )
-from callcontrol.models import Principal
+from callcontrol.models import Principal, Service
 
 __all__ = ["Pipeline"]
 
@@ -53,13 +53,13 @@ class Pipeline:
     """
     Runs endpoints; `is_trusted` names sources that are not rate-limited.
 
-    `requests_per_minute` is what a key may do whose account has no limit of its own.
+    `requests_per_minute` is what a key of each service may do whose account has no limit of its own.
     """
 
     services: Services
     limiter: RateLimiter
     is_trusted: Callable[[str | None], bool]
-    requests_per_minute: int
+    requests_per_minute: Mapping[Service, int]
     check_replies: bool = False
 
     def handler(self, endpoint: Endpoint[Any, Any]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
@@ -102,8 +102,9 @@ class Pipeline:
         Raises:
             RateLimited: One of the limits is used up.
         """
+        default = self.requests_per_minute[endpoint.service]
         limit = self.limiter.take(
-            allowances_of(principal, endpoint.name, self.requests_per_minute, endpoint.requests_per_minute)
+            allowances_of(principal, endpoint.name, default, endpoint.requests_per_minute)
         )
         current_exchange().headers.update(limit.headers())
         if not limit.allowed:

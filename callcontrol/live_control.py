@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 _LISTENING: Final = {"pause": "paused", "silence": "silenced", "resume": "streaming"}
 """What the state of a stream says of the agent's hearing."""
 
-
 _NEVER_FOR_A_PASSWORD: Final = (RecordingRequested, ListenRequested, TransferOrdered, ConsultRequested)
 
 

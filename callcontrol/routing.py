@@ -176,6 +176,22 @@ def _is_premium(number: str) -> bool:
     return phonenumbers.number_type(phonenumbers.parse(number, None)) == PhoneNumberType.PREMIUM_RATE
 
 
+def type_of(number: str) -> str:
+    """What a number in E.164 is, as numbers of accounts are told apart: ``mobile``, ``140_series``, ..."""
+    for series in ("140", "160"):
+        # Ranges for telemarketing and for transactions, which the numbering plan does not know apart.
+        if number.startswith(f"+91{series}"):
+            return f"{series}_series"
+    try:
+        kind = phonenumbers.number_type(phonenumbers.parse(number, None))
+    except phonenumbers.NumberParseException:
+        return "local"
+    return _TYPES.get(kind, "local")
+
+
+_TYPES: Final = {PhoneNumberType.MOBILE: "mobile", PhoneNumberType.TOLL_FREE: "toll_free"}
+
+
 def attempts_for(
     target: Target,
     routes: Iterable[tuple[Carrier, Gateway]],

@@ -30,6 +30,7 @@ __all__ = [
     "top_up",
     "update_account",
     "update_carrier",
+    "webhook_secret",
 ]
 
 _OF_GATEWAY = "gateway."
@@ -89,6 +90,16 @@ def update_account(settings: Settings, arguments: argparse.Namespace) -> int:
             "requests_per_minute": account.requests_per_minute,
             "max_spend_per_hour": None if spend_paise is None else rupees(spend_paise),
         }
+
+    return _run(settings, work)
+
+
+def webhook_secret(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Run `trunkline accounts webhook-secret`."""
+
+    async def work(storage: Storage) -> dict[str, Any]:
+        account = await storage.accounts.get(arguments.account)
+        return {"account_sid": account.account_sid, "webhook_secret": account.webhook_secret}
 
     return _run(settings, work)
 

@@ -130,6 +130,11 @@ def _accounts(commands: _Subparsers[argparse.ArgumentParser]) -> None:
     )
     parser.set_defaults(run=_later("admin", "create_account"))
     _accounts_update(group)
+    parser = _command(
+        group, "webhook-secret", "print JSON with the secret that signs an account's webhooks and streams"
+    )
+    parser.add_argument("--account", required=True, metavar="SID", help="account whose secret is wanted")
+    parser.set_defaults(run=_later("admin", "webhook_secret"))
 
 
 def _accounts_update(group: _Subparsers[argparse.ArgumentParser]) -> None:
@@ -151,7 +156,7 @@ def _accounts_update(group: _Subparsers[argparse.ArgumentParser]) -> None:
         type=_or_none(_whole(1, 1_000_000)),
         default=argparse.SUPPRESS,
         metavar="N|none",
-        help="requests of each key per minute; none is the server's own limit",
+        help="requests of all its keys together per minute; none: 600 for each key",
     )
     parser.add_argument(
         "--max-spend-per-hour",

@@ -63,12 +63,11 @@ def _json(agent: VoiceAgent) -> dict[str, Any]:
 
 _AGENTS = "/api/v1/agents"
 _ONE = _AGENTS + "/{agent_id}"
-# Every endpoint of the assistant takes a key of that service; 100 a minute is the standard plan's limit.
+# Every endpoint of the assistant takes a key of that service.
 _COMMON: dict[str, Any] = {
     "tag": "voice agents",
     "scope": "assistant",
     "service": "assistant",
-    "requests_per_minute": 100,
 }
 
 ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (

@@ -19,7 +19,7 @@ from api.schemas.otp import (
     VerificationObject,
     VerifyOtp,
 )
-from callcontrol.errors import InsufficientBalance, NumberNotOwned
+from callcontrol.errors import InsufficientBalance, NumberNotOwned, SpendLimitReached
 from callcontrol.models import CURRENCY, CallStatus
 from callcontrol.otp import OtpCall, OtpFilter, period_of, stats_object
 from callcontrol.otp import SendOtp as Wanted
@@ -109,7 +109,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         success=201,
         body=SendOtp,
         response=OtpCallObject,
-        errors=(InsufficientBalance, NumberNotOwned),
+        errors=(InsufficientBalance, NumberNotOwned, SpendLimitReached),
         places_calls=True,
         idempotent=True,
         requests_per_minute=SENDS_PER_MINUTE,

@@ -17,7 +17,7 @@ from api.schemas.trunks import (
     UpdateGateway,
 )
 from callcontrol.errors import Conflict
-from callcontrol.models import Gateway
+from callcontrol.models import Carrier, Gateway
 
 __all__ = ["ENDPOINTS"]
 
@@ -27,22 +27,20 @@ async def create_carrier(context: Context[CreateCarrier, NoQuery]) -> Reply:
     values = context.body.model_dump()
     values["codecs"] = tuple(values["codecs"])
     carrier = await context.services.trunks.create_carrier(context.account_sid, values)
-    return Reply(carrier_json(carrier, context.services.calls.registrations(carrier.carrier_sid)))
+    return Reply(_carrier(context, carrier))
 
 
 async def list_carriers(context: Context[NoBody, Paging]) -> Reply:
     """Answer GET /trunk-portal/carriers."""
     query = context.query
     page = await context.services.trunks.list_carriers(context.account_sid, query.page, query.per_page)
-    registrations = context.services.calls.registrations
-    shown = [carrier_json(carrier, registrations(carrier.carrier_sid)) for carrier in page.items]
-    return Reply(shown, page_meta(page))
+    return Reply([_carrier(context, carrier) for carrier in page.items], page_meta(page))
 
 
 async def get_carrier(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer GET /trunk-portal/carriers/:carrier_sid."""
     carrier = await context.services.trunks.get_carrier(context.account_sid, context.path["carrier_sid"])
-    return Reply(carrier_json(carrier, context.services.calls.registrations(carrier.carrier_sid)))
+    return Reply(_carrier(context, carrier))
 
 
 async def update_carrier(context: Context[UpdateCarrier, NoQuery]) -> Reply:
@@ -50,7 +48,7 @@ async def update_carrier(context: Context[UpdateCarrier, NoQuery]) -> Reply:
     carrier = await context.services.trunks.update_carrier(
         context.account_sid, context.path["carrier_sid"], context.body.model_dump(exclude_unset=True)
     )
-    return Reply(carrier_json(carrier))
+    return Reply(_carrier(context, carrier))
 
 
 async def delete_carrier(context: Context[NoBody, NoQuery]) -> Reply:
@@ -70,6 +68,10 @@ async def create_gateway(context: Context[CreateGateway, NoQuery]) -> Reply:
         context.account_sid, context.path["carrier_sid"], values
     )
     return Reply(_gateway(context, gateway))
+
+
+def _carrier(context: Context[Any, Any], carrier: Carrier) -> dict[str, Any]:
+    return carrier_json(carrier, context.services.calls.registrations(carrier.carrier_sid))
 
 
 def _gateway(context: Context[Any, Any], gateway: Gateway) -> dict[str, Any]:

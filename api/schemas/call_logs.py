@@ -8,7 +8,7 @@ from pydantic import Field
 
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.calls import CallStatusName
-from api.schemas.common import Page, PerPage, QueryNumber, Timestamp
+from api.schemas.common import EndDate, Page, PerPage, QueryNumber, StartDate, Timestamp
 
 __all__ = ["CallLogList", "CallLogObject"]
 
@@ -19,14 +19,10 @@ class CallLogList(RequestModel):
     days: (
         Annotated[int, Field(ge=1, le=30, description="The last days. Instead of start and end.")] | None
     ) = None
-    start: Annotated[str, Field(description="RFC 3339, or YYYY-MM-DD (UTC); inclusive.")] | None = None
-    end: (
-        Annotated[
-            str,
-            Field(description="RFC 3339 (exclusive), or YYYY-MM-DD (UTC, inclusive); at most 31 days on."),
-        ]
-        | None
-    ) = None
+    start: StartDate | None = None
+    end: Annotated[EndDate, Field(description="As end_date of other lists; at most 31 days on.")] | None = (
+        None
+    )
     direction: Literal["inbound", "outbound"] | None = None
     answered: (
         Annotated[bool, Field(description="true: answered calls; false: those never answered.")] | None

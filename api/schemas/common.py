@@ -12,8 +12,10 @@ from api.cursor import MAX_CURSOR_CHARS
 from callcontrol.errors import FieldError
 
 __all__ = [
+    "E164",
     "MAX_PAGE",
     "Cursor",
+    "Day",
     "Digits",
     "EndDate",
     "Name",
@@ -27,6 +29,7 @@ __all__ = [
 
 MAX_PAGE = 1_000_000
 
+_E164 = re.compile(r"\+[1-9][0-9]{6,14}", re.ASCII)
 _DIGITS = re.compile(r"[0-9A-D*#wW]{1,64}")
 
 
@@ -37,6 +40,19 @@ def _digits(digits: str) -> str:
 
 
 Digits = Annotated[str, AfterValidator(_digits), Field(json_schema_extra={"pattern": "^[0-9A-D*#wW]{1,64}$"})]
+
+
+def _e164(number: str) -> str:
+    if _E164.fullmatch(number) is None:
+        raise ValueError("must be in E.164, such as +918047491899")
+    return number
+
+
+E164 = Annotated[
+    str,
+    AfterValidator(_e164),
+    Field(description="E.164, such as +918047491899.", json_schema_extra={"pattern": f"^{_E164.pattern}$"}),
+]
 
 
 def _with_plus(text: str) -> str:
@@ -56,8 +72,18 @@ Cursor = Annotated[
         description="next_cursor of an earlier page: the list goes on behind it. Instead of page.",
     ),
 ]
-StartDate = Annotated[str, Field(description="RFC 3339, or YYYY-MM-DD (UTC); inclusive.")]
-EndDate = Annotated[str, Field(description="RFC 3339 (exclusive), or YYYY-MM-DD (UTC, inclusive).")]
+_DATE_OR_MOMENT: dict[str, Any] = {"anyOf": [{"format": "date"}, {"format": "date-time"}]}
+StartDate = Annotated[
+    str,
+    Field(description="RFC 3339, or YYYY-MM-DD (UTC); inclusive.", json_schema_extra=_DATE_OR_MOMENT),
+]
+EndDate = Annotated[
+    str,
+    Field(
+        description="RFC 3339 (exclusive), or YYYY-MM-DD (UTC, inclusive).", json_schema_extra=_DATE_OR_MOMENT
+    ),
+]
+Day = Annotated[str, Field(description="YYYY-MM-DD (UTC), inclusive.", json_schema_extra={"format": "date"})]
 Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 
 

@@ -73,6 +73,7 @@ class PurchaseBody(RequestModel):
                 description="The total you accept, in INR: setup_cost + months * monthly_cost.",
             ),
             AfterValidator(_whole_paise),
+            Field(json_schema_extra={"multipleOf": 0.01}),
         ]
         | None
     ) = None

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from api.schemas.base import RequestModel, ResponseModel
-from api.schemas.common import Page, PerPage, QueryNumber, Timestamp
+from api.schemas.common import Day, EndDate, Page, PerPage, QueryNumber, StartDate, Timestamp
 from callcontrol import otp as rules
 from callcontrol.errors import FieldError
 
@@ -104,10 +104,8 @@ class OtpList(RequestModel):
     status: Status | None = None
     to: QueryNumber | None = None
     reference: Annotated[str, Field(max_length=128)] | None = None
-    start_date: Annotated[str, Field(description="RFC 3339, or YYYY-MM-DD (UTC); inclusive.")] | None = None
-    end_date: (
-        Annotated[str, Field(description="RFC 3339 (exclusive), or YYYY-MM-DD (UTC, inclusive).")] | None
-    ) = None
+    start_date: StartDate | None = None
+    end_date: EndDate | None = None
     page: Page = 1
     per_page: PerPage = 20
 
@@ -115,8 +113,8 @@ class OtpList(RequestModel):
 class OtpStatsQuery(RequestModel):
     """The days that statistics are of; the thirty days up to today when left out."""
 
-    start_date: Annotated[str, Field(description="YYYY-MM-DD (UTC), inclusive.")] | None = None
-    end_date: Annotated[str, Field(description="YYYY-MM-DD (UTC), inclusive.")] | None = None
+    start_date: Day | None = None
+    end_date: Day | None = None
 
 
 class OtpCallObject(ResponseModel):

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 
 from api.schemas.base import RequestModel, ResponseModel
-from api.schemas.common import Name, Page, PerPage, Timestamp
+from api.schemas.common import E164, Name, Page, PerPage, Timestamp
 
 __all__ = ["RegisterNumber", "TrunkNumberList", "TrunkNumberObject", "UpdateNumber"]
 
@@ -17,7 +17,7 @@ Sid = Annotated[str, Field(min_length=1, max_length=64)]
 class RegisterNumber(RequestModel):
     """A number that the account brings along."""
 
-    number: Annotated[str, Field(min_length=2, max_length=32, description="E.164, such as +918047491899.")]
+    number: E164
     carrier_sid: Annotated[Sid, Field(description="The account's carrier that serves it.")]
     app_sid: Annotated[Sid, Field(description="Where its inbound calls go, unless it is bound.")] | None = (
         None

@@ -26,16 +26,33 @@ __all__ = [
 Text = Annotated[str, Field(max_length=256)]
 Secret = Annotated[str, Field(min_length=1, max_length=256, json_schema_extra={"writeOnly": True})]
 
-_HOST_NAME = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(\.(?!-)[A-Za-z0-9-]{1,63})*")
+# The last label begins with a letter (RFC 1123 2.1), by which a name is told from an address.
+_HOST_NAME = re.compile(
+    r"([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+)
 
 
 def _host(host: str) -> str:
     try:
         ipaddress.ip_address(host)
     except ValueError:
-        if _HOST_NAME.fullmatch(host) is None or re.fullmatch(r"[0-9.]+", host):
+        if _HOST_NAME.fullmatch(host) is None:
             raise ValueError("must be an IP address or a host name") from None
     return host
+
+
+Host = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=253,
+        json_schema_extra={
+            "anyOf": [{"pattern": f"^{_HOST_NAME.pattern}$"}, {"format": "ipv4"}, {"format": "ipv6"}],
+            "examples": ["sip.carrier.example"],
+        },
+    ),
+    AfterValidator(_host),
+]
 
 
 class Paging(RequestModel):
@@ -98,7 +115,7 @@ class CreateCarrier(RequestModel):
         Literal["off", "sdes", "require"],
         Field(description="Encryption of media. sdes: where the far end can; require: always."),
     ] = "off"
-    max_concurrent_calls: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    max_concurrent_calls: Annotated[int, Field(ge=1, le=100_000)] | None = None
     max_cps: Annotated[int, Field(ge=1, le=100_000)] | None = None
     app_sid: (
         Annotated[Name, Field(description="Where calls to its numbers go that have no target of their own.")]
@@ -143,7 +160,7 @@ def _half_given(given: Mapping[str, Any], *halves: str, needed: bool = False) ->
 class CreateGateway(RequestModel):
     """One reachable host of a carrier."""
 
-    host: Annotated[str, Field(min_length=1, max_length=253), AfterValidator(_host)]
+    host: Host
     port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
         5060, description="5061 by default for tls and tls/srtp; null: looked up by SRV."
     )
@@ -179,7 +196,7 @@ class UpdateGateway(CreateGateway):
 
     model_config = ConfigDict(json_schema_extra=_without_defaults)
 
-    host: Annotated[str, Field(min_length=1, max_length=253), AfterValidator(_host)] = ""
+    host: Host = ""
 
 
 class RegisterStatus(ResponseModel):

@@ -128,7 +128,11 @@ class NumberMarket:
         for order in await self._database.read(orders.open_orders):
             if order.state is OrderState.PENDING and order.created_at + GIVEN_UP_AFTER > now:
                 continue
-            given_back += await self._return(order.order_id)
+            try:
+                given_back += await self._return(order.order_id)
+            except DomainError as error:
+                # One that the supplier does not take back must not keep the others from going.
+                log.warning("the number %s is not given back yet: %s", order.number, error)
         return given_back
 
     def _finished(self, task: asyncio.Task[Purchase]) -> None:
@@ -190,6 +194,7 @@ class NumberMarket:
             await self._give_up(order)
             raise
         assert number.billing is not None
+        log.info("%s is sold", number.number, extra={"account_sid": order.account_sid})
         # The number is sold; a directory that cannot be refreshed now follows by itself.
         with contextlib.suppress(DomainError):
             await self._directory.refresh()

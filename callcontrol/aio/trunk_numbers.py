@@ -14,6 +14,7 @@ from callcontrol.aio.writer import Writer
 from callcontrol.errors import Conflict, DomainError, FieldError, Forbidden, NotFound, ValidationFailed
 from callcontrol.models import Page, PhoneNumber
 from callcontrol.numbers import check_number
+from callcontrol.routing import type_of
 from callcontrol.store.repositories import calls, numbers
 from callcontrol.store.repositories import directory as revisions
 
@@ -63,6 +64,7 @@ class TrunkNumberService:
             created_at=now,
             updated_at=now,
             friendly_name=friendly_name,
+            number_type=type_of(number),
             carrier_sid=carrier_sid,
             app_sid=app_sid,
             registered=True,

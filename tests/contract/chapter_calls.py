@@ -17,6 +17,7 @@ from tests.contract.givens import (
     caller_id,
     ended_call,
     no_platform_carrier,
+    recorded_call,
     ringing_call,
     unregistered_caller_id,
     used_key,
@@ -62,6 +63,11 @@ async def _carries_retry_after(_: Stage, answer: Answer) -> None:
     assert 1 <= int(answer.headers["Retry-After"]) <= 60
 
 
+async def _is_a_recording(_: Stage, answer: Answer) -> None:
+    assert answer.headers["Content-Type"] == "audio/wav"
+    assert answer.raw[:4] == b"RIFF" and len(answer.raw) > 8000
+
+
 async def _plain(stage: Stage) -> Any:
     return {"from": await caller_id()(stage), "to": BUSY, "verbs": _HANG_UP}
 
@@ -85,6 +91,9 @@ def _placed(path: str, given: dict[str, Any], plain: Any) -> tuple[Case, ...]:
         ),
         refused(400, "VALIDATION_ERROR", name="no number", body=_with(given, to="12"), fields=("to",)),
         refused(402, "INSUFFICIENT_BALANCE", by="poor", body=_with(given, **{"from": caller_id("poor")})),
+        refused(
+            402, "SPEND_LIMIT_EXCEEDED", by="thrifty", body=_with(given, **{"from": caller_id("thrifty")})
+        ),
         refused(403, "NUMBER_NOT_OWNED", body=_with(given, **{"from": unregistered_caller_id})),
         foreign(403, "NUMBER_NOT_OWNED", body=given),
         refused(
@@ -167,6 +176,13 @@ CASES = (
         refused(400, "VALIDATION_ERROR", path={"callSid": ended_call}, body={"colour": "red"}),
         foreign(403, "FORBIDDEN", path={"callSid": ended_call}, body={"mute_status": "mute"}),
         refused(404, "NOT_FOUND", path={"callSid": NOWHERE}, body={"mute_status": "mute"}),
+        refused(
+            403,
+            "NUMBER_NOT_OWNED",
+            path={"callSid": answered_call},
+            body={"transfer": {"to": ECHO, "caller_id": caller_id("other")}},
+        ),
+        refused(409, "CONFLICT", path={"callSid": ringing_call}, body={"dtmf": {"digits": "1"}}),
         refused(409, "CALL_ENDED", path={"callSid": ended_call}, body={"mute_status": "mute"}),
     ),
     *row(
@@ -177,6 +193,7 @@ CASES = (
     ),
     *row(
         "GET /recordings/{callSid}.wav",
+        ok(path={"callSid": recorded_call}, then=_is_a_recording),
         foreign(403, "FORBIDDEN", path={"callSid": ended_call}),
         refused(404, "NOT_FOUND", path={"callSid": ended_call}),
     ),

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
+import asyncio
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from types import ModuleType
 from typing import Any
 
 from callcontrol.models import Binding
-from tests.contract.cases import Given
-from tests.contract.stage import ENDED, Answer, Stage
+from callcontrol.otp import PER_DESTINATION
+from tests.contract.cases import During, Given
+from tests.contract.stage import ENDED, PATIENCE_S, Answer, Stage
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 """A well-formed id of nothing."""
 
-ECHO, BUSY, RINGS, TONE = (f"+91980000000{digit}" for digit in (1, 3, 4, 7))
+ECHO, BUSY, RINGS, DIGITS, TONE = (f"+91980000000{digit}" for digit in (1, 3, 4, 6, 7))
 ELSEWHERE = "+919900000001"
 """A number that no carrier of the platform serves."""
 
@@ -67,9 +69,50 @@ async def unregistered_caller_id(stage: Stage) -> str:
     return (await add_number(stage, "own"))[1]
 
 
+async def fresh_number(stage: Stage) -> str:
+    """A number that nobody has, in E.164."""
+    return stage.fresh_number()
+
+
+async def taken_number(stage: Stage) -> str:
+    """A number that somebody has, in E.164."""
+    return (await add_number(stage, "other"))[1]
+
+
 async def agent_url(stage: Stage) -> str:
     """Where a voice agent listens."""
     return stage.agent.url
+
+
+# Numbers for sale
+
+
+async def for_sale(stage: Stage) -> str:
+    """The reference of a number that is for sale; another one each time."""
+    offered = await stage.data("GET", "/v1/dids/available", query={"per_page": "100", "number_type": "local"})
+    seen = stage.kept.setdefault("offered", set())
+    item = next(item for item in offered if item["live_ref"] not in seen)
+    seen.add(item["live_ref"])
+    stage.kept["price"] = item["setup_cost"] + 2 * item["monthly_cost"]
+    return str(item["live_ref"])
+
+
+async def price_of_two_months(stage: Stage) -> float:
+    """What the number that was just looked up costs with two months."""
+    return float(stage.kept["price"])
+
+
+async def a_purchase(stage: Stage) -> Any:
+    """The body of a purchase that succeeds."""
+    return {"live_ref": await for_sale(stage)}
+
+
+async def bought_number(stage: Stage) -> str:
+    """The reference of a number that the own account has bought."""
+    live_ref = await for_sale(stage)
+    bought = await stage.data("POST", "/v1/dids/purchase-live", body={"live_ref": live_ref})
+    stage.kept["bought"] = bought["number"]
+    return live_ref
 
 
 # Accounts
@@ -118,6 +161,26 @@ async def ended_call(stage: Stage) -> str:
     return str(stage.kept["ended call"])
 
 
+async def recorded_call(stage: Stage) -> str:
+    """The SID of a call whose recording can be had."""
+    call_sid = await place(stage, TONE, record=True, time_limit=1)
+    await stage.call_when(call_sid, "completed")
+    async with asyncio.timeout(PATIENCE_S):
+        while (await stage.call(call_sid))["recording_status"] != "completed":  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    return call_sid
+
+
+async def number_with_call(stage: Stage) -> str:
+    """The id of a number that is the caller-ID of a call that rings."""
+    number_id, number = await add_number(stage, "own", registered=True)
+    call = await stage.data(
+        "POST", "/v1/calls", body={"from": number, "to": RINGS, "verbs": [{"verb": "hangup"}]}
+    )
+    await stage.call_when(call["call_sid"], "ringing")
+    return number_id
+
+
 async def hang_up(stage: Stage, call_sid: str, by: str = "own") -> None:
     """End a call and wait until it has."""
     await stage.ask("DELETE", f"/v1/Accounts/{stage.accounts[by].account_sid}/Calls/{call_sid}", by=by)
@@ -134,6 +197,48 @@ async def used_up_second(stage: Stage) -> str:
         body={"from": await caller_id("slow")(stage), "to": BUSY, "verbs": [{"verb": "hangup"}]},
     )
     return str(await caller_id("slow")(stage))
+
+
+# Voice agents
+
+
+async def voice_agent(stage: Stage) -> str:
+    """The id of a voice agent."""
+    body = {"name": "Front desk", "language": "hi-IN", "stream_url": stage.agent.url, "sample_rate": 16000}
+    return str((await stage.data("POST", "/api/v1/agents", body=body))["id"])
+
+
+async def bound_agent(stage: Stage) -> str:
+    """The id of a voice agent that a number's calls go to."""
+    agent_id = await voice_agent(stage)
+    body = {"target": "voice_agent", "agent_id": agent_id, "workspace_id": NOWHERE}
+    await stage.data("PUT", f"/v1/phone-numbers/{await registered_number(stage)}/inbound", body=body)
+    return agent_id
+
+
+# Passwords
+
+
+async def a_password(stage: Stage) -> Any:
+    """The body of a request that sends a password to somebody who is reached."""
+    return {"to": ECHO, "otp": "314159", "repeat": 1, "from": await caller_id()(stage)}
+
+
+async def sent_password(stage: Stage) -> str:
+    """The id of a password that was sent to somebody who gave up; one for all cases."""
+    if "password" not in stage.kept:
+        body = {**await a_password(stage), "to": RINGS}
+        sent = await stage.data("POST", "/v1/voice-otp/send", body=body)
+        await hang_up(stage, sent["call_sid"])
+        stage.kept["password"] = sent["id"]
+    return str(stage.kept["password"])
+
+
+async def used_up_destination(stage: Stage) -> None:
+    """Somebody was sent as many passwords as a number may get."""
+    body = {**await a_password(stage), "to": BUSY}
+    for _ in range(PER_DESTINATION):
+        await stage.data("POST", "/v1/voice-otp/send", body=body)
 
 
 # Idempotency keys
@@ -203,24 +308,84 @@ async def carrier_with_gateway(stage: Stage) -> tuple[str, str]:
     return carrier_sid, str(gateway["gateway_sid"])
 
 
-@dataclasses.dataclass(frozen=True)
-class Kept:
-    """Two givens of which the second needs the first: what the first brought about, the second gives on."""
+async def trunk_number(stage: Stage) -> str:
+    """The SID of a number on a carrier of the own account."""
+    return (await number_on_carrier(stage, await carrier()(stage)))[0]
 
-    name: str
 
-    def first(self, make: Any) -> Given:
-        """Bring about both, and give the first."""
+async def number_on_carrier(stage: Stage, carrier_sid: str, **body: Any) -> tuple[str, str]:
+    """A fresh number on a carrier: its SID, and itself."""
+    body = {"number": stage.fresh_number(), "carrier_sid": carrier_sid, **body}
+    made = await stage.data("POST", "/v1/trunk-portal/numbers", body=body)
+    return str(made["number_sid"]), str(made["number"])
 
-        async def given(stage: Stage) -> Any:
-            first, stage.kept[self.name] = await make(stage)
-            return first
 
-        return given
+async def trunk_with_call(stage: Stage) -> dict[str, str]:
+    """The SIDs of a carrier, its gateway and a number on it that has a call up."""
+    carrier_sid, gateway_sid = await carrier_with_gateway(stage)
+    number_sid, number = await number_on_carrier(stage, carrier_sid)
+    call = await stage.data(
+        "POST", "/v1/calls", body={"from": number, "to": RINGS, "verbs": [{"verb": "hangup"}]}
+    )
+    ringing = await stage.call_when(call["call_sid"], "ringing")
+    assert ringing["carrier_sid"] == carrier_sid, "it leaves through the account's own carrier"
+    return {"carrier_sid": carrier_sid, "gateway_sid": gateway_sid, "number_sid": number_sid}
 
-    async def second(self, stage: Stage) -> Any:
-        """Give the second."""
-        return stage.kept[self.name]
+
+def application(by: str = "own") -> Given:
+    """The SID of an application of an account."""
+
+    async def given(stage: Stage) -> str:
+        body = {"name": "Front desk", "target": "media_stream", "stream_url": stage.agent.url}
+        made = await stage.data("POST", "/v1/trunk-portal/applications", by=by, body=body)
+        return str(made["app_sid"])
+
+    return given
+
+
+async def attached_application(stage: Stage) -> str:
+    """The SID of an application that a number goes by."""
+    app_sid = str(await application()(stage))
+    await number_on_carrier(stage, await carrier()(stage), app_sid=app_sid)
+    return app_sid
+
+
+def part(make: Callable[[Stage], Awaitable[Mapping[str, str]]], name: str, *, first: bool = False) -> Given:
+    """One of several things that are brought about together, with the `first` of them that is asked for."""
+
+    async def given(stage: Stage) -> str:
+        kept = f"parts of {make.__name__}"
+        if first:
+            stage.kept[kept] = await make(stage)
+        return str(stage.kept[kept][name])
+
+    return given
+
+
+def parts(make: Callable[[Stage], Awaitable[Mapping[str, str]]], *names: str) -> dict[str, Given]:
+    """Several things that are brought about together, by their names."""
+    return {name: part(make, name, first=index == 0) for index, name in enumerate(names)}
+
+
+async def gateway(stage: Stage) -> dict[str, str]:
+    """The SIDs of a carrier and its gateway."""
+    carrier_sid, gateway_sid = await carrier_with_gateway(stage)
+    return {"carrier_sid": carrier_sid, "gateway_sid": gateway_sid}
+
+
+def limited(module: ModuleType, name: str) -> During:
+    """As though what a limit of a module allows were used up."""
+
+    @asynccontextmanager
+    async def during(_: Stage) -> AsyncIterator[None]:
+        before = getattr(module, name)
+        setattr(module, name, 0)
+        try:
+            yield
+        finally:
+            setattr(module, name, before)
+
+    return during
 
 
 # What cases look at
@@ -229,12 +394,3 @@ class Kept:
 async def nothing(stage: Stage, answer: Answer) -> None:
     """The answer shows nothing at all."""
     assert answer.data == [] and answer.meta["total"] == 0, answer
-
-
-def listed(field: str, name: str) -> Any:
-    """The list holds what a given kept under a name."""
-
-    async def then(stage: Stage, answer: Answer) -> None:
-        assert stage.kept[name] in [item[field] for item in answer.data], answer
-
-    return then

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from api.endpoint import Endpoint
-from api.errors import ErrorStyle, status_of
+from api.errors import status_of
 from tests.contract.cases import Case
 
 _LIST = Path(__file__).with_name("endpoints.json")
@@ -32,6 +32,7 @@ _PLACED = {
     _VALIDATION,
     _BUSY_KEY,
     (402, "INSUFFICIENT_BALANCE"),
+    (402, "SPEND_LIMIT_EXCEEDED"),
     (403, "NUMBER_NOT_OWNED"),
     (429, "RATE_LIMITED"),
     (503, "SERVICE_UNAVAILABLE"),
@@ -101,12 +102,18 @@ def missing(row: Row, cases: Iterable[Case]) -> list[str]:
     return lacks
 
 
-def undeclared(endpoint: Endpoint[Any, Any], cases: Iterable[Case]) -> list[str]:
-    """The refusals that an endpoint declares as its own and that no case shows."""
-    name = row_of(endpoint)
-    shown = {(case.status, case.code) for case in cases if case.row == name}
-    declared = dict.fromkeys(_declared(endpoint))
-    return [f"{status} {code}" for status, code in declared if (status, code) not in shown]
+def unshown(endpoint: Endpoint[Any, Any], cases: Iterable[Case]) -> list[str]:
+    """What an endpoint declares of itself, of the list or not, and no case shows."""
+    own = [case for case in cases if case.row == row_of(endpoint)]
+    shown = {(case.status, case.code) for case in own if case.proves != "success"}
+    lacks = [
+        f"refusal {status} {code}" for status, code in _declared(endpoint) if (status, code) not in shown
+    ]
+    if endpoint.success not in {case.status for case in own if case.proves == "success"}:
+        lacks.append(f"success {endpoint.success}")
+    if not any(case.proves == "foreign" for case in own):
+        lacks.append("what another account gets")
+    return lacks
 
 
 def row_of(endpoint: Endpoint[Any, Any]) -> str:
@@ -120,9 +127,7 @@ def later_rows(rows: Sequence[Row]) -> tuple[Row, ...]:
 
 
 def _declared(endpoint: Endpoint[Any, Any]) -> Iterator[tuple[int, str]]:
-    for error in endpoint.errors:
-        style = endpoint.style if endpoint.style is not ErrorStyle.GENERAL else ErrorStyle.GENERAL
-        yield status_of(error, style)
+    yield from dict.fromkeys(status_of(error, endpoint.style) for error in endpoint.errors)
 
 
 def _usual_success(name: str) -> int:

@@ -13,28 +13,28 @@ from typing import Any
 
 import aiohttp
 import jsonschema_rs
-import sqlalchemy as sa
-from sqlalchemy.engine import Connection
 
 from api.config import load_settings
 from api.server import Server
 from callcontrol.accounts import SCOPES
-from callcontrol.store.tables import accounts
 from fixtures.agent import DemoAgent
 from media.audio import tone
 
 PATIENCE_S = 20.0
 ENDED = {"completed", "busy", "no-answer", "failed", "canceled"}
 
-# Who asks: an account that may do everything; a stranger to it; one without money; one whose KYC is not done;
-# one that may begin one call a second; one that may make few requests.
+# Who asks: an account that may do everything; a stranger to it; one that buys numbers; one without money; one
+# that may hardly spend any; one whose KYC is not done; one that may begin one call a second.
 _ACCOUNTS: Mapping[str, Mapping[str, Any]] = {
     "own": {"balance_paise": 10_000_000, "kyc": True, "max_cps": 1000},
     "other": {"balance_paise": 10_000_000, "kyc": True, "max_cps": 1000},
+    "buyer": {"balance_paise": 10_000_000, "kyc": True},
+    "thrifty": {"balance_paise": 10_000_000, "kyc": True},
     "poor": {"balance_paise": 0, "kyc": True},
     "unknown": {"balance_paise": 10_000_000, "kyc": False},
     "slow": {"balance_paise": 10_000_000, "kyc": True, "max_cps": 1},
 }
+_SPEND: Mapping[str, int] = {"thrifty": 1}
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,9 @@ class Stage:
     ) -> Answer:
         """Ask with the account's key, or with the one that is given; with none when it is empty."""
         lines = dict(headers or {})
-        key = self.accounts[by].key if key is None else key
+        account = self.accounts[by]
+        if key is None:
+            key = account.assistant_key if path.startswith("/api/v1/") else account.key
         if key:
             lines["Authorization"] = f"Bearer {key}"
         url = self.server.url + path
@@ -178,7 +180,9 @@ class Stage:
         for name, kind in _ACCOUNTS.items():
             account, _ = await storage.accounts.create(name, max_calls=1000, **kind)
             sid = account.account_sid
-            await storage.writer.commit(_many_requests)
+            # All cases together ask more often than a key may.
+            limits = {"requests_per_minute": 100_000, "max_spend_paise_per_hour": _SPEND.get(name)}
+            await storage.accounts.update(sid, limits)
             record, revoked = await storage.keys.issue(sid, "platform")
             await storage.keys.revoke(sid, record.key_id)
             self.accounts[name] = Customer(
@@ -188,11 +192,6 @@ class Stage:
                 revoked,
                 await storage.keys.create(sid, "assistant"),
             )
-
-
-def _many_requests(connection: Connection) -> None:
-    """Let accounts ask as often as all cases together do."""
-    connection.execute(sa.update(accounts).values(requests_per_minute=100_000))
 
 
 @asynccontextmanager

@@ -149,6 +149,8 @@ def test_accounts_are_changed_wallets_topped_up_and_numbers_listed_and_released(
         "requests_per_minute": 70,
         "max_spend_per_hour": 99.5,
     }
+    shown = result(environment, "accounts", "webhook-secret", "--account", sid)
+    assert shown["account_sid"] == sid and shown["webhook_secret"].startswith("whsec_")
     lifted = ("--requests-per-minute", "none", "--max-spend-per-hour", "none")
     changed = result(environment, "accounts", "update", "--account", sid, "--no-kyc", "--no-active", *lifted)
     assert (changed["kyc_complete"], changed["is_active"], changed["max_cps"]) == (False, False, 3)
@@ -174,6 +176,7 @@ def test_accounts_are_changed_wallets_topped_up_and_numbers_listed_and_released(
     ("arguments", "code", "part"),
     [
         (["accounts", "update", "--account", "nobody", "--kyc"], 1, "account"),
+        (["accounts", "webhook-secret", "--account", "nobody"], 1, "account"),
         (["accounts", "update", "--account", "nobody"], 1, "--help"),
         (
             ["wallet", "top-up", "--account", "nobody", "--amount", "5", "--reference", "r"],

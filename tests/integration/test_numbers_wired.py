@@ -255,3 +255,23 @@ async def test_a_purchase_that_is_repeated_with_its_key_is_one(tmp_path: Path) -
         assert await customer.ask("POST", "/dids/purchase-live", body) == (409, "NUMBER_NOT_OWNED")
         assert customer.server.demo is not None
         assert await customer.server.storage.wallet.balance(customer.server.demo.account_sid) == 64_100
+
+
+async def test_many_repeats_with_few_keys_buy_one_number_for_each_key(tmp_path: Path) -> None:
+    async with desk(tmp_path) as customer:
+        _, listings = await customer.ask("GET", "/dids/available?region=Pune&per_page=5")
+
+        async def buy(n: int) -> tuple[int, Any]:
+            body = {"live_ref": listings[n % 5]["live_ref"]}
+            return await customer.ask(
+                "POST", "/dids/purchase-live", body, **{"Idempotency-Key": f"order-{n % 5}"}
+            )
+
+        answers = await asyncio.gather(*(buy(n) for n in range(100)))
+        bought = {answer["phone_number_id"] for status, answer in answers if status == 201}
+        others = {(status, answer) for status, answer in answers if status != 201}
+        assert len(bought) == 5 and others <= {(409, "IDEMPOTENCY_CONFLICT")}
+        assert customer.server.demo is not None
+        sid = customer.server.demo.account_sid
+        assert len(await customer.server.storage.numbers.every(sid)) == 6
+        assert await customer.server.storage.wallet.balance(sid) == 100_000 - 5 * 17_950

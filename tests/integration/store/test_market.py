@@ -207,6 +207,25 @@ async def test_a_supplier_whose_answer_is_lost_gets_its_number_back(shop: Shop, 
     await shop.buy(account)
 
 
+async def test_an_order_that_cannot_be_given_back_keeps_none_waiting(shop: Shop, account: Account) -> None:
+    listings = list(shop.inventory.listings.values())[:2]
+    first, second = [await shop.buy(account, listing.live_ref) for listing in listings]
+    for bought in (first, second):
+        await shop.storage.numbers.release(account.account_sid, bought.phone_number_id)
+    give_back, stuck = shop.inventory.give_back, shop.inventory.taken[listings[0].live_ref]
+
+    async def refuse_one(order_id: str) -> None:
+        if order_id == stuck:
+            raise InventoryFailure("not now")
+        await give_back(order_id)
+
+    shop.inventory.give_back = refuse_one  # type: ignore[method-assign]
+    assert await shop.market.sweep(utc_now()) == 1
+    shop.inventory.give_back = give_back  # type: ignore[method-assign]
+    assert await shop.market.sweep(utc_now()) == 1
+    assert await shop.states() == [] and shop.inventory.taken == {}
+
+
 async def test_a_supplier_that_hangs_is_not_waited_for(
     shop: Shop, account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:

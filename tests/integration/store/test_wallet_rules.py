@@ -1,58 +1,149 @@
-"""The money rules as a property: whatever happens in whatever order, the books agree."""
+"""The money rules as a property, on both databases: whatever happens in whatever order, the books agree."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import asyncio
+import contextlib
+import itertools
+import random
+from collections.abc import Awaitable, Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import ClassVar, TypeVar
 
+import pytest
 import sqlalchemy as sa
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from sqlalchemy.engine import Connection
 
-from callcontrol.errors import Conflict, InsufficientBalance, NotFound
+from callcontrol.aio.database import Database
+from callcontrol.aio.storage import Storage
+from callcontrol.aio.tokens import new_id
+from callcontrol.aio.wallet import WalletService
+from callcontrol.errors import (
+    Conflict,
+    InsufficientBalance,
+    NotFound,
+    SpendLimitReached,
+)
+from callcontrol.money import hour_of
 from callcontrol.store.repositories import wallet
-from callcontrol.store.tables import accounts, metadata
+from callcontrol.store.tables import accounts
+from tests.support.secrets import SECRETS
 
-NOW = datetime(2026, 8, 1, tzinfo=UTC)
-ACCOUNT = "a"
+T = TypeVar("T")
+
+NOW = datetime(2026, 8, 1, 9, 50, tzinfo=UTC)
 CALLS = st.sampled_from([f"call-{number}" for number in range(6)])
 AMOUNTS = st.integers(min_value=0, max_value=500)
+
+
+class _Lost(Exception):
+    """The process is killed before its transaction is committed."""
+
+
+class Books:
+    """One database that every example opens an account of its own in."""
+
+    def __init__(self, url: str) -> None:
+        self._runner = asyncio.Runner()
+        self._database = self._runner.run(Database.open(url, secrets=SECRETS))
+        self._numbers = itertools.count()
+
+    def run(self, operation: Callable[[Connection], T]) -> T:
+        return self._runner.run(self._database.write(operation))
+
+    def lose(self, operation: Callable[[Connection], object]) -> None:
+        """Run an operation in a transaction that is never committed."""
+
+        def killed(connection: Connection) -> None:
+            operation(connection)
+            raise _Lost
+
+        with pytest.raises(_Lost):
+            self.run(killed)
+
+    def new_account(self) -> str:
+        account_sid = f"account-{next(self._numbers)}"
+
+        def write(connection: Connection) -> None:
+            connection.execute(
+                sa.insert(accounts).values(
+                    account_sid=account_sid,
+                    name="n",
+                    is_active=True,
+                    kyc_complete=True,
+                    max_cps=1,
+                    max_calls=1,
+                    webhook_secret="",
+                    created_at=0,
+                    updated_at=0,
+                    revision=0,
+                )
+            )
+            wallet.create(connection, account_sid, NOW)
+
+        self.run(write)
+        return account_sid
+
+    def limit(self, account_sid: str, paise: int | None) -> None:
+        change = sa.update(accounts).where(accounts.c.account_sid == account_sid)
+        self.run(lambda connection: connection.execute(change.values(max_spend_paise_per_hour=paise)))
+
+    def close(self) -> None:
+        self._runner.run(self._database.close())
+        self._runner.close()
 
 
 class WalletMachine(RuleBasedStateMachine):
     """A wallet over a real database, beside the plainest model of one."""
 
+    books: ClassVar[Books]
+
     def __init__(self) -> None:
         super().__init__()
-        self.connection = sa.create_engine("sqlite://").connect()
-        metadata.create_all(self.connection)
-        self.connection.execute(
-            sa.insert(accounts).values(
-                account_sid=ACCOUNT,
-                name="n",
-                is_active=True,
-                kyc_complete=True,
-                max_cps=1,
-                max_calls=1,
-                webhook_secret="",
-                created_at=0,
-                updated_at=0,
-                revision=0,
-            )
-        )
-        wallet.create(self.connection, ACCOUNT, NOW)
+        self.account = self.books.new_account()
+        self.now = NOW
+        self.limit: int | None = None
         self.balance = 0
         self.held: dict[str, int] = {}
         self.charged: dict[str, int] = {}
+        self.spent: dict[int, int] = {}
         self.references: set[str] = set()
         self.paid: set[str] = set()
-
-    def teardown(self) -> None:
-        self.connection.close()
 
     @property
     def available(self) -> int:
         return self.balance - sum(self.held.values())
+
+    @property
+    def spent_now(self) -> int:
+        return self.spent.get(hour_of(self.now), 0)
+
+    def call(self, name: str) -> str:
+        """A call of this account; the identifiers of calls are those of the whole database."""
+        return f"{self.account}-{name}"
+
+    def refused(self, refusal: object, more: int) -> bool:
+        """Whether holding so much more is refused, and for the right reason."""
+        if more > self.available:
+            assert type(refusal) is InsufficientBalance
+            return True
+        if self.limit is not None and self.spent_now + sum(self.held.values()) + more > self.limit:
+            assert type(refusal) is SpendLimitReached
+            return True
+        assert refusal is None
+        return False
+
+    @rule(minutes=st.integers(min_value=1, max_value=40))
+    def time_passes(self, minutes: int) -> None:
+        self.now += timedelta(minutes=minutes)
+
+    @rule(limit=st.none() | st.integers(min_value=0, max_value=1500))
+    def limit_changes(self, limit: int | None) -> None:
+        self.limit = limit
+        self.books.limit(self.account, limit)
 
     @rule(amount=st.integers(min_value=1, max_value=1000), reference=st.sampled_from([None, "r1", "r2"]))
     def top_up(self, amount: int, reference: str | None) -> None:
@@ -60,48 +151,57 @@ class WalletMachine(RuleBasedStateMachine):
             self.balance += amount
         if reference is not None:
             self.references.add(reference)
-        assert wallet.top_up(self.connection, ACCOUNT, amount, NOW, reference=reference) == self.balance
+        now = self.now
+        told = self.books.run(
+            lambda connection: wallet.top_up(connection, self.account, amount, now, reference=reference)
+        )
+        assert told == self.balance
 
-    @rule(call=CALLS, amount=AMOUNTS)
-    def reserve(self, call: str, amount: int) -> None:
-        if call in self.charged:
+    @rule(name=CALLS, amount=AMOUNTS)
+    def reserve(self, name: str, amount: int) -> None:
+        if name in self.charged:
             return  # A call that was settled is over.
-        refusal = wallet.reserve(self.connection, ACCOUNT, call, amount, NOW)
-        if call in self.held:
+        call, now = self.call(name), self.now
+        refusal = self.books.run(
+            lambda connection: wallet.reserve(connection, self.account, call, amount, now)
+        )
+        if name in self.held or not amount:
             assert refusal is None
-        elif amount <= self.available:
-            assert refusal is None
-            self.held[call] = amount
-        else:
-            assert isinstance(refusal, InsufficientBalance)
+            self.held.setdefault(name, amount)
+        elif not self.refused(refusal, amount):
+            self.held[name] = amount
 
-    @rule(call=CALLS, total=AMOUNTS)
-    def extend(self, call: str, total: int) -> None:
-        refusal = wallet.extend(self.connection, call, total, NOW)
-        if call not in self.held:
+    @rule(name=CALLS, total=AMOUNTS)
+    def extend(self, name: str, total: int) -> None:
+        call, now = self.call(name), self.now
+        refusal = self.books.run(lambda connection: wallet.extend(connection, call, total, now))
+        if name not in self.held:
             assert isinstance(refusal, NotFound)
-        elif total - self.held[call] > self.available:
-            assert isinstance(refusal, InsufficientBalance)
-        else:
+        elif total <= self.held[name]:
             assert refusal is None
-            self.held[call] = max(self.held[call], total)
+        elif not self.refused(refusal, total - self.held[name]):
+            self.held[name] = total
 
-    @rule(call=CALLS, charge=AMOUNTS)
-    def settle(self, call: str, charge: int) -> None:
-        charged = wallet.settle(self.connection, call, charge, NOW)
-        if call not in self.held:
-            assert charged == self.charged.get(call, 0)
+    @rule(name=CALLS, charge=AMOUNTS)
+    def settle(self, name: str, charge: int) -> None:
+        call, now = self.call(name), self.now
+        charged = self.books.run(lambda connection: wallet.settle(connection, call, charge, now))
+        if name not in self.held:
+            assert charged == self.charged.get(name, 0)
             return
-        expected = min(charge, self.held[call] + self.available)
-        assert charged == expected
-        del self.held[call]
-        self.charged[call] = charged
+        assert charged == min(charge, self.held[name] + self.available)
+        del self.held[name]
+        self.charged[name] = charged
         self.balance -= charged
+        self.spent[hour_of(now)] = self.spent_now + charged
 
     @rule(amount=AMOUNTS, reference=st.sampled_from(["r1", "n1", "n2", "n3"]))
-    def charge(self, amount: int, reference: str) -> None:
-        answer = wallet.charge(
-            self.connection, ACCOUNT, amount, NOW, kind="number_purchase", reference=reference
+    def pay(self, amount: int, reference: str) -> None:
+        now = self.now
+        answer = self.books.run(
+            lambda connection: wallet.charge(
+                connection, self.account, amount, now, kind="number_purchase", reference=reference
+            )
         )
         if reference in self.paid:
             assert answer == self.balance
@@ -115,16 +215,148 @@ class WalletMachine(RuleBasedStateMachine):
             self.references.add(reference)
             assert answer == self.balance
 
+    @rule(name=CALLS, amount=AMOUNTS, charge=AMOUNTS)
+    def die(self, name: str, amount: int, charge: int) -> None:
+        """A process is killed with everything done and nothing committed."""
+        if name in self.charged:
+            return  # A call that was settled is over.
+        call, now = self.call(name), self.now
+
+        def work(connection: Connection) -> None:
+            wallet.top_up(connection, self.account, 1 + amount, now)
+            wallet.reserve(connection, self.account, call, amount, now)
+            wallet.extend(connection, call, amount + charge, now)
+            wallet.settle(connection, call, charge, now)
+            wallet.charge(connection, self.account, charge, now, kind="number_renewal", reference="lost")
+
+        self.books.lose(work)
+
     @invariant()
     def the_books_agree(self) -> None:
-        found = wallet.get(self.connection, ACCOUNT)
-        assert found is not None
-        assert found.balance_paise == self.balance == wallet.ledger_sum(self.connection, ACCOUNT)
-        assert found.reserved_paise == sum(self.held.values())
+        def look(connection: Connection) -> None:
+            found = wallet.get(connection, self.account)
+            assert found is not None
+            assert found.balance_paise == self.balance == wallet.ledger_sum(connection, self.account)
+            assert found.reserved_paise == sum(self.held.values())
+            assert found.available_paise >= 0
+            if self.spent:
+                assert self.spent[max(self.spent)] == found.spent_paise
+            held = {
+                item.call_sid: item.amount_paise
+                for item in wallet.open_reserves(connection)
+                if item.account_sid == self.account
+            }
+            assert held == {self.call(name): amount for name, amount in self.held.items()}
+
+        self.books.run(look)
+
+
+@pytest.fixture
+def books(url: str) -> Iterator[Books]:
+    opened = Books(url)
+    yield opened
+    opened.close()
+
+
+def test_the_books_agree_whatever_happens(books: Books) -> None:
+    machine = type("Machine", (WalletMachine,), {"books": books})
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=20,
+            stateful_step_count=25,
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow],
+        ),
+    )
+
+
+Work = Callable[[], Awaitable[object]]
+
+
+def some_work(chance: random.Random, services: list[WalletService], calls: list[tuple[str, str]]) -> Work:
+    """Something done to a wallet."""
+    service, number = chance.choice(services), chance.randrange(len(calls))
+    (call, owner), amount, kind = calls[number], chance.randrange(1, 600), chance.randrange(10)
+    if kind < 3:
+        return lambda: service.extend(call, amount)
+    if kind < 9:
+        # A call that was settled is over: some are up all the time, the others end, and more than once.
+        if number % 4 < 2:
+            return lambda: service.reserve(owner, call, amount)
+        return lambda: service.settle(call, min(amount, 200))
+    return lambda: service.top_up(owner, amount, reference=f"pay-{amount % 5}")
+
+
+async def do(work: Work, turns: int) -> None:
+    """Do it a little later; it may be refused, but for no other reason than money."""
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    with contextlib.suppress(InsufficientBalance, NotFound):
+        await work()
+
+
+async def do_at_once(work: list[Work], chance: random.Random) -> None:
+    """Do all of it at once, and cancel some at any moment."""
+    tasks = [asyncio.create_task(do(item, chance.randrange(12))) for item in work]
+    for task in tasks:
+        if chance.random() < 0.2:
+            await asyncio.sleep(0)
+            task.cancel()
+    for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+        assert outcome is None or isinstance(outcome, asyncio.CancelledError), outcome
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_the_books_agree_whatever_happens_at_once(storage: Storage, url: str, seed: int) -> None:
+    """Many tasks of two processes on few calls and two wallets, one of which has a limit."""
+    chance = random.Random(seed)
+    other = await Storage.open(url, node="other", deliver=False, secrets=SECRETS)
+    owners = [(await storage.accounts.create("A", balance_paise=3_000))[0].account_sid for _ in range(2)]
+    await storage.accounts.update(owners[1], {"max_spend_paise_per_hour": 1_500})
+    calls = [(new_id(), owners[number % 2]) for number in range(14)]
+    for call, owner in (item for number, item in enumerate(calls) if number % 4 >= 2):
+        await storage.wallet.reserve(owner, call, 100)
+    services = [storage.wallet, other.wallet]
+    await do_at_once([some_work(chance, services, calls) for _ in range(150)], chance)
+    # What was cancelled is undone behind what came before.
+    for _ in range(2):
+        await storage.calls.flush()
+        await other.calls.flush()
+    held = await storage.wallet.open_reserves()
+    for owner in owners:
+        found = await storage.wallet.wallet(owner)
+        assert found.balance_paise == await storage.wallet.ledger_sum(owner)
+        assert found.reserved_paise == sum(item.amount_paise for item in held if item.account_sid == owner)
         assert found.available_paise >= 0
-        held = {item.call_sid: item.amount_paise for item in wallet.open_reserves(self.connection)}
-        assert held == self.held
+    for item in held:
+        await storage.wallet.settle(item.call_sid, 1)
+    for owner in owners:
+        found = await storage.wallet.wallet(owner)
+        assert (found.reserved_paise, found.balance_paise) == (0, await storage.wallet.ledger_sum(owner))
+    await other.close()
 
 
-WalletMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40)
-TestWallet = WalletMachine.TestCase
+def test_calls_cost_no_more_in_an_hour_than_the_limit(books: Books) -> None:
+    """As long as no call is charged more than was held for it, which is what calls see to."""
+    account, limit, chance = books.new_account(), 1_000, random.Random(3)
+    books.limit(account, limit)
+    books.run(lambda connection: wallet.top_up(connection, account, 10**9, NOW))
+    spent: dict[int, int] = {}
+    held: dict[str, int] = {}
+    for number in range(300):
+        now = NOW + timedelta(minutes=number)
+        amount, call = chance.randrange(1, 400), f"{account}-{number}"
+
+        def hold(connection: Connection) -> InsufficientBalance | None:
+            return wallet.reserve(connection, account, call, amount, now)  # noqa: B023 (run at once)
+
+        if books.run(hold) is None:
+            held[call] = amount
+        while held and chance.random() < 0.6:
+            ended, most = held.popitem()
+            charge = chance.randrange(most + 1)
+            books.run(lambda connection: wallet.settle(connection, ended, charge, now))  # noqa: B023
+            spent[hour_of(now)] = spent.get(hour_of(now), 0) + charge
+    assert len(spent) > 4 and max(spent.values()) > limit // 2
+    assert max(spent.values()) <= limit

@@ -5,7 +5,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from api.app import create_app
+from api.app import REQUESTS_PER_MINUTE, create_app
 from api.metrics import Metrics
 from tests.unit.api.client import Client, client_for
 from tests.unit.api.fakes import Fakes
@@ -23,7 +23,7 @@ async def client(fakes: Fakes) -> AsyncIterator[Client]:
         metrics=Metrics(),
         public_url="http://127.0.0.1:8080",
         trusted_sources=(ip_network("10.0.0.0/8"),),
-        requests_per_minute=20,
+        requests_per_minute={**REQUESTS_PER_MINUTE, "platform": 20},
         check_replies=True,
     )
     async with client_for(app) as client:

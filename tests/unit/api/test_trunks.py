@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from callcontrol.registration import RegistrationView
+from sip.registration import RegistrationState
 from tests.unit.api.client import Client
 from tests.unit.api.fakes import CARRIER_SID, GATEWAY_SID, NOWHERE, OTHER_CARRIER_SID, Fakes
 
@@ -43,6 +45,15 @@ async def test_read_and_delete(client: Client) -> None:
     gone = await client.delete(f"{CARRIERS}/{CARRIER_SID}")
     assert (gone.status, gone.body) == (204, b"")
     assert "X-Request-Id" in gone.headers
+
+
+async def test_a_change_answers_how_the_registrations_stand(client: Client, fakes: Fakes) -> None:
+    fakes.calls.registered[CARRIER_SID] = [
+        RegistrationView("sip.example.com", RegistrationState.REJECTED, "the registrar forbids it")
+    ]
+    changed = await client.patch(f"{CARRIERS}/{CARRIER_SID}", {"name": "Renamed"})
+    assert changed.data["register_status"]["reason"] == "the registrar forbids it"
+    assert [item["registrar"] for item in changed.data["registrations"]] == ["sip.example.com"]
 
 
 async def test_only_what_is_given_changes(client: Client, fakes: Fakes) -> None:

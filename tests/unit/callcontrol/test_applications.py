@@ -11,7 +11,7 @@ from callcontrol.directory import Changes
 from callcontrol.errors import ValidationFailed
 from callcontrol.inbound import Arrival, Invitation, receive
 from callcontrol.models import Binding
-from callcontrol.plan import Dial, Stream
+from callcontrol.plan import Consult, Dial, Stream
 from callcontrol.requests import CreateCall, StreamRequest, plan_of
 from callcontrol.verbs import VerbRules
 from sip import NameAddr, SipUri
@@ -188,3 +188,13 @@ def test_a_call_for_an_agent_needs_an_application_with_a_stream() -> None:
     with pytest.raises(ValidationFailed) as caught:
         applied(request(needs_stream=True), make(FORWARD))
     assert [error.field for error in caught.value.errors] == ["stream_url"]
+
+
+def test_a_placed_call_asks_the_server_or_the_agent_of_its_application() -> None:
+    asked = applied(request(), make({"name": "W", "target": "webhook", "webhook_url": "https://w.example/"}))
+    assert (asked.webhook_url, asked.webhook_method) == ("https://w.example/", "POST")
+    (step,) = steps(asked)
+    assert isinstance(step, Consult)
+    agent_id, workspace_id = (f"{digit * 8}-1111-4111-8111-111111111111" for digit in "12")
+    agent = {"name": "A", "target": "voice_agent", "agent_id": agent_id, "workspace_id": workspace_id}
+    assert applied(request(needs_stream=True), make(agent)).agent_id == agent_id

@@ -231,7 +231,9 @@ def test_a_call_whose_parties_change_places_ends_and_leaves_nothing(
 @settings(max_examples=300, deadline=None)
 @given(
     kind=st.sampled_from(["streamed", "bridged", "playing", "placed"]),
-    script=st.lists(st.tuples(st.floats(0, 5), st.one_of(orders, orders, transfers, events)), max_size=25),
+    script=st.lists(
+        st.tuples(st.floats(0, 5), st.one_of(orders, orders, consulting, transfers, events)), max_size=25
+    ),
 )
 def test_a_call_that_is_given_orders_ends_and_leaves_nothing(
     kind: str, script: list[tuple[float, Event]]

@@ -47,6 +47,14 @@ def test_a_new_gateway_is_given_calls_and_a_call_that_is_answered_shows_it_is_up
     assert not table.look(1000.0), "one that is not pinged is left in peace while it is up"
 
 
+def test_a_gateway_that_is_somewhere_else_is_as_new() -> None:
+    table = Table()
+    table.failed("g", 0.0)
+    table.forget("g")
+    table.forget("never heard of")
+    assert (table.state, table.usable("g"), table.of("g").rest_s) == ("UNKNOWN", True, 0.0)
+
+
 def test_a_failed_gateway_rests_is_probed_and_used_again_when_it_answers() -> None:
     table = Table()
     table.probed("g", AT, 0.0, 12.5)

@@ -1,5 +1,7 @@
 """Numbers, countries, addresses, and which gateways are tried."""
 
+from dataclasses import replace
+
 import pytest
 
 from callcontrol.capacity import Capacity
@@ -13,6 +15,7 @@ from callcontrol.routing import (
     normalise_number,
     parse_target,
     region_of,
+    type_of,
 )
 from tests.support.call_drive import make_party
 from tests.support.domain import (
@@ -232,3 +235,35 @@ def test_no_number_becomes_one_of_another_country_without_its_country_code(numbe
 
 def test_a_new_range_of_the_usual_length_still_counts() -> None:
     assert region_of("+911234567890") == "IN"
+
+
+def test_a_call_passed_through_leaves_by_the_carriers_of_the_number_it_came_in_to() -> None:
+    routes = MemoryDirectory()
+    routes.put(
+        carriers=[make_carrier(), make_carrier("own", ACCOUNT_SID)],
+        gateways=[make_gateway(), make_gateway("gateway-own", "127.0.0.2", carrier_sid="own")],
+        numbers=[make_number(carrier_sid="own")],
+    )
+    router = Router(routes, Capacity(10, 10), INDIA)
+
+    def carriers(number: str | None) -> list[str]:
+        party = replace(make_party(caller_id="+919811111111", passthrough=True), number=number)
+        return [attempt.carrier.carrier_sid for attempt in router.attempts(ACCOUNT_SID, party, 0.0)]
+
+    assert carriers(OWN_NUMBER) == ["own"]
+    assert carriers(None) == ["carrier-1"]
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        ("+919876543210", "mobile"),
+        ("+918047491899", "local"),
+        ("+911800123456", "toll_free"),
+        ("+911401234567", "140_series"),
+        ("+911601234567", "160_series"),
+        ("+999123456789", "local"),
+    ],
+)
+def test_what_a_number_is(number: str, kind: str) -> None:
+    assert type_of(number) == kind

@@ -1,0 +1,60 @@
+"""A body to try for every endpoint that takes one, by operationId; the OpenAPI document shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["EXAMPLES"]
+
+# The numbers are those of the demo account and of the sandbox carrier, so that a first try does something.
+_OWN, _ECHO = "+918047000001", "+919800000001"
+_SID = "01a1ffc4-5cc9-78fc-b133-f304aea58966"
+_AGENT = "wss://agent.example.com/calls"
+
+EXAMPLES: Mapping[str, Any] = {
+    "create_call": {
+        "from": _OWN,
+        "to": _ECHO,
+        "verbs": [{"verb": "play", "url": "prompt:en/welcome"}, {"verb": "hangup"}],
+        "status_webhook_url": "https://app.example.com/calls",
+    },
+    "create_stream_call": {"from": _OWN, "to": _ECHO, "stream_url": _AGENT, "sample_rate": 16000},
+    "update_live_call": {"mute_status": "mute", "party": "a"},
+    "bind_number": {"target": "media_stream", "stream_url": _AGENT, "sample_rate": 16000, "force": True},
+    "change_number": {"friendly_name": "Front desk"},
+    "purchase_did": {
+        "live_ref": "did_8f2c1e0a9b",
+        "friendly_name": "Front desk",
+        "months": 3,
+        "acknowledged_total": 897.0,
+    },
+    "send_otp": {"to": _ECHO, "language": "hi-IN", "repeat": 2, "reference": "login-7"},
+    "verify_otp": {"otp": "271828"},
+    "create_carrier": {
+        "name": "My trunk",
+        "trunk_type": "auth",
+        "register_username": "acme",
+        "register_password": "a long password",
+        "codecs": ["PCMA", "PCMU"],
+    },
+    "update_carrier": {"name": "My trunk", "max_concurrent_calls": 30},
+    "create_gateway": {"host": "sip.carrier.example", "protocol": "udp", "priority": 1, "weight": 10},
+    "update_gateway": {"priority": 2, "send_options_ping": True},
+    "register_trunk_number": {
+        "number": "+918047491899",
+        "carrier_sid": _SID,
+        "friendly_name": "Front desk",
+    },
+    "update_trunk_number": {"friendly_name": "Reception"},
+    "create_agent": {
+        "name": "Front desk",
+        "language": "hi-IN",
+        "greeting": "Namaste",
+        "stream_url": _AGENT,
+        "sample_rate": 16000,
+    },
+    "update_agent": {"voice": "calm"},
+    "create_application": {"name": "Front desk", "target": "media_stream", "stream_url": _AGENT},
+    "update_application": {"name": "Reception", "record_all_calls": True},
+}

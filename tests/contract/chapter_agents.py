@@ -1,0 +1,92 @@
+"""Voice agents, which numbers and calls name; the rest of the assistant is not served yet."""
+
+from __future__ import annotations
+
+from callcontrol.aio import agents as agent_service
+from tests.contract.cases import foreign, ok, refused, row, unseen
+from tests.contract.givens import NOWHERE, agent_url, bound_agent, limited, nothing, voice_agent
+from tests.contract.stage import Answer, Stage
+
+_AGENTS = "/api/v1/agents"
+_BODY = {"name": "Front desk", "language": "hi-IN", "stream_url": agent_url, "sample_rate": 16000}
+_ONE = {"agent_id": voice_agent}
+
+
+async def _streams(stage: Stage, answer: Answer) -> None:
+    assert (answer.data["stream_url"], answer.data["sample_rate"]) == (stage.agent.url, 16000)
+
+
+async def _is_listed(_: Stage, answer: Answer) -> None:
+    assert answer.meta["total"] >= len(answer.data) >= 1 and answer.meta["per_page"] == 20
+
+
+async def _is_renamed(_: Stage, answer: Answer) -> None:
+    assert (answer.data["name"], answer.data["language"]) == ("Reception", "hi-IN")
+
+
+async def _counts_numbers(_: Stage, answer: Answer) -> None:
+    assert answer.error["details"]["numbers"] == 1
+
+
+async def _belongs_to_the_other(stage: Stage, answer: Answer) -> None:
+    refusal = await stage.ask("GET", f"{_AGENTS}/{answer.data['id']}")
+    assert (refusal.status, refusal.code) == (403, "FORBIDDEN")
+
+
+CASES = (
+    *row(
+        f"POST {_AGENTS}",
+        ok(201, body=_BODY, then=_streams),
+        refused(
+            400,
+            "VALIDATION_ERROR",
+            body={"language": 7, "sample_rate": "fast", "colour": "red"},
+            fields=("name", "language", "sample_rate", "colour"),
+        ),
+        refused(
+            400,
+            "VALIDATION_ERROR",
+            name="what no stream can be",
+            body={"name": "x", "stream_url": "https://agent.example", "sample_rate": 11025},
+            fields=("stream_url", "sample_rate"),
+        ),
+        refused(409, "CONFLICT", body=_BODY, during=limited(agent_service, "_MAX_AGENTS")),
+        unseen(201, body=_BODY, then=_belongs_to_the_other),
+    ),
+    *row(
+        f"GET {_AGENTS}",
+        ok(before=(voice_agent,), then=_is_listed),
+        refused(400, "VALIDATION_ERROR", query={"page": "0"}, fields=("page",)),
+        unseen(by="poor", before=(voice_agent,), then=nothing),
+    ),
+    *row(
+        f"GET {_AGENTS}/{{agent_id}}",
+        ok(path=_ONE, then=_streams),
+        foreign(403, "FORBIDDEN", path=_ONE),
+        refused(404, "NOT_FOUND", path={"agent_id": NOWHERE}),
+    ),
+    *row(
+        f"PATCH {_AGENTS}/{{agent_id}}",
+        ok(path=_ONE, body={"name": "Reception"}, then=_is_renamed),
+        refused(
+            400, "VALIDATION_ERROR", path=_ONE, body={"name": "", "colour": "red"}, fields=("name", "colour")
+        ),
+        foreign(403, "FORBIDDEN", path=_ONE, body={"name": "Reception"}),
+        refused(404, "NOT_FOUND", path={"agent_id": NOWHERE}, body={"name": "Reception"}),
+        refused(
+            409,
+            "CONFLICT",
+            name="a number needs its stream",
+            path={"agent_id": bound_agent},
+            body={"stream_url": None},
+            then=_counts_numbers,
+        ),
+    ),
+    *row(
+        f"DELETE {_AGENTS}/{{agent_id}}",
+        ok(204, path=_ONE),
+        foreign(403, "FORBIDDEN", path=_ONE),
+        refused(404, "NOT_FOUND", path={"agent_id": NOWHERE}),
+        refused(409, "CONFLICT", path={"agent_id": bound_agent}, then=_counts_numbers),
+    ),
+)

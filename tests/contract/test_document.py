@@ -1,0 +1,86 @@
+"""The OpenAPI document: valid, complete, and true in its examples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema_rs
+import pytest
+import schemathesis
+
+from api.endpoint import Endpoint
+from api.examples import EXAMPLES
+from api.openapi import openapi_document
+from api.routes import ENDPOINTS
+from api.schemas.base import validate_body
+from tests.contract.rows import row_of
+
+DOCUMENT = openapi_document(ENDPOINTS, (), "http://127.0.0.1:8080")
+_ENVELOPE = {"Error", "Meta", "ListMeta", "KeysetMeta"}
+WITH_BODY = [endpoint for endpoint in ENDPOINTS if endpoint.takes_body]
+
+
+def operation(endpoint: Endpoint[Any, Any]) -> dict[str, Any]:
+    found = DOCUMENT["paths"][endpoint.path][endpoint.method.lower()]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_the_document_is_valid() -> None:
+    schemathesis.openapi.from_dict(DOCUMENT).validate()
+    for name, schema in DOCUMENT["components"]["schemas"].items():
+        jsonschema_rs.Draft202012Validator({**schema, "components": DOCUMENT["components"]})
+        assert schema.get("description") or name in _ENVELOPE, name
+
+
+def test_operations_have_names_of_their_own() -> None:
+    names = [endpoint.name for endpoint in ENDPOINTS]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("endpoint", WITH_BODY, ids=row_of)
+def test_every_body_has_an_example_that_is_taken(endpoint: Endpoint[Any, Any]) -> None:
+    shown = operation(endpoint)["requestBody"]["content"]["application/json"]
+    assert shown["example"] == EXAMPLES[endpoint.name]
+    validate_body(endpoint.body, shown["example"])
+    schema = {**shown["schema"], "components": DOCUMENT["components"]}
+    jsonschema_rs.Draft202012Validator(schema).validate(shown["example"])
+
+
+def test_there_are_no_examples_of_nothing() -> None:
+    assert EXAMPLES.keys() == {endpoint.name for endpoint in WITH_BODY}
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=row_of)
+def test_every_answer_is_described(endpoint: Endpoint[Any, Any]) -> None:
+    shown = operation(endpoint)
+    assert shown["summary"] and shown["tags"] == [endpoint.tag]
+    for status in ("400", "401", "403", "429", "500", "503", str(endpoint.success)):
+        assert shown["responses"][status]["description"]
+    linked = {name for name, _ in _links(shown)}
+    assert linked <= {other.name for other in ENDPOINTS}
+
+
+def test_what_was_made_leads_to_what_can_be_asked_of_it() -> None:
+    leads = {
+        endpoint.name: {name for name, _ in _links(operation(endpoint))}
+        for endpoint in ENDPOINTS
+        if endpoint.success == 201
+    }
+    assert {"get_call", "hangup_call", "update_live_call", "trace_call"} <= leads["create_call"]
+    assert {"get_carrier", "update_carrier", "delete_carrier", "create_gateway"} <= leads["create_carrier"]
+    parameters = dict(_links(operation(_named("create_gateway"))))["delete_gateway"]["parameters"]
+    assert parameters == {
+        "carrier_sid": "$request.path.carrier_sid",
+        "gateway_sid": "$response.body#/data/gateway_sid",
+    }
+
+
+def _named(name: str) -> Endpoint[Any, Any]:
+    return next(endpoint for endpoint in ENDPOINTS if endpoint.name == name)
+
+
+def _links(shown: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for response in shown["responses"].values():
+        yield from response.get("links", {}).items()

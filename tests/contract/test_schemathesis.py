@@ -1,0 +1,94 @@
+"""schemathesis asks a running server for all that its OpenAPI document allows, and much that it does not."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.examples import EXAMPLES
+from api.routes import ENDPOINTS
+from fixtures.server_process import ServerProcess
+
+_SETTINGS = Path(__file__).with_name("schemathesis.toml")
+_SEED = "20261121"
+_EXAMPLES = "10"
+_TIMEOUT_S = 240
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ServerProcess]:
+    """A server as it is after its first start: with a sandbox carrier, and a demo account with a number."""
+    environment = {"TRUNKLINE_SANDBOX_CARRIER": "1", "TRUNKLINE_SANDBOX_LISTEN": "udp:127.0.0.1:0"}
+    server = ServerProcess(tmp_path, environment=environment)
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.mark.timeout(_TIMEOUT_S + 30)
+def test_schemathesis_finds_nothing(server: ServerProcess, tmp_path: Path) -> None:
+    key = _demo_key(server)
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "schemathesis.cli", "--config-file", str(_SETTINGS)),
+            *("run", f"{server.url}/openapi.json", "--checks", "all", "--no-color"),
+            *("--header", f"Authorization: Bearer {key}"),
+            *("--seed", _SEED, "--max-examples", _EXAMPLES, "--continue-on-failure"),
+        ],
+        env={**os.environ, **_what_is_there(server, key)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=_TIMEOUT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-2000:]
+    tested = re.search(r"Tested: (\d+)", done.stdout)
+    assert tested is not None and int(tested[1]) >= len(ENDPOINTS), done.stdout[-5000:]
+    assert "Traceback" not in server.log()
+
+
+def test_what_is_said_of_operations_is_said_of_some_that_are_there() -> None:
+    settings: dict[str, Any] = tomllib.loads(_SETTINGS.read_text())
+    named = {name for item in settings["operations"] for name in item["include-operation-id"]}
+    assert named <= {endpoint.name for endpoint in ENDPOINTS}
+
+
+def _demo_key(server: ServerProcess) -> str:
+    shown = re.search(r"vp_[\w-]{43}", server.log())
+    assert shown is not None, server.log()
+    return shown[0]
+
+
+def _what_is_there(server: ServerProcess, key: str) -> dict[str, str]:
+    """Make one of everything, and name it as the settings do."""
+
+    def made(path: str, name: str, **changes: Any) -> Any:
+        reply = server.request("POST", path, key, {**EXAMPLES[name], **changes})
+        assert reply.status == 201, reply
+        return reply.data
+
+    (number,) = server.request("GET", "/v1/phone-numbers", key).data
+    call = made("/v1/calls", "create_call")
+    carrier = made("/v1/trunk-portal/carriers", "create_carrier")
+    numbers = "/v1/trunk-portal/numbers"
+    gateways = f"/v1/trunk-portal/carriers/{carrier['carrier_sid']}/gateways"
+    return {
+        "CONTRACT_ACCOUNT": call["account_sid"],
+        "CONTRACT_CALL": call["call_sid"],
+        "CONTRACT_NUMBER": number["id"],
+        "CONTRACT_CARRIER": carrier["carrier_sid"],
+        "CONTRACT_GATEWAY": made(gateways, "create_gateway")["gateway_sid"],
+        "CONTRACT_TRUNK_NUMBER": made(numbers, "register_trunk_number", carrier_sid=carrier["carrier_sid"])[
+            "number_sid"
+        ],
+        "CONTRACT_APPLICATION": made("/v1/trunk-portal/applications", "create_application")["app_sid"],
+    }

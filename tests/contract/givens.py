@@ -115,6 +115,11 @@ async def bought_number(stage: Stage) -> str:
     return live_ref
 
 
+async def bought_by_the_buyer(stage: Stage) -> None:
+    """The account that buys numbers has bought one."""
+    await stage.data("POST", "/v1/dids/purchase-live", by="buyer", body={"live_ref": await for_sale(stage)})
+
+
 # Accounts
 
 

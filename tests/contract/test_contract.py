@@ -10,14 +10,22 @@ import pytest_asyncio
 
 from api.endpoint import Endpoint
 from api.routes import ENDPOINTS
-from tests.contract import chapter_agents, chapter_calls, chapter_numbers, chapter_otp, chapter_trunks, edges
+from tests.contract import (
+    chapter_agents,
+    chapter_calls,
+    chapter_money,
+    chapter_numbers,
+    chapter_otp,
+    chapter_trunks,
+    edges,
+)
 from tests.contract.cases import Case
 from tests.contract.rows import Row, later_rows, missing, read_rows, row_of, unshown
 from tests.contract.stage import Stage, staged
 
 ROWS = read_rows()
 SERVED = tuple(row for row in ROWS if row not in later_rows(ROWS))
-CHAPTERS = (chapter_calls, chapter_numbers, chapter_trunks, chapter_otp, chapter_agents)
+CHAPTERS = (chapter_calls, chapter_numbers, chapter_trunks, chapter_otp, chapter_money, chapter_agents)
 CASES: tuple[Case, ...] = tuple(case for chapter in CHAPTERS for case in chapter.CASES)
 ROUTED = {row_of(endpoint): endpoint for endpoint in ENDPOINTS}
 

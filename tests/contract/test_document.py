@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -10,6 +11,7 @@ import pytest
 import schemathesis
 
 from api.endpoint import Endpoint
+from api.errors import HTTP_STATUS, ErrorStyle, status_of
 from api.examples import EXAMPLES
 from api.openapi import openapi_document
 from api.routes import ENDPOINTS
@@ -32,6 +34,12 @@ def test_the_document_is_valid() -> None:
     for name, schema in DOCUMENT["components"]["schemas"].items():
         jsonschema_rs.Draft202012Validator({**schema, "components": DOCUMENT["components"]})
         assert schema.get("description") or name in _ENVELOPE, name
+
+
+def test_the_chapter_about_errors_has_every_code() -> None:
+    text = (Path(__file__).parents[2] / "docs/api/keys.md").read_text()
+    codes = {status_of(error, style)[1] for error in HTTP_STATUS for style in ErrorStyle}
+    assert {code for code in codes if f"`{code}`" not in text} == set()
 
 
 def test_operations_have_names_of_their_own() -> None:

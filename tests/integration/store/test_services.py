@@ -141,6 +141,18 @@ async def test_two_processes_that_rotate_one_key_make_one_successor(
     assert sum(item.revoked_at is None for item in listed) == 2, "the account's first key, and the successor"
 
 
+async def test_a_key_that_another_process_revokes_ends_when_it_is_forgotten(
+    storage: Storage, other: Storage, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys_module, "CACHE_S", 0.2)
+    record, key = await other.keys.issue(account.account_sid, "platform")
+    await storage.keys.authenticate(key)
+    await other.keys.revoke(account.account_sid, record.key_id)
+    await asyncio.sleep(0.25)
+    with pytest.raises(Unauthorized):
+        await storage.keys.authenticate(key)
+
+
 async def test_what_cannot_be_rotated_or_listed(storage: Storage, account: Account) -> None:
     record, _ = await storage.keys.issue(account.account_sid, "platform")
     for overlap_s in (-1, rules.MAX_OVERLAP_S + 1):

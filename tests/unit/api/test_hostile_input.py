@@ -89,3 +89,25 @@ def test_json_bodies(body: bytes) -> None:
         check_refusal(refusal)
     else:
         json.dumps(value, ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (b"5.0", 5),
+        (b"5e2", 500),
+        (b"-0.0", 0),
+        (b"0.5", 0.5),
+        (b"1e300", 1e300),
+        (b"9007199254740993.0", 2.0**53),
+    ],
+)
+def test_a_number_that_is_whole_is_read_as_whole(text: bytes, value: float) -> None:
+    read = parse_json(text)
+    assert read == value
+    assert isinstance(read, int) == (value == int(value) and abs(value) <= 2**53)
+
+
+def test_a_number_that_is_too_large_is_refused() -> None:
+    with pytest.raises(ValidationFailed, match="too large"):
+        parse_json(b'{"timeout": 1e999}')

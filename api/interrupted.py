@@ -7,10 +7,13 @@ import logging
 from datetime import UTC, datetime
 from typing import Any
 
+from api.present import purchase_json, rfc3339
+from callcontrol.aio.market import bought
 from callcontrol.aio.storage import Storage
 from callcontrol.call_object import call_object
 from callcontrol.errors import Internal, NotFound
 from callcontrol.models import CallRecord, InterruptedRequest
+from callcontrol.number_orders import Purchase
 
 __all__ = ["answer_interrupted"]
 
@@ -22,11 +25,12 @@ async def answer_interrupted(storage: Storage) -> None:
     Give every request with an idempotency key that a former process left behind the answer it did not give.
 
     One that had done nothing had its key freed already, so that its repetition runs. One that had placed its
-    call must not place another: its repetition is answered with that call.
+    call or bought its number must not do so again: its repetition is answered with that call or number.
     """
     keys = storage.idempotency
     for request in await keys.interrupted():
         record: CallRecord | None = None
+        purchase: Purchase | None = None
         kind, _, identifier = request.effect.partition(":")
         if kind == "call":
             try:
@@ -35,16 +39,26 @@ async def answer_interrupted(storage: Storage) -> None:
                 # It was taken back before the process was killed, so nothing is left of the request.
                 await keys.release(request.account_sid, request.key)
                 continue
-        status, body = _answer(request, record)
+        if kind == "number":
+            purchase = await bought(storage.database, request.account_sid, identifier)
+            if purchase is None:
+                await keys.release(request.account_sid, request.key)
+                continue
+        status, body = _answer(request, record, purchase)
         await keys.complete(request.account_sid, request.key, status, body)
         _log.info("a request that a restart cut off is answered with %s", request.effect)
 
 
-def _answer(request: InterruptedRequest, record: CallRecord | None) -> tuple[int, bytes]:
+def _answer(
+    request: InterruptedRequest, record: CallRecord | None, purchase: Purchase | None
+) -> tuple[int, bytes]:
+    data = None if purchase is None else purchase_json(purchase)
     # A call that a product placed is told in the words of the product, which are not known here.
     if record is not None and record.product is None:
-        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        return 201, _dump({"data": call_object(record), "meta": {"request_id": "", "timestamp": now}})
+        data = call_object(record)
+    if data is not None:
+        meta = {"request_id": "", "timestamp": rfc3339(datetime.now(UTC))}
+        return 201, _dump({"data": data, "meta": meta})
     message = (
         f"The server was restarted while this request ran, after it had taken effect ({request.effect}). "
         "Look that up; do not repeat the request."

@@ -19,6 +19,7 @@ from callcontrol.models import (
     Wiring,
 )
 from callcontrol.money import end_of_hour, hour_of, rupees
+from callcontrol.number_orders import Purchase
 from callcontrol.registration import RegistrationView, registers
 
 __all__ = [
@@ -75,6 +76,18 @@ def number_json(number: PhoneNumber) -> dict[str, Any]:
         "inbound_target_type": number.inbound_target_type,
         "created_at": rfc3339(number.created_at),
         "updated_at": rfc3339(number.updated_at),
+    }
+
+
+def purchase_json(purchase: Purchase) -> dict[str, Any]:
+    """What was bought, and what it cost."""
+    return {
+        "phone_number_id": purchase.phone_number_id,
+        "number": purchase.number,
+        "total_charged": rupees(purchase.total_paise),
+        "currency": CURRENCY,
+        "new_wallet_balance": rupees(purchase.balance_paise),
+        "next_billing_at": rfc3339(purchase.next_billing_at),
     }
 
 

@@ -207,7 +207,7 @@ class Transfer:
         assert isinstance(event, RouteRefused)
         status = rejection_of(event.cause)
         yield from self._tell(RefuseTransfer(self.leg, status))
-        yield from self._report(status, event.cause)
+        yield from self._report(None, event.cause)
 
     def _dial(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, RouteFound)
@@ -264,7 +264,7 @@ class Transfer:
         yield from self._silence()
         yield from self._tell(TellTransfer(self.leg, status))
         if ending is not None:
-            yield from self._report(status, ending.cause)
+            yield from self._report(ending.sip_status, ending.cause)
         if self._gone:
             self.ending = ending or NOBODY_LEFT
 
@@ -287,7 +287,7 @@ class Transfer:
         if not self._ordered:
             yield news
 
-    def _report(self, status: int, cause: HangupCause) -> Iterator[Effect]:
+    def _report(self, status: int | None, cause: HangupCause) -> Iterator[Effect]:
         """Whoever ordered a transfer over the API hears of its failure by an event."""
         if self._ordered:
             yield transfer_failed(self._hunt.party, status, cause)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.endpoint import Context, Endpoint, Reply
-from api.present import page_meta, rfc3339
+from api.present import page_meta, purchase_json
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.dids import ListingObject, ListingSearch, PurchaseBody, PurchaseObject, to_paise
 from callcontrol.errors import InsufficientBalance, KycRequired, NotFound, NumberTaken, QuoteStale
@@ -36,17 +36,7 @@ async def purchase_did(context: Context[PurchaseBody, NoQuery]) -> Reply:
         months=body.months,
         acknowledged_paise=None if total is None else to_paise(total),
     )
-    bought = await context.services.market.purchase(context.account_sid, request)
-    return Reply(
-        {
-            "phone_number_id": bought.phone_number_id,
-            "number": bought.number,
-            "total_charged": rupees(bought.total_paise),
-            "currency": CURRENCY,
-            "new_wallet_balance": rupees(bought.balance_paise),
-            "next_billing_at": rfc3339(bought.next_billing_at),
-        }
-    )
+    return Reply(purchase_json(await context.services.market.purchase(context.account_sid, request)))
 
 
 def _listing_json(listing: Listing) -> dict[str, Any]:

@@ -1,12 +1,21 @@
 """Reads call logs."""
 
+from datetime import timedelta
+from typing import Final
+
+from sqlalchemy.engine import Connection
+
 from callcontrol.aio.database import Database
+from callcontrol.aio.lists import ListQuery, Pager
 from callcontrol.aio.writer import Writer
 from callcontrol.call_logs import CallLog, CallLogFilter
 from callcontrol.models import Page
-from callcontrol.store.repositories import call_logs
+from callcontrol.store.repositories import call_lists, call_logs
 
 __all__ = ["CallLogService"]
+
+# No call lasts longer: what is older than that has found its gateway, was answered or not, and is over.
+_SETTLED_AFTER: Final = timedelta(hours=5)
 
 
 class CallLogService:
@@ -15,15 +24,21 @@ class CallLogService:
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
         self._writer = writer
+        self._pager = Pager(call_lists.LISTING)
 
     async def list(
         self, account_sid: str, query: CallLogFilter, page: int = 1, per_page: int = 20
     ) -> Page[CallLog]:
         """Call logs of the account, newest first; state that still waits to be written is written first."""
         await self._writer.catch_up()
-        found, total = await self._database.read(
-            lambda connection: call_logs.page(
-                connection, account_sid, query, offset=(page - 1) * per_page, limit=per_page
-            )
+        narrowed = (account_sid, query.direction, query.answered, query.carrier_sid, query.text)
+        wanted = ListQuery(
+            narrowed, call_logs.conditions(account_sid, query), query.start, query.end, _SETTLED_AFTER
         )
-        return Page(found, total, page, per_page)
+
+        def read(connection: Connection) -> Page[CallLog]:
+            stretch = self._pager.page(connection, wanted, page=page, per_page=per_page)
+            found = call_logs.by_sids(connection, [place.identifier for place in stretch.places])
+            return Page(found, stretch.total, page, per_page)
+
+        return await self._database.read(read)

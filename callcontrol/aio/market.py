@@ -16,6 +16,7 @@ from typing import Final, Protocol
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.database import Database
+from callcontrol.aio.idempotency import CLAIM
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.writer import Writer
 from callcontrol.errors import (
@@ -41,7 +42,7 @@ from callcontrol.number_orders import (
     stale,
 )
 from callcontrol.renewal import opened
-from callcontrol.store.repositories import accounts, numbers, orders
+from callcontrol.store.repositories import accounts, idempotency, numbers, orders
 from callcontrol.store.repositories import directory as revisions
 from callcontrol.store.repositories import wallet as wallets
 
@@ -182,9 +183,11 @@ class NumberMarket:
             order_id=order.order_id,
             billing=opened(now, order.months),
         )
+        # The writer runs what it is given in a task of its own, which knows nothing of this request.
+        claim = CLAIM.get()
         try:
             balance_paise = await self._writer.commit(
-                lambda connection: _deliver(connection, order, number),
+                lambda connection: _deliver(connection, order, number, claim),
                 undo=lambda connection: _revert(connection, order, number),
             )
         except ServiceUnavailable:
@@ -262,8 +265,30 @@ def _give_up(connection: Connection, order_id: str, now: datetime) -> bool:
     return order is not None and order.state is OrderState.RELEASING
 
 
-def _deliver(connection: Connection, order: Order, number: PhoneNumber) -> int | DomainError:
-    """Charge the wallet and give the account its number, both or neither; returns the new balance."""
+async def bought(database: Database, account_sid: str, phone_number_id: str) -> Purchase | None:
+    """A purchase of former times by the number that it gave, with the balance of now."""
+
+    def read(connection: Connection) -> Purchase | None:
+        number = numbers.get(connection, phone_number_id)
+        order = orders.get(connection, number.order_id) if number and number.order_id else None
+        wallet = wallets.get(connection, account_sid)
+        if number is None or number.billing is None or order is None or wallet is None:
+            return None
+        return Purchase(
+            phone_number_id, number.number, order.total_paise, wallet.balance_paise, number.billing.next_at
+        )
+
+    return await database.read(read)
+
+
+def _deliver(
+    connection: Connection, order: Order, number: PhoneNumber, claim: tuple[str, str] | None = None
+) -> int | DomainError:
+    """
+    Charge the wallet and give the account its number, both or neither; returns the new balance.
+
+    ``claim`` is that of the request's idempotency key: what was bought for it is bought once.
+    """
     found = orders.get(connection, order.order_id, lock=True)
     if found is not None and found.phone_number_id == number.phone_number_id:
         # The answer to the first commit was lost on the way; charging again only says what is left.
@@ -285,6 +310,8 @@ def _deliver(connection: Connection, order: Order, number: PhoneNumber) -> int |
     if not delivered:
         return Conflict("The purchase took too long and was given up; nothing was charged, buy it again.")
     numbers.insert(connection, number, revision)
+    if claim is not None:
+        idempotency.note_effect(connection, claim, f"number:{number.phone_number_id}")
     answer = _charge(connection, order, number)
     assert isinstance(answer, int)  # The wallet is locked and can pay.
     return answer

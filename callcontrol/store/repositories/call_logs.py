@@ -8,7 +8,7 @@ from sqlalchemy.engine import Connection, Row
 
 from callcontrol.call_logs import CallLog, CallLogFilter
 from callcontrol.store.tables import calls, carriers, gateways
-from callcontrol.store.values import to_micros, to_moment, to_moment_or_none, unpack
+from callcontrol.store.values import to_moment, to_moment_or_none, unpack
 
 _FIGURES = ("codec", "mos", "jitter_ms", "packet_loss_pct")
 
@@ -41,31 +41,18 @@ _COLUMNS: Final[Sequence[sa.ColumnElement[Any]]] = (
 )
 
 
-def page(
-    connection: Connection, account_sid: str, query: CallLogFilter, *, offset: int, limit: int
-) -> tuple[list[CallLog], int]:
-    """A stretch of the account's call logs, newest first, and how many there are."""
-    wanted = [calls.c.account_sid == account_sid, *_conditions(query)]
-    total = connection.scalar(sa.select(sa.func.count()).select_from(calls).where(*wanted)) or 0
-    # The stretch is found by identifiers first, so that rows that are passed over are not joined and read.
-    places = (
-        sa.select(calls.c.call_sid)
-        .where(*wanted)
-        .order_by(calls.c.created_at.desc(), calls.c.call_sid.desc())
-        .offset(offset)
-        .limit(limit)
+def by_sids(connection: Connection, call_sids: Sequence[str]) -> list[CallLog]:
+    """The logs of the calls with these identifiers, in their order."""
+    rows = connection.execute(
+        sa.select(*_COLUMNS).select_from(_SOURCE).where(calls.c.call_sid.in_(call_sids))
     )
-    sids = list(connection.scalars(places))
-    rows = connection.execute(sa.select(*_COLUMNS).select_from(_SOURCE).where(calls.c.call_sid.in_(sids)))
     found = {row.call_sid: _log(row) for row in rows}
-    return [found[sid] for sid in sids if sid in found], total
+    return [found[call_sid] for call_sid in call_sids if call_sid in found]
 
 
-def _conditions(query: CallLogFilter) -> list[sa.ColumnElement[bool]]:
-    wanted: list[sa.ColumnElement[bool]] = [
-        calls.c.created_at >= to_micros(query.start),
-        calls.c.created_at < to_micros(query.end),
-    ]
+def conditions(account_sid: str, query: CallLogFilter) -> list[sa.ColumnElement[bool]]:
+    """What the calls of a filter meet, but for their time."""
+    wanted: list[sa.ColumnElement[bool]] = [calls.c.account_sid == account_sid]
     if query.direction is not None:
         wanted.append(calls.c.direction == query.direction)
     if query.answered is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from api.interrupted import answer_interrupted
+from api.present import purchase_json
 from callcontrol.aio import market as market_module
 from callcontrol.aio.market import NumberMarket
 from callcontrol.aio.storage import Storage
@@ -315,6 +318,24 @@ class TestDelivery:
         assert await shop.market.sweep(utc_now()) == 1
         kinds = [entry.kind for entry in (await shop.storage.wallet.ledger(account.account_sid)).items]
         assert kinds == ["number_refund", "number_purchase", "top_up"]
+
+
+async def test_a_repeat_after_a_kill_is_told_what_was_bought(shop: Shop, account: Account) -> None:
+    keys, sid = shop.storage.idempotency, account.account_sid
+    endpoint = "POST /v1/dids/purchase-live"
+    assert await keys.begin(sid, "kept", endpoint, "hash") is None
+    bought = await shop.buy(account)
+    # The process is killed here: the request that holds the key is never answered.
+    await answer_interrupted(shop.storage)
+    reply = await keys.begin(sid, "kept", endpoint, "hash")
+    assert reply is not None and reply.status == 201
+    assert json.loads(reply.body)["data"] == purchase_json(bought)
+
+    assert await keys.begin(sid, "given up", endpoint, "hash") is None
+    again = await shop.buy(account, list(shop.inventory.listings)[1])
+    await shop.storage.numbers.release(sid, again.phone_number_id)
+    await answer_interrupted(shop.storage)
+    assert await keys.begin(sid, "given up", endpoint, "hash") is None
 
 
 class TestRelease:

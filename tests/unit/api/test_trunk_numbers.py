@@ -42,6 +42,7 @@ async def test_numbers_are_listed_changed_and_removed(client: Client, fakes: Fak
     [
         ("POST", {}, ["carrier_sid", "number"]),
         ("POST", {**NUMBER, "number": 91, "number_sid": "mine"}, ["number", "number_sid"]),
+        ("POST", {"number": "918047000002"}, ["carrier_sid", "number"]),
         ("POST", {**NUMBER, "friendly_name": "", "app_sid": ""}, ["app_sid", "friendly_name"]),
         ("PATCH", {"carrier_sid": None}, ["carrier_sid"]),
         ("PATCH", {"number": "+918047000003"}, ["number"]),

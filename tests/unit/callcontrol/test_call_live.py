@@ -257,7 +257,12 @@ def test_two_parties_go_on_talking_when_nobody_is_reached() -> None:
     }
     drive.obliging = False
     drive.feed(to_new(), RouteRefused(NO_ROUTE_DESTINATION, "no"))
-    assert len(details(drive, "call.transfer_failed")) == 2
+    assert details(drive, "call.transfer_failed")[1]["transfer"] == {
+        "mode": "bridge",
+        "to": "+919812345678",
+        "sip_status": None,
+        "hangup_cause": "NO_ROUTE_DESTINATION",
+    }
     drive.obliging = True
     drive.feed(LegEnded(A))
     assert_nothing_left(drive)

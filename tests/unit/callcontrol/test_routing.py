@@ -14,6 +14,7 @@ from callcontrol.routing import (
     may_fail_over,
     normalise_number,
     parse_target,
+    recorded_address,
     region_of,
     type_of,
 )
@@ -267,3 +268,18 @@ def test_a_call_passed_through_leaves_by_the_carriers_of_the_number_it_came_in_t
 )
 def test_what_a_number_is(number: str, kind: str) -> None:
     assert type_of(number) == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "recorded"),
+    [
+        ("9812345678", "+919812345678"),
+        ("+919812345678", "+919812345678"),
+        ("sip:alice@10.0.0.1:5070", "sip:alice@10.0.0.1:5070"),
+        ("SIP:alice@Host.Example", "sip:alice@host.example"),
+        ("anonymous", "anonymous"),
+        ("sip:", "sip:"),
+    ],
+)
+def test_addresses_are_looked_up_as_records_have_them(text: str, recorded: str) -> None:
+    assert recorded_address(text) == recorded

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from ipaddress import ip_address
 
 from aiohttp import web
@@ -61,6 +62,8 @@ def trusts(networks: Iterable[IpNetwork]) -> Callable[[str | None], bool]:
     """Make a test of whether a source address is in one of the networks."""
     listed = tuple(networks)
 
+    # Few sources make nearly all requests, and reading an address takes longer than remembering it.
+    @lru_cache(maxsize=1024)
     def is_trusted(source: str | None) -> bool:
         if not listed or source is None:
             return False

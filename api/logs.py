@@ -12,6 +12,7 @@ import logging
 import re
 import sys
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, TextIO
 
 from aiohttp.http_exceptions import HttpProcessingError
@@ -104,11 +105,16 @@ def _one_line(text: str) -> str:
 
 
 def _context(record: logging.LogRecord) -> dict[str, str]:
-    found = {name: getattr(record, name, None) for name in CONTEXT}
+    given = record.__dict__
     # A Call-ID is a peer's own text.
-    return {name: _one_line(str(value)) for name, value in found.items() if value is not None}
+    return {name: _one_line(str(given[name])) for name in CONTEXT if given.get(name) is not None}
 
 
 def _moment(record: logging.LogRecord) -> str:
-    moment = datetime.fromtimestamp(record.created, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    second, rest = divmod(record.created, 1)
+    return f"{_second(int(second))}.{int(rest * 1000):03d}Z"
+
+
+@lru_cache(maxsize=4)
+def _second(epoch_s: int) -> str:
+    return datetime.fromtimestamp(epoch_s, UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -62,11 +62,19 @@ class Metrics:
             registry=self._registry,
         )
 
+        self._children: dict[tuple[str, str, int], tuple[Histogram, Counter]] = {}
+
     def observe_request(self, method: str, route: str, status: int, took_s: float) -> None:
         """Count one request; `route` is the declared path, so that labels stay few."""
-        known = method if method in _METHODS else "other"
-        self._requests.labels(known, route).observe(took_s)
-        self._answers.labels(known, route, str(status)).inc()
+        found = self._children.get((method, route, status))
+        if found is None:
+            known = method if method in _METHODS else "other"
+            found = self._requests.labels(known, route), self._answers.labels(known, route, str(status))
+            if known == method:
+                # Finding them takes longer than counting; what clients make up is not remembered.
+                self._children[method, route, status] = found
+        found[0].observe(took_s)
+        found[1].inc()
 
     def watch_gauge(
         self, name: str, help_text: str, read: Callable[[], Reading], labels: tuple[str, ...] = ()

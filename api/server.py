@@ -168,13 +168,15 @@ class Server:
             raise StartFailed(
                 f"cannot use the files of TRUNKLINE_SIP_TLS_CERT, _KEY and _CA: {error}"
             ) from error
+        synthesizer = EspeakSynthesizer()
+        self._parts.push_async_callback(synthesizer.close)
         self.otp = VoiceOtp(
             storage.database,
             storage.writer,
             self.control,
             storage.destinations,
             Speaker(PromptLibrary(PROMPTS_DIRECTORY)),
-            EspeakSynthesizer(),
+            synthesizer,
             storage.secrets,
             self.settings.allowed_countries,
         )

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import itertools
 import random
 import sqlite3
 import tempfile
@@ -44,14 +45,9 @@ from callcontrol.store.tables import calls
 from tests.support.postgres import running_postgres
 from tests.support.secrets import SECRETS
 
+_BATCH = 50_000
 _SPAN = timedelta(days=180)
-_STATUSES = [
-    CallStatus.COMPLETED,
-    CallStatus.NO_ANSWER,
-    CallStatus.BUSY,
-    CallStatus.FAILED,
-    CallStatus.CANCELED,
-]
+_STATUSES = ["completed", "no-answer", "busy", "failed", "canceled"]
 _WEIGHTS = [70, 15, 8, 5, 2]
 _COLUMNS = [column.name for column in calls.c]
 _CALLER, _CALLEE = "+918047491805", "+919000000005"
@@ -67,35 +63,24 @@ _QUALITY = Quality(
 def rows(account_sid: str, count: int, ends: datetime) -> Iterator[tuple[Any, ...]]:
     """Rows of calls that have ended, oldest first, the last of them just now."""
     chance = random.Random(1)
+    record = CallRecord("", account_sid, "outbound", "", "", ends, CallStatus.COMPLETED)
+    record.carrier_sid = record.gateway_sid = record.phone_number_id = account_sid
+    record.duration_sec, record.bill_duration_sec, record.price_paise = 55, 60, 60
+    record.hangup_cause, record.hangup_cause_code, record.hangup_source = "NORMAL_CLEARING", 16, "callee"
+    record.sip_status, record.sip_reason, record.node = 200, "OK", "local"
+    record.quality = _QUALITY
+    row = call_rows.row_of(record)
     for number in range(count):
         at = ends - _SPAN * ((count - number) / count)
-        status = chance.choices(_STATUSES, _WEIGHTS)[0]
-        record = CallRecord(
-            call_sid=_sid(at, chance),
-            account_sid=account_sid,
-            direction="inbound" if chance.random() < 0.3 else "outbound",
-            from_=f"+9180474918{chance.randrange(20):02d}",
-            to=f"+91{9_000_000_000 + chance.randrange(200_000)}",
-            created_at=at,
-            status=status,
-            carrier_sid=account_sid,
-            gateway_sid=account_sid,
-            phone_number_id=account_sid,
-            ended_at=at + timedelta(seconds=60),
-            duration_sec=55,
-            bill_duration_sec=60,
-            hangup_cause="NORMAL_CLEARING",
-            hangup_cause_code=16,
-            hangup_source="callee",
-            sip_status=200,
-            sip_reason="OK",
-            sip_call_id=f"{number:032x}@192.0.2.1",
-            price_paise=60,
-            quality=_QUALITY if status is CallStatus.COMPLETED else None,
-            node="local",
-        )
-        row = call_rows.row_of(record)
-        yield tuple(row[name] for name in _COLUMNS)
+        micros = int(at.timestamp() * 1_000_000)
+        row["call_sid"] = _sid(at, chance)
+        row["direction"] = "inbound" if chance.random() < 0.3 else "outbound"
+        row["from_number"] = f"+9180474918{chance.randrange(20):02d}"
+        row["to_number"] = f"+91{9_000_000_000 + chance.randrange(200_000)}"
+        row["status"] = row["outcome"] = chance.choices(_STATUSES, _WEIGHTS)[0]
+        row["created_at"], row["ended_at"] = micros, micros + 60_000_000
+        row["sip_call_id"] = f"{number:032x}@192.0.2.1"
+        yield tuple([row[name] for name in _COLUMNS])
 
 
 def _sid(at: datetime, chance: random.Random) -> str:
@@ -104,12 +89,16 @@ def _sid(at: datetime, chance: random.Random) -> str:
 
 
 def fill_sqlite(path: Path, account_sid: str, count: int) -> None:
-    with contextlib.closing(sqlite3.connect(path)) as connection:
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA synchronous = OFF")
         marks = ",".join("?" * len(_COLUMNS))
-        connection.executemany(
-            f"INSERT INTO calls ({','.join(_COLUMNS)}) VALUES ({marks})", rows(account_sid, count, utc_now())
-        )
-        connection.commit()
+        insert = f"INSERT INTO calls ({','.join(_COLUMNS)}) VALUES ({marks})"
+        made = rows(account_sid, count, utc_now())
+        while batch := list(itertools.islice(made, _BATCH)):
+            connection.execute("BEGIN")
+            connection.executemany(insert, batch)
+            connection.execute("COMMIT")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 async def fill_postgres(url: str, account_sid: str, count: int) -> None:

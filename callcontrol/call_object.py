@@ -14,7 +14,9 @@ def timestamp(moment: datetime | None) -> str | None:
     """An aware moment as RFC 3339 in UTC, with milliseconds and ``Z``; None for None."""
     if moment is None:
         return None
-    return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    return moment.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
 def call_object(record: CallRecord) -> dict[str, Any]:

@@ -200,16 +200,27 @@ def _national(digits: str) -> str | None:
     return number
 
 
-def _parsed(text: str, region: str | None) -> str | None:
+@lru_cache(maxsize=8192)
+def parsed_number(text: str, region: str | None) -> phonenumbers.PhoneNumber | None:
+    """
+    A number as the numbering plans see it, None when it is none; it is shared, so nobody may change it.
+
+    Parsing is dear, and every number that is dialled is asked for its form, its country and its kind.
+    """
     try:
-        parsed = phonenumbers.parse(text, region)
+        return phonenumbers.parse(text, region)
     except phonenumbers.NumberParseException:
         return None
-    if not phonenumbers.is_possible_number(parsed):
+
+
+def _parsed(text: str, region: str | None) -> str | None:
+    parsed = parsed_number(text, region)
+    if parsed is None or not phonenumbers.is_possible_number(parsed):
         return None
     return phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.E164)
 
 
 @lru_cache(maxsize=8192)
 def _is_valid(number: str) -> bool:
-    return phonenumbers.is_valid_number(phonenumbers.parse(number, None))
+    parsed = parsed_number(number, None)
+    return parsed is not None and phonenumbers.is_valid_number(parsed)

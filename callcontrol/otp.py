@@ -135,16 +135,16 @@ def is_code(text: str) -> bool:
 # --- how often ----------------------------------------------------------------------------------------------
 
 
-def refusal_of(sent_at: Sequence[datetime], now: datetime) -> RateLimited | None:
+def refusal_of(limiting: datetime | None, now: datetime) -> RateLimited | None:
     """
-    The refusal of one more call to a number, by when it was called last; None when it may be called.
+    The refusal of one more call to a number; None when it may be called.
 
-    ``sent_at`` are the latest calls within the window, the newest first; ``PER_DESTINATION`` are enough.
+    ``limiting`` is when the latest but four of the calls within the window was, None when there were fewer.
     """
-    if len(sent_at) < PER_DESTINATION:
+    if limiting is None:
         return None
     # A clock that was set back must not lock a number for longer than the window.
-    wait_s = min(sent_at[PER_DESTINATION - 1] + WINDOW - now, WINDOW).total_seconds()
+    wait_s = min(limiting + WINDOW - now, WINDOW).total_seconds()
     return RateLimited(
         f"This number was sent {PER_DESTINATION} passwords within {WINDOW.total_seconds() / 60:.0f} minutes;"
         " wait for Retry-After.",

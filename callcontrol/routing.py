@@ -14,7 +14,7 @@ from phonenumbers import PhoneNumberType, ValidationResult
 from callcontrol.dial_strings import dialled_numbers
 from callcontrol.errors import Forbidden, ValidationFailed
 from callcontrol.models import Carrier, Gateway
-from callcontrol.number_format import to_e164, user_for
+from callcontrol.number_format import parsed_number, to_e164, user_for
 from sip import ParseError, SipUri
 
 _MAX_ADDRESS_CHARS: Final = 256
@@ -152,9 +152,8 @@ def region_of(number: str) -> str | None:
     Longer ones, and zeros behind the code, would be another country's number once a carrier that wants the
     national form gets them: +91 44 20 7123 4567 is 44 20 7123 4567 there.
     """
-    try:
-        parsed = phonenumbers.parse(number, None)
-    except phonenumbers.NumberParseException:
+    parsed = parsed_number(number, None)
+    if parsed is None:
         return None
     if phonenumbers.is_valid_number(parsed):
         return phonenumbers.region_code_for_number(parsed)
@@ -173,7 +172,8 @@ def _may_be_new(number: phonenumbers.PhoneNumber) -> bool:
 
 @lru_cache(maxsize=8192)
 def _is_premium(number: str) -> bool:
-    return phonenumbers.number_type(phonenumbers.parse(number, None)) == PhoneNumberType.PREMIUM_RATE
+    parsed = parsed_number(number, None)
+    return parsed is not None and phonenumbers.number_type(parsed) == PhoneNumberType.PREMIUM_RATE
 
 
 def type_of(number: str) -> str:

@@ -10,14 +10,11 @@ from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import Page, PerPage, Timestamp
 from api.schemas.streams import CustomParameters, StreamAuth
 from callcontrol.agents import LANGUAGE
-from callcontrol.numbers import UUID
 
 __all__ = ["AgentList", "AgentObject", "CreateAgent", "UpdateAgent"]
 
 _Text = Annotated[str, Field(max_length=128)]
-_Workspace = Annotated[
-    str, Field(max_length=64, json_schema_extra={"format": "uuid", "pattern": f"^{UUID.pattern}$"})
-]
+_Workspace = Annotated[str, Field(max_length=64, json_schema_extra={"format": "uuid"})]
 _StreamUrl = Annotated[str, Field(max_length=2048, json_schema_extra={"pattern": r"^wss?://[^\s]+$"})]
 _Language = Annotated[str, Field(max_length=16, json_schema_extra={"pattern": f"^{LANGUAGE.pattern}$"})]
 

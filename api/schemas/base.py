@@ -74,6 +74,8 @@ def validate_query(model: type[ModelT], given: Mapping[str, str]) -> ModelT:
     Raises:
         ValidationFailed: It names every missing, unknown and invalid parameter.
     """
+    if not given and model is NoQuery:
+        return model()
     unsafe = [name for name, value in given.items() if not _storable(name + value)]
     if unsafe:
         raise ValidationFailed(

@@ -101,8 +101,14 @@ class InstructionClient:
                 # Every call asks one question at a time; a limit would let busy servers hold up the others.
                 connector=checked_connector(self._destinations, limit=0, limit_per_host=0),
                 timeout=aiohttp.ClientTimeout(total=None),
-                headers={"User-Agent": "trunkline", "Accept": "application/json"},
+                headers={
+                    "User-Agent": "trunkline",
+                    "Accept": "application/json",
+                    # What is compressed may be without end once it is not.
+                    "Accept-Encoding": "identity",
+                },
                 cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
                 trust_env=False,
             )
         return self._session
@@ -115,7 +121,7 @@ class InstructionClient:
 
 
 class CallAsker:
-    """The questions of one call, one at a time; a newer one takes the place of an older one."""
+    """The questions of one call: that of its plan, and beside it one that the API wants asked."""
 
     def __init__(
         self,
@@ -134,21 +140,26 @@ class CallAsker:
         self._log = log
         self._post = post
         self._spawn = spawn
-        self._asking: tuple[int, asyncio.Task[None]] | None = None
+        self._asking: dict[int, asyncio.Task[None]] = {}
 
     def ask(self, effect: AskWebhook) -> None:
         """Ask; ``InstructionsReceived`` or ``InstructionsFailed`` follows unless ``stop`` does."""
-        self.stop()
-        self._asking = (effect.number, self._spawn(self._ask(effect)))
+        self._asking[effect.number] = self._spawn(self._ask(effect))
 
-    def stop(self, number: int | None = None) -> None:
-        """Give up the question of a number, or whichever is being asked."""
-        if self._asking is not None and number in (None, self._asking[0]):
-            self._asking[1].cancel()
-            self._asking = None
+    def stop(self, number: int) -> None:
+        """Give up a question, if it is being asked."""
+        task = self._asking.pop(number, None)
+        if task is not None:
+            task.cancel()
+
+    def stop_all(self) -> None:
+        """Give up whatever is being asked."""
+        for number in list(self._asking):
+            self.stop(number)
 
     async def _ask(self, effect: AskWebhook) -> None:
         outcome = await self._outcome(effect)
+        self._asking.pop(effect.number, None)
         if isinstance(outcome, InstructionsFailed):
             self._log.warning("no instructions: %s", outcome.message)
         self._post(outcome)

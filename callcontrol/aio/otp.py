@@ -285,8 +285,8 @@ class _Stored:
     def refusal(self, connection: Connection) -> DomainError | None:
         """Why the call must not be placed."""
         otp = self._otp
-        sent_at = otps.sent_lately(connection, otp.account_sid, otp.to, otp.created_at)
-        return refusal_of(sent_at, otp.created_at)
+        limiting = otps.limiting_call(connection, otp.account_sid, otp.to, otp.created_at)
+        return refusal_of(limiting, otp.created_at)
 
     def insert(self, connection: Connection, call_sid: str) -> None:
         """Write the row."""

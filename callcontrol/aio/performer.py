@@ -155,7 +155,7 @@ class Performer:
         self.transfers.release()
         self.sip.release()
         self._info_digits.stop()
-        self.asker.stop()
+        self.asker.stop_all()
         self.agent.stop("stopped", "stream_hangup")
         self.media.close_all()
         for leg in list(self._trunks):

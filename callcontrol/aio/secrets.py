@@ -52,7 +52,7 @@ class SecretBox:
     """
     Seals text with the first of its keys, and opens what any of them has sealed.
 
-    With several keys one can be replaced by another: see ``docs/operations.md``.
+    With several keys one can be replaced by another: see ``docs/api/keys.md``.
     """
 
     def __init__(self, keys: Sequence[bytes]) -> None:
@@ -115,8 +115,7 @@ class SecretBox:
 
     def matches(self, purpose: str, data: bytes, digest: bytes) -> bool:
         """Whether ``digest`` is that of ``data`` under any of the keys; takes the same time either way."""
-        found = [hmac.compare_digest(_digest(key, purpose, data), digest) for key in self._keys.values()]
-        return any(found)
+        return any([hmac.compare_digest(_digest(key, purpose, data), digest) for key in self._keys.values()])
 
 
 def _digest(key: _Key, purpose: str, data: bytes) -> bytes:

@@ -288,6 +288,26 @@ async def test_a_call_that_is_up_is_sent_elsewhere(shop: Shop) -> None:
     await shop.world.ended()
 
 
+async def test_a_call_that_waits_for_its_server_may_be_sent_elsewhere_in_vain(shop: Shop) -> None:
+    held = asyncio.Event()
+
+    async def hold(_: Received) -> web.StreamResponse:
+        await held.wait()
+        return web.json_response([PLAY, HANGUP])
+
+    shop.server.answers["/calls"] = hold
+    shop.says("/next", {"verb": "dance"})
+    shop.world.phone.on_call = ring_and_answer
+    record = await shop.world.place(webhook_url=shop.server.url("/calls"))
+    call = await shop.world.phone.next_call()
+    assert await eventually(lambda: len(shop.asked("/calls")) == 1)
+    shop.world.control._runners[record.call_sid].post(ConsultRequested(shop.server.url("/next")))
+    assert await eventually(lambda: "webhook.failed" in shop.world.records.event_names())
+    held.set()
+    await call.hears(700.0)
+    await shop.world.ended()
+
+
 @pytest.mark.parametrize("url", ["https://forbidden.example/", ""])
 async def test_a_server_that_must_not_be_asked_is_refused_at_once(shop: Shop, url: str) -> None:
     with pytest.raises(ValidationFailed) as refusal:

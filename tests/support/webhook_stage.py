@@ -21,6 +21,7 @@ from callcontrol.interfaces import Destinations
 from callcontrol.models import Account, Delivery, WebhookEvent
 from callcontrol.store import tables
 from callcontrol.store.repositories import accounts, deliveries
+from tests.support.secrets import SECRETS
 
 ACCOUNT_SID = "acc-1"
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -163,7 +164,7 @@ class Stage:
         destinations: Destinations | None = None,
         deliver: bool = True,
     ) -> Outbox:
-        self.database = await Database.open(f"sqlite:///{self.folder}/outbox.db")
+        self.database = await Database.open(f"sqlite:///{self.folder}/outbox.db", secrets=SECRETS)
         self.writer = Writer(self.database, WriterSettings(lazy_s=0.005))
         await self.writer.start()
         await self.writer.commit(_ensure_account)

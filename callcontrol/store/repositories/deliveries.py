@@ -40,6 +40,16 @@ _OUTCOME: Final = Statement(
         }
     )
 )
+_DUE: Final = Statement(
+    sa.select(deliveries.c.position)
+    .where(
+        # Written out, so that the index of what is pending serves.
+        sa.text("status = 'pending'"),
+        deliveries.c.next_attempt_at <= sa.bindparam("micros", type_=sa.BigInteger),
+        deliveries.c.leased_until <= sa.bindparam("micros", type_=sa.BigInteger),
+    )
+    .limit(sa.literal_column("1"))
+)
 _older: Final = deliveries.alias("older")
 _waiting: Final = deliveries.alias("waiting")
 
@@ -121,6 +131,10 @@ def take_due(
 ) -> list[Delivery]:
     """Lease due deliveries that no living process holds and none of their call goes before, oldest first."""
     micros = to_micros(now)
+    # Most of the time nothing is due, for who publishes an event has it delivered; the queries below cost a
+    # hundred times as much as this one.
+    if _DUE.first(connection, {"micros": micros}) is None:
+        return []
     _defer_blocked(connection, micros)
     due = connection.execute(
         sa.select(deliveries)

@@ -22,6 +22,7 @@ from callcontrol.otp import (
     judge,
 )
 from callcontrol.store.repositories import calls as call_rows
+from callcontrol.store.statements import Statement, insert_into
 from callcontrol.store.tables import calls, phone_numbers, wallets
 from callcontrol.store.tables.otp import otps
 from callcontrol.store.values import clean, to_micros, to_moment, to_moment_or_none
@@ -35,6 +36,27 @@ _STATE: Final = (
     otps.c.verified_at,
     otps.c.code_hash,
 )
+
+
+_BOTH: Final = otps.join(calls, calls.c.call_sid == otps.c.call_sid)
+_INSERT: Final = insert_into(otps)
+_ACCOUNT: Final[sa.BindParameter[str]] = sa.bindparam("account_sid")
+_LOCK: Final = Statement(
+    sa.select(wallets.c.account_sid).where(wallets.c.account_sid == _ACCOUNT).with_for_update()
+)
+# Of the latest calls the last one that fits into the window.
+_LIMITING: Final = Statement(
+    sa.select(otps.c.created_at)
+    .where(
+        otps.c.account_sid == _ACCOUNT,
+        otps.c.to_number == sa.bindparam("to_number"),
+        otps.c.created_at > sa.bindparam("after", type_=sa.BigInteger),
+    )
+    .order_by(otps.c.created_at.desc())
+    .limit(sa.literal_column("1"))
+    .offset(sa.literal_column(str(PER_DESTINATION - 1)))
+)
+_NEWEST_FIRST: Final = (otps.c.created_at.desc(), otps.c.otp_id.desc())
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +73,20 @@ class NewOtp:
 
 def insert(connection: Connection, otp: NewOtp, code_hash: str, call_sid: str) -> None:
     """Write a new password, of which there is a digest only."""
-    connection.execute(
-        sa.insert(otps).values(
-            otp_id=otp.otp_id,
-            account_sid=otp.account_sid,
-            call_sid=call_sid,
-            to_number=otp.to,
-            reference=clean(otp.reference),
-            code_hash=code_hash,
-            attempts=0,
-            created_at=to_micros(otp.created_at),
-            expires_at=to_micros(otp.expires_at),
-        )
+    _INSERT.run(
+        connection,
+        {
+            "otp_id": otp.otp_id,
+            "account_sid": otp.account_sid,
+            "call_sid": call_sid,
+            "to_number": otp.to,
+            "reference": clean(otp.reference),
+            "code_hash": code_hash,
+            "attempts": 0,
+            "created_at": to_micros(otp.created_at),
+            "expires_at": to_micros(otp.expires_at),
+            "verified_at": None,
+        },
     )
 
 
@@ -71,27 +95,17 @@ def delete(connection: Connection, otp_id: str) -> None:
     connection.execute(sa.delete(otps).where(otps.c.otp_id == otp_id))
 
 
-def sent_lately(connection: Connection, account_sid: str, to: str, now: datetime) -> list[datetime]:
+def limiting_call(connection: Connection, account_sid: str, to: str, now: datetime) -> datetime | None:
     """
-    When the account called a number within the window, the newest first, and as many as make it full.
+    When the account called a number that makes its window full, None while the number may be called.
 
     The wallet of the account is locked first, so that of several processes only one at a time counts and then
     inserts; whoever waited sees what the others have inserted.
     """
-    connection.execute(
-        sa.select(wallets.c.account_sid).where(wallets.c.account_sid == account_sid).with_for_update()
-    )
-    rows = connection.scalars(
-        sa.select(otps.c.created_at)
-        .where(
-            otps.c.account_sid == account_sid,
-            otps.c.to_number == to,
-            otps.c.created_at > to_micros(now - WINDOW),
-        )
-        .order_by(otps.c.created_at.desc())
-        .limit(PER_DESTINATION)
-    )
-    return [to_moment(micros) for micros in rows]
+    _LOCK.first(connection, {"account_sid": account_sid})
+    values = {"account_sid": account_sid, "to_number": to, "after": to_micros(now - WINDOW)}
+    row = _LIMITING.first(connection, values)
+    return to_moment(row["created_at"]) if row is not None else None
 
 
 def get(connection: Connection, account_sid: str, otp_id: str) -> OtpState:
@@ -140,17 +154,22 @@ def page(
 ) -> tuple[list[OtpCall], int]:
     """A stretch of the account's passwords with their calls, newest first, and how many there are in all."""
     conditions = [otps.c.account_sid == account_sid, *_conditions(query)]
-    both = otps.join(calls, calls.c.call_sid == otps.c.call_sid)
-    counted = sa.select(sa.func.count()).select_from(both if query.status is not None else otps)
-    total = connection.scalar(counted.where(*conditions)) or 0
-    columns = [column.label(f"otp_{column.name}") for column in _STATE]
-    rows = connection.execute(
-        sa.select(calls, *columns)
-        .select_from(both)
+    # What is passed over on the way to a page costs little as long as only the small rows are read.
+    searched = _BOTH if query.status is not None else otps
+    total = connection.scalar(sa.select(sa.func.count()).select_from(searched).where(*conditions)) or 0
+    wanted = (
+        sa.select(otps.c.otp_id)
+        .select_from(searched)
         .where(*conditions)
-        .order_by(otps.c.created_at.desc(), otps.c.otp_id.desc())
+        .order_by(*_NEWEST_FIRST)
         .offset(offset)
         .limit(limit)
+    )
+    rows = connection.execute(
+        sa.select(calls, *(column.label(f"otp_{column.name}") for column in _STATE))
+        .select_from(_BOTH)
+        .where(otps.c.otp_id.in_(wanted.scalar_subquery()))
+        .order_by(*_NEWEST_FIRST)
     ).mappings()
     return [OtpCall(_state(row, "otp_"), call_rows.record_of(_named(row))) for row in rows], total
 
@@ -170,7 +189,7 @@ def stats(connection: Connection, account_sid: str, start: datetime, end: dateti
             sa.func.coalesce(sa.func.sum(calls.c.duration_sec), 0).label("duration_sec"),
             sa.func.coalesce(sa.func.sum(calls.c.price_paise), 0).label("cost_paise"),
         )
-        .select_from(otps.join(calls, calls.c.call_sid == otps.c.call_sid))
+        .select_from(_BOTH)
         .where(
             otps.c.account_sid == account_sid,
             otps.c.created_at >= to_micros(start),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,37 +51,31 @@ def value(column: sa.Column[Any], revision: str) -> Any:
     return f"{referred.table.name}.{referred.name} of {revision}"
 
 
-def fill(connection: Connection, revision: str) -> None:
+def fill(connection: Connection, known: Sequence[sa.Table], revision: str) -> None:
     """Add a row to every table, in all its columns."""
-    for table in tables(connection):
+    for table in known:
         row = {column.name: value(column, revision) for column in table.columns}
         connection.execute(sa.insert(table).values(row))
 
 
-def contents(connection: Connection) -> Rows:
+def contents(connection: Connection, known: Sequence[sa.Table]) -> Rows:
     """Every row, by its table and primary key."""
     found: Rows = {}
-    for table in tables(connection):
+    for table in known:
         rows = [dict(row._mapping) for row in connection.execute(sa.select(table))]
         keys = [column.name for column in table.primary_key]
         found[table.name] = {repr([row[key] for key in keys]): row for row in rows}
     return found
 
 
-def shape(connection: Connection) -> dict[str, Any]:
+def shape(known: Sequence[sa.Table]) -> dict[str, Any]:
     """Columns and indexes, whatever order they were made in."""
-    inspector = sa.inspect(connection)
     return {
-        name: (
-            sorted(
-                (item["name"], str(item["type"]), item["nullable"]) for item in inspector.get_columns(name)
-            ),
-            sorted(
-                (str(item["name"]), tuple(item["column_names"]), bool(item["unique"]))
-                for item in inspector.get_indexes(name)
-            ),
+        table.name: (
+            sorted((column.name, str(column.type), bool(column.nullable)) for column in table.columns),
+            sorted((str(item.name), tuple(item.columns.keys()), item.unique) for item in table.indexes),
         )
-        for name in inspector.get_table_names()
+        for table in known
     }
 
 
@@ -97,22 +93,32 @@ async def test_rows_of_every_revision_survive_all_migrations_and_their_undoing(e
     steps = revisions()
     shapes: dict[str, Any] = {}
     before: Rows = {}
+
+    def up(connection: Connection, revision: str) -> Rows:
+        schema.upgrade(connection, revision)
+        known = tables(connection)
+        assert_kept(before, contents(connection, known))
+        fill(connection, known, revision)
+        shapes[revision] = shape(known)
+        return contents(connection, known)
+
+    def down(connection: Connection, revision: str) -> Rows:
+        schema.downgrade(connection, revision)
+        known = tables(connection)
+        assert shape(known) == shapes[revision], revision
+        return contents(connection, known)
+
     for revision in steps:
-        await database.write(lambda connection, to=revision: schema.upgrade(connection, to))  # type: ignore[misc]
-        assert_kept(before, await database.read(contents))
-        await database.write(lambda connection, of=revision: fill(connection, of))  # type: ignore[misc]
-        before = await database.read(contents)
-        shapes[revision] = await database.read(shape)
+        before = await database.write(partial(up, revision=revision))
     assert await database.read(schema.current) == schema.HEAD
     for revision in steps[-2::-1]:
-        await database.write(lambda connection, to=revision: schema.downgrade(connection, to))  # type: ignore[misc]
-        after = await database.read(contents)
+        after = await database.write(partial(down, revision=revision))
         assert_kept(before, after)
-        assert await database.read(shape) == shapes[revision], revision
         before = after
     await database.migrate()
-    assert_kept(before, await database.read(contents))
-    assert await database.read(shape) == shapes[steps[-1]]
+    known = await database.read(tables)
+    assert_kept(before, await database.read(partial(contents, known=known)))
+    assert shape(known) == shapes[steps[-1]]
     await database.close()
 
 
@@ -121,8 +127,9 @@ async def test_calls_from_before_have_their_outcome(empty_url: str) -> None:
     await database.write(lambda connection: schema.upgrade(connection, "0009"))
 
     def calls(connection: Connection) -> None:
-        fill(connection, "0009")
-        table = next(table for table in tables(connection) if table.name == "calls")
+        known = tables(connection)
+        fill(connection, known, "0009")
+        table = next(table for table in known if table.name == "calls")
         row = dict(connection.execute(sa.select(table)).one()._mapping)
         up = {"call_sid": "up", "status": "ringing", "ended_at": None}
         connection.execute(sa.insert(table).values(row | up))

@@ -19,6 +19,7 @@ from callcontrol.events import (
     PlaybackEnded,
 )
 from callcontrol.plan import Answer, Consult, Dial, Hangup, Pause, Play, Reject, Step
+from callcontrol.verbs import REJECT_STATUSES
 from tests.support.call_drive import (
     AGENT,
     DIAL,
@@ -86,6 +87,15 @@ def test_a_rejected_caller_hears_the_status_the_server_chose() -> None:
     drive.feed(said(1, Reject(603)))
     assert [effect.status for effect in drive.done(do.RejectLeg)] == [603]
     assert outcome(drive) == ("busy", "CALL_REJECTED", "api")
+
+
+@pytest.mark.parametrize("status", REJECT_STATUSES)
+def test_a_caller_is_refused_with_every_status_that_may_be_asked_for(status: int) -> None:
+    drive = consulted()
+    drive.feed(said(1, Reject(status)))
+    assert [effect.status for effect in drive.done(do.RejectLeg)] == [status]
+    assert drive.record.sip_status == status
+    assert_nothing_left(drive)
 
 
 def test_a_server_without_a_word_lets_it_ring_until_the_timeout() -> None:
@@ -216,6 +226,25 @@ def test_a_caller_who_rings_may_be_sent_elsewhere() -> None:
     assert drive.record.status == "in-progress"
     drive.after(60)
     assert not drive.record.status.ended, "the ring timeout no longer counts"
+
+
+def test_a_question_of_the_plan_stays_asked_beside_one_of_the_api() -> None:
+    drive = consulted(inbound=False)
+    drive.feed(ConsultRequested(NEXT))
+    assert not drive.done(do.StopAsking)
+    drive.feed(failed(2), said(1, Play("prompt:hello")))
+    assert drive.done(do.PlayAudio)
+    drive.feed(ConsultRequested(NEXT), said(3, Pause(60)))
+    drive.after(30)
+    assert not drive.record.status.ended
+
+
+def test_what_the_api_has_asked_goes_before_a_question_of_the_plan() -> None:
+    drive = consulted(inbound=False)
+    drive.feed(ConsultRequested(NEXT), said(2, Pause(60)))
+    assert drive.done(do.StopAsking) == [do.StopAsking(1)]
+    drive.after(30)
+    assert not drive.record.status.ended
 
 
 def test_a_party_that_has_not_answered_cannot_be_redirected() -> None:

@@ -1,0 +1,161 @@
+"""
+What a call machine wants done: the effects that ``callcontrol.aio`` performs, in the order given.
+
+An effect that can fail comes back as an event (``LegRefused``, ``RouteRefused``, ``AgentRefused``, ...); none
+returns a value.
+"""
+
+from callcontrol.effects.agent import (
+    DrainAgent,
+    ListenAgent,
+    MoveAgent,
+    OpenAgent,
+    StartAgent,
+    StopAgent,
+    TellAgentDigit,
+    TellAgentDigitsSent,
+    TellAgentError,
+    TellAgentTransfer,
+)
+from callcontrol.effects.instructions import AskWebhook, StopAsking
+from callcontrol.effects.media import (
+    AnswerOffer,
+    CloseMedia,
+    ConnectMedia,
+    ControlRecording,
+    DetectMachine,
+    LinkMedia,
+    MuteLeg,
+    PlayAudio,
+    PlayRingback,
+    PlaySounds,
+    RelayDigit,
+    SendDigits,
+    StartRecording,
+    StopAudio,
+    StopDetecting,
+)
+from callcontrol.effects.records import Arm, Disarm, ExtendReserve, FindRoute, Finish, RestGateway, Save
+from callcontrol.effects.signalling import AnswerLeg, DialLeg, HangUpLeg, RejectLeg, RingLeg, TakeOffer
+from callcontrol.effects.transfers import (
+    AcceptTransfer,
+    AdoptLeg,
+    AnswerPartner,
+    AskPartner,
+    FindPartner,
+    LinkPartner,
+    PassDigit,
+    ReferLeg,
+    RefuseReplacement,
+    RefuseTransfer,
+    TellTransfer,
+)
+
+__all__ = [
+    "AcceptTransfer",
+    "AdoptLeg",
+    "AnswerLeg",
+    "AnswerOffer",
+    "AnswerPartner",
+    "Arm",
+    "AskPartner",
+    "AskWebhook",
+    "CloseMedia",
+    "ConnectMedia",
+    "ControlRecording",
+    "DetectMachine",
+    "DialLeg",
+    "Disarm",
+    "DrainAgent",
+    "Effect",
+    "ExtendReserve",
+    "FindPartner",
+    "FindRoute",
+    "Finish",
+    "HangUpLeg",
+    "LinkMedia",
+    "LinkPartner",
+    "ListenAgent",
+    "MoveAgent",
+    "MuteLeg",
+    "OpenAgent",
+    "PassDigit",
+    "PlayAudio",
+    "PlayRingback",
+    "PlaySounds",
+    "ReferLeg",
+    "RefuseReplacement",
+    "RefuseTransfer",
+    "RejectLeg",
+    "RelayDigit",
+    "RestGateway",
+    "RingLeg",
+    "Save",
+    "SendDigits",
+    "StartAgent",
+    "StartRecording",
+    "StopAgent",
+    "StopAsking",
+    "StopAudio",
+    "StopDetecting",
+    "TakeOffer",
+    "TellAgentDigit",
+    "TellAgentDigitsSent",
+    "TellAgentError",
+    "TellAgentTransfer",
+    "TellTransfer",
+]
+
+Effect = (
+    TakeOffer
+    | DialLeg
+    | RingLeg
+    | AnswerLeg
+    | RejectLeg
+    | HangUpLeg
+    | ConnectMedia
+    | AnswerOffer
+    | CloseMedia
+    | LinkMedia
+    | MuteLeg
+    | PlayAudio
+    | PlaySounds
+    | PlayRingback
+    | StopAudio
+    | SendDigits
+    | RelayDigit
+    | StartRecording
+    | ControlRecording
+    | DetectMachine
+    | StopDetecting
+    | OpenAgent
+    | StartAgent
+    | ListenAgent
+    | DrainAgent
+    | StopAgent
+    | TellAgentDigit
+    | TellAgentDigitsSent
+    | TellAgentTransfer
+    | TellAgentError
+    | AcceptTransfer
+    | RefuseTransfer
+    | TellTransfer
+    | ReferLeg
+    | MoveAgent
+    | FindPartner
+    | AskPartner
+    | AnswerPartner
+    | LinkPartner
+    | PassDigit
+    | AdoptLeg
+    | RefuseReplacement
+    | AskWebhook
+    | StopAsking
+    | FindRoute
+    | RestGateway
+    | Arm
+    | Disarm
+    | ExtendReserve
+    | Save
+    | Finish
+)

@@ -1,0 +1,27 @@
+"""Questions to the customer's server."""
+
+from dataclasses import dataclass
+
+from callcontrol.plan import WebhookMethod
+
+
+@dataclass(frozen=True, slots=True)
+class AskWebhook:
+    """
+    Ask the customer's server what to do with the call.
+
+    ``InstructionsReceived`` or ``InstructionsFailed`` of the same ``number`` follows. ``event`` is the word
+    that tells the server why it is asked.
+    """
+
+    number: int
+    url: str
+    method: WebhookMethod
+    event: str
+
+
+@dataclass(frozen=True, slots=True)
+class StopAsking:
+    """Nobody waits any more for what a server answers; without effect when it has answered."""
+
+    number: int

@@ -1,0 +1,176 @@
+"""
+What happens to a call: the events its machine is fed with, one at a time and in order.
+
+They come from SIP sessions, RTP streams, the agent's socket, the API, timers and the wallet, translated by
+``callcontrol.aio``. SIP bodies pass through as they are; the machine never looks into them.
+"""
+
+from callcontrol.events.agent import (
+    AgentClosed,
+    AgentDigits,
+    AgentExit,
+    AgentHangup,
+    AgentOpened,
+    AgentRefused,
+    AgentTransfer,
+)
+from callcontrol.events.answers import ReserveExtended, ReserveRefused, RouteFound, RouteRefused
+from callcontrol.events.clock import Timer, TimerFired
+from callcontrol.events.instructions import InstructionProblem, InstructionsFailed, InstructionsReceived
+from callcontrol.events.legs import (
+    FailureKind,
+    LegAnswered,
+    LegCancelled,
+    LegConfirmed,
+    LegEnded,
+    LegFailed,
+    LegOffered,
+    LegProgress,
+    LegRefused,
+    MediaConnected,
+    MediaProblem,
+    OfferTaken,
+)
+from callcontrol.events.media import (
+    DigitReceived,
+    DigitsSent,
+    GreetingOver,
+    MachineDetected,
+    MediaSilent,
+    PlaybackEnded,
+    PlayoutDrained,
+    RecordingEnded,
+)
+from callcontrol.events.orders import (
+    ConsultRequested,
+    DigitsRequested,
+    HangupRequested,
+    ListenRequested,
+    ListenStatus,
+    LiveOrder,
+    MuteRequested,
+    PartyName,
+    RecordingAction,
+    RecordingRequested,
+    TimeLimitRequested,
+    TransferOrdered,
+)
+from callcontrol.events.transfers import (
+    JoinRequested,
+    LegReferred,
+    PartnerDigit,
+    PartnerFound,
+    PartnerGone,
+    PartnerMissing,
+    PartnerReady,
+    PartnerRefused,
+    ReplacementCalled,
+    TransferRequested,
+)
+
+__all__ = [
+    "AgentClosed",
+    "AgentDigits",
+    "AgentExit",
+    "AgentHangup",
+    "AgentOpened",
+    "AgentRefused",
+    "AgentTransfer",
+    "ConsultRequested",
+    "DigitReceived",
+    "DigitsRequested",
+    "DigitsSent",
+    "Event",
+    "FailureKind",
+    "GreetingOver",
+    "HangupRequested",
+    "InstructionProblem",
+    "InstructionsFailed",
+    "InstructionsReceived",
+    "JoinRequested",
+    "LegAnswered",
+    "LegCancelled",
+    "LegConfirmed",
+    "LegEnded",
+    "LegFailed",
+    "LegOffered",
+    "LegProgress",
+    "LegReferred",
+    "LegRefused",
+    "ListenRequested",
+    "ListenStatus",
+    "LiveOrder",
+    "MachineDetected",
+    "MediaConnected",
+    "MediaProblem",
+    "MediaSilent",
+    "MuteRequested",
+    "OfferTaken",
+    "PartnerDigit",
+    "PartnerFound",
+    "PartnerGone",
+    "PartnerMissing",
+    "PartnerReady",
+    "PartnerRefused",
+    "PartyName",
+    "PlaybackEnded",
+    "PlayoutDrained",
+    "RecordingAction",
+    "RecordingEnded",
+    "RecordingRequested",
+    "ReplacementCalled",
+    "ReserveExtended",
+    "ReserveRefused",
+    "RouteFound",
+    "RouteRefused",
+    "TimeLimitRequested",
+    "Timer",
+    "TimerFired",
+    "TransferOrdered",
+    "TransferRequested",
+]
+
+Event = (
+    TimerFired
+    | OfferTaken
+    | LegProgress
+    | LegAnswered
+    | LegConfirmed
+    | LegFailed
+    | LegCancelled
+    | LegEnded
+    | LegOffered
+    | MediaConnected
+    | LegRefused
+    | DigitReceived
+    | PlaybackEnded
+    | DigitsSent
+    | PlayoutDrained
+    | MediaSilent
+    | RecordingEnded
+    | AgentOpened
+    | AgentRefused
+    | AgentClosed
+    | AgentHangup
+    | AgentDigits
+    | AgentTransfer
+    | TransferRequested
+    | LegReferred
+    | ReplacementCalled
+    | PartnerFound
+    | PartnerMissing
+    | JoinRequested
+    | PartnerReady
+    | PartnerRefused
+    | PartnerDigit
+    | PartnerGone
+    | RouteFound
+    | RouteRefused
+    | MachineDetected
+    | GreetingOver
+    | InstructionsReceived
+    | InstructionsFailed
+    | LiveOrder
+    | ReserveExtended
+    | ReserveRefused
+)

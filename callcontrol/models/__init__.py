@@ -1,0 +1,81 @@
+"""
+The records that the domain keeps: accounts, keys, numbers, trunks, calls, money.
+
+Identifiers are opaque UUID strings made by the caller; timestamps are aware UTC datetimes; money is integer
+paise. Everything is immutable but ``CallRecord``, what it holds, and ``Delivery``. Secrets are left out of
+every ``repr``.
+"""
+
+from callcontrol.models.accounts import Account, ApiKey, Principal, Service
+from callcontrol.models.calls import (
+    ENDED,
+    CallFilter,
+    CallRecord,
+    CallStatus,
+    Direction,
+    DirectionQuality,
+    HangupSource,
+    LegQuality,
+    Quality,
+    RecordingStatus,
+    StreamInfo,
+)
+from callcontrol.models.deliveries import Delivery, WebhookEvent
+from callcontrol.models.lists import Page, Position
+from callcontrol.models.money import CURRENCY, LedgerEntry, LedgerFilter, Reserve, Wallet
+from callcontrol.models.numbers import Billing, Binding, InboundTarget, PhoneNumber, Wiring
+from callcontrol.models.repeats import InterruptedRequest, StoredReply
+from callcontrol.models.trunks import (
+    Carrier,
+    DtmfType,
+    Gateway,
+    IdentityHeader,
+    MediaEncryption,
+    NumberFormat,
+    Protocol,
+    Reliability,
+    TrunkType,
+)
+
+__all__ = [
+    "Account",
+    "ApiKey",
+    "Billing",
+    "Binding",
+    "CURRENCY",
+    "CallFilter",
+    "CallRecord",
+    "CallStatus",
+    "Carrier",
+    "Delivery",
+    "Direction",
+    "DirectionQuality",
+    "DtmfType",
+    "ENDED",
+    "Gateway",
+    "HangupSource",
+    "IdentityHeader",
+    "InboundTarget",
+    "InterruptedRequest",
+    "LedgerEntry",
+    "LedgerFilter",
+    "LegQuality",
+    "MediaEncryption",
+    "NumberFormat",
+    "Page",
+    "PhoneNumber",
+    "Position",
+    "Principal",
+    "Protocol",
+    "Quality",
+    "RecordingStatus",
+    "Reliability",
+    "Reserve",
+    "Service",
+    "StoredReply",
+    "StreamInfo",
+    "TrunkType",
+    "Wallet",
+    "WebhookEvent",
+    "Wiring",
+]

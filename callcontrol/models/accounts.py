@@ -1,0 +1,68 @@
+"""Accounts, their keys, and who makes a request."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+Service = Literal["platform", "messaging", "assistant", "tools", "admin"]
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """
+    A customer: what it may do at once, and the secret that signs its webhooks.
+
+    None for ``requests_per_minute`` is the limit of the server, for ``max_spend_paise_per_hour`` no limit.
+    """
+
+    account_sid: str
+    name: str
+    created_at: datetime
+    updated_at: datetime
+    is_active: bool = True
+    kyc_complete: bool = False
+    max_cps: int = 10
+    max_calls: int = 100
+    requests_per_minute: int | None = None
+    max_spend_paise_per_hour: int | None = None
+    webhook_secret: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """
+    An API key without the key itself, of which only a hash is kept; ``prefix`` is for recognition.
+
+    ``revoked_at`` lies ahead while a key that was rotated may still be used beside its successor.
+    """
+
+    key_id: str
+    account_sid: str
+    service: Service
+    scopes: tuple[str, ...]
+    prefix: str
+    created_at: datetime
+    revoked_at: datetime | None = None
+
+    def is_revoked(self, now: datetime) -> bool:
+        """Whether the key opens nothing any more."""
+        return self.revoked_at is not None and self.revoked_at <= now
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """
+    Who makes a request: an authenticated key.
+
+    ``requests_per_minute`` is the limit of the account's own, None when it has none.
+    """
+
+    account_sid: str
+    key_id: str
+    service: Service
+    scopes: frozenset[str]
+    requests_per_minute: int | None = None
+
+    def may(self, scope: str) -> bool:
+        """Whether the key carries the scope."""
+        return scope in self.scopes

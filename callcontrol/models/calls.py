@@ -1,0 +1,155 @@
+"""Calls as they are stored and shown, with their streams and their quality."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final, Literal
+
+from callcontrol.models.money import CURRENCY
+
+Direction = Literal["inbound", "outbound"]
+HangupSource = Literal["caller", "callee", "carrier", "api", "stream", "system"]
+RecordingStatus = Literal["in-progress", "paused", "completed", "failed"]
+
+
+class CallStatus(StrEnum):
+    """The status of a call, as every interface spells it."""
+
+    QUEUED = "queued"
+    INITIATED = "initiated"
+    RINGING = "ringing"
+    IN_PROGRESS = "in-progress"
+    COMPLETED = "completed"
+    BUSY = "busy"
+    NO_ANSWER = "no-answer"
+    FAILED = "failed"
+    CANCELED = "canceled"
+
+    @property
+    def ended(self) -> bool:
+        """Whether the status is final."""
+        return self in ENDED
+
+
+ENDED: Final = frozenset(
+    {CallStatus.COMPLETED, CallStatus.BUSY, CallStatus.NO_ANSWER, CallStatus.FAILED, CallStatus.CANCELED}
+)
+
+
+@dataclass(slots=True)
+class StreamInfo:
+    """The agent stream of a call as the call object shows it."""
+
+    stream_sid: str | None = None
+    stream_url: str | None = None
+    protocol: str = "exotel"
+    encoding: str = "l16"
+    sample_rate: int = 8000
+    state: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DirectionQuality:
+    """What the audio was like in one direction of a leg; None where nothing was measured."""
+
+    mos: float | None = None
+    jitter_ms: float | None = None
+    packet_loss_pct: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LegQuality:
+    """
+    What one leg sounded like: ``received`` from its party, ``sent`` to it, as its RTCP reports say.
+
+    ``leg`` is ``a`` for the first party and ``b`` for others.
+    """
+
+    leg: str
+    codec: str | None
+    encrypted: bool
+    rtt_ms: float | None
+    received: DirectionQuality
+    sent: DirectionQuality
+
+
+@dataclass(slots=True)
+class Quality:
+    """
+    What the media was like, measured over the whole call.
+
+    The figures of the call are those of what was received from its first party.
+    """
+
+    mos: float | None = None
+    jitter_ms: float | None = None
+    packet_loss_pct: float | None = None
+    codec: str | None = None
+    encrypted: bool = False
+    legs: list[LegQuality] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class CallRecord:
+    """
+    A call as it is stored and shown; owned and changed by the one task that runs the call.
+
+    ``node`` is the process that runs the call, ``sequence`` the number of the last webhook sent for it.
+    ``price_paise`` is set by the settlement; ``product`` is what placed the call, when that is not the call
+    interface, with what it keeps of it in ``details``. The owner changes fields, then hands the record to
+    ``CallStore.update``; the store writes the state it finds when the transaction is assembled, so a
+    record is never written older than it was handed over.
+    """
+
+    call_sid: str
+    account_sid: str
+    direction: Direction
+    from_: str
+    to: str
+    created_at: datetime
+    status: CallStatus = CallStatus.QUEUED
+    parent_call_sid: str | None = None
+    answered_by: str | None = None
+    carrier_sid: str | None = None
+    gateway_sid: str | None = None
+    phone_number_id: str | None = None
+    app_sid: str | None = None
+    stream: StreamInfo | None = None
+    ringing_at: datetime | None = None
+    answered_at: datetime | None = None
+    ended_at: datetime | None = None
+    duration_sec: int | None = None
+    bill_duration_sec: int | None = None
+    hangup_cause: str | None = None
+    hangup_cause_code: int | None = None
+    hangup_source: HangupSource | None = None
+    sip_status: int | None = None
+    sip_reason: str | None = None
+    sip_call_id: str | None = None
+    sip: Mapping[str, Any] | None = None
+    price_paise: int | None = None
+    currency: str = CURRENCY
+    recording_url: str | None = None
+    recording_path: str | None = None
+    recording_status: RecordingStatus | None = None
+    quality: Quality | None = None
+    tag: str | None = None
+    status_webhook_url: str | None = None
+    status_webhook_events: tuple[str, ...] = ()
+    product: str | None = None
+    details: Mapping[str, Any] | None = None
+    sequence: int = 0
+    node: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CallFilter:
+    """What a list of calls is narrowed to; ``start`` is inclusive, ``end`` exclusive, of ``created_at``."""
+
+    status: CallStatus | None = None
+    direction: Direction | None = None
+    from_: str | None = None
+    to: str | None = None
+    start: datetime | None = None
+    end: datetime | None = None

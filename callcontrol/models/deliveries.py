@@ -1,0 +1,43 @@
+"""Events on their way to the URLs of customers."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookEvent:
+    """
+    An event on its way to a customer's URL, complete but for its signature.
+
+    ``delivery_id`` stays the same through all attempts and is the receiver's key for recognising doubles;
+    it is the ``event_id`` where an event goes to one URL only. Events of one ``call_sid`` to one URL are
+    delivered in the order they were published.
+    """
+
+    event_id: str
+    account_sid: str
+    event: str
+    url: str
+    body: bytes
+    created_at: datetime
+    call_sid: str | None = None
+    method: Literal["POST", "GET"] = "POST"
+    delivery_id: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.delivery_id:
+            object.__setattr__(self, "delivery_id", self.event_id)
+
+
+@dataclass(slots=True)
+class Delivery:
+    """One event's way to one URL: ``pending``, ``delivered`` or ``failed``, and after how many attempts."""
+
+    event: WebhookEvent
+    next_attempt_at: datetime
+    status: Literal["pending", "delivered", "failed"] = "pending"
+    attempts: int = 0
+    response_code: int = 0
+    last_error: str | None = None
+    delivered_at: datetime | None = None

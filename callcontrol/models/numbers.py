@@ -1,0 +1,123 @@
+"""Numbers of accounts, where their inbound calls go, and how far they are paid for."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from datetime import datetime
+from typing import Any, Final, Literal
+
+InboundTarget = Literal["voice_agent", "webhook", "media_stream", "forward"]
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """Where inbound calls of a number go; only the fields of its target are set."""
+
+    target: InboundTarget
+    stream_url: str | None = None
+    sample_rate: int | None = None
+    stream_protocol: str | None = None
+    encoding: str | None = None
+    custom_parameters: Mapping[str, str] | None = None
+    stream_auth: Mapping[str, str] | None = field(default=None, repr=False)
+    stream_track: str | None = None
+    stream_max_retries: int | None = None
+    forward_to: str | None = None
+    caller_id: str | None = None
+    timeout_s: int | None = None
+    record: bool | None = None
+    webhook_url: str | None = None
+    webhook_method: str | None = None
+    status_webhook_url: str | None = None
+    agent_id: str | None = None
+    workspace_id: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields that are set, as they are stored."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> "Binding":
+        """Read what ``to_json`` gave; fields of a later version are passed over."""
+        return cls(**{name: stored[name] for name in _BINDING_FIELDS if name in stored})
+
+
+_BINDING_FIELDS: Final = tuple(item.name for item in fields(Binding))
+
+
+@dataclass(frozen=True, slots=True)
+class Billing:
+    """
+    How far a number that was bought is paid for.
+
+    ``paid_months`` calendar months from ``anchor_at`` end at ``next_at``, when the next one is charged. Since
+    a charge was refused, ``deadline_at`` says when the number is suspended, and once it is, released.
+    """
+
+    anchor_at: datetime
+    paid_months: int
+    next_at: datetime
+    deadline_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PhoneNumber:
+    """
+    A number of an account (a DID), in E.164 with ``+``.
+
+    ``carrier_sid`` is None for a number of the platform and names the account's own carrier otherwise.
+    ``registered`` says that the number may be used as caller-ID. ``order_id`` and ``billing`` are those of
+    a number that was bought; nothing is charged for others.
+    """
+
+    phone_number_id: str
+    account_sid: str
+    number: str
+    created_at: datetime
+    updated_at: datetime
+    friendly_name: str | None = None
+    status: str = "active"
+    number_type: str = "local"
+    voice_enabled: bool = True
+    sms_enabled: bool = False
+    monthly_cost_paise: int = 0
+    carrier_sid: str | None = None
+    app_sid: str | None = None
+    registered: bool = False
+    binding: Binding | None = None
+    region: str | None = None
+    order_id: str | None = None
+    billing: Billing | None = None
+
+    @property
+    def inbound_target_type(self) -> str:
+        """The target of inbound calls, ``none`` when they have none."""
+        return self.binding.target if self.binding else "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """The wiring state of a number, field by field as the interface names it."""
+
+    phone_number_id: str
+    number: str
+    carrier_registered: bool
+    outbound_capable: bool
+    inbound_bound: bool
+    inbound_target: InboundTarget | None = None
+    agent_id: str | None = None
+    workspace_id: str | None = None
+
+    @classmethod
+    def of(cls, number: PhoneNumber) -> "Wiring":
+        """The wiring state of a number."""
+        binding = number.binding
+        return cls(
+            phone_number_id=number.phone_number_id,
+            number=number.number,
+            carrier_registered=number.registered,
+            outbound_capable=number.registered,
+            inbound_bound=binding is not None,
+            inbound_target=binding.target if binding else None,
+            agent_id=binding.agent_id if binding else None,
+            workspace_id=binding.workspace_id if binding else None,
+        )

@@ -1,0 +1,116 @@
+"""Carriers and their gateways."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+Protocol = Literal["udp", "tcp", "tls", "tls/srtp", "auto"]
+NumberFormat = Literal["e164", "national", "significant"]
+IdentityHeader = Literal["pai", "ppi", "rpid", "none"]
+Reliability = Literal["off", "supported", "required"]
+DtmfType = Literal["rfc2833", "info", "tones"]
+MediaEncryption = Literal["off", "sdes", "require"]
+TrunkType = Literal["static_ip", "auth", "reg"]
+
+
+@dataclass(frozen=True, slots=True)
+class Carrier:
+    """
+    A trunk: the relation to one carrier; ``account_sid`` is None when the platform owns it.
+
+    With ``prefixes`` it serves numbers that begin with one of them and no others, and those before any
+    carrier that serves all numbers.
+
+    ``number_format`` says how numbers of its own country are written to it: ``e164`` (with ``+`` when
+    ``e164_leading_plus``), ``national`` (with the trunk prefix, 09876543210) or ``significant`` (9876543210).
+    ``identity_header`` carries the caller's identity; with ``trusts_identity`` the one it sends is believed.
+    ``rel100`` is the use of reliable provisional responses (RFC 3262), ``session_expires_s`` the session
+    interval that is asked for (RFC 4028, None: no session timer). ``registrars`` are hosts, if need be with a
+    port, to register with; none means the outbound gateways. ``certificate_name`` is a name in the client
+    certificate by which its calls are known. ``forwarded_headers`` are the X- header fields that may pass
+    between it and another leg.
+
+    ``dtmf_type`` is how digits pass to and from it: as telephone events in RTP, in INFO requests, or as tones
+    in the audio. ``srtp`` is the encryption of its media (RFC 3711, keys by RFC 4568): ``off``, ``sdes``
+    (encrypted where the far end can) or ``require``.
+    """
+
+    carrier_sid: str
+    account_sid: str | None
+    name: str
+    created_at: datetime
+    updated_at: datetime
+    description: str | None = None
+    is_active: bool = True
+    trunk_type: TrunkType = "static_ip"
+    e164_leading_plus: bool = True
+    tech_prefix: str | None = None
+    requires_register: bool = False
+    register_username: str | None = None
+    register_password: str | None = field(default=None, repr=False)
+    register_sip_realm: str | None = None
+    register_from_user: str | None = None
+    register_from_domain: str | None = None
+    register_transport: str | None = None
+    inbound_auth_username: str | None = None
+    inbound_auth_password: str | None = field(default=None, repr=False)
+    outbound_proxy: str | None = None
+    diversion: str | None = None
+    dtmf_type: DtmfType = "rfc2833"
+    codecs: tuple[str, ...] = ("PCMU", "PCMA")
+    prefixes: tuple[str, ...] = ()
+    srtp: MediaEncryption = "off"
+    max_concurrent_calls: int | None = None
+    max_cps: int | None = None
+    app_sid: str | None = None
+    number_format: NumberFormat = "e164"
+    identity_header: IdentityHeader = "pai"
+    trusts_identity: bool = True
+    forwards_history: bool = False
+    forwarded_headers: tuple[str, ...] = ()
+    allows_refer: bool = False
+    follows_redirects: bool = False
+    rel100: Reliability = "supported"
+    session_expires_s: int | None = 1800
+    registrars: tuple[str, ...] = ()
+    register_expires_s: int = 3600
+    certificate_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """
+    One reachable host of a carrier.
+
+    A lower ``priority`` is tried first; among equals the share of calls follows ``weight``. ``netmask``
+    widens an inbound address to a network (32: that address alone, also of IPv6). ``port`` 0 leaves port
+    and, with protocol ``auto``, transport to what the name server says of the host (RFC 3263). The protocol
+    ``tls/srtp`` is TLS, and media that is encrypted whatever the carrier says.
+    """
+
+    gateway_sid: str
+    carrier_sid: str
+    host: str
+    created_at: datetime
+    updated_at: datetime
+    port: int = 5060
+    netmask: int = 32
+    protocol: Protocol = "udp"
+    inbound: bool = True
+    outbound: bool = True
+    priority: int = 0
+    weight: int = 1
+    send_options_ping: bool = False
+    is_active: bool = True
+    max_concurrent_calls: int | None = None
+    max_cps: int | None = None
+
+    @property
+    def transport(self) -> str | None:
+        """The SIP transport it is reached by, None when that is looked up."""
+        return None if self.protocol == "auto" else self.protocol.removesuffix("/srtp")
+
+    @property
+    def encrypts(self) -> bool:
+        """Whether its media must be encrypted, whatever its carrier says."""
+        return self.protocol == "tls/srtp"

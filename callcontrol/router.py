@@ -106,11 +106,11 @@ class Router:
     def _own_carriers(
         self, candidates: list[tuple[Carrier, Gateway]], caller_id: str
     ) -> list[tuple[Carrier, Gateway]]:
-        """The gateways of the account's own; the platform's carriers are shown nobody it cannot answer for."""
+        """The gateways of the account's own, for a caller that the platform cannot answer for."""
         own = [item for item in candidates if item[0].account_sid is not None]
         if candidates and not own:
             raise NumberNotOwned(
-                f"{caller_id} comes from a carrier of your own, and may be shown to your own carriers only; call"
+                f"{caller_id} comes from a carrier of your own and is shown to your own carriers only; call"
                 " through one of them, or as a number of the platform."
             )
         return own

@@ -102,6 +102,7 @@ class MediaLegs:
         media = self._legs.pop(leg, None)
         if media is not None:
             self.audio.part(media)
+            media.company = None
             name = "a" if leg == self.first_leg else "b"
             quality = leg_quality(name, media.remote, media.stream.stats())
             media.stream.close()

@@ -6,6 +6,7 @@ which returns the effects to perform; it knows no socket, no clock and no databa
 streams are machines of their own (``leg``, ``hunt``, ``bridge``, ``streams``).
 """
 
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from enum import IntEnum, auto
@@ -110,9 +111,20 @@ class CallMachine:
         self._hunt: Hunt | None = None
         self.recording = CallRecording(record)
         self._ending: Ending | None = None
-        self.transfers = CallTransfers(self)
-        self.control = LiveControl(self)
-        self.consultations = Consultations(self)
+        parts = self._parts
+        self.transfers = CallTransfers(parts)
+        self.control = LiveControl(parts)
+        self.consultations = Consultations(parts)
+
+    @property
+    def _parts(self) -> "CallMachine":
+        """
+        The call as its parts know it, none of which outlives it.
+
+        They do not hold it, so that the call and its parts are freed as soon as it is over.
+        """
+        parts: CallMachine = weakref.proxy(self)
+        return parts
 
     # --- what the runner calls ------------------------------------------------------------------------------
 
@@ -132,7 +144,7 @@ class CallMachine:
         """Begin by dialling the plan's party through the given gateways, of which there is one at least."""
         self._now = now
         assert self.plan.dial is not None
-        self._hunt = Hunt(self.plan.dial, self)
+        self._hunt = Hunt(self.plan.dial, self._parts)
         return self._stage(StageInput.START) + self._hunt.begin(attempts)
 
     def refuse(self, ending: Ending, now: float) -> list[Effect]:
@@ -390,7 +402,7 @@ class CallMachine:
         if isinstance(step, Hangup | Reject):
             yield from self.end(ending_of(step))
             return
-        self._step = make_step(self, step)
+        self._step = make_step(self._parts, step)
         if self._step.needs_answer:
             yield from self.answer()
         elif isinstance(step, Stream):

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 MAX_CONSULTATIONS: Final = 200
 """How often a server is asked for one call: enough for a long menu, and an end to what goes in circles."""
 
+MAX_UNANSWERED_S: Final = 600.0
+"""How long a caller rings at most, whatever the server says: nobody pays for it, and it occupies a call."""
+
 _REDIRECTED: Final = "call.redirected"
 
 
@@ -118,6 +121,8 @@ class ConsultStep(RunningStep):
 
     def _ask(self, _: Event | None) -> Iterator[Effect]:
         yield from self.call.ring()
+        if self._number == 1 and not self.call.a_leg.up:
+            yield Arm(Timer.TIME_LIMIT, MAX_UNANSWERED_S)  # the answer sets that of the call
         consult = self._consult
         yield AskWebhook(self._number, consult.url, consult.method, consult.event)
 

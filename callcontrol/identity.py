@@ -31,12 +31,14 @@ class Caller:
     Who calls: a number in E.164 or, when it has none, what it calls itself.
 
     A caller that ``withheld`` its number may be told to trusted carriers and to nobody else: customers see
-    ``shown``.
+    ``shown``. One that came by a customer's own carrier is whoever that customer says, so it is not
+    ``vouched`` for, and no carrier of the platform is told that it calls.
     """
 
     number: str
     name: str | None = None
     withheld: bool = False
+    vouched: bool = True
 
     @property
     def shown(self) -> str:
@@ -62,6 +64,7 @@ def caller_of(from_: NameAddr, headers: Headers, carrier: Carrier) -> Caller:
         number or _clean(address.uri.user or ""),
         _clean(address.display_name) if address.display_name else None,
         withheld=_withholds(from_, headers),
+        vouched=carrier.account_sid is None,
     )
 
 

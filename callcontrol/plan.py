@@ -33,7 +33,8 @@ class Party:
     what the caller came with; ``withheld`` then says that it wants its number shown to nobody.
     ``ring_timeout_s`` covers all gateways that are tried. ``headers`` are ``X-`` headers. ``replaces`` is
     the dialog of the party that our call is to take the place of. ``number`` is the account's number that a
-    passed through call came in to: it leaves by that number's carriers, as if placed as it.
+    passed through call came in to: it leaves by that number's carriers, as if placed as it. A caller that is
+    passed through and not ``vouched`` for is shown to carriers of the account's own only.
     """
 
     target: Target
@@ -46,6 +47,7 @@ class Party:
     withheld: bool = False
     replaces: str | None = None
     number: str | None = None
+    vouched: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +194,7 @@ def forward_plan(binding: Binding, target: Target, caller: Caller, number: str, 
         passthrough=passthrough,
         withheld=passthrough and caller.withheld,
         number=number if passthrough else None,
+        vouched=caller.vouched or not passthrough,
         ring_timeout_s=float(binding.timeout_s or DEFAULT_RING_TIMEOUT_S),
     )
     return Plan((Dial(party),), record=bool(binding.record), time_limit_s=time_limit_s)

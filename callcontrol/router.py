@@ -6,7 +6,7 @@ from callcontrol.capacity import Capacity
 from callcontrol.errors import Forbidden, NotFound, NumberNotOwned, ServiceUnavailable, ValidationFailed
 from callcontrol.gateway_health import GatewayTable
 from callcontrol.interfaces import Routes
-from callcontrol.models import Carrier, Gateway
+from callcontrol.models import Carrier, Gateway, PhoneNumber
 from callcontrol.number_format import number_in, user_for, user_of
 from callcontrol.plan import Party
 from callcontrol.routing import (
@@ -46,9 +46,13 @@ class Router:
             ServiceUnavailable: There is no gateway, or all are at rest or at their limit.
         """
         check_allowed(party.target, self._allowed_countries)
+        vouched = party.vouched
         if not party.passthrough:
-            self._check_caller_id(account_sid, party.caller_id)
+            # Nobody has proved that a number on a carrier of the account's own belongs to the account.
+            vouched = self._own_number(account_sid, party.caller_id).carrier_sid is None
         candidates = self._candidates(account_sid, party)
+        if not vouched:
+            candidates = self._own_carriers(candidates, party.caller_id)
         attempts = attempts_for(
             party.target, candidates, lambda carrier, gateway: self._usable(carrier, gateway, now)
         )
@@ -99,7 +103,19 @@ class Router:
             raise NotFound("carrier_sid names no carrier of the account with an active outbound gateway.")
         return routes
 
-    def _check_caller_id(self, account_sid: str, caller_id: str) -> None:
+    def _own_carriers(
+        self, candidates: list[tuple[Carrier, Gateway]], caller_id: str
+    ) -> list[tuple[Carrier, Gateway]]:
+        """The gateways of the account's own, for a caller that the platform cannot answer for."""
+        own = [item for item in candidates if item[0].account_sid is not None]
+        if candidates and not own:
+            raise NumberNotOwned(
+                f"{caller_id} comes from a carrier of your own and is shown to your own carriers only; call"
+                " through one of them, or as a number of the platform."
+            )
+        return own
+
+    def _own_number(self, account_sid: str, caller_id: str) -> PhoneNumber:
         found = self._routes.number(caller_id)
         if found is None or found[0].account_sid != account_sid or not found[0].registered:
             raise NumberNotOwned(
@@ -108,6 +124,7 @@ class Router:
             )
         if found[0].status != "active":
             raise NumberNotOwned(f"{caller_id} is suspended because its renewal is not paid; top up first.")
+        return found[0]
 
     def _usable(self, carrier: Carrier, gateway: Gateway, now: float) -> bool:
         return self.gateways.usable(gateway.gateway_sid) and self._has_room(carrier, gateway, now)

@@ -179,6 +179,7 @@ class VerbReader:
                     withheld=caller.withheld,
                     ring_timeout_s=ring_s,
                     number=self._caller_id,
+                    vouched=caller.vouched,
                 )
             return None
         caller_id = self.number(f"{path}.caller_id", given) if given is not None else self._caller_id

@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.database import Database
-from callcontrol.aio.reach import ReachDirectory, binding_errors
+from callcontrol.aio.reach import ReachDirectory, binding_errors, kept_agent_errors
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.writer import Writer
 from callcontrol.applications import Application, changed_application, new_application
@@ -63,6 +63,9 @@ class ApplicationService:
         def write(connection: Connection) -> DomainError | None:
             if applications.page(connection, account_sid, offset=0, limit=1)[1] >= _MAX_APPLICATIONS:
                 return Conflict(f"The account has {_MAX_APPLICATIONS} applications; delete one first.")
+            errors = kept_agent_errors(connection, account_sid, application.binding)
+            if errors:
+                return ValidationFailed(errors)
             applications.insert(connection, application, revisions.next_revision(connection))
             return None
 
@@ -115,6 +118,9 @@ class ApplicationService:
                 changed = changed_application(owned, values, now)
             except ValidationFailed as refusal:
                 return refusal
+            errors = kept_agent_errors(connection, account_sid, changed.binding)
+            if errors:
+                return ValidationFailed(errors)
             applications.update(connection, changed, revisions.next_revision(connection))
             return changed
 

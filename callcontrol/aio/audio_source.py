@@ -95,7 +95,16 @@ class AudioSource:
 
     async def _download(self, url: str) -> bytes:
         if self._session is None:
-            self._session = aiohttp.ClientSession(connector=checked_connector(self._destinations))
+            self._session = aiohttp.ClientSession(
+                # A limit of connections would let one customer's slow servers hold up the others' calls.
+                connector=checked_connector(self._destinations, limit=0, limit_per_host=0),
+                # What is compressed may be far larger once it is not, and all of it in memory at once.
+                headers={"User-Agent": "trunkline", "Accept-Encoding": "identity"},
+                auto_decompress=False,
+                # Customers share the session, and must not share what their servers remember in it.
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=False,
+            )
         async with self._session.get(url, allow_redirects=False) as response:
             if response.status != 200:
                 raise AudioUnavailable(f"answered with status {response.status}")

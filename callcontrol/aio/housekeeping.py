@@ -32,7 +32,7 @@ class Housekeeper:
 
     ``others`` are deletions of other services that are to be done as often.
 
-    A delivery that is still to be tried stays, however old it is. On SQLite transactions run on the event
+    A delivery that is still to be tried stays a week longer. On SQLite transactions run on the event
     loop, so each of them deletes a few hundred rows at most.
     """
 

@@ -68,9 +68,11 @@ class MediaLegs:
         self._qualities: dict[LegId, LegQuality] = {}
         self.audio = LegAudio(self._legs, post, settings)
         self.digits = LegDigits(self._legs, post)
-        self.descriptions = Descriptions(
-            self._legs, self._open_stream, self._legs.__setitem__, self.audio.hold_changed
-        )
+
+    @property
+    def descriptions(self) -> Descriptions:
+        """What is agreed with the parties; made anew, so that it and the legs do not hold each other."""
+        return Descriptions(self._legs, self._open_stream, self._legs.__setitem__, self.audio.hold_changed)
 
     def _open_stream(self, leg: LegId, near: RtpStream | None) -> RtpStream:
         return self._engine.open_stream(lambda event: self._on_event(leg, event), near)
@@ -100,6 +102,7 @@ class MediaLegs:
         media = self._legs.pop(leg, None)
         if media is not None:
             self.audio.part(media)
+            media.company = None
             name = "a" if leg == self.first_leg else "b"
             quality = leg_quality(name, media.remote, media.stream.stats())
             media.stream.close()

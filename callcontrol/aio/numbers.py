@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 
 from callcontrol import numbers as rules
 from callcontrol.aio.database import Database
-from callcontrol.aio.reach import ReachDirectory, binding_errors
+from callcontrol.aio.reach import ReachDirectory, binding_errors, kept_agent_errors
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.writer import Writer
 from callcontrol.errors import (
@@ -336,6 +336,9 @@ class NumberService:
             except DomainError as refusal:
                 return refusal
             if changed is not number:
+                errors = kept_agent_errors(connection, account_sid, changed.binding)
+                if errors:
+                    return BindFailed(errors)
                 numbers.update(connection, changed, revisions.next_revision(connection))
             return changed
 

@@ -221,7 +221,8 @@ class VoiceOtp:
         """How the passwords of some days went."""
         await self._writer.catch_up()
         start = datetime.combine(period.first, datetime.min.time(), UTC)
-        end = datetime.combine(period.last, datetime.min.time(), UTC) + timedelta(days=1)
+        # The last microsecond of the day: the day after the last one of the calendar does not exist.
+        end = datetime.combine(period.last, datetime.max.time(), UTC)
         return await self._database.read(lambda connection: otps.stats(connection, account_sid, start, end))
 
     async def verify(self, account_sid: str, otp_id: str, guess: str) -> Verification:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, Final, Protocol
 
 from callcontrol import effects as do
@@ -15,7 +16,7 @@ from callcontrol.aio.media_adapter import MediaLegs
 from callcontrol.aio.media_leg import MediaRefusal
 from callcontrol.aio.sip_adapter import SipLegs
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.aio.transfer_performer import Newcomer, TransferPerformer
+from callcontrol.aio.transfer_performer import TransferPerformer
 from callcontrol.call_events import call_event
 from callcontrol.effects import Effect
 from callcontrol.errors import (
@@ -86,7 +87,11 @@ class Owner(Protocol):
 
 
 class Performer:
-    """Performs the effects of one call."""
+    """
+    Performs the effects of one call.
+
+    Its adapters are not told of it, so that a call is freed as soon as it is over; see ``call_inbox``.
+    """
 
     def __init__(self, context: CallContext, record: CallRecord, account: Account, owner: Owner) -> None:
         self._context = context
@@ -99,7 +104,7 @@ class Performer:
         self.agent = AgentLink(context.destinations, account, owner.post, owner.spawn)
         self.media = MediaLegs(
             context.engine,
-            self._report,
+            partial(_report, owner),
             context.media,
             on_mark=self.agent.tell_mark,
             on_overflow=self.agent.tell_overflow,
@@ -108,7 +113,7 @@ class Performer:
         self.sip = SipLegs(
             context.user_agent,
             owner.post,
-            self._late_answer,
+            partial(_late_answer, owner.log, self.media),
             session_id=record.call_sid.replace("-", ""),
             open_headers=context.forwarded_headers,
             call_sid=record.call_sid,
@@ -118,7 +123,9 @@ class Performer:
         self.asker = CallAsker(context.instructions, record, account, owner.log, owner.post, owner.spawn)
         self._fetching: asyncio.Task[None] | None = None
         """What gets audio from elsewhere, while it does."""
-        self.transfers = TransferPerformer(context, record, self, owner.post, owner.follow)
+        self.transfers = TransferPerformer(
+            context, record, self.sip, self.media, self.agent, owner.post, owner.follow
+        )
         self._info_digits = InfoDigits(self.sip.send_digit, owner.post, owner.spawn)
 
     def perform(self, effect: Effect) -> None:
@@ -134,13 +141,6 @@ class Performer:
         carrier, gateway = trunk
         self._hold_place(A_LEG, carrier, gateway)
         self.sip.adopt(A_LEG, session, carrier, received)
-        self._offer = session.request.body
-
-    def take_in(self, leg: LegId, newcomer: Newcomer) -> None:
-        """Make the session of a caller that comes into the call a leg of it."""
-        session, trunk, received = newcomer
-        self._hold_place(leg, *trunk)
-        self.sip.take_in(leg, session, trunk[0], received)
         self._offer = session.request.body
 
     def event(self, name: str, details: Any = None, shown: Any = None) -> list[WebhookEvent]:
@@ -200,6 +200,14 @@ class Performer:
             self._owner.log.call_id = call_id
         self._context.traces.claim(self._record.call_sid, "a" if effect.like is None else "b", call_id)
 
+    def _take_in(self, effect: do.AdoptLeg) -> None:
+        newcomer = self.transfers.take(effect.token)
+        if newcomer is not None:
+            session, trunk, received = newcomer
+            self._hold_place(effect.leg, *trunk)
+            self.sip.take_in(effect.leg, session, trunk[0], received)
+            self._offer = session.request.body
+
     def _ring(self, effect: do.RingLeg) -> None:
         body = self.media.descriptions.tell(effect.leg) if effect.early_media else b""
         self.sip.ring(effect.leg, effect.status, body)
@@ -216,12 +224,6 @@ class Performer:
 
     # --- media ----------------------------------------------------------------------------------------------
 
-    def _report(self, event: Event) -> None:
-        """Tell the call what its media reports; a recording that fails is told to the operator as well."""
-        if isinstance(event, RecordingEnded) and event.problem is not None:
-            self._owner.log.warning("the recording failed: %s (%s)", event.problem, event.path)
-        self._owner.post(event)
-
     def _connect(self, effect: do.ConnectMedia) -> None:
         try:
             self.media.descriptions.apply_answer(effect.leg, effect.body)
@@ -233,12 +235,6 @@ class Performer:
         if not effect.early:
             self.media.watch(effect.leg)
             self._owner.follow(MediaConnected(effect.leg))
-
-    def _late_answer(self, leg: LegId, body: bytes) -> None:
-        try:
-            self.media.descriptions.apply_answer(leg, body)
-        except MediaRefusal as refusal:
-            self._owner.log.info("late answer refused: %s", refusal)
 
     def _answer_offer(self, effect: do.AnswerOffer) -> None:
         try:
@@ -427,6 +423,20 @@ class Performer:
         self._owner.closed()
 
 
+def _report(owner: Owner, event: Event) -> None:
+    """Tell the call what its media reports; a recording that fails is told to the operator as well."""
+    if isinstance(event, RecordingEnded) and event.problem is not None:
+        owner.log.warning("the recording failed: %s (%s)", event.problem, event.path)
+    owner.post(event)
+
+
+def _late_answer(log: CallLog, media: MediaLegs, leg: LegId, body: bytes) -> None:
+    try:
+        media.descriptions.apply_answer(leg, body)
+    except MediaRefusal as refusal:
+        log.info("late answer refused: %s", refusal)
+
+
 def _cause_of(refusal: DomainError) -> HangupCause:
     if isinstance(refusal, Forbidden | NumberNotOwned):
         return CALL_REJECTED
@@ -438,6 +448,7 @@ def _cause_of(refusal: DomainError) -> HangupCause:
 _PERFORMERS: Final[dict[type, Callable[[Performer, Any], None]]] = {
     do.TakeOffer: Performer._take_offer,
     do.DialLeg: Performer._dial,
+    do.AdoptLeg: Performer._take_in,
     do.RingLeg: Performer._ring,
     do.AnswerLeg: Performer._answer,
     do.RejectLeg: Performer._reject,

@@ -3,13 +3,16 @@
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Protocol
 
+from sqlalchemy.engine import Connection
+
 from callcontrol.agents import VoiceAgent, agent_errors
 from callcontrol.errors import DomainError, FieldError, ValidationFailed
 from callcontrol.interfaces import Destinations
 from callcontrol.models import Binding, Carrier, Gateway, PhoneNumber
 from callcontrol.routing import SipTarget, parse_target
+from callcontrol.store.repositories import agents
 
-__all__ = ["ReachDirectory", "binding_errors"]
+__all__ = ["ReachDirectory", "binding_errors", "kept_agent_errors"]
 
 
 class ReachDirectory(Protocol):
@@ -59,6 +62,29 @@ async def binding_errors(
             lambda: agent_errors(account_sid, binding, directory), directory.refresh_after_miss
         )
     return errors
+
+
+def kept_agent_errors(connection: Connection, account_sid: str, binding: Binding | None) -> list[FieldError]:
+    """
+    Why a binding to an agent cannot be written, none for other bindings.
+
+    It may have been deleted since ``binding_errors`` saw it; from here on it is kept from that until the
+    transaction ends, and after that by the binding.
+    """
+    if binding is None or binding.target != "voice_agent":
+        return []
+    return agent_errors(account_sid, binding, _Stored(connection))
+
+
+class _Stored:
+    """Agents as they are in the database, locked as they are looked up."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def agent(self, agent_id: str) -> VoiceAgent | None:
+        """An agent by its identifier, of whichever account."""
+        return agents.get(self._connection, agent_id, lock=True)
 
 
 _URLS = (

@@ -445,8 +445,7 @@ class CallControl:
         self._tasks.add(task)
         task.add_done_callback(lambda done: self._done(runner, done))
 
-    def _on_closed(self, runner: CallRunner) -> None:
-        record = runner.record
+    def _on_closed(self, record: CallRecord) -> None:
         self._capacity.leave(record.account_sid)
         if record.status.ended:  # a call that could not be recorded is none
             self.outcomes[record.direction, record.status.value] += 1

@@ -1,7 +1,7 @@
 """Doing what transfers ask: REFERs answered, calls joined, callers put into calls."""
 
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from callcontrol import effects as do
 from callcontrol.aio.agent_adapter import AgentLink
@@ -29,17 +29,6 @@ Newcomer = tuple[InboundSession, tuple[Carrier, Gateway], Received]
 """A caller that waits to come into the call, with its trunk and what its INVITE said."""
 
 
-class Desk(Protocol):
-    """What is needed of the performer of the call's other effects."""
-
-    sip: SipLegs
-    media: MediaLegs
-    agent: AgentLink
-
-    def take_in(self, leg: LegId, newcomer: Newcomer) -> None:
-        """Make a caller's session a leg of the call."""
-
-
 class TransferPerformer:
     """Performs the effects of one call that have to do with transfers."""
 
@@ -47,13 +36,17 @@ class TransferPerformer:
         self,
         context: CallContext,
         record: CallRecord,
-        desk: Desk,
+        sip: SipLegs,
+        media: MediaLegs,
+        agent: AgentLink,
         post: Callable[[Event], None],
         follow: Callable[[Event], None],
     ) -> None:
         self._switchboard = context.switchboard
         self._record = record
-        self._desk = desk
+        self._sip = sip
+        self._media = media
+        self._agent = agent
         self._post = post
         self._follow = follow
         self._waiting: dict[int, Newcomer] = {}
@@ -70,6 +63,10 @@ class TransferPerformer:
         caller = newcomer[0].request.from_.uri.user or ""
         self._post(ReplacementCalled(leg, self._tokens, caller[:64]))
 
+    def take(self, token: int) -> Newcomer | None:
+        """A caller that waits, who comes into the call now."""
+        return self._waiting.pop(token, None)
+
     def release(self) -> None:
         """Decline whoever still waits, and leave the call this one is joined with."""
         for token in list(self._waiting):
@@ -77,23 +74,23 @@ class TransferPerformer:
         self._switchboard.leave(self._record.call_sid)
 
     def _accept(self, effect: do.AcceptTransfer) -> None:
-        self._desk.sip.accept_refer(effect.leg)
+        self._sip.accept_refer(effect.leg)
 
     def _refuse(self, effect: do.RefuseTransfer) -> None:
-        self._desk.sip.refuse_refer(effect.leg, effect.status)
+        self._sip.refuse_refer(effect.leg, effect.status)
 
     def _tell(self, effect: do.TellTransfer) -> None:
-        self._desk.sip.tell_refer(effect.leg, effect.status)
+        self._sip.tell_refer(effect.leg, effect.status)
 
     def _refer(self, effect: do.ReferLeg) -> None:
         try:
-            if not self._desk.sip.refer(effect.leg, effect.target):
+            if not self._sip.refer(effect.leg, effect.target):
                 self._follow(LegReferred(effect.leg, 603))
         except InvalidValue:
             self._follow(LegReferred(effect.leg, 400))
 
     def _move_agent(self, effect: do.MoveAgent) -> None:
-        media, agent = self._desk.media, self._desk.agent
+        media, agent = self._media, self._agent
         if agent.choice is None:
             return
         media.audio.close_taps()
@@ -123,16 +120,11 @@ class TransferPerformer:
     def _link_partner(self, effect: do.LinkPartner) -> None:
         partner = self._switchboard.member(effect.call_sid)
         if partner is not None:
-            self._desk.media.audio.link_across(effect.leg, partner.media.audio, effect.other)
+            self._media.audio.link_across(effect.leg, partner.media.audio, effect.other)
 
     def _pass_digit(self, effect: do.PassDigit) -> None:
         digit = PartnerDigit(effect.digit, effect.duration_ms, effect.in_band)
         self._switchboard.tell_partner(self._record.call_sid, digit)
-
-    def _adopt(self, effect: do.AdoptLeg) -> None:
-        newcomer = self._waiting.pop(effect.token, None)
-        if newcomer is not None:
-            self._desk.take_in(effect.leg, newcomer)
 
     def _decline(self, effect: do.RefuseReplacement) -> None:
         newcomer = self._waiting.pop(effect.token, None)
@@ -151,6 +143,5 @@ PERFORMERS: Final[dict[type, Callable[[TransferPerformer, Any], None]]] = {
     do.AnswerPartner: TransferPerformer._answer_partner,
     do.LinkPartner: TransferPerformer._link_partner,
     do.PassDigit: TransferPerformer._pass_digit,
-    do.AdoptLeg: TransferPerformer._adopt,
     do.RefuseReplacement: TransferPerformer._decline,
 }

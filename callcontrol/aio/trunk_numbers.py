@@ -21,6 +21,8 @@ from callcontrol.store.repositories import directory as revisions
 __all__ = ["TrunkNumberService"]
 
 _CHANGEABLE: Final = ("friendly_name", "carrier_sid", "app_sid")
+_MAX_NUMBERS: Final = 10_000
+"""Every process has all numbers in memory, and nobody pays for these."""
 
 T = TypeVar("T")
 
@@ -54,7 +56,7 @@ class TrunkNumberService:
         Raises:
             ValidationFailed: It is not in E.164, or there is no such carrier or application.
             Forbidden: The carrier or the application is another account's.
-            Conflict: The number is registered already, by whomever.
+            Conflict: The number is registered already, by whomever, or the account has as many as it may.
         """
         now = utc_now()
         added = PhoneNumber(
@@ -76,6 +78,8 @@ class TrunkNumberService:
                 return refusal
             if numbers.by_number(connection, number) is not None:
                 return Conflict("The number is registered already; remove it where it is first.")
+            if numbers.on_carriers(connection, account_sid, {}, offset=0, limit=1)[1] >= _MAX_NUMBERS:
+                return Conflict(f"The account has {_MAX_NUMBERS} numbers on its carriers; remove one first.")
             numbers.insert(connection, added, revisions.next_revision(connection))
             return None
 

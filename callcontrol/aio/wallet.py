@@ -99,6 +99,7 @@ class WalletService:
 
         Raises:
             NotFound: There is no such account.
+            Conflict: The reference is that of something else, or of another amount.
         """
         if amount_paise == 0:
             raise ValidationFailed.of("amount", "must be more than 0")

@@ -1,5 +1,6 @@
 """Audio fetched from customers' servers: what is played, and what is refused."""
 
+import gzip
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -40,10 +41,22 @@ async def endless(request: web.Request) -> web.StreamResponse:
     return response
 
 
+async def bomb(_: web.Request) -> web.Response:
+    """Fifteen megabytes, a few kilobytes while they are compressed."""
+    whole = WAV[:40] + (15 << 20).to_bytes(4, "little") + bytes(15 << 20)
+    return web.Response(body=gzip.compress(whole), headers={"Content-Encoding": "gzip"})
+
+
+async def visited(request: web.Request) -> web.Response:
+    response = web.Response(body=WAV if not request.cookies else b"seen before")
+    response.set_cookie("customer", "one")
+    return response
+
+
 @asynccontextmanager
 async def serving() -> AsyncIterator[str]:
     app = web.Application()
-    for handler in (good, wide, elsewhere, no_wav, endless):
+    for handler in (good, wide, elsewhere, no_wav, endless, bomb, visited):
         app.router.add_get(f"/{handler.__name__}", handler)
     runner = web.AppRunner(app, shutdown_timeout=1.0)
     await runner.setup()
@@ -65,7 +78,7 @@ async def test_a_file_is_brought_to_the_engines_form() -> None:
     assert tone_level_dbfs(clip.pcm, 5000.0, 16_000) > -11.0
 
 
-@pytest.mark.parametrize("path", ["elsewhere", "no_wav", "endless", "missing"])
+@pytest.mark.parametrize("path", ["elsewhere", "no_wav", "endless", "missing", "bomb"])
 async def test_what_is_refused(path: str) -> None:
     source = AudioSource(None, DestinationGuard(True))
     async with serving() as base:
@@ -90,3 +103,12 @@ def test_a_server_without_prompts() -> None:
     assert source.prompt_names == frozenset()
     with pytest.raises(AudioUnavailable):
         source.prompt("en/hello")
+
+
+async def test_nothing_of_one_customers_fetch_is_sent_with_anothers() -> None:
+    source = AudioSource(None, DestinationGuard(True))
+    async with serving() as base:
+        base = base.replace("127.0.0.1", "localhost")  # an address would not be given a cookie back anyway
+        for _ in range(2):
+            assert (await source.fetch(f"{base}/visited")).duration_ms == 100
+    await source.close()

@@ -548,7 +548,7 @@ async def test_a_defect_ends_the_call_and_no_other(world: World, monkeypatch: py
         raise RuntimeError("defect")
 
     monkeypatch.setattr(runner._machine, "pass_on", fail)
-    runner._due.add(Timer.PAUSE)
+    runner._inbox._due.add(Timer.PAUSE)
     runner.post(TimerFired(Timer.PAUSE))
     await a.wait(Ended)
     record = await world.ended()

@@ -8,7 +8,7 @@ delivers them, across restarts too.
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -18,6 +18,9 @@ from callcontrol.models import Delivery, WebhookEvent
 from callcontrol.store.statements import Statement, insert_into
 from callcontrol.store.tables import deliveries
 from callcontrol.store.values import clean, to_micros, to_micros_or_none, to_moment, to_moment_or_none
+
+_HOPELESS: Final = timedelta(days=7)
+"""All attempts at a delivery are made within two days, unless there is never room for them."""
 
 _INSERT: Final = insert_into(deliveries, ignore_conflict=True)
 _PENDING: Final = deliveries.c.status == "pending"
@@ -193,7 +196,9 @@ def purge(connection: Connection, before: datetime, place: int, limit: int) -> t
     """
     Delete deliveries older than ``before`` that are done with, of so many rows behind a place.
 
-    Rows are in the order of their publication, so no index over their time is needed.
+    One that is still pending goes when it is older by ``_HOPELESS`` than that: its receiver takes fewer than
+    it is sent, and would have the table grow for ever. Rows are in the order of their publication, so no
+    index over their time is needed.
 
     Returns:
         How many are gone, and the place to go on from; None when no older one is left.
@@ -205,7 +210,8 @@ def purge(connection: Connection, before: datetime, place: int, limit: int) -> t
         .limit(limit)
     ).all()
     old = [row for row in rows if row.created_at < to_micros(before)]
-    done = [row.position for row in old if row.status != "pending"]
+    hopeless = to_micros(before - _HOPELESS)
+    done = [row.position for row in old if row.status != "pending" or row.created_at < hopeless]
     if done:
         connection.execute(sa.delete(deliveries).where(deliveries.c.position.in_(done)))
     return len(done), rows[-1].position if len(old) == limit else None

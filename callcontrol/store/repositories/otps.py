@@ -175,7 +175,7 @@ def page(
 
 
 def stats(connection: Connection, account_sid: str, start: datetime, end: datetime) -> OtpStats:
-    """How the passwords went that were sent from ``start`` until before ``end``."""
+    """How the passwords went that were sent from ``start`` to ``end``, both included."""
     status = calls.c.status
     ended = [CallStatus.COMPLETED, CallStatus.FAILED, CallStatus.NO_ANSWER, CallStatus.BUSY]
     ended.append(CallStatus.CANCELED)
@@ -193,7 +193,7 @@ def stats(connection: Connection, account_sid: str, start: datetime, end: dateti
         .where(
             otps.c.account_sid == account_sid,
             otps.c.created_at >= to_micros(start),
-            otps.c.created_at < to_micros(end),
+            otps.c.created_at <= to_micros(end),
         )
     ).one()
     return OtpStats(**{name: int(value) for name, value in row._mapping.items()})

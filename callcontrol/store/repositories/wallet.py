@@ -139,13 +139,17 @@ def top_up(
 
     Raises:
         NotFound: There is no such account.
+        Conflict: The reference is that of something else, such as a purchase, or of another amount.
     """
     micros = to_micros(now)
-    taken = reference is not None and connection.scalar(
-        sa.select(ledger.c.entry_id).where(
-            ledger.c.account_sid == account_sid, ledger.c.reference == reference
-        )
-    )
+    taken = False
+    if reference is not None:
+        # With the wallet's row locked nobody else is about to write the same reference.
+        _WALLET.first(connection, {"account_sid": account_sid})
+        entered = _ENTERED.first(connection, {"account_sid": account_sid, "reference": reference})
+        if entered is not None and (entered["kind"], entered["amount_paise"]) != (kind, amount_paise):
+            raise Conflict(f"The reference {reference} is in use for something else; nothing was added.")
+        taken = entered is not None
     if not taken:
         _TAKE.run(
             connection,

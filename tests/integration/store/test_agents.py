@@ -129,3 +129,30 @@ async def test_an_agents_server_must_not_be_one_of_ours(storage: Storage, accoun
         with pytest.raises(ValidationFailed) as refusal:
             await storage.agents.create(account.account_sid, {"name": "x", "stream_url": url})
         assert [error.field for error in refusal.value.errors] == ["stream_url"]
+
+
+async def test_an_agent_that_is_deleted_while_something_is_bound_to_it(
+    storage: Storage,
+    other: Storage,
+    account: Account,
+    number: PhoneNumber,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is bound has been checked in memory, where another process's change has not come yet."""
+    sid = account.account_sid
+    made, spare = [await storage.agents.create(sid, VALUES) for _ in range(2)]
+    task = {"name": "Desk", "target": "voice_agent", "agent_id": spare.agent_id, "workspace_id": WORKSPACE}
+    application = await storage.applications.create(sid, task)
+    await other.agents.delete(sid, made.agent_id)
+    known = {made.agent_id: made, spare.agent_id: spare}
+    monkeypatch.setattr(type(storage.directory), "agent", lambda _, agent_id: known.get(agent_id))
+    with pytest.raises(BindFailed) as refusal:
+        await storage.numbers.bind(sid, number.phone_number_id, to_agent(made.agent_id))
+    assert [error.field for error in refusal.value.errors] == ["agent_id"]
+    for act in (
+        storage.applications.create(sid, task | {"agent_id": made.agent_id}),
+        storage.applications.update(sid, application.app_sid, {"agent_id": made.agent_id}),
+    ):
+        with pytest.raises(ValidationFailed):
+            await act
+    assert (await storage.numbers.get(sid, number.phone_number_id)).binding is None

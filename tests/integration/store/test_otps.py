@@ -333,6 +333,7 @@ async def test_lists_and_statistics_agree_with_what_was_sent(
         for last in (day for day in days if day >= first):
             period = Period(first, last)
             assert await stage.otp.stats(stage.account_sid, period) == counted(sent, period)
+    assert (await stage.otp.stats(stage.account_sid, Period(date.min, date.max))).total == 60
     page = await stage.otp.list(stage.account_sid, OtpFilter(), 2, 25)
     assert (page.total, page.total_pages, len(page.items)) == (60, 3, 25)
     for status in STATUSES:

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol import accounts as rules
+from callcontrol.aio import directory_loader
 from callcontrol.aio import keys as keys_module
 from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
@@ -462,8 +463,14 @@ async def test_changes_of_another_process_arrive_by_themselves(
             await asyncio.sleep(0.01)
 
 
+@pytest.fixture
+def no_polling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Directories that look at the database when they are asked to, and at no other time."""
+    monkeypatch.setattr(directory_loader, "POLL_S", 3600.0)
+
+
 async def test_a_look_up_that_misses_asks_the_database(
-    storage: Storage, other: Storage, account: Account
+    no_polling: None, storage: Storage, other: Storage, account: Account
 ) -> None:
     for last in range(3):
         e164 = f"+9180474918{last:02d}"

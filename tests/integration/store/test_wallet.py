@@ -5,9 +5,10 @@ import asyncio
 import pytest
 
 from callcontrol.aio.storage import Storage
-from callcontrol.aio.tokens import new_id
-from callcontrol.errors import DomainError, InsufficientBalance, NotFound, ValidationFailed
+from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.errors import Conflict, DomainError, InsufficientBalance, NotFound, ValidationFailed
 from callcontrol.models import Account
+from callcontrol.store.repositories import wallet as wallets
 from tests.support.secrets import SECRETS
 
 
@@ -76,6 +77,16 @@ async def test_a_top_up_with_its_reference_counts_once(storage: Storage, account
     for _ in range(3):
         balance = await storage.wallet.top_up(account.account_sid, 500, reference="payment-1")
     assert balance == 100_500
+    with pytest.raises(Conflict):
+        await storage.wallet.top_up(account.account_sid, 501, reference="payment-1")
+    await storage.writer.commit(
+        lambda connection: wallets.charge(
+            connection, account.account_sid, 100, utc_now(), kind="number_purchase", reference="order-1"
+        )
+    )
+    with pytest.raises(Conflict, match="order-1"):
+        await storage.wallet.top_up(account.account_sid, 100, reference="order-1")
+    assert await storage.wallet.balance(account.account_sid) == 100_400
     with pytest.raises(NotFound):
         await storage.wallet.top_up(new_id(), 500)
     with pytest.raises(ValidationFailed):

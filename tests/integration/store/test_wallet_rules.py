@@ -110,7 +110,8 @@ class WalletMachine(RuleBasedStateMachine):
         self.held: dict[str, int] = {}
         self.charged: dict[str, int] = {}
         self.spent: dict[int, int] = {}
-        self.references: set[str] = set()
+        self.references: dict[str, int] = {}
+        """What each reference is of: money that came, or with a minus money that was paid."""
         self.paid: set[str] = set()
 
     @property
@@ -147,15 +148,20 @@ class WalletMachine(RuleBasedStateMachine):
 
     @rule(amount=st.integers(min_value=1, max_value=1000), reference=st.sampled_from([None, "r1", "r2"]))
     def top_up(self, amount: int, reference: str | None) -> None:
+        now = self.now
+
+        def add(connection: Connection) -> int:
+            return wallet.top_up(connection, self.account, amount, now, reference=reference)
+
+        if reference is not None and self.references.get(reference, amount) != amount:
+            with pytest.raises(Conflict):
+                self.books.run(add)
+            return
         if reference not in self.references:
             self.balance += amount
         if reference is not None:
-            self.references.add(reference)
-        now = self.now
-        told = self.books.run(
-            lambda connection: wallet.top_up(connection, self.account, amount, now, reference=reference)
-        )
-        assert told == self.balance
+            self.references[reference] = amount
+        assert self.books.run(add) == self.balance
 
     @rule(name=CALLS, amount=AMOUNTS)
     def reserve(self, name: str, amount: int) -> None:
@@ -212,7 +218,7 @@ class WalletMachine(RuleBasedStateMachine):
         else:
             self.balance -= amount
             self.paid.add(reference)
-            self.references.add(reference)
+            self.references[reference] = -amount
             assert answer == self.balance
 
     @rule(name=CALLS, amount=AMOUNTS, charge=AMOUNTS)
@@ -285,7 +291,7 @@ def some_work(chance: random.Random, services: list[WalletService], calls: list[
         if number % 4 < 2:
             return lambda: service.reserve(owner, call, amount)
         return lambda: service.settle(call, min(amount, 200))
-    return lambda: service.top_up(owner, amount, reference=f"pay-{amount % 5}")
+    return lambda: service.top_up(owner, amount, reference=f"pay-{amount % 5}-{amount}")
 
 
 async def do(work: Work, turns: int) -> None:

@@ -82,6 +82,22 @@ def test_a_pause_before_the_answer_rings() -> None:
     assert drive.record.status == "in-progress"
 
 
+def test_a_caller_is_not_kept_ringing_for_ever() -> None:
+    drive = consulted()
+    for number in range(1, 7):
+        assert not drive.record.status.ended
+        drive.feed(said(number, Pause(100.0), Consult(NEXT)))
+        drive.after(100.1)
+    assert outcome(drive) == ("no-answer", "ALLOTTED_TIMEOUT", "system")
+    assert [effect.status for effect in drive.done(do.RejectLeg)] == [480]
+    assert_nothing_left(drive)
+    drive = consulted()
+    drive.feed(said(1, Pause(100.0), Answer(), Pause(1000.0)))
+    drive.after(100.1)
+    drive.after(900.0)
+    assert drive.record.status == "in-progress", "once it is answered its own limit counts"
+
+
 def test_a_rejected_caller_hears_the_status_the_server_chose() -> None:
     drive = consulted()
     drive.feed(said(1, Reject(603)))

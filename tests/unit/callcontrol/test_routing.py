@@ -1,6 +1,7 @@
 """Numbers, countries, addresses, and which gateways are tried."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -253,6 +254,38 @@ def test_a_call_passed_through_leaves_by_the_carriers_of_the_number_it_came_in_t
 
     assert carriers(OWN_NUMBER) == ["own"]
     assert carriers(None) == ["carrier-1"]
+
+
+BROUGHT, BOUGHT = "+912222222222", OWN_NUMBER
+
+
+@pytest.mark.parametrize(
+    "party",
+    [
+        make_party(caller_id=BROUGHT, carrier_sid="carrier-1"),
+        Party(SipTarget("9876543210", "127.0.0.1"), BROUGHT),
+        replace(make_party(caller_id="+911111111111", passthrough=True), number=BOUGHT, vouched=False),
+        Party(SipTarget("9876543210", "127.0.0.1"), "+911111111111", passthrough=True, vouched=False),
+    ],
+)
+def test_the_platforms_carriers_are_shown_no_number_that_only_the_customer_answers_for(party: Party) -> None:
+    """Else anybody could register anybody's number on a carrier of his own, and call as it through ours."""
+    routes = MemoryDirectory()
+    routes.put(
+        carriers=[make_carrier(), make_carrier("own", ACCOUNT_SID)],
+        gateways=[make_gateway(), make_gateway("gateway-own", "127.0.0.2", carrier_sid="own")],
+        numbers=[make_number(), make_number(BROUGHT, carrier_sid="own")],
+    )
+    router = Router(routes, Capacity(10, 10), INDIA)
+    with pytest.raises(NumberNotOwned, match="own carriers only"):
+        router.attempts(ACCOUNT_SID, party, 0.0)
+
+    def carrier(**changes: Any) -> str:
+        (attempt,) = router.attempts(ACCOUNT_SID, replace(party, **changes), 0.0)
+        return attempt.carrier.carrier_sid
+
+    assert carrier(caller_id=BOUGHT, passthrough=False) == "carrier-1"
+    assert carrier(target=SipTarget("desk", "127.0.0.2"), carrier_sid=None) == "own"
 
 
 @pytest.mark.parametrize(

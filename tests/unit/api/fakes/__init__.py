@@ -1,0 +1,110 @@
+"""In-memory services behind the application, with what tests need to look at or to break."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from api.services import Lifecycle, Phase, Services
+from tests.unit.api.fakes.access import FakeIdempotency, FakeKeys, FakeReply, FakeWallets
+from tests.unit.api.fakes.calls import CALL_LOG, FakeCallLogs, FakeCalls, FakeTraceEntry, call
+from tests.unit.api.fakes.facts import (
+    ACCOUNT,
+    AGENT_ID,
+    APP_SID,
+    CALL_SID,
+    CARRIER_SID,
+    ENDED_SID,
+    GATEWAY_SID,
+    KEY,
+    MESSAGING_KEY,
+    MOMENT,
+    NOWHERE,
+    NUMBER_ID,
+    OTHER_ACCOUNT,
+    OTHER_AGENT_ID,
+    OTHER_APP_SID,
+    OTHER_CALL_SID,
+    OTHER_CARRIER_SID,
+    OTP_ID,
+    READER_KEY,
+    REVOKED_KEY,
+    SCOPES,
+)
+from tests.unit.api.fakes.numbers import FakeMarket, FakeNumbers
+from tests.unit.api.fakes.products import FakeAgents, FakeOtp
+from tests.unit.api.fakes.trunks import FakeApplications, FakeTrunkNumbers, FakeTrunks
+
+__all__ = [
+    "ACCOUNT",
+    "AGENT_ID",
+    "APP_SID",
+    "CALL_LOG",
+    "CALL_SID",
+    "CARRIER_SID",
+    "ENDED_SID",
+    "FakeAgents",
+    "FakeApplications",
+    "FakeCallLogs",
+    "FakeCalls",
+    "FakeIdempotency",
+    "FakeKeys",
+    "FakeMarket",
+    "FakeNumbers",
+    "FakeOtp",
+    "FakeReply",
+    "FakeTraceEntry",
+    "FakeTrunkNumbers",
+    "FakeTrunks",
+    "FakeWallets",
+    "Fakes",
+    "GATEWAY_SID",
+    "KEY",
+    "MESSAGING_KEY",
+    "MOMENT",
+    "NOWHERE",
+    "NUMBER_ID",
+    "OTHER_ACCOUNT",
+    "OTHER_AGENT_ID",
+    "OTHER_APP_SID",
+    "OTHER_CALL_SID",
+    "OTHER_CARRIER_SID",
+    "OTP_ID",
+    "READER_KEY",
+    "REVOKED_KEY",
+    "SCOPES",
+    "call",
+]
+
+
+@dataclass
+class Fakes:
+    keys: FakeKeys = field(default_factory=FakeKeys)
+    calls: FakeCalls = field(default_factory=FakeCalls)
+    numbers: FakeNumbers = field(default_factory=FakeNumbers)
+    market: FakeMarket = field(default_factory=FakeMarket)
+    trunks: FakeTrunks = field(default_factory=FakeTrunks)
+    otp: FakeOtp = field(default_factory=FakeOtp)
+    trunk_numbers: FakeTrunkNumbers = field(default_factory=FakeTrunkNumbers)
+    applications: FakeApplications = field(default_factory=FakeApplications)
+    call_logs: FakeCallLogs = field(default_factory=FakeCallLogs)
+    agents: FakeAgents = field(default_factory=FakeAgents)
+    wallets: FakeWallets = field(default_factory=FakeWallets)
+    idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
+    lifecycle: Lifecycle = field(default_factory=lambda: Lifecycle(Phase.READY))
+
+    def services(self) -> Services:
+        return Services(
+            keys=self.keys,
+            calls=self.calls,
+            numbers=self.numbers,
+            market=self.market,
+            trunks=self.trunks,
+            otp=self.otp,
+            trunk_numbers=self.trunk_numbers,
+            applications=self.applications,
+            call_logs=self.call_logs,
+            agents=self.agents,
+            wallets=self.wallets,
+            idempotency=self.idempotency,
+            lifecycle=self.lifecycle,
+        )

@@ -1,0 +1,81 @@
+"""Voice agents and voice OTP, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from callcontrol.agents import VoiceAgent, changed_agent, new_agent
+from callcontrol.errors import DomainError, Forbidden, NotFound
+from callcontrol.models import Page
+from callcontrol.otp import OtpCall, OtpFilter, OtpState, OtpStats, Period, SendOtp, Verification
+from callcontrol.otp_calls import otp_details
+from tests.unit.api.fakes.calls import call
+from tests.unit.api.fakes.facts import ACCOUNT, AGENT_ID, CALL_SID, MOMENT, OTHER_AGENT_ID, OTP_ID
+
+
+class FakeAgents:
+    def __init__(self) -> None:
+        values = {"name": "Asha", "stream_url": "wss://a.example/"}
+        self.agent = new_agent(AGENT_ID, ACCOUNT, values, MOMENT)
+        self.values: list[Mapping[str, Any]] = []
+
+    async def create(self, account_sid: str, values: Mapping[str, Any]) -> VoiceAgent:
+        self.values.append(values)
+        return new_agent(AGENT_ID, account_sid, values, MOMENT)
+
+    async def list(self, account_sid: str, page: int, per_page: int) -> Page[VoiceAgent]:
+        return Page([self.agent], 1, page, per_page)
+
+    async def get(self, account_sid: str, agent_id: str) -> VoiceAgent:
+        if agent_id == OTHER_AGENT_ID:
+            raise Forbidden("The agent belongs to another account.")
+        if agent_id != AGENT_ID:
+            raise NotFound("There is no such agent.")
+        return self.agent
+
+    async def update(self, account_sid: str, agent_id: str, values: Mapping[str, Any]) -> VoiceAgent:
+        self.values.append(values)
+        return changed_agent(await self.get(account_sid, agent_id), values, MOMENT)
+
+    async def delete(self, account_sid: str, agent_id: str) -> None:
+        await self.get(account_sid, agent_id)
+
+
+class FakeOtp:
+    def __init__(self) -> None:
+        self.sent: list[SendOtp] = []
+        self.periods: list[Period] = []
+        self.filters: list[OtpFilter] = []
+        self.guesses: list[str] = []
+        self.failure: DomainError | None = None
+
+    def _call(self, otp_id: str = OTP_ID, verified_at: datetime | None = None) -> OtpCall:
+        details = otp_details(otp_id, language="hi-IN", repeat=2, reference=None, expires_at=MOMENT)
+        state = OtpState(otp_id, ACCOUNT, CALL_SID, MOMENT, attempts=0, verified_at=verified_at)
+        return OtpCall(state, call(product="otp", details=details, to="+919876543210"))
+
+    async def send(self, account_sid: str, request: SendOtp) -> OtpCall:
+        self.sent.append(request)
+        if self.failure is not None:
+            raise self.failure
+        return self._call()
+
+    async def get(self, account_sid: str, otp_id: str) -> OtpCall:
+        if otp_id != OTP_ID:
+            raise NotFound("There is no such one-time password.")
+        return self._call(verified_at=MOMENT)
+
+    async def list(self, account_sid: str, query: OtpFilter, page: int, per_page: int) -> Page[OtpCall]:
+        self.filters.append(query)
+        return Page([self._call()], 1, page, per_page)
+
+    async def stats(self, account_sid: str, period: Period) -> OtpStats:
+        self.periods.append(period)
+        return OtpStats(total=1, answered=1, completed=1, duration_sec=17, cost_paise=60)
+
+    async def verify(self, account_sid: str, otp_id: str, guess: str) -> Verification:
+        await self.get(account_sid, otp_id)
+        self.guesses.append(guess)
+        return Verification("wrong", 4)

@@ -34,5 +34,5 @@ async def authenticate(headers: Sequence[str], keys: Keys, service: Service = "p
         raise Unauthorized(f"The API key is malformed; {service} keys begin with {prefix}.")
     principal = await keys.authenticate(key)
     if principal.service != service:
-        raise Forbidden(f"This key is for the service {principal.service}; use a {service} key.")
+        raise Forbidden(f"This key is for the service {principal.service}; use one of the service {service}.")
     return principal

@@ -136,7 +136,7 @@ def stale(listing: Listing, months: int) -> QuoteStale:
     """The refusal of an old price, with the new one."""
     total = rupees(listing.total_paise(months))
     return QuoteStale(
-        f"The price has changed: {months} months are {total:.2f} INR now; acknowledge that total to buy.",
+        f"The price has changed: the total is {total:.2f} INR now; acknowledge it to buy.",
         details={
             "total": total,
             "monthly_cost": rupees(listing.monthly_cost_paise),

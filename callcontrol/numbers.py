@@ -22,8 +22,10 @@ from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from callcontrol.destinations import check_url
 from callcontrol.errors import (
     BindFailed,
+    DestinationForbidden,
     FieldError,
     InboundBound,
     InboundConflict,
@@ -146,7 +148,7 @@ def check_binding(binding: Binding) -> Binding:
     """
     if binding.target not in _TARGET_FIELDS:
         raise BindFailed([FieldError("target", "must be voice_agent, webhook, media_stream or forward")])
-    errors = _foreign_fields(binding)
+    errors = _foreign_fields(binding) + _web_url_errors("status_webhook_url", binding.status_webhook_url)
     filled = _FILLED[binding.target](binding, errors)
     if errors:
         raise BindFailed(errors)
@@ -170,9 +172,10 @@ def _filled_forward(binding: Binding, errors: list[FieldError]) -> Binding:
 
 
 def _filled_webhook(binding: Binding, errors: list[FieldError]) -> Binding:
-    url, method = binding.webhook_url or "", (binding.webhook_method or "POST").upper()
-    if not 1 <= len(url) <= MAX_URL_CHARACTERS:
-        errors.append(FieldError("webhook_url", f"is needed, with at most {MAX_URL_CHARACTERS} characters"))
+    method = (binding.webhook_method or "POST").upper()
+    if not binding.webhook_url:
+        errors.append(FieldError("webhook_url", "is required"))
+    errors += _web_url_errors("webhook_url", binding.webhook_url)
     if method not in ("POST", "GET"):
         errors.append(FieldError("webhook_method", "must be POST or GET"))
     errors += _timeout_errors(binding)
@@ -276,6 +279,19 @@ def _forward_errors(binding: Binding) -> list[FieldError]:
     if binding.caller_id not in (None, "passthrough") and not E164.fullmatch(binding.caller_id or ""):
         errors.append(FieldError("caller_id", "must be passthrough or a number of the account in E.164"))
     return errors
+
+
+def _web_url_errors(field: str, url: str | None) -> list[FieldError]:
+    """What is wrong with how a URL is written; whether this server may connect there is not asked here."""
+    if not url:
+        return []
+    try:
+        check_url(url, schemes=("http", "https"), allow_private=True, field=field)
+    except ValidationFailed as refusal:
+        return list(refusal.errors)
+    except DestinationForbidden:
+        pass
+    return []
 
 
 def _timeout_errors(binding: Binding) -> list[FieldError]:

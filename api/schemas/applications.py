@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field
 
 from api.schemas.base import ResponseModel
 from api.schemas.common import Name, Timestamp
+from api.schemas.forms import StreamUrl, WebUrl
 from api.schemas.streams import StreamFields
 
 __all__ = ["ApplicationObject", "CreateApplication", "UpdateApplication"]
@@ -20,9 +21,7 @@ class CreateApplication(StreamFields):
 
     name: Name
     target: Annotated[Target, Field(description="Where calls go.")]
-    stream_url: (
-        Annotated[str, Field(max_length=2048, description="ws:// or wss:// of a voice agent.")] | None
-    ) = None
+    stream_url: Annotated[StreamUrl, Field(description="ws:// or wss:// of a voice agent.")] | None = None
     forward_to: (
         Annotated[str, Field(max_length=256, description="E.164, or sip: on a gateway's host.")] | None
     ) = None
@@ -30,9 +29,9 @@ class CreateApplication(StreamFields):
         None
     )
     timeout: Annotated[int, Field(description="Ring seconds of the forwarded call, 5 to 120.")] | None = None
-    webhook_url: Annotated[str, Field(max_length=2048)] | None = None
+    webhook_url: WebUrl | None = None
     webhook_method: Annotated[str, Field(max_length=8)] | None = None
-    status_webhook_url: Annotated[str, Field(max_length=2048)] | None = None
+    status_webhook_url: WebUrl | None = None
     agent_id: Annotated[str, Field(max_length=64)] | None = None
     workspace_id: Annotated[str, Field(max_length=64)] | None = None
     record_all_calls: Annotated[bool, Field(description="Record calls whatever else is asked for.")] = False

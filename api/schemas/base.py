@@ -158,6 +158,7 @@ _MESSAGES: Mapping[str, str] = {
     "greater_than": "must be more than {gt}",
     "union_tag_not_found": "is not of a known kind",
     "union_tag_invalid": "is not of a known kind",
+    "string_pattern_mismatch": "must match {pattern}",
     "too_short": "must have at least {min_length} items",
     "too_long": "must have at most {max_length} items",
 }

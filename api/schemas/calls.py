@@ -22,6 +22,7 @@ from api.schemas.common import (
     Timestamp,
     one_way_to_page,
 )
+from api.schemas.forms import Address, Number, StreamRate, StreamUrl, WebUrl
 from api.schemas.streams import StreamFields
 from api.schemas.verbs import CallTarget, CompleteTarget, Verb, check_names
 from callcontrol.errors import FieldError
@@ -67,21 +68,16 @@ class CallFields(StreamFields):
     """What both ways of creating a call share."""
 
     from_: Annotated[
-        str,
-        Field(
-            alias="from",
-            min_length=2,
-            max_length=32,
-            description="Caller-ID: a registered number of the account.",
-        ),
+        Number,
+        Field(alias="from", description="Caller-ID: a registered number of the account."),
     ]
     to: Annotated[
-        Annotated[str, Field(min_length=2, max_length=256), Tag("<text>")]
-        | Annotated[CompleteTarget, Tag("<object>")],
+        Annotated[Address, Tag("<text>")] | Annotated[CompleteTarget, Tag("<object>")],
         Discriminator(lambda value: "<object>" if isinstance(value, dict | CallTarget) else "<text>"),
         Field(description="E.164, a 10-digit Indian number, or sip: on an own trunk; or {type, number}."),
     ]
-    status_webhook_url: Annotated[str, Field(min_length=8, max_length=2048)] | None = None
+    sample_rate: Annotated[StreamRate, Field(description="8000 or 16000; default 8000.")] | None = None
+    status_webhook_url: WebUrl | None = None
     status_webhook_events: Annotated[list[StatusEvent], Field(max_length=5)] = [
         "initiated",
         "ringing",
@@ -127,16 +123,9 @@ class CallFields(StreamFields):
 class CreateCall(CallFields):
     """Originate a call and say what happens once it is answered."""
 
-    stream_url: (
-        Annotated[str, Field(min_length=5, max_length=2048, description="ws:// or wss:// of a voice agent.")]
-        | None
-    ) = None
+    stream_url: Annotated[StreamUrl, Field(description="ws:// or wss:// of a voice agent.")] | None = None
     webhook_url: (
-        Annotated[
-            str,
-            Field(min_length=8, max_length=2048, description="Asked what to do once the call is answered."),
-        ]
-        | None
+        Annotated[WebUrl, Field(description="Asked what to do once the call is answered.")] | None
     ) = None
     webhook_method: Literal["POST", "GET"] = "POST"
     verbs: (
@@ -162,11 +151,7 @@ class CreateStreamCall(CallFields):
     """Originate a call for a WebSocket streaming agent."""
 
     stream_url: (
-        Annotated[
-            str,
-            Field(min_length=5, max_length=2048, description="Required unless app_sid or agent_id has one."),
-        ]
-        | None
+        Annotated[StreamUrl, Field(description="Required unless app_sid or agent_id has one.")] | None
     ) = None
 
     @classmethod

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag
 from api.schemas.base import RequestModel
 from api.schemas.calls import MAX_HEADERS, MAX_TIME_LIMIT_S, MAX_TIMEOUT_S, MIN_TIMEOUT_S, checked_headers
 from api.schemas.common import Digits
+from api.schemas.forms import Address, WebUrl
 from api.schemas.verbs import CallTarget, CompleteTarget
 from callcontrol.errors import FieldError
 
@@ -36,8 +37,7 @@ class LiveTransfer(RequestModel):
     """Whom a party is put through to; whoever it talks to until then leaves when that one answers."""
 
     to: Annotated[
-        Annotated[str, Field(min_length=2, max_length=256), Tag("<text>")]
-        | Annotated[CompleteTarget, Tag("<object>")],
+        Annotated[Address, Tag("<text>")] | Annotated[CompleteTarget, Tag("<object>")],
         Discriminator(lambda value: "<object>" if isinstance(value, dict | CallTarget) else "<text>"),
         Field(description="E.164, a 10-digit Indian number, or sip: on an own trunk; or {type, number}."),
     ]
@@ -105,10 +105,8 @@ class UpdateLiveCall(RequestModel):
     ) = None
     webhook_url: (
         Annotated[
-            str,
+            WebUrl,
             Field(
-                min_length=8,
-                max_length=2048,
                 description="Asked for new instructions; the call goes on as it does until it has answered.",
             ),
         ]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import Day, EndDate, Page, PerPage, QueryNumber, StartDate, Timestamp
+from api.schemas.forms import Number, WebUrl
 from callcontrol import otp as rules
 from callcontrol.errors import FieldError
 
@@ -22,9 +23,17 @@ __all__ = [
     "VerifyOtp",
 ]
 
+
+def _code(text: str) -> str:
+    if not rules.is_code(text):
+        raise ValueError(f"must be {rules.MIN_DIGITS} to {rules.MAX_DIGITS} digits")
+    return text
+
+
 Code = Annotated[
     str,
-    Field(pattern=r"^[0-9]{4,8}$", json_schema_extra={"writeOnly": True}),
+    AfterValidator(_code),
+    Field(json_schema_extra={"writeOnly": True, "pattern": "^[0-9]{4,8}$"}),
 ]
 Status = Literal[
     "initiated", "ringing", "in-progress", "completed", "busy", "no-answer", "failed", "canceled"
@@ -35,8 +44,8 @@ class SendOtp(RequestModel):
     """A one-time password to be spoken to somebody."""
 
     to: Annotated[
-        str,
-        Field(min_length=2, max_length=32, description="E.164, or a 10-digit Indian number."),
+        Number,
+        Field(description="E.164, or a 10-digit Indian number."),
     ]
     # Passwords are in no repr: requests end in error reports sooner or later.
     otp: Annotated[Code | None, Field(repr=False, description="4 to 8 digits; made by us when left out.")] = (
@@ -67,18 +76,16 @@ class SendOtp(RequestModel):
         | None
     ) = None
     from_: Annotated[
-        str | None,
+        Number | None,
         Field(
             alias="from",
-            min_length=2,
-            max_length=32,
             description="A registered number of the account; the oldest one when left out.",
         ),
     ] = None
     ttl_sec: Annotated[
         int, Field(ge=rules.MIN_TTL_S, le=rules.MAX_TTL_S, description="How long it is good for.")
     ] = rules.DEFAULT_TTL_S
-    status_webhook_url: Annotated[str, Field(min_length=8, max_length=2048)] | None = None
+    status_webhook_url: WebUrl | None = None
     reference: (
         Annotated[str, Field(min_length=1, max_length=128, description="Yours; shown again.")] | None
     ) = None

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from api.schemas.base import RequestModel
 from api.schemas.common import Digits
+from api.schemas.forms import Number, SipAddress, StreamRate, StreamUrl, WebUrl
 from api.schemas.streams import CustomParameters, StreamAuth
 from callcontrol.errors import FieldError
 from callcontrol.verbs import NOT_YET
@@ -38,8 +39,8 @@ class CallTarget(RequestModel):
     """A party to dial, as jambonz writes it."""
 
     type: Literal["phone", "sip"] = "phone"
-    number: Annotated[str, Field(min_length=2, max_length=32)] | None = None
-    sip_uri: Annotated[str, Field(min_length=5, max_length=256)] | None = None
+    number: Number | None = None
+    sip_uri: SipAddress | None = None
 
     @property
     def address(self) -> str:
@@ -76,7 +77,7 @@ class Redirect(RequestModel):
     """Ask your server what to do next; its answer takes the place of the rest."""
 
     verb: Literal["redirect"]
-    url: Annotated[str, Field(min_length=8, max_length=2048)]
+    url: WebUrl
     method: Literal["POST", "GET"] = "POST"
 
 
@@ -84,7 +85,7 @@ class Pause(RequestModel):
     """Wait."""
 
     verb: Literal["pause"]
-    length: Annotated[float, Field(gt=0, le=600, description="Seconds.")]
+    length: Annotated[float, Field(gt=0, le=600, description="Seconds.")] = 1.0
 
 
 class Dial(RequestModel):
@@ -100,8 +101,8 @@ class Stream(RequestModel):
     """Connect the call to a voice agent over WebSocket."""
 
     verb: Literal["stream"]
-    url: Annotated[str, Field(min_length=5, max_length=2048)]
-    sample_rate: int | None = None
+    url: StreamUrl
+    sample_rate: StreamRate | None = None
     stream_protocol: Annotated[str, Field(max_length=32)] | None = None
     encoding: Annotated[str, Field(max_length=32)] | None = None
     custom_parameters: CustomParameters | None = None

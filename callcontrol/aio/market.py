@@ -213,7 +213,8 @@ class NumberMarket:
         with contextlib.suppress(ServiceUnavailable):
             async with _supplier():
                 found = await self._inventory.find(listing.live_ref)
-            return stale(found or listing, order.months)
+            if found is not None and found.total_paise(order.months) != order.total_paise:
+                return stale(found, order.months)
         return QuoteStale("The price changed during the purchase; search again for the new one.")
 
     async def _give_up(self, order: Order) -> None:

@@ -103,13 +103,37 @@ async def test_every_wrong_field_is_named_at_once(client: Client, fakes: Fakes) 
     assert fakes.calls.requests == []
 
 
+async def test_what_numbers_and_urls_look_like_is_named_with_all_else(client: Client, fakes: Fakes) -> None:
+    answer = await client.post(
+        "/v1/calls",
+        {
+            "from": "shop",
+            "to": "98",
+            "stream_url": "https://bot.example/ws",
+            "sample_rate": 11025,
+            "status_webhook_url": "ftp://shop.example",
+            "timeout": 4,
+        },
+    )
+    assert (answer.status, answer.code) == (400, "VALIDATION_ERROR")
+    assert set(answer.fields) == {
+        "from",
+        "to",
+        "stream_url",
+        "sample_rate",
+        "status_webhook_url",
+        "timeout",
+    }
+    assert fakes.calls.requests == []
+
+
 @pytest.mark.parametrize(
     ("changes", "field", "message"),
     [
         ({"to": {"type": "phone"}}, "to", "needs number with type phone"),
         ({"to": {"type": "sip", "number": "+919800000001"}}, "to", "needs sip_uri with type sip"),
-        ({"to": {"type": "teams", "number": "12"}}, "to.type", "must be one of phone or sip"),
-        ({"to": {"number": "+9198", "colour": 1}}, "to.colour", "is not a known field"),
+        ({"to": {"type": "teams", "number": "9198000001"}}, "to.type", "must be one of phone or sip"),
+        ({"to": {"number": "+919800000001", "colour": 1}}, "to.colour", "is not a known field"),
         ({"to": None}, "to", "must be a string"),
         ({"to": ["+919800000001"]}, "to", "must be a string"),
         ({"from": ""}, "from", "must have at least 2 characters"),
@@ -161,7 +185,7 @@ async def test_single_fields(
         ),
         ([{"verb": "dial", "target": []}], {"verbs[0].target": "must have at least 1 items"}),
         (
-            [{"verb": "dial", "target": [{"type": "sip", "number": "+91"}]}],
+            [{"verb": "dial", "target": [{"type": "sip", "number": "+919800000001"}]}],
             {"verbs[0].target[0]": "needs sip_uri with type sip"},
         ),
         ([{"verb": "send_digits", "digits": "hello"}], {"verbs[0].digits": None}),

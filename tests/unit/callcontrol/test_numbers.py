@@ -157,6 +157,15 @@ def test_a_binding_gets_its_defaults() -> None:
             {"target": "forward", "forward_to": "+919800000001", "timeout_s": 4, "caller_id": "x"},
             {"timeout", "caller_id"},
         ),
+        (
+            {
+                "target": "webhook",
+                "webhook_url": "ftp://shop.example",
+                "timeout_s": 4,
+                "status_webhook_url": "shop",
+            },
+            {"webhook_url", "timeout", "status_webhook_url"},
+        ),
     ],
 )
 def test_wrong_fields_of_a_binding_are_all_named(fields: dict[str, Any], wrong: set[str]) -> None:

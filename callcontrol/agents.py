@@ -16,7 +16,7 @@ from callcontrol.models import Binding
 from callcontrol.numbers import UUID, check_binding, stream_fields_of
 from callcontrol.requests import CreateCall, StreamRequest
 
-DEFAULTLANGUAGE: Final = "en-IN"
+DEFAULT_LANGUAGE: Final = "en-IN"
 
 _TEXTS: Final = {"name": 128, "voice": 128, "greeting": 2000, "instructions": 20_000}
 _STREAM_FIELDS: Final = (
@@ -44,7 +44,7 @@ class VoiceAgent:
     name: str
     created_at: datetime
     updated_at: datetime
-    language: str = DEFAULTLANGUAGE
+    language: str = DEFAULT_LANGUAGE
     voice: str | None = None
     greeting: str | None = None
     instructions: str | None = None
@@ -124,7 +124,7 @@ def _with(agent: VoiceAgent, values: Mapping[str, Any]) -> VoiceAgent:
     errors = [FieldError(name, "is not a field") for name in values if name not in known]
     changed = replace(agent, **{name: values[name] for name in values if name in _OWN_FIELDS})
     if changed.language is None:
-        changed = replace(changed, language=DEFAULTLANGUAGE)
+        changed = replace(changed, language=DEFAULT_LANGUAGE)
     if isinstance(changed.workspace_id, str):
         changed = replace(changed, workspace_id=changed.workspace_id.lower())
     errors += _own_errors(changed)

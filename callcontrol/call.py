@@ -175,6 +175,8 @@ class CallMachine:
         self._now = max(now, self._now)
         if self.stage is Stage.ENDED:
             return list(self._afterwards(event))
+        if self.record.status_webhook_url is None:
+            return [*self._dispatch(event), *self._advance()]
         return [*self._shown(self._dispatch(event)), *self._shown(self._advance())]
 
     # --- what the steps call (callcontrol.steps.CallParts) --------------------------------------------------
@@ -301,9 +303,8 @@ class CallMachine:
 
     def _shown(self, effects: Iterator[Effect]) -> Iterator[Effect]:
         """Have each event show the call as it is at that point: what follows may change its status."""
-        heard = self.record.status_webhook_url is not None
         for effect in effects:
-            if heard and isinstance(effect, Save) and effect.event is not None:
+            if isinstance(effect, Save) and effect.event is not None:
                 yield replace(effect, shown=show_call(self.record))
             else:
                 yield effect

@@ -6,6 +6,7 @@ from typing import Any
 
 from callcontrol.models import CallRecord
 from callcontrol.money import rupees
+from callcontrol.quality import quality_fields
 
 __all__ = ["call_object", "timestamp"]
 
@@ -56,6 +57,6 @@ def call_object(record: CallRecord) -> dict[str, Any]:
         "currency": record.currency,
         "recording_url": record.recording_url,
         "recording_status": record.recording_status,
-        "quality": asdict(record.quality) if record.quality else None,
+        "quality": quality_fields(record.quality) if record.quality else None,
         "tag": record.tag,
     }

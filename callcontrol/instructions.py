@@ -6,6 +6,7 @@ the same verbs are other readers in one table, by the media type of the answer.
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
@@ -25,6 +26,7 @@ TIMEOUT_S: Final = 5.0
 MAX_ANSWER_BYTES: Final = 64 * 1024
 
 _MAX_DEPTH: Final = 20
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def question(record: CallRecord, event: str, *, event_id: str, at: datetime) -> bytes:
@@ -86,6 +88,8 @@ def _read_json(body: bytes) -> object:
         raise ValidationFailed([FieldError("body", "must be JSON")]) from None
     if _too_deep(answer, _MAX_DEPTH):
         raise ValidationFailed([FieldError("body", f"must not nest deeper than {_MAX_DEPTH}")])
+    if _unstorable(answer):
+        raise ValidationFailed([FieldError("body", "must not contain NUL or lone surrogate characters")])
     if not isinstance(answer, Mapping):
         return answer
     if not answer:
@@ -107,6 +111,15 @@ def _too_deep(value: object, left: int) -> bool:
     if isinstance(value, list):
         return left == 0 or any(_too_deep(item, left - 1) for item in value)
     return False
+
+
+def _unstorable(value: object) -> bool:
+    """Whether some text in it could be stored and sent on by nobody: it would break the call later."""
+    if isinstance(value, str):
+        return not value.isascii() and _SURROGATE.search(value) is not None or "\0" in value
+    if isinstance(value, Mapping):
+        return any(_unstorable(name) or _unstorable(item) for name, item in value.items())
+    return isinstance(value, list) and any(_unstorable(item) for item in value)
 
 
 _READERS: Final[Mapping[str, Callable[[bytes], object]]] = {"application/json": _read_json}

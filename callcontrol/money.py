@@ -1,10 +1,7 @@
 """Money: integer paise inside, rupees at the edges."""
 
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
 from typing import Final
-
-from callcontrol.errors import ValidationFailed
 
 MAX_PAISE: Final = 10**15
 """Ten trillion rupees: far above any balance, far below what the database's integers hold."""
@@ -13,22 +10,6 @@ MAX_PAISE: Final = 10**15
 def rupees(paise: int) -> float:
     """The amount as the JSON number that interfaces show; exact to the paisa below ten trillion rupees."""
     return paise / 100
-
-
-def parse_rupees(text: str, *, field: str = "amount") -> int:
-    """
-    Paise of an amount written in rupees, such as ``500`` or ``12.50``.
-
-    Raises:
-        ValidationFailed: It is not a number of rupees with at most two decimals, or too large.
-    """
-    try:
-        paise = Decimal(text) * 100
-    except InvalidOperation:
-        raise ValidationFailed.of(field, "must be an amount in rupees, such as 12.50") from None
-    if not paise.is_finite() or paise != paise.to_integral_value() or abs(paise) > MAX_PAISE:
-        raise ValidationFailed.of(field, "must be an amount in rupees with at most two decimals")
-    return int(paise)
 
 
 def pulses(duration_s: int, pulse_s: int = 60) -> int:

@@ -47,6 +47,19 @@ def call_quality(legs: Mapping[LegId, LegQuality], first: LegId) -> Quality | No
     )
 
 
+def quality_fields(quality: Quality) -> dict[str, Any]:
+    """A quality as JSON has it. ``dataclasses.asdict`` would copy each figure, for ten times as much."""
+    fields = _fields(quality)
+    fields["legs"] = [
+        {**_fields(leg), "received": _fields(leg.received), "sent": _fields(leg.sent)} for leg in quality.legs
+    ]
+    return fields
+
+
+def _fields(part: Quality | LegQuality | DirectionQuality) -> dict[str, Any]:
+    return {name: getattr(part, name) for name in part.__slots__}
+
+
 def stored_quality(stored: Mapping[str, Any]) -> Quality:
     """Read what was stored of a quality; records of earlier versions have no legs."""
     values = {name: stored[name] for name in Quality.__slots__ if name in stored}

@@ -1,6 +1,7 @@
 """Voice agents of accounts; what makes sense of one is said by ``callcontrol.agents``."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from sqlalchemy.engine import Connection
@@ -8,6 +9,7 @@ from sqlalchemy.engine import Connection
 from callcontrol.agents import VoiceAgent, changed_agent, new_agent
 from callcontrol.aio.accounts import Refresher
 from callcontrol.aio.database import Database
+from callcontrol.aio.mirrored import MirroredRows
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.writer import Writer
 from callcontrol.errors import Conflict, DomainError, Forbidden, NotFound, ValidationFailed
@@ -31,9 +33,7 @@ class AgentService:
     def __init__(
         self, database: Database, writer: Writer, directory: Refresher, destinations: Destinations
     ) -> None:
-        self._database = database
-        self._writer = writer
-        self._directory = directory
+        self._rows = MirroredRows(database, writer, directory)
         self._destinations = destinations
 
     async def create(self, account_sid: str, values: Mapping[str, Any]) -> VoiceAgent:
@@ -53,18 +53,12 @@ class AgentService:
             agents.insert(connection, agent, revisions.next_revision(connection))
             return None
 
-        await self._writer.commit(write)
-        await self._directory.refresh()
+        await self._rows.change(write)
         return agent
 
     async def list(self, account_sid: str, page: int = 1, per_page: int = 20) -> Page[VoiceAgent]:
         """Agents of the account, newest first."""
-        found, total = await self._database.read(
-            lambda connection: agents.page(
-                connection, account_sid, offset=(page - 1) * per_page, limit=per_page
-            )
-        )
-        return Page(found, total, page, per_page)
+        return await self._rows.page(partial(agents.page, account_sid=account_sid), page, per_page)
 
     async def get(self, account_sid: str, agent_id: str) -> VoiceAgent:
         """
@@ -74,10 +68,7 @@ class AgentService:
             NotFound: There is no such agent.
             Forbidden: It is another account's.
         """
-        found = await self._database.look_up(lambda connection: _own(connection, account_sid, agent_id))
-        if isinstance(found, DomainError):
-            raise found
-        return found
+        return await self._rows.look_up(lambda connection: _own(connection, account_sid, agent_id))
 
     async def update(self, account_sid: str, agent_id: str, values: Mapping[str, Any]) -> VoiceAgent:
         """
@@ -107,9 +98,7 @@ class AgentService:
             agents.update(connection, changed, revisions.next_revision(connection))
             return changed
 
-        changed = await self._writer.commit(write)
-        await self._directory.refresh()
-        return changed
+        return await self._rows.change(write)
 
     async def delete(self, account_sid: str, agent_id: str) -> None:
         """
@@ -131,8 +120,7 @@ class AgentService:
                 agents.delete(connection, agent_id, now, revisions.next_revision(connection))
             return refusal
 
-        await self._writer.commit(write)
-        await self._directory.refresh()
+        await self._rows.change(write)
 
     def _check_reach(self, agent: VoiceAgent) -> None:
         if agent.stream is None or agent.stream.stream_url is None:

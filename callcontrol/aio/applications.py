@@ -1,11 +1,13 @@
 """Applications of accounts; what makes sense of one is said by ``callcontrol.applications``."""
 
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any, Final, Protocol
 
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.database import Database
+from callcontrol.aio.mirrored import MirroredRows
 from callcontrol.aio.reach import ReachDirectory, binding_errors, kept_agent_errors
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.writer import Writer
@@ -43,8 +45,7 @@ class ApplicationService:
         destinations: Destinations,
         allowed_countries: Collection[str],
     ) -> None:
-        self._database = database
-        self._writer = writer
+        self._rows = MirroredRows(database, writer, directory)
         self._directory = directory
         self._destinations = destinations
         self._allowed_countries = allowed_countries
@@ -69,18 +70,12 @@ class ApplicationService:
             applications.insert(connection, application, revisions.next_revision(connection))
             return None
 
-        await self._writer.commit(write)
-        await self._directory.refresh()
+        await self._rows.change(write)
         return application
 
     async def list(self, account_sid: str, page: int = 1, per_page: int = 20) -> Page[Application]:
         """Applications of the account, oldest first."""
-        found, total = await self._database.read(
-            lambda connection: applications.page(
-                connection, account_sid, offset=(page - 1) * per_page, limit=per_page
-            )
-        )
-        return Page(found, total, page, per_page)
+        return await self._rows.page(partial(applications.page, account_sid=account_sid), page, per_page)
 
     async def get(self, account_sid: str, app_sid: str) -> Application:
         """
@@ -90,12 +85,7 @@ class ApplicationService:
             NotFound: There is no such application.
             Forbidden: It is another account's.
         """
-        found = await self._database.look_up(
-            lambda connection: own_application(connection, account_sid, app_sid)
-        )
-        if isinstance(found, DomainError):
-            raise found
-        return found
+        return await self._rows.look_up(lambda connection: own_application(connection, account_sid, app_sid))
 
     async def update(self, account_sid: str, app_sid: str, values: Mapping[str, Any]) -> Application:
         """
@@ -124,9 +114,7 @@ class ApplicationService:
             applications.update(connection, changed, revisions.next_revision(connection))
             return changed
 
-        changed = await self._writer.commit(write)
-        await self._directory.refresh()
-        return changed
+        return await self._rows.change(write)
 
     async def delete(self, account_sid: str, app_sid: str) -> None:
         """
@@ -138,6 +126,7 @@ class ApplicationService:
             Conflict: Calls are up on it, or numbers or carriers attached to it.
         """
         now = utc_now()
+        await self._rows.settle()
 
         def write(connection: Connection) -> DomainError | None:
             owned = own_application(connection, account_sid, app_sid, lock=True)
@@ -157,8 +146,7 @@ class ApplicationService:
             applications.delete(connection, app_sid, now, revisions.next_revision(connection))
             return None
 
-        await self._writer.commit(write)
-        await self._directory.refresh()
+        await self._rows.change(write)
 
     async def _check_reach(self, application: Application) -> None:
         unreachable = await binding_errors(

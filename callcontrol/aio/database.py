@@ -26,6 +26,11 @@ Operation = Callable[[Connection], T]
 log = logging.getLogger(__name__)
 
 _POSTGRES_TIMEOUT_S: Final = 10.0
+_STOPPED_MS: Final = 5000
+"""After so long a transaction that waits for its process is rolled back: the process is stopped, or gone."""
+
+_TURN: Final = 0x7472756E6B77
+"""The advisory lock of whoever writes ("trunkw")."""
 
 
 class Backend(Protocol):
@@ -139,7 +144,13 @@ def _backend_for(url: str, secrets: Box | None) -> Backend:
 
 
 class _Postgres:
-    """PostgreSQL through asyncpg, on the event loop."""
+    """
+    PostgreSQL through asyncpg, on the event loop.
+
+    Processes write one after the other, as on SQLite. A transaction of the writer holds the rows of many
+    calls, in whatever order they came; two of them at once would wait for each other's, and PostgreSQL parts
+    such a pair after a second only. What waits for its turn goes into one transaction, so little is lost.
+    """
 
     def __init__(self, url: URL, secrets: Box | None) -> None:
         self._engine = create_async_engine(
@@ -149,7 +160,11 @@ class _Postgres:
             pool_size=5,
             max_overflow=5,
             pool_timeout=_POSTGRES_TIMEOUT_S,
-            connect_args={"timeout": _POSTGRES_TIMEOUT_S, "command_timeout": _POSTGRES_TIMEOUT_S},
+            connect_args={
+                "timeout": _POSTGRES_TIMEOUT_S,
+                "command_timeout": _POSTGRES_TIMEOUT_S,
+                "server_settings": {"idle_in_transaction_session_timeout": str(_STOPPED_MS)},
+            },
         )
 
     async def read(self, operation: Operation[T]) -> T:
@@ -161,10 +176,14 @@ class _Postgres:
 
     async def write(self, operation: Operation[T]) -> T:
         async with self._engine.begin() as connection:
+            await connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_TURN})")
             return await connection.run_sync(operation)
 
     async def migrate(self) -> None:
-        await self.write(schema.upgrade)
+        async with self._engine.begin() as connection:
+            # A migration may think for a while between two statements.
+            await connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
+            await connection.run_sync(schema.upgrade)
 
     async def close(self) -> None:
         await self._engine.dispose()

@@ -1,8 +1,11 @@
 """Idempotency keys: a request that is repeated with its key has one effect and one answer."""
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from datetime import timedelta
 from typing import Final
+
+from sqlalchemy.engine import Connection
 
 from callcontrol.aio.database import Database
 from callcontrol.aio.secrets import SecretBox
@@ -33,6 +36,8 @@ class IdempotencyStore:
         self._writer = writer
         self._secrets = secrets
         self._node = node
+        # What runs in this process, so that its repeats do not all wait for the database to be told so.
+        self._running: dict[tuple[str, str], tuple[str, str]] = {}
 
     async def begin(self, account_sid: str, key: str, endpoint: str, body_hash: str) -> StoredReply | None:
         """
@@ -44,6 +49,24 @@ class IdempotencyStore:
         Raises:
             IdempotencyConflict: The key was used for another request, or the first is still running.
         """
+        name, request = (account_sid, key), (endpoint, body_hash)
+        running = self._running.get(name)
+        if running is not None:
+            raise keys.still_running() if running == request else keys.used_otherwise()
+        self._running[name] = request
+        stored: StoredReply | None = None
+        claimed = False
+        try:
+            stored = await self._claim(name, endpoint, body_hash)
+            claimed = stored is None
+        finally:
+            if not claimed:
+                del self._running[name]
+        if claimed:
+            CLAIM.set(name)
+        return stored
+
+    async def _claim(self, name: tuple[str, str], endpoint: str, body_hash: str) -> StoredReply | None:
         now = utc_now()
         # A body with a password of a few digits could be found from a plain hash of it, by trying them all.
         asked = body_hash.encode()
@@ -52,10 +75,10 @@ class IdempotencyStore:
         def is_same(stored: str) -> bool:
             return self._secrets.matches(_PURPOSE, asked, bytes.fromhex(stored))
 
-        stored = await self._writer.commit(
+        return await self._writer.commit(
             lambda connection: keys.begin(
                 connection,
-                (account_sid, key),
+                name,
                 endpoint,
                 claimed,
                 is_same,
@@ -63,22 +86,29 @@ class IdempotencyStore:
                 before=now - KEPT,
                 node=self._node,
             ),
-            undo=lambda connection: keys.release(connection, (account_sid, key)),
+            undo=lambda connection: keys.release(connection, name),
         )
-        if stored is None:
-            CLAIM.set((account_sid, key))
-        return stored
 
     async def complete(self, account_sid: str, key: str, status: int, body: bytes) -> None:
         """Keep the answer for repetitions."""
         CLAIM.set(None)
         reply = StoredReply(status, body)
-        await self._writer.commit(lambda connection: keys.complete(connection, (account_sid, key), reply))
+        await self._end(account_sid, key, lambda connection, name: keys.complete(connection, name, reply))
 
     async def release(self, account_sid: str, key: str) -> None:
         """Give the key back: the request did nothing, so its repetition shall run."""
         CLAIM.set(None)
-        await self._writer.commit(lambda connection: keys.release(connection, (account_sid, key)))
+        await self._end(account_sid, key, keys.release)
+
+    async def _end(
+        self, account_sid: str, key: str, end: Callable[[Connection, tuple[str, str]], None]
+    ) -> None:
+        name = (account_sid, key)
+        try:
+            # Refused for being one too many it would have every repeat told for a day that the first runs.
+            await self._writer.commit(lambda connection: end(connection, name), begun=True)
+        finally:
+            self._running.pop(name, None)
 
     async def free(self) -> int:
         """
@@ -87,6 +117,7 @@ class IdempotencyStore:
         Only of those that had done nothing: see ``interrupted`` for the others. Call it before any request
         is taken.
         """
+        self._running.clear()
         return await self._writer.commit(lambda connection: keys.free(connection, self._node))
 
     async def interrupted(self) -> list[InterruptedRequest]:

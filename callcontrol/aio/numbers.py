@@ -3,12 +3,14 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Final, Protocol
 
 from sqlalchemy.engine import Connection
 
 from callcontrol import numbers as rules
 from callcontrol.aio.database import Database
+from callcontrol.aio.mirrored import MirroredRows
 from callcontrol.aio.reach import ReachDirectory, binding_errors, kept_agent_errors
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.writer import Writer
@@ -53,7 +55,7 @@ class NumberService:
         allowed_countries: Collection[str] = DEFAULT_COUNTRIES,
     ) -> None:
         self._database = database
-        self._writer = writer
+        self._rows = MirroredRows(database, writer, directory)
         self._directory = directory
         self._destinations = destinations
         self._allowed_countries = allowed_countries
@@ -88,8 +90,7 @@ class NumberService:
             numbers.insert(connection, added, revisions.next_revision(connection))
             return None
 
-        await self._writer.commit(write)
-        await self._directory.refresh()
+        await self._rows.change(write)
         return added
 
     async def list(
@@ -111,17 +112,8 @@ class NumberService:
         """
         filters = {"status": status, "number_type": number_type}
         wanted = {name: value for name, value in filters.items() if value is not None}
-        found, total = await self._database.read(
-            lambda connection: numbers.page(
-                connection,
-                account_sid,
-                wanted,
-                region=region,
-                offset=(page - 1) * per_page,
-                limit=per_page,
-            )
-        )
-        return Page(found, total, page, per_page)
+        find = partial(numbers.page, account_sid=account_sid, filters=wanted, region=region)
+        return await self._rows.page(find, page, per_page)
 
     async def get(self, account_sid: str, phone_number_id: str) -> PhoneNumber:
         """
@@ -165,9 +157,7 @@ class NumberService:
             numbers.update(connection, changed, revisions.next_revision(connection))
             return changed
 
-        changed = await self._writer.commit(write)
-        await self._directory.refresh()
-        return changed
+        return await self._rows.change(write)
 
     async def release(self, account_sid: str, phone_number_id: str) -> PhoneNumber:
         """
@@ -179,8 +169,7 @@ class NumberService:
             Conflict: Calls are up on it, or it is on a carrier of the account's own.
         """
         now = utc_now()
-        # A call that has just ended is none that is up.
-        await self._writer.catch_up()
+        await self._rows.settle()
 
         def write(connection: Connection) -> PhoneNumber | DomainError:
             try:
@@ -195,9 +184,7 @@ class NumberService:
             forget(connection, number, now)
             return number
 
-        released = await self._writer.commit(write)
-        await self._directory.refresh()
-        return released
+        return await self._rows.change(write)
 
     async def release_by_number(self, account_sid: str, number: str) -> PhoneNumber:
         """
@@ -342,9 +329,7 @@ class NumberService:
                 numbers.update(connection, changed, revisions.next_revision(connection))
             return changed
 
-        changed = await self._writer.commit(write)
-        await self._directory.refresh()
-        return Wiring.of(changed)
+        return Wiring.of(await self._rows.change(write))
 
 
 def _own(number: PhoneNumber | None, account_sid: str) -> PhoneNumber:

@@ -1,13 +1,15 @@
 """Numbers that accounts bring along, on carriers of their own."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from functools import partial
+from typing import Any, Final
 
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.accounts import Refresher
 from callcontrol.aio.database import Database
+from callcontrol.aio.mirrored import MirroredRows
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.trunks import own_carrier, refuse_application
 from callcontrol.aio.writer import Writer
@@ -24,8 +26,6 @@ _CHANGEABLE: Final = ("friendly_name", "carrier_sid", "app_sid")
 _MAX_NUMBERS: Final = 10_000
 """Every process has all numbers in memory, and nobody pays for these."""
 
-T = TypeVar("T")
-
 
 class TrunkNumberService:
     """
@@ -37,9 +37,7 @@ class TrunkNumberService:
     """
 
     def __init__(self, database: Database, writer: Writer, directory: Refresher) -> None:
-        self._database = database
-        self._writer = writer
-        self._directory = directory
+        self._rows = MirroredRows(database, writer, directory)
 
     async def register(
         self,
@@ -83,19 +81,15 @@ class TrunkNumberService:
             numbers.insert(connection, added, revisions.next_revision(connection))
             return None
 
-        await self._commit(write)
+        await self._rows.change(write)
         return added
 
     async def list(
         self, account_sid: str, filters: Mapping[str, str], page: int = 1, per_page: int = 20
     ) -> Page[PhoneNumber]:
         """Numbers of the account on its own carriers, newest first; filters are values of columns."""
-        found, total = await self._database.read(
-            lambda connection: numbers.on_carriers(
-                connection, account_sid, filters, offset=(page - 1) * per_page, limit=per_page
-            )
-        )
-        return Page(found, total, page, per_page)
+        find = partial(numbers.on_carriers, account_sid=account_sid, filters=filters)
+        return await self._rows.page(find, page, per_page)
 
     async def update(self, account_sid: str, number_sid: str, values: Mapping[str, Any]) -> PhoneNumber:
         """
@@ -121,7 +115,7 @@ class TrunkNumberService:
             numbers.update(connection, changed, revisions.next_revision(connection))
             return changed
 
-        return await self._commit(write)
+        return await self._rows.change(write)
 
     async def remove(self, account_sid: str, number_sid: str) -> None:
         """
@@ -133,6 +127,7 @@ class TrunkNumberService:
             Conflict: Calls are up on it.
         """
         now = utc_now()
+        await self._rows.settle()
 
         def write(connection: Connection) -> DomainError | None:
             owned = _own(connection, account_sid, number_sid)
@@ -144,12 +139,7 @@ class TrunkNumberService:
             numbers.delete(connection, number_sid, now, revisions.next_revision(connection))
             return None
 
-        await self._commit(write)
-
-    async def _commit(self, write: Callable[[Connection], T | DomainError]) -> T:
-        changed = await self._writer.commit(write)
-        await self._directory.refresh()
-        return changed
+        await self._rows.change(write)
 
 
 def _own(connection: Connection, account_sid: str, number_sid: str) -> PhoneNumber | DomainError:

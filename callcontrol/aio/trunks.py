@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any, Final, TypeVar
+from functools import partial
+from typing import Any, Final
 
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.accounts import Refresher
 from callcontrol.aio.applications import own_application
 from callcontrol.aio.database import Database
+from callcontrol.aio.mirrored import MirroredRows
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.writer import Writer
 from callcontrol.errors import Conflict, DomainError, FieldError, Forbidden, NotFound, ValidationFailed
@@ -23,8 +25,6 @@ _CARRIER_FIELDS: Final = {item.name for item in fields(Carrier)} - _GIVEN_HERE
 _GATEWAY_FIELDS: Final = {item.name for item in fields(Gateway)} - _GIVEN_HERE
 _MAX_CARRIERS: Final = 100
 _MAX_GATEWAYS: Final = 50
-
-T = TypeVar("T")
 
 
 def _no_legs(sid: str) -> int:
@@ -46,8 +46,7 @@ class TrunkService:
     def __init__(self, database: Database, writer: Writer, directory: Refresher) -> None:
         self.legs_at: Callable[[str], int] = _no_legs
         self._database = database
-        self._writer = writer
-        self._directory = directory
+        self._rows = MirroredRows(database, writer, directory)
 
     async def create_carrier(self, account_sid: str, values: Mapping[str, Any]) -> Carrier:
         """
@@ -67,17 +66,12 @@ class TrunkService:
                 trunks.insert_carrier(connection, carrier, revisions.next_revision(connection))
             return refusal
 
-        await self._commit(write)
+        await self._rows.change(write)
         return carrier
 
     async def list_carriers(self, account_sid: str, page: int = 1, per_page: int = 20) -> Page[Carrier]:
         """Carriers of the account, oldest first."""
-        found, total = await self._database.read(
-            lambda connection: trunks.carriers_of(
-                connection, account_sid, offset=(page - 1) * per_page, limit=per_page
-            )
-        )
-        return Page(found, total, page, per_page)
+        return await self._rows.page(partial(trunks.carriers_of, account_sid=account_sid), page, per_page)
 
     async def get_carrier(self, account_sid: str, carrier_sid: str) -> Carrier:
         """
@@ -87,10 +81,7 @@ class TrunkService:
             NotFound: There is no such carrier.
             Forbidden: It is another account's, or the platform's.
         """
-        found = await self._database.look_up(
-            lambda connection: own_carrier(connection, account_sid, carrier_sid)
-        )
-        return _or_raise(found)
+        return await self._rows.look_up(lambda connection: own_carrier(connection, account_sid, carrier_sid))
 
     async def update_carrier(
         self, account_sid: str | None, carrier_sid: str, values: Mapping[str, Any]
@@ -121,7 +112,7 @@ class TrunkService:
             trunks.update_carrier(connection, changed, revisions.next_revision(connection))
             return changed
 
-        return await self._commit(write)
+        return await self._rows.change(write)
 
     async def delete_carrier(self, account_sid: str, carrier_sid: str) -> None:
         """
@@ -157,7 +148,7 @@ class TrunkService:
             trunks.insert_gateway(connection, gateway, revisions.next_revision(connection))
             return None
 
-        await self._commit(write)
+        await self._rows.change(write)
         return gateway
 
     async def list_gateways(
@@ -183,10 +174,9 @@ class TrunkService:
             NotFound: There is no such carrier, or no such gateway of it.
             Forbidden: The carrier is another account's, or the platform's.
         """
-        found = await self._database.look_up(
+        return await self._rows.look_up(
             lambda connection: _own_gateway(connection, account_sid, carrier_sid, gateway_sid)
         )
-        return _or_raise(found)
 
     async def update_gateway(
         self, account_sid: str | None, carrier_sid: str, gateway_sid: str, values: Mapping[str, Any]
@@ -215,7 +205,7 @@ class TrunkService:
             trunks.update_gateway(connection, changed, revisions.next_revision(connection))
             return changed
 
-        return await self._commit(write)
+        return await self._rows.change(write)
 
     async def delete_gateway(self, account_sid: str, carrier_sid: str, gateway_sid: str) -> None:
         """
@@ -226,6 +216,7 @@ class TrunkService:
             Forbidden: The carrier is another account's, or the platform's.
             Conflict: Calls are up on it.
         """
+        await self._rows.settle()
         now, legs = utc_now(), self.legs_at(gateway_sid)
 
         def write(connection: Connection) -> DomainError | None:
@@ -238,7 +229,7 @@ class TrunkService:
             trunks.delete_gateway(connection, gateway_sid, now, revisions.next_revision(connection))
             return None
 
-        await self._commit(write)
+        await self._rows.change(write)
 
     async def add_platform_carrier(  # noqa: PLR0913 - each is an option of the command that calls it.
         self,
@@ -302,7 +293,7 @@ class TrunkService:
             for gateway in made:
                 trunks.insert_gateway(connection, gateway, revision)
 
-        await self._commit(write)
+        await self._rows.change(write)
         return carrier, made
 
     async def platform_carriers(self) -> list[Carrier]:
@@ -328,6 +319,7 @@ class TrunkService:
         await self._delete_carrier(None, carrier_sid)
 
     async def _delete_carrier(self, owner: str | None, carrier_sid: str) -> None:
+        await self._rows.settle()
         now, legs = utc_now(), self.legs_at(carrier_sid)
 
         def write(connection: Connection) -> DomainError | None:
@@ -346,13 +338,7 @@ class TrunkService:
             trunks.delete_carrier(connection, carrier_sid, now, revisions.next_revision(connection))
             return None
 
-        await self._commit(write)
-
-    async def _commit(self, write: Callable[[Connection], T | DomainError]) -> T:
-        """Run a change in the next transaction, and have the directory know of it."""
-        changed = await self._writer.commit(write)
-        await self._directory.refresh()
-        return changed
+        await self._rows.change(write)
 
 
 def own_carrier(
@@ -393,12 +379,6 @@ def _own_gateway(
     if gateway is None or gateway.carrier_sid != carrier_sid:
         return NotFound("There is no such gateway of this carrier.")
     return gateway
-
-
-def _or_raise(found: T | DomainError) -> T:
-    if isinstance(found, DomainError):
-        raise found
-    return found
 
 
 def _carrier(account_sid: str | None, values: Mapping[str, Any]) -> Carrier:

@@ -150,7 +150,11 @@ class Writer:
             self._lazy = loop.call_later(self._settings.lazy_s, self._ask_sources)
 
     async def commit(
-        self, operation: Callable[[Connection], T | DomainError], *, undo: Operation[Any] | None = None
+        self,
+        operation: Callable[[Connection], T | DomainError],
+        *,
+        undo: Operation[Any] | None = None,
+        begun: bool = False,
     ) -> T:
         """
         Run an operation in the next transaction and return its result once that is committed.
@@ -163,6 +167,7 @@ class Writer:
             operation: What to do.
             undo: What to do if the operation was committed but its caller is gone by then, having been
                 cancelled or timed out.
+            begun: Whether it ends what was begun before: then it is not refused because much is waiting.
 
         Raises:
             DomainError: As the operation refused.
@@ -173,7 +178,7 @@ class Writer:
         if self._refusing or self._closing or self._task is None:
             self.stats.refused += 1
             raise ServiceUnavailable("The database is not taking writes; try again shortly.")
-        if len(self._queue) >= self._settings.max_waiting:
+        if len(self._queue) >= self._settings.max_waiting and not begun:
             self.stats.refused += 1
             raise ServiceUnavailable("Too many requests are waiting for the database; try again shortly.")
         request = _Request(operation, asyncio.get_running_loop().create_future(), undo)

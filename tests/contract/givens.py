@@ -360,7 +360,7 @@ def part(make: Callable[[Stage], Awaitable[Mapping[str, str]]], name: str, *, fi
 
     async def given(stage: Stage) -> str:
         kept = f"parts of {make.__name__}"
-        if first:
+        if first or kept not in stage.kept:
             stage.kept[kept] = await make(stage)
         return str(stage.kept[kept][name])
 

@@ -14,11 +14,11 @@ from typing import Any
 import aiohttp
 import jsonschema_rs
 
-from api.config import load_settings
 from api.server import Server
 from callcontrol.accounts import SCOPES
 from fixtures.agent import DemoAgent
 from media.audio import tone
+from tests.support.loopback_server import loopback_settings
 
 PATIENCE_S = 20.0
 ENDED = {"completed", "busy", "no-answer", "failed", "canceled"}
@@ -197,20 +197,7 @@ class Stage:
 @asynccontextmanager
 async def staged(data_dir: Path) -> AsyncIterator[Stage]:
     """Run a stage."""
-    server = Server(
-        load_settings(
-            {
-                "TRUNKLINE_HTTP_LISTEN": "127.0.0.1:0",
-                "TRUNKLINE_SIP_LISTEN": "udp:127.0.0.1:0,tcp:127.0.0.1:0",
-                "TRUNKLINE_SANDBOX_LISTEN": "udp:127.0.0.1:0",
-                "TRUNKLINE_RTP_PORTS": "45000-45799",
-                "TRUNKLINE_SANDBOX_RTP_PORTS": "45800-46599",
-                "TRUNKLINE_DATA_DIR": str(data_dir),
-                "TRUNKLINE_ALLOW_PRIVATE_DESTINATIONS": "1",
-                "TRUNKLINE_DRAIN_S": "1",
-            }
-        )
-    )
+    server = Server(loopback_settings(data_dir, 45000, rtp_ports=800))
     agent = DemoAgent(tone(700.0, 200))
     await server.start()
     await agent.start()

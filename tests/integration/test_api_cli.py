@@ -1,7 +1,13 @@
-"""The command as a process: JSON on standard output, errors that say what to do, exit codes, SIGTERM."""
+"""
+The command: JSON on standard output, errors that say what to do, exit codes; as a process, also SIGTERM.
+
+Most commands run within the test: a process for each would take longer to start than to do its work.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import re
@@ -14,8 +20,11 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
+
+from api.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 60
@@ -38,7 +47,10 @@ def environment(tmp_path: Path) -> dict[str, str]:
     }
 
 
-def run(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+Done = subprocess.CompletedProcess[str]
+
+
+def run_process(environment: dict[str, str], *arguments: str) -> Done:
     return subprocess.run(
         [sys.executable, "-m", "api", *arguments],
         env=environment,
@@ -47,6 +59,21 @@ def run(environment: dict[str, str], *arguments: str) -> subprocess.CompletedPro
         timeout=TIMEOUT_S,
         check=False,
     )
+
+
+def run(environment: dict[str, str], *arguments: str) -> Done:
+    """The command as it runs in a process of its own, but for that."""
+    printed, complained = io.StringIO(), io.StringIO()
+    with (
+        mock.patch.dict(os.environ, environment, clear=True),
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(complained),
+    ):
+        try:
+            code = main(arguments)
+        except SystemExit as exit_of_the_parser:
+            code = int(exit_of_the_parser.code or 0)
+    return Done(["trunkline", *arguments], code, printed.getvalue(), complained.getvalue())
 
 
 def result(environment: dict[str, str], *arguments: str) -> dict[str, Any]:
@@ -62,8 +89,8 @@ def test_a_wrong_key_of_the_secrets_ends_the_start_with_a_word(environment: dict
     key = Path(environment["TRUNKLINE_DATA_DIR"]) / "secret.key"
     kept = key.read_text()
     key.unlink()
-    for command in (["serve"], ["accounts", "create", "--name", "Other"]):
-        failed = run(environment, *command)
+    for way, command in ((run_process, ["serve"]), (run, ["accounts", "create", "--name", "Other"])):
+        failed = way(environment, *command)
         assert failed.returncode == 1
         assert "TRUNKLINE_SECRET_KEY" in failed.stderr and "Traceback" not in failed.stderr
         key.unlink()
@@ -229,8 +256,8 @@ def test_a_number_in_the_wrong_form_and_one_that_is_taken(environment: dict[str,
 def test_a_data_directory_that_cannot_be_made(environment: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     broken = {**environment, "TRUNKLINE_DATA_DIR": str(tmp_path / "file" / "data")}
-    for arguments in (["accounts", "create", "--name", "x"], ["serve"]):
-        done = run(broken, *arguments)
+    for way, arguments in ((run, ["accounts", "create", "--name", "x"]), (run_process, ["serve"])):
+        done = way(broken, *arguments)
         assert (done.returncode, done.stdout) == (1, "")
         assert "Traceback" not in done.stderr
 

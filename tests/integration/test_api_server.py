@@ -13,11 +13,11 @@ from typing import Any
 import aiohttp
 import pytest
 
-from api.config import load_settings
 from api.failures import StartFailed
 from api.first_run import curl, greeting
 from api.server import Server
 from api.services import Phase
+from tests.support.loopback_server import loopback_settings
 
 ECHO, BUSY, RINGS = "+919800000001", "+919800000003", "+919800000004"
 NOBODY = "00000000-0000-4000-8000-000000000000"
@@ -26,21 +26,7 @@ ENDED = {"completed", "busy", "no-answer", "failed", "canceled"}
 
 @asynccontextmanager
 async def running(data_dir: Path, **changes: str) -> AsyncIterator[Server]:
-    server = Server(
-        load_settings(
-            {
-                "TRUNKLINE_HTTP_LISTEN": "127.0.0.1:0",
-                "TRUNKLINE_SIP_LISTEN": "udp:127.0.0.1:0,tcp:127.0.0.1:0",
-                "TRUNKLINE_SANDBOX_LISTEN": "udp:127.0.0.1:0",
-                "TRUNKLINE_RTP_PORTS": "21000-21399",
-                "TRUNKLINE_SANDBOX_RTP_PORTS": "31000-31399",
-                "TRUNKLINE_ALLOW_PRIVATE_DESTINATIONS": "1",
-                "TRUNKLINE_DATA_DIR": str(data_dir),
-                "TRUNKLINE_DRAIN_S": "1",
-                **{f"TRUNKLINE_{name}": value for name, value in changes.items()},
-            }
-        )
-    )
+    server = Server(loopback_settings(data_dir, 21000, rtp_ports=200, **changes))
     await server.start()
     try:
         yield server

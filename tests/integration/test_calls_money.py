@@ -12,7 +12,6 @@ from typing import Any
 import aiohttp
 import pytest
 
-from api.config import load_settings
 from api.server import Server
 from callcontrol.aio.service import CallControl, CallControlSettings, CallServices
 from callcontrol.aio.storage import Storage
@@ -23,6 +22,7 @@ from sip import Confirmed
 from sip.aio import Listen
 from tests.integration.test_calls_storage import far_end, furnish, open_storage
 from tests.support.domain import CALLEE, OWN_NUMBER
+from tests.support.loopback_server import loopback_settings
 from tests.support.phone import engine_settings, eventually
 
 NUMBER, LISTENER = "+918047491855", "+919800000001"
@@ -71,16 +71,7 @@ class Customer:
 @pytest.fixture
 async def customer(tmp_path: Path) -> AsyncIterator[Customer]:
     """An account whose wallet covers the reserves of five calls."""
-    settings = load_settings(
-        {
-            "TRUNKLINE_HTTP_LISTEN": "127.0.0.1:0",
-            "TRUNKLINE_SIP_LISTEN": "udp:127.0.0.1:0",
-            "TRUNKLINE_SANDBOX_LISTEN": "udp:127.0.0.1:0",
-            "TRUNKLINE_RTP_PORTS": "42000-42399",
-            "TRUNKLINE_SANDBOX_RTP_PORTS": "42400-42799",
-            "TRUNKLINE_DATA_DIR": str(tmp_path),
-        }
-    )
+    settings = loopback_settings(tmp_path, 43200)
     server = Server(settings)
     await server.start()
     storage = server.storage

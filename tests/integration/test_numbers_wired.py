@@ -11,12 +11,12 @@ from typing import Any
 
 import aiohttp
 
-from api.config import load_settings
 from api.server import Server
 from callcontrol.aio.tokens import new_id
 from callcontrol.store.repositories import directory as revisions
 from callcontrol.store.repositories import numbers
 from fixtures.scripts import Hangup, Pause
+from tests.support.loopback_server import loopback_settings
 from tests.support.phone import eventually
 
 PATIENCE_S = 30.0
@@ -62,20 +62,7 @@ class Desk:
 
 @asynccontextmanager
 async def desk(tmp_path: Path, **settings: str) -> AsyncIterator[Desk]:
-    server = Server(
-        load_settings(
-            {
-                "TRUNKLINE_HTTP_LISTEN": "127.0.0.1:0",
-                "TRUNKLINE_SIP_LISTEN": "udp:127.0.0.1:0",
-                "TRUNKLINE_SANDBOX_LISTEN": "udp:127.0.0.1:0",
-                "TRUNKLINE_RTP_PORTS": "44800-44999",
-                "TRUNKLINE_SANDBOX_RTP_PORTS": "45000-45199",
-                "TRUNKLINE_DATA_DIR": str(tmp_path),
-                "TRUNKLINE_ALLOW_PRIVATE_DESTINATIONS": "1",
-                **settings,
-            }
-        )
-    )
+    server = Server(loopback_settings(tmp_path, 47200, rtp_ports=200, **settings))
     await server.start()
     try:
         async with aiohttp.ClientSession() as http:

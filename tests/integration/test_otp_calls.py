@@ -15,13 +15,13 @@ from typing import Any
 import aiohttp
 import pytest
 
-from api.config import load_settings
 from api.server import Server
 from callcontrol.otp_calls import otp_object
 from fixtures.audio_check import Match, best_match, read_stereo, samples_of
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.carrier_call import SandboxCall
 from media.audio import PromptLibrary, Speaker
+from tests.support.loopback_server import loopback_settings
 from tests.support.webhook_stage import Receiver, until
 
 PATIENCE_S = 40.0
@@ -105,17 +105,7 @@ def log(tmp_path: Path) -> Iterator[Path]:
 @pytest.fixture
 async def town(tmp_path: Path) -> AsyncIterator[Town]:
     data = tmp_path / "data"
-    settings = load_settings(
-        {
-            "TRUNKLINE_HTTP_LISTEN": "127.0.0.1:0",
-            "TRUNKLINE_SIP_LISTEN": "udp:127.0.0.1:0,tcp:127.0.0.1:0",
-            "TRUNKLINE_SANDBOX_LISTEN": "udp:127.0.0.1:0",
-            "TRUNKLINE_RTP_PORTS": "42800-42999",
-            "TRUNKLINE_SANDBOX_RTP_PORTS": "43000-43199",
-            "TRUNKLINE_DATA_DIR": str(data),
-            "TRUNKLINE_ALLOW_PRIVATE_DESTINATIONS": "1",
-        }
-    )
+    settings = loopback_settings(data, 42800)
     server, receiver = Server(settings), Receiver()
     await receiver.start()
     await server.start()

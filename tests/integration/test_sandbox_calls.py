@@ -11,7 +11,6 @@ from typing import Any
 import aiohttp
 import pytest
 
-from api.config import load_settings
 from api.server import Server
 from fixtures.agent import DemoAgent
 from fixtures.audio_check import best_match, find_tone, read_stereo, samples_of
@@ -19,6 +18,7 @@ from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.carrier_call import SandboxCall
 from fixtures.scripts import Hangup, Pause, PlayTone, SendDigits
 from media.audio import PromptLibrary, tone
+from tests.support.loopback_server import loopback_settings
 
 PATIENCE_S = 40.0
 ECHO, SPEECH, BUSY, DIGITS, TONE, SHORT = (f"+91980000000{n}" for n in (1, 2, 3, 6, 7, 8))
@@ -73,17 +73,7 @@ class Town:
 
 @pytest.fixture
 async def town(tmp_path: Path) -> AsyncIterator[Town]:
-    settings = load_settings(
-        {
-            "TRUNKLINE_HTTP_LISTEN": "127.0.0.1:0",
-            "TRUNKLINE_SIP_LISTEN": "udp:127.0.0.1:0,tcp:127.0.0.1:0",
-            "TRUNKLINE_SANDBOX_LISTEN": "udp:127.0.0.1:0",
-            "TRUNKLINE_RTP_PORTS": "44000-44399",
-            "TRUNKLINE_SANDBOX_RTP_PORTS": "44400-44799",
-            "TRUNKLINE_DATA_DIR": str(tmp_path),
-            "TRUNKLINE_ALLOW_PRIVATE_DESTINATIONS": "1",
-        }
-    )
+    settings = loopback_settings(tmp_path, 44000, rtp_ports=400)
     server, agent = Server(settings), DemoAgent(tone(AGENT_TONE_HZ, 1000))
     await server.start()
     await agent.start()

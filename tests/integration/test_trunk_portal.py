@@ -11,7 +11,6 @@ from typing import Any
 import aiohttp
 import pytest
 
-from api.config import load_settings
 from api.server import Server
 from fixtures.agent import DemoAgent
 from fixtures.audio_check import find_tone, samples_of
@@ -19,6 +18,7 @@ from fixtures.carrier import SandboxCarrier
 from fixtures.scripts import Hangup, Pause, PlayTone
 from media.audio import tone
 from sip.aio import Destination, Listen
+from tests.support.loopback_server import loopback_settings
 
 PATIENCE_S = 30.0
 ECHO, TONE = "+919800000001", "+919800000007"
@@ -80,21 +80,11 @@ class Town:
 
 @pytest.fixture
 async def town(tmp_path: Path) -> AsyncIterator[Town]:
-    settings = load_settings(
-        {
-            "TRUNKLINE_HTTP_LISTEN": "127.0.0.1:0",
-            "TRUNKLINE_SIP_LISTEN": "udp:127.0.0.1:0",
-            "TRUNKLINE_SANDBOX_LISTEN": "udp:127.0.0.1:0",
-            "TRUNKLINE_RTP_PORTS": "45000-45199",
-            "TRUNKLINE_SANDBOX_RTP_PORTS": "45200-45399",
-            "TRUNKLINE_DATA_DIR": str(tmp_path),
-            "TRUNKLINE_ALLOW_PRIVATE_DESTINATIONS": "1",
-        }
-    )
+    settings = loopback_settings(tmp_path, 46600)
     server, agent = Server(settings), DemoAgent(tone(700.0, 500))
     await server.start()
     await agent.start()
-    carrier = SandboxCarrier(Listen("udp", "127.0.0.1", 0, None), rtp_ports=(45400, 45599))
+    carrier = SandboxCarrier(Listen("udp", "127.0.0.1", 0, None), rtp_ports=(47000, 47199))
     await carrier.start()
     sip = server.control.sip_addresses[0]
     carrier.target = Destination("udp", sip.host, sip.port)

@@ -12,13 +12,13 @@ from typing import Any
 
 import aiohttp
 
-from api.config import load_settings
 from api.server import Server
 from callcontrol.accounts import SCOPES
 from fixtures.agent import DemoAgent
 from fixtures.carrier import SandboxCarrier
 from fixtures.carrier_call import SandboxCall
 from media.audio import tone
+from tests.support.loopback_server import loopback_settings
 from tests.support.webhook_stage import Receiver, until
 
 PATIENCE_S = 40.0
@@ -130,21 +130,7 @@ class LiveStage:
 @asynccontextmanager
 async def live_stage(data_dir: Path, **settings: str) -> AsyncIterator[LiveStage]:
     """Run a stage, to the proof that no call of it is left."""
-    server = Server(
-        load_settings(
-            {
-                "TRUNKLINE_HTTP_LISTEN": "127.0.0.1:0",
-                "TRUNKLINE_SIP_LISTEN": "udp:127.0.0.1:0,tcp:127.0.0.1:0",
-                "TRUNKLINE_SANDBOX_LISTEN": "udp:127.0.0.1:0",
-                "TRUNKLINE_RTP_PORTS": "42000-42399",
-                "TRUNKLINE_SANDBOX_RTP_PORTS": "42400-42799",
-                "TRUNKLINE_DATA_DIR": str(data_dir),
-                "TRUNKLINE_ALLOW_PRIVATE_DESTINATIONS": "1",
-                "TRUNKLINE_DRAIN_S": "1",
-                **settings,
-            }
-        )
-    )
+    server = Server(loopback_settings(data_dir, 42000, rtp_ports=400, **settings))
     agent, receiver = DemoAgent(tone(AGENT_TONE_HZ, 1000)), Receiver()
     await server.start()
     await agent.start()

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from callcontrol.models import CallRecord, CallStatus, StreamInfo
-from callcontrol.quality import stored_quality
+from callcontrol.quality import quality_fields, stored_quality
 from callcontrol.store.statements import Statement, insert_into, update_columns
 from callcontrol.store.tables import calls
 from callcontrol.store.values import (
@@ -71,7 +71,7 @@ def row_of(record: CallRecord) -> dict[str, Any]:
         "recording_url": record.recording_url,
         "recording_path": record.recording_path,
         "recording_status": record.recording_status,
-        "quality": pack(asdict(record.quality)) if record.quality else None,
+        "quality": pack(quality_fields(record.quality)) if record.quality else None,
         "tag": clean(record.tag),
         "status_webhook_url": record.status_webhook_url,
         "status_webhook_events": ",".join(record.status_webhook_events) or None,

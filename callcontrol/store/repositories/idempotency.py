@@ -83,10 +83,20 @@ def begin(
     if row is None:
         return IdempotencyConflict("The key is being released by another request; try again.")
     if row["endpoint"] != endpoint or not is_same(row["body_hash"]):
-        return IdempotencyConflict("This Idempotency-Key was used for another request; use a new one.")
+        return used_otherwise()
     if row["status"] is None:
-        return IdempotencyConflict("The first request with this Idempotency-Key is still running; try later.")
+        return still_running()
     return StoredReply(status=row["status"], body=bytes(row["body"]))
+
+
+def used_otherwise() -> IdempotencyConflict:
+    """The refusal of a key that stands for another request."""
+    return IdempotencyConflict("This Idempotency-Key was used for another request; use a new one.")
+
+
+def still_running() -> IdempotencyConflict:
+    """The refusal of a repeat that comes before the first request is answered."""
+    return IdempotencyConflict("The first request with this Idempotency-Key is still running; try later.")
 
 
 def complete(connection: Connection, key: tuple[str, str], reply: StoredReply) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 from datetime import timedelta
 
@@ -11,7 +12,8 @@ from api.interrupted import answer_interrupted
 from callcontrol.aio import idempotency
 from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.errors import IdempotencyConflict
+from callcontrol.aio.writer import WriterSettings
+from callcontrol.errors import IdempotencyConflict, ServiceUnavailable
 from callcontrol.models import Account, CallRecord, StoredReply
 from callcontrol.store.repositories import idempotency as keys
 from tests.support.secrets import SECRETS
@@ -56,6 +58,32 @@ async def test_a_released_key_may_be_used_again(storage: Storage, account: Accou
     assert await store.begin(sid, "key", ENDPOINT, "hash") is None
     await store.release(sid, "key")
     assert await store.begin(sid, "key", ENDPOINT, "other") is None
+
+
+async def test_an_answer_is_kept_however_much_waits_for_the_database(
+    storage: Storage, account: Account
+) -> None:
+    store, sid = storage.idempotency, account.account_sid
+    assert await store.begin(sid, "key", ENDPOINT, "hash") is None
+    storage.writer._settings = dataclasses.replace(storage.writer._settings, max_waiting=0)
+    with pytest.raises(ServiceUnavailable):
+        await store.begin(sid, "another", ENDPOINT, "hash")
+    await store.complete(sid, "key", 201, b"x")
+    storage.writer._settings = WriterSettings()
+    assert await store.begin(sid, "key", ENDPOINT, "hash") == StoredReply(201, b"x")
+    assert await store.begin(sid, "another", ENDPOINT, "hash") is None
+
+
+async def test_repeats_of_what_runs_here_do_not_trouble_the_database(
+    storage: Storage, account: Account
+) -> None:
+    store, sid = storage.idempotency, account.account_sid
+    assert await store.begin(sid, "key", ENDPOINT, "hash") is None
+    before = storage.writer.stats.operations
+    for body_hash, told in (("hash", "still running"), ("other", "used for another")):
+        with pytest.raises(IdempotencyConflict, match=told):
+            await store.begin(sid, "key", ENDPOINT, body_hash)
+    assert storage.writer.stats.operations == before
 
 
 async def test_old_keys_count_as_absent_and_are_purged(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 
 import pytest
 
@@ -9,6 +10,7 @@ from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.errors import Conflict, DomainError, InsufficientBalance, NotFound, ValidationFailed
 from callcontrol.models import Account
 from callcontrol.store.repositories import wallet as wallets
+from tests.support.postgres import PostgresServer
 from tests.support.secrets import SECRETS
 
 
@@ -91,6 +93,32 @@ async def test_a_top_up_with_its_reference_counts_once(storage: Storage, account
         await storage.wallet.top_up(new_id(), 500)
     with pytest.raises(ValidationFailed):
         await storage.wallet.top_up(account.account_sid, -1)
+
+
+async def test_processes_do_not_lock_each_other_out(postgres: PostgresServer) -> None:
+    """
+    Each transaction holds the wallets of many accounts, in the order of their calls.
+
+    Two processes that wait for each other's are parted after a second, by one of them failing; at this pace
+    they would hardly do anything else.
+    """
+    url = await postgres.url()
+    nodes = [await Storage.open(url, node=name, deliver=False, secrets=SECRETS) for name in ("a", "b")]
+    accounts = [(await nodes[0].accounts.create(f"A{n}", balance_paise=10**6))[0] for n in range(8)]
+
+    async def work(number: int) -> None:
+        chance, storage = random.Random(number), nodes[number % 2]
+        for _ in range(20):
+            call = new_id()
+            await storage.wallet.reserve(chance.choice(accounts).account_sid, call, 300)
+            await storage.wallet.settle(call, 60)
+
+    await asyncio.gather(*map(work, range(20)))
+    spent = [10**6 - await nodes[0].wallet.balance(account.account_sid) for account in accounts]
+    assert sum(spent) == 20 * 20 * 60
+    assert [storage.writer.stats.failures for storage in nodes] == [0, 0]
+    for storage in nodes:
+        await storage.close()
 
 
 async def test_two_requests_never_spend_the_same_rupee(storage: Storage, url: str) -> None:

@@ -186,6 +186,20 @@ def test_an_answer_that_nests_too_deep_is_refused() -> None:
     for _ in range(40):
         deep = [deep]
     assert problems(deep) == ["body"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"verb": "stream", "url": "wss://agent.example/\ud800"},
+        {"verb": "stream", "url": "wss://agent.example/", "custom_parameters": {"a": "\0"}},
+        {"verb": "stream", "url": "wss://agent.example/", "custom_parameters": {"\udfff": "a"}},
+        {"verb": "redirect", "url": "/next?\0"},
+        [{"verb": "\ud800"}],
+    ],
+)
+def test_text_that_nobody_could_store_is_refused(answer: Any) -> None:
+    assert problems(answer) == ["body"]
     assert problems(b"[" * 20_000 + b"]" * 20_000) == ["body"]
 
 

@@ -26,9 +26,13 @@ __all__ = [
     "carrier_json",
     "gateway_json",
     "keyset_meta",
+    "ledger_json",
     "number_json",
     "page_meta",
+    "purchase_json",
     "rfc3339",
+    "trace_json",
+    "wallet_json",
     "wiring_json",
 ]
 
@@ -70,7 +74,7 @@ def number_json(number: PhoneNumber) -> dict[str, Any]:
         "region": number.region,
         "voice_enabled": number.voice_enabled,
         "sms_enabled": number.sms_enabled,
-        "monthly_cost": number.monthly_cost_paise / 100,
+        "monthly_cost": rupees(number.monthly_cost_paise),
         "next_billing_at": rfc3339(billing.next_at if billing else None),
         "payment_deadline_at": rfc3339(billing.deadline_at if billing else None),
         "inbound_target_type": number.inbound_target_type,

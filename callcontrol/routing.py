@@ -189,6 +189,22 @@ def type_of(number: str) -> str:
     return _TYPES.get(kind, "local")
 
 
+def is_answered_by_somebody(number: str) -> bool:
+    """Whether a number is one that people have, and none that many share or that the called party pays."""
+    parsed = parsed_number(number, None)
+    return parsed is not None and phonenumbers.number_type(parsed) not in _SERVICES
+
+
+_SERVICES: Final = frozenset(
+    {
+        PhoneNumberType.TOLL_FREE,
+        PhoneNumberType.PREMIUM_RATE,
+        PhoneNumberType.SHARED_COST,
+        PhoneNumberType.UAN,
+        PhoneNumberType.VOICEMAIL,
+        PhoneNumberType.PAGER,
+    }
+)
 _TYPES: Final = {PhoneNumberType.MOBILE: "mobile", PhoneNumberType.TOLL_FREE: "toll_free"}
 
 

@@ -36,7 +36,13 @@ from callcontrol.otp import (
 )
 from callcontrol.otp_calls import PRODUCT, otp_details
 from callcontrol.plan import DEFAULT_RING_TIMEOUT_S, Announce, Party, Plan
-from callcontrol.routing import PhoneTarget, Target, normalise_number, parse_target
+from callcontrol.routing import (
+    PhoneTarget,
+    Target,
+    is_answered_by_somebody,
+    normalise_number,
+    parse_target,
+)
 from callcontrol.store.repositories import otps
 from media.audio import AudioError, Clip, Pause, Sound, Speaker, SpeechError, SpeechUnavailable
 from media.audio.speech import Synthesizer
@@ -307,6 +313,9 @@ def _phone(text: str, allowed_countries: Collection[str]) -> PhoneTarget:
     target = parse_target(text, allowed_countries)
     if not isinstance(target, PhoneTarget):
         raise ValidationFailed.of("to", "must be a telephone number")
+    if not is_answered_by_somebody(target.number):
+        # A menu that picks up takes no password; such calls only make somebody pay, or earn.
+        raise ValidationFailed.of("to", "must be a number of somebody's, not toll-free or of a service")
     return target
 
 

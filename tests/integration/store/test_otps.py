@@ -253,6 +253,9 @@ async def test_requests_that_are_wrong(stage: Stage) -> None:
     assert [error.field for error in refusal.value.errors] == ["status_webhook_url"]
     with pytest.raises(Forbidden):
         await stage.send(to="+12025550123")
+    for service in ("+911800123456", "+9118001234567", "+9118601234567", "+911409876543"):
+        with pytest.raises(ValidationFailed, match="toll-free"):
+            await stage.send(to=service)
     assert not stage.door.plans
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,14 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import OperationalError
 
+from callcontrol.aio import database as database_module
 from callcontrol.aio.database import Database, Operation, T
+from callcontrol.aio.storage import Storage
 from callcontrol.aio.writer import Writer, WriterSettings
 from callcontrol.errors import Conflict, DomainError, Internal, ServiceUnavailable
 from callcontrol.store.tables import directory_revision, writer_probe
+from tests.support.postgres import PostgresServer
+from tests.support.secrets import SECRETS
 
 FAST = WriterSettings(lazy_s=0.005, patience_s=0.05, timeout_s=20.0, max_waiting=50, max_batch=10)
 
@@ -333,3 +338,23 @@ async def test_an_error_names_no_internals(writer: Writer) -> None:
     with pytest.raises(DomainError) as caught:
         await writer.commit(lambda connection: connection.execute(sa.text("SELECT * FROM secret_table")))
     assert "secret_table" not in caught.value.message
+
+
+async def test_a_process_that_is_stopped_within_a_transaction_loses_its_turn(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else all others would wait for it; when it goes on it begins that transaction anew."""
+    monkeypatch.setattr(database_module, "_STOPPED_MS", 100)
+    storage = await Storage.open(await postgres.url(), deliver=False, secrets=SECRETS)
+    runs: list[int] = []
+
+    def stopped_once(connection: Connection) -> int:
+        runs.append(connection.scalar(sa.select(sa.literal(1))) or 0)
+        if len(runs) == 1:
+            threading.Event().wait(0.5)  # holds the loop up, as a signal does
+        return connection.scalar(sa.select(sa.literal(2))) or 0
+
+    assert await storage.writer.commit(stopped_once) == 2
+    assert len(runs) == 2
+    assert storage.writer.stats.failures == 1, "the transaction was cut off, not the operation wrong"
+    await storage.close()

@@ -17,6 +17,7 @@ import asyncio
 import contextlib
 import os
 import time
+from functools import partial
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -85,9 +86,7 @@ async def alone(storage: Storage, account_sid: str, count: int) -> float:
         record = CallRecord(new_id(), account_sid, "outbound", "+918047491805", to, utc_now())
         record.node = "local"
         for step in range(5):
-            await storage.writer.commit(
-                lambda connection, step=step, record=record: one_call(connection, account_sid, step, record)  # type: ignore[misc]
-            )
+            await storage.writer.commit(partial(one_call, account_sid=account_sid, step=step, record=record))
     return 1e6 * (time.process_time() - started) / count
 
 
@@ -102,17 +101,13 @@ async def indexes(count: int) -> None:
         }
         for name in ("", *names):
             if name:
-                await storage.writer.commit(
-                    lambda connection, name=name: _execute(connection, f"DROP INDEX {name}")
-                )  # type: ignore[misc]
+                await storage.writer.commit(partial(_execute, text=f"DROP INDEX {name}"))
             best = min([await alone(storage, account.account_sid, 500) for _ in range(5)])
             print(
                 f"{'without ' + name if name else 'with all indexes':<40} {best:>8.0f} us a call", flush=True
             )
             if name:
-                await storage.writer.commit(
-                    lambda connection, name=name: _execute(connection, definitions[name])  # type: ignore[misc]
-                )
+                await storage.writer.commit(partial(_execute, text=definitions[name]))
 
 
 def _execute(connection: Connection, text: str) -> None:

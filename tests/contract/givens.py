@@ -171,7 +171,7 @@ async def recorded_call(stage: Stage) -> str:
     call_sid = await place(stage, TONE, record=True, time_limit=1)
     await stage.call_when(call_sid, "completed")
     async with asyncio.timeout(PATIENCE_S):
-        while (await stage.call(call_sid))["recording_status"] != "completed":  # noqa: ASYNC110
+        while (await stage.call(call_sid))["recording_status"] != "completed":  # noqa: ASYNC110 - asked over HTTP
             await asyncio.sleep(0.02)
     return call_sid
 

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -207,9 +208,9 @@ async def test_each_filter_is_answered_from_its_index_alone(
         def explain(connection: Connection) -> list[str]:
             said: list[str] = []
 
-            def note(_: object, cursor: object, text: str, values: object, *__: object) -> None:
+            def note(_: object, cursor: object, text: str, values: Any, *__: object) -> None:
                 rows = connection.connection.cursor()
-                rows.execute("EXPLAIN QUERY PLAN " + text, values)  # type: ignore[arg-type]
+                rows.execute("EXPLAIN QUERY PLAN " + text, values)
                 said.extend(str(row[3]) for row in rows.fetchall())
 
             sa.event.listen(connection, "before_cursor_execute", note)

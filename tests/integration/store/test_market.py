@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,15 +50,15 @@ class Shop:
         self.market = NumberMarket(storage.database, storage.writer, storage.directory, inventory)
         self.listing = next(iter(inventory.listings.values()))
 
-    async def buy(self, account: Account, live_ref: str | None = None, **request: object) -> Purchase:
-        wanted = PurchaseRequest(live_ref=live_ref or self.listing.live_ref, **request)  # type: ignore[arg-type]
+    async def buy(self, account: Account, live_ref: str | None = None, **request: Any) -> Purchase:
+        wanted = PurchaseRequest(live_ref=live_ref or self.listing.live_ref, **request)
         return await self.market.purchase(account.account_sid, wanted)
 
-    async def refused(self, error: type[DomainError], account: Account, **request: object) -> None:
+    async def refused(self, error: type[DomainError], account: Account, **request: Any) -> None:
         """Have a purchase refused without a trace in the books."""
         before = await self.storage.wallet.wallet(account.account_sid)
         with pytest.raises(error):
-            await self.buy(account, **request)  # type: ignore[arg-type]
+            await self.buy(account, **request)
         after = await self.storage.wallet.wallet(account.account_sid)
         assert (after.balance_paise, after.reserved_paise) == (before.balance_paise, before.reserved_paise)
 
@@ -192,25 +193,29 @@ async def test_two_processes_sell_a_number_once(url: str) -> None:
         await storage.close()
 
 
-async def test_a_supplier_whose_answer_is_lost_gets_its_number_back(shop: Shop, account: Account) -> None:
+async def test_a_supplier_whose_answer_is_lost_gets_its_number_back(
+    shop: Shop, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
     take = shop.inventory.take
 
     async def lose(order_id: str, listing: Listing) -> Taking:
         await take(order_id, listing)
         raise InventoryFailure("connection reset")
 
-    shop.inventory.take = lose  # type: ignore[method-assign]
+    monkeypatch.setattr(shop.inventory, "take", lose)
     await shop.refused(ServiceUnavailable, account)
     assert len(shop.inventory.taken) == 1 and await shop.states() == [OrderState.PENDING]
     # It might still be under way in another process, so it is given up after a while only.
     assert await shop.market.sweep(utc_now()) == 0
     assert await shop.market.sweep(utc_now() + LATER) == 1
     assert shop.inventory.taken == {} and await shop.states() == []
-    shop.inventory.take = take  # type: ignore[method-assign]
+    monkeypatch.setattr(shop.inventory, "take", take)
     await shop.buy(account)
 
 
-async def test_an_order_that_cannot_be_given_back_keeps_none_waiting(shop: Shop, account: Account) -> None:
+async def test_an_order_that_cannot_be_given_back_keeps_none_waiting(
+    shop: Shop, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
     listings = list(shop.inventory.listings.values())[:2]
     first, second = [await shop.buy(account, listing.live_ref) for listing in listings]
     for bought in (first, second):
@@ -222,9 +227,9 @@ async def test_an_order_that_cannot_be_given_back_keeps_none_waiting(shop: Shop,
             raise InventoryFailure("not now")
         await give_back(order_id)
 
-    shop.inventory.give_back = refuse_one  # type: ignore[method-assign]
+    monkeypatch.setattr(shop.inventory, "give_back", refuse_one)
     assert await shop.market.sweep(utc_now()) == 1
-    shop.inventory.give_back = give_back  # type: ignore[method-assign]
+    monkeypatch.setattr(shop.inventory, "give_back", give_back)
     assert await shop.market.sweep(utc_now()) == 1
     assert await shop.states() == [] and shop.inventory.taken == {}
 
@@ -237,7 +242,7 @@ async def test_a_supplier_that_hangs_is_not_waited_for(
         raise AssertionError
 
     monkeypatch.setattr(market_module, "_SUPPLIER_TIMEOUT_S", 0.01)
-    shop.inventory.search = hang  # type: ignore[method-assign]
+    monkeypatch.setattr(shop.inventory, "search", hang)
     with pytest.raises(ServiceUnavailable):
         await shop.market.search(ListingFilter())
     await shop.refused(ServiceUnavailable, account, live_ref="sandbox-silent")
@@ -249,7 +254,9 @@ async def test_a_sweep_leaves_alone_what_is_sold(shop: Shop, account: Account) -
     assert len(shop.inventory.taken) == 1
 
 
-async def test_whoever_asked_may_be_gone(shop: Shop, account: Account) -> None:
+async def test_whoever_asked_may_be_gone(
+    shop: Shop, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
     take = shop.inventory.take
     begun = asyncio.Event()
 
@@ -258,7 +265,7 @@ async def test_whoever_asked_may_be_gone(shop: Shop, account: Account) -> None:
         await asyncio.sleep(0.05)
         return await take(order_id, listing)
 
-    shop.inventory.take = slowly  # type: ignore[method-assign]
+    monkeypatch.setattr(shop.inventory, "take", slowly)
     asking = asyncio.create_task(shop.buy(account))
     await begun.wait()
     asking.cancel()

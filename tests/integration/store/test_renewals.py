@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy.engine import Connection
 
 from callcontrol.aio.renewals import Renewals
 from callcontrol.aio.storage import Storage
@@ -44,10 +45,10 @@ async def bought(storage: Storage, account: Account, last_digits: int = 100) -> 
         billing=opened(BOUGHT, 1),
     )
 
-    def write(connection: object) -> None:
-        orders.insert(connection, order)  # type: ignore[arg-type]
-        orders.advance(connection, order.order_id, OrderEvent.DELIVERED, BOUGHT)  # type: ignore[arg-type]
-        numbers.insert(connection, number, revisions.next_revision(connection))  # type: ignore[arg-type]
+    def write(connection: Connection) -> None:
+        orders.insert(connection, order)
+        orders.advance(connection, order.order_id, OrderEvent.DELIVERED, BOUGHT)
+        numbers.insert(connection, number, revisions.next_revision(connection))
 
     await storage.writer.commit(write)
     await storage.directory.refresh()

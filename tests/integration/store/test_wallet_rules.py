@@ -355,14 +355,14 @@ def test_calls_cost_no_more_in_an_hour_than_the_limit(books: Books) -> None:
         amount, call = chance.randrange(1, 400), f"{account}-{number}"
 
         def hold(connection: Connection) -> InsufficientBalance | None:
-            return wallet.reserve(connection, account, call, amount, now)  # noqa: B023 (run at once)
+            return wallet.reserve(connection, account, call, amount, now)  # noqa: B023 - run at once
 
         if books.run(hold) is None:
             held[call] = amount
         while held and chance.random() < 0.6:
             ended, most = held.popitem()
             charge = chance.randrange(most + 1)
-            books.run(lambda connection: wallet.settle(connection, ended, charge, now))  # noqa: B023
+            books.run(lambda connection: wallet.settle(connection, ended, charge, now))  # noqa: B023 - run at once
             spent[hour_of(now)] = spent.get(hour_of(now), 0) + charge
     assert len(spent) > 4 and max(spent.values()) > limit // 2
     assert max(spent.values()) <= limit

@@ -53,8 +53,7 @@ class KeyEar:
         self.keys = ""
         self._taken = 0
         self._waiting = bytearray()
-        self._run_key, self._run = "", 0
-        self._told, self._since_told = "", 0
+        self._key, self._count, self._hole = "", 0, 0
 
     def follow(self, pcm: bytearray) -> str:
         """The keys in all that was heard so far, of which only what is new is looked at."""
@@ -74,15 +73,15 @@ class KeyEar:
             self._block(key)
 
     def _block(self, key: str) -> None:
-        self._run = self._run + 1 if key == self._run_key else 1
-        self._run_key = key
-        if self._told:
-            self._since_told = 0 if key == self._told else self._since_told + 1
-            if self._since_told > _BRIDGED_BLOCKS:
-                self._told = ""
-        if key and key != self._told and self._run == _MIN_BLOCKS:
+        if key == "":
+            self._hole += 1
+            if self._hole > _BRIDGED_BLOCKS:
+                self._key, self._count = "", 0
+            return
+        self._count = self._count + 1 if key == self._key else 1
+        self._key, self._hole = key, 0
+        if self._count == _MIN_BLOCKS:
             self.keys += key
-            self._told, self._since_told = key, 0
 
 
 def keys_in(pcm: bytes) -> str:

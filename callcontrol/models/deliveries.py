@@ -12,7 +12,8 @@ class WebhookEvent:
 
     ``delivery_id`` stays the same through all attempts and is the receiver's key for recognising doubles;
     it is the ``event_id`` where an event goes to one URL only. Events of one ``call_sid`` to one URL are
-    delivered in the order they were published.
+    delivered in the order they were published. One that goes to a subscription is signed with the secret of
+    that; any other with the account's.
     """
 
     event_id: str
@@ -24,6 +25,7 @@ class WebhookEvent:
     call_sid: str | None = None
     method: Literal["POST", "GET"] = "POST"
     delivery_id: str = ""
+    subscription_id: str | None = None
 
     def __post_init__(self) -> None:
         if not self.delivery_id:

@@ -32,7 +32,7 @@ from api.sip_settings import name_servers, sip_listens, user_agent_settings
 from api.values import HostPort
 from api.watch import watch
 from callcontrol.aio.market import NumberMarket
-from callcontrol.aio.masking import DefaultSettings, MaskingService
+from callcontrol.aio.masking import MaskingService
 from callcontrol.aio.otp import VoiceOtp
 from callcontrol.aio.renewals import Renewals
 from callcontrol.aio.service import CallControl, CallControlSettings, CallServices
@@ -183,7 +183,7 @@ class Server:
             self.settings.allowed_countries,
         )
         self.masking = MaskingService(
-            storage.database, self.control, DefaultSettings(), self.settings.allowed_countries
+            storage.database, self.control, storage.masking_settings, self.settings.allowed_countries
         )
         if self.sandbox is not None:
             udp = next((listen for listen in self.control.sip_addresses if listen.transport == "udp"), None)

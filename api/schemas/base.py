@@ -36,7 +36,9 @@ class RequestModel(BaseModel):
         return []
 
     @classmethod
-    def refusal(cls, given: Mapping[str, Any], errors: Sequence[FieldError], message: str) -> ValidationFailed:
+    def refusal(
+        cls, given: Mapping[str, Any], errors: Sequence[FieldError], message: str
+    ) -> ValidationFailed:
         """The refusal of a request, all that is wrong with it being listed."""
         return ValidationFailed(errors, message)
 

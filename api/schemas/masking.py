@@ -44,7 +44,9 @@ class StartMaskedCall(RequestModel):
         return number_errors(given.get("party_a"), given.get("party_b"))
 
     @classmethod
-    def refusal(cls, given: Mapping[str, Any], errors: Sequence[FieldError], message: str) -> ValidationFailed:
+    def refusal(
+        cls, given: Mapping[str, Any], errors: Sequence[FieldError], message: str
+    ) -> ValidationFailed:
         """Numbers have a code of their own, where nothing but they is wrong."""
         numbers = all(isinstance(given.get(party), str) for party in _PARTIES)
         if numbers and all(error.field in _PARTIES for error in errors):
@@ -67,7 +69,15 @@ class LegObject(ResponseModel):
 
     party: Literal["a", "b"]
     status: Literal[
-        "queued", "initiated", "ringing", "in-progress", "completed", "busy", "no-answer", "failed", "canceled"
+        "queued",
+        "initiated",
+        "ringing",
+        "in-progress",
+        "completed",
+        "busy",
+        "no-answer",
+        "failed",
+        "canceled",
     ]
     answered_at: Timestamp | None
     hangup_cause: str | None

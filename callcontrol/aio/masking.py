@@ -1,7 +1,6 @@
 """Number masking: calls between two parties who see a number of the account in place of each other's."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -13,12 +12,13 @@ from callcontrol.errors import Forbidden, InvalidNumbers, NotFound, NumberNotOwn
 from callcontrol.interfaces import Companion
 from callcontrol.masked_calls import PRODUCT, masked_details
 from callcontrol.masking import MaskedCallRequest, masked_plan, mobile_of, number_errors
+from callcontrol.masking_settings import MaskingSettings
 from callcontrol.models import CallRecord
 from callcontrol.plan import Plan
 from callcontrol.routing import PhoneTarget, check_allowed
 from callcontrol.store.repositories import masking
 
-__all__ = ["CallDoor", "MaskingService", "MaskingSettings", "MaskingSetup"]
+__all__ = ["CallDoor", "MaskingService", "SettingsSource"]
 
 
 class CallDoor(Protocol):
@@ -36,28 +36,11 @@ class CallDoor(Protocol):
         """Have a call ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class MaskingSetup:
-    """What an account has set; ``subscription_id`` is that of its masking webhook."""
+class SettingsSource(Protocol):
+    """What accounts have set; see ``callcontrol.aio.masking_settings.MaskingSettingsService``."""
 
-    webhook_url: str | None = None
-    subscription_id: str | None = None
-    record_calls: bool = True
-
-
-class MaskingSettings(Protocol):
-    """What accounts have set."""
-
-    async def of(self, account_sid: str) -> MaskingSetup:
+    async def of(self, account_sid: str) -> MaskingSettings:
         """What an account has set, or what holds where it has set nothing."""
-
-
-class DefaultSettings:
-    """What holds where nothing can be set."""
-
-    async def of(self, account_sid: str) -> MaskingSetup:
-        """The same for every account."""
-        return MaskingSetup()
 
 
 class MaskingService:
@@ -67,7 +50,7 @@ class MaskingService:
         self,
         database: Database,
         calls: CallDoor,
-        settings: MaskingSettings,
+        settings: SettingsSource,
         allowed_countries: Collection[str],
     ) -> None:
         self._database = database
@@ -80,7 +63,7 @@ class MaskingService:
         Call one party, and the other when the first has answered; returns before anybody is called.
 
         Raises:
-            InvalidNumbers: A party is no Indian mobile number, or both are the same; all that is wrong is named.
+            InvalidNumbers: A party is no Indian mobile number, or both are the same.
             NumberNotOwned: The account has no registered number to show.
             DomainError: As ``CallControl.place`` says; nothing was recorded.
         """
@@ -91,13 +74,13 @@ class MaskingService:
         for number in (party_a, party_b):
             check_allowed(PhoneTarget(number), self._allowed_countries)
         masked_number = await self._masked_number(account_sid)
-        setup = await self._settings.of(account_sid)
+        settings = await self._settings.of(account_sid)
         plan = masked_plan(
             party_a,
             party_b,
             masked_number,
             max_duration_s=request.max_duration_s,
-            record=setup.record_calls,
+            record=settings.record_calls,
         )
         details = masked_details(
             direction="click_to_call",
@@ -106,8 +89,8 @@ class MaskingService:
             masked_number=masked_number,
             max_duration_s=request.max_duration_s,
         )
-        details["subscription_id"] = setup.subscription_id
-        facts = CallFacts(product=PRODUCT, details=details, status_webhook_url=setup.webhook_url)
+        details["subscription_id"] = settings.subscription_id
+        facts = CallFacts(product=PRODUCT, details=details, status_webhook_url=settings.events_to)
         return await self._calls.place(account_sid, plan, facts)
 
     async def get_call(self, account_sid: str, call_sid: str) -> CallRecord:

@@ -421,7 +421,11 @@ class Outbox:
         recipient = self._recipients.get(event.subscription_id)
         if recipient is None or recipient.problem is not None:
             return Answer(problem="the subscription is deleted" if recipient is None else recipient.problem)
-        return await self.attempt(event, () if recipient.secret is None else (recipient.secret,))
+        if recipient.secret is not None:
+            return await self.attempt(event, (recipient.secret,))
+        # The events of masked calls are signed in any case.
+        secrets = self._secrets_of(event.account_sid) if recipient.service == "masking" else ()
+        return await self.attempt(event, secrets)
 
     # Outcomes.
 

@@ -60,10 +60,11 @@ class Recipient:
     """
     A subscription as its deliveries need it.
 
-    ``secret`` is None for one that wants no signature; ``problem`` says why a stored one cannot be used.
+    ``secret`` is None for one that has none of its own; ``problem`` says why a stored one cannot be used.
     """
 
     subscription_id: str
+    service: str
     url: str
     is_active: bool
     secret: str | None = field(default=None, repr=False)

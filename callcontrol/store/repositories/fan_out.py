@@ -39,6 +39,7 @@ _ACTIVE: Final = Statement(
 _ONE: Final = Statement(
     sa.select(
         subscriptions.c.subscription_id,
+        subscriptions.c.service,
         subscriptions.c.url,
         subscriptions.c.is_active,
         subscriptions.c.secret,
@@ -170,7 +171,7 @@ def _recipient(connection: Connection, row: dict[str, Any]) -> Recipient:
         secret = sealing.unseal(connection, subscriptions.c.secret, subscription_id, row["secret"])
     except SecretsUnreadable:
         problem = "the secret of the subscription cannot be read; set it anew"
-    return Recipient(subscription_id, row["url"], bool(row["is_active"]), secret, problem)
+    return Recipient(subscription_id, row["service"], row["url"], bool(row["is_active"]), secret, problem)
 
 
 def _pending(statement: Any, subscription_id: str) -> Any:

@@ -71,7 +71,8 @@ class Endpoint(Generic[BodyT, QueryT]):
     One method of one path.
 
     `scope` is what the key must carry, and `service` which service's key it must be; `requests_per_minute`
-    is a limit of the endpoint's own, beside that of the key. `response` is the model of ``data`` (of one item
+    is a limit of the endpoint's own, beside that of the key; endpoints with the same `limited_as` share it.
+    `response` is the model of ``data`` (of one item
     of it when `paged`), None for an answer without body or, with a `media_type`, for a file. A `keyset` list
     can be read by cursor too, and says in ``meta.next_cursor`` where it goes on. `errors` are the domain
     errors this endpoint may give beyond those every endpoint has. `places_calls` endpoints are refused while
@@ -98,6 +99,12 @@ class Endpoint(Generic[BodyT, QueryT]):
     idempotent: bool = False
     service: Service = "platform"
     requests_per_minute: int | None = None
+    limited_as: str | None = None
+
+    @property
+    def limit_name(self) -> str:
+        """What its own limit is counted under."""
+        return self.limited_as or self.name
 
     @property
     def name(self) -> str:

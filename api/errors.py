@@ -3,7 +3,8 @@ How refusals appear over HTTP: the status and code of every domain error, and th
 
 Every answer that is not a success has the body ``{"error": {"code", "message", "details"?}}``. The number
 wiring endpoints spell the codes of their own work in lower case; what is refused before that work (the key,
-its scope, the request rate) keeps the general code everywhere.
+its scope, the request rate) keeps the general code there. Masking spells all of them in lower case, and
+webhook subscriptions answer ``{"error": "text"}`` whatever is wrong.
 """
 
 from __future__ import annotations
@@ -15,7 +16,15 @@ from typing import Any
 
 from callcontrol import errors as domain
 
-__all__ = ["HTTP_STATUS", "WIRING_CODES", "ApiError", "ErrorStyle", "status_of", "to_api_error"]
+__all__ = [
+    "HTTP_STATUS",
+    "WIRING_CODES",
+    "ApiError",
+    "ErrorStyle",
+    "masking_code",
+    "status_of",
+    "to_api_error",
+]
 
 
 class ErrorStyle(Enum):
@@ -23,9 +32,12 @@ class ErrorStyle(Enum):
 
     GENERAL = "general"
     WIRING = "wiring"
+    MASKING = "masking"
+    PLAIN = "plain"
 
 
 HTTP_STATUS: Mapping[type[domain.DomainError], int] = {
+    domain.InvalidNumbers: 400,
     domain.ValidationFailed: 400,
     domain.BindFailed: 400,
     domain.Unauthorized: 401,
@@ -61,6 +73,12 @@ WIRING_CODES: Mapping[type[domain.DomainError], tuple[int, str]] = {
     domain.ServiceUnavailable: (503, "not_configured"),
 }
 
+# What masking calls otherwise than by the general code in lower case.
+_MASKING_CODES: Mapping[str, str] = {
+    "VALIDATION_ERROR": "validation",
+    "SPEND_LIMIT_EXCEEDED": "insufficient_balance",
+}
+
 
 class ApiError(Exception):
     """A refusal ready for the wire."""
@@ -73,6 +91,7 @@ class ApiError(Exception):
         *,
         details: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
+        style: ErrorStyle = ErrorStyle.GENERAL,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -80,13 +99,22 @@ class ApiError(Exception):
         self.message = message
         self.details = dict(details or {})
         self.headers = dict(headers or {})
+        self.style = style
 
     def body(self) -> dict[str, Any]:
         """The error envelope."""
-        error: dict[str, Any] = {"code": self.code, "message": self.message}
+        if self.style is ErrorStyle.PLAIN:
+            return {"error": self.message}
+        code = masking_code(self.code) if self.style is ErrorStyle.MASKING else self.code
+        error: dict[str, Any] = {"code": code, "message": self.message}
         if self.details:
             error["details"] = self.details
         return {"error": error}
+
+
+def masking_code(code: str) -> str:
+    """How masking spells a general code."""
+    return _MASKING_CODES.get(code, code.lower())
 
 
 def status_of(error: type[domain.DomainError], style: ErrorStyle = ErrorStyle.GENERAL) -> tuple[int, str]:
@@ -99,8 +127,10 @@ def status_of(error: type[domain.DomainError], style: ErrorStyle = ErrorStyle.GE
         if style is ErrorStyle.WIRING and ancestor in WIRING_CODES:
             return WIRING_CODES[ancestor]
         if ancestor in HTTP_STATUS:
-            return HTTP_STATUS[ancestor], error.code
-    return 500, "internal_error" if style is ErrorStyle.WIRING else domain.Internal.code
+            code = masking_code(error.code) if style is ErrorStyle.MASKING else error.code
+            return HTTP_STATUS[ancestor], code
+    lower_case = style in (ErrorStyle.WIRING, ErrorStyle.MASKING)
+    return 500, "internal_error" if lower_case else domain.Internal.code
 
 
 def to_api_error(error: domain.DomainError, style: ErrorStyle = ErrorStyle.GENERAL) -> ApiError:
@@ -111,4 +141,4 @@ def to_api_error(error: domain.DomainError, style: ErrorStyle = ErrorStyle.GENER
         headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
     if status == 401:
         headers["WWW-Authenticate"] = 'Bearer realm="trunkline"'
-    return ApiError(status, code, error.message, details=error.details, headers=headers)
+    return ApiError(status, code, error.message, details=error.details, headers=headers, style=style)

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from api.endpoint import Endpoint, PublicEndpoint, path_parameters
-from api.errors import ErrorStyle, status_of
+from api.errors import ErrorStyle, masking_code, status_of
 from api.examples import EXAMPLES
 from api.links import links_from
 from callcontrol import errors as domain
@@ -149,18 +149,19 @@ def _responses(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
         codes.setdefault(status, {})[code] = (error.__doc__ or "").strip().splitlines()[0]
     for status, (code, text) in _EDGE_ERRORS.items():
         if endpoint.takes_body:
-            codes.setdefault(status, {})[code] = text
+            shown = masking_code(code) if endpoint.style is ErrorStyle.MASKING else code
+            codes.setdefault(status, {})[shown] = text
     for status in sorted(codes):
         responses[str(status)] = {
             "description": "\n".join(f"- `{code}`: {text}" for code, text in codes[status].items()),
-            "content": {"application/json": {"schema": _error_schema(codes[status])}},
+            "content": {"application/json": {"schema": _error_schema(codes[status], endpoint.style)}},
         }
     return responses
 
 
 def _shown_as(error: type[domain.DomainError], style: ErrorStyle) -> tuple[int, str]:
     """Refusals before the endpoint's own work keep the general code; see `api.errors`."""
-    if error in (domain.Unauthorized, domain.Forbidden, domain.RateLimited):
+    if style is ErrorStyle.WIRING and error in (domain.Unauthorized, domain.Forbidden, domain.RateLimited):
         return status_of(error)
     return status_of(error, style)
 
@@ -187,7 +188,14 @@ def _success(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict[s
     }
 
 
-def _error_schema(codes: Mapping[str, str]) -> dict[str, Any]:
+def _error_schema(codes: Mapping[str, str], style: ErrorStyle) -> dict[str, Any]:
+    if style is ErrorStyle.PLAIN:
+        return {
+            "type": "object",
+            "required": ["error"],
+            "properties": {"error": {"type": "string"}},
+            "additionalProperties": False,
+        }
     listed = {"properties": {"error": {"properties": {"code": {"enum": sorted(codes)}}}}}
     return {"allOf": [{"$ref": _REF.format(model="Error")}, listed]}
 

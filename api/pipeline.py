@@ -66,15 +66,16 @@ class Pipeline:
         """The aiohttp handler of an endpoint."""
 
         async def handle(request: web.Request) -> web.StreamResponse:
-            principal = await self._admit(request, endpoint)
             try:
+                principal = await self._admit(request, endpoint)
                 return await self._answer(request, endpoint, principal)
             except DomainError as error:
                 raise to_api_error(error, endpoint.style) from error
-            except ApiError:
+            except ApiError as error:
+                error.style = endpoint.style
                 raise
             except Exception as error:
-                # Told apart here only because the wiring endpoints spell the code in lower case.
+                # Told apart here only because each style has an answer of its own.
                 raise unexpected(error, endpoint.style) from error
 
         return handle
@@ -104,7 +105,7 @@ class Pipeline:
         """
         default = self.requests_per_minute[endpoint.service]
         limit = self.limiter.take(
-            allowances_of(principal, endpoint.name, default, endpoint.requests_per_minute)
+            allowances_of(principal, endpoint.limit_name, default, endpoint.requests_per_minute)
         )
         current_exchange().headers.update(limit.headers())
         if not limit.allowed:
@@ -189,7 +190,7 @@ def unexpected(error: Exception, style: ErrorStyle = ErrorStyle.GENERAL) -> ApiE
     """The answer to a failure nobody foresaw; `error` is kept as its cause for the log."""
     code = "internal_error" if style is ErrorStyle.WIRING else "INTERNAL_ERROR"
     message = "Unexpected server error; retry with backoff, and tell us the X-Request-Id if it stays."
-    failure = ApiError(500, code, message)
+    failure = ApiError(500, code, message, style=style)
     failure.__cause__ = error
     return failure
 

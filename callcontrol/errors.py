@@ -5,6 +5,7 @@ What the domain refuses, and under which code.
 
     DomainError
     ├── ValidationFailed        VALIDATION_ERROR      names every wrong field
+    │   └── InvalidNumbers      invalid_numbers       masking, lower case
     ├── Unauthorized            UNAUTHORIZED
     ├── InsufficientBalance     INSUFFICIENT_BALANCE
     │   └── SpendLimitReached   SPEND_LIMIT_EXCEEDED
@@ -72,6 +73,12 @@ class ValidationFailed(DomainError):
     def of(cls, field: str, message: str) -> "ValidationFailed":
         """The refusal of a single field."""
         return cls([FieldError(field, message)])
+
+
+class InvalidNumbers(ValidationFailed):
+    """The two parties of a masked call cannot be joined: they are the same number."""
+
+    code = "invalid_numbers"
 
 
 class Unauthorized(DomainError):

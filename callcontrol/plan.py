@@ -92,6 +92,20 @@ class Dial:
 
 
 @dataclass(frozen=True, slots=True)
+class Connect:
+    """
+    Dial the second party of a masked call and let the two hear each other until one hangs up.
+
+    ``max_duration_s`` counts from that party's answer; None is no limit. ``record`` records the two from then
+    on.
+    """
+
+    party: Party
+    max_duration_s: float | None = None
+    record: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Announce:
     """
     Say the same several times, each time after a short silence; the key ``*`` has it said again.
@@ -132,7 +146,7 @@ class Hangup:
     """End the call."""
 
 
-Step = Answer | Play | Announce | Pause | SendDtmf | Stream | Dial | Consult | Reject | Hangup
+Step = Answer | Play | Announce | Pause | SendDtmf | Stream | Dial | Connect | Consult | Reject | Hangup
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +169,7 @@ class Plan:
     @property
     def dials(self) -> bool:
         """Whether a second party may be dialled."""
-        return any(isinstance(step, Dial) for step in self.steps)
+        return any(isinstance(step, Dial | Connect) for step in self.steps)
 
 
 def stream_plan(binding: Binding, time_limit_s: float) -> Plan:

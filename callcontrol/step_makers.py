@@ -3,7 +3,7 @@
 from callcontrol.announcement import AnnounceStep
 from callcontrol.bridge import Bridge
 from callcontrol.consult import ConsultStep
-from callcontrol.plan import Announce, Answer, Consult, Dial, Pause, Play, SendDtmf, Step, Stream
+from callcontrol.plan import Announce, Answer, Connect, Consult, Dial, Pause, Play, SendDtmf, Step, Stream
 from callcontrol.steps import AnswerStep, CallParts, DigitsStep, PauseStep, PlayStep, RunningStep
 from callcontrol.streams import AgentStep
 
@@ -20,6 +20,8 @@ def make_step(call: CallParts, step: Step) -> RunningStep:
         case SendDtmf():
             return DigitsStep(call, step)
         case Dial():
+            return Bridge(call, step.party)
+        case Connect():
             return Bridge(call, step.party)
         case Stream():
             return AgentStep(call, step.choice, call.next_stream_sid())

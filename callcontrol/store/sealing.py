@@ -16,6 +16,7 @@ from callcontrol.models import Binding
 from callcontrol.store.tables import accounts, carriers, phone_numbers
 from callcontrol.store.tables.agents import agents
 from callcontrol.store.tables.applications import applications
+from callcontrol.store.tables.subscriptions import subscriptions
 from callcontrol.store.values import pack, unpack
 
 OPTION: Final = "trunkline_secrets"
@@ -44,6 +45,7 @@ SEALED: Final[tuple[sa.Column[Any], ...]] = (
     accounts.c.webhook_secret,
     carriers.c.register_password,
     carriers.c.inbound_auth_password,
+    subscriptions.c.secret,
 )
 """Columns whose whole text is a secret."""
 

@@ -12,9 +12,12 @@ a deletion must reach the mirrors of other processes too.
 
 from callcontrol.store.tables import agents as _agents
 from callcontrol.store.tables import applications as _applications
+from callcontrol.store.tables import masking as _masking
+from callcontrol.store.tables import masking_sessions as _masking_sessions
 from callcontrol.store.tables import orders as _orders
 from callcontrol.store.tables import otp as _otp
 from callcontrol.store.tables import secrets as _secrets
+from callcontrol.store.tables import subscriptions as _subscriptions
 from callcontrol.store.tables.columns import metadata
 from callcontrol.store.tables.core import (
     accounts,
@@ -50,4 +53,4 @@ __all__ = [
 ]
 
 # Imported for what they add to the metadata; whoever reads their tables imports them by module.
-_MODULES = (_agents, _applications, _orders, _otp, _secrets)
+_MODULES = (*(_agents, _applications, _masking, _masking_sessions, _orders, _otp, _secrets, _subscriptions),)

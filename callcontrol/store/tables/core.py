@@ -304,6 +304,8 @@ deliveries: Final = sa.Table(
     sa.Column("delivery_id", sa.Text, nullable=False, unique=True),
     text("event_id", nullable=False),
     account(),
+    # None for what goes to the URL that the call itself was given.
+    text("subscription_id"),
     text("call_sid"),
     text("event", nullable=False),
     text("method", nullable=False),
@@ -328,6 +330,30 @@ sa.Index(
 # What a delivery has to wait for: the older ones of its call.
 sa.Index("ix_webhook_deliveries_call_sid_position", deliveries.c.call_sid, deliveries.c.position)
 sa.Index("ix_webhook_deliveries_account_sid_created_at", deliveries.c.account_sid, deliveries.c.created_at)
+# The log of a subscription, newest first.
+sa.Index(
+    "ix_webhook_deliveries_subscription",
+    deliveries.c.subscription_id,
+    deliveries.c.position,
+    sqlite_where=deliveries.c.subscription_id.is_not(None),
+    postgresql_where=deliveries.c.subscription_id.is_not(None),
+)
+# What waits for a subscription that is paused, deleted or moved.
+_waits: Final = sa.and_(deliveries.c.subscription_id.is_not(None), deliveries.c.status == "pending")
+sa.Index(
+    "ix_webhook_deliveries_subscription_pending",
+    deliveries.c.subscription_id,
+    sqlite_where=_waits,
+    postgresql_where=_waits,
+)
+# What bulk replays send again: few rows, and none of those of events to a call's own URL.
+sa.Index(
+    "ix_webhook_deliveries_failed",
+    deliveries.c.subscription_id,
+    deliveries.c.created_at,
+    sqlite_where=sa.text("status = 'failed' AND subscription_id IS NOT NULL"),
+    postgresql_where=sa.text("status = 'failed' AND subscription_id IS NOT NULL"),
+)
 
 idempotency_keys: Final = sa.Table(
     "idempotency_keys",

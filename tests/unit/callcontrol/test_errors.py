@@ -20,6 +20,7 @@ def test_every_refusal_has_a_code_of_the_interface() -> None:
         "InboundConflict": "inbound_conflict",
         "InsufficientBalance": "INSUFFICIENT_BALANCE",
         "Internal": "INTERNAL_ERROR",
+        "InvalidNumbers": "invalid_numbers",
         "KycRequired": "KYC_REQUIRED",
         "NotConfigured": "not_configured",
         "NotFound": "NOT_FOUND",

@@ -1,0 +1,48 @@
+"""Number masking: calls and settings."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0013"
+down_revision = "0012"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.create_table(
+        "masked_calls",
+        sa.Column("call_sid", sa.Text(), nullable=False),
+        sa.Column("account_sid", sa.Text(), nullable=False),
+        sa.Column("session_id", sa.Text()),
+        sa.Column("direction", sa.Text(), nullable=False),
+        sa.Column("caller_number", sa.Text(), nullable=False),
+        sa.Column("target_number", sa.Text()),
+        sa.Column("masked_number", sa.Text(), nullable=False),
+        sa.Column("outcome", sa.Text()),
+        sa.Column("bill_duration_sec", sa.BigInteger()),
+        sa.Column("price_paise", sa.BigInteger()),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("call_sid", name=op.f("pk_masked_calls")),
+        sa.ForeignKeyConstraint(
+            ["account_sid"], ["accounts.account_sid"], name=op.f("fk_masked_calls_account_sid")
+        ),
+    )
+    op.create_index(op.f("ix_masked_calls_list"), "masked_calls", ["account_sid", "created_at", "call_sid"])
+    op.create_table(
+        "masking_settings",
+        sa.Column("account_sid", sa.Text(), nullable=False),
+        sa.Column("subscription_id", sa.Text()),
+        sa.Column("routing_url", sa.Text()),
+        sa.Column("record_calls", sa.Boolean(), nullable=False),
+        sa.Column("updated_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("account_sid", name=op.f("pk_masking_settings")),
+        sa.ForeignKeyConstraint(
+            ["account_sid"], ["accounts.account_sid"], name=op.f("fk_masking_settings_account_sid")
+        ),
+    )
+
+
+def downgrade() -> None:
+    op.drop_table("masking_settings")
+    op.drop_table("masked_calls")

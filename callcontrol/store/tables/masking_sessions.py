@@ -1,0 +1,1 @@
+"""Masking sessions and their mappings."""

@@ -32,8 +32,13 @@ _WAL_PAUSE_MS: Final = 10
 _SLOW_S: Final = 0.03
 _SLOW_FOR_S: Final = 30.0
 _CHECKPOINT_EVERY: Final = 1000
-_WAL_PAGES: Final = 8000
-_RESTART_TIMEOUT_MS: Final = 20
+_WAL_PAGES: Final = 32_000
+_RESTART_TIMEOUT_MS: Final = 500
+# Changes something: SQLite writes no page that stays as it is.
+_TOUCH: Final = """
+    INSERT INTO writer_probe (node, probed_at) VALUES ('checkpoint', 0)
+    ON CONFLICT (node) DO UPDATE SET probed_at = probed_at + 1
+"""
 
 
 class Sqlite:
@@ -334,10 +339,9 @@ class _Checkpoints:
     Copies the write-ahead log into the database, on a thread, every so many transactions.
 
     A passive checkpoint disturbs nobody but, as transactions keep coming, never gets to the log's end,
-    where it could start over. So once the log is long another one holds the writers off for what came
-    during those before it, and makes the first write to the new log itself, because that one syncs its header.
-    Writers of this process wait for it with ``writing``: to be refused and to try again would take them
-    several times as long.
+    where the next write could start it over. So once the log is long another one runs while the writers of
+    this process wait, for what came during those before it. The first write to the new log follows at once,
+    because that one syncs its header. Nobody waits for readers: while one of them needs the log, it grows.
     """
 
     def __init__(self, engine: Engine, writing: asyncio.Lock) -> None:
@@ -363,7 +367,8 @@ class _Checkpoints:
         loop = asyncio.get_running_loop()
         try:
             if await loop.run_in_executor(self._thread, self._copy) > _WAL_PAGES:
-                # What came meanwhile is little, and so is then what the writers wait for.
+                # What came meanwhile is little, and so is then what the writers wait for. They could also be
+                # refused and try again, but that takes them several times as long.
                 await loop.run_in_executor(self._thread, self._copy)
                 async with self._writing:
                     await loop.run_in_executor(self._thread, self._start_over)
@@ -375,17 +380,18 @@ class _Checkpoints:
     def _copy(self) -> int:
         """Copy what nobody is in the way of; how long the log is, in pages."""
         with self._engine.connect() as connection:
-            _, pages, _ = _driver(connection).execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-        return int(pages)
+            return _copy_log(_driver(connection))
 
     def _start_over(self) -> None:
         with self._engine.connect() as connection:
             driver = _driver(connection)
-            # For those that still read from the log; the writers wait as long, so there is another time.
+            _copy_log(driver)
             driver.execute(f"PRAGMA busy_timeout = {_RESTART_TIMEOUT_MS}")
-            busy, _, _ = driver.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
-            if busy:
-                return
             driver.execute("BEGIN IMMEDIATE")
-            driver.execute("UPDATE directory_revision SET revision = revision")
+            driver.execute(_TOUCH)
             driver.commit()
+
+
+def _copy_log(driver: sqlite3.Connection) -> int:
+    _, pages, _ = driver.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    return int(pages)

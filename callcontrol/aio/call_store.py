@@ -23,7 +23,7 @@ from callcontrol.errors import DomainError, Forbidden, NotFound
 from callcontrol.interfaces import Companion
 from callcontrol.models import CallFilter, CallRecord, Page, Position, WebhookEvent
 from callcontrol.store.failures import is_transient
-from callcontrol.store.repositories import call_lists, calls, deliveries, idempotency, wallet
+from callcontrol.store.repositories import call_lists, calls, deliveries, idempotency, masked_calls, wallet
 
 log = logging.getLogger(__name__)
 
@@ -241,6 +241,7 @@ def _insert(
     if refusal is not None:
         return refusal
     calls.insert(connection, row)
+    masked_calls.insert(connection, row)
     deliveries.insert(connection, events)
     if companion is not None:
         companion.insert(connection, row["call_sid"])
@@ -260,6 +261,7 @@ def _take_back(
         companion.take_back(connection)
     wallet.settle(connection, call_sid, 0, now)
     calls.delete(connection, call_sid)
+    masked_calls.delete(connection, call_sid)
     deliveries.withdraw(connection, [event["delivery_id"] for event in events])
 
 
@@ -275,6 +277,7 @@ def _write_all(
         if row["call_sid"] in charged:
             row["price_paise"] = charged[row["call_sid"]]
     calls.update(connection, rows)
+    masked_calls.update(connection, rows)
     deliveries.insert(connection, events)
     return charged
 

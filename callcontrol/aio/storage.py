@@ -88,7 +88,7 @@ class Storage:
         self.trunks = TrunkService(database, self.writer, self.directory)
         self.trunk_numbers = TrunkNumberService(database, self.writer, self.directory)
         self.call_logs = CallLogService(database, self.writer)
-        self.masking_settings = MaskingSettingsService(database, self.writer, self.destinations)
+        self.masking_settings = MaskingSettingsService(database, self.writer, self.destinations, self.outbox)
         self.masking_logs = MaskingLogs(database, self.writer)
         self.idempotency = IdempotencyStore(database, self.writer, self.secrets, node=node)
         self.housekeeper = Housekeeper(self.writer, self.idempotency, [self.forget_passwords])

@@ -235,6 +235,8 @@ class Server:
             trunks=storage.trunks,
             otp=self.otp,
             masking=self.masking,
+            masking_logs=storage.masking_logs,
+            masking_settings=storage.masking_settings,
             trunk_numbers=storage.trunk_numbers,
             applications=storage.applications,
             call_logs=storage.call_logs,

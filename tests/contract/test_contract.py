@@ -14,6 +14,7 @@ from tests.contract import (
     chapter_agents,
     chapter_calls,
     chapter_masked,
+    chapter_masklogs,
     chapter_money,
     chapter_numbers,
     chapter_otp,
@@ -34,6 +35,7 @@ CHAPTERS = (
     chapter_money,
     chapter_agents,
     chapter_masked,
+    chapter_masklogs,
 )
 CASES: tuple[Case, ...] = tuple(case for chapter in CHAPTERS for case in chapter.CASES)
 ROUTED = {row_of(endpoint): endpoint for endpoint in ENDPOINTS}

@@ -33,9 +33,11 @@ from api.values import HostPort
 from api.watch import watch
 from callcontrol.aio.market import NumberMarket
 from callcontrol.aio.otp import VoiceOtp
+from callcontrol.aio.recordings import RecordingService, RecordingSettings
 from callcontrol.aio.renewals import Renewals
 from callcontrol.aio.service import CallControl, CallControlSettings, CallServices
 from callcontrol.aio.storage import Storage
+from callcontrol.recordings import RECORDINGS_FOLDER
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.inventory import SandboxInventory
 from media.aio import EspeakSynthesizer
@@ -70,6 +72,7 @@ class Server:
         self.storage: Storage
         self.control: CallControl
         self.otp: VoiceOtp
+        self.recordings: RecordingService
         self.market: NumberMarket
         self.url = settings.public_url or ""
         self._parts = AsyncExitStack()
@@ -159,6 +162,19 @@ class Server:
         )
         self._parts.push_async_callback(self.control.close)
         storage.trunks.legs_at = self.control.legs_at
+        self.recordings = RecordingService(
+            storage.database,
+            storage.writer,
+            storage.calls,
+            storage.directory,
+            storage.secrets,
+            RecordingSettings(
+                folder=self.settings.data_dir / RECORDINGS_FOLDER,
+                node=self.settings.node,
+                kept_days=self.settings.recording_retention_days,
+            ),
+        )
+        storage.housekeeper.also(self.recordings.sweep)
         try:
             await self.control.start()
         except OSError as error:
@@ -229,6 +245,7 @@ class Server:
             market=self.market,
             trunks=storage.trunks,
             otp=self.otp,
+            recordings=self.recordings,
             trunk_numbers=storage.trunk_numbers,
             applications=storage.applications,
             call_logs=storage.call_logs,

@@ -32,6 +32,7 @@ from tests.unit.api.fakes.facts import (
 )
 from tests.unit.api.fakes.numbers import FakeMarket, FakeNumbers
 from tests.unit.api.fakes.products import FakeAgents, FakeOtp
+from tests.unit.api.fakes.recordings import FakeRecordings
 from tests.unit.api.fakes.trunks import FakeApplications, FakeTrunkNumbers, FakeTrunks
 
 __all__ = [
@@ -51,6 +52,7 @@ __all__ = [
     "FakeMarket",
     "FakeNumbers",
     "FakeOtp",
+    "FakeRecordings",
     "FakeReply",
     "FakeTraceEntry",
     "FakeTrunkNumbers",
@@ -84,6 +86,7 @@ class Fakes:
     market: FakeMarket = field(default_factory=FakeMarket)
     trunks: FakeTrunks = field(default_factory=FakeTrunks)
     otp: FakeOtp = field(default_factory=FakeOtp)
+    recordings: FakeRecordings = field(default_factory=FakeRecordings)
     trunk_numbers: FakeTrunkNumbers = field(default_factory=FakeTrunkNumbers)
     applications: FakeApplications = field(default_factory=FakeApplications)
     call_logs: FakeCallLogs = field(default_factory=FakeCallLogs)
@@ -100,6 +103,7 @@ class Fakes:
             market=self.market,
             trunks=self.trunks,
             otp=self.otp,
+            recordings=self.recordings,
             trunk_numbers=self.trunk_numbers,
             applications=self.applications,
             call_logs=self.call_logs,

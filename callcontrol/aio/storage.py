@@ -20,6 +20,7 @@ from callcontrol.aio.directory_loader import DirectoryLoader
 from callcontrol.aio.housekeeping import Housekeeper
 from callcontrol.aio.idempotency import IdempotencyStore
 from callcontrol.aio.keys import KeyService
+from callcontrol.aio.masking_settings import MaskingSettingsService
 from callcontrol.aio.numbers import DEFAULT_COUNTRIES, NumberService
 from callcontrol.aio.outbox import Outbox, OutboxSettings
 from callcontrol.aio.secrets import SecretBox, key_file
@@ -52,7 +53,7 @@ class Storage:
         outbox: Delivers webhooks.
         housekeeper: Deletes what is kept for a time only.
         calls, wallet, accounts, keys, numbers, applications, agents, trunks, trunk_numbers, call_logs,
-            idempotency: The services.
+            masking_settings, idempotency: The services.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class Storage:
         self.trunks = TrunkService(database, self.writer, self.directory)
         self.trunk_numbers = TrunkNumberService(database, self.writer, self.directory)
         self.call_logs = CallLogService(database, self.writer)
+        self.masking_settings = MaskingSettingsService(database, self.writer, self.destinations)
         self.idempotency = IdempotencyStore(database, self.writer, self.secrets, node=node)
         self.housekeeper = Housekeeper(self.writer, self.idempotency, [self.forget_passwords])
 

@@ -13,6 +13,7 @@ from api.routes import ENDPOINTS
 from tests.contract import (
     chapter_agents,
     chapter_calls,
+    chapter_masked,
     chapter_money,
     chapter_numbers,
     chapter_otp,
@@ -34,6 +35,7 @@ CHAPTERS = (
     chapter_money,
     chapter_agents,
     chapter_recordings,
+    chapter_masked,
 )
 CASES: tuple[Case, ...] = tuple(case for chapter in CHAPTERS for case in chapter.CASES)
 ROUTED = {row_of(endpoint): endpoint for endpoint in ENDPOINTS}

@@ -30,6 +30,7 @@ from tests.unit.api.fakes.facts import (
     REVOKED_KEY,
     SCOPES,
 )
+from tests.unit.api.fakes.masking import FakeMasking
 from tests.unit.api.fakes.numbers import FakeMarket, FakeNumbers
 from tests.unit.api.fakes.products import FakeAgents, FakeOtp
 from tests.unit.api.fakes.recordings import FakeRecordings
@@ -50,6 +51,7 @@ __all__ = [
     "FakeIdempotency",
     "FakeKeys",
     "FakeMarket",
+    "FakeMasking",
     "FakeNumbers",
     "FakeOtp",
     "FakeRecordings",
@@ -87,6 +89,7 @@ class Fakes:
     trunks: FakeTrunks = field(default_factory=FakeTrunks)
     otp: FakeOtp = field(default_factory=FakeOtp)
     recordings: FakeRecordings = field(default_factory=FakeRecordings)
+    masking: FakeMasking = field(default_factory=FakeMasking)
     trunk_numbers: FakeTrunkNumbers = field(default_factory=FakeTrunkNumbers)
     applications: FakeApplications = field(default_factory=FakeApplications)
     call_logs: FakeCallLogs = field(default_factory=FakeCallLogs)
@@ -104,6 +107,7 @@ class Fakes:
             trunks=self.trunks,
             otp=self.otp,
             recordings=self.recordings,
+            masking=self.masking,
             trunk_numbers=self.trunk_numbers,
             applications=self.applications,
             call_logs=self.call_logs,

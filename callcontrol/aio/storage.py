@@ -22,6 +22,7 @@ from callcontrol.aio.idempotency import IdempotencyStore
 from callcontrol.aio.keys import KeyService
 from callcontrol.aio.masking_numbers import MaskingNumberService
 from callcontrol.aio.masking_sessions import MaskingSessionService
+from callcontrol.aio.masking_settings import MaskingSettingsService
 from callcontrol.aio.numbers import DEFAULT_COUNTRIES, NumberService
 from callcontrol.aio.outbox import Outbox, OutboxSettings
 from callcontrol.aio.secrets import SecretBox, key_file
@@ -53,8 +54,8 @@ class Storage:
         destinations: Judges where webhooks and streams may go.
         outbox: Delivers webhooks.
         housekeeper: Deletes what is kept for a time only.
-        calls, wallet, accounts, keys, numbers, masking_numbers, masking_sessions, applications, agents,
-            trunks, trunk_numbers, call_logs, idempotency: The services.
+        calls, wallet, accounts, keys, numbers, masking_numbers, masking_sessions, masking_settings,
+            applications, agents, trunks, trunk_numbers, call_logs, idempotency: The services.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Storage:
         self.trunks = TrunkService(database, self.writer, self.directory)
         self.trunk_numbers = TrunkNumberService(database, self.writer, self.directory)
         self.call_logs = CallLogService(database, self.writer)
+        self.masking_settings = MaskingSettingsService(database, self.writer, self.destinations)
         self.idempotency = IdempotencyStore(database, self.writer, self.secrets, node=node)
         self.housekeeper = Housekeeper(
             self.writer, self.idempotency, [self.forget_passwords, self.masking_sessions.sweep]

@@ -29,7 +29,8 @@ class Case:
     Values in `path`, `query`, `body` and `headers` may be givens; they are brought about in the order they
     stand. `before` are givens that nothing in the request stands for. `by` names the account that asks.
     `proves` is what the case shows of its row; foreign: what another account's key gets, be it refused or
-    shown nothing. `fields` are those that details.errors must name, neither more nor less.
+    shown nothing. `fields` are those that details.errors must name, neither more nor less; of an error
+    that is a plain text, those that the text must name.
     """
 
     row: str = ""
@@ -70,7 +71,7 @@ class Case:
         assert (answer.status, answer.code) == (self.status, self.code), answer
         stage.check_schema(self.row, answer)
         if self.fields:
-            assert {error["field"] for error in answer.error["details"]["errors"]} == set(self.fields), answer
+            assert answer.wrong_fields(self.fields) == set(self.fields), answer
         if self.then is not None:
             await self.then(stage, answer)
 
@@ -89,12 +90,12 @@ def ok(status: int = 200, **parts: Any) -> Case:
     return Case(status=status, proves="success", **parts)
 
 
-def refused(status: int, code: str, **parts: Any) -> Case:
-    """The row refuses, under a code."""
+def refused(status: int, code: str | None, **parts: Any) -> Case:
+    """The row refuses, under a code; without one where errors are plain texts."""
     return Case(status=status, code=code, proves="refusal", **parts)
 
 
-def foreign(status: int, code: str, **parts: Any) -> Case:
+def foreign(status: int, code: str | None, **parts: Any) -> Case:
     """The row refuses what belongs to another account."""
     return Case(status=status, code=code, proves="foreign", **{"by": "other", **parts})
 

@@ -9,6 +9,10 @@ from contextlib import asynccontextmanager
 from types import ModuleType
 from typing import Any
 
+import pytest
+
+from api import pipeline
+from api.ratelimit import allowances_of
 from callcontrol.models import Binding
 from callcontrol.otp import PER_DESTINATION
 from tests.contract.cases import During, Given
@@ -391,6 +395,16 @@ def limited(module: ModuleType, name: str) -> During:
             setattr(module, name, before)
 
     return during
+
+
+@asynccontextmanager
+async def held_to_its_limit(stage: Stage) -> AsyncIterator[None]:
+    """What masking allows a key in a minute holds, and the hasty account has used it up."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "allowances_of", allowances_of)
+        answers = [await stage.ask("GET", "/v1/masking/billing", by="hasty") for _ in range(100)]
+        assert [answer.status for answer in answers] == [200] * 100
+        yield
 
 
 # What cases look at

@@ -9,13 +9,35 @@ from pathlib import Path
 from typing import Any
 
 from api.endpoint import Endpoint
-from api.errors import status_of
+from api.errors import ErrorStyle, status_of
 from tests.contract.cases import Case
 
 _LIST = Path(__file__).with_name("endpoints.json")
 
-CHAPTERS = frozenset({"numbers", "calls", "trunks", "voice-otp"})
+CHAPTERS = frozenset({"numbers", "calls", "trunks", "voice-otp", "masking", "webhook-subscriptions"})
 """The services whose every row is served and proved; those of the others are not served yet."""
+
+_SUBSCRIPTIONS = "/v1/webhooks/subscriptions"
+
+AWAITED = frozenset(
+    {
+        "POST /v1/masking/calls",
+        "GET /v1/masking/calls/{call_sid}",
+        "GET /v1/masking/calls/{call_sid}/recording",
+        "GET /v1/masking/call-logs",
+        "GET /v1/masking/stats",
+        "GET /v1/masking/billing",
+        f"GET {_SUBSCRIPTIONS}",
+        f"POST {_SUBSCRIPTIONS}",
+        f"PATCH {_SUBSCRIPTIONS}/{{id}}",
+        f"DELETE {_SUBSCRIPTIONS}/{{id}}",
+        f"POST {_SUBSCRIPTIONS}/{{id}}/test",
+        f"GET {_SUBSCRIPTIONS}/{{id}}/deliveries",
+        f"POST {_SUBSCRIPTIONS}/{{id}}/deliveries/{{delivery_id}}/replay",
+        f"POST {_SUBSCRIPTIONS}/{{id}}/deliveries/replay",
+    }
+)
+"""Rows that may be served before they have cases; a row leaves this set with its cases."""
 
 # Success where the specification shows none, as it was decided.
 _SUCCESS: Mapping[str, int] = {
@@ -116,6 +138,11 @@ def unshown(endpoint: Endpoint[Any, Any], cases: Iterable[Case]) -> list[str]:
     return lacks
 
 
+def awaited(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """The rows whose cases are still to be written."""
+    return tuple(row for row in rows if row.name in AWAITED)
+
+
 def row_of(endpoint: Endpoint[Any, Any]) -> str:
     """How the list names an endpoint."""
     return f"{endpoint.method} {endpoint.path}"
@@ -126,8 +153,11 @@ def later_rows(rows: Sequence[Row]) -> tuple[Row, ...]:
     return tuple(row for row in rows if row.service not in CHAPTERS)
 
 
-def _declared(endpoint: Endpoint[Any, Any]) -> Iterator[tuple[int, str]]:
-    yield from dict.fromkeys(status_of(error, endpoint.style) for error in endpoint.errors)
+def _declared(endpoint: Endpoint[Any, Any]) -> Iterator[tuple[int, str | None]]:
+    """The refusals an endpoint declares; those in plain words have no code that could be told apart."""
+    plain = endpoint.style is ErrorStyle.PLAIN
+    declared = (status_of(error, endpoint.style) for error in endpoint.errors)
+    yield from dict.fromkeys((status, None if plain else code) for status, code in declared)
 
 
 def _usual_success(name: str) -> int:

@@ -7,6 +7,7 @@ from typing import Any, Final
 from callcontrol.call_object import timestamp
 from callcontrol.errors import ValidationFailed
 from callcontrol.masked_calls import MaskedStatus
+from callcontrol.masking_sessions import SessionCounts
 from callcontrol.money import rupees
 
 __all__ = ["MaskedCallCounts", "MaskedCallFilter", "MaskingStats", "Window", "stats_object", "window_of"]
@@ -65,15 +66,12 @@ class MaskingStats:
     """
     The use of masking within a window, and the window.
 
-    Sessions are those that were created in it: in all, of them those that are active now, and the mappings
-    that they made.
+    Sessions are those that were created in it.
     """
 
     window: Window
     calls: MaskedCallCounts
-    total_sessions: int = 0
-    active_sessions: int = 0
-    total_mappings: int = 0
+    sessions: SessionCounts
 
 
 def window_of(start: datetime | None, end: datetime | None, now: datetime) -> Window:
@@ -100,9 +98,9 @@ def stats_object(stats: MaskingStats, currency: str) -> dict[str, Any]:
     calls = stats.calls
     return {
         "period": {"start": timestamp(stats.window.start), "end": timestamp(stats.window.end)},
-        "total_sessions": stats.total_sessions,
-        "active_sessions": stats.active_sessions,
-        "total_mappings": stats.total_mappings,
+        "total_sessions": stats.sessions.total,
+        "active_sessions": stats.sessions.active,
+        "total_mappings": stats.sessions.mappings,
         "total_calls": calls.total,
         "answered_calls": calls.answered,
         "failed_calls": calls.failed,

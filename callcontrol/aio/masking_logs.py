@@ -13,7 +13,7 @@ from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.writer import Writer
 from callcontrol.masking_logs import MaskedCallFilter, MaskingStats, Window, window_of
 from callcontrol.models import CallRecord, Page
-from callcontrol.store.repositories import calls, masked_calls
+from callcontrol.store.repositories import calls, masked_calls, masking_sessions
 
 __all__ = ["MaskingLogs"]
 
@@ -62,14 +62,18 @@ class MaskingLogs:
         Raises:
             ValidationFailed: It would end before it begins.
         """
-        window = window_of(start, end, utc_now())
+        now = utc_now()
+        window = window_of(start, end, now)
         await self._writer.catch_up()
-        return await self._database.read(partial(_stats, account_sid, window))
+        return await self._database.read(partial(_stats, account_sid, window, now))
 
 
-def _stats(account_sid: str, window: Window, connection: Connection) -> MaskingStats:
-    counts = masked_calls.counts(connection, account_sid, window.start, window.end)
-    return MaskingStats(window=window, calls=counts)
+def _stats(account_sid: str, window: Window, now: datetime, connection: Connection) -> MaskingStats:
+    return MaskingStats(
+        window=window,
+        calls=masked_calls.counts(connection, account_sid, window.start, window.end),
+        sessions=masking_sessions.counts(connection, account_sid, window.start, window.end, now),
+    )
 
 
 def _behind(end: datetime | None) -> datetime | None:

@@ -18,6 +18,7 @@ from tests.contract import (
     chapter_money,
     chapter_numbers,
     chapter_otp,
+    chapter_recordings,
     chapter_trunks,
     edges,
 )
@@ -34,6 +35,7 @@ CHAPTERS = (
     chapter_otp,
     chapter_money,
     chapter_agents,
+    chapter_recordings,
     chapter_masked,
     chapter_masklogs,
 )

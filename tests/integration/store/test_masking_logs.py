@@ -21,6 +21,7 @@ from callcontrol.errors import InsufficientBalance, ValidationFailed
 from callcontrol.hangup import CRASH
 from callcontrol.masked_calls import ENDED
 from callcontrol.masking_logs import MaskedCallCounts, MaskedCallFilter, Window
+from callcontrol.masking_sessions import SessionCounts, SessionRequest
 from callcontrol.meter import Rates
 from callcontrol.models import Account, CallRecord, Position
 from callcontrol.reconcile import close_record
@@ -355,3 +356,20 @@ async def test_a_row_is_taken_back_with_its_call(storage: Storage, account: Acco
     await store(storage, [record])
     await storage.database.write(lambda connection: masked_calls.delete(connection, record.call_sid))
     assert await rows(storage) == {}
+
+
+async def test_sessions_are_counted_by_when_they_were_created(storage: Storage, account: Account) -> None:
+    sid = account.account_sid
+    await storage.trunks.add_platform_carrier("Platform", [("udp", "192.0.2.1", 5060)])
+    await storage.numbers.add(sid, "+918047550001")
+    await storage.masking_numbers.enrol(sid, "+918047550001")
+    before = utc_now()
+    first = await storage.masking_sessions.create(sid, SessionRequest(party_a=PARTIES[0], party_b=PARTIES[1]))
+    await storage.masking_sessions.close(sid, first.session_id)
+    again = await storage.masking_sessions.create(sid, SessionRequest(party_a=PARTIES[0], party_b=PARTIES[1]))
+    found = await storage.masking_logs.stats(sid, None, None)
+    assert found.sessions == SessionCounts(total=2, active=1, mappings=4)
+    exactly = await storage.masking_logs.stats(sid, again.created_at, again.created_at)
+    assert exactly.sessions == SessionCounts(total=1, active=1, mappings=2)
+    earlier = await storage.masking_logs.stats(sid, None, before - timedelta(seconds=1))
+    assert earlier.sessions == SessionCounts(total=0, active=0, mappings=0)

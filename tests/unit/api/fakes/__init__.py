@@ -33,6 +33,7 @@ from tests.unit.api.fakes.facts import (
 from tests.unit.api.fakes.masking import FakeMasking, FakeMaskingLogs, FakeMaskingSettings
 from tests.unit.api.fakes.numbers import FakeMarket, FakeNumbers
 from tests.unit.api.fakes.products import FakeAgents, FakeOtp
+from tests.unit.api.fakes.recordings import FakeRecordings
 from tests.unit.api.fakes.trunks import FakeApplications, FakeTrunkNumbers, FakeTrunks
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "FakeMaskingSettings",
     "FakeNumbers",
     "FakeOtp",
+    "FakeRecordings",
     "FakeReply",
     "FakeTraceEntry",
     "FakeTrunkNumbers",
@@ -88,6 +90,7 @@ class Fakes:
     market: FakeMarket = field(default_factory=FakeMarket)
     trunks: FakeTrunks = field(default_factory=FakeTrunks)
     otp: FakeOtp = field(default_factory=FakeOtp)
+    recordings: FakeRecordings = field(default_factory=FakeRecordings)
     masking: FakeMasking = field(default_factory=FakeMasking)
     masking_logs: FakeMaskingLogs = field(default_factory=FakeMaskingLogs)
     masking_settings: FakeMaskingSettings = field(default_factory=FakeMaskingSettings)
@@ -107,6 +110,7 @@ class Fakes:
             market=self.market,
             trunks=self.trunks,
             otp=self.otp,
+            recordings=self.recordings,
             masking=self.masking,
             masking_logs=self.masking_logs,
             masking_settings=self.masking_settings,

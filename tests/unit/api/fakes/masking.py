@@ -9,6 +9,7 @@ from callcontrol.errors import CallEnded, DomainError, NotFound
 from callcontrol.masked_calls import PRODUCT, masked_details
 from callcontrol.masking import MaskedCallRequest
 from callcontrol.masking_logs import MaskedCallCounts, MaskedCallFilter, MaskingStats, window_of
+from callcontrol.masking_sessions import SessionCounts
 from callcontrol.masking_settings import MaskingSettings, SettingsChange, Unchanged
 from callcontrol.models import CallRecord, Page
 from tests.unit.api.fakes.calls import call
@@ -65,11 +66,7 @@ class FakeMaskingLogs:
             total=9, answered=5, failed=2, no_answer=1, in_progress=1, bill_duration_sec=350, cost_paise=1234
         )
         return MaskingStats(
-            window=window_of(start, end, MOMENT),
-            calls=counts,
-            total_sessions=3,
-            active_sessions=2,
-            total_mappings=6,
+            window=window_of(start, end, MOMENT), calls=counts, sessions=SessionCounts(3, 2, 6)
         )
 
 

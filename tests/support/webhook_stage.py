@@ -279,7 +279,7 @@ class Stage:
         now = utc_now()
         until_then = now.fromtimestamp(now.timestamp() + lease_s, tz=now.tzinfo)
         return await self.writer.commit(
-            lambda connection: deliveries.take_due(connection, node, now, until_then, 1000)
+            lambda connection: deliveries.take_due(connection, deliveries.Lease(node, now, until_then, 1000))
         )
 
 

@@ -8,6 +8,9 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
 from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import utc_now
 from callcontrol.errors import InsufficientBalance
@@ -20,6 +23,7 @@ from callcontrol.models import (
     PublishedEvent,
     WebhookEvent,
 )
+from callcontrol.store import tables
 from callcontrol.store.repositories import deliveries, fan_out, subscriptions
 from callcontrol.subscriptions import SubscribedService, Subscription
 
@@ -64,8 +68,15 @@ async def publish(storage: Storage, *events: PublishedEvent) -> int:
 async def queued(storage: Storage) -> Sequence[Delivery]:
     later = NOW + timedelta(hours=1)
     return await storage.writer.commit(
-        lambda connection: deliveries.take_due(connection, "here", later, later, 1000)
+        lambda connection: deliveries.take_due(connection, deliveries.Lease("here", later, later, 1000))
     )
+
+
+async def every(storage: Storage) -> list[Delivery]:
+    def read(connection: Connection) -> list[Delivery]:
+        return [deliveries.to_delivery(row) for row in connection.execute(sa.select(tables.deliveries))]
+
+    return await storage.database.read(read)
 
 
 async def test_whoever_lists_an_event_gets_it_under_an_id_of_its_own(
@@ -146,13 +157,7 @@ async def test_what_waits_for_a_subscription_fails_moves_or_goes(storage: Storag
         await storage.writer.commit(lambda connection: fan_out.redirect(connection, "three", URL + "new")),
     ]
     assert counts == [2, 2, 2]
-    rows = [
-        row
-        for call_sid in ("call-1", "call-2")
-        for row in await storage.database.read(
-            lambda connection, call_sid=call_sid: deliveries.of_call(connection, call_sid)
-        )
-    ]
+    rows = await every(storage)
     assert sorted((row.event.subscription_id or "", row.status, row.last_error) for row in rows) == [
         ("one", "failed", "paused"),
         ("one", "failed", "paused"),

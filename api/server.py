@@ -32,10 +32,13 @@ from api.sip_settings import name_servers, sip_listens, user_agent_settings
 from api.values import HostPort
 from api.watch import watch
 from callcontrol.aio.market import NumberMarket
+from callcontrol.aio.masking import MaskingService
 from callcontrol.aio.otp import VoiceOtp
+from callcontrol.aio.recordings import RecordingService, RecordingSettings
 from callcontrol.aio.renewals import Renewals
 from callcontrol.aio.service import CallControl, CallControlSettings, CallServices
 from callcontrol.aio.storage import Storage
+from callcontrol.recordings import RECORDINGS_FOLDER
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.inventory import SandboxInventory
 from media.aio import EspeakSynthesizer
@@ -70,6 +73,8 @@ class Server:
         self.storage: Storage
         self.control: CallControl
         self.otp: VoiceOtp
+        self.recordings: RecordingService
+        self.masking: MaskingService
         self.market: NumberMarket
         self.url = settings.public_url or ""
         self._parts = AsyncExitStack()
@@ -159,6 +164,19 @@ class Server:
         )
         self._parts.push_async_callback(self.control.close)
         storage.trunks.legs_at = self.control.legs_at
+        self.recordings = RecordingService(
+            storage.database,
+            storage.writer,
+            storage.calls,
+            storage.directory,
+            storage.secrets,
+            RecordingSettings(
+                folder=self.settings.data_dir / RECORDINGS_FOLDER,
+                node=self.settings.node,
+                kept_days=self.settings.recording_retention_days,
+            ),
+        )
+        storage.housekeeper.also(self.recordings.sweep)
         try:
             await self.control.start()
         except OSError as error:
@@ -179,6 +197,9 @@ class Server:
             synthesizer,
             storage.secrets,
             self.settings.allowed_countries,
+        )
+        self.masking = MaskingService(
+            storage.database, self.control, storage.masking_settings, self.settings.allowed_countries
         )
         if self.sandbox is not None:
             udp = next((listen for listen in self.control.sip_addresses if listen.transport == "udp"), None)
@@ -229,6 +250,8 @@ class Server:
             market=self.market,
             trunks=storage.trunks,
             otp=self.otp,
+            recordings=self.recordings,
+            masking=self.masking,
             trunk_numbers=storage.trunk_numbers,
             applications=storage.applications,
             call_logs=storage.call_logs,

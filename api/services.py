@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Any, Protocol
 
 from callcontrol.agents import VoiceAgent
@@ -13,6 +14,7 @@ from callcontrol.call_logs import CallLog, CallLogFilter
 from callcontrol.gateway_health import GatewayTable
 from callcontrol.inventory import Listing, ListingFilter
 from callcontrol.live_requests import LiveUpdate
+from callcontrol.masking import MaskedCallRequest
 from callcontrol.models import (
     Binding,
     CallFilter,
@@ -41,9 +43,11 @@ __all__ = [
     "Keys",
     "Lifecycle",
     "Market",
+    "Masking",
     "Numbers",
     "Otp",
     "Phase",
+    "Recordings",
     "Services",
     "StoredReply",
     "TrunkNumbers",
@@ -206,6 +210,38 @@ class Otp(Protocol):
         """Say whether a guess is the password."""
 
 
+class Recordings(Protocol):
+    """Recordings of calls; see ``callcontrol.aio.recordings.RecordingService``."""
+
+    async def link(self, account_sid: str, call_sid: str) -> str:
+        """A link that opens a recording for an hour, without a key."""
+
+    async def link_of_product(self, account_sid: str, call_sid: str, product: str) -> str:
+        """The same for a call that a product placed, and for no other."""
+
+    async def admit(self, call_sid: str, query: Mapping[str, str]) -> Principal:
+        """Who a link speaks for."""
+
+    async def file(self, account_sid: str, call_sid: str) -> Path:
+        """The file with a recording."""
+
+    async def delete(self, account_sid: str, call_sid: str) -> None:
+        """Delete a recording for ever."""
+
+
+class Masking(Protocol):
+    """Masked calls; see ``callcontrol.aio.masking.MaskingService``."""
+
+    async def start_call(self, account_sid: str, request: MaskedCallRequest) -> CallRecord:
+        """Call one party, and the other when the first has answered."""
+
+    async def get_call(self, account_sid: str, call_sid: str) -> CallRecord:
+        """One masked call of the account, in its newest state."""
+
+    async def end_call(self, account_sid: str, call_sid: str) -> CallRecord:
+        """Have a masked call ended; the record may still say that it is up."""
+
+
 class TrunkNumbers(Protocol):
     """Numbers on carriers of accounts' own; see ``callcontrol.aio.trunk_numbers.TrunkNumberService``."""
 
@@ -359,6 +395,8 @@ class Services:
     market: Market
     trunks: Trunks
     otp: Otp
+    recordings: Recordings
+    masking: Masking
     trunk_numbers: TrunkNumbers
     applications: Applications
     wallets: Wallets

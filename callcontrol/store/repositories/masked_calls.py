@@ -43,7 +43,7 @@ Row = Mapping[str, Any]
 def insert(connection: Connection, call: Row) -> None:
     """Write the row of a new call, of which ``call`` is the record's; calls of other products have none."""
     if call["product"] == PRODUCT:
-        _INSERT.run(connection, _row_of(call))
+        _INSERT.run(connection, row_of(call))
 
 
 def update(connection: Connection, calls: Sequence[Row]) -> None:
@@ -54,7 +54,7 @@ def update(connection: Connection, calls: Sequence[Row]) -> None:
     for call in calls:
         if call["product"] != PRODUCT:
             continue
-        row = _row_of(call)
+        row = row_of(call)
         if row["outcome"] is not None:
             ended.append(row)
         else:
@@ -96,7 +96,7 @@ def conditions(account_sid: str, query: MaskedCallFilter) -> Sequence[Condition]
         if narrowed:
             found.append(sa.or_(*(sa.func.coalesce(column, "") == query.party for column in columns)))
         else:
-            # No row has the same number twice; see _row_of.
+            # No row has the same number twice; see row_of.
             found.append(OneOf(tuple(column == query.party for column in columns)))
         narrowed = True
     narrow(table.outcome, None if live else query.status)
@@ -141,7 +141,8 @@ def _sum(value: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
     return sa.func.coalesce(sa.func.sum(value), 0)
 
 
-def _row_of(call: Row) -> dict[str, Any]:
+def row_of(call: Row) -> dict[str, Any]:
+    """The row of a masked call, of which ``call`` is the record's."""
     details: Mapping[str, Any] = unpack(call["details"]) if call["details"] else {}
     status = details.get("status") or "initiated"
     connected = details.get("bridged_at") is not None

@@ -120,8 +120,8 @@ class Performer:
             call_sid=record.call_sid,
             on_gateway=context.on_gateway,
             service_route=context.service_route,
-            private=record.product == MASKING,
         )
+        self.sip.private = record.product == MASKING
         self.asker = CallAsker(context.instructions, record, account, owner.log, owner.post, owner.spawn)
         self._fetching: asyncio.Task[None] | None = None
         """What gets audio from elsewhere, while it does."""

@@ -67,8 +67,7 @@ class SipLegs:
     an offer that a party asked us for within the call. ``session_id`` stands for parties without one
     (RFC 7989); ``open_headers`` are the X- header fields that pass between all trunks. ``service_route`` is
     asked for the way a registrar wants calls to a gateway to take, ``on_gateway`` told what becomes of calls
-    at each gateway dialled. Of a ``private`` call nothing that one party's side says goes on to the other's.
-    After ``release`` nothing more is posted.
+    at each gateway dialled. After ``release`` nothing more is posted.
     """
 
     def __init__(
@@ -82,7 +81,6 @@ class SipLegs:
         call_sid: CallSid = "",
         on_gateway: Callable[[str, SessionEvent], None] | None = None,
         service_route: Callable[[Carrier, Gateway], Sequence[str]] = no_service_route,
-        private: bool = False,
     ) -> None:
         self._user_agent = user_agent
         self._post = post
@@ -90,7 +88,8 @@ class SipLegs:
         self._open_headers = open_headers
         self._on_gateway = on_gateway
         self._service_route = service_route
-        self._private = private
+        self.private = False
+        """Whether nothing that one party's side says may go on to the other's; set before the first leg."""
         self._ids = SessionIds(session_id)
         self._call_sid = call_sid
         self._legs: dict[LegId, _SipLeg] = {}
@@ -104,7 +103,7 @@ class SipLegs:
         if hops_left is not None:
             # A number that leads back to us would ring for ever, one call opening the next (RFC 7332 3).
             self._max_forwards = max(min(hops_left, _MAX_FORWARDS) - 1, 0)
-        if not self._private:
+        if not self.private:
             self._origin = Origin(carrier, received, self._open_headers)
         self.take_in(leg, session, carrier, received)
 
@@ -133,7 +132,7 @@ class SipLegs:
         redirects: Redirects | None = None,
     ) -> str:
         """Send the INVITE of a leg, for the party of the leg ``other`` if any; returns its Call-ID."""
-        if self._private:
+        if self.private:
             other = None  # Each party is a stranger to the other: no header field of the one is the other's.
         local_host = self._user_agent.local_host(destination_of(attempt.carrier, attempt.gateway))
         invite = invite_for(attempt, party, offer, local_host=local_host, origin=self._origin)

@@ -6,7 +6,7 @@ passed over without being looked at, and only those of one page are read. Pages 
 from the end of the list, so that the most that is ever passed over is half of it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +28,6 @@ class OneOf:
 
 
 Condition = sa.ColumnElement[bool] | OneOf
-_Keys = sa.Select[tuple[int, Any]] | sa.CompoundSelect[tuple[int, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +84,17 @@ class Listing:
             conditions.append(self.moment < end_micros)
         return conditions
 
-    def _keys(self, conditions: Sequence[Condition], *, ascending: bool) -> _Keys:
+    def _keys(self, conditions: Sequence[Condition], *, ascending: bool) -> sa.Select[Any]:
         branches = [sa.select(self.moment, self.identifier).where(*plain) for plain in _branches(conditions)]
-        keys: _Keys = branches[0] if len(branches) == 1 else sa.union_all(*branches)
-        order = (keys.selected_columns[0], keys.selected_columns[1])
-        return keys.order_by(*(column.asc() if ascending else column.desc() for column in order))
+        if len(branches) == 1:
+            return branches[0].order_by(*_order(branches[0].selected_columns, ascending))
+        # As a table of its own: else PostgreSQL sorts all of it instead of merging what the indexes give.
+        both = sa.union_all(*branches).subquery()
+        return sa.select(both).order_by(*_order(both.c, ascending))
+
+
+def _order(columns: Iterable[sa.ColumnElement[Any]], ascending: bool) -> list[sa.ColumnElement[Any]]:
+    return [column.asc() if ascending else column.desc() for column in columns]
 
 
 def _branches(conditions: Sequence[Condition]) -> list[list[sa.ColumnElement[bool]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,6 +21,7 @@ from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.models import CallRecord, CallStatus
 from callcontrol.recordings import recording_file
+from callcontrol.store.repositories import deliveries
 from fixtures.audio_check import find_tone, read_stereo
 from fixtures.scripts import SCRIPTS, Answer, PlayTone
 from media.audio import Clip, tone, write_wav
@@ -290,6 +292,7 @@ async def test_a_recording_that_a_kill_left_incomplete_is_had_after_the_restart(
         settings = before.server.settings
     # Killed when the end of the call was written and that of its recording was not.
     record = CallRecord(new_id(), account_sid, "outbound", NUMBER, f"+91{PARTY_A}", utc_now())
+    record.status_webhook_url = "https://shop.example/calls"
     storage = await Storage.open(settings.database_url, deliver=False)
     await storage.calls.insert(record)
     record.status, record.ended_at = CallStatus.COMPLETED, utc_now()
@@ -298,10 +301,15 @@ async def test_a_recording_that_a_kill_left_incomplete_is_had_after_the_restart(
     await storage.close()
     if audio:
         file = settings.data_dir / "recordings" / recording_file(record.call_sid)
-        file.write_bytes(write_wav(Clip(tone(A_HZ, 500), 16000, 1)))
+        file.write_bytes(write_wav(Clip(tone(A_HZ, 500))))
     async with served(tmp_path) as after:
         desk = Desk(after.server, after.http, account_sid, key)
         call = await desk.becomes(record.call_sid, recording_status=expected)
         assert (call["recording_url"] is not None) is audio
+        told = await after.server.storage.database.read(
+            lambda connection: deliveries.of_call(connection, record.call_sid)
+        )
+        assert [delivery.event.event for delivery in told] == ["call.recording.ready"] * audio
         if audio:
+            assert 400 < json.loads(told[0].event.body)["data"]["recording_duration_ms"] <= 500
             assert (await desk.fetch(await desk.link(record.call_sid)))[0] == 200

@@ -6,9 +6,9 @@ passed over without being looked at, and only those of one page are read. Pages 
 from the end of the list, so that the most that is ever passed over is half of it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -28,6 +28,9 @@ class OneOf:
 
 
 Condition = sa.ColumnElement[bool] | OneOf
+
+_Keys = sa.Select[Any] | sa.CompoundSelect[Any]
+_AnyKeys = TypeVar("_AnyKeys", sa.Select[Any], sa.CompoundSelect[Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +87,18 @@ class Listing:
             conditions.append(self.moment < end_micros)
         return conditions
 
-    def _keys(self, conditions: Sequence[Condition], *, ascending: bool) -> sa.Select[Any]:
-        branches = [sa.select(self.moment, self.identifier).where(*plain) for plain in _branches(conditions)]
+    def _keys(self, conditions: Sequence[Condition], *, ascending: bool) -> _Keys:
+        keys = sa.select(self.moment, self.identifier)
+        branches = [_sorted(keys.where(*plain), ascending) for plain in _branches(conditions)]
         if len(branches) == 1:
-            return branches[0].order_by(*_order(branches[0].selected_columns, ascending))
-        # As a table of its own: else PostgreSQL sorts all of it instead of merging what the indexes give.
-        both = sa.union_all(*branches).subquery()
-        return sa.select(both).order_by(*_order(both.c, ascending))
+            return branches[0]
+        # Each is sorted by itself as well: else PostgreSQL sorts all of it instead of merging the indexes.
+        return _sorted(sa.union_all(*(sa.select(branch.subquery()) for branch in branches)), ascending)
 
 
-def _order(columns: Iterable[sa.ColumnElement[Any]], ascending: bool) -> list[sa.ColumnElement[Any]]:
-    return [column.asc() if ascending else column.desc() for column in columns]
+def _sorted(keys: _AnyKeys, ascending: bool) -> _AnyKeys:
+    columns = keys.selected_columns.values()
+    return keys.order_by(*(column.asc() if ascending else column.desc() for column in columns))
 
 
 def _branches(conditions: Sequence[Condition]) -> list[list[sa.ColumnElement[bool]]]:

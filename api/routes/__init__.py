@@ -14,6 +14,7 @@ from api.routes import (
     numbers,
     otp,
     recordings,
+    subscriptions,
     trunk_numbers,
     trunks,
     wallet,
@@ -31,6 +32,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *call_logs.ENDPOINTS,
     *otp.ENDPOINTS,
     *recordings.ENDPOINTS,
+    *subscriptions.ENDPOINTS,
     *agents.ENDPOINTS,
     *wallet.ENDPOINTS,
 )

@@ -338,6 +338,14 @@ sa.Index(
     sqlite_where=deliveries.c.subscription_id.is_not(None),
     postgresql_where=deliveries.c.subscription_id.is_not(None),
 )
+# What waits for a subscription that is paused, deleted or moved.
+_waits: Final = sa.and_(deliveries.c.subscription_id.is_not(None), deliveries.c.status == "pending")
+sa.Index(
+    "ix_webhook_deliveries_subscription_pending",
+    deliveries.c.subscription_id,
+    sqlite_where=_waits,
+    postgresql_where=_waits,
+)
 # What bulk replays send again: few rows, and none of those of events to a call's own URL.
 sa.Index(
     "ix_webhook_deliveries_failed",

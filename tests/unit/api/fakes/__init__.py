@@ -32,6 +32,7 @@ from tests.unit.api.fakes.facts import (
 )
 from tests.unit.api.fakes.numbers import FakeMarket, FakeNumbers
 from tests.unit.api.fakes.products import FakeAgents, FakeOtp
+from tests.unit.api.fakes.subscriptions import DELIVERY_ID, SUBSCRIPTION_ID, FakeSubscriptions
 from tests.unit.api.fakes.trunks import FakeApplications, FakeTrunkNumbers, FakeTrunks
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "CALL_LOG",
     "CALL_SID",
     "CARRIER_SID",
+    "DELIVERY_ID",
     "ENDED_SID",
     "FakeAgents",
     "FakeApplications",
@@ -52,6 +54,7 @@ __all__ = [
     "FakeNumbers",
     "FakeOtp",
     "FakeReply",
+    "FakeSubscriptions",
     "FakeTraceEntry",
     "FakeTrunkNumbers",
     "FakeTrunks",
@@ -72,6 +75,7 @@ __all__ = [
     "READER_KEY",
     "REVOKED_KEY",
     "SCOPES",
+    "SUBSCRIPTION_ID",
     "call",
 ]
 
@@ -88,6 +92,7 @@ class Fakes:
     applications: FakeApplications = field(default_factory=FakeApplications)
     call_logs: FakeCallLogs = field(default_factory=FakeCallLogs)
     agents: FakeAgents = field(default_factory=FakeAgents)
+    subscriptions: FakeSubscriptions = field(default_factory=FakeSubscriptions)
     wallets: FakeWallets = field(default_factory=FakeWallets)
     idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
     lifecycle: Lifecycle = field(default_factory=lambda: Lifecycle(Phase.READY))
@@ -104,6 +109,7 @@ class Fakes:
             applications=self.applications,
             call_logs=self.call_logs,
             agents=self.agents,
+            subscriptions=self.subscriptions,
             wallets=self.wallets,
             idempotency=self.idempotency,
             lifecycle=self.lifecycle,

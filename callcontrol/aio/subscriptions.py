@@ -172,7 +172,9 @@ class SubscriptionService:
         answer = await self._outbox.attempt(_test_event(found, new_id(), utc_now()), secrets)
         return Trial(answer.status, answer.problem)
 
-    async def deliveries(self, account_sid: str, subscription_id: str, limit: int) -> list[LoggedDelivery]:
+    async def deliveries(
+        self, account_sid: str, subscription_id: str, limit: int
+    ) -> Sequence[LoggedDelivery]:
         """
         The newest deliveries of a subscription, newest first.
 
@@ -180,7 +182,7 @@ class SubscriptionService:
             NotFound: The account has no such subscription.
         """
 
-        def read(connection: Connection) -> list[LoggedDelivery] | DomainError:
+        def read(connection: Connection) -> Sequence[LoggedDelivery] | DomainError:
             owned = self._own(connection, account_sid, subscription_id)
             if isinstance(owned, DomainError):
                 return owned

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -55,7 +55,9 @@ class FakeSubscriptions:
         self._find(subscription_id)
         return self.trial
 
-    async def deliveries(self, account_sid: str, subscription_id: str, limit: int) -> list[LoggedDelivery]:
+    async def deliveries(
+        self, account_sid: str, subscription_id: str, limit: int
+    ) -> Sequence[LoggedDelivery]:
         self._find(subscription_id)
         self.asked.append(limit)
         return [

@@ -55,13 +55,9 @@ class Storage:
         destinations: Judges where webhooks and streams may go.
         outbox: Delivers webhooks.
         housekeeper: Deletes what is kept for a time only.
-<<<<<<< HEAD
-        calls, wallet, accounts, keys, numbers, applications, agents, trunks, trunk_numbers, call_logs,
-            masking_settings, subscriptions, idempotency: The services.
-=======
         calls, wallet, accounts, keys, numbers, masking_numbers, masking_sessions, masking_settings,
-            applications, agents, trunks, trunk_numbers, call_logs, idempotency: The services.
->>>>>>> main
+            applications, agents, trunks, trunk_numbers, call_logs, subscriptions,
+            idempotency: The services.
     """
 
     def __init__(

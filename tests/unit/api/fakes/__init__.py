@@ -33,11 +33,8 @@ from tests.unit.api.fakes.facts import (
 from tests.unit.api.fakes.masking import FakeMasking
 from tests.unit.api.fakes.numbers import FakeMarket, FakeNumbers
 from tests.unit.api.fakes.products import FakeAgents, FakeOtp
-<<<<<<< HEAD
-from tests.unit.api.fakes.subscriptions import DELIVERY_ID, SUBSCRIPTION_ID, FakeSubscriptions
-=======
 from tests.unit.api.fakes.recordings import FakeRecordings
->>>>>>> main
+from tests.unit.api.fakes.subscriptions import DELIVERY_ID, SUBSCRIPTION_ID, FakeSubscriptions
 from tests.unit.api.fakes.trunks import FakeApplications, FakeTrunkNumbers, FakeTrunks
 
 __all__ = [

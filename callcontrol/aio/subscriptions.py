@@ -35,6 +35,9 @@ __all__ = ["Deliverer", "SubscriptionService", "reach_errors"]
 
 _MAX_SUBSCRIPTIONS: Final = 100
 _RESOLVE_S: Final = 2.0
+# A transaction of so many keeps others waiting for some milliseconds.
+_REPLAYED_AT_ONCE: Final = 250
+_REPLAY_PAUSE_S: Final = 0.005
 _PAUSED: Final = "the subscription was paused"
 
 
@@ -210,7 +213,9 @@ class SubscriptionService:
             count = subscriptions.replay(connection, owned, delivery_id, utc_now())
             return NotFound("There is no such delivery.") if count is None else Replayed(count)
 
-        return await self._replay(write)
+        replayed = await self._writer.commit(write)
+        self._outbox.changed()
+        return replayed
 
     async def replay_failed(
         self,
@@ -222,6 +227,9 @@ class SubscriptionService:
         """
         Send failed deliveries again, the oldest first, up to ``MAX_REPLAYED``.
 
+        They are marked in many small transactions, between which calls have theirs. Should the subscription
+        be paused or deleted meanwhile, or the database fail, those that are marked are sent again.
+
         Args:
             account_sid: Whose subscription it is.
             subscription_id: The subscription.
@@ -232,20 +240,29 @@ class SubscriptionService:
             NotFound: The account has no such subscription.
             Conflict: The subscription is paused.
         """
+        window, count = (since, until), 0
 
-        def write(connection: Connection) -> Replayed | DomainError:
+        def write(connection: Connection) -> int | DomainError:
             owned = self._awake(connection, account_sid, subscription_id)
             if isinstance(owned, DomainError):
                 return owned
-            now = utc_now()
-            return Replayed(*subscriptions.replay_failed(connection, owned, since, until, now, MAX_REPLAYED))
+            limit = min(_REPLAYED_AT_ONCE, MAX_REPLAYED - count)
+            return subscriptions.replay_failed(connection, owned, window, utc_now(), limit)
 
-        return await self._replay(write)
-
-    async def _replay(self, write: Any) -> Replayed:
-        replayed: Replayed = await self._writer.commit(write)
-        self._outbox.changed()
-        return replayed
+        try:
+            while count < MAX_REPLAYED:
+                marked = await self._writer.commit(write)
+                count += marked
+                if marked < min(_REPLAYED_AT_ONCE, MAX_REPLAYED - count + marked):
+                    return Replayed(count)
+                await asyncio.sleep(_REPLAY_PAUSE_S)
+        finally:
+            self._outbox.changed()
+        found = await self.get(account_sid, subscription_id)
+        left = await self._database.read(
+            lambda connection: subscriptions.any_failed(connection, found, window)
+        )
+        return Replayed(count, truncated=left)
 
     async def _judged(self, make: Any, values: Mapping[str, Any]) -> Subscription:
         """What ``make`` makes, if neither that nor the reach of a URL is wrong; one refusal names it all."""

@@ -244,7 +244,9 @@ async def test_a_delivery_that_is_being_made_is_left_alone(storage: Storage, acc
     await miss(storage, account)
     now = utc_now() + timedelta(seconds=1)
     (held,) = await storage.writer.commit(
-        lambda connection: deliveries.take_due(connection, "here", now, now + timedelta(minutes=1), 9)
+        lambda connection: deliveries.take_due(
+            connection, deliveries.Lease("here", now, now + timedelta(minutes=1), 9)
+        )
     )
     replayed = await storage.subscriptions.replay(
         account.account_sid, made.subscription_id, held.event.delivery_id
@@ -283,10 +285,12 @@ async def test_a_bulk_replay_takes_the_failed_ones_of_its_window(storage: Storag
     assert await storage.subscriptions.replay_failed(sid, made.subscription_id) == Replayed(2)
 
 
+@pytest.mark.parametrize("at_once", [1, 2, 250])
 async def test_more_than_one_request_replays_is_said_to_be_left(
-    storage: Storage, account: Account, monkeypatch: pytest.MonkeyPatch
+    storage: Storage, account: Account, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
     monkeypatch.setattr(service_module, "MAX_REPLAYED", 2)
+    monkeypatch.setattr(service_module, "_REPLAYED_AT_ONCE", at_once)
     made = await subscribe(storage, account)
     noon = utc_now() - timedelta(days=1)
     ids = await fail(storage, [noon + timedelta(hours=number) for number in (2, 0, 1)], made)

@@ -24,7 +24,15 @@ from callcontrol.interfaces import Companion
 from callcontrol.missed_calls import missed_call
 from callcontrol.models import CallFilter, CallRecord, Page, Position, PublishedEvent, WebhookEvent
 from callcontrol.store.failures import is_transient
-from callcontrol.store.repositories import call_lists, calls, fan_out, idempotency, recordings, wallet
+from callcontrol.store.repositories import (
+    call_lists,
+    calls,
+    fan_out,
+    idempotency,
+    masked_calls,
+    recordings,
+    wallet,
+)
 
 log = logging.getLogger(__name__)
 
@@ -251,6 +259,7 @@ def _insert(
     if refusal is not None:
         return refusal
     calls.insert(connection, row)
+    masked_calls.insert(connection, row)
     fan_out.publish(connection, events)
     if companion is not None:
         companion.insert(connection, row["call_sid"])
@@ -270,6 +279,7 @@ def _take_back(
         companion.take_back(connection)
     wallet.settle(connection, call_sid, 0, now)
     calls.delete(connection, call_sid)
+    masked_calls.delete(connection, call_sid)
     fan_out.take_back(connection, events)
 
 
@@ -285,6 +295,7 @@ def _write_all(
         if row["call_sid"] in charged:
             row["price_paise"] = charged[row["call_sid"]]
     calls.update(connection, rows)
+    masked_calls.update(connection, rows)
     fan_out.publish(connection, events)
     return charged
 

@@ -71,6 +71,19 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     await receiver.close()
 
 
+async def test_the_test_event_is_signed_as_events_are(desk: Desk) -> None:
+    assert desk.server.demo is not None
+    account = desk.server.storage.directory.account(desk.server.demo.account_sid)
+    assert account is not None
+    for secret in (None, SECRET):
+        await desk.api("PATCH", "/settings", {"webhook_url": desk.receiver.url(), "webhook_secret": secret})
+        tested = await desk.api("POST", "/settings/webhook/test", {})
+        assert tested == {"success": True, "status_code": 204, "error": ""}
+        got = desk.receiver.requests[-1]
+        assert json.loads(got.body)["event"] == "webhook.test"
+        assert got.headers["X-Service-Signature"] == signature(secret or account.webhook_secret, got.body)
+
+
 async def test_what_was_called_is_listed_added_up_paid_and_told(desk: Desk) -> None:
     webhook = {"webhook_url": desk.receiver.url("/masking"), "webhook_secret": SECRET, "record_calls": False}
     await desk.api("PATCH", "/settings", webhook)
@@ -112,8 +125,12 @@ async def test_what_was_called_is_listed_added_up_paid_and_told(desk: Desk) -> N
     of_joined = [name.rpartition(".")[2] for name, call_sid in events(desk) if call_sid == joined]
     assert of_joined == ["initiated", "a_ringing", "a_answered", "b_ringing", "in-progress", "completed"]
     for got in desk.receiver.requests:
-        signature = hmac.digest(SECRET.encode(), got.body, hashlib.sha256).hex()
-        assert got.headers["X-Service-Signature"] == f"sha256={signature}"
+        assert got.headers["X-Service-Signature"] == signature(SECRET, got.body)
+
+
+def signature(secret: str, body: bytes) -> str:
+    """The signature of the specification's rule 3."""
+    return f"sha256={hmac.digest(secret.encode(), body, hashlib.sha256).hex()}"
 
 
 def events(desk: Desk) -> list[tuple[str, str]]:

@@ -41,7 +41,7 @@ __all__ = ["Outbox", "OutboxSettings", "OutboxStats"]
 log = logging.getLogger(__name__)
 
 _CLOSE_S: Final = 2.0
-_BATCH: Final = 500
+_BATCH: Final = 200
 _MAX_POSTPONED_S: Final = 60.0
 
 

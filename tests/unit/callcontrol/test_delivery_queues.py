@@ -213,7 +213,7 @@ def test_what_would_wait_too_long_is_not_kept() -> None:
 
 def test_what_is_over_is_forgotten() -> None:
     world = World({"host": fast, "gone": dead})
-    for number in range(20):
+    for number in range(14):
         world.publish(0.0, f"acc-{number}", "host")
     world.publish(0.0, "acc-0", "gone")
     world.run()

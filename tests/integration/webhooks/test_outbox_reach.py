@@ -12,8 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from callcontrol.aio import destinations
-from callcontrol.aio.destinations import DestinationGuard
+from callcontrol.aio.destinations import DestinationGuard, Lookup
 from callcontrol.aio.webhook_client import Answer, WebhookClient
 from callcontrol.destinations import literal_address
 from callcontrol.models import WebhookEvent
@@ -38,7 +37,7 @@ class Sockets:
             self.made += 1
             return real(*arguments, **keywords)
 
-        monkeypatch.setattr(destinations.socket, "socket", make)
+        monkeypatch.setattr(socket, "socket", make)
 
 
 async def send(url: str, guard: Any, timeout_s: float = PATIENCE_S) -> Answer:
@@ -65,6 +64,11 @@ async def test_some_are_never_connected_to_even_in_tests(monkeypatch: pytest.Mon
         answer = await send(f"http://{host}/", DestinationGuard(True))
         assert (answer.status, bool(answer.problem)) == (0, True), host
     assert sockets.made == 0
+
+
+def always(addresses: list[str]) -> Lookup:
+    """A resolver that knows these addresses of every name."""
+    return lambda _, port: [(address, port) for address in addresses]
 
 
 class Careless:
@@ -102,10 +106,7 @@ async def test_a_name_with_addresses_of_both_kinds_is_refused_whole(
 ) -> None:
     sockets = Sockets(monkeypatch)
     for addresses in ([first, second], [second, first]):
-        guard = DestinationGuard(
-            False, lookup=lambda _, port, found=addresses: [(address, port) for address in found]
-        )
-        answer = await send("https://hooks.example.com/", guard)
+        answer = await send("https://hooks.example.com/", DestinationGuard(False, lookup=always(addresses)))
         assert answer.status == 0
         assert "hooks.example.com" in (answer.problem or "")
     assert sockets.made == 0

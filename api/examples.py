@@ -32,6 +32,11 @@ EXAMPLES: Mapping[str, Any] = {
     "send_otp": {"to": _ECHO, "language": "hi-IN", "repeat": 2, "reference": "login-7"},
     "verify_otp": {"otp": "271828"},
     "start_masked_call": {"party_a": _ECHO[3:], "party_b": _OTHER[3:], "max_duration_sec": 600},
+    "update_masking_settings": {
+        "webhook_url": "https://app.example.com/masking",
+        "webhook_secret": "a long random text",
+        "record_calls": False,
+    },
     "create_carrier": {
         "name": "My trunk",
         "trunk_type": "auth",
@@ -58,4 +63,12 @@ EXAMPLES: Mapping[str, Any] = {
     "update_agent": {"voice": "calm"},
     "create_application": {"name": "Front desk", "target": "media_stream", "stream_url": _AGENT},
     "update_application": {"name": "Reception", "record_all_calls": True},
+    "create_subscription": {
+        "url": "https://app.example.com/missed-calls",
+        "secret": "a long secret of yours",
+        "event_types": ["call.missed"],
+    },
+    "update_subscription": {"is_active": False},
+    "replay_failed": {"status": "failed", "since": "2026-01-31T00:00:00Z"},
+    "replay_failed_masking_deliveries": {"status": "failed", "since": "2026-01-31T00:00:00Z"},
 }

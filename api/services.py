@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import Enum
+from pathlib import Path
 from typing import Any, Protocol
 
 from callcontrol.agents import VoiceAgent
@@ -14,6 +16,8 @@ from callcontrol.gateway_health import GatewayTable
 from callcontrol.inventory import Listing, ListingFilter
 from callcontrol.live_requests import LiveUpdate
 from callcontrol.masking import MaskedCallRequest
+from callcontrol.masking_logs import MaskedCallFilter, MaskingStats
+from callcontrol.masking_settings import MaskingSettings, SettingsChange
 from callcontrol.models import (
     Binding,
     CallFilter,
@@ -32,6 +36,7 @@ from callcontrol.models import (
 from callcontrol.number_orders import Purchase, PurchaseRequest
 from callcontrol.otp import OtpCall, OtpFilter, OtpStats, Period, SendOtp, Verification
 from callcontrol.registration import RegistrationView
+from callcontrol.subscriptions import LoggedDelivery, Replayed, Subscription, Trial
 
 __all__ = [
     "Agents",
@@ -43,11 +48,15 @@ __all__ = [
     "Lifecycle",
     "Market",
     "Masking",
+    "MaskingLogs",
+    "MaskingSettingsOfAccounts",
     "Numbers",
     "Otp",
     "Phase",
+    "Recordings",
     "Services",
     "StoredReply",
+    "Subscriptions",
     "TrunkNumbers",
     "Trunks",
     "Wallets",
@@ -208,6 +217,25 @@ class Otp(Protocol):
         """Say whether a guess is the password."""
 
 
+class Recordings(Protocol):
+    """Recordings of calls; see ``callcontrol.aio.recordings.RecordingService``."""
+
+    async def link(self, account_sid: str, call_sid: str) -> str:
+        """A link that opens a recording for an hour, without a key."""
+
+    async def link_of_product(self, account_sid: str, call_sid: str, product: str) -> str:
+        """The same for a call that a product placed, and for no other."""
+
+    async def admit(self, call_sid: str, query: Mapping[str, str]) -> Principal:
+        """Who a link speaks for."""
+
+    async def file(self, account_sid: str, call_sid: str) -> Path:
+        """The file with a recording."""
+
+    async def delete(self, account_sid: str, call_sid: str) -> None:
+        """Delete a recording for ever."""
+
+
 class Masking(Protocol):
     """Masked calls; see ``callcontrol.aio.masking.MaskingService``."""
 
@@ -219,6 +247,28 @@ class Masking(Protocol):
 
     async def end_call(self, account_sid: str, call_sid: str) -> CallRecord:
         """Have a masked call ended; the record may still say that it is up."""
+
+
+class MaskingLogs(Protocol):
+    """Masked calls, listed and counted; see ``callcontrol.aio.masking_logs.MaskingLogs``."""
+
+    async def list(
+        self, account_sid: str, query: MaskedCallFilter, page: int, per_page: int
+    ) -> Page[CallRecord]:
+        """Masked calls of the account, newest first."""
+
+    async def stats(self, account_sid: str, start: datetime | None, end: datetime | None) -> MaskingStats:
+        """The use of masking within a window, both ends included."""
+
+
+class MaskingSettingsOfAccounts(Protocol):
+    """Masking settings; see ``callcontrol.aio.masking_settings.MaskingSettingsService``."""
+
+    async def of(self, account_sid: str) -> MaskingSettings:
+        """The settings of the account."""
+
+    async def update(self, account_sid: str, change: SettingsChange) -> MaskingSettings:
+        """Change what is given."""
 
 
 class TrunkNumbers(Protocol):
@@ -313,6 +363,38 @@ class Agents(Protocol):
         """Remove an agent."""
 
 
+class Subscriptions(Protocol):
+    """Webhook subscriptions; see ``callcontrol.aio.subscriptions.SubscriptionService``."""
+
+    async def create(self, account_sid: str, values: Mapping[str, Any]) -> Subscription:
+        """Subscribe a URL to events; `values` are attributes of `Subscription`."""
+
+    async def list(self, account_sid: str) -> Sequence[Subscription]:
+        """Subscriptions of the account, newest first."""
+
+    async def update(self, account_sid: str, subscription_id: str, values: Mapping[str, Any]) -> Subscription:
+        """Change a subscription; `values` are what is to change."""
+
+    async def delete(self, account_sid: str, subscription_id: str) -> None:
+        """Remove a subscription."""
+
+    async def test(self, account_sid: str, subscription_id: str) -> Trial:
+        """Send a test event now, and say how it was taken."""
+
+    async def deliveries(
+        self, account_sid: str, subscription_id: str, limit: int
+    ) -> Sequence[LoggedDelivery]:
+        """The newest deliveries of a subscription, newest first."""
+
+    async def replay(self, account_sid: str, subscription_id: str, delivery_id: str) -> Replayed:
+        """Send a delivery again."""
+
+    async def replay_failed(
+        self, account_sid: str, subscription_id: str, since: datetime | None, until: datetime | None
+    ) -> Replayed:
+        """Send the failed deliveries of a window again."""
+
+
 class StoredReply(Protocol):
     """The answer that a request with this idempotency key had."""
 
@@ -374,11 +456,16 @@ class Services:
     market: Market
     trunks: Trunks
     otp: Otp
+    recordings: Recordings
     masking: Masking
+    masking_logs: MaskingLogs
+    masking_settings: MaskingSettingsOfAccounts
+    masking_webhooks: Subscriptions
     trunk_numbers: TrunkNumbers
     applications: Applications
     wallets: Wallets
     call_logs: CallLogs
     agents: Agents
+    subscriptions: Subscriptions
     idempotency: Idempotency
     lifecycle: Lifecycle

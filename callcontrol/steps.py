@@ -5,15 +5,18 @@ The small ones are here; a second party is ``callcontrol.bridge``, a voice agent
 """
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Protocol
 
 from callcontrol.effects import Arm, Disarm, Effect, PlayAudio, SendDigits, StopAudio
 from callcontrol.events import DigitsSent, Event, PlaybackEnded, Timer, TimerFired
-from callcontrol.hangup import NORMAL_CLEARING
+from callcontrol.hangup import NO_ANSWER, NORMAL_CLEARING
 from callcontrol.hunt import Ending
 from callcontrol.leg import Leg, OutboundLeg
+from callcontrol.masked_progress import MaskedProgress
 from callcontrol.models import CallRecord, CallStatus
-from callcontrol.plan import Party, Pause, Play, SendDtmf, Step
+from callcontrol.plan import Party, Pause, Play, Ring, SendDtmf, Step
+from callcontrol.recordings import CallRecording
 from callcontrol.routing import Attempt
 
 
@@ -27,6 +30,22 @@ class CallParts(Protocol):
     @property
     def a_leg(self) -> Leg:
         """The first leg."""
+
+    @property
+    def recording(self) -> CallRecording:
+        """The recording of the call."""
+
+    @property
+    def progress(self) -> MaskedProgress | None:
+        """How far a masked call is, None for any other."""
+
+    @property
+    def now_s(self) -> float:
+        """The time of the event at work, monotonic."""
+
+    @property
+    def moment(self) -> datetime:
+        """The time of the event at work, as records have it."""
 
     def make_leg(self, attempt: Attempt, party: Party) -> OutboundLeg:
         """A new leg of the call."""
@@ -136,6 +155,32 @@ class PauseStep(RunningStep):
     def stop(self, ending: Ending) -> Iterator[Effect]:
         """Stop the clock."""
         yield Disarm(Timer.PAUSE)
+
+
+class RingStep(RunningStep):
+    """Ringing that nobody answers, however long the caller waits."""
+
+    needs_answer = False
+
+    def __init__(self, call: CallParts, ring: Ring) -> None:
+        super().__init__(call)
+        self._timeout_s = ring.timeout_s
+
+    def begin(self) -> Iterator[Effect]:
+        """Let it ring."""
+        yield from self.call.ring()
+        yield Arm(Timer.RING, self._timeout_s)
+
+    def handle(self, event: Event) -> Iterator[Effect]:
+        """Wait until it has rung for long enough."""
+        if isinstance(event, TimerFired) and event.timer is Timer.RING:
+            self.over = True
+            self.ending = Ending(CallStatus.NO_ANSWER, NO_ANSWER, "system", 480)
+        yield from ()
+
+    def stop(self, ending: Ending) -> Iterator[Effect]:
+        """Stop the clock."""
+        yield Disarm(Timer.RING)
 
 
 class DigitsStep(RunningStep):

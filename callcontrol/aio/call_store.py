@@ -21,9 +21,18 @@ from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.writer import Writer
 from callcontrol.errors import DomainError, Forbidden, NotFound
 from callcontrol.interfaces import Companion
+from callcontrol.missed_calls import missed_call
 from callcontrol.models import CallFilter, CallRecord, Page, Position, PublishedEvent, WebhookEvent
 from callcontrol.store.failures import is_transient
-from callcontrol.store.repositories import call_lists, calls, fan_out, idempotency, wallet
+from callcontrol.store.repositories import (
+    call_lists,
+    calls,
+    fan_out,
+    idempotency,
+    masked_calls,
+    recordings,
+    wallet,
+)
 
 log = logging.getLogger(__name__)
 
@@ -86,15 +95,20 @@ class CallStore:
         """Have the record's state written soon, with the events in the same transaction."""
         self._held.records[record.call_sid] = record
         self._held.events.extend(events)
-        self._writer.touch(now=len(self._held.records) >= _MANY)
+        self._writer.touch(now=len(self._held.records) >= _MANY, soon=bool(events))
 
     def finish(
         self, record: CallRecord, *, charge_paise: int = 0, events: Sequence[PublishedEvent] = ()
     ) -> None:
-        """Write the last state of a call, settle its reserve and queue its events, in one transaction."""
+        """
+        Write the last state of a call, settle its reserve and queue its events, in one transaction.
+
+        Subscribers hear of a missed call with it.
+        """
         record.price_paise = charge_paise
         self._held.charges.setdefault(record.call_sid, charge_paise)
-        self.update(record, events=events)
+        missed = missed_call(record, utc_now())
+        self.update(record, events=events if missed is None else [*events, missed])
 
     async def flush(self) -> None:
         """Wait until everything handed over before this is durable."""
@@ -102,12 +116,16 @@ class CallStore:
 
     async def get(self, account_sid: str, call_sid: str) -> CallRecord:
         """One call of the account, in its newest state."""
-        record = self._in_memory(call_sid) or await self._database.look_up(partial(_get, call_sid))
+        record = await self.find(call_sid)
         if record is None:
             raise NotFound("There is no such call.")
         if record.account_sid != account_sid:
             raise Forbidden("The call belongs to another account.")
         return record
+
+    async def find(self, call_sid: str) -> CallRecord | None:
+        """One call in its newest state, of whichever account."""
+        return self._in_memory(call_sid) or await self._database.look_up(partial(_get, call_sid))
 
     async def list(
         self,
@@ -145,6 +163,10 @@ class CallStore:
     async def unfinished(self) -> Sequence[CallRecord]:
         """Calls of this node without an end: what a former process left behind."""
         return await self._database.read(partial(_unfinished, self._node))
+
+    async def cut_recordings(self) -> Sequence[CallRecord]:
+        """Calls of this node that are over and whose recording a former process left incomplete."""
+        return await self._database.read(partial(recordings.cut_off, node=self._node))
 
     def _in_memory(self, call_sid: str) -> CallRecord | None:
         held = self._held.records.get(call_sid)
@@ -237,6 +259,7 @@ def _insert(
     if refusal is not None:
         return refusal
     calls.insert(connection, row)
+    masked_calls.insert(connection, row)
     fan_out.publish(connection, events)
     if companion is not None:
         companion.insert(connection, row["call_sid"])
@@ -256,6 +279,7 @@ def _take_back(
         companion.take_back(connection)
     wallet.settle(connection, call_sid, 0, now)
     calls.delete(connection, call_sid)
+    masked_calls.delete(connection, call_sid)
     fan_out.take_back(connection, events)
 
 
@@ -271,6 +295,7 @@ def _write_all(
         if row["call_sid"] in charged:
             row["price_paise"] = charged[row["call_sid"]]
     calls.update(connection, rows)
+    masked_calls.update(connection, rows)
     fan_out.publish(connection, events)
     return charged
 

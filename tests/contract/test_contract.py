@@ -14,9 +14,11 @@ from tests.contract import (
     chapter_agents,
     chapter_calls,
     chapter_masked,
+    chapter_masklogs,
     chapter_money,
     chapter_numbers,
     chapter_otp,
+    chapter_recordings,
     chapter_trunks,
     edges,
 )
@@ -33,7 +35,9 @@ CHAPTERS = (
     chapter_otp,
     chapter_money,
     chapter_agents,
+    chapter_recordings,
     chapter_masked,
+    chapter_masklogs,
 )
 CASES: tuple[Case, ...] = tuple(case for chapter in CHAPTERS for case in chapter.CASES)
 ROUTED = {row_of(endpoint): endpoint for endpoint in ENDPOINTS}

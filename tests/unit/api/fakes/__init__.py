@@ -30,9 +30,11 @@ from tests.unit.api.fakes.facts import (
     REVOKED_KEY,
     SCOPES,
 )
-from tests.unit.api.fakes.masking import FakeMasking
+from tests.unit.api.fakes.masking import FakeMasking, FakeMaskingLogs, FakeMaskingSettings
 from tests.unit.api.fakes.numbers import FakeMarket, FakeNumbers
 from tests.unit.api.fakes.products import FakeAgents, FakeOtp
+from tests.unit.api.fakes.recordings import FakeRecordings
+from tests.unit.api.fakes.subscriptions import DELIVERY_ID, SUBSCRIPTION_ID, FakeSubscriptions
 from tests.unit.api.fakes.trunks import FakeApplications, FakeTrunkNumbers, FakeTrunks
 
 __all__ = [
@@ -42,6 +44,7 @@ __all__ = [
     "CALL_LOG",
     "CALL_SID",
     "CARRIER_SID",
+    "DELIVERY_ID",
     "ENDED_SID",
     "FakeAgents",
     "FakeApplications",
@@ -51,9 +54,13 @@ __all__ = [
     "FakeKeys",
     "FakeMarket",
     "FakeMasking",
+    "FakeMaskingLogs",
+    "FakeMaskingSettings",
     "FakeNumbers",
     "FakeOtp",
+    "FakeRecordings",
     "FakeReply",
+    "FakeSubscriptions",
     "FakeTraceEntry",
     "FakeTrunkNumbers",
     "FakeTrunks",
@@ -74,6 +81,7 @@ __all__ = [
     "READER_KEY",
     "REVOKED_KEY",
     "SCOPES",
+    "SUBSCRIPTION_ID",
     "call",
 ]
 
@@ -86,11 +94,16 @@ class Fakes:
     market: FakeMarket = field(default_factory=FakeMarket)
     trunks: FakeTrunks = field(default_factory=FakeTrunks)
     otp: FakeOtp = field(default_factory=FakeOtp)
+    recordings: FakeRecordings = field(default_factory=FakeRecordings)
     masking: FakeMasking = field(default_factory=FakeMasking)
+    masking_logs: FakeMaskingLogs = field(default_factory=FakeMaskingLogs)
+    masking_settings: FakeMaskingSettings = field(default_factory=FakeMaskingSettings)
+    masking_webhooks: FakeSubscriptions = field(default_factory=FakeSubscriptions)
     trunk_numbers: FakeTrunkNumbers = field(default_factory=FakeTrunkNumbers)
     applications: FakeApplications = field(default_factory=FakeApplications)
     call_logs: FakeCallLogs = field(default_factory=FakeCallLogs)
     agents: FakeAgents = field(default_factory=FakeAgents)
+    subscriptions: FakeSubscriptions = field(default_factory=FakeSubscriptions)
     wallets: FakeWallets = field(default_factory=FakeWallets)
     idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
     lifecycle: Lifecycle = field(default_factory=lambda: Lifecycle(Phase.READY))
@@ -103,11 +116,16 @@ class Fakes:
             market=self.market,
             trunks=self.trunks,
             otp=self.otp,
+            recordings=self.recordings,
             masking=self.masking,
+            masking_logs=self.masking_logs,
+            masking_settings=self.masking_settings,
+            masking_webhooks=self.masking_webhooks,
             trunk_numbers=self.trunk_numbers,
             applications=self.applications,
             call_logs=self.call_logs,
             agents=self.agents,
+            subscriptions=self.subscriptions,
             wallets=self.wallets,
             idempotency=self.idempotency,
             lifecycle=self.lifecycle,

@@ -32,6 +32,7 @@ from api.sip_settings import name_servers, sip_listens, user_agent_settings
 from api.values import HostPort
 from api.watch import watch
 from callcontrol.aio.market import NumberMarket
+from callcontrol.aio.masked_routes import MaskedRouter
 from callcontrol.aio.masking import MaskingService
 from callcontrol.aio.otp import VoiceOtp
 from callcontrol.aio.renewals import Renewals
@@ -148,6 +149,14 @@ class Server:
 
     async def _start_control(self) -> None:
         storage = self.storage
+        routes = MaskedRouter(
+            storage.masking_sessions,
+            storage.masking_settings,
+            storage.destinations,
+            storage.secrets_of,
+            self.settings.allowed_countries,
+        )
+        self._parts.push_async_callback(routes.close)
         self.control = CallControl(
             _control_settings(self.settings),
             CallServices(
@@ -157,6 +166,7 @@ class Server:
                 routes=storage.directory,
                 destinations=storage.destinations,
                 refresh=storage.refresh,
+                masked_routes=routes,
             ),
         )
         self._parts.push_async_callback(self.control.close)

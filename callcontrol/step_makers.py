@@ -2,8 +2,21 @@
 
 from callcontrol.announcement import AnnounceStep
 from callcontrol.bridge import Bridge
+from callcontrol.caller_routing import RouteByCallerStep
 from callcontrol.consult import ConsultStep
-from callcontrol.plan import Announce, Answer, Connect, Consult, Dial, Pause, Play, SendDtmf, Step, Stream
+from callcontrol.plan import (
+    Announce,
+    Answer,
+    Connect,
+    Consult,
+    Dial,
+    Pause,
+    Play,
+    RouteByCaller,
+    SendDtmf,
+    Step,
+    Stream,
+)
 from callcontrol.steps import AnswerStep, CallParts, DigitsStep, PauseStep, PlayStep, RunningStep
 from callcontrol.streams import AgentStep
 
@@ -25,6 +38,8 @@ def make_step(call: CallParts, step: Step) -> RunningStep:
             return Bridge(call, step.party)
         case Stream():
             return AgentStep(call, step.choice, call.next_stream_sid())
+        case RouteByCaller():
+            return RouteByCallerStep(call, step)
         case Consult():
             return ConsultStep(call, step)
         case _:

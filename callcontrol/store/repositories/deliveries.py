@@ -8,7 +8,10 @@ delivers them, across restarts too.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from operator import itemgetter
+from types import SimpleNamespace
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -73,6 +76,43 @@ def _goes_before(row: Any) -> sa.ColumnElement[bool]:
         _older.c.url == row.c.url,
         _older.c.position < row.c.position,
     )
+
+
+def _taking(order: Any) -> Statement:
+    """Lease what is due; the index of what is pending gives it in order, so that little is looked at."""
+    due = (
+        sa.select(_waiting.c.position)
+        .where(
+            # Written out, so that the index of what is pending serves.
+            sa.text("waiting.status = 'pending'"),
+            _waiting.c.next_attempt_at <= sa.bindparam("micros", type_=sa.BigInteger),
+            _waiting.c.leased_until <= sa.bindparam("micros", type_=sa.BigInteger),
+            ~sa.exists().where(_goes_before(_waiting)),
+        )
+        .order_by(order)
+        .limit(sa.bindparam("limit", type_=sa.Integer))
+        .with_for_update(skip_locked=True, of=_waiting)
+    )
+    return Statement(
+        sa.update(deliveries)
+        .where(deliveries.c.position.in_(due))
+        .values(node=sa.bindparam("node"), leased_until=sa.bindparam("leased_until"))
+        .returning(*deliveries.c)
+    )
+
+
+_TAKE: Final = _taking(_waiting.c.next_attempt_at)
+_TAKE_NEWEST: Final = _taking(_waiting.c.next_attempt_at.desc())
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Who takes so many deliveries that are due now, and until when they are its own."""
+
+    node: str
+    now: datetime
+    until: datetime
+    limit: int
 
 
 def row_of(event: WebhookEvent) -> dict[str, Any]:
@@ -142,35 +182,28 @@ def release(connection: Connection, node: str) -> int:
     return freed.rowcount
 
 
-def take_due(
-    connection: Connection, node: str, now: datetime, leased_until: datetime, limit: int
-) -> list[Delivery]:
-    """Lease due deliveries that no living process holds and none of their call goes before, oldest first."""
-    micros = to_micros(now)
-    # Most of the time nothing is due, for who publishes an event has it delivered; the queries below cost a
-    # hundred times as much as this one.
+def take_due(connection: Connection, lease: Lease, *, newest_first: bool = False) -> list[Delivery]:
+    """
+    Lease due deliveries that no living process holds and none of their call goes before.
+
+    Those that have been due longest come first, or those that have just become due. They are returned in the
+    order of their publication.
+    """
+    micros = to_micros(lease.now)
+    # Most of the time nothing is due, and what follows costs more than this does.
     if _DUE.first(connection, {"micros": micros}) is None:
         return []
-    _defer_blocked(connection, micros)
-    due = connection.execute(
-        sa.select(deliveries)
-        .where(
-            _PENDING,
-            deliveries.c.next_attempt_at <= micros,
-            deliveries.c.leased_until <= micros,
-            ~sa.exists().where(_goes_before(deliveries)),
-        )
-        .order_by(deliveries.c.position)
-        .limit(limit)
-        .with_for_update(skip_locked=True, of=deliveries)
-    ).all()
-    if due:
-        connection.execute(
-            sa.update(deliveries)
-            .where(deliveries.c.position.in_([row.position for row in due]))
-            .values(node=node, leased_until=to_micros(leased_until))
-        )
-    return [to_delivery(row) for row in due]
+    values = {
+        "micros": micros,
+        "limit": lease.limit,
+        "node": lease.node,
+        "leased_until": to_micros(lease.until),
+    }
+    rows = (_TAKE_NEWEST if newest_first else _TAKE).all(connection, values)
+    if len(rows) < lease.limit:
+        _defer_blocked(connection, micros)
+    rows.sort(key=itemgetter("position"))
+    return [to_delivery(SimpleNamespace(**row)) for row in rows]
 
 
 def _defer_blocked(connection: Connection, micros: int) -> None:
@@ -236,7 +269,7 @@ def counts(connection: Connection) -> dict[str, int]:
     return {row[0]: row[1] for row in rows}
 
 
-def to_delivery(row: Row[Any]) -> Delivery:
+def to_delivery(row: Row[Any] | SimpleNamespace) -> Delivery:
     """The delivery that a row holds."""
     return Delivery(
         event=WebhookEvent(

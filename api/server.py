@@ -262,6 +262,8 @@ class Server:
             otp=self.otp,
             recordings=self.recordings,
             masking=self.masking,
+            masking_sessions=storage.masking_sessions,
+            masking_numbers=storage.masking_numbers,
             trunk_numbers=storage.trunk_numbers,
             applications=storage.applications,
             call_logs=storage.call_logs,

@@ -21,7 +21,14 @@ from api.schemas.masking_sessions import (
     WithdrawNumber,
     party_number,
 )
-from callcontrol.errors import Conflict, InboundConflict, InvalidNumbers, NotConfigured, NotFound, NumberNotOwned
+from callcontrol.errors import (
+    Conflict,
+    InboundConflict,
+    InvalidNumbers,
+    NotConfigured,
+    NotFound,
+    NumberNotOwned,
+)
 from callcontrol.masking import mobile_of
 from callcontrol.masking_sessions import MaskingSession, SessionFilter, SessionRequest, session_object
 from callcontrol.models import PhoneNumber

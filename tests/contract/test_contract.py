@@ -18,6 +18,7 @@ from tests.contract import (
     chapter_numbers,
     chapter_otp,
     chapter_recordings,
+    chapter_sessions,
     chapter_trunks,
     edges,
 )
@@ -36,6 +37,7 @@ CHAPTERS = (
     chapter_agents,
     chapter_recordings,
     chapter_masked,
+    chapter_sessions,
 )
 CASES: tuple[Case, ...] = tuple(case for chapter in CHAPTERS for case in chapter.CASES)
 ROUTED = {row_of(endpoint): endpoint for endpoint in ENDPOINTS}

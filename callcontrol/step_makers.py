@@ -3,6 +3,7 @@
 from callcontrol.announcement import AnnounceStep
 from callcontrol.bridge import Bridge
 from callcontrol.caller_routing import RouteByCallerStep
+from callcontrol.connecting import Connecting
 from callcontrol.consult import ConsultStep
 from callcontrol.plan import (
     Announce,
@@ -35,7 +36,7 @@ def make_step(call: CallParts, step: Step) -> RunningStep:
         case Dial():
             return Bridge(call, step.party)
         case Connect():
-            return Bridge(call, step.party)
+            return Connecting(call, step)
         case Stream():
             return AgentStep(call, step.choice, call.next_stream_sid())
         case RouteByCaller():

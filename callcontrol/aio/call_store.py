@@ -86,7 +86,7 @@ class CallStore:
         """Have the record's state written soon, with the events in the same transaction."""
         self._held.records[record.call_sid] = record
         self._held.events.extend(events)
-        self._writer.touch(now=len(self._held.records) >= _MANY)
+        self._writer.touch(now=len(self._held.records) >= _MANY, soon=bool(events))
 
     def finish(
         self, record: CallRecord, *, charge_paise: int = 0, events: Sequence[PublishedEvent] = ()

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from operator import itemgetter
-from types import SimpleNamespace
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -103,6 +102,34 @@ def _taking(order: Any) -> Statement:
 
 _TAKE: Final = _taking(_waiting.c.next_attempt_at)
 _TAKE_NEWEST: Final = _taking(_waiting.c.next_attempt_at.desc())
+
+
+def _deferring() -> Statement:
+    """
+    Make what is behind a delivery that waits for its next attempt due when that one is.
+
+    Else whatever calls publish to a receiver that is down would be looked at again at every turn.
+    """
+    micros = sa.bindparam("micros", type_=sa.BigInteger)
+    blocked = (
+        sa.select(_waiting.c.position)
+        .where(
+            sa.text("waiting.status = 'pending'"),
+            _waiting.c.next_attempt_at <= micros,
+            _waiting.c.leased_until <= micros,
+            sa.exists().where(_goes_before(_waiting), _older.c.next_attempt_at > micros),
+        )
+        .with_for_update(skip_locked=True, of=_waiting)
+    )
+    until = sa.select(sa.func.max(_older.c.next_attempt_at)).where(_goes_before(deliveries))
+    return Statement(
+        sa.update(deliveries)
+        .where(deliveries.c.position.in_(blocked))
+        .values(next_attempt_at=until.scalar_subquery())
+    )
+
+
+_DEFER_BLOCKED: Final = _deferring()
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,33 +228,9 @@ def take_due(connection: Connection, lease: Lease, *, newest_first: bool = False
     }
     rows = (_TAKE_NEWEST if newest_first else _TAKE).all(connection, values)
     if len(rows) < lease.limit:
-        _defer_blocked(connection, micros)
+        _DEFER_BLOCKED.run(connection, {"micros": micros})
     rows.sort(key=itemgetter("position"))
-    return [to_delivery(SimpleNamespace(**row)) for row in rows]
-
-
-def _defer_blocked(connection: Connection, micros: int) -> None:
-    """
-    Make what is behind a delivery that waits for its next attempt due when that one is.
-
-    Else whatever calls publish to a receiver that is down would be looked at again at every turn.
-    """
-    blocked = (
-        sa.select(_waiting.c.position)
-        .where(
-            _waiting.c.status == "pending",
-            _waiting.c.next_attempt_at <= micros,
-            _waiting.c.leased_until <= micros,
-            sa.exists().where(_goes_before(_waiting), _older.c.next_attempt_at > micros),
-        )
-        .with_for_update(skip_locked=True, of=_waiting)
-    )
-    until = sa.select(sa.func.max(_older.c.next_attempt_at)).where(_goes_before(deliveries))
-    connection.execute(
-        sa.update(deliveries)
-        .where(deliveries.c.position.in_(blocked))
-        .values(next_attempt_at=until.scalar_subquery())
-    )
+    return [_delivery(row) for row in rows]
 
 
 def of_call(connection: Connection, call_sid: str) -> list[Delivery]:
@@ -269,25 +272,29 @@ def counts(connection: Connection) -> dict[str, int]:
     return {row[0]: row[1] for row in rows}
 
 
-def to_delivery(row: Row[Any] | SimpleNamespace) -> Delivery:
+def to_delivery(row: Row[Any]) -> Delivery:
     """The delivery that a row holds."""
+    return _delivery(row._mapping)
+
+
+def _delivery(row: Any) -> Delivery:
     return Delivery(
         event=WebhookEvent(
-            event_id=row.event_id,
-            account_sid=row.account_sid,
-            event=row.event,
-            url=row.url,
-            body=bytes(row.body),
-            created_at=to_moment(row.created_at),
-            call_sid=row.call_sid,
-            method=row.method,
-            delivery_id=row.delivery_id,
-            subscription_id=row.subscription_id,
+            event_id=row["event_id"],
+            account_sid=row["account_sid"],
+            event=row["event"],
+            url=row["url"],
+            body=bytes(row["body"]),
+            created_at=to_moment(row["created_at"]),
+            call_sid=row["call_sid"],
+            method=row["method"],
+            delivery_id=row["delivery_id"],
+            subscription_id=row["subscription_id"],
         ),
-        status=row.status,
-        attempts=row.attempts,
-        next_attempt_at=to_moment(row.next_attempt_at),
-        response_code=row.response_code,
-        last_error=row.last_error,
-        delivered_at=to_moment_or_none(row.delivered_at),
+        status=row["status"],
+        attempts=row["attempts"],
+        next_attempt_at=to_moment(row["next_attempt_at"]),
+        response_code=row["response_code"],
+        last_error=row["last_error"],
+        delivered_at=to_moment_or_none(row["delivered_at"]),
     )

@@ -11,6 +11,7 @@ from callcontrol.models import Binding, Page, PhoneNumber
 from tests.unit.api.fakes.facts import ACCOUNT, MOMENT, NUMBER_ID
 
 MASKED_NUMBER = "+918047551001"
+SESSION_ID = "0c6c4d0e-5b0e-4f7e-9a35-0f6d6f7f2a10"
 
 
 class FakeMaskingSessions:
@@ -24,7 +25,7 @@ class FakeMaskingSessions:
     async def create(self, account_sid: str, request: SessionRequest) -> MaskingSession:
         self.requests.append(request)
         self.session = MaskingSession(
-            session_id="session-1",
+            session_id=SESSION_ID,
             account_sid=account_sid,
             party_a=request.party_a,
             party_b=request.party_b,

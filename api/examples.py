@@ -40,6 +40,11 @@ EXAMPLES: Mapping[str, Any] = {
     },
     "change_masking_session": {"expires_in_sec": 7200},
     "enrol_masked_number": {"number": _OWN, "language": "hi-IN", "force": True},
+    "update_masking_settings": {
+        "webhook_url": "https://app.example.com/masking",
+        "webhook_secret": "a long random text",
+        "record_calls": False,
+    },
     "create_carrier": {
         "name": "My trunk",
         "trunk_type": "auth",

@@ -264,6 +264,8 @@ class Server:
             masking=self.masking,
             masking_sessions=storage.masking_sessions,
             masking_numbers=storage.masking_numbers,
+            masking_logs=storage.masking_logs,
+            masking_settings=storage.masking_settings,
             trunk_numbers=storage.trunk_numbers,
             applications=storage.applications,
             call_logs=storage.call_logs,

@@ -20,7 +20,7 @@ from callcontrol.masking_sessions import MaskingSession, SessionRequest
 from callcontrol.masking_settings import SettingsChange
 from callcontrol.models import CallFilter, CallRecord
 from media.aio import MediaEngine
-from sip import Answered, Failed, Progress
+from sip import Answered, Ended, Failed, Progress
 from sip.message import serialise
 from tests.support.loopback_server import loopback_settings
 from tests.support.phone import Phone, PhoneCall, engine_settings
@@ -130,6 +130,19 @@ def ring_and_answer(call: PhoneCall) -> None:
     call.answer()
 
 
+def _telling(number: str) -> list[tuple[str, str]]:
+    """Header fields that tell who calls."""
+    address = f"<sip:{number}@carrier.example>"
+    return [
+        ("X-Caller", number),
+        ("P-Asserted-Identity", address),
+        ("Remote-Party-ID", f"{address};party=calling"),
+        ("Diversion", f"{address};reason=unconditional"),
+        ("History-Info", f"{address};index=1"),
+        ("User-to-User", f"{number.encode().hex()};encoding=hex"),
+    ]
+
+
 async def hang_up(exchange: Exchange, call: PhoneCall) -> None:
     call.hang_up()
     await until(lambda: exchange.server.control.active_calls == 0)
@@ -140,12 +153,12 @@ async def test_each_party_reaches_the_other_who_sees_the_masked_number(exchange:
     session = await exchange.begin(a, b)
     exchange.phone.on_call = ring_and_answer
     for caller, target, tones in ((a, b, (440.0, 620.0)), (b, a, (500.0, 700.0))):
-        calling = exchange.call(caller)
+        calling = exchange.call(caller, headers=_telling(caller))
         called = await exchange.reaches(target)
         await calling.wait(Answered)
         assert called.request.from_.uri.user == MASKED
-        assert caller.encode() not in serialise(called.request)
         assert caller.removeprefix("+91").encode() not in serialise(called.request)
+        assert target.removeprefix("+91") not in str(calling.events)
         calling.speak(tones[0])
         called.speak(tones[1])
         await asyncio.gather(called.hears(tones[0]), calling.hears(tones[1]))
@@ -245,6 +258,17 @@ async def test_a_session_that_expires_in_mid_call_ends_nothing(exchange: Exchang
     assert (await exchange.over(a)).status == "completed"
     await exchange.call(b).wait(Failed)
     assert not exchange.reached(a)
+
+
+async def test_the_time_limit_of_a_session_ends_its_calls(exchange: Exchange) -> None:
+    a, b = exchange.mobile(), exchange.mobile()
+    await exchange.begin(a, b, call_time_limit_s=1)
+    exchange.phone.on_call = ring_and_answer
+    calling = exchange.call(a)
+    called = await exchange.reaches(b)
+    await asyncio.gather(calling.wait(Ended), called.wait(Ended))
+    record = await exchange.over(a)
+    assert (record.status, record.hangup_cause) == ("completed", "ALLOTTED_TIMEOUT")
 
 
 async def test_the_customer_says_whom_an_unknown_caller_reaches(exchange: Exchange) -> None:
@@ -363,19 +387,47 @@ async def test_a_caller_who_gives_up_while_the_customer_is_asked(exchange: Excha
     assert (record.status, record.hangup_cause) == ("no-answer", "ORIGINATOR_CANCEL")
 
 
-async def test_the_masking_webhook_hears_of_inbound_calls(exchange: Exchange) -> None:
-    a, b = exchange.mobile(), exchange.mobile()
-    await exchange.begin(a, b)
-    change = SettingsChange(webhook_url=exchange.customer.url("/events"), webhook_secret="whsec_" + "x" * 32)
-    settings = await exchange.server.storage.masking_settings.update(exchange.account_sid, change)
-    exchange.phone.on_call = lambda call: call.reject(486)
-    try:
-        await exchange.call(a).wait(Failed)
-        record = await exchange.over(a)
-        assert record.status_webhook_url == exchange.customer.url("/events")
-        assert record.details is not None
-        assert record.details["subscription_id"] == settings.subscription_id is not None
-    finally:
-        await exchange.server.storage.masking_settings.update(
-            exchange.account_sid, SettingsChange(webhook_url=None)
+async def test_the_masking_webhook_hears_of_inbound_calls_in_their_order(exchange: Exchange) -> None:
+    a, b, stranger = exchange.mobile(), exchange.mobile(), exchange.mobile()
+    session = await exchange.begin(a, b)
+    secret, settings = "whsec_" + "x" * 32, exchange.server.storage.masking_settings
+    change = SettingsChange(webhook_url=exchange.customer.url("/events"), webhook_secret=secret)
+    await settings.update(exchange.account_sid, change)
+
+    def told(call_sid: str) -> list[dict[str, Any]]:
+        bodies = [json.loads(got.body) for got in exchange.customer.requests if got.path == "/events"]
+        return [body for body in bodies if body["data"]["id"] == call_sid]
+
+    async def statuses(caller: str, last: str) -> list[str]:
+        record = await exchange.over(caller)
+        await until(lambda: any(body["event"] == f"masking.call.{last}" for body in told(record.call_sid)))
+        assert all(
+            body["event"] == f"masking.call.{body['data']['status']}" for body in told(record.call_sid)
         )
+        assert all(body["data"]["direction"] == "inbound" for body in told(record.call_sid))
+        return [body["data"]["status"] for body in told(record.call_sid)]
+
+    try:
+        exchange.phone.on_call = ring_and_answer
+        calling = exchange.call(a)
+        await calling.wait(Answered)
+        await hang_up(exchange, calling)
+        assert await statuses(a, "completed") == ["initiated", "b_ringing", "in-progress", "completed"]
+        exchange.phone.on_call = lambda call: call.reject(486)
+        await exchange.call(b).wait(Failed)
+        assert await statuses(b, "no-answer") == ["initiated", "no-answer"]
+        await exchange.call(stranger).wait(Failed)
+        assert await statuses(stranger, "failed") == ["initiated", "failed"]
+    finally:
+        await settings.update(exchange.account_sid, SettingsChange(webhook_url=None))
+    (record,) = {
+        body["data"]["session_id"]
+        for got in exchange.customer.requests
+        if got.path == "/events"
+        for body in [json.loads(got.body)]
+        if body["data"]["caller_number"] == a
+    } - {None}
+    assert record == session.session_id
+    got = next(got for got in exchange.customer.requests if got.path == "/events")
+    digest = hmac.new(secret.encode(), got.body, hashlib.sha256).hexdigest()
+    assert got.headers["X-Service-Signature"] == f"sha256={digest}"

@@ -30,7 +30,7 @@ from tests.unit.api.fakes.facts import (
     REVOKED_KEY,
     SCOPES,
 )
-from tests.unit.api.fakes.masking import FakeMasking
+from tests.unit.api.fakes.masking import FakeMasking, FakeMaskingLogs, FakeMaskingSettings
 from tests.unit.api.fakes.masking_sessions import FakeMaskingNumbers, FakeMaskingSessions
 from tests.unit.api.fakes.numbers import FakeMarket, FakeNumbers
 from tests.unit.api.fakes.products import FakeAgents, FakeOtp
@@ -55,6 +55,8 @@ __all__ = [
     "FakeMasking",
     "FakeMaskingNumbers",
     "FakeMaskingSessions",
+    "FakeMaskingLogs",
+    "FakeMaskingSettings",
     "FakeNumbers",
     "FakeOtp",
     "FakeRecordings",
@@ -95,6 +97,8 @@ class Fakes:
     masking: FakeMasking = field(default_factory=FakeMasking)
     masking_sessions: FakeMaskingSessions = field(default_factory=FakeMaskingSessions)
     masking_numbers: FakeMaskingNumbers = field(default_factory=FakeMaskingNumbers)
+    masking_logs: FakeMaskingLogs = field(default_factory=FakeMaskingLogs)
+    masking_settings: FakeMaskingSettings = field(default_factory=FakeMaskingSettings)
     trunk_numbers: FakeTrunkNumbers = field(default_factory=FakeTrunkNumbers)
     applications: FakeApplications = field(default_factory=FakeApplications)
     call_logs: FakeCallLogs = field(default_factory=FakeCallLogs)
@@ -115,6 +119,8 @@ class Fakes:
             masking=self.masking,
             masking_sessions=self.masking_sessions,
             masking_numbers=self.masking_numbers,
+            masking_logs=self.masking_logs,
+            masking_settings=self.masking_settings,
             trunk_numbers=self.trunk_numbers,
             applications=self.applications,
             call_logs=self.call_logs,

@@ -17,6 +17,7 @@ from api.routes import (
     numbers,
     otp,
     recordings,
+    subscriptions,
     trunk_numbers,
     trunks,
     wallet,
@@ -37,6 +38,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *masking_sessions.ENDPOINTS,
     *masking_logs.ENDPOINTS,
     *recordings.ENDPOINTS,
+    *subscriptions.ENDPOINTS,
     *agents.ENDPOINTS,
     *wallet.ENDPOINTS,
 )

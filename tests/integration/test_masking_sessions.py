@@ -184,6 +184,16 @@ async def test_the_next_call_follows_what_was_made_and_closed_a_moment_ago(excha
     assert len([call for call in exchange.phone.calls if _called(call) == b]) == 1
 
 
+@pytest.mark.parametrize("written", ["{}", "0{}", "91{}", "0091{}"])
+async def test_a_party_is_known_however_its_carrier_writes_it(exchange: Exchange, written: str) -> None:
+    a, b = exchange.mobile(), exchange.mobile()
+    await exchange.begin(a, b)
+    exchange.phone.on_call = lambda call: call.reject(486)
+    await exchange.call(written.format(a.removeprefix("+91"))).wait(Failed)
+    assert exchange.reached(b)
+    assert (await exchange.over(a)).details is not None
+
+
 async def test_an_unknown_caller_hears_that_the_number_is_not_active(exchange: Exchange) -> None:
     caller = exchange.mobile()
     calling = exchange.call(caller)

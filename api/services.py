@@ -506,6 +506,7 @@ class Services:
     masking_numbers: MaskingNumbers
     masking_logs: MaskingLogs
     masking_settings: MaskingSettingsOfAccounts
+    masking_webhooks: Subscriptions
     trunk_numbers: TrunkNumbers
     applications: Applications
     wallets: Wallets

@@ -97,7 +97,7 @@ class Storage:
         self.call_logs = CallLogService(database, self.writer)
         self.masking_settings = MaskingSettingsService(database, self.writer, self.destinations, self.outbox)
         self.masking_webhooks = SubscriptionService(
-            database, self.writer, self.destinations, self.outbox, "masking", self._secrets_of
+            database, self.writer, self.destinations, self.outbox, "masking", self.secrets_of
         )
         self.masking_logs = MaskingLogs(database, self.writer)
         self.idempotency = IdempotencyStore(database, self.writer, self.secrets, node=node)

@@ -70,4 +70,5 @@ EXAMPLES: Mapping[str, Any] = {
     },
     "update_subscription": {"is_active": False},
     "replay_failed": {"status": "failed", "since": "2026-01-31T00:00:00Z"},
+    "replay_failed_masking_deliveries": {"status": "failed", "since": "2026-01-31T00:00:00Z"},
 }

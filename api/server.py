@@ -254,6 +254,7 @@ class Server:
             masking=self.masking,
             masking_logs=storage.masking_logs,
             masking_settings=storage.masking_settings,
+            masking_webhooks=storage.masking_webhooks,
             trunk_numbers=storage.trunk_numbers,
             applications=storage.applications,
             call_logs=storage.call_logs,

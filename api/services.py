@@ -460,6 +460,7 @@ class Services:
     masking: Masking
     masking_logs: MaskingLogs
     masking_settings: MaskingSettingsOfAccounts
+    masking_webhooks: Subscriptions
     trunk_numbers: TrunkNumbers
     applications: Applications
     wallets: Wallets

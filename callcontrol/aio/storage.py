@@ -57,8 +57,8 @@ class Storage:
         outbox: Delivers webhooks.
         housekeeper: Deletes what is kept for a time only.
         calls, wallet, accounts, keys, numbers, masking_numbers, masking_sessions, masking_settings,
-            masking_logs, applications, agents, trunks, trunk_numbers, call_logs, subscriptions,
-            idempotency: The services.
+            masking_logs, masking_webhooks, applications, agents, trunks, trunk_numbers, call_logs,
+            subscriptions, idempotency: The services.
     """
 
     def __init__(
@@ -96,6 +96,9 @@ class Storage:
         self.trunk_numbers = TrunkNumberService(database, self.writer, self.directory)
         self.call_logs = CallLogService(database, self.writer)
         self.masking_settings = MaskingSettingsService(database, self.writer, self.destinations, self.outbox)
+        self.masking_webhooks = SubscriptionService(
+            database, self.writer, self.destinations, self.outbox, "masking", self._secrets_of
+        )
         self.masking_logs = MaskingLogs(database, self.writer)
         self.idempotency = IdempotencyStore(database, self.writer, self.secrets, node=node)
         self.housekeeper = Housekeeper(

@@ -98,6 +98,7 @@ class Fakes:
     masking: FakeMasking = field(default_factory=FakeMasking)
     masking_logs: FakeMaskingLogs = field(default_factory=FakeMaskingLogs)
     masking_settings: FakeMaskingSettings = field(default_factory=FakeMaskingSettings)
+    masking_webhooks: FakeSubscriptions = field(default_factory=FakeSubscriptions)
     trunk_numbers: FakeTrunkNumbers = field(default_factory=FakeTrunkNumbers)
     applications: FakeApplications = field(default_factory=FakeApplications)
     call_logs: FakeCallLogs = field(default_factory=FakeCallLogs)
@@ -119,6 +120,7 @@ class Fakes:
             masking=self.masking,
             masking_logs=self.masking_logs,
             masking_settings=self.masking_settings,
+            masking_webhooks=self.masking_webhooks,
             trunk_numbers=self.trunk_numbers,
             applications=self.applications,
             call_logs=self.call_logs,

@@ -19,6 +19,7 @@ from tests.contract import (
     chapter_numbers,
     chapter_otp,
     chapter_recordings,
+    chapter_sessions,
     chapter_trunks,
     edges,
 )
@@ -37,6 +38,7 @@ CHAPTERS = (
     chapter_agents,
     chapter_recordings,
     chapter_masked,
+    chapter_sessions,
     chapter_masklogs,
 )
 CASES: tuple[Case, ...] = tuple(case for chapter in CHAPTERS for case in chapter.CASES)

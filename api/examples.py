@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["EXAMPLES"]
 
 # The numbers are those of the demo account and of the sandbox carrier, so that a first try does something.
-_OWN, _ECHO = "+918047000001", "+919800000001"
+_OWN, _ECHO, _OTHER = "+918047000001", "+919800000001", "+919800000009"
 _SID = "01a1ffc4-5cc9-78fc-b133-f304aea58966"
 _AGENT = "wss://agent.example.com/calls"
 
@@ -31,6 +31,7 @@ EXAMPLES: Mapping[str, Any] = {
     },
     "send_otp": {"to": _ECHO, "language": "hi-IN", "repeat": 2, "reference": "login-7"},
     "verify_otp": {"otp": "271828"},
+    "start_masked_call": {"party_a": _ECHO[3:], "party_b": _OTHER[3:], "max_duration_sec": 600},
     "create_carrier": {
         "name": "My trunk",
         "trunk_type": "auth",

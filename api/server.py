@@ -32,6 +32,7 @@ from api.sip_settings import name_servers, sip_listens, user_agent_settings
 from api.values import HostPort
 from api.watch import watch
 from callcontrol.aio.market import NumberMarket
+from callcontrol.aio.masking import MaskingService
 from callcontrol.aio.otp import VoiceOtp
 from callcontrol.aio.renewals import Renewals
 from callcontrol.aio.service import CallControl, CallControlSettings, CallServices
@@ -70,6 +71,7 @@ class Server:
         self.storage: Storage
         self.control: CallControl
         self.otp: VoiceOtp
+        self.masking: MaskingService
         self.market: NumberMarket
         self.url = settings.public_url or ""
         self._parts = AsyncExitStack()
@@ -180,6 +182,9 @@ class Server:
             storage.secrets,
             self.settings.allowed_countries,
         )
+        self.masking = MaskingService(
+            storage.database, self.control, storage.masking_settings, self.settings.allowed_countries
+        )
         if self.sandbox is not None:
             udp = next((listen for listen in self.control.sip_addresses if listen.transport == "udp"), None)
             if udp is not None:
@@ -229,6 +234,7 @@ class Server:
             market=self.market,
             trunks=storage.trunks,
             otp=self.otp,
+            masking=self.masking,
             trunk_numbers=storage.trunk_numbers,
             applications=storage.applications,
             call_logs=storage.call_logs,

@@ -13,6 +13,7 @@ from callcontrol.call_logs import CallLog, CallLogFilter
 from callcontrol.gateway_health import GatewayTable
 from callcontrol.inventory import Listing, ListingFilter
 from callcontrol.live_requests import LiveUpdate
+from callcontrol.masking import MaskedCallRequest
 from callcontrol.models import (
     Binding,
     CallFilter,
@@ -41,6 +42,7 @@ __all__ = [
     "Keys",
     "Lifecycle",
     "Market",
+    "Masking",
     "Numbers",
     "Otp",
     "Phase",
@@ -206,6 +208,19 @@ class Otp(Protocol):
         """Say whether a guess is the password."""
 
 
+class Masking(Protocol):
+    """Masked calls; see ``callcontrol.aio.masking.MaskingService``."""
+
+    async def start_call(self, account_sid: str, request: MaskedCallRequest) -> CallRecord:
+        """Call one party, and the other when the first has answered."""
+
+    async def get_call(self, account_sid: str, call_sid: str) -> CallRecord:
+        """One masked call of the account, in its newest state."""
+
+    async def end_call(self, account_sid: str, call_sid: str) -> CallRecord:
+        """Have a masked call ended; the record may still say that it is up."""
+
+
 class TrunkNumbers(Protocol):
     """Numbers on carriers of accounts' own; see ``callcontrol.aio.trunk_numbers.TrunkNumberService``."""
 
@@ -359,6 +374,7 @@ class Services:
     market: Market
     trunks: Trunks
     otp: Otp
+    masking: Masking
     trunk_numbers: TrunkNumbers
     applications: Applications
     wallets: Wallets

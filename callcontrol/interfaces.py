@@ -25,6 +25,7 @@ from callcontrol.models import (
     Page,
     PhoneNumber,
     Position,
+    PublishedEvent,
     Reserve,
     Wallet,
     WebhookEvent,
@@ -68,7 +69,7 @@ class CallRecords(Protocol):
             DomainError: As the companion refuses; nothing was written.
         """
 
-    def update(self, record: CallRecord, *, events: Sequence[WebhookEvent] = ()) -> None:
+    def update(self, record: CallRecord, *, events: Sequence[PublishedEvent] = ()) -> None:
         """
         Have the record's state written soon, with the events in the same transaction.
 
@@ -77,7 +78,7 @@ class CallRecords(Protocol):
         """
 
     def finish(
-        self, record: CallRecord, *, charge_paise: int = 0, events: Sequence[WebhookEvent] = ()
+        self, record: CallRecord, *, charge_paise: int = 0, events: Sequence[PublishedEvent] = ()
     ) -> None:
         """
         Write the last state of a call, settle its reserve and queue its events, all in one transaction.

@@ -116,25 +116,27 @@ def signed_headers(event: WebhookEvent, secrets: Sequence[str], unix_time_s: int
 
     ``X-Service-Signature`` signs the body with the secret as it was shown; the Standard Webhooks trio signs
     id, time and body with the key that ``whsec_`` secrets encode. With two secrets, during a rotation, both
-    sign, separated by a space. What is signed of a GET is its empty body.
+    sign, separated by a space. What is signed of a GET is its empty body. A subscription may be without a
+    secret: what goes to it carries its ids and the time, and no signature.
 
     Raises:
-        ValueError: There is no secret to sign with.
+        ValueError: There is no secret to sign with, and this is no event of a subscription.
     """
     keys = [(secret.encode(), _key(secret)) for secret in secrets]
-    if not keys or not all(key for _, key in keys):
+    if not all(key for _, key in keys) or not (keys or event.subscription_id):
         raise ValueError("the account has no secret to sign with")
-    body = event.body if event.method == "POST" else b""
-    content = f"{event.delivery_id}.{unix_time_s}.".encode() + body
     headers = {
-        "X-Service-Signature": " ".join(f"sha256={_hex(shown, body)}" for shown, _ in keys),
         "X-Service-Timestamp": str(unix_time_s),
         "X-Service-Event": event.event,
         "X-Service-Delivery": event.delivery_id,
         "webhook-id": event.delivery_id,
         "webhook-timestamp": str(unix_time_s),
-        "webhook-signature": " ".join(f"v1,{_base64(key, content)}" for _, key in keys),
     }
+    if keys:
+        body = event.body if event.method == "POST" else b""
+        content = f"{event.delivery_id}.{unix_time_s}.".encode() + body
+        headers["X-Service-Signature"] = " ".join(f"sha256={_hex(shown, body)}" for shown, _ in keys)
+        headers["webhook-signature"] = " ".join(f"v1,{_base64(key, content)}" for _, key in keys)
     if event.method == "POST":
         headers["Content-Type"] = "application/json"
     return headers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -34,6 +34,13 @@ class RequestModel(BaseModel):
         expect any type in any field. What it says of a field replaces what the field's type says.
         """
         return []
+
+    @classmethod
+    def refusal(
+        cls, given: Mapping[str, Any], errors: Sequence[FieldError], message: str
+    ) -> ValidationFailed:
+        """The refusal of a request, all that is wrong with it being listed."""
+        return ValidationFailed(errors, message)
 
 
 class ResponseModel(BaseModel):
@@ -103,7 +110,7 @@ def _validate(model: type[ModelT], given: Mapping[str, Any], run: Any) -> ModelT
     errors += between
     if errors or result is None:
         kept = errors[:_MAX_ERRORS]
-        raise ValidationFailed(kept, _summary(kept))
+        raise model.refusal(given, kept, _summary(kept))
     return result
 
 

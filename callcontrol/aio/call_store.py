@@ -21,9 +21,9 @@ from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.writer import Writer
 from callcontrol.errors import DomainError, Forbidden, NotFound
 from callcontrol.interfaces import Companion
-from callcontrol.models import CallFilter, CallRecord, Page, Position, WebhookEvent
+from callcontrol.models import CallFilter, CallRecord, Page, Position, PublishedEvent, WebhookEvent
 from callcontrol.store.failures import is_transient
-from callcontrol.store.repositories import call_lists, calls, deliveries, idempotency, wallet
+from callcontrol.store.repositories import call_lists, calls, fan_out, idempotency, wallet
 
 log = logging.getLogger(__name__)
 
@@ -38,13 +38,10 @@ _OUTCOMES_SETTLED: Final = timedelta(hours=5)
 
 
 class EventSink(Protocol):
-    """Turns events into rows of the outbox, and delivers them once their transaction is committed."""
+    """Delivers events once their transaction is committed."""
 
-    def rows(self, events: Sequence[WebhookEvent]) -> list[dict[str, Any]]:
-        """The rows to write in the transaction."""
-
-    def committed(self, events: Sequence[WebhookEvent]) -> None:
-        """The rows are durable: deliver them."""
+    def committed(self, events: Sequence[PublishedEvent]) -> None:
+        """The events are durable: deliver them."""
 
 
 class CallStore:
@@ -71,29 +68,28 @@ class CallStore:
     ) -> None:
         """Make a new call durable with its reserve, its events and its companion; sets ``record.node``."""
         record.node = self._node
-        rows = self._events.rows(events)
         await self._writer.commit(
             partial(
                 _insert,
                 calls.row_of(record),
-                rows,
+                events,
                 reserve_paise,
                 record.created_at,
                 companion,
                 CLAIM.get(),
             ),
-            undo=partial(_take_back, record.call_sid, rows, record.created_at, companion),
+            undo=partial(_take_back, record.call_sid, events, record.created_at, companion),
         )
         self._events.committed(events)
 
-    def update(self, record: CallRecord, *, events: Sequence[WebhookEvent] = ()) -> None:
+    def update(self, record: CallRecord, *, events: Sequence[PublishedEvent] = ()) -> None:
         """Have the record's state written soon, with the events in the same transaction."""
         self._held.records[record.call_sid] = record
         self._held.events.extend(events)
         self._writer.touch(now=len(self._held.records) >= _MANY)
 
     def finish(
-        self, record: CallRecord, *, charge_paise: int = 0, events: Sequence[WebhookEvent] = ()
+        self, record: CallRecord, *, charge_paise: int = 0, events: Sequence[PublishedEvent] = ()
     ) -> None:
         """Write the last state of a call, settle its reserve and queue its events, in one transaction."""
         record.price_paise = charge_paise
@@ -166,7 +162,7 @@ class CallStore:
         self._taken = taken
         rows = _rows_of(taken.records.values())
         write = _write_each if self._careful else _write_all
-        return partial(write, rows, taken.charges, self._events.rows(taken.events), utc_now())
+        return partial(write, rows, taken.charges, taken.events, utc_now())
 
     def written(self, result: dict[str, int]) -> None:
         """The state is durable; ``result`` is what each settled call was charged."""
@@ -211,7 +207,7 @@ class _Held:
     def __init__(self) -> None:
         self.records: dict[str, CallRecord] = {}
         self.charges: dict[str, int] = {}
-        self.events: list[WebhookEvent] = []
+        self.events: list[PublishedEvent] = []
 
     def __bool__(self) -> bool:
         return bool(self.records)
@@ -226,7 +222,7 @@ class _Held:
 
 def _insert(
     row: Row,
-    events: Sequence[Row],
+    events: Sequence[WebhookEvent],
     reserve_paise: int,
     now: datetime,
     companion: Companion | None,
@@ -241,7 +237,7 @@ def _insert(
     if refusal is not None:
         return refusal
     calls.insert(connection, row)
-    deliveries.insert(connection, events)
+    fan_out.publish(connection, events)
     if companion is not None:
         companion.insert(connection, row["call_sid"])
     if claim is not None:
@@ -251,7 +247,7 @@ def _insert(
 
 def _take_back(
     call_sid: str,
-    events: Sequence[Row],
+    events: Sequence[WebhookEvent],
     now: datetime,
     companion: Companion | None,
     connection: Connection,
@@ -260,13 +256,13 @@ def _take_back(
         companion.take_back(connection)
     wallet.settle(connection, call_sid, 0, now)
     calls.delete(connection, call_sid)
-    deliveries.withdraw(connection, [event["delivery_id"] for event in events])
+    fan_out.take_back(connection, events)
 
 
 def _write_all(
     rows: list[dict[str, Any]],
     charges: Mapping[str, int],
-    events: Sequence[Row],
+    events: Sequence[PublishedEvent],
     now: datetime,
     connection: Connection,
 ) -> dict[str, int]:
@@ -275,19 +271,19 @@ def _write_all(
         if row["call_sid"] in charged:
             row["price_paise"] = charged[row["call_sid"]]
     calls.update(connection, rows)
-    deliveries.insert(connection, events)
+    fan_out.publish(connection, events)
     return charged
 
 
 def _write_each(
     rows: list[dict[str, Any]],
     charges: Mapping[str, int],
-    events: Sequence[Row],
+    events: Sequence[PublishedEvent],
     now: datetime,
     connection: Connection,
 ) -> dict[str, int]:
     charged: dict[str, int] = {}
-    parts: list[tuple[list[dict[str, Any]], Mapping[str, int], Sequence[Row]]] = [
+    parts: list[tuple[list[dict[str, Any]], Mapping[str, int], Sequence[PublishedEvent]]] = [
         *(([], {call_sid: charge_paise}, ()) for call_sid, charge_paise in charges.items()),
         *(([row], {}, ()) for row in rows),
         *(([], {}, [event]) for event in events),
@@ -302,7 +298,7 @@ def _write_each(
             if is_transient(error):
                 raise
             # Which one is enough: rows hold numbers, and events what a customer's webhook is to know.
-            rows_lost = [row.get("delivery_id") or row["call_sid"] for row in (*some_rows, *some_events)]
+            rows_lost = [row["call_sid"] for row in some_rows] + [event.event_id for event in some_events]
             log.error("a row is lost: %s", rows_lost or list(some_charges), exc_info=error)
     return charged
 

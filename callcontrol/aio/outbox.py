@@ -15,8 +15,8 @@ import asyncio
 import logging
 import random
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
@@ -29,8 +29,8 @@ from callcontrol.aio.webhook_client import Answer, WebhookClient
 from callcontrol.aio.writer import Writer
 from callcontrol.errors import DomainError
 from callcontrol.interfaces import Destinations
-from callcontrol.models import Delivery, WebhookEvent
-from callcontrol.store.repositories import deliveries
+from callcontrol.models import Delivery, PublishedEvent, Recipient, WebhookEvent
+from callcontrol.store.repositories import deliveries, fan_out
 from callcontrol.webhooks import OFFSETS_S, TIMEOUT_S, is_gone, origin, retry_delay_s
 
 __all__ = ["Outbox", "OutboxSettings", "OutboxStats"]
@@ -96,6 +96,14 @@ class _Held:
     until: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """What is this process's to send now, and the subscriptions it goes to as they are."""
+
+    deliveries: Sequence[Delivery]
+    recipients: dict[str, Recipient]
+
+
 @dataclass(slots=True, eq=False)
 class _Destination:
     """
@@ -125,7 +133,8 @@ class Outbox:
         writer: Writes outcomes, and leases what is due. It is closed after the outbox.
         destinations: Judges where requests may go.
         secrets_of: The signing secrets of an account, the newest first; called at every attempt. An event
-            of an account without any is not sent, and tried again later.
+            of an account without any is not sent, and tried again later. What goes to a subscription is
+            signed with the secret of that, as it is when the event is taken from the database.
         settings: The pace.
     """
 
@@ -143,6 +152,8 @@ class Outbox:
         self._destinations: dict[tuple[str, str], _Destination] = {}
         self._stalled: dict[_Destination, None] = {}
         self._ids: set[str] = set()
+        self._recipients: dict[str, Recipient] = {}
+        self._looked_at: float | None = None
         self._active = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._poller: asyncio.Task[None] | None = None
@@ -162,7 +173,7 @@ class Outbox:
         """Take up what a former run of this node left, and deliver from now on."""
         await self._writer.commit(partial(_release, self._settings.node))
         self._writer.attach(self)
-        self._client = WebhookClient(self._checks, self._secrets_of, self._settings.timeout_s)
+        self._client = WebhookClient(self._checks, self._settings.timeout_s)
         self._poller = asyncio.create_task(self._poll(), name="webhook-poller")
 
     async def close(self) -> None:
@@ -190,14 +201,23 @@ class Outbox:
 
     # What the stores ask (callcontrol.aio.call_store.EventSink).
 
-    def rows(self, events: Sequence[WebhookEvent]) -> list[dict[str, Any]]:
-        """The rows to write in the transaction that made the events."""
-        return [deliveries.row_of(event) for event in events]
-
-    def committed(self, events: Sequence[WebhookEvent]) -> None:
-        """The rows are durable: deliver them."""
+    def committed(self, events: Sequence[PublishedEvent]) -> None:
+        """The events are durable: deliver them."""
         if events:
             self._wake.set()
+
+    # What the services that keep subscriptions ask.
+
+    def changed(self) -> None:
+        """A subscription or a delivery to one has been changed: look at once."""
+        self._looked_at = None
+        self._wake.set()
+
+    async def attempt(self, event: WebhookEvent, secrets: Sequence[str]) -> Answer:
+        """Send an event that is kept nowhere, at once and once; never fails."""
+        if self._client is None:
+            return Answer(problem="this process delivers no webhooks")
+        return await self._client.send(event, secrets)
 
     # What the writer asks (callcontrol.aio.writer.Source).
 
@@ -206,7 +226,7 @@ class Outbox:
         if not self._outcomes:
             return None
         self._writing, self._outcomes = self._outcomes, {}
-        return partial(_record, list(self._writing.values()))
+        return partial(_record, list(self._writing.values()), utc_now())
 
     def written(self, result: None) -> None:
         """The outcomes are durable, and what waited behind them may follow."""
@@ -245,16 +265,37 @@ class Outbox:
         # The lease is counted from before it was asked for, so it ends here before it ends elsewhere.
         until = asyncio.get_running_loop().time() + settings.lease_s - settings.timeout_s
         now = utc_now()
-        take = partial(_take_due, settings.node, now, now + timedelta(seconds=settings.lease_s), limit)
+        watched = self._watched()
+        take = partial(
+            _take_due, settings.node, now, now + timedelta(seconds=settings.lease_s), limit, watched or ()
+        )
         try:
             found = await self._writer.commit(take)
         except DomainError as error:
             log.info("the outbox could not be read: %s", error.message)
+            self._looked_at = None
             return 0
-        for delivery in found:
+        if watched is None:
+            self._recipients.update(found.recipients)
+        else:
+            self._recipients = found.recipients
+        for delivery in found.deliveries:
             if not self._is_known(delivery.event.delivery_id):
                 self._admit(_Held(delivery, until))
-        return len(found)
+        return len(found.deliveries)
+
+    def _watched(self) -> set[str] | None:
+        """The subscriptions of what is held, when it is time to look at them again; else None."""
+        now = asyncio.get_running_loop().time()
+        if self._looked_at is not None and now < self._looked_at + self._settings.poll_s:
+            return None
+        self._looked_at = now
+        return {
+            held.delivery.event.subscription_id
+            for destination in self._destinations.values()
+            for held in destination.queue
+            if held.delivery.event.subscription_id is not None
+        }
 
     def _is_known(self, delivery_id: str) -> bool:
         """Whether a row came back, its lease over by a clock that jumped, that was never let go of."""
@@ -308,11 +349,28 @@ class Outbox:
                 # Somebody else may have it by now.
                 self._ids.discard(held.delivery.event.delivery_id)
                 continue
+            if not self._may_be_sent(held.delivery):
+                continue
             destination.active += 1
             self._active += 1
             task = asyncio.create_task(self._serve(held.delivery, destination), name="webhook")
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+
+    def _may_be_sent(self, delivery: Delivery) -> bool:
+        """Whether a delivery's subscription still wants it, and where it goes; if not, it is let go of."""
+        event = delivery.event
+        if event.subscription_id is None:
+            return True
+        recipient = self._recipients.get(event.subscription_id)
+        if recipient is None or not recipient.is_active:
+            delivery.status = "failed"
+            delivery.last_error = "the subscription is " + ("deleted" if recipient is None else "paused")
+        elif recipient.url == event.url:
+            return True
+        # To a new URL it goes when it is taken anew.
+        self._put_back(delivery)
+        return False
 
     def _room(self, destination: _Destination, now: float) -> int:
         """How many more requests may be under way to a destination."""
@@ -339,8 +397,7 @@ class Outbox:
         answer: Answer | None = None
         self.stats.attempts += 1
         try:
-            assert self._client is not None
-            answer = await self._client.send(delivery.event)
+            answer = await self._send(delivery.event)
         finally:
             destination.active -= 1
             self._active -= 1
@@ -357,6 +414,18 @@ class Outbox:
             stalled = next(iter(self._stalled))
             del self._stalled[stalled]
             self._pump(stalled)
+
+    async def _send(self, event: WebhookEvent) -> Answer:
+        if event.subscription_id is None:
+            return await self.attempt(event, self._secrets_of(event.account_sid))
+        recipient = self._recipients.get(event.subscription_id)
+        if recipient is None or recipient.problem is not None:
+            return Answer(problem="the subscription is deleted" if recipient is None else recipient.problem)
+        if recipient.secret is not None:
+            return await self.attempt(event, (recipient.secret,))
+        # The events of masked calls are signed in any case.
+        secrets = self._secrets_of(event.account_sid) if recipient.service == "masking" else ()
+        return await self.attempt(event, secrets)
 
     # Outcomes.
 
@@ -386,6 +455,7 @@ class Outbox:
 
     def _delay_s(self, delivery: Delivery, answer: Answer) -> float | None:
         if is_gone(answer.status):
+            self._stop(delivery.event)
             return None
         return retry_delay_s(
             delivery.attempts,
@@ -393,6 +463,12 @@ class Outbox:
             retry_after_s=answer.retry_after_s,
             offsets_s=self._settings.offsets_s,
         )
+
+    def _stop(self, event: WebhookEvent) -> None:
+        """Send nothing more to a subscription whose receiver said so; the outcome's transaction pauses it."""
+        recipient = self._recipients.get(event.subscription_id or "")
+        if recipient is not None and recipient.url == event.url:
+            self._recipients[recipient.subscription_id] = replace(recipient, is_active=False)
 
     def _postpone(self, delivery: Delivery, wait_s: float) -> None:
         """Have a delivery come back when its destination may have worked off what is held for it."""
@@ -412,11 +488,18 @@ def _release(node: str, connection: Connection) -> None:
     deliveries.release(connection, node)
 
 
-def _record(rows: Sequence[dict[str, Any]], connection: Connection) -> None:
+def _record(rows: Sequence[dict[str, Any]], now: datetime, connection: Connection) -> None:
     deliveries.record_outcomes(connection, rows)
+    for subscription_id, url in {row["_gone"] for row in rows if row["_gone"] is not None}:
+        fan_out.disable(
+            connection, subscription_id, url, "the subscription is paused: its URL answered 410", now
+        )
 
 
 def _take_due(
-    node: str, now: datetime, until: datetime, limit: int, connection: Connection
-) -> list[Delivery]:
-    return deliveries.take_due(connection, node, now, until, limit)
+    node: str, now: datetime, until: datetime, limit: int, watched: Iterable[str], connection: Connection
+) -> _Taken:
+    found = deliveries.take_due(connection, node, now, until, limit)
+    wanted = {row.event.subscription_id for row in found if row.event.subscription_id is not None}
+    recipients = fan_out.recipients(connection, wanted.union(watched)) if wanted or watched else {}
+    return _Taken([fan_out.readdressed(connection, row, recipients) for row in found], recipients)

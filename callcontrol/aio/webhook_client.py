@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -49,15 +49,11 @@ class WebhookClient:
 
     Args:
         destinations: Judges where requests may go.
-        secrets_of: The signing secrets of an account, the newest first; called at every attempt.
         timeout_s: How long a receiver has to answer, from resolving its name on.
     """
 
-    def __init__(
-        self, destinations: Destinations, secrets_of: Callable[[str], Sequence[str]], timeout_s: float
-    ) -> None:
+    def __init__(self, destinations: Destinations, timeout_s: float) -> None:
         self._destinations = destinations
-        self._secrets_of = secrets_of
         self._timeout_s = timeout_s
         # The caller bounds what is under way; a limit here would let busy hosts keep idle ones waiting.
         self._session = aiohttp.ClientSession(
@@ -69,10 +65,10 @@ class WebhookClient:
             trust_env=False,
         )
 
-    async def send(self, event: WebhookEvent) -> Answer:
-        """Make one attempt; whatever goes wrong is in the answer."""
+    async def send(self, event: WebhookEvent, secrets: Sequence[str]) -> Answer:
+        """Make one attempt, signed with the secrets; whatever goes wrong is in the answer."""
         try:
-            return await self._send(event)
+            return await self._send(event, secrets)
         except DomainError as refusal:
             return Answer(problem=refusal.message)
         except TimeoutError:
@@ -86,9 +82,9 @@ class WebhookClient:
             log.exception("a webhook could not be sent")
             return Answer(problem="the server failed; its log says how")
 
-    async def _send(self, event: WebhookEvent) -> Answer:
+    async def _send(self, event: WebhookEvent, secrets: Sequence[str]) -> Answer:
         self._destinations.check_url(event.url, schemes=("http", "https"))
-        headers = signed_headers(event, self._secrets_of(event.account_sid), int(time.time()))
+        headers = signed_headers(event, secrets, int(time.time()))
         get = event.method == "GET"
         async with self._session.request(
             event.method,

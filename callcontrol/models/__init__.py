@@ -20,7 +20,7 @@ from callcontrol.models.calls import (
     RecordingStatus,
     StreamInfo,
 )
-from callcontrol.models.deliveries import Delivery, WebhookEvent
+from callcontrol.models.deliveries import Broadcast, Delivery, PublishedEvent, Recipient, WebhookEvent
 from callcontrol.models.lists import Page, Position
 from callcontrol.models.money import CURRENCY, LedgerEntry, LedgerFilter, Reserve, Wallet
 from callcontrol.models.numbers import Billing, Binding, InboundTarget, PhoneNumber, Wiring
@@ -42,6 +42,7 @@ __all__ = [
     "ApiKey",
     "Billing",
     "Binding",
+    "Broadcast",
     "CURRENCY",
     "CallFilter",
     "CallRecord",
@@ -67,7 +68,9 @@ __all__ = [
     "Position",
     "Principal",
     "Protocol",
+    "PublishedEvent",
     "Quality",
+    "Recipient",
     "RecordingStatus",
     "Reliability",
     "Reserve",

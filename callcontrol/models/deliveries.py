@@ -1,8 +1,9 @@
 """Events on their way to the URLs of customers."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,44 @@ class WebhookEvent:
     def __post_init__(self) -> None:
         if not self.delivery_id:
             object.__setattr__(self, "delivery_id", self.event_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcast:
+    """
+    An event for whoever has subscribed to it; when it is written it becomes a ``WebhookEvent`` for each.
+
+    ``fields`` is the body but for its ``id``, which is the id of each delivery and comes first. Subscriptions
+    are those of ``service`` (``calls``, ``masking``, ``assistant``, ``messaging``) that list ``event``.
+    """
+
+    event_id: str
+    account_sid: str
+    service: str
+    event: str
+    fields: Mapping[str, Any]
+    created_at: datetime
+    call_sid: str | None = None
+
+
+PublishedEvent = WebhookEvent | Broadcast
+"""What a change publishes in its own transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipient:
+    """
+    A subscription as its deliveries need it.
+
+    ``secret`` is None for one that has none of its own; ``problem`` says why a stored one cannot be used.
+    """
+
+    subscription_id: str
+    service: str
+    url: str
+    is_active: bool
+    secret: str | None = field(default=None, repr=False)
+    problem: str | None = None
 
 
 @dataclass(slots=True)

@@ -50,6 +50,18 @@ class Statement:
         cursor.close()
         return None if row is None else {name[0]: value for name, value in zip(names, row, strict=True)}
 
+    def all(self, connection: Connection, values: Values) -> list[dict[str, Any]]:
+        """Execute with one set of values and return every row."""
+        text, order, constants = self._for(connection.dialect)
+        if constants:
+            values = {**constants, **values}
+        cursor = _cursor(connection)
+        cursor.execute(text, tuple([values[name] for name in order]))
+        found = cursor.fetchall()
+        names = [column[0] for column in cursor.description]
+        cursor.close()
+        return [dict(zip(names, row, strict=True)) for row in found]
+
     def many(self, connection: Connection, rows: Sequence[Values]) -> None:
         """Execute once for each set of values, in one call of the driver."""
         if not rows:

@@ -13,6 +13,7 @@ from api.routes import ENDPOINTS
 from tests.contract import (
     chapter_agents,
     chapter_calls,
+    chapter_masked,
     chapter_money,
     chapter_numbers,
     chapter_otp,
@@ -25,7 +26,15 @@ from tests.contract.stage import Stage, staged
 
 ROWS = read_rows()
 SERVED = tuple(row for row in ROWS if row not in (*later_rows(ROWS), *awaited(ROWS)))
-CHAPTERS = (chapter_calls, chapter_numbers, chapter_trunks, chapter_otp, chapter_money, chapter_agents)
+CHAPTERS = (
+    chapter_calls,
+    chapter_numbers,
+    chapter_trunks,
+    chapter_otp,
+    chapter_money,
+    chapter_agents,
+    chapter_masked,
+)
 CASES: tuple[Case, ...] = tuple(case for chapter in CHAPTERS for case in chapter.CASES)
 ROUTED = {row_of(endpoint): endpoint for endpoint in ENDPOINTS}
 SHOWN = tuple(endpoint for endpoint in ENDPOINTS if row_of(endpoint) not in AWAITED)

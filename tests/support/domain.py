@@ -16,6 +16,7 @@ from callcontrol.interfaces import Companion
 from callcontrol.models import (
     Account,
     Binding,
+    Broadcast,
     CallFilter,
     CallRecord,
     Carrier,
@@ -23,6 +24,7 @@ from callcontrol.models import (
     Page,
     PhoneNumber,
     Position,
+    PublishedEvent,
     Reserve,
     Wallet,
     WebhookEvent,
@@ -162,6 +164,7 @@ class MemoryRecords:
         self.wallets = wallets
         self.records: dict[str, CallRecord] = {}
         self.events: list[WebhookEvent] = []
+        self.broadcasts: list[Broadcast] = []
         self.finished: list[str] = []
         self.failing = False
 
@@ -180,18 +183,22 @@ class MemoryRecords:
         self.records[record.call_sid] = record
         self.events += events
 
-    def update(self, record: CallRecord, *, events: Sequence[WebhookEvent] = ()) -> None:
-        self.events += events
+    def update(self, record: CallRecord, *, events: Sequence[PublishedEvent] = ()) -> None:
+        for event in events:
+            if isinstance(event, Broadcast):
+                self.broadcasts.append(event)
+            else:
+                self.events.append(event)
 
     def finish(
-        self, record: CallRecord, *, charge_paise: int = 0, events: Sequence[WebhookEvent] = ()
+        self, record: CallRecord, *, charge_paise: int = 0, events: Sequence[PublishedEvent] = ()
     ) -> None:
         assert record.call_sid not in self.finished, "a call is finished once"
         self.finished.append(record.call_sid)
         record.price_paise = charge_paise
         self.wallets.reserves.pop(record.call_sid, None)
         self.wallets.balance_paise -= charge_paise
-        self.events += events
+        self.update(record, events=events)
 
     async def flush(self) -> None:
         pass

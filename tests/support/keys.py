@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final, Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,15 @@ _ROWS_HZ: Final = (697, 770, 852, 941)
 _COLUMNS_HZ: Final = (1209, 1336, 1477, 1633)
 _KEYS: Final = "123A456B789C*0#D"
 _BLOCK: Final = 160  # 20 ms
-_MIN_BLOCKS: Final = 2
+_HOP: Final = 80
+_MIN_BLOCKS: Final = 4  # a tone of 50 ms
+_BRIDGED_BLOCKS: Final = 4  # any hole of 30 ms, and no pause of 60 ms, the shortest that is sent between keys
 _WAVES: Final = np.exp(-2j * np.pi * np.outer(np.arange(_BLOCK), np.array(_ROWS_HZ + _COLUMNS_HZ)) / 8000)
+
+
+_ears: Final[WeakKeyDictionary[PhoneCall, KeyEar]] = WeakKeyDictionary()
+"""What is asked for again and again is not looked for from the beginning: it runs beside a server that has to
+keep time."""
 
 
 def key_tones(keys: str, on_ms: int = 100, off_ms: int = 100) -> bytes:
@@ -33,20 +41,54 @@ def key_tones(keys: str, on_ms: int = 100, off_ms: int = 100) -> bytes:
     return np.concatenate(parts).astype("<i2").tobytes()
 
 
+class KeyEar:
+    """
+    Hears the keys whose tones stand in 16-bit samples at 8 kHz, each once for as long as it lasts.
+
+    A tone that goes on after a shorter interruption than anybody leaves between two keys is the same key:
+    a machine that held up one side for a moment makes such holes (ITU-T Q.24 has receivers bridge them).
+    """
+
+    def __init__(self) -> None:
+        self.keys = ""
+        self._taken = 0
+        self._waiting = bytearray()
+        self._key, self._count, self._hole = "", 0, 0
+
+    def follow(self, pcm: bytearray) -> str:
+        """The keys in all that was heard so far, of which only what is new is looked at."""
+        self.hear(bytes(pcm[self._taken :]))
+        self._taken = len(pcm)
+        return self.keys
+
+    def hear(self, pcm: bytes) -> None:
+        """Take the samples that come next."""
+        self._waiting += pcm
+        count = len(self._waiting) // (2 * _HOP) + 1 - _BLOCK // _HOP
+        if count < 1:
+            return
+        samples = np.frombuffer(bytes(self._waiting[: 2 * (count * _HOP + _BLOCK - _HOP)]), "<i2")
+        del self._waiting[: 2 * count * _HOP]
+        for key in _keys_of(np.lib.stride_tricks.sliding_window_view(samples.astype(float), _BLOCK)[::_HOP]):
+            self._block(key)
+
+    def _block(self, key: str) -> None:
+        if key == "":
+            self._hole += 1
+            if self._hole > _BRIDGED_BLOCKS:
+                self._key, self._count = "", 0
+            return
+        self._count = self._count + 1 if key == self._key else 1
+        self._key, self._hole = key, 0
+        if self._count == _MIN_BLOCKS:
+            self.keys += key
+
+
 def keys_in(pcm: bytes) -> str:
-    """The keys whose tones stand in 16-bit samples at 8 kHz, each once for as long as it lasts."""
-    samples = np.frombuffer(pcm[: len(pcm) // 2 * 2], "<i2").astype(float)
-    if len(samples) < _BLOCK:
-        return ""
-    # All blocks of 20 ms, one every 10 ms, at once: this runs beside a server that has to keep time.
-    blocks = np.lib.stride_tricks.sliding_window_view(samples, _BLOCK)[:: _BLOCK // 2]
-    found, run, last = "", 0, ""
-    for key in _keys_of(blocks):
-        run = run + 1 if key == last else 1
-        last = key
-        if key and run == 2 * _MIN_BLOCKS:
-            found += key
-    return found
+    """The keys whose tones stand in 16-bit samples at 8 kHz."""
+    ear = KeyEar()
+    ear.hear(pcm)
+    return ear.keys
 
 
 def _keys_of(blocks: NDArray[np.float64]) -> Iterator[str]:
@@ -74,10 +116,10 @@ def press(call: PhoneCall, keys: str, way: Way) -> None:
 
 
 def pressed(call: PhoneCall, way: Way) -> str:
-    """The keys that have arrived in one way."""
+    """The keys that have arrived in one way; tones in a call that keeps all it hears."""
     if way == "rfc2833":
         return call.digits
     if way == "tones":
-        return keys_in(bytes(call.heard))
+        return _ears.setdefault(call, KeyEar()).follow(call.heard)
     bodies = [event.body for event in call.events if isinstance(event, InfoReceived)]
     return "".join(body.split(b"=")[1][:1].decode() for body in bodies)

@@ -5,7 +5,6 @@ import itertools
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,9 +17,9 @@ from callcontrol.aio.outbox import Outbox, OutboxSettings
 from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.writer import Writer, WriterSettings
 from callcontrol.interfaces import Destinations
-from callcontrol.models import Account, Delivery, WebhookEvent
+from callcontrol.models import Account, Delivery, PublishedEvent, WebhookEvent
 from callcontrol.store import tables
-from callcontrol.store.repositories import accounts, deliveries
+from callcontrol.store.repositories import accounts, deliveries, fan_out
 from tests.support.secrets import SECRETS
 
 ACCOUNT_SID = "acc-1"
@@ -201,9 +200,14 @@ class Stage:
 
     async def publish(self, *events: WebhookEvent) -> list[str]:
         """Make events durable as the stores do; their ids."""
-        await self.writer.commit(partial(_insert, self.outbox.rows(events)))
-        self.outbox.committed(events)
+        await self.publish_all(*events)
         return [event.delivery_id for event in events]
+
+    async def publish_all(self, *events: PublishedEvent) -> int:
+        """Make events durable as the stores do; how many deliveries they became."""
+        count = await self.writer.commit(lambda connection: fan_out.publish(connection, events))
+        self.outbox.committed(events)
+        return count
 
     async def post(self, url: str, call_sid: str | None = "call-1") -> str:
         """Publish one event."""
@@ -252,10 +256,6 @@ def fast(**changes: Any) -> OutboxSettings:
 def _ensure_account(connection: Any) -> None:
     if accounts.get(connection, ACCOUNT_SID) is None:
         accounts.insert(connection, Account(ACCOUNT_SID, "Acme", utc_now(), utc_now()), 1)
-
-
-def _insert(rows: list[dict[str, Any]], connection: Any) -> None:
-    deliveries.insert(connection, rows)
 
 
 def _every(connection: Any) -> list[Delivery]:

@@ -18,16 +18,24 @@ from callcontrol.models import Delivery, WebhookEvent
 from callcontrol.store.statements import Statement, insert_into
 from callcontrol.store.tables import deliveries
 from callcontrol.store.values import clean, to_micros, to_micros_or_none, to_moment, to_moment_or_none
+from callcontrol.webhooks import is_gone
 
 _HOPELESS: Final = timedelta(days=7)
 """All attempts at a delivery are made within two days, unless there is never room for them."""
 
 _INSERT: Final = insert_into(deliveries, ignore_conflict=True)
 _PENDING: Final = deliveries.c.status == "pending"
-# An outcome that comes late, after the lease has run out, does not undo what another process achieved.
+# An outcome that comes late, after the lease has run out, does not undo what another process achieved. One
+# that arrived is told although its subscription was paused while it was under way.
 _OUTCOME: Final = Statement(
     sa.update(deliveries)
-    .where(deliveries.c.delivery_id == sa.bindparam("_delivery_id"), _PENDING)
+    .where(
+        deliveries.c.delivery_id == sa.bindparam("_delivery_id"),
+        sa.or_(
+            _PENDING,
+            sa.and_(sa.bindparam("_arrived", type_=sa.Boolean), deliveries.c.status == "failed"),
+        ),
+    )
     .values(
         {
             name: sa.bindparam(name)
@@ -105,6 +113,10 @@ def outcome_row(delivery: Delivery) -> dict[str, Any]:
     """The state of a delivery that nobody holds any longer."""
     return {
         "_delivery_id": delivery.event.delivery_id,
+        "_arrived": delivery.status == "delivered",
+        "_gone": (delivery.event.subscription_id, delivery.event.url)
+        if delivery.event.subscription_id and delivery.status == "failed" and is_gone(delivery.response_code)
+        else None,
         "status": delivery.status,
         "attempts": delivery.attempts,
         "next_attempt_at": to_micros(delivery.next_attempt_at),

@@ -338,6 +338,22 @@ sa.Index(
     sqlite_where=deliveries.c.subscription_id.is_not(None),
     postgresql_where=deliveries.c.subscription_id.is_not(None),
 )
+# What waits for a subscription that is paused, deleted or moved.
+_waits: Final = sa.and_(deliveries.c.subscription_id.is_not(None), deliveries.c.status == "pending")
+sa.Index(
+    "ix_webhook_deliveries_subscription_pending",
+    deliveries.c.subscription_id,
+    sqlite_where=_waits,
+    postgresql_where=_waits,
+)
+# What bulk replays send again: few rows, and none of those of events to a call's own URL.
+sa.Index(
+    "ix_webhook_deliveries_failed",
+    deliveries.c.subscription_id,
+    deliveries.c.created_at,
+    sqlite_where=sa.text("status = 'failed' AND subscription_id IS NOT NULL"),
+    postgresql_where=sa.text("status = 'failed' AND subscription_id IS NOT NULL"),
+)
 
 idempotency_keys: Final = sa.Table(
     "idempotency_keys",

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <thread>
 
 #include "far_end.hpp"
 #include "support.hpp"
@@ -17,6 +18,8 @@ using tests::FarEnd;
 using tests::Metronome;
 
 namespace {
+
+using namespace std::chrono_literals;
 
 constexpr Format pcmu{Codec::pcmu, 8000};
 constexpr Format l16{Codec::l16, 8000};
@@ -44,10 +47,80 @@ double key_ms(std::span<const std::int16_t> samples, double low_hz, double high_
     return ms;
 }
 
+/// How many times both tones of the key sound, each for 20 ms or more.
+int times_sounded(std::span<const std::int16_t> samples, double low_hz, double high_hz) {
+    int times = 0;
+    for (std::size_t at = 0, run = 0; at + 80 <= samples.size(); at += 80) {
+        const bool sounds = key_ms(samples.subspan(at, 80), low_hz, high_hz, 8000) > 0;
+        run = sounds ? run + 1 : 0;
+        times += run == 2 ? 1 : 0;
+    }
+    return times;
+}
+
 std::vector<std::uint8_t> event(std::uint8_t code, bool ended, std::uint16_t duration) {
     return {code, static_cast<std::uint8_t>(ended ? 0x8A : 0x0A), static_cast<std::uint8_t>(duration >> 8),
             static_cast<std::uint8_t>(duration)};
 }
+
+/// A far end that sends events, linked with one that takes tones.
+struct EventsToTones {
+    EventsToTones() {
+        a->connect(left.settings());
+        auto settings = right.settings();
+        settings.dtmf_send_type.reset();
+        b->connect(settings);
+        a->link(*b);
+    }
+
+    void send(std::uint8_t code, std::uint32_t timestamp, std::uint16_t duration, bool ended = false) {
+        const std::uint16_t number = sequence++;
+        left.peer.send(a->udp_port(), {101, false, number, timestamp, 0xF00D}, event(code, ended, duration));
+    }
+
+    /// Let time pass in which the far end hears.
+    void listen(int frames) {
+        for (int n = 0; n < frames; ++n) {
+            metronome.wait();
+            right.listen();
+        }
+    }
+
+    /// What the far end was sent, as its timestamps have it: with the pauses in which nothing was.
+    std::vector<std::int16_t> timeline() const {
+        std::vector<std::int16_t> samples;
+        std::size_t from = 0;
+        for (std::size_t n = 0; n < right.lengths.size(); ++n) {
+            const std::size_t begin = right.headers[n].timestamp - right.headers[0].timestamp;
+            if (begin > samples.size()) samples.resize(begin);
+            const auto packet = std::span(right.heard).subspan(from, right.lengths[n]);
+            samples.insert(samples.end(), packet.begin(), packet.end());
+            from += packet.size();
+        }
+        return samples;
+    }
+
+    int times(double low_hz, double high_hz) const { return times_sounded(timeline(), low_hz, high_hz); }
+    double length_ms(double low_hz, double high_hz) const {
+        return key_ms(timeline(), low_hz, high_hz, 8000);
+    }
+
+    /// Wait until a key has sounded for so long in all.
+    bool sounded(double ms, double low_hz, double high_hz) {
+        return bench.until([&] {
+            right.listen();
+            return length_ms(low_hz, high_hz) >= ms;
+        });
+    }
+
+    Bench bench;
+    FarEnd left{pcmu};
+    FarEnd right{l16};
+    std::shared_ptr<engine::StreamHandle> a = bench.open();
+    std::shared_ptr<engine::StreamHandle> b = bench.open(a.get());
+    Metronome metronome{20};
+    std::uint16_t sequence = 700;
+};
 
 }  // namespace
 
@@ -91,6 +164,51 @@ TEST_CASE("key tones: a held key sounds until it is known how long it was") {
     CHECK(tones.pull(frame));
     CHECK(std::abs(frame[15]) < 1500);
     CHECK_FALSE(tones.pull(frame));
+}
+
+TEST_CASE("key tones: a key that broke off is not heard twice, nor never") {
+    for (const bool held : {true, false}) {
+        CAPTURE(held);
+        for (const int frames : {1, 2, 4}) {
+            CAPTURE(frames);
+            dsp::KeyTones tones;
+            if (held) {
+                tones.hold('5', 8000);
+                tones.release_after(160);
+            } else {
+                tones.start("5", 160, 40, 8000);
+            }
+            std::vector<std::int16_t> frame(160);
+            for (int n = 0; n < frames; ++n) {
+                CHECK(tones.pull(frame));
+            }
+            tones.resume();
+            int rest = 0;
+            while (tones.pull(frame)) {
+                ++rest;
+            }
+            CHECK(rest == (frames == 1 ? 8 : 0));
+        }
+    }
+    dsp::KeyTones idle;
+    idle.resume();
+    CHECK_FALSE(idle.busy());
+}
+
+TEST_CASE("key tones: another key that is held keeps its distance") {
+    dsp::KeyTones tones;
+    std::vector<std::int16_t> frame(160);
+    tones.hold('5', 8000);
+    CHECK(tones.pull(frame));
+    tones.release_after(20);
+    CHECK(tones.pull(frame));
+    CHECK_FALSE(tones.sounding());
+    CHECK(tones.busy());
+    CHECK_FALSE(tones.pull(frame));
+    CHECK(tones.busy());
+    CHECK_FALSE(tones.pull(frame));
+    CHECK_FALSE(tones.pull(frame));
+    CHECK_FALSE(tones.busy());
 }
 
 TEST_CASE("digits: they are tones for a far end that takes no events, or wants tones") {
@@ -229,4 +347,109 @@ TEST_CASE("digits: a key found in the audio is told once and sent on as an event
     CHECK(bench.until([&] { return a->snapshot().packets_in == 1; }));
     bench.fetch(20);
     CHECK_FALSE(bench.heard_of(EventKind::dtmf_received));
+}
+
+TEST_CASE("digits: a press that the machine held up is one tone") {
+    EventsToTones ends;
+    ends.send(0, 9000, 160);
+    REQUIRE(ends.sounded(60, 941, 1336));
+    ends.b->order([](engine::Stream&, std::int64_t) { std::this_thread::sleep_for(160ms); });
+    for (std::uint16_t n = 2; n < 12; ++n) {
+        ends.send(0, 9000, static_cast<std::uint16_t>(n * 160), n == 11);
+        ends.listen(1);
+    }
+    // A key that comes after it proves that nothing more of the first is on its way.
+    ends.send(5, 12'000, 800, true);
+    REQUIRE(ends.sounded(60, 770, 1336));
+    CHECK(ends.times(941, 1336) == 1);
+    CHECK(ends.length_ms(941, 1336) < 120);
+}
+
+TEST_CASE("digits: presses whose packets come together are tones one after the other") {
+    EventsToTones ends;
+    // The same key twice: only the pause tells them apart.
+    const std::uint8_t codes[] = {1, 1, 5, 9};
+    std::uint32_t timestamp = 9000;
+    for (const std::uint8_t code : codes) {
+        for (const std::uint16_t duration : {160, 320, 480, 800}) {
+            ends.send(code, timestamp, duration, duration == 800);
+        }
+        ends.send(code, timestamp, 800, true);
+        timestamp += 1440;
+    }
+    REQUIRE(ends.sounded(60, 852, 1477));
+    CHECK(ends.times(697, 1209) == 2);
+    CHECK(ends.times(770, 1336) == 1);
+    CHECK(ends.times(852, 1477) == 1);
+    for (const char key : {'1', '1', '5', '9'}) {
+        const auto told = ends.bench.expect(EventKind::dtmf_received);
+        REQUIRE(told);
+        CHECK(told->a == static_cast<std::uint32_t>(key));
+    }
+}
+
+TEST_CASE("digits: a late packet of the press before has neither key sound again") {
+    EventsToTones ends;
+    ends.send(1, 9000, 800, true);
+    REQUIRE(ends.sounded(60, 697, 1209));
+    ends.listen(8);
+    for (std::uint16_t n = 1; n <= 5; ++n) {
+        ends.send(5, 11'000, static_cast<std::uint16_t>(n * 160), n == 5);
+        if (n == 3) ends.send(1, 9000, 800, true);
+        ends.listen(1);
+    }
+    ends.listen(8);
+    ends.send(9, 13'000, 800, true);
+    REQUIRE(ends.sounded(60, 852, 1477));
+    CHECK(ends.times(697, 1209) == 1);
+    CHECK(ends.times(770, 1336) == 1);
+}
+
+TEST_CASE("digits: a press in segments is one tone") {
+    EventsToTones ends;
+    for (int n = 1; n <= 4; ++n) {
+        ends.send(5, 9000, static_cast<std::uint16_t>(n == 4 ? 0xFFFF : 0xFF00 + n));
+        ends.listen(1);
+    }
+    for (std::uint16_t n = 1; n <= 4; ++n) {
+        ends.send(5, 9000 + 0xFFFF, static_cast<std::uint16_t>(n * 160));
+        ends.listen(1);
+    }
+    CHECK(ends.times(770, 1336) == 1);
+}
+
+TEST_CASE("digits: presses that come together cross to another clock as presses of their own") {
+    Bench bench;
+    FarEnd left(l16_wide);
+    FarEnd right(pcmu);
+    auto a = bench.open();
+    auto b = bench.open(a.get());
+    a->connect(left.settings());
+    b->connect(right.settings());
+    a->link(*b);
+    auto send = [&, number = std::uint16_t{700}](std::uint32_t timestamp, std::uint16_t duration,
+                                                 bool ended) mutable {
+        left.peer.send(a->udp_port(), {101, false, number++, timestamp, 0xF00D}, event(1, ended, duration));
+    };
+    // The first goes on in a second segment; a packet of it comes after the second press began.
+    send(9000, 0xFFFF, false);
+    send(9000 + 0xFFFF, 3200, true);
+    send(9000 + 0xFFFF + 6400, 1600, false);
+    send(9000 + 0xFFFF, 3200, true);
+    send(9000 + 0xFFFF + 6400, 3200, true);
+    REQUIRE(bench.until([&] {
+        right.listen();
+        return right.others.size() == 4;
+    }));
+    const std::uint32_t first = right.others[0].header.timestamp;
+    const std::uint32_t second = right.others[2].header.timestamp;
+    CHECK(right.others[1].header.timestamp == first);
+    CHECK(right.others[3].header.timestamp == second);
+    CHECK(second - first == (0xFFFF + 6400) / 2);
+    const auto duration = [&](std::size_t n) {
+        return right.others[n].payload[2] << 8 | right.others[n].payload[3];
+    };
+    CHECK(duration(0) == 0xFFFF / 2);
+    CHECK(duration(1) == (0xFFFF + 3200) / 2);
+    CHECK(duration(3) == 1600);
 }

@@ -39,9 +39,27 @@ def upgrade() -> None:
         sqlite_where=subscribed,
         postgresql_where=subscribed,
     )
+    waiting = sa.text("subscription_id IS NOT NULL AND status = 'pending'")
+    op.create_index(
+        op.f("ix_webhook_deliveries_subscription_pending"),
+        "webhook_deliveries",
+        ["subscription_id"],
+        sqlite_where=waiting,
+        postgresql_where=waiting,
+    )
+    failed = sa.text("status = 'failed' AND subscription_id IS NOT NULL")
+    op.create_index(
+        op.f("ix_webhook_deliveries_failed"),
+        "webhook_deliveries",
+        ["subscription_id", "created_at"],
+        sqlite_where=failed,
+        postgresql_where=failed,
+    )
 
 
 def downgrade() -> None:
+    op.drop_index(op.f("ix_webhook_deliveries_subscription_pending"), "webhook_deliveries")
+    op.drop_index(op.f("ix_webhook_deliveries_failed"), "webhook_deliveries")
     op.drop_index(op.f("ix_webhook_deliveries_subscription"), "webhook_deliveries")
     op.drop_column("webhook_deliveries", "subscription_id")
     op.drop_table("webhook_subscriptions")

@@ -18,6 +18,8 @@ constexpr double peak_0_dbm0 = 22'800;
 constexpr double low_gain = 0.316;
 constexpr double high_gain = 0.398;
 constexpr std::uint32_t edge_ms = 2;
+/// Receivers take a tone of this length for a key, and silence of this length for its end (ITU-T Q.24).
+constexpr std::uint32_t heard_ms = 40;
 constexpr std::size_t table_size = 1024;
 
 std::array<float, table_size> make_sine() {
@@ -59,14 +61,28 @@ void KeyTones::start(std::string_view digits, std::uint32_t duration_ms, std::ui
 void KeyTones::hold(char key, std::uint32_t rate_hz) {
     stop();
     rate_hz_ = rate_hz;
-    if (place_of(key) != std::string_view::npos) press(key, endless);
+    if (place_of(key) == std::string_view::npos) return;
+    gap_samples_ = heard_ms * (rate_hz / 1000);
+    gap_next_ = true;
+    press(key, endless);
 }
 
 void KeyTones::release_after(std::uint32_t duration_ms) {
-    if (left_ == 0) return;
+    if (!sounding()) return;
     const std::uint32_t samples = duration_ms * (rate_hz_ / 1000);
     // One sample at least, so that the falling edge is heard and not a click.
     left_ = samples > played_ ? samples - played_ : edge_ms * (rate_hz_ / 1000);
+}
+
+void KeyTones::resume() {
+    if (!sounding()) return;
+    if (played_ >= heard_ms * (rate_hz_ / 1000)) {
+        left_ = 0;
+        next_key();
+        return;
+    }
+    if (left_ != endless) left_ += played_;
+    played_ = 0;
 }
 
 bool KeyTones::pull(std::span<std::int16_t> out) {

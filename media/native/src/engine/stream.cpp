@@ -83,6 +83,7 @@ void Stream::link(Stream& other, std::int64_t now_ns) {
     peer_ = &other;
     other.peer_ = this;
     route_ = other.route_ = Route::none;
+    event_.press = other.event_.press = 0;
     run_clocks(now_ns);
     other.run_clocks(now_ns);
 }

@@ -13,6 +13,9 @@ namespace {
 /// A key that was found in a linked stream's audio is sent as a press of this length.
 constexpr std::uint32_t found_press_ms = 100;
 constexpr std::uint32_t found_gap_ms = 60;
+/// After so long without a packet the far end may have run dry and heard a tone end (ITU-T Q.24 takes 40 ms
+/// for a pause).
+constexpr std::int64_t broken_ns = 40'000'000;
 
 }  // namespace
 
@@ -30,6 +33,11 @@ bool Stream::step_digits(std::span<std::int16_t> samples, std::int64_t now_ns) {
     }
     bool taken = false;
     if (key_tones_.busy()) {
+        // The thread was held up by the machine.
+        if (now_ns - sounded_ns_ >= settings_.ptime_ms * std::int64_t{1'000'000} + broken_ns) {
+            key_tones_.resume();
+        }
+        sounded_ns_ = now_ns;
         taken = key_tones_.pull(samples);
         if (taken) send_audio(samples, rtp::Feed::own, false, now_ns);
     } else if (const auto packet = dtmf_sender_.step(units_of(samples.size()))) {
@@ -57,6 +65,8 @@ void Stream::send_event(const rtp::DtmfPacket& packet, std::int64_t now_ns) {
 
 void Stream::start_digits(std::string_view digits, std::uint32_t duration_ms, std::uint32_t gap_ms) {
     if (sends_tones(settings_)) {
+        // A relayed press that still sounds gives way.
+        event_.down = false;
         key_tones_.start(digits, duration_ms, gap_ms, settings_.format.rate_hz());
     } else {
         dtmf_sender_.start(digits, duration_ms, gap_ms, settings_.format.clock_hz);
@@ -90,9 +100,13 @@ void Stream::finish_dtmf_text() {
 
 /// Send a key behind those that are being sent; one too many is dropped.
 void Stream::press(char key) {
-    if (pressed_count_ == pressed_.size()) return;
-    pressed_[pressed_count_++] = key;
+    queue_press(key);
     if (digits_ == Digits::none) next_digits();
+}
+
+/// Send a key once the tone that sounds is over.
+void Stream::queue_press(char key) {
+    if (pressed_count_ != pressed_.size()) pressed_[pressed_count_++] = key;
 }
 
 }  // namespace trunkline::engine

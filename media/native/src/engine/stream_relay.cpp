@@ -10,17 +10,23 @@ namespace trunkline::engine {
 
 namespace {
 
+/// A pause between two presses that is longer was no pause: the timestamps jumped.
+constexpr std::uint32_t max_pause_s = 60;
+
 struct EventPayload {
     char key = 0;
     bool ended = false;
-    std::uint32_t duration = 0;
 };
 
 /// The fields of a telephone event (RFC 4733 2.3).
 EventPayload parse_event(std::span<const std::uint8_t> payload) {
     if (payload.size() < 4) return {};
-    return {rtp::key_of_event(payload[0]), (payload[1] & 0x80) != 0,
-            static_cast<std::uint32_t>(payload[2] << 8 | payload[3])};
+    return {rtp::key_of_event(payload[0]), (payload[1] & 0x80) != 0};
+}
+
+/// A stretch of one RTP clock in units of another.
+std::uint32_t scaled(std::uint32_t units, std::uint32_t from_hz, std::uint32_t to_hz) {
+    return static_cast<std::uint32_t>(std::uint64_t{units} * to_hz / from_hz);
 }
 
 }  // namespace
@@ -38,8 +44,12 @@ bool Stream::relays(const codec::Format& format, std::uint32_t units) {
 
 /// Whether audio of our own is being sent, so that the linked stream's must wait.
 bool Stream::occupied() const {
-    return dtmf_sender_.pressing() || key_tones_.sounding() ||
-           (tap_ != nullptr && tap_->playout().playing()) || playback_.playing() || source_ != nullptr;
+    return dtmf_sender_.pressing() || key_tones_.sounding() || plays();
+}
+
+/// Whether audio is being sent that is ours and no digits.
+bool Stream::plays() const {
+    return (tap_ != nullptr && tap_->playout().playing()) || playback_.playing() || source_ != nullptr;
 }
 
 void Stream::relay_audio(const rtp::PacketView& packet, const codec::Format& format, std::uint32_t units,
@@ -65,41 +75,45 @@ void Stream::relay_packet(const rtp::PacketView& packet, std::uint8_t payload_ty
 /// Send on an event, muted or not, as the far end takes it.
 void Stream::relay_event(const rtp::PacketView& packet, const Stream& from, io::SendBatch& relayed,
                          std::int64_t now_ns) {
-    const std::uint32_t clock_hz = from.settings_.format.clock_hz;
-    const bool own_audio = occupied() && !event_.down;
     // Flash and whatever else is no key was not agreed on with this side either.
     if (parse_event(packet.payload).key == 0) return;
-    if (!may_send() || own_audio || digits_ != Digits::none) return;
+    if (!may_send() || digits_ == Digits::text) return;
     if (sends_tones(settings_)) {
-        sound_event(packet, clock_hz, now_ns);
-    } else if (from.route_ != Route::transcoded && clock_hz == settings_.format.clock_hz) {
+        if (!plays() || event_.down) sound_event(packet, from, now_ns);
+    } else if (occupied() || digits_ != Digits::none) {
+        return;
+    } else if (from.route_ != Route::transcoded &&
+               from.settings_.format.clock_hz == settings_.format.clock_hz) {
         // Also of a far end that has sent no audio: the times between its presses are in its timestamps
         // alone.
         relay_packet(packet, *settings_.dtmf_send_type, 0, relayed, now_ns);
     } else {
-        renumber_event(packet, clock_hz, now_ns);
+        renumber_event(packet, from, now_ns);
     }
 }
 
-/// Send on an event among packets of our own: the timestamps of its stream mean nothing there.
-void Stream::renumber_event(const rtp::PacketView& packet, std::uint32_t clock_hz, std::int64_t now_ns) {
-    const EventPayload event = parse_event(packet.payload);
-    if (event.key == 0) return;
-    const bool begins = !event_.known || packet.header.timestamp != event_.timestamp_in;
+/// Send on an event among packets of our own: the timestamps of its stream mean nothing there. A press that
+/// came in segments goes on as one, which says the longest duration there is once it is longer.
+void Stream::renumber_event(const rtp::PacketView& packet, const Stream& from, std::int64_t now_ns) {
+    const rtp::DtmfReceiver& received = from.dtmf_receiver_;
+    if (!received.is_latest(packet.header.timestamp)) return;
+    const std::uint32_t clock_hz = from.settings_.format.clock_hz;
+    const bool begins = event_.press != received.presses();
     PacketRoom room;
     rtp::Header header = sender_.local(*settings_.dtmf_send_type, now_ns, rtp::Feed::transcoded);
     if (begins && event_.known && header.timestamp == event_.timestamp_out) {
         // No audio was sent since the press before; with its timestamp this one would be taken for it.
-        const std::int64_t passed_us = (now_ns - event_.last_ns) / 1000;
-        const auto passed = static_cast<std::uint32_t>(passed_us * settings_.format.clock_hz / 1'000'000);
+        const std::uint32_t passed = units_since_press(packet.header.timestamp, clock_hz, now_ns);
         sender_.advance(passed, event_.last_ns, rtp::Feed::transcoded);
         header.timestamp += passed;
     }
-    if (begins) event_ = {packet.header.timestamp, header.timestamp, now_ns, false, true};
+    if (begins) {
+        event_ = {received.presses(), packet.header.timestamp, header.timestamp, now_ns, false, true};
+    }
     header.marker = begins;
     header.timestamp = event_.timestamp_out;
-    const std::uint64_t scaled = std::uint64_t{event.duration} * settings_.format.clock_hz / clock_hz;
-    const auto duration = static_cast<std::uint16_t>(std::min<std::uint64_t>(scaled, 0xFFFF));
+    const auto duration = static_cast<std::uint16_t>(
+        std::min(scaled(received.lasting(), clock_hz, settings_.format.clock_hz), std::uint32_t{0xFFFF}));
     std::uint8_t* payload = room.data() + rtp::header_bytes;
     payload[0] = packet.payload[0];
     payload[1] = packet.payload[1];
@@ -108,19 +122,46 @@ void Stream::renumber_event(const rtp::PacketView& packet, std::uint32_t clock_h
     send_payload(room, header, 4);
 }
 
+/// Units of our clock between the beginnings of the press before and of this one, never none. Its timestamps
+/// tell, also of packets that were held up and come together; those of another source mean nothing.
+std::uint32_t Stream::units_since_press(std::uint32_t timestamp, std::uint32_t clock_hz,
+                                        std::int64_t now_ns) const {
+    const std::uint32_t passed = timestamp - event_.timestamp_in;
+    const bool timed = event_.press != 0 && passed != 0 && passed <= max_pause_s * clock_hz;
+    if (timed) return std::max(scaled(passed, clock_hz, settings_.format.clock_hz), std::uint32_t{1});
+    const std::int64_t passed_us = (now_ns - event_.last_ns) / 1000;
+    return std::max(static_cast<std::uint32_t>(passed_us * settings_.format.clock_hz / 1'000'000),
+                    std::uint32_t{1});
+}
+
 /// Make a tone of an event, as long as the press was. It begins with the event's first packet that comes.
-void Stream::sound_event(const rtp::PacketView& packet, std::uint32_t clock_hz, std::int64_t now_ns) {
+void Stream::sound_event(const rtp::PacketView& packet, const Stream& from, std::int64_t now_ns) {
+    const rtp::DtmfReceiver& received = from.dtmf_receiver_;
+    // A late packet of an earlier press would have that sound again, and then the present one.
+    if (speaking_ == nullptr || !received.is_latest(packet.header.timestamp)) return;
     const EventPayload event = parse_event(packet.payload);
-    if (event.key == 0 || speaking_ == nullptr) return;
-    if (!event_.known || packet.header.timestamp != event_.timestamp_in) {
-        event_ = {packet.header.timestamp, 0, now_ns, true, true};
-        key_tones_.hold(event.key, speaking_->rate_hz());
-        run_clocks(now_ns);
+    if (event_.press != received.presses()) {
+        begin_sound(event.key, now_ns);
+        event_.press = received.presses();
     }
     event_.last_ns = now_ns;
     if (!event.ended || !event_.down) return;
     event_.down = false;
-    key_tones_.release_after(event.duration * 1000 / clock_hz);
+    key_tones_.release_after(received.lasting() / (from.settings_.format.clock_hz / 1000));
+}
+
+/// Have a relayed key sound. Packets that were held up come together; the keys they tell of then sound one
+/// after the other, those that waited as long as any that we send by ourselves.
+void Stream::begin_sound(char key, std::int64_t now_ns) {
+    event_.known = true;
+    if (event_.down) key_tones_.release_after(0);
+    event_.down = !key_tones_.busy() && pressed_count_ == 0;
+    if (event_.down) {
+        key_tones_.hold(key, speaking_->rate_hz());
+    } else {
+        queue_press(key);
+    }
+    run_clocks(now_ns);
 }
 
 /// Send what the linked stream hears, at the rate that is sent, in packets of our own. Its pauses are not

@@ -42,8 +42,13 @@ void Stream::tick_send(std::int64_t now_ns) {
     if (!speaking_->serves(settings_)) {
         // Parts for these settings are on their way.
         sender_.advance(units_of(frame.size()), now_ns);
-    } else if (!step_digits(frame, now_ns) && next_audio(frame, silent, now_ns)) {
-        send_audio(frame, rtp::Feed::own, silent, now_ns);
+    } else if (!step_digits(frame, now_ns)) {
+        if (next_audio(frame, silent, now_ns)) {
+            send_audio(frame, rtp::Feed::own, silent, now_ns);
+        } else if (sending_digits()) {
+            // The pause between two keys shows in the timestamps, however fast the far end gets the packets.
+            sender_.rest(units_of(frame.size()));
+        }
     }
     run_clocks(now_ns);
 }

@@ -31,6 +31,14 @@ void Sender::advance(std::uint32_t units, std::int64_t now_ns, Feed feed) {
     due_ns_ = now_ns + units * second_ns / clock_hz_;
 }
 
+void Sender::rest(std::uint32_t units) {
+    // Time that another source filled is counted when its turn ends.
+    if (source_ != Source::own) return;
+    next_timestamp_ += units;
+    due_ns_ += units * second_ns / clock_hz_;
+    mark_next_ = true;
+}
+
 std::optional<Header> Sender::relayed(const Header& in, std::uint32_t units, std::int64_t now_ns) {
     const auto jump = static_cast<std::int32_t>(in.timestamp - newest_timestamp_);
     const auto limit = static_cast<std::int32_t>(max_jump_s * clock_hz_);

@@ -30,6 +30,7 @@ from tests.unit.api.fakes.facts import (
     REVOKED_KEY,
     SCOPES,
 )
+from tests.unit.api.fakes.masking import FakeMasking
 from tests.unit.api.fakes.numbers import FakeMarket, FakeNumbers
 from tests.unit.api.fakes.products import FakeAgents, FakeOtp
 from tests.unit.api.fakes.trunks import FakeApplications, FakeTrunkNumbers, FakeTrunks
@@ -49,6 +50,7 @@ __all__ = [
     "FakeIdempotency",
     "FakeKeys",
     "FakeMarket",
+    "FakeMasking",
     "FakeNumbers",
     "FakeOtp",
     "FakeReply",
@@ -84,6 +86,7 @@ class Fakes:
     market: FakeMarket = field(default_factory=FakeMarket)
     trunks: FakeTrunks = field(default_factory=FakeTrunks)
     otp: FakeOtp = field(default_factory=FakeOtp)
+    masking: FakeMasking = field(default_factory=FakeMasking)
     trunk_numbers: FakeTrunkNumbers = field(default_factory=FakeTrunkNumbers)
     applications: FakeApplications = field(default_factory=FakeApplications)
     call_logs: FakeCallLogs = field(default_factory=FakeCallLogs)
@@ -100,6 +103,7 @@ class Fakes:
             market=self.market,
             trunks=self.trunks,
             otp=self.otp,
+            masking=self.masking,
             trunk_numbers=self.trunk_numbers,
             applications=self.applications,
             call_logs=self.call_logs,

@@ -21,8 +21,13 @@ class KeyTones {
     /// Hold a key down; what was played before is forgotten.
     void hold(char key, std::uint32_t rate_hz);
 
-    /// Let the held key up once it has sounded so long in all.
+    /// Let the held key up once it has sounded so long in all. A pause follows that keeps it apart from the
+    /// next key.
     void release_after(std::uint32_t duration_ms);
+
+    /// Go on after an interruption that a far end may have heard. A key that was heard as one before it is
+    /// over, since the rest would be heard as another; one that was not sounds from its beginning.
+    void resume();
 
     void stop() { *this = {}; }
 

@@ -187,6 +187,7 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     // For the linked stream, in stream_relay.cpp.
     bool relays(const codec::Format& format, std::uint32_t units);
     bool occupied() const;
+    bool plays() const;
     bool passes() const { return may_send() && !occupied() && !muted_.sent; }
     void relay_audio(const rtp::PacketView& packet, const codec::Format& format, std::uint32_t units,
                      io::SendBatch& relayed, std::int64_t now_ns);
@@ -194,8 +195,11 @@ class Stream final : public util::Node, public Readable, private graph::Playback
                       io::SendBatch& relayed, std::int64_t now_ns);
     void relay_event(const rtp::PacketView& packet, const Stream& from, io::SendBatch& relayed,
                      std::int64_t now_ns);
-    void renumber_event(const rtp::PacketView& packet, std::uint32_t clock_hz, std::int64_t now_ns);
-    void sound_event(const rtp::PacketView& packet, std::uint32_t clock_hz, std::int64_t now_ns);
+    void renumber_event(const rtp::PacketView& packet, const Stream& from, std::int64_t now_ns);
+    std::uint32_t units_since_press(std::uint32_t timestamp, std::uint32_t clock_hz,
+                                    std::int64_t now_ns) const;
+    void sound_event(const rtp::PacketView& packet, const Stream& from, std::int64_t now_ns);
+    void begin_sound(char key, std::int64_t now_ns);
     void transcode(const graph::Piece& piece, std::int64_t now_ns);
     void pass_pause(const graph::Piece& pause, std::int64_t now_ns);
 
@@ -219,6 +223,7 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     void next_digits();
     void finish_dtmf_text();
     void press(char key);
+    void queue_press(char key);
 
     void playback_finished(std::uint64_t id, graph::PlaybackEnd why, char key,
                            std::uint64_t played_ms) override;
@@ -268,17 +273,19 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     DtmfText* dtmf_first_ = nullptr;  ///< The text being sent, then those that wait.
     DtmfText* dtmf_last_ = nullptr;
     dsp::KeyTones key_tones_;
-    std::array<char, 32> pressed_{};  ///< Keys the linked stream's far end pressed, to be sent as events.
+    std::int64_t sounded_ns_ = 0;     ///< When the tones' last frame was made.
+    std::array<char, 32> pressed_{};  ///< Keys the linked stream's far end pressed, to be sent by ourselves.
     std::size_t pressed_count_ = 0;
     char pressing_ = 0;
     enum class Digits : std::uint8_t { none, text, pressed } digits_ = Digits::none;  ///< What is being sent.
     struct {
+        std::uint32_t press = 0;  ///< Its number as the linked stream counts them; 0 for none of that one.
         std::uint32_t timestamp_in = 0;
         std::uint32_t timestamp_out = 0;
         std::int64_t last_ns = 0;
-        bool down = false;  ///< The end of the press has not come.
-        bool known = false;
-    } event_;  ///< A linked stream's event that cannot be relayed as it is.
+        bool down = false;   ///< It sounds, and its end has not come.
+        bool known = false;  ///< There was one, if only of a stream that was linked before.
+    } event_;                ///< A linked stream's event that cannot be relayed as it is.
     Tap* tap_ = nullptr;
     Recorder* recorder_ = nullptr;
     Listener* listeners_ = nullptr;

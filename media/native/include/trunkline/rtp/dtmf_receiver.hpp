@@ -42,6 +42,12 @@ class DtmfReceiver {
     /// How many presses have begun so far, for who must know before they are over.
     std::uint32_t presses() const { return presses_; }
 
+    /// Whether a packet with this timestamp is of the press that began last, and no late one of an earlier.
+    bool is_latest(std::uint32_t timestamp) const { return started_ && timestamp == timestamp_; }
+
+    /// How long the press that began last has been so far in units of its clock, all its segments together.
+    std::uint32_t lasting() const { return before_ + duration_; }
+
     /// The key last pressed; 0 before the first.
     char key() const;
 

@@ -32,6 +32,9 @@ class Sender {
     /// Let `units` of audio of our own pass, sent or not.
     void advance(std::uint32_t units, std::int64_t now_ns, Feed feed = Feed::own);
 
+    /// Let `units` pass between packets of our own, if the last one was. The next begins a talk spurt.
+    void rest(std::uint32_t units);
+
     /// What passed was not sent: the next packet begins a talk spurt (RFC 3551 4.1).
     void pause() { mark_next_ = true; }
 

@@ -1,0 +1,202 @@
+"""Webhook subscriptions, and the log of what was sent to each."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from callcontrol.store.sealing import seal, unseal
+from callcontrol.store.tables import deliveries
+from callcontrol.store.tables.subscriptions import subscriptions
+from callcontrol.store.values import pack, to_micros, to_moment, to_moment_or_none, unpack
+from callcontrol.subscriptions import LoggedDelivery, Subscription
+from callcontrol.webhooks import OFFSETS_S
+
+_SHOWN: Final[Sequence[sa.Column[Any]]] = (
+    deliveries.c.delivery_id,
+    deliveries.c.subscription_id,
+    deliveries.c.event,
+    deliveries.c.call_sid,
+    deliveries.c.status,
+    deliveries.c.attempts,
+    deliveries.c.response_code,
+    deliveries.c.last_error,
+    deliveries.c.created_at,
+    deliveries.c.next_attempt_at,
+    deliveries.c.delivered_at,
+)
+"""What the log shows of a delivery: never its body."""
+
+_candidate: Final = deliveries.alias("candidate")
+# Written out, so that the index of what has failed serves.
+_FAILED: Final = _candidate.c.status == sa.literal_column("'failed'")
+
+
+def insert(connection: Connection, subscription: Subscription) -> None:
+    """Write a new subscription."""
+    connection.execute(
+        sa.insert(subscriptions).values(
+            subscription_id=subscription.subscription_id,
+            account_sid=subscription.account_sid,
+            service=subscription.service,
+            created_at=to_micros(subscription.created_at),
+            **_mutable(connection, subscription),
+        )
+    )
+
+
+def update(connection: Connection, subscription: Subscription) -> None:
+    """Write what a subscription has become."""
+    connection.execute(
+        sa.update(subscriptions)
+        .where(subscriptions.c.subscription_id == subscription.subscription_id)
+        .values(_mutable(connection, subscription))
+    )
+
+
+def delete(connection: Connection, subscription_id: str) -> None:
+    """Delete a subscription; what was sent to it stays in the outbox for as long as anything does."""
+    connection.execute(sa.delete(subscriptions).where(subscriptions.c.subscription_id == subscription_id))
+
+
+def get(connection: Connection, subscription_id: str, *, lock: bool = False) -> Subscription | None:
+    """One subscription, of whichever account and service; ``lock`` keeps other writers from it."""
+    wanted = sa.select(subscriptions).where(subscriptions.c.subscription_id == subscription_id)
+    row = connection.execute(wanted.with_for_update() if lock else wanted).first()
+    return _subscription(connection, row) if row is not None else None
+
+
+def of_account(connection: Connection, account_sid: str, service: str) -> list[Subscription]:
+    """The account's subscriptions of a service, newest first."""
+    rows = connection.execute(
+        sa.select(subscriptions)
+        .where(subscriptions.c.account_sid == account_sid, subscriptions.c.service == service)
+        .order_by(subscriptions.c.created_at.desc(), subscriptions.c.subscription_id.desc())
+    )
+    return [_subscription(connection, row) for row in rows]
+
+
+def count(connection: Connection, account_sid: str, service: str) -> int:
+    """How many subscriptions of a service the account has."""
+    wanted = sa.select(sa.func.count()).where(
+        subscriptions.c.account_sid == account_sid, subscriptions.c.service == service
+    )
+    return connection.scalar(wanted) or 0
+
+
+def log_of(connection: Connection, subscription_id: str, limit: int) -> list[LoggedDelivery]:
+    """The newest deliveries of a subscription, newest first."""
+    rows = connection.execute(
+        sa.select(*_SHOWN)
+        .where(deliveries.c.subscription_id == subscription_id)
+        .order_by(deliveries.c.position.desc())
+        .limit(limit)
+    )
+    return [_logged(row) for row in rows]
+
+
+def replay(connection: Connection, subscription: Subscription, delivery_id: str, now: datetime) -> int | None:
+    """
+    Have a delivery made again, from its first attempt on; how many that were, None without such a delivery.
+
+    One that is on its way at this moment is left alone: it counts as none.
+    """
+    mine = (
+        deliveries.c.delivery_id == delivery_id,
+        deliveries.c.subscription_id == subscription.subscription_id,
+    )
+    if connection.execute(sa.select(deliveries.c.position).where(*mine)).first() is None:
+        return None
+    idle = sa.or_(deliveries.c.status != "pending", deliveries.c.leased_until <= to_micros(now))
+    again = sa.update(deliveries).where(*mine, idle).values(_anew(subscription, now))
+    return connection.execute(again).rowcount
+
+
+def replay_failed(
+    connection: Connection,
+    subscription: Subscription,
+    since: datetime | None,
+    until: datetime | None,
+    now: datetime,
+    limit: int,
+) -> tuple[int, bool]:
+    """
+    Have failed deliveries of a window made again, the oldest first; how many, and whether more are left.
+
+    ``since`` is inclusive and ``until`` exclusive, of when they were created.
+    """
+    failed = [_candidate.c.subscription_id == subscription.subscription_id, _FAILED]
+    if since is not None:
+        failed.append(_candidate.c.created_at >= to_micros(since))
+    if until is not None:
+        failed.append(_candidate.c.created_at < to_micros(until))
+    oldest = sa.select(_candidate.c.position).where(*failed).order_by(_candidate.c.created_at)
+    again = (
+        sa.update(deliveries)
+        .where(deliveries.c.position.in_(oldest.limit(limit)))
+        .values(_anew(subscription, now))
+    )
+    replayed = connection.execute(again).rowcount
+    left = replayed >= limit and connection.execute(oldest.limit(1)).first() is not None
+    return replayed, left
+
+
+def _anew(subscription: Subscription, now: datetime) -> dict[str, Any]:
+    """A delivery that is to be made as if it had just been published."""
+    return {
+        "url": subscription.url,
+        "status": "pending",
+        "attempts": 0,
+        "next_attempt_at": to_micros(now),
+        "leased_until": 0,
+        "response_code": 0,
+        "last_error": None,
+        "delivered_at": None,
+    }
+
+
+def _logged(row: Row[Any]) -> LoggedDelivery:
+    waits = row.status == "pending"
+    return LoggedDelivery(
+        delivery_id=row.delivery_id,
+        subscription_id=row.subscription_id,
+        event_type=row.event,
+        call_sid=row.call_sid,
+        status="retrying" if waits and row.attempts else row.status,
+        attempts=row.attempts,
+        max_attempts=len(OFFSETS_S),
+        response_code=row.response_code,
+        error=row.last_error,
+        created_at=to_moment(row.created_at),
+        next_attempt_at=to_moment(row.next_attempt_at) if waits else None,
+        delivered_at=to_moment_or_none(row.delivered_at),
+    )
+
+
+def _mutable(connection: Connection, subscription: Subscription) -> dict[str, Any]:
+    return {
+        "url": subscription.url,
+        "secret": seal(connection, subscriptions.c.secret, subscription.subscription_id, subscription.secret),
+        "event_types": pack(list(subscription.event_types)),
+        "description": subscription.description,
+        "is_active": subscription.is_active,
+        "updated_at": to_micros(subscription.updated_at),
+    }
+
+
+def _subscription(connection: Connection, row: Row[Any]) -> Subscription:
+    names: Sequence[str] = unpack(row.event_types)
+    return Subscription(
+        subscription_id=row.subscription_id,
+        account_sid=row.account_sid,
+        service=row.service,
+        url=row.url,
+        event_types=tuple(names),
+        created_at=to_moment(row.created_at),
+        updated_at=to_moment(row.updated_at),
+        secret=unseal(connection, subscriptions.c.secret, row.subscription_id, row.secret),
+        description=row.description,
+        is_active=row.is_active,
+    )

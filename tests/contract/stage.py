@@ -23,6 +23,7 @@ from callcontrol.models import Principal
 from fixtures.agent import DemoAgent
 from media.audio import tone
 from tests.support.loopback_server import loopback_settings
+from tests.support.webhook_stage import Receiver
 
 PATIENCE_S = 20.0
 ENDED = {"completed", "busy", "no-answer", "failed", "canceled"}
@@ -111,6 +112,7 @@ class Stage:
 
     server: Server
     agent: DemoAgent
+    receiver: Receiver
     http: aiohttp.ClientSession
     document: dict[str, Any]
     accounts: dict[str, Customer] = field(default_factory=dict)
@@ -228,17 +230,20 @@ async def staged(data_dir: Path) -> AsyncIterator[Stage]:
     lifted = pytest.MonkeyPatch()
     lifted.setattr(pipeline, "allowances_of", allowances_of_many)
     await server.start()
+    receiver = Receiver()
     await agent.start()
+    await receiver.start()
     try:
         async with aiohttp.ClientSession() as http:
             async with http.get(server.url + "/openapi.json") as response:
                 document = await response.json()
-            stage = Stage(server, agent, http, document)
+            stage = Stage(server, agent, receiver, http, document)
             await stage.open_accounts()
             yield stage
     finally:
         lifted.undo()
         await agent.stop()
+        await receiver.close()
         await server.stop()
 
 

@@ -131,7 +131,12 @@ CASES = (
         ),
         refused(402, "insufficient_balance", before=(caller_id("poor"),), by="poor", body=_BODY),
         refused(
-            402, "insufficient_balance", name="spent", before=(caller_id("thrifty"),), by="thrifty", body=_BODY
+            402,
+            "insufficient_balance",
+            name="spent",
+            before=(caller_id("thrifty"),),
+            by="thrifty",
+            body=_BODY,
         ),
         refused(403, "number_not_owned", by="hasty", body=_BODY),
         refused(

@@ -123,17 +123,25 @@ CASES = (
         ok(201, body=_with(secret=_SECRET), then=_is_made),
         refused(400, None, name="no URL of the web", body=_with(url="ftp://a.example/"), fields=("url",)),
         refused(400, None, name="another scheme", body=_with(url="javascript:alert(1)"), fields=("url",)),
-        refused(400, None, name="no such event", body=_with(event_types=["call.lost"]), fields=("event_types",)),
+        refused(
+            400, None, name="no such event", body=_with(event_types=["call.lost"]), fields=("event_types",)
+        ),
         refused(400, None, name="no event", body=_with(event_types=[]), fields=("event_types",)),
         refused(
-            400, None, name="nothing right", body={"secret": 7, "colour": 1}, fields=("url", "event_types", "secret", "colour")
+            400,
+            None,
+            name="nothing right",
+            body={"secret": 7, "colour": 1},
+            fields=("url", "event_types", "secret", "colour"),
         ),
         unseen(201, body=_with(), by="other", then=_is_its_own),
     ),
     *row(
         f"PATCH {_ONE}",
         ok(path={"id": subscription()}, body={"is_active": False}, then=_is_paused),
-        refused(400, None, path={"id": subscription()}, body={"url": "x", "colour": 1}, fields=("url", "colour")),
+        refused(
+            400, None, path={"id": subscription()}, body={"url": "x", "colour": 1}, fields=("url", "colour")
+        ),
         refused(404, None, path={"id": NOWHERE}, body={"is_active": False}),
         foreign(404, None, path={"id": subscription()}, body={"is_active": False}),
     ),
@@ -154,7 +162,9 @@ CASES = (
     *row(
         f"GET {_LOG}",
         ok(path=parts(delivered, "id"), then=_shows_the_delivery),
-        refused(400, None, name="too many", path={"id": subscription()}, query={"limit": "201"}, fields=("limit",)),
+        refused(
+            400, None, name="too many", path={"id": subscription()}, query={"limit": "201"}, fields=("limit",)
+        ),
         refused(400, None, name="none", path={"id": subscription()}, query={"limit": "0"}, fields=("limit",)),
         refused(404, None, path={"id": NOWHERE}),
         foreign(404, None, path={"id": subscription()}),
@@ -170,7 +180,11 @@ CASES = (
         f"POST {_LOG}/replay",
         ok(path=parts(not_delivered, "id"), body={"status": "failed"}, then=_all_come_again),
         refused(
-            400, None, path={"id": subscription()}, body={"status": "delivered", "since": "x"}, fields=("status", "since")
+            400,
+            None,
+            path={"id": subscription()},
+            body={"status": "delivered", "since": "x"},
+            fields=("status", "since"),
         ),
         refused(404, None, path={"id": NOWHERE}, body={"status": "failed"}),
         foreign(404, None, path={"id": subscription()}, body={"status": "failed"}),

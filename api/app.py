@@ -50,7 +50,10 @@ def create_app(
     pipeline = Pipeline(services, limiter, trusts(trusted_sources), requests_per_minute, check_replies)
     app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[edge(metrics)])
     for endpoint in ENDPOINTS:
-        app.router.add_route(endpoint.method, endpoint.path, pipeline.handler(endpoint))
+        handler = pipeline.handler(endpoint)
+        app.router.add_route(endpoint.method, endpoint.path, handler)
+        if endpoint.media_type is not None:
+            app.router.add_route("HEAD", endpoint.path, handler)
     public = ServiceRoutes(services.lifecycle, metrics)
     public.document = openapi_document(ENDPOINTS, public.endpoints, public_url)
     for route in public.endpoints:

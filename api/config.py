@@ -44,6 +44,7 @@ from api.values import (
     parse_tone_plan,
     parse_url,
 )
+from callcontrol.recording_retention import MAX_RETENTION_DAYS
 from media.audio import TONE_PLANS
 
 __all__ = ["PREFIX", "VARIABLES", "ConfigError", "Problem", "Settings", "Variable", "load_settings"]
@@ -191,6 +192,12 @@ VARIABLES: tuple[Variable, ...] = (
         "name of this server among those that share a database; the same after a restart",
     ),
     Variable("WEBHOOK_RETENTION_DAYS", "30", parse_int(1, 3650), "days that deliveries of webhooks are kept"),
+    Variable(
+        "RECORDING_RETENTION_DAYS",
+        "180",
+        parse_int(0, MAX_RETENTION_DAYS),
+        "days that recordings are kept, of accounts that have no time of their own; 0 for ever",
+    ),
     Variable("SANDBOX_CARRIER", "1", parse_bool, "1 runs the sandbox carrier in this process"),
     Variable("SANDBOX_LISTEN", "udp:127.0.0.1:5080", parse_listens, "SIP address of the sandbox carrier"),
     Variable("SANDBOX_RTP_PORTS", "30000-30999", parse_ports, "RTP ports of the sandbox carrier"),
@@ -260,6 +267,7 @@ class Settings:
     data_dir: Path
     node: str
     webhook_retention_days: int
+    recording_retention_days: int
     secret_key: tuple[bytes, ...] = field(repr=False)
     sandbox_carrier: bool
     sandbox_listen: tuple[ListenAddress, ...]

@@ -22,7 +22,16 @@ from api.services import Services
 from callcontrol import errors as domain
 from callcontrol.models import Principal, Service
 
-__all__ = ["Context", "Endpoint", "FileReply", "Handler", "PublicEndpoint", "Reply", "path_parameters"]
+__all__ = [
+    "Context",
+    "Endpoint",
+    "FileReply",
+    "Handler",
+    "PublicEndpoint",
+    "Reply",
+    "Ticket",
+    "path_parameters",
+]
 
 BodyT = TypeVar("BodyT", bound=RequestModel)
 QueryT = TypeVar("QueryT", bound=RequestModel)
@@ -64,6 +73,9 @@ class FileReply:
 
 Handler = Callable[[Context[BodyT, QueryT]], Awaitable[Reply | FileReply]]
 
+Ticket = Callable[[Services, Mapping[str, str], Mapping[str, str]], Awaitable[Principal | None]]
+"""From the path and the query, who a request speaks for; None when it brings nothing of the kind."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint(Generic[BodyT, QueryT]):
@@ -76,7 +88,8 @@ class Endpoint(Generic[BodyT, QueryT]):
     of it when `paged`), None for an answer without body or, with a `media_type`, for a file. A `keyset` list
     can be read by cursor too, and says in ``meta.next_cursor`` where it goes on. `errors` are the domain
     errors this endpoint may give beyond those every endpoint has. `places_calls` endpoints are refused while
-    the server drains; `idempotent` ones honour the header ``Idempotency-Key``.
+    the server drains; `idempotent` ones honour the header ``Idempotency-Key``. A `ticket` opens the endpoint
+    without a key; a request that brings one is judged by it, whatever key it has.
     """
 
     method: str
@@ -100,6 +113,7 @@ class Endpoint(Generic[BodyT, QueryT]):
     service: Service = "platform"
     requests_per_minute: int | None = None
     limited_as: str | None = None
+    ticket: Ticket | None = None
 
     @property
     def limit_name(self) -> str:

@@ -110,6 +110,8 @@ def _operation(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
         "parameters": _parameters(endpoint, schemas),
         "responses": _responses(endpoint, schemas),
     }
+    if endpoint.ticket is not None:
+        operation["security"] = [{"key": []}, {}]
     if endpoint.takes_body:
         content: dict[str, Any] = {"schema": schemas["references"][endpoint.body, "validation"]}
         if endpoint.name in EXAMPLES:

@@ -23,6 +23,7 @@ from api.auth import authenticate
 from api.endpoint import Context, Endpoint, FileReply, Reply, path_parameters
 from api.errors import ApiError, ErrorStyle, to_api_error
 from api.exchange import current_exchange
+from api.files import PrivateFile
 from api.jsonbody import parse_json
 from api.ratelimit import RateLimiter, allowances_of
 from api.schemas.base import NoBody, RequestModel, validate_body, validate_query
@@ -84,9 +85,7 @@ class Pipeline:
         """Authenticate, count, and check the scope; these refusals have general codes everywhere."""
         exchange = current_exchange()
         try:
-            principal = await authenticate(
-                request.headers.getall("Authorization", []), self.services.keys, endpoint.service
-            )
+            principal = await self._principal(request, endpoint)
             exchange.account_sid = principal.account_sid
             if not self.is_trusted(request.remote):
                 self._count(principal, endpoint)
@@ -95,6 +94,28 @@ class Pipeline:
         except DomainError as error:
             raise to_api_error(error) from error
         return principal
+
+    async def _principal(self, request: web.Request, endpoint: Endpoint[Any, Any]) -> Principal:
+        """
+        Who makes the request, by its ticket or by its key.
+
+        Raises:
+            Unauthorized: It has neither, or its key is not valid.
+            Forbidden: Its ticket is not valid, or its key is of another service.
+        """
+        if endpoint.ticket is not None:
+            # A parameter that is given twice has no one meaning, so it proves nothing.
+            query = {
+                name: value if request.query.getall(name) == [value] else ""
+                for name, value in request.query.items()
+            }
+            path = {name: value.lower() for name, value in request.match_info.items()}
+            principal = await endpoint.ticket(self.services, path, query)
+            if principal is not None:
+                return principal
+        return await authenticate(
+            request.headers.getall("Authorization", []), self.services.keys, endpoint.service
+        )
 
     def _count(self, principal: Principal, endpoint: Endpoint[Any, Any]) -> None:
         """
@@ -169,7 +190,7 @@ class Pipeline:
 
     def _respond(self, endpoint: Endpoint[Any, Any], reply: Reply | FileReply) -> web.StreamResponse:
         if isinstance(reply, FileReply):
-            return web.FileResponse(reply.path, headers={"Content-Type": endpoint.media_type or ""})
+            return PrivateFile(reply.path, endpoint.media_type or "application/octet-stream")
         if endpoint.response is None:
             return web.Response(status=endpoint.success)
         if self.check_replies:

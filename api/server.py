@@ -34,9 +34,11 @@ from api.watch import watch
 from callcontrol.aio.market import NumberMarket
 from callcontrol.aio.masking import MaskingService
 from callcontrol.aio.otp import VoiceOtp
+from callcontrol.aio.recordings import RecordingService, RecordingSettings
 from callcontrol.aio.renewals import Renewals
 from callcontrol.aio.service import CallControl, CallControlSettings, CallServices
 from callcontrol.aio.storage import Storage
+from callcontrol.recordings import RECORDINGS_FOLDER
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.inventory import SandboxInventory
 from media.aio import EspeakSynthesizer
@@ -71,6 +73,7 @@ class Server:
         self.storage: Storage
         self.control: CallControl
         self.otp: VoiceOtp
+        self.recordings: RecordingService
         self.masking: MaskingService
         self.market: NumberMarket
         self.url = settings.public_url or ""
@@ -161,6 +164,19 @@ class Server:
         )
         self._parts.push_async_callback(self.control.close)
         storage.trunks.legs_at = self.control.legs_at
+        self.recordings = RecordingService(
+            storage.database,
+            storage.writer,
+            storage.calls,
+            storage.directory,
+            storage.secrets,
+            RecordingSettings(
+                folder=self.settings.data_dir / RECORDINGS_FOLDER,
+                node=self.settings.node,
+                kept_days=self.settings.recording_retention_days,
+            ),
+        )
+        storage.housekeeper.also(self.recordings.sweep)
         try:
             await self.control.start()
         except OSError as error:
@@ -234,6 +250,7 @@ class Server:
             market=self.market,
             trunks=storage.trunks,
             otp=self.otp,
+            recordings=self.recordings,
             masking=self.masking,
             trunk_numbers=storage.trunk_numbers,
             applications=storage.applications,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Any, Protocol
 
 from callcontrol.agents import VoiceAgent
@@ -46,6 +47,7 @@ __all__ = [
     "Numbers",
     "Otp",
     "Phase",
+    "Recordings",
     "Services",
     "StoredReply",
     "TrunkNumbers",
@@ -206,6 +208,25 @@ class Otp(Protocol):
 
     async def verify(self, account_sid: str, otp_id: str, guess: str) -> Verification:
         """Say whether a guess is the password."""
+
+
+class Recordings(Protocol):
+    """Recordings of calls; see ``callcontrol.aio.recordings.RecordingService``."""
+
+    async def link(self, account_sid: str, call_sid: str) -> str:
+        """A link that opens a recording for an hour, without a key."""
+
+    async def link_of_product(self, account_sid: str, call_sid: str, product: str) -> str:
+        """The same for a call that a product placed, and for no other."""
+
+    async def admit(self, call_sid: str, query: Mapping[str, str]) -> Principal:
+        """Who a link speaks for."""
+
+    async def file(self, account_sid: str, call_sid: str) -> Path:
+        """The file with a recording."""
+
+    async def delete(self, account_sid: str, call_sid: str) -> None:
+        """Delete a recording for ever."""
 
 
 class Masking(Protocol):
@@ -374,6 +395,7 @@ class Services:
     market: Market
     trunks: Trunks
     otp: Otp
+    recordings: Recordings
     masking: Masking
     trunk_numbers: TrunkNumbers
     applications: Applications

@@ -8,6 +8,7 @@ from typing import Final, get_args
 from callcontrol.errors import FieldError, Unauthorized, ValidationFailed
 from callcontrol.models import Service
 from callcontrol.money import MAX_PAISE
+from callcontrol.recording_retention import MAX_RETENTION_DAYS
 
 PREFIXES: Final[Mapping[Service, str]] = {
     "platform": "vp_",
@@ -132,6 +133,7 @@ def check_account(
     *,
     requests_per_minute: int | None = None,
     max_spend_paise_per_hour: int | None = None,
+    recording_retention_days: int | None = None,
 ) -> None:
     """
     Refuse an account that makes no sense.
@@ -152,5 +154,7 @@ def check_account(
         errors.append(FieldError("requests_per_minute", f"must be 1 to {_MAX_REQUESTS}"))
     if max_spend_paise_per_hour is not None and not 0 <= max_spend_paise_per_hour <= MAX_PAISE:
         errors.append(FieldError("max_spend_per_hour", "must be an amount of money that is not negative"))
+    if recording_retention_days is not None and not 0 <= recording_retention_days <= MAX_RETENTION_DAYS:
+        errors.append(FieldError("recording_retention_days", f"must be 0 to {MAX_RETENTION_DAYS}"))
     if errors:
         raise ValidationFailed(errors)

@@ -113,6 +113,9 @@ class CallRecords(Protocol):
     async def unfinished(self) -> Sequence[CallRecord]:
         """Calls of this node without an end: what a former process left behind."""
 
+    async def cut_recordings(self) -> Sequence[CallRecord]:
+        """Calls of this node that are over and whose recording a former process left incomplete."""
+
 
 class Wallets(Protocol):
     """Prepaid money; see ``callcontrol.aio.wallet.WalletService``."""

@@ -63,7 +63,11 @@ _TARGET_FIELDS: Final = {
     "forward": _ANY_TARGET | {"forward_to", "caller_id", "timeout_s"},
     "webhook": _ANY_TARGET | {"webhook_url", "webhook_method", "timeout_s"},
     "voice_agent": _ANY_TARGET | {"agent_id", "workspace_id"},
+    # Its calls are told of and recorded as the account's masking settings say.
+    "masking": frozenset({"target", "language"}),
 }
+PROMPT_LANGUAGES: Final = ("en", "hi", "bn", "gu", "kn", "ml", "mr", "pa", "ta", "te")
+"""The languages in which callers are told something by the platform itself."""
 
 
 def register(number: PhoneNumber, *, configured: bool, now: datetime) -> PhoneNumber:
@@ -147,7 +151,9 @@ def check_binding(binding: Binding) -> Binding:
         BindFailed: With every wrong field.
     """
     if binding.target not in _TARGET_FIELDS:
-        raise BindFailed([FieldError("target", "must be voice_agent, webhook, media_stream or forward")])
+        raise BindFailed(
+            [FieldError("target", "must be voice_agent, webhook, media_stream, forward or masking")]
+        )
     errors = _foreign_fields(binding) + _web_url_errors("status_webhook_url", binding.status_webhook_url)
     filled = _FILLED[binding.target](binding, errors)
     if errors:
@@ -199,11 +205,20 @@ def _filled_agent(binding: Binding, errors: list[FieldError]) -> Binding:
     )
 
 
+def _filled_masking(binding: Binding, errors: list[FieldError]) -> Binding:
+    language = (binding.language or PROMPT_LANGUAGES[0]).lower().partition("-")[0]
+    if language not in PROMPT_LANGUAGES:
+        spoken = ", ".join(PROMPT_LANGUAGES)
+        errors.append(FieldError("language", f"is not spoken; these are, with any region: {spoken}"))
+    return replace(binding, language=language)
+
+
 _FILLED: Final[Mapping[str, Callable[[Binding, list[FieldError]], Binding]]] = {
     "media_stream": _filled_stream,
     "forward": _filled_forward,
     "webhook": _filled_webhook,
     "voice_agent": _filled_agent,
+    "masking": _filled_masking,
 }
 
 

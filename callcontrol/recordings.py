@@ -8,6 +8,9 @@ from callcontrol.events import RecordingAction, RecordingEnded, Timer
 from callcontrol.ids import LegId
 from callcontrol.models import CallRecord, RecordingStatus
 
+RECORDINGS_FOLDER: Final = "recordings"
+"""Where recordings are, in the data directory."""
+
 RECORDING_LIMIT_S: Final = 10.0
 """How long the end of a recording is waited for."""
 

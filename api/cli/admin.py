@@ -65,9 +65,9 @@ def create_account(settings: Settings, arguments: argparse.Namespace) -> int:
 
 _ACCOUNT_FIELDS = (
     *("name", "kyc_complete", "is_active", "max_cps", "max_calls"),
-    *("requests_per_minute", "max_spend_paise_per_hour"),
+    *("requests_per_minute", "max_spend_paise_per_hour", "recording_retention_days"),
 )
-_MAY_BE_NONE = frozenset({"requests_per_minute", "max_spend_paise_per_hour"})
+_MAY_BE_NONE = frozenset({"requests_per_minute", "max_spend_paise_per_hour", "recording_retention_days"})
 
 
 def update_account(settings: Settings, arguments: argparse.Namespace) -> int:
@@ -89,6 +89,7 @@ def update_account(settings: Settings, arguments: argparse.Namespace) -> int:
             "max_calls": account.max_calls,
             "requests_per_minute": account.requests_per_minute,
             "max_spend_per_hour": None if spend_paise is None else rupees(spend_paise),
+            "recording_retention_days": account.recording_retention_days,
         }
 
     return _run(settings, work)

@@ -12,6 +12,7 @@ from typing import Any
 from api.config import PREFIX, VARIABLES, Settings
 from api.values import ListenAddress, parse_gateway, parse_int
 from callcontrol.accounts import MAX_OVERLAP_S
+from callcontrol.recording_retention import MAX_RETENTION_DAYS
 
 __all__ = ["build_parser"]
 
@@ -165,6 +166,13 @@ def _accounts_update(group: _Subparsers[argparse.ArgumentParser]) -> None:
         dest="max_spend_paise_per_hour",
         metavar="INR|none",
         help="what calls may cost in an hour, in rupees; none is no limit",
+    )
+    parser.add_argument(
+        "--recording-retention-days",
+        type=_or_none(_whole(0, MAX_RETENTION_DAYS)),
+        default=argparse.SUPPRESS,
+        metavar="N|none",
+        help="days that recordings are kept, 0 for ever; none: as long as the server keeps them",
     )
     parser.set_defaults(run=_later("admin", "update_account"))
 

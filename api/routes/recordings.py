@@ -1,28 +1,59 @@
-"""Recordings of calls; a call's ``recording_url`` points here."""
+"""Recordings of calls: links that open them, the files, and their deletion."""
 
 from __future__ import annotations
 
-import asyncio
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-from api.endpoint import Context, Endpoint, FileReply
+from api.endpoint import Context, Endpoint, FileReply, Reply
+from api.errors import ErrorStyle
 from api.schemas.base import NoBody, NoQuery
-from callcontrol.errors import NotFound
+from api.schemas.recordings import RecordingLinkObject, RecordingQuery
+from api.services import Services
+from callcontrol.errors import Conflict
+from callcontrol.masked_calls import PRODUCT as MASKING
+from callcontrol.models import Principal
 
 __all__ = ["ENDPOINTS"]
 
 
-async def get_recording(context: Context[NoBody, NoQuery]) -> FileReply:
+async def get_recording(context: Context[NoBody, RecordingQuery]) -> FileReply:
     """Answer GET /recordings/{callSid}.wav."""
-    record = await context.services.calls.get_call(context.account_sid, context.path["callSid"])
-    if record.recording_path is None or record.recording_url is None:
-        raise NotFound("The call has no recording; it was not asked for, or is not finished yet.")
-    path = Path(record.recording_path)
-    if not await asyncio.to_thread(path.is_file):
-        raise NotFound("The recording is no longer kept.")
-    return FileReply(path)
+    return FileReply(await context.services.recordings.file(context.account_sid, context.path["callSid"]))
 
+
+async def _by_link(services: Services, path: Mapping[str, str], query: Mapping[str, str]) -> Principal | None:
+    """Who a request speaks for by the link it came over; None when it came over none."""
+    if "expires" not in query and "signature" not in query:
+        return None
+    return await services.recordings.admit(path["callSid"], query)
+
+
+async def get_recording_link(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer GET /calls/{callSid}/recording."""
+    call_sid = context.path["callSid"]
+    return _link(await context.services.recordings.link(context.account_sid, call_sid), call_sid)
+
+
+async def get_masked_recording(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer GET /masking/calls/{call_sid}/recording."""
+    call_sid = context.path["call_sid"]
+    recordings = context.services.recordings
+    return _link(await recordings.link_of_product(context.account_sid, call_sid, MASKING), call_sid)
+
+
+async def delete_recording(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer DELETE /calls/{callSid}/recording."""
+    await context.services.recordings.delete(context.account_sid, context.path["callSid"])
+    return Reply(None)
+
+
+def _link(url: str, call_sid: str) -> Reply:
+    return Reply({"url": url, "call_sid": call_sid})
+
+
+_RECORDINGS: dict[str, Any] = {"tag": "recordings"}
+_OF_CALL = "/v1/calls/{callSid}/recording"
 
 ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     Endpoint(
@@ -31,8 +62,44 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         handler=get_recording,
         scope="calls.read",
         summary="Download the recording of a call",
-        tag="recordings",
+        description="By a link that was made for it, or with a key. HEAD and Range are understood.",
+        query=RecordingQuery,
         response=None,
         media_type="audio/wav",
+        ticket=_by_link,
+        **_RECORDINGS,
+    ),
+    Endpoint(
+        method="GET",
+        path=_OF_CALL,
+        handler=get_recording_link,
+        scope="calls.read",
+        summary="Get a link to the recording of a call, valid for an hour",
+        response=RecordingLinkObject,
+        **_RECORDINGS,
+    ),
+    Endpoint(
+        method="DELETE",
+        path=_OF_CALL,
+        handler=delete_recording,
+        scope="calls.write",
+        success=204,
+        summary="Delete the recording of a call",
+        description="For ever, and at once; the call itself is kept.",
+        response=None,
+        errors=(Conflict,),
+        **_RECORDINGS,
+    ),
+    Endpoint(
+        method="GET",
+        path="/v1/masking/calls/{call_sid}/recording",
+        handler=get_masked_recording,
+        scope="masking.read",
+        summary="Get a link to the recording of a masked call, valid for an hour",
+        response=RecordingLinkObject,
+        style=ErrorStyle.MASKING,
+        requests_per_minute=100,
+        limited_as="masking",
+        **_RECORDINGS,
     ),
 )

@@ -272,8 +272,11 @@ class CallObject(ResponseModel):
     currency: str
     recording_url: str | None
     recording_status: Annotated[
-        Literal["in-progress", "paused", "completed", "failed"] | None,
-        Field(description="failed: the call went on without it, as when the disk is full."),
+        Literal["in-progress", "paused", "completed", "failed", "deleted"] | None,
+        Field(
+            description="failed: the call went on without it, as when the disk is full. "
+            "deleted: it was asked to be, or was kept for long enough."
+        ),
     ]
     quality: QualityObject | None
     tag: str | None

@@ -54,7 +54,9 @@ class InboundBinding(StreamFields):
     Which fields a target takes, and their values, are checked by the binding itself (`bind_failed`).
     """
 
-    target: Annotated[str, Field(max_length=32, description="voice_agent, webhook, media_stream or forward.")]
+    target: Annotated[
+        str, Field(max_length=32, description="voice_agent, webhook, media_stream, forward or masking.")
+    ]
     force: Annotated[bool, Field(description="Take over a number that is bound elsewhere.")] = False
     stream_url: (
         Annotated[str, Field(max_length=2048, description="ws:// or wss:// of a voice agent.")] | None
@@ -80,6 +82,10 @@ class InboundBinding(StreamFields):
     status_webhook_url: Annotated[str, Field(max_length=2048)] | None = None
     agent_id: Annotated[str, Field(max_length=64)] | None = None
     workspace_id: Annotated[str, Field(max_length=64)] | None = None
+    language: (
+        Annotated[str, Field(max_length=35, description="In which callers of a masking number are told.")]
+        | None
+    ) = None
 
 
 class PhoneNumberObject(ResponseModel):
@@ -101,7 +107,7 @@ class PhoneNumberObject(ResponseModel):
         Timestamp | None,
         Field(description="While a renewal is unpaid: when the number is suspended, or then released."),
     ]
-    inbound_target_type: Literal["none", "voice_agent", "webhook", "media_stream", "forward"]
+    inbound_target_type: Literal["none", "voice_agent", "webhook", "media_stream", "forward", "masking"]
     created_at: Timestamp
     updated_at: Timestamp
 
@@ -114,7 +120,7 @@ class WiringObject(ResponseModel):
     carrier_registered: bool
     outbound_capable: Annotated[bool, Field(description="Same value as carrier_registered.")]
     inbound_bound: bool
-    inbound_target: Literal["voice_agent", "webhook", "media_stream", "forward"] | None
+    inbound_target: Literal["voice_agent", "webhook", "media_stream", "forward", "masking"] | None
     agent_id: str | None = None
     workspace_id: str | None = None
 

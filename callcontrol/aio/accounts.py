@@ -98,6 +98,7 @@ class AccountService:
                     changed.max_calls,
                     requests_per_minute=changed.requests_per_minute,
                     max_spend_paise_per_hour=changed.max_spend_paise_per_hour,
+                    recording_retention_days=changed.recording_retention_days,
                 )
             except ValidationFailed as refusal:
                 return refusal

@@ -23,7 +23,7 @@ from callcontrol.errors import DomainError, Forbidden, NotFound
 from callcontrol.interfaces import Companion
 from callcontrol.models import CallFilter, CallRecord, Page, Position, PublishedEvent, WebhookEvent
 from callcontrol.store.failures import is_transient
-from callcontrol.store.repositories import call_lists, calls, fan_out, idempotency, wallet
+from callcontrol.store.repositories import call_lists, calls, fan_out, idempotency, recordings, wallet
 
 log = logging.getLogger(__name__)
 
@@ -102,12 +102,16 @@ class CallStore:
 
     async def get(self, account_sid: str, call_sid: str) -> CallRecord:
         """One call of the account, in its newest state."""
-        record = self._in_memory(call_sid) or await self._database.look_up(partial(_get, call_sid))
+        record = await self.find(call_sid)
         if record is None:
             raise NotFound("There is no such call.")
         if record.account_sid != account_sid:
             raise Forbidden("The call belongs to another account.")
         return record
+
+    async def find(self, call_sid: str) -> CallRecord | None:
+        """One call in its newest state, of whichever account."""
+        return self._in_memory(call_sid) or await self._database.look_up(partial(_get, call_sid))
 
     async def list(
         self,
@@ -145,6 +149,10 @@ class CallStore:
     async def unfinished(self) -> Sequence[CallRecord]:
         """Calls of this node without an end: what a former process left behind."""
         return await self._database.read(partial(_unfinished, self._node))
+
+    async def cut_recordings(self) -> Sequence[CallRecord]:
+        """Calls of this node that are over and whose recording a former process left incomplete."""
+        return await self._database.read(partial(recordings.cut_off, node=self._node))
 
     def _in_memory(self, call_sid: str) -> CallRecord | None:
         held = self._held.records.get(call_sid)

@@ -41,10 +41,14 @@ class Housekeeper:
     ) -> None:
         self._writer = writer
         self._idempotency = idempotency
-        self._others = others
+        self._others = list(others)
         self.webhooks_kept = WEBHOOKS_KEPT
         """How long deliveries are kept that are done with; it may be changed at any time."""
         self._task: asyncio.Task[None] | None = None
+
+    def also(self, other: Callable[[], Awaitable[int]]) -> None:
+        """Have one more service delete what it keeps for a time only."""
+        self._others.append(other)
 
     def start(self) -> None:
         """Begin."""

@@ -46,7 +46,7 @@ from callcontrol.plan import Plan
 from callcontrol.quality import QualityFigures
 from callcontrol.received import Received
 from callcontrol.reconcile import close_record
-from callcontrol.recordings import PENDING, recording_file, recording_url
+from callcontrol.recordings import PENDING, RECORDINGS_FOLDER, recording_file, recording_url
 from callcontrol.registration import RegistrationView
 from callcontrol.requests import CreateCall
 from callcontrol.reserve import initial_reserve_paise
@@ -139,7 +139,7 @@ class CallControl:
             ValueError: The TLS certificate or the hold music cannot be used.
         """
         settings = self.settings
-        recordings_dir = settings.data_dir / "recordings"
+        recordings_dir = settings.data_dir / RECORDINGS_FOLDER
         await asyncio.to_thread(recordings_dir.mkdir, parents=True, exist_ok=True)
         hold_music = await asyncio.to_thread(load_hold_music, settings.hold_music)
         self._clock = WallClock(asyncio.get_running_loop().time(), utc_now())
@@ -238,6 +238,12 @@ class CallControl:
                 record, charge_paise=charge_paise, events=[event] if event is not None else []
             )
             CallLog(record.call_sid).warning("was cut off by a restart")
+        for record in await self._services.calls.cut_recordings():
+            await self._keep_recording(record)
+            event = None
+            if record.recording_url is not None:
+                event = call_event(record, "call.recording.ready", {}, event_id=new_id(), at=utc_now())
+            self._services.calls.update(record, events=[event] if event is not None else [])
         await self._services.calls.flush()
 
     async def _keep_recording(self, record: CallRecord) -> None:

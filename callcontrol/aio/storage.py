@@ -20,6 +20,8 @@ from callcontrol.aio.directory_loader import DirectoryLoader
 from callcontrol.aio.housekeeping import Housekeeper
 from callcontrol.aio.idempotency import IdempotencyStore
 from callcontrol.aio.keys import KeyService
+from callcontrol.aio.masking_numbers import MaskingNumberService
+from callcontrol.aio.masking_sessions import MaskingSessionService
 from callcontrol.aio.masking_settings import MaskingSettingsService
 from callcontrol.aio.numbers import DEFAULT_COUNTRIES, NumberService
 from callcontrol.aio.outbox import Outbox, OutboxSettings
@@ -52,8 +54,8 @@ class Storage:
         destinations: Judges where webhooks and streams may go.
         outbox: Delivers webhooks.
         housekeeper: Deletes what is kept for a time only.
-        calls, wallet, accounts, keys, numbers, applications, agents, trunks, trunk_numbers, call_logs,
-            masking_settings, idempotency: The services.
+        calls, wallet, accounts, keys, numbers, masking_numbers, masking_sessions, masking_settings,
+            applications, agents, trunks, trunk_numbers, call_logs, idempotency: The services.
     """
 
     def __init__(
@@ -80,6 +82,8 @@ class Storage:
         self.numbers = NumberService(
             database, self.writer, self.directory, self.destinations, allowed_countries
         )
+        self.masking_numbers = MaskingNumberService(database, self.writer, self.directory, self.numbers)
+        self.masking_sessions = MaskingSessionService(database, self.writer)
         self.applications = ApplicationService(
             database, self.writer, self.directory, self.destinations, allowed_countries
         )
@@ -89,7 +93,9 @@ class Storage:
         self.call_logs = CallLogService(database, self.writer)
         self.masking_settings = MaskingSettingsService(database, self.writer, self.destinations)
         self.idempotency = IdempotencyStore(database, self.writer, self.secrets, node=node)
-        self.housekeeper = Housekeeper(self.writer, self.idempotency, [self.forget_passwords])
+        self.housekeeper = Housekeeper(
+            self.writer, self.idempotency, [self.forget_passwords, self.masking_sessions.sweep]
+        )
 
     @classmethod
     async def open(

@@ -12,7 +12,8 @@ class Account:
     """
     A customer: what it may do at once, and the secret that signs its webhooks.
 
-    None for ``requests_per_minute`` is the limit of the server, for ``max_spend_paise_per_hour`` no limit.
+    None for ``requests_per_minute`` is the limit of the server, for ``max_spend_paise_per_hour`` no limit,
+    and for ``recording_retention_days`` the time of the server; 0 there keeps recordings for ever.
     """
 
     account_sid: str
@@ -25,6 +26,7 @@ class Account:
     max_calls: int = 100
     requests_per_minute: int | None = None
     max_spend_paise_per_hour: int | None = None
+    recording_retention_days: int | None = None
     webhook_secret: str = field(default="", repr=False)
 
 

@@ -10,7 +10,7 @@ from callcontrol.models.money import CURRENCY
 
 Direction = Literal["inbound", "outbound"]
 HangupSource = Literal["caller", "callee", "carrier", "api", "stream", "system"]
-RecordingStatus = Literal["in-progress", "paused", "completed", "failed"]
+RecordingStatus = Literal["in-progress", "paused", "completed", "failed", "deleted"]
 
 
 class CallStatus(StrEnum):

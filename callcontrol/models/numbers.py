@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from typing import Any, Final, Literal
 
-InboundTarget = Literal["voice_agent", "webhook", "media_stream", "forward"]
+InboundTarget = Literal["voice_agent", "webhook", "media_stream", "forward", "masking"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,7 @@ class Binding:
     status_webhook_url: str | None = None
     agent_id: str | None = None
     workspace_id: str | None = None
+    language: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The fields that are set, as they are stored."""

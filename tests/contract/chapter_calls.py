@@ -17,7 +17,6 @@ from tests.contract.givens import (
     caller_id,
     ended_call,
     no_platform_carrier,
-    recorded_call,
     ringing_call,
     unregistered_caller_id,
     used_key,
@@ -61,11 +60,6 @@ async def _is_busy(stage: Stage, answer: Answer) -> None:
 
 async def _carries_retry_after(_: Stage, answer: Answer) -> None:
     assert 1 <= int(answer.headers["Retry-After"]) <= 60
-
-
-async def _is_a_recording(_: Stage, answer: Answer) -> None:
-    assert answer.headers["Content-Type"] == "audio/wav"
-    assert answer.raw[:4] == b"RIFF" and len(answer.raw) > 8000
 
 
 async def _plain(stage: Stage) -> Any:
@@ -190,11 +184,5 @@ CASES = (
         ok(path={"callSid": ended_call}),
         foreign(403, "FORBIDDEN", path={"callSid": ended_call}),
         refused(404, "NOT_FOUND", path={"callSid": NOWHERE}),
-    ),
-    *row(
-        "GET /recordings/{callSid}.wav",
-        ok(path={"callSid": recorded_call}, then=_is_a_recording),
-        foreign(403, "FORBIDDEN", path={"callSid": ended_call}),
-        refused(404, "NOT_FOUND", path={"callSid": ended_call}),
     ),
 )

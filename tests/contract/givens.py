@@ -182,6 +182,13 @@ async def recorded_call(stage: Stage) -> str:
     return call_sid
 
 
+async def recording_call(stage: Stage) -> str:
+    """The SID of a call that is up and being recorded."""
+    call_sid = await place(stage, TONE, record=True, time_limit=60)
+    await stage.call_when(call_sid, "in-progress")
+    return call_sid
+
+
 async def number_with_call(stage: Stage) -> str:
     """The id of a number that is the caller-ID of a call that rings."""
     number_id, number = await add_number(stage, "own", registered=True)

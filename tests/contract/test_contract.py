@@ -17,6 +17,7 @@ from tests.contract import (
     chapter_money,
     chapter_numbers,
     chapter_otp,
+    chapter_recordings,
     chapter_trunks,
     edges,
 )
@@ -33,6 +34,7 @@ CHAPTERS = (
     chapter_otp,
     chapter_money,
     chapter_agents,
+    chapter_recordings,
     chapter_masked,
 )
 CASES: tuple[Case, ...] = tuple(case for chapter in CHAPTERS for case in chapter.CASES)

@@ -29,6 +29,7 @@ from callcontrol.models import (
     Wallet,
     WebhookEvent,
 )
+from callcontrol.recordings import PENDING
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 ACCOUNT_SID = "a3c1d3f0-8a55-4a34-9c0f-5b1f3f5a7d12"
@@ -223,6 +224,13 @@ class MemoryRecords:
 
     async def unfinished(self) -> Sequence[CallRecord]:
         return [record for record in self.records.values() if not record.status.ended]
+
+    async def cut_recordings(self) -> Sequence[CallRecord]:
+        return [
+            record
+            for record in self.records.values()
+            if record.status.ended and record.recording_status in PENDING
+        ]
 
     def only(self) -> CallRecord:
         """The record, when there is exactly one."""

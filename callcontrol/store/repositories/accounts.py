@@ -28,6 +28,7 @@ def insert(connection: Connection, account: Account, revision: int) -> None:
             max_calls=account.max_calls,
             requests_per_minute=account.requests_per_minute,
             max_spend_paise_per_hour=account.max_spend_paise_per_hour,
+            recording_retention_days=account.recording_retention_days,
             webhook_secret=seal(connection, _SECRET, account.account_sid, account.webhook_secret),
             created_at=to_micros(account.created_at),
             updated_at=to_micros(account.updated_at),
@@ -55,6 +56,7 @@ def update(connection: Connection, account: Account, revision: int) -> None:
             max_calls=account.max_calls,
             requests_per_minute=account.requests_per_minute,
             max_spend_paise_per_hour=account.max_spend_paise_per_hour,
+            recording_retention_days=account.recording_retention_days,
             updated_at=to_micros(account.updated_at),
             revision=revision,
         )
@@ -170,6 +172,7 @@ def _account(connection: Connection, row: Row[Any]) -> Account:
         max_calls=row.max_calls,
         requests_per_minute=row.requests_per_minute,
         max_spend_paise_per_hour=row.max_spend_paise_per_hour,
+        recording_retention_days=row.recording_retention_days,
         webhook_secret=unseal(connection, _SECRET, row.account_sid, row.webhook_secret) or "",
         created_at=to_moment(row.created_at),
         updated_at=to_moment(row.updated_at),

@@ -52,13 +52,13 @@ def get(connection: Connection, phone_number_id: str, *, lock: bool = False) -> 
     """A number by its identifier; ``lock`` keeps other writers from it until the transaction ends."""
     wanted = sa.select(phone_numbers).where(phone_numbers.c.phone_number_id == phone_number_id, _LIVE)
     row = connection.execute(wanted.with_for_update() if lock else wanted).first()
-    return _number(connection, row) if row is not None else None
+    return number_of(connection, row) if row is not None else None
 
 
 def by_number(connection: Connection, number: str) -> PhoneNumber | None:
     """A number by its E.164 form."""
     row = connection.execute(sa.select(phone_numbers).where(phone_numbers.c.number == number, _LIVE)).first()
-    return _number(connection, row) if row is not None else None
+    return number_of(connection, row) if row is not None else None
 
 
 def page(
@@ -92,7 +92,7 @@ def page(
         .offset(offset)
         .limit(limit)
     )
-    return [_number(connection, row) for row in rows], total
+    return [number_of(connection, row) for row in rows], total
 
 
 def count_on_carrier(connection: Connection, carrier_sid: str) -> int:
@@ -117,7 +117,7 @@ def due(
         seen, seen_id = to_micros(after[0]), after[1]
         conditions.append(sa.or_(when > seen, sa.and_(when == seen, key > seen_id)))
     rows = connection.execute(sa.select(phone_numbers).where(*conditions).order_by(when, key).limit(limit))
-    return [_number(connection, row) for row in rows]
+    return [number_of(connection, row) for row in rows]
 
 
 def on_carriers(
@@ -134,13 +134,13 @@ def on_carriers(
         .offset(offset)
         .limit(limit)
     )
-    return [_number(connection, row) for row in rows], total
+    return [number_of(connection, row) for row in rows], total
 
 
 def changed_since(connection: Connection, seen: int) -> Iterator[tuple[PhoneNumber, bool]]:
     """Numbers changed after a revision, each with whether it still belongs to its account."""
     for row in connection.execute(sa.select(phone_numbers).where(phone_numbers.c.revision > seen)):
-        yield _number(connection, row), row.deleted_at is None
+        yield number_of(connection, row), row.deleted_at is None
 
 
 def _mutable(connection: Connection, number: PhoneNumber, revision: int) -> dict[str, Any]:
@@ -185,7 +185,8 @@ def _billing(row: Row[Any]) -> Billing | None:
     )
 
 
-def _number(connection: Connection, row: Row[Any]) -> PhoneNumber:
+def number_of(connection: Connection, row: Row[Any]) -> PhoneNumber:
+    """The number in a row of the table."""
     return PhoneNumber(
         phone_number_id=row.phone_number_id,
         account_sid=row.account_sid,

@@ -16,6 +16,7 @@ from callcontrol.store.tables import masking as _masking
 from callcontrol.store.tables import masking_sessions as _masking_sessions
 from callcontrol.store.tables import orders as _orders
 from callcontrol.store.tables import otp as _otp
+from callcontrol.store.tables import recordings as _recordings
 from callcontrol.store.tables import secrets as _secrets
 from callcontrol.store.tables import subscriptions as _subscriptions
 from callcontrol.store.tables.columns import metadata
@@ -53,4 +54,7 @@ __all__ = [
 ]
 
 # Imported for what they add to the metadata; whoever reads their tables imports them by module.
-_MODULES = (*(_agents, _applications, _masking, _masking_sessions, _orders, _otp, _secrets, _subscriptions),)
+_MODULES = (
+    *(_agents, _applications, _masking, _masking_sessions),
+    *(_orders, _otp, _recordings, _secrets, _subscriptions),
+)

@@ -18,6 +18,7 @@ accounts: Final = sa.Table(
     text("webhook_secret", nullable=False),
     whole("requests_per_minute"),
     whole("max_spend_paise_per_hour"),
+    whole("recording_retention_days"),
     whole("created_at", nullable=False),
     whole("updated_at", nullable=False),
     whole("revision", nullable=False),

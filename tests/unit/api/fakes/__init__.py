@@ -33,6 +33,7 @@ from tests.unit.api.fakes.facts import (
 from tests.unit.api.fakes.masking import FakeMasking
 from tests.unit.api.fakes.numbers import FakeMarket, FakeNumbers
 from tests.unit.api.fakes.products import FakeAgents, FakeOtp
+from tests.unit.api.fakes.recordings import FakeRecordings
 from tests.unit.api.fakes.trunks import FakeApplications, FakeTrunkNumbers, FakeTrunks
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "FakeMasking",
     "FakeNumbers",
     "FakeOtp",
+    "FakeRecordings",
     "FakeReply",
     "FakeTraceEntry",
     "FakeTrunkNumbers",
@@ -86,6 +88,7 @@ class Fakes:
     market: FakeMarket = field(default_factory=FakeMarket)
     trunks: FakeTrunks = field(default_factory=FakeTrunks)
     otp: FakeOtp = field(default_factory=FakeOtp)
+    recordings: FakeRecordings = field(default_factory=FakeRecordings)
     masking: FakeMasking = field(default_factory=FakeMasking)
     trunk_numbers: FakeTrunkNumbers = field(default_factory=FakeTrunkNumbers)
     applications: FakeApplications = field(default_factory=FakeApplications)
@@ -103,6 +106,7 @@ class Fakes:
             market=self.market,
             trunks=self.trunks,
             otp=self.otp,
+            recordings=self.recordings,
             masking=self.masking,
             trunk_numbers=self.trunk_numbers,
             applications=self.applications,

@@ -10,6 +10,7 @@ import argparse
 import json
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from benchmarks.sut import LOAD, NUMBER, SystemUnderTest
 from fixtures.server_process import ServerFailed, free_port, wait_until
 from fixtures.sipp_run import Load, Sipp, start_sipp
 
-CLAIM = "CPU per masked call, INVITE to BYE on both legs, beside a plain bridged one; each call told and billed"
+CLAIM = (
+    "CPU per masked call, INVITE to BYE on both legs, beside a plain bridged one; each call told and billed"
+)
 COLUMNS = {
     "what": "what",
     "calls/s": "rate",
@@ -102,7 +105,7 @@ class MaskedBench:
         spent_paise = balance_before - self._balance_paise()
         wrong = self._wrong(what, calls, report, spent_paise)
         wrong += [
-            f"SIPp counts {result.successful} of {calls} calls, {result.failed} failed: {result.errors[-2000:]}"
+            f"SIPp counts {result.successful} of {calls} calls, {result.failed} wrong: {result.errors[-2000:]}"
             for result in results
             if (result.successful, result.failed) != (calls, 0)
         ]
@@ -176,9 +179,7 @@ class MaskedBench:
 
 
 def main() -> int:
-    """Run it alone, quickly: `python -m benchmarks.masked_calls --calls 100`; see bench.py for the figures."""
-    import tempfile
-
+    """Run it alone, with as many calls as are asked for; `benchmarks.bench` takes the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--calls", type=int, default=2000)
     parser.add_argument("--rate", type=float, default=20.0)

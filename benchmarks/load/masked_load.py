@@ -134,7 +134,9 @@ def _spread(times_ms: list[float]) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=["masked", "dial"])
     parser.add_argument("--http-port", type=int, required=True)
     parser.add_argument("--webhook-port", type=int, required=True)

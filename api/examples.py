@@ -32,6 +32,11 @@ EXAMPLES: Mapping[str, Any] = {
     "send_otp": {"to": _ECHO, "language": "hi-IN", "repeat": 2, "reference": "login-7"},
     "verify_otp": {"otp": "271828"},
     "start_masked_call": {"party_a": _ECHO[3:], "party_b": _OTHER[3:], "max_duration_sec": 600},
+    "update_masking_settings": {
+        "webhook_url": "https://app.example.com/masking",
+        "webhook_secret": "a long random text",
+        "record_calls": False,
+    },
     "create_carrier": {
         "name": "My trunk",
         "trunk_type": "auth",

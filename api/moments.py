@@ -6,7 +6,10 @@ from datetime import UTC, date, datetime, timedelta
 
 from callcontrol.errors import FieldError, ValidationFailed
 
-__all__ = ["time_span"]
+__all__ = ["inclusive_span", "time_span"]
+
+_DATE_CHARS = len("YYYY-MM-DD")
+_MICROSECOND = timedelta(microseconds=1)
 
 
 def time_span(
@@ -30,13 +33,34 @@ def time_span(
     return start, end
 
 
+def inclusive_span(
+    start_date: str | None, end_date: str | None, names: tuple[str, str] = ("start_date", "end_date")
+) -> tuple[datetime | None, datetime | None]:
+    """
+    The span of two dates or moments, both included; an end date is its day's last microsecond.
+
+    Raises:
+        ValidationFailed: As ``time_span``, but for an end that is the start.
+    """
+    errors: list[FieldError] = []
+    start = _moment(names[0], start_date, errors, after_day=False)
+    end = _moment(names[1], end_date, errors, after_day=True)
+    if end is not None and end_date is not None and len(end_date) == _DATE_CHARS:
+        end -= _MICROSECOND
+    if start and end and start > end:
+        errors.append(FieldError(names[1], f"must not be before {names[0]}"))
+    if errors:
+        raise ValidationFailed(errors)
+    return start, end
+
+
 def _moment(field: str, text: str | None, errors: list[FieldError], *, after_day: bool) -> datetime | None:
     if text is None:
         return None
     # A plus sign that was not escaped arrives as a space: 2026-01-01T00:00:00 05:30.
     text = text.replace(" ", "+")
     try:
-        if len(text) == len("YYYY-MM-DD"):
+        if len(text) == _DATE_CHARS:
             day = datetime.combine(date.fromisoformat(text), datetime.min.time(), UTC)
             return day + timedelta(days=1) if after_day else day
         moment = datetime.fromisoformat(text)

@@ -252,6 +252,8 @@ class Server:
             otp=self.otp,
             recordings=self.recordings,
             masking=self.masking,
+            masking_logs=storage.masking_logs,
+            masking_settings=storage.masking_settings,
             trunk_numbers=storage.trunk_numbers,
             applications=storage.applications,
             call_logs=storage.call_logs,

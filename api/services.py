@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +16,8 @@ from callcontrol.gateway_health import GatewayTable
 from callcontrol.inventory import Listing, ListingFilter
 from callcontrol.live_requests import LiveUpdate
 from callcontrol.masking import MaskedCallRequest
+from callcontrol.masking_logs import MaskedCallFilter, MaskingStats
+from callcontrol.masking_settings import MaskingSettings, SettingsChange
 from callcontrol.models import (
     Binding,
     CallFilter,
@@ -44,6 +47,8 @@ __all__ = [
     "Lifecycle",
     "Market",
     "Masking",
+    "MaskingLogs",
+    "MaskingSettingsOfAccounts",
     "Numbers",
     "Otp",
     "Phase",
@@ -242,6 +247,28 @@ class Masking(Protocol):
         """Have a masked call ended; the record may still say that it is up."""
 
 
+class MaskingLogs(Protocol):
+    """Masked calls, listed and counted; see ``callcontrol.aio.masking_logs.MaskingLogs``."""
+
+    async def list(
+        self, account_sid: str, query: MaskedCallFilter, page: int, per_page: int
+    ) -> Page[CallRecord]:
+        """Masked calls of the account, newest first."""
+
+    async def stats(self, account_sid: str, start: datetime | None, end: datetime | None) -> MaskingStats:
+        """The use of masking within a window, both ends included."""
+
+
+class MaskingSettingsOfAccounts(Protocol):
+    """Masking settings; see ``callcontrol.aio.masking_settings.MaskingSettingsService``."""
+
+    async def of(self, account_sid: str) -> MaskingSettings:
+        """The settings of the account."""
+
+    async def update(self, account_sid: str, change: SettingsChange) -> MaskingSettings:
+        """Change what is given."""
+
+
 class TrunkNumbers(Protocol):
     """Numbers on carriers of accounts' own; see ``callcontrol.aio.trunk_numbers.TrunkNumberService``."""
 
@@ -397,6 +424,8 @@ class Services:
     otp: Otp
     recordings: Recordings
     masking: Masking
+    masking_logs: MaskingLogs
+    masking_settings: MaskingSettingsOfAccounts
     trunk_numbers: TrunkNumbers
     applications: Applications
     wallets: Wallets

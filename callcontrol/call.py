@@ -9,6 +9,7 @@ streams are machines of their own (``leg``, ``hunt``, ``bridge``, ``streams``).
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from enum import IntEnum, auto
 from typing import Any, Final
 
@@ -48,6 +49,7 @@ from callcontrol.ids import A_LEG, LegId, stream_sid
 from callcontrol.leg import InboundLeg, Leg, LegFacts, LegInput, OutboundLeg
 from callcontrol.leg_events import leg_handler
 from callcontrol.live_control import LiveControl
+from callcontrol.masked_progress import progress_of
 from callcontrol.meter import Rates
 from callcontrol.models import CallRecord, CallStatus
 from callcontrol.plan import Hangup, Party, Plan, Reject, Step, Stream
@@ -110,6 +112,7 @@ class CallMachine:
         self._last_ending: Ending | None = None
         self._hunt: Hunt | None = None
         self.recording = CallRecording(record)
+        self.progress = progress_of(record, rates)
         self._ending: Ending | None = None
         parts = self._parts
         self.transfers = CallTransfers(parts)
@@ -169,6 +172,11 @@ class CallMachine:
     def now_s(self) -> float:
         """The time of the event at work, monotonic."""
         return self._now
+
+    @property
+    def moment(self) -> datetime:
+        """The time of the event at work, as records have it."""
+        return self._clock.at(self._now)
 
     def handle(self, event: Event, now: float) -> list[Effect]:
         """Take one event and return what is to be done about it."""
@@ -442,7 +450,9 @@ class CallMachine:
 
     def _ringing(self) -> Iterator[Effect]:
         self.record.status = CallStatus.RINGING
-        self.record.ringing_at = self._clock.at(self._now)
+        self.record.ringing_at = self.moment
+        if self.progress is not None:
+            self.progress.first_rings()
         yield Save("call.ringing")
 
     def _early_media(self) -> Iterator[Effect]:
@@ -455,7 +465,9 @@ class CallMachine:
         record = self.record
         self._answered_at = self._now
         record.status = CallStatus.IN_PROGRESS
-        record.answered_at = self._clock.at(self._now)
+        record.answered_at = self.moment
+        if self.progress is not None:
+            self.progress.first_answers(record.answered_at)
         record.sip_status, record.sip_reason = 200, "OK"
         inbound = record.direction == "inbound"
         rate_paise = self._rates.inbound_paise if inbound else self._rates.outbound_paise
@@ -488,7 +500,9 @@ class CallMachine:
         record, ending = self.record, self._ending
         assert ending is not None
         answered_for_s = self._now - self._answered_at if self._answered_at is not None else None
-        write_end(record, ending, self._clock.at(self._now), answered_for_s=answered_for_s)
+        write_end(record, ending, self.moment, answered_for_s=answered_for_s)
+        if self.progress is not None:
+            self.progress.ended(ending, self._now)
         meter = self._money.meter
         pulses = sum(meter.pulses(leg, self._now) for leg in self._former_ids)
         pulses += meter.pulses(self._a_id, self._now, self._first_since)

@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from callcontrol.call_object import call_object, timestamp
+from callcontrol.masked_calls import PRODUCT as MASKING
+from callcontrol.masked_calls import masked_event, masked_object
 from callcontrol.models import CallRecord, WebhookEvent
 from callcontrol.otp_calls import PRODUCT as OTP
 from callcontrol.otp_calls import otp_event, otp_object
@@ -28,6 +30,7 @@ def _plain_event(record: CallRecord, event: str) -> str | None:
 _SHAPES: Final[Mapping[str | None, tuple[NameEvent, ShowCall]]] = {
     None: (_plain_event, call_object),
     OTP: (otp_event, otp_object),
+    MASKING: (masked_event, masked_object),
 }
 """By product: what an event of its calls is called, None for one not told, and how the call is shown."""
 
@@ -51,7 +54,8 @@ def call_event(
     An event of a call for its status webhook, None when nobody wants it.
 
     ``shown`` is the call as it was when the event came about; the record as it is now when None.
-    Counts ``record.sequence`` up: receivers see every number once, and none is left out.
+    Counts ``record.sequence`` up: receivers see every number once, and none is left out. A product whose
+    events go to a subscription names that in its details.
     """
     url = record.status_webhook_url
     if url is None:
@@ -76,4 +80,5 @@ def call_event(
         body=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"),
         created_at=at,
         call_sid=record.call_sid,
+        subscription_id=(record.details or {}).get("subscription_id"),
     )

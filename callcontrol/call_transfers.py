@@ -26,6 +26,7 @@ from callcontrol.events import (
 from callcontrol.ids import LegId
 from callcontrol.joining import PartnerStep, Replacement, refuse_replacement
 from callcontrol.leg import Leg, LegInput
+from callcontrol.masked_calls import PRODUCT as MASKING
 from callcontrol.plan import Party
 from callcontrol.streams import AgentStep
 from callcontrol.transfer import Transfer, party_of, refusal_of
@@ -153,8 +154,8 @@ class CallTransfers:
 
     def _can_change(self, leg: LegId) -> bool:
         step, first = self._call.step, self._call.a_leg
-        if not first.up:
-            return False
+        if not first.up or self._call.record.product == MASKING:
+            return False  # whom a masked call reaches is not for its parties to choose
         if isinstance(step, Bridge) and step.joined:
             return leg in (first.id, step.b_leg)
         return isinstance(step, AgentStep) and step.live and leg == first.id

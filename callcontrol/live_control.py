@@ -28,6 +28,7 @@ from callcontrol.hangup import ORIGINATOR_CANCEL
 from callcontrol.hunt import Ending
 from callcontrol.ids import LegId
 from callcontrol.joining import PartnerStep
+from callcontrol.masked_calls import PRODUCT as MASKING
 from callcontrol.models import CallStatus
 from callcontrol.otp_calls import PRODUCT as OTP
 from callcontrol.streams import AgentStep
@@ -40,6 +41,7 @@ _LISTENING: Final = {"pause": "paused", "silence": "silenced", "resume": "stream
 """What the state of a stream says of the agent's hearing."""
 
 _NEVER_FOR_A_PASSWORD: Final = (RecordingRequested, ListenRequested, TransferOrdered, ConsultRequested)
+_NEVER_WHEN_MASKED: Final = (TransferOrdered, ConsultRequested)
 
 
 class LiveControl:
@@ -61,6 +63,8 @@ class LiveControl:
         """Why an order cannot be carried out in the present state of the call, None when it can."""
         if self._call.record.product == OTP and isinstance(order, _NEVER_FOR_A_PASSWORD):
             return "the call speaks a one-time password, which nobody else may hear"
+        if self._call.record.product == MASKING and isinstance(order, _NEVER_WHEN_MASKED):
+            return "the call is masked: its two parties are the only ones it has"
         judge = _JUDGES.get(type(order))
         return judge(self, order) if judge is not None else None
 

@@ -24,6 +24,12 @@ MaskedStatus = Literal[
 ENDED: Final = frozenset({"completed", "failed", "no-answer"})
 """The final statuses of a masked call."""
 
+RINGING_EVENT: Final = "masked.b_ringing"
+"""What the call machine calls it when the second party rings."""
+
+BRIDGED_EVENT: Final = "masked.bridged"
+"""What the call machine calls it when the two parties are joined."""
+
 _COUNTRY: Final = "+91"
 
 
@@ -51,6 +57,7 @@ def masked_details(
         "max_duration_sec": max_duration_s,
         "status": "initiated",
         "bridged_at": None,
+        "duration_sec": None,
         "bill_duration_sec": None,
         "legs": [
             {"party": party, "status": "queued", "answered_at": None, "hangup_cause": None} for party in "ab"
@@ -80,10 +87,33 @@ def masked_object(record: CallRecord) -> dict[str, Any]:
         "started_at": timestamp(record.created_at),
         "answered_at": details.get("bridged_at"),
         "ended_at": timestamp(record.ended_at),
-        "duration_sec": record.duration_sec,
+        "duration_sec": details.get("duration_sec"),
         "bill_duration_sec": details.get("bill_duration_sec"),
         "hangup_cause": record.hangup_cause,
         "price": rupees(record.price_paise) if record.price_paise is not None else None,
         "currency": record.currency,
         "recording_url": record.recording_url,
     }
+
+
+_OF_A_PLACED_CALL: Final = {"call.ringing": "a_ringing", "call.answered": "a_answered"}
+_OF_ANY_CALL: Final = {
+    "call.initiated": "initiated",
+    RINGING_EVENT: "b_ringing",
+    BRIDGED_EVENT: "in-progress",
+}
+
+
+def masked_event(record: CallRecord, event: str) -> str | None:
+    """
+    What an event of such a call is called: there is one for each status, and for nothing else.
+
+    A party that called is neither rung nor waited for, so its ringing and its answer are no statuses.
+    """
+    if event == "call.completed":
+        status = (record.details or {}).get("status")
+    else:
+        status = _OF_ANY_CALL.get(event)
+        if status is None and record.direction == "outbound":
+            status = _OF_A_PLACED_CALL.get(event)
+    return f"masking.call.{status}" if status is not None else None

@@ -5,25 +5,12 @@ from datetime import datetime
 from enum import Enum
 from typing import Final
 
-__all__ = ["SERVICE", "UNCHANGED", "WEBHOOK_EVENTS", "MaskingSettings", "SettingsChange", "Unchanged"]
+from callcontrol.subscriptions import SubscribedService
 
-SERVICE: Final = "masking"
+__all__ = ["SERVICE", "UNCHANGED", "MaskingSettings", "SettingsChange", "Unchanged"]
+
+SERVICE: Final[SubscribedService] = "masking"
 """Whose events the subscription of the masking webhook takes."""
-
-WEBHOOK_EVENTS: Final = tuple(
-    f"masking.call.{status}"
-    for status in (
-        "initiated",
-        "a_ringing",
-        "a_answered",
-        "b_ringing",
-        "in-progress",
-        "completed",
-        "failed",
-        "no-answer",
-    )
-)
-"""What the masking webhook is told."""
 
 
 class Unchanged(Enum):

@@ -1,6 +1,8 @@
 """Ends for records whose call is gone: its process was killed, or the call met a defect of ours."""
 
 from callcontrol.hangup import HangupCause
+from callcontrol.masked_calls import PRODUCT as MASKING
+from callcontrol.masked_progress import cut_off
 from callcontrol.meter import Rates
 from callcontrol.models import CallRecord, CallStatus
 
@@ -10,7 +12,8 @@ def close_record(record: CallRecord, cause: HangupCause, rates: Rates) -> int:
     Give a record without an end one, and return what the call is charged, in paise.
 
     When the call really ended is not known, so it counts as ended with the last thing that was written: an
-    answered call costs the pulse that its answer began, any other costs nothing.
+    answered call costs the pulse that its answer began, and a masked one that of its second party; any other
+    costs nothing.
     """
     answered = record.answered_at is not None
     record.status = CallStatus.COMPLETED if answered else CallStatus.FAILED
@@ -21,6 +24,8 @@ def close_record(record: CallRecord, cause: HangupCause, rates: Rates) -> int:
     record.hangup_source = "system"
     if record.stream is not None and record.stream.state not in ("stopped", "failed"):
         record.stream.state = "stopped"
+    bridged = record.product == MASKING and cut_off(record, cause, rates.pulse_s)
     if not answered:
         return 0
-    return rates.inbound_paise if record.direction == "inbound" else rates.outbound_paise
+    first_paise = rates.inbound_paise if record.direction == "inbound" else rates.outbound_paise
+    return first_paise + (rates.outbound_paise if bridged else 0)

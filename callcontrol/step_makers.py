@@ -2,6 +2,7 @@
 
 from callcontrol.announcement import AnnounceStep
 from callcontrol.bridge import Bridge
+from callcontrol.connecting import Connecting
 from callcontrol.consult import ConsultStep
 from callcontrol.plan import Announce, Answer, Connect, Consult, Dial, Pause, Play, SendDtmf, Step, Stream
 from callcontrol.steps import AnswerStep, CallParts, DigitsStep, PauseStep, PlayStep, RunningStep
@@ -22,7 +23,7 @@ def make_step(call: CallParts, step: Step) -> RunningStep:
         case Dial():
             return Bridge(call, step.party)
         case Connect():
-            return Bridge(call, step.party)
+            return Connecting(call, step)
         case Stream():
             return AgentStep(call, step.choice, call.next_stream_sid())
         case Consult():

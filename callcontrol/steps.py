@@ -5,6 +5,7 @@ The small ones are here; a second party is ``callcontrol.bridge``, a voice agent
 """
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Protocol
 
 from callcontrol.effects import Arm, Disarm, Effect, PlayAudio, SendDigits, StopAudio
@@ -12,8 +13,10 @@ from callcontrol.events import DigitsSent, Event, PlaybackEnded, Timer, TimerFir
 from callcontrol.hangup import NORMAL_CLEARING
 from callcontrol.hunt import Ending
 from callcontrol.leg import Leg, OutboundLeg
+from callcontrol.masked_progress import MaskedProgress
 from callcontrol.models import CallRecord, CallStatus
 from callcontrol.plan import Party, Pause, Play, SendDtmf, Step
+from callcontrol.recordings import CallRecording
 from callcontrol.routing import Attempt
 
 
@@ -27,6 +30,22 @@ class CallParts(Protocol):
     @property
     def a_leg(self) -> Leg:
         """The first leg."""
+
+    @property
+    def recording(self) -> CallRecording:
+        """The recording of the call."""
+
+    @property
+    def progress(self) -> MaskedProgress | None:
+        """How far a masked call is, None for any other."""
+
+    @property
+    def now_s(self) -> float:
+        """The time of the event at work, monotonic."""
+
+    @property
+    def moment(self) -> datetime:
+        """The time of the event at work, as records have it."""
 
     def make_leg(self, attempt: Attempt, party: Party) -> OutboundLeg:
         """A new leg of the call."""

@@ -2,12 +2,12 @@
 
 import base64
 import binascii
-import hashlib
 import hmac
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
@@ -100,6 +100,7 @@ def is_gone(status: int) -> bool:
     return status == 410
 
 
+@lru_cache(4096)
 def origin(url: str) -> str:
     """The scheme, host and port of a URL, spelt in one way; the URL itself when it is none."""
     try:
@@ -173,7 +174,7 @@ def _key(secret: str) -> bytes:
 
 
 def _hex(key: bytes, content: bytes) -> str:
-    return hmac.new(key, content, hashlib.sha256).hexdigest()
+    return hmac.digest(key, content, "sha256").hex()
 
 
 def _base64(key: bytes, content: bytes) -> str:

@@ -23,7 +23,15 @@ from callcontrol.errors import DomainError, Forbidden, NotFound
 from callcontrol.interfaces import Companion
 from callcontrol.models import CallFilter, CallRecord, Page, Position, PublishedEvent, WebhookEvent
 from callcontrol.store.failures import is_transient
-from callcontrol.store.repositories import call_lists, calls, fan_out, idempotency, recordings, wallet
+from callcontrol.store.repositories import (
+    call_lists,
+    calls,
+    fan_out,
+    idempotency,
+    masked_calls,
+    recordings,
+    wallet,
+)
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +94,7 @@ class CallStore:
         """Have the record's state written soon, with the events in the same transaction."""
         self._held.records[record.call_sid] = record
         self._held.events.extend(events)
-        self._writer.touch(now=len(self._held.records) >= _MANY)
+        self._writer.touch(now=len(self._held.records) >= _MANY, soon=bool(events))
 
     def finish(
         self, record: CallRecord, *, charge_paise: int = 0, events: Sequence[PublishedEvent] = ()
@@ -245,6 +253,7 @@ def _insert(
     if refusal is not None:
         return refusal
     calls.insert(connection, row)
+    masked_calls.insert(connection, row)
     fan_out.publish(connection, events)
     if companion is not None:
         companion.insert(connection, row["call_sid"])
@@ -264,6 +273,7 @@ def _take_back(
         companion.take_back(connection)
     wallet.settle(connection, call_sid, 0, now)
     calls.delete(connection, call_sid)
+    masked_calls.delete(connection, call_sid)
     fan_out.take_back(connection, events)
 
 
@@ -279,6 +289,7 @@ def _write_all(
         if row["call_sid"] in charged:
             row["price_paise"] = charged[row["call_sid"]]
     calls.update(connection, rows)
+    masked_calls.update(connection, rows)
     fan_out.publish(connection, events)
     return charged
 

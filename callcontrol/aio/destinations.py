@@ -5,6 +5,7 @@ import errno
 import socket
 import threading
 from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from ipaddress import ip_address
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ __all__ = ["CheckedResolver", "DestinationGuard", "checked_connector"]
 
 _RESOLVE_TIMEOUT_S: Final = 5.0
 _MAX_LOOKUPS: Final = 64
+_MAX_CHECKED: Final = 4096
 
 SocketAddress = tuple[Any, ...]
 Lookup = Callable[[str, int], Sequence[SocketAddress]]
@@ -48,11 +50,13 @@ class DestinationGuard:
     def __init__(self, allow_private: bool = False, *, lookup: Lookup = _system_lookup) -> None:
         self.allow_private = allow_private
         self._lookup = lookup
+        # A URL that was taken once is asked about again at every request to it.
+        self._checked = lru_cache(_MAX_CHECKED)(partial(check_url, allow_private=allow_private))
         self._lookups: dict[tuple[str, int], asyncio.Future[Sequence[SocketAddress]]] = {}
 
     def check_url(self, url: str, *, schemes: Sequence[str]) -> None:
         """Refuse a URL that can be seen to be wrong without resolving; see ``callcontrol.destinations``."""
-        check_url(url, schemes=schemes, allow_private=self.allow_private)
+        self._checked(url, schemes=tuple(schemes))
 
     async def resolve(self, host: str, port: int, tls: bool) -> list[Any]:
         """

@@ -16,7 +16,7 @@ from callcontrol.masking_settings import MaskingSettings
 from callcontrol.models import CallRecord
 from callcontrol.plan import Plan
 from callcontrol.routing import PhoneTarget, check_allowed
-from callcontrol.store.repositories import masking
+from callcontrol.store.repositories import masking_numbers
 
 __all__ = ["CallDoor", "MaskingService", "SettingsSource"]
 
@@ -131,4 +131,4 @@ def _no_such_call() -> NotFound:
 
 
 def _masked_number(account_sid: str, connection: Connection) -> str | None:
-    return masking.masked_number(connection, account_sid)
+    return masking_numbers.caller_id(connection, account_sid)

@@ -1,8 +1,10 @@
 """Masking settings of accounts: read for every masked call, changed once in a while."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
-from typing import TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from sqlalchemy.engine import Connection
 
@@ -11,17 +13,26 @@ from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.writer import Writer
 from callcontrol.errors import DomainError, FieldError, ValidationFailed
 from callcontrol.interfaces import Destinations
-from callcontrol.masking_settings import (
-    UNCHANGED,
-    MaskingSettings,
-    SettingsChange,
-    Unchanged,
-)
+from callcontrol.masking_settings import SERVICE, MaskingSettings, SettingsChange, Unchanged
+from callcontrol.store.repositories import fan_out, subscriptions
 from callcontrol.store.repositories import masking_settings as rows
+from callcontrol.subscriptions import EVENT_TYPES, Subscription, changed_subscription
 
 __all__ = ["MaskingSettingsService"]
 
 T = TypeVar("T")
+
+_EVENTS: Final = EVENT_TYPES[SERVICE]
+_FIELDS: Final = {"url": "webhook_url", "secret": "webhook_secret", "is_active": "webhook_active"}
+_NO_WEBHOOK: Final = "needs a webhook_url; set that with it"
+_PAUSED: Final = "the masking webhook was paused"
+
+
+class Deliverer(Protocol):
+    """What settings need of the outbox."""
+
+    def changed(self) -> None:
+        """Deliveries were made due, or taken away: look at them now."""
 
 
 class MaskingSettingsService:
@@ -31,10 +42,13 @@ class MaskingSettingsService:
     They are read anew for every call, by their key: a change holds for the next call, on every node.
     """
 
-    def __init__(self, database: Database, writer: Writer, destinations: Destinations) -> None:
+    def __init__(
+        self, database: Database, writer: Writer, destinations: Destinations, outbox: Deliverer
+    ) -> None:
         self._database = database
         self._writer = writer
         self._destinations = destinations
+        self._outbox = outbox
 
     async def of(self, account_sid: str) -> MaskingSettings:
         """The settings of an account; the defaults when it has set nothing."""
@@ -54,18 +68,18 @@ class MaskingSettingsService:
         ]
         if errors:
             raise ValidationFailed(errors)
-        subscription_id, now = new_id(), utc_now()
+        new_sid, now = new_id(), utc_now()
 
         def write(connection: Connection) -> MaskingSettings | DomainError:
             before = rows.of(connection, account_sid)
             try:
-                after = _changed(before, change, subscription_id)
+                return _write(connection, before, change, new_sid, now)
             except ValidationFailed as refusal:
                 return refusal
-            rows.save(connection, before, after, now)
-            return replace(after, updated_at=now)
 
-        return await self._writer.commit(write)
+        changed = await self._writer.commit(write)
+        self._outbox.changed()
+        return changed
 
     def _url_errors(self, field: str, url: str | None | Unchanged) -> list[FieldError]:
         if not isinstance(url, str):
@@ -79,31 +93,78 @@ class MaskingSettingsService:
         return []
 
 
-def _changed(before: MaskingSettings, change: SettingsChange, subscription_id: str) -> MaskingSettings:
-    routed = replace(
+def _write(
+    connection: Connection, before: MaskingSettings, change: SettingsChange, new_sid: str, now: datetime
+) -> MaskingSettings:
+    after = replace(
         before,
         routing_url=_new(change.routing_url, before.routing_url),
         record_calls=_new(change.record_calls, before.record_calls),
+        updated_at=now,
     )
-    url = _new(change.webhook_url, before.webhook_url)
-    if url is None:
-        errors = [
-            FieldError(name, "needs a webhook_url; set that with it")
-            for name in ("webhook_secret", "webhook_active")
-            if getattr(change, name) not in (UNCHANGED, None)
-        ]
-        if errors:
-            raise ValidationFailed(errors)
-        return replace(
-            routed, subscription_id=None, webhook_url=None, webhook_secret=None, webhook_active=True
+    values = {
+        name: value
+        for name, value in (
+            ("url", change.webhook_url),
+            ("secret", change.webhook_secret),
+            ("is_active", change.webhook_active),
         )
-    return replace(
-        routed,
-        subscription_id=before.subscription_id or subscription_id,
-        webhook_url=url,
-        webhook_secret=_new(change.webhook_secret, before.webhook_secret),
-        webhook_active=_new(change.webhook_active, before.webhook_active),
+        if not isinstance(value, Unchanged)
+    }
+    former = subscriptions.get(connection, before.subscription_id or "", lock=True)
+    webhook = _webhook(
+        former, values, Subscription(new_sid, before.account_sid, SERVICE, "", _EVENTS, now, now)
     )
+    _keep(connection, former, webhook)
+    if webhook is None:
+        after = replace(
+            after, subscription_id=None, webhook_url=None, webhook_secret=None, webhook_active=True
+        )
+    else:
+        after = replace(
+            after,
+            subscription_id=webhook.subscription_id,
+            webhook_url=webhook.url,
+            webhook_secret=webhook.secret,
+            webhook_active=webhook.is_active,
+        )
+    rows.save(connection, after, now)
+    return after
+
+
+def _webhook(
+    former: Subscription | None, values: Mapping[str, Any], blank: Subscription
+) -> Subscription | None:
+    """What the webhook becomes; None when there is none."""
+    wanted = values.get("url", former.url if former is not None else None)
+    if wanted is None:
+        needing = [name for name in ("secret", "is_active") if values.get(name) is not None]
+        if needing:
+            raise ValidationFailed([FieldError(_FIELDS[name], _NO_WEBHOOK) for name in needing])
+        return None
+    try:
+        return changed_subscription(former or blank, values, blank.created_at)
+    except ValidationFailed as refusal:
+        raise ValidationFailed(
+            [FieldError(_FIELDS.get(error.field, error.field), error.message) for error in refusal.errors]
+        ) from None
+
+
+def _keep(connection: Connection, former: Subscription | None, webhook: Subscription | None) -> None:
+    """Write the webhook; what waits to be sent goes to where it is now, or nowhere."""
+    if webhook is None:
+        if former is not None:
+            subscriptions.delete(connection, former.subscription_id)
+            fan_out.withdraw(connection, former.subscription_id)
+        return
+    if former is None:
+        subscriptions.insert(connection, webhook)
+        return
+    subscriptions.update(connection, webhook)
+    if webhook.url != former.url:
+        fan_out.redirect(connection, webhook.subscription_id, webhook.url)
+    if not webhook.is_active:
+        fan_out.pause(connection, webhook.subscription_id, _PAUSED)
 
 
 def _new(wanted: T | Unchanged, before: T) -> T:

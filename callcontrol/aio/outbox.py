@@ -6,17 +6,19 @@ once; ``delivery_id`` tells a receiver that it had it already. Events of one cal
 order: one that waits for its next attempt holds back those behind it.
 
 The database is the only queue. Memory holds what is about to be sent and nothing that waits for a later
-attempt, so a receiver that is down for a day costs rows, not memory. Every account's destination has a queue
-and a few connections of its own; one that is too slow for what it is sent hands the surplus back to the
-database, and one that is silent is only probed, so neither delays anybody else.
+attempt, so a receiver that is down for a day costs rows, not memory. In which order it is sent, and how much
+of it at once, is decided in ``callcontrol.delivery_queues``: what a destination is too slow for goes back to
+the database, and one that is silent is only probed, so neither delays anybody else.
+
+Outcomes are written in the transaction that takes what is due next, so what had to wait for them is not
+waited for twice.
 """
 
 import asyncio
 import logging
 import random
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
@@ -27,6 +29,7 @@ from callcontrol.aio.database import Operation
 from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.webhook_client import Answer, WebhookClient
 from callcontrol.aio.writer import Writer
+from callcontrol.delivery_queues import DeliveryQueues, Destination, Held, QueueLimits
 from callcontrol.errors import DomainError
 from callcontrol.interfaces import Destinations
 from callcontrol.models import Delivery, PublishedEvent, Recipient, WebhookEvent
@@ -40,7 +43,6 @@ log = logging.getLogger(__name__)
 _CLOSE_S: Final = 2.0
 _BATCH: Final = 500
 _MAX_POSTPONED_S: Final = 60.0
-_MAX_DESTINATIONS: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +53,14 @@ class OutboxSettings:
     Attributes:
         node: The name under which this process leases rows; no two processes on one database share it.
         per_destination: Requests under way to one scheme, host and port for one account.
+        per_host: The same for all accounts together.
+        per_account: Requests under way for one account.
         max_active: Requests under way in all.
         max_held: Deliveries in memory; beyond it they wait in the database.
         max_held_per_destination: The same for one destination.
         lease_s: How long the rows of a process that died wait for another one.
         poll_s: How often the database is asked for what is due.
-        gather_s: How long new events wait for company before they are taken.
+        gather_s: How long after it was asked the database is not asked again, so that events gather.
         timeout_s: How long a receiver has to answer.
         offsets_s: When a delivery is tried, from its first attempt on.
         silent_after: Attempts in a row without an answer after which a destination is only probed.
@@ -65,6 +69,8 @@ class OutboxSettings:
 
     node: str = "local"
     per_destination: int = 8
+    per_host: int = 64
+    per_account: int = 256
     max_active: int = 1000
     max_held: int = 10_000
     max_held_per_destination: int = 1000
@@ -75,6 +81,20 @@ class OutboxSettings:
     offsets_s: Sequence[float] = OFFSETS_S
     silent_after: int = 8
     probe_s: float = 5.0
+
+    def limits(self) -> QueueLimits:
+        """The bounds of what is under way and in memory."""
+        return QueueLimits(
+            per_destination=self.per_destination,
+            per_host=self.per_host,
+            per_account=self.per_account,
+            active=self.max_active,
+            held=self.max_held,
+            held_per_destination=self.max_held_per_destination,
+            wait_s=self.lease_s / 2,
+            silent_after=self.silent_after,
+            probe_s=self.probe_s,
+        )
 
 
 @dataclass(slots=True)
@@ -88,14 +108,6 @@ class OutboxStats:
     postponed: int = 0
 
 
-@dataclass(slots=True, eq=False)
-class _Held:
-    """A delivery in memory, and until when (on the loop's clock) it is this process's to send."""
-
-    delivery: Delivery
-    until: float
-
-
 @dataclass(frozen=True, slots=True)
 class _Taken:
     """What is this process's to send now, and the subscriptions it goes to as they are."""
@@ -104,25 +116,23 @@ class _Taken:
     recipients: dict[str, Recipient]
 
 
-@dataclass(slots=True, eq=False)
-class _Destination:
+class _SteadyClock:
     """
-    Where one account sends: scheme, host and port.
+    The time of day for schedules and leases; it never goes back.
 
-    ``silent`` counts attempts without an answer since the last one that had one; ``attempt_s`` follows how
-    long an attempt takes.
+    When the system's clock is set back, what was due stays due, and what was leased stays leased.
     """
 
-    key: tuple[str, str]
-    queue: deque[_Held] = field(default_factory=deque)
-    active: int = 0
-    silent: int = 0
-    probe_at: float = 0.0
-    attempt_s: float = 0.1
+    def __init__(self) -> None:
+        self._last: tuple[datetime, float] | None = None
 
-    @property
-    def idle(self) -> bool:
-        return not self.queue and not self.active
+    def now(self) -> datetime:
+        """The later of the system's time and what has passed since this was asked for last."""
+        told, ticks = utc_now(), asyncio.get_running_loop().time()
+        if self._last is not None:
+            told = max(told, self._last[0] + timedelta(seconds=ticks - self._last[1]))
+        self._last = (told, ticks)
+        return told
 
 
 class Outbox:
@@ -149,12 +159,12 @@ class Outbox:
         self._checks = destinations
         self._secrets_of = secrets_of
         self._settings = settings or OutboxSettings()
-        self._destinations: dict[tuple[str, str], _Destination] = {}
-        self._stalled: dict[_Destination, None] = {}
+        self._queues = DeliveryQueues(self._settings.limits())
+        self._clock = _SteadyClock()
+        self._newest_first = False
         self._ids: set[str] = set()
         self._recipients: dict[str, Recipient] = {}
         self._looked_at: float | None = None
-        self._active = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._poller: asyncio.Task[None] | None = None
         self._client: WebhookClient | None = None
@@ -162,6 +172,7 @@ class Outbox:
         self._closing = False
         self._outcomes: dict[str, dict[str, Any]] = {}
         self._writing: dict[str, dict[str, Any]] = {}
+        self._noting: dict[str, dict[str, Any]] = {}
         self.stats = OutboxStats()
 
     @property
@@ -186,9 +197,8 @@ class Outbox:
             self._poller.cancel()
             await asyncio.gather(self._poller, return_exceptions=True)
             self._poller = None
-        for destination in self._destinations.values():
-            while destination.queue:
-                self._put_back(destination.queue.popleft().delivery)
+        for held in self._queues.drain():
+            self._put_back(held.delivery)
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=_CLOSE_S)
         tasks = list(self._tasks)
@@ -226,7 +236,7 @@ class Outbox:
         if not self._outcomes:
             return None
         self._writing, self._outcomes = self._outcomes, {}
-        return partial(_record, list(self._writing.values()), utc_now())
+        return partial(_record, list(self._writing.values()), self._clock.now())
 
     def written(self, result: None) -> None:
         """The outcomes are durable, and what waited behind them may follow."""
@@ -246,42 +256,58 @@ class Outbox:
     # What is due.
 
     async def _poll(self) -> None:
+        loop = asyncio.get_running_loop()
         while not self._closing:
+            asked_at = loop.time()
             room = self._settings.max_held - len(self._ids) - len(self._outcomes) - len(self._writing)
             limit = min(room, _BATCH)
             if limit > 0 and await self._take_over(limit) == limit:
+                # Much is due: what was published last must not wait until all of it has been looked at.
+                self._newest_first = not self._newest_first
                 continue
+            self._newest_first = False
             try:
                 async with asyncio.timeout(self._settings.poll_s):
                     await self._wake.wait()
-                await asyncio.sleep(self._settings.gather_s)
+                await asyncio.sleep(max(asked_at + self._settings.gather_s - loop.time(), 0.0))
             except TimeoutError:
                 pass
             self._wake.clear()
 
     async def _take_over(self, limit: int) -> int:
-        """Lease deliveries that are due and queue them; how many."""
+        """Write outcomes, lease deliveries that are due and queue them; how many."""
         settings = self._settings
         # The lease is counted from before it was asked for, so it ends here before it ends elsewhere.
         until = asyncio.get_running_loop().time() + settings.lease_s - settings.timeout_s
-        now = utc_now()
+        now = self._clock.now()
         watched = self._watched()
+        self._noting, self._outcomes = self._outcomes, {}
         take = partial(
-            _take_due, settings.node, now, now + timedelta(seconds=settings.lease_s), limit, watched or ()
+            _take_due,
+            deliveries.Lease(settings.node, now, now + timedelta(seconds=settings.lease_s), limit),
+            self._newest_first,
+            watched or (),
+            list(self._noting.values()),
         )
         try:
             found = await self._writer.commit(take)
         except DomainError as error:
             log.info("the outbox could not be read: %s", error.message)
             self._looked_at = None
+            self._outcomes = {**self._noting, **self._outcomes}
+            if self._outcomes:
+                self._writer.touch()
             return 0
+        finally:
+            self._noting = {}
         if watched is None:
             self._recipients.update(found.recipients)
         else:
             self._recipients = found.recipients
         for delivery in found.deliveries:
             if not self._is_known(delivery.event.delivery_id):
-                self._admit(_Held(delivery, until))
+                self._admit(Held(delivery, until))
+        self._pump()
         return len(found.deliveries)
 
     def _watched(self) -> set[str] | None:
@@ -292,8 +318,7 @@ class Outbox:
         self._looked_at = now
         return {
             held.delivery.event.subscription_id
-            for destination in self._destinations.values()
-            for held in destination.queue
+            for held in self._queues.waiting()
             if held.delivery.event.subscription_id is not None
         }
 
@@ -301,61 +326,35 @@ class Outbox:
         """Whether a row came back, its lease over by a clock that jumped, that was never let go of."""
         return delivery_id in self._ids or delivery_id in self._outcomes or delivery_id in self._writing
 
-    def _admit(self, held: _Held) -> None:
+    def _admit(self, held: Held) -> None:
         self._ids.add(held.delivery.event.delivery_id)
-        destination = self._destination(held.delivery.event)
-        wait_s = len(destination.queue) * destination.attempt_s / self._settings.per_destination
-        full = len(destination.queue) >= self._settings.max_held_per_destination
-        if full or wait_s > self._settings.lease_s / 2:
+        wait_s = self._queues.put(origin(held.delivery.event.url), held)
+        if wait_s is not None:
             self._postpone(held.delivery, wait_s)
-            return
-        destination.queue.append(held)
-        self._pump(destination)
-        self._forget(destination)
 
-    def _destination(self, event: WebhookEvent) -> _Destination:
-        key = (event.account_sid, origin(event.url))
-        found = self._destinations.get(key)
-        if found is None:
-            if len(self._destinations) >= _MAX_DESTINATIONS:
-                # What is idle and still here is silent; forgetting it costs a few attempts in earnest.
-                idle = next((some for some in self._destinations.values() if some.idle), None)
-                if idle is not None:
-                    del self._destinations[idle.key]
-            found = self._destinations[key] = _Destination(key)
-        return found
+    # Sending.
 
-    def _forget(self, destination: _Destination) -> None:
-        """Forget a destination that has nothing to do, unless it is known to be silent."""
-        if destination.idle and not destination.silent:
-            self._destinations.pop(destination.key, None)
-
-    # Queues.
-
-    def _pump(self, destination: _Destination) -> None:
-        """Have as many of a destination's deliveries sent as may be under way."""
+    def _pump(self) -> None:
+        """Have as much sent as may be under way."""
         loop = asyncio.get_running_loop()
-        while destination.queue and not self._closing:
-            room = self._room(destination, loop.time())
-            if room == 0:
-                if destination.silent >= self._settings.silent_after and not destination.active:
-                    self._skip(destination)
-                return
-            if self._active >= self._settings.max_active:
-                self._stalled[destination] = None
-                return
-            held = destination.queue.popleft()
+        while not self._closing:
+            taken = self._queues.take(loop.time())
+            if taken is None:
+                break
+            held, destination = taken
             if loop.time() > held.until:
                 # Somebody else may have it by now.
                 self._ids.discard(held.delivery.event.delivery_id)
-                continue
-            if not self._may_be_sent(held.delivery):
-                continue
-            destination.active += 1
-            self._active += 1
-            task = asyncio.create_task(self._serve(held.delivery, destination), name="webhook")
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+                self._queues.let_go(destination)
+            elif not self._may_be_sent(held.delivery):
+                self._queues.let_go(destination)
+            else:
+                task = asyncio.create_task(self._serve(held.delivery, destination), name="webhook")
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+        for held in self._queues.skipped():
+            self.stats.skipped += 1
+            self._judge(held.delivery, Answer(problem="the destination has stopped answering"))
 
     def _may_be_sent(self, delivery: Delivery) -> bool:
         """Whether a delivery's subscription still wants it, and where it goes; if not, it is let go of."""
@@ -372,48 +371,21 @@ class Outbox:
         self._put_back(delivery)
         return False
 
-    def _room(self, destination: _Destination, now: float) -> int:
-        """How many more requests may be under way to a destination."""
-        if destination.silent < self._settings.silent_after:
-            return self._settings.per_destination - destination.active
-        return 1 if not destination.active and now >= destination.probe_at else 0
-
-    def _skip(self, destination: _Destination) -> None:
-        """
-        Count an attempt for all that waits for a silent destination.
-
-        It would fail as those before it did; made in earnest it would keep connections busy for the whole
-        timeout, and with many such destinations everybody else waiting.
-        """
-        while destination.queue:
-            delivery = destination.queue.popleft().delivery
-            self.stats.skipped += 1
-            self._judge(delivery, Answer(problem="the destination has stopped answering"))
-
-    async def _serve(self, delivery: Delivery, destination: _Destination) -> None:
+    async def _serve(self, delivery: Delivery, destination: Destination) -> None:
         """Make one attempt at a delivery."""
         loop = asyncio.get_running_loop()
         began = loop.time()
-        answer: Answer | None = None
         self.stats.attempts += 1
         try:
             answer = await self._send(delivery.event)
-        finally:
-            destination.active -= 1
-            self._active -= 1
-            if answer is None:
-                self._put_back(delivery)
-        destination.attempt_s += (loop.time() - began - destination.attempt_s) / 8
-        destination.silent = destination.silent + 1 if answer.silent else 0
-        if answer.silent:
-            destination.probe_at = loop.time() + self._settings.probe_s
+        except BaseException:
+            self._queues.let_go(destination)
+            self._put_back(delivery)
+            raise
+        ended = loop.time()
+        self._queues.finish(destination, ended, took_s=ended - began, silent=answer.silent)
         self._judge(delivery, answer)
-        self._pump(destination)
-        self._forget(destination)
-        while self._stalled and self._active < self._settings.max_active:
-            stalled = next(iter(self._stalled))
-            del self._stalled[stalled]
-            self._pump(stalled)
+        self._pump()
 
     async def _send(self, event: WebhookEvent) -> Answer:
         if event.subscription_id is None:
@@ -431,7 +403,7 @@ class Outbox:
 
     def _judge(self, delivery: Delivery, answer: Answer) -> None:
         """Note how an attempt went and decide on the next one."""
-        now = utc_now()
+        now = self._clock.now()
         delivery.attempts += 1
         delivery.response_code = answer.status
         delivery.last_error = answer.problem
@@ -473,7 +445,7 @@ class Outbox:
     def _postpone(self, delivery: Delivery, wait_s: float) -> None:
         """Have a delivery come back when its destination may have worked off what is held for it."""
         wait_s = min(max(wait_s, self._settings.poll_s), _MAX_POSTPONED_S)
-        delivery.next_attempt_at = utc_now() + timedelta(seconds=wait_s)
+        delivery.next_attempt_at = self._clock.now() + timedelta(seconds=wait_s)
         self.stats.postponed += 1
         self._put_back(delivery)
 
@@ -482,6 +454,7 @@ class Outbox:
         self._ids.discard(delivery.event.delivery_id)
         self._outcomes[delivery.event.delivery_id] = deliveries.outcome_row(delivery)
         self._writer.touch()
+        self._wake.set()
 
 
 def _release(node: str, connection: Connection) -> None:
@@ -497,9 +470,15 @@ def _record(rows: Sequence[dict[str, Any]], now: datetime, connection: Connectio
 
 
 def _take_due(
-    node: str, now: datetime, until: datetime, limit: int, watched: Iterable[str], connection: Connection
+    lease: deliveries.Lease,
+    newest_first: bool,
+    watched: Iterable[str],
+    outcomes: Sequence[dict[str, Any]],
+    connection: Connection,
 ) -> _Taken:
-    found = deliveries.take_due(connection, node, now, until, limit)
+    if outcomes:
+        _record(outcomes, lease.now, connection)
+    found = deliveries.take_due(connection, lease, newest_first=newest_first)
     wanted = {row.event.subscription_id for row in found if row.event.subscription_id is not None}
     recipients = fan_out.recipients(connection, wanted.union(watched)) if wanted or watched else {}
     return _Taken([fan_out.readdressed(connection, row, recipients) for row in found], recipients)

@@ -50,6 +50,7 @@ from callcontrol.hangup import (
     HangupCause,
 )
 from callcontrol.ids import A_LEG, LegId
+from callcontrol.masked_calls import PRODUCT as MASKING
 from callcontrol.media_policy import MediaPolicy
 from callcontrol.models import Account, CallRecord, Carrier, Gateway, WebhookEvent
 from callcontrol.received import Received
@@ -120,6 +121,7 @@ class Performer:
             on_gateway=context.on_gateway,
             service_route=context.service_route,
         )
+        self.sip.private = record.product == MASKING
         self.asker = CallAsker(context.instructions, record, account, owner.log, owner.post, owner.spawn)
         self._fetching: asyncio.Task[None] | None = None
         """What gets audio from elsewhere, while it does."""

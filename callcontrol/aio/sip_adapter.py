@@ -88,6 +88,8 @@ class SipLegs:
         self._open_headers = open_headers
         self._on_gateway = on_gateway
         self._service_route = service_route
+        self.private = False
+        """Whether nothing that one party's side says may go on to the other's; set before the first leg."""
         self._ids = SessionIds(session_id)
         self._call_sid = call_sid
         self._legs: dict[LegId, _SipLeg] = {}
@@ -101,7 +103,8 @@ class SipLegs:
         if hops_left is not None:
             # A number that leads back to us would ring for ever, one call opening the next (RFC 7332 3).
             self._max_forwards = max(min(hops_left, _MAX_FORWARDS) - 1, 0)
-        self._origin = Origin(carrier, received, self._open_headers)
+        if not self.private:
+            self._origin = Origin(carrier, received, self._open_headers)
         self.take_in(leg, session, carrier, received)
 
     def take_in(self, leg: LegId, session: InboundSession, carrier: Carrier, received: Received) -> None:
@@ -129,6 +132,8 @@ class SipLegs:
         redirects: Redirects | None = None,
     ) -> str:
         """Send the INVITE of a leg, for the party of the leg ``other`` if any; returns its Call-ID."""
+        if self.private:
+            other = None  # Each party is a stranger to the other: no header field of the one is the other's.
         local_host = self._user_agent.local_host(destination_of(attempt.carrier, attempt.gateway))
         invite = invite_for(attempt, party, offer, local_host=local_host, origin=self._origin)
         route_by(invite, self._service_route(attempt.carrier, attempt.gateway))

@@ -20,6 +20,7 @@ from callcontrol.aio.directory_loader import DirectoryLoader
 from callcontrol.aio.housekeeping import Housekeeper
 from callcontrol.aio.idempotency import IdempotencyStore
 from callcontrol.aio.keys import KeyService
+from callcontrol.aio.masking_logs import MaskingLogs
 from callcontrol.aio.masking_numbers import MaskingNumberService
 from callcontrol.aio.masking_sessions import MaskingSessionService
 from callcontrol.aio.masking_settings import MaskingSettingsService
@@ -55,7 +56,7 @@ class Storage:
         outbox: Delivers webhooks.
         housekeeper: Deletes what is kept for a time only.
         calls, wallet, accounts, keys, numbers, masking_numbers, masking_sessions, masking_settings,
-            applications, agents, trunks, trunk_numbers, call_logs, idempotency: The services.
+            masking_logs, applications, agents, trunks, trunk_numbers, call_logs, idempotency: The services.
     """
 
     def __init__(
@@ -91,7 +92,8 @@ class Storage:
         self.trunks = TrunkService(database, self.writer, self.directory)
         self.trunk_numbers = TrunkNumberService(database, self.writer, self.directory)
         self.call_logs = CallLogService(database, self.writer)
-        self.masking_settings = MaskingSettingsService(database, self.writer, self.destinations)
+        self.masking_settings = MaskingSettingsService(database, self.writer, self.destinations, self.outbox)
+        self.masking_logs = MaskingLogs(database, self.writer)
         self.idempotency = IdempotencyStore(database, self.writer, self.secrets, node=node)
         self.housekeeper = Housekeeper(
             self.writer, self.idempotency, [self.forget_passwords, self.masking_sessions.sweep]

@@ -112,6 +112,8 @@ async def _drain(response: aiohttp.ClientResponse) -> None:
 
     The status has said all; a body that is long, slow or broken only costs the connection.
     """
+    if response.content.at_eof():
+        return
     left_bytes = _MAX_ANSWER_BYTES
     try:
         async with asyncio.timeout(_DRAIN_S):

@@ -38,6 +38,7 @@ class WriterSettings:
 
     Attributes:
         lazy_s: How long the state of a source may wait to be written together with more of it.
+        soon_s: The same for state that somebody outside waits to be told of.
         patience_s: How long the database may fail before waiting requests are refused.
         timeout_s: How long one request waits in all.
         max_waiting: Requests that may wait; more are refused.
@@ -46,6 +47,7 @@ class WriterSettings:
     """
 
     lazy_s: float = 0.1
+    soon_s: float = 0.02
     patience_s: float = 2.0
     timeout_s: float = 10.0
     max_waiting: int = 5000
@@ -141,13 +143,16 @@ class Writer:
         self._task = None
         self._cancel_lazy()
 
-    def touch(self, *, now: bool = False) -> None:
-        """A source has something to write, soon; or now, when it has much."""
+    def touch(self, *, now: bool = False, soon: bool = False) -> None:
+        """A source has something to write, with time; or soon, or now, when it has much."""
         if now:
             self._ask_sources()
-        elif self._lazy is None and not self._sources_due and self._task is not None:
+        elif not self._sources_due and self._task is not None:
             loop = asyncio.get_running_loop()
-            self._lazy = loop.call_later(self._settings.lazy_s, self._ask_sources)
+            at = loop.time() + (self._settings.soon_s if soon else self._settings.lazy_s)
+            if self._lazy is None or at < self._lazy.when():
+                self._cancel_lazy()
+                self._lazy = loop.call_at(at, self._ask_sources)
 
     async def commit(
         self,

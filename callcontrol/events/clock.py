@@ -14,6 +14,7 @@ class Timer(IntEnum):
     MONEY = auto()
     RECORDING = auto()
     TRANSFER = auto()
+    WARNING = auto()
 
 
 @dataclass(frozen=True, slots=True)

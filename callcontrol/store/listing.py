@@ -15,7 +15,20 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.models import Position
 
-Condition = sa.ColumnElement[bool]
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """
+    A condition that says either: a row never meets more than one of the options.
+
+    Each option is looked up by an index of its own; what is found is merged in the order of the list.
+    """
+
+    options: tuple[sa.ColumnElement[bool], ...]
+
+
+Condition = sa.ColumnElement[bool] | OneOf
+_Keys = sa.Select[tuple[int, Any]] | sa.CompoundSelect[tuple[int, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +46,10 @@ class Listing:
 
     def count(self, connection: Connection, conditions: Sequence[Condition]) -> int:
         """How many rows meet the conditions."""
-        query = sa.select(sa.func.count()).select_from(self.moment.table).where(*conditions)
-        return connection.scalar(query) or 0
+        return sum(
+            connection.scalar(sa.select(sa.func.count()).select_from(self.moment.table).where(*plain)) or 0
+            for plain in _branches(conditions)
+        )
 
     def page(
         self, connection: Connection, conditions: Sequence[Condition], *, offset: int, limit: int, total: int
@@ -70,13 +85,20 @@ class Listing:
             conditions.append(self.moment < end_micros)
         return conditions
 
-    def _keys(self, conditions: Sequence[Condition], *, ascending: bool) -> sa.Select[tuple[int, Any]]:
-        order = (self.moment, self.identifier)
-        return (
-            sa.select(*order)
-            .where(*conditions)
-            .order_by(*(column.asc() if ascending else column.desc() for column in order))
-        )
+    def _keys(self, conditions: Sequence[Condition], *, ascending: bool) -> _Keys:
+        branches = [sa.select(self.moment, self.identifier).where(*plain) for plain in _branches(conditions)]
+        keys: _Keys = branches[0] if len(branches) == 1 else sa.union_all(*branches)
+        order = (keys.selected_columns[0], keys.selected_columns[1])
+        return keys.order_by(*(column.asc() if ascending else column.desc() for column in order))
+
+
+def _branches(conditions: Sequence[Condition]) -> list[list[sa.ColumnElement[bool]]]:
+    """The conditions without ``OneOf``: every row of the list meets those of exactly one branch."""
+    branches: list[list[sa.ColumnElement[bool]]] = [[]]
+    for condition in conditions:
+        options = condition.options if isinstance(condition, OneOf) else (condition,)
+        branches = [[*branch, option] for branch in branches for option in options]
+    return branches
 
 
 def _position(row: Any) -> Position:

@@ -14,6 +14,7 @@ from tests.contract import (
     chapter_agents,
     chapter_calls,
     chapter_masked,
+    chapter_masklogs,
     chapter_money,
     chapter_numbers,
     chapter_otp,
@@ -36,6 +37,7 @@ CHAPTERS = (
     chapter_agents,
     chapter_recordings,
     chapter_masked,
+    chapter_masklogs,
 )
 CASES: tuple[Case, ...] = tuple(case for chapter in CHAPTERS for case in chapter.CASES)
 ROUTED = {row_of(endpoint): endpoint for endpoint in ENDPOINTS}

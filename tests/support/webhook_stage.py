@@ -17,9 +17,10 @@ from callcontrol.aio.outbox import Outbox, OutboxSettings
 from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.writer import Writer, WriterSettings
 from callcontrol.interfaces import Destinations
-from callcontrol.models import Account, Delivery, PublishedEvent, WebhookEvent
+from callcontrol.models import Account, Broadcast, Delivery, PublishedEvent, WebhookEvent
 from callcontrol.store import tables
-from callcontrol.store.repositories import accounts, deliveries, fan_out
+from callcontrol.store.repositories import accounts, deliveries, fan_out, subscriptions
+from callcontrol.subscriptions import Subscription
 from tests.support.secrets import SECRETS
 
 ACCOUNT_SID = "acc-1"
@@ -130,6 +131,7 @@ class Gate:
 
     def __init__(self) -> None:
         self.waiting = 0
+        self.status = 200
         self._open = asyncio.Event()
 
     def open(self) -> None:
@@ -141,7 +143,7 @@ class Gate:
             await self._open.wait()
         finally:
             self.waiting -= 1
-        return web.Response(status=200)
+        return web.Response(status=self.status)
 
 
 @dataclass
@@ -186,6 +188,7 @@ class Stage:
         *,
         body: bytes = b'{"event":"call.ringing"}',
         method: Literal["POST", "GET"] = "POST",
+        subscription_id: str | None = None,
     ) -> WebhookEvent:
         return WebhookEvent(
             event_id=f"event-{next(self._numbers)}",
@@ -196,6 +199,7 @@ class Stage:
             created_at=utc_now(),
             call_sid=call_sid,
             method=method,
+            subscription_id=subscription_id,
         )
 
     async def publish(self, *events: WebhookEvent) -> list[str]:
@@ -208,6 +212,37 @@ class Stage:
         count = await self.writer.commit(lambda connection: fan_out.publish(connection, events))
         self.outbox.committed(events)
         return count
+
+    async def subscribe(self, url: str, *, name: str = "sub-1", **values: Any) -> Subscription:
+        """Have an account subscribe to events of its calls."""
+        made = Subscription(
+            **{
+                "subscription_id": name,
+                "account_sid": ACCOUNT_SID,
+                "service": "calls",
+                "url": url,
+                "event_types": ("call.missed",),
+                "created_at": utc_now(),
+                "updated_at": utc_now(),
+                **values,
+            }
+        )
+        await self.writer.commit(lambda connection: subscriptions.insert(connection, made))
+        return made
+
+    async def change(self, subscription: Subscription, **values: Any) -> None:
+        """Change a subscription as another process would, without a word to this one."""
+        changed = replace(subscription, **values)
+        await self.writer.commit(lambda connection: subscriptions.update(connection, changed))
+
+    async def broadcast(self, call_sid: str = "call-1", *, name: str = "sub-1") -> str:
+        """Publish an event to whoever has subscribed; the id of its delivery to one of them."""
+        event_id = f"event-{next(self._numbers)}"
+        fields = {"event": "call.missed", "data": {"call_sid": call_sid}}
+        await self.publish_all(
+            Broadcast(event_id, ACCOUNT_SID, "calls", "call.missed", fields, utc_now(), call_sid)
+        )
+        return fan_out.delivery_id_of(event_id, name)
 
     async def post(self, url: str, call_sid: str | None = "call-1") -> str:
         """Publish one event."""
@@ -244,7 +279,7 @@ class Stage:
         now = utc_now()
         until_then = now.fromtimestamp(now.timestamp() + lease_s, tz=now.tzinfo)
         return await self.writer.commit(
-            lambda connection: deliveries.take_due(connection, node, now, until_then, 1000)
+            lambda connection: deliveries.take_due(connection, deliveries.Lease(node, now, until_then, 1000))
         )
 
 

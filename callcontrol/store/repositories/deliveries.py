@@ -8,7 +8,9 @@ delivers them, across restarts too.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -73,6 +75,71 @@ def _goes_before(row: Any) -> sa.ColumnElement[bool]:
         _older.c.url == row.c.url,
         _older.c.position < row.c.position,
     )
+
+
+def _taking(order: Any) -> Statement:
+    """Lease what is due; the index of what is pending gives it in order, so that little is looked at."""
+    due = (
+        sa.select(_waiting.c.position)
+        .where(
+            # Written out, so that the index of what is pending serves.
+            sa.text("waiting.status = 'pending'"),
+            _waiting.c.next_attempt_at <= sa.bindparam("micros", type_=sa.BigInteger),
+            _waiting.c.leased_until <= sa.bindparam("micros", type_=sa.BigInteger),
+            ~sa.exists().where(_goes_before(_waiting)),
+        )
+        .order_by(order)
+        .limit(sa.bindparam("limit", type_=sa.Integer))
+        .with_for_update(skip_locked=True, of=_waiting)
+    )
+    return Statement(
+        sa.update(deliveries)
+        .where(deliveries.c.position.in_(due))
+        .values(node=sa.bindparam("node"), leased_until=sa.bindparam("leased_until"))
+        .returning(*deliveries.c)
+    )
+
+
+_TAKE: Final = _taking(_waiting.c.next_attempt_at)
+_TAKE_NEWEST: Final = _taking(_waiting.c.next_attempt_at.desc())
+
+
+def _deferring() -> Statement:
+    """
+    Make what is behind a delivery that waits for its next attempt due when that one is.
+
+    Else whatever calls publish to a receiver that is down would be looked at again at every turn.
+    """
+    micros = sa.bindparam("micros", type_=sa.BigInteger)
+    blocked = (
+        sa.select(_waiting.c.position)
+        .where(
+            sa.text("waiting.status = 'pending'"),
+            _waiting.c.next_attempt_at <= micros,
+            _waiting.c.leased_until <= micros,
+            sa.exists().where(_goes_before(_waiting), _older.c.next_attempt_at > micros),
+        )
+        .with_for_update(skip_locked=True, of=_waiting)
+    )
+    until = sa.select(sa.func.max(_older.c.next_attempt_at)).where(_goes_before(deliveries))
+    return Statement(
+        sa.update(deliveries)
+        .where(deliveries.c.position.in_(blocked))
+        .values(next_attempt_at=until.scalar_subquery())
+    )
+
+
+_DEFER_BLOCKED: Final = _deferring()
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Who takes so many deliveries that are due now, and until when they are its own."""
+
+    node: str
+    now: datetime
+    until: datetime
+    limit: int
 
 
 def row_of(event: WebhookEvent) -> dict[str, Any]:
@@ -142,59 +209,28 @@ def release(connection: Connection, node: str) -> int:
     return freed.rowcount
 
 
-def take_due(
-    connection: Connection, node: str, now: datetime, leased_until: datetime, limit: int
-) -> list[Delivery]:
-    """Lease due deliveries that no living process holds and none of their call goes before, oldest first."""
-    micros = to_micros(now)
-    # Most of the time nothing is due, for who publishes an event has it delivered; the queries below cost a
-    # hundred times as much as this one.
+def take_due(connection: Connection, lease: Lease, *, newest_first: bool = False) -> list[Delivery]:
+    """
+    Lease due deliveries that no living process holds and none of their call goes before.
+
+    Those that have been due longest come first, or those that have just become due. They are returned in the
+    order of their publication.
+    """
+    micros = to_micros(lease.now)
+    # Most of the time nothing is due, and what follows costs more than this does.
     if _DUE.first(connection, {"micros": micros}) is None:
         return []
-    _defer_blocked(connection, micros)
-    due = connection.execute(
-        sa.select(deliveries)
-        .where(
-            _PENDING,
-            deliveries.c.next_attempt_at <= micros,
-            deliveries.c.leased_until <= micros,
-            ~sa.exists().where(_goes_before(deliveries)),
-        )
-        .order_by(deliveries.c.position)
-        .limit(limit)
-        .with_for_update(skip_locked=True, of=deliveries)
-    ).all()
-    if due:
-        connection.execute(
-            sa.update(deliveries)
-            .where(deliveries.c.position.in_([row.position for row in due]))
-            .values(node=node, leased_until=to_micros(leased_until))
-        )
-    return [to_delivery(row) for row in due]
-
-
-def _defer_blocked(connection: Connection, micros: int) -> None:
-    """
-    Make what is behind a delivery that waits for its next attempt due when that one is.
-
-    Else whatever calls publish to a receiver that is down would be looked at again at every turn.
-    """
-    blocked = (
-        sa.select(_waiting.c.position)
-        .where(
-            _waiting.c.status == "pending",
-            _waiting.c.next_attempt_at <= micros,
-            _waiting.c.leased_until <= micros,
-            sa.exists().where(_goes_before(_waiting), _older.c.next_attempt_at > micros),
-        )
-        .with_for_update(skip_locked=True, of=_waiting)
-    )
-    until = sa.select(sa.func.max(_older.c.next_attempt_at)).where(_goes_before(deliveries))
-    connection.execute(
-        sa.update(deliveries)
-        .where(deliveries.c.position.in_(blocked))
-        .values(next_attempt_at=until.scalar_subquery())
-    )
+    values = {
+        "micros": micros,
+        "limit": lease.limit,
+        "node": lease.node,
+        "leased_until": to_micros(lease.until),
+    }
+    rows = (_TAKE_NEWEST if newest_first else _TAKE).all(connection, values)
+    if len(rows) < lease.limit:
+        _DEFER_BLOCKED.run(connection, {"micros": micros})
+    rows.sort(key=itemgetter("position"))
+    return [_delivery(row) for row in rows]
 
 
 def of_call(connection: Connection, call_sid: str) -> list[Delivery]:
@@ -238,23 +274,27 @@ def counts(connection: Connection) -> dict[str, int]:
 
 def to_delivery(row: Row[Any]) -> Delivery:
     """The delivery that a row holds."""
+    return _delivery(row._mapping)
+
+
+def _delivery(row: Any) -> Delivery:
     return Delivery(
         event=WebhookEvent(
-            event_id=row.event_id,
-            account_sid=row.account_sid,
-            event=row.event,
-            url=row.url,
-            body=bytes(row.body),
-            created_at=to_moment(row.created_at),
-            call_sid=row.call_sid,
-            method=row.method,
-            delivery_id=row.delivery_id,
-            subscription_id=row.subscription_id,
+            event_id=row["event_id"],
+            account_sid=row["account_sid"],
+            event=row["event"],
+            url=row["url"],
+            body=bytes(row["body"]),
+            created_at=to_moment(row["created_at"]),
+            call_sid=row["call_sid"],
+            method=row["method"],
+            delivery_id=row["delivery_id"],
+            subscription_id=row["subscription_id"],
         ),
-        status=row.status,
-        attempts=row.attempts,
-        next_attempt_at=to_moment(row.next_attempt_at),
-        response_code=row.response_code,
-        last_error=row.last_error,
-        delivered_at=to_moment_or_none(row.delivered_at),
+        status=row["status"],
+        attempts=row["attempts"],
+        next_attempt_at=to_moment(row["next_attempt_at"]),
+        response_code=row["response_code"],
+        last_error=row["last_error"],
+        delivered_at=to_moment_or_none(row["delivered_at"]),
     )

@@ -281,7 +281,7 @@ def open_reserves(connection: Connection) -> list[Reserve]:
 
 def entry_conditions(account_sid: str, kind: str | None) -> list[Condition]:
     """What an entry of a list meets, but for its time."""
-    mine = [ledger.c.account_sid == account_sid]
+    mine: list[Condition] = [ledger.c.account_sid == account_sid]
     return mine if kind is None else [*mine, ledger.c.kind == kind]
 
 

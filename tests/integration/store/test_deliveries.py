@@ -28,7 +28,7 @@ async def take(storage: Storage, after_s: float = 1.0, lease_s: float = 60.0, li
     now = NOW + timedelta(seconds=after_s)
     found: Sequence[Delivery] = await storage.writer.commit(
         lambda connection: deliveries.take_due(
-            connection, "here", now, now + timedelta(seconds=lease_s), limit
+            connection, deliveries.Lease("here", now, now + timedelta(seconds=lease_s), limit)
         )
     )
     return [delivery.event.delivery_id for delivery in found]

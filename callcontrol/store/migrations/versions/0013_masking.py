@@ -8,6 +8,18 @@ down_revision = "0012"
 branch_labels = None
 depends_on = None
 
+_ORDER = ("created_at", "call_sid")
+_SUMS = ("outcome", "connected", "bill_duration_sec", "price_paise")
+_INDEXES = (
+    ("list", (*_ORDER, *_SUMS), None),
+    ("direction", ("direction", *_ORDER), None),
+    ("caller", ("caller_number", *_ORDER), None),
+    ("target", ("target_number", *_ORDER), None),
+    ("outcome", ("outcome", *_ORDER), "outcome IS NOT NULL"),
+    ("session", ("session_id", *_ORDER), "session_id IS NOT NULL"),
+    ("live", _ORDER, "outcome IS NULL"),
+)
+
 
 def upgrade() -> None:
     op.create_table(
@@ -18,8 +30,9 @@ def upgrade() -> None:
         sa.Column("direction", sa.Text(), nullable=False),
         sa.Column("caller_number", sa.Text(), nullable=False),
         sa.Column("target_number", sa.Text()),
-        sa.Column("masked_number", sa.Text(), nullable=False),
+        sa.Column("status", sa.Text(), nullable=False),
         sa.Column("outcome", sa.Text()),
+        sa.Column("connected", sa.Boolean(), nullable=False),
         sa.Column("bill_duration_sec", sa.BigInteger()),
         sa.Column("price_paise", sa.BigInteger()),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
@@ -28,7 +41,15 @@ def upgrade() -> None:
             ["account_sid"], ["accounts.account_sid"], name=op.f("fk_masked_calls_account_sid")
         ),
     )
-    op.create_index(op.f("ix_masked_calls_list"), "masked_calls", ["account_sid", "created_at", "call_sid"])
+    for name, columns, condition in _INDEXES:
+        where = sa.text(condition) if condition is not None else None
+        op.create_index(
+            op.f(f"ix_masked_calls_{name}"),
+            "masked_calls",
+            ["account_sid", *columns],
+            sqlite_where=where,
+            postgresql_where=where,
+        )
     op.create_table(
         "masking_settings",
         sa.Column("account_sid", sa.Text(), nullable=False),

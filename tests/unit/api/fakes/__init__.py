@@ -30,7 +30,7 @@ from tests.unit.api.fakes.facts import (
     REVOKED_KEY,
     SCOPES,
 )
-from tests.unit.api.fakes.masking import FakeMasking
+from tests.unit.api.fakes.masking import FakeMasking, FakeMaskingLogs, FakeMaskingSettings
 from tests.unit.api.fakes.numbers import FakeMarket, FakeNumbers
 from tests.unit.api.fakes.products import FakeAgents, FakeOtp
 from tests.unit.api.fakes.recordings import FakeRecordings
@@ -52,6 +52,8 @@ __all__ = [
     "FakeKeys",
     "FakeMarket",
     "FakeMasking",
+    "FakeMaskingLogs",
+    "FakeMaskingSettings",
     "FakeNumbers",
     "FakeOtp",
     "FakeRecordings",
@@ -90,6 +92,8 @@ class Fakes:
     otp: FakeOtp = field(default_factory=FakeOtp)
     recordings: FakeRecordings = field(default_factory=FakeRecordings)
     masking: FakeMasking = field(default_factory=FakeMasking)
+    masking_logs: FakeMaskingLogs = field(default_factory=FakeMaskingLogs)
+    masking_settings: FakeMaskingSettings = field(default_factory=FakeMaskingSettings)
     trunk_numbers: FakeTrunkNumbers = field(default_factory=FakeTrunkNumbers)
     applications: FakeApplications = field(default_factory=FakeApplications)
     call_logs: FakeCallLogs = field(default_factory=FakeCallLogs)
@@ -108,6 +112,8 @@ class Fakes:
             otp=self.otp,
             recordings=self.recordings,
             masking=self.masking,
+            masking_logs=self.masking_logs,
+            masking_settings=self.masking_settings,
             trunk_numbers=self.trunk_numbers,
             applications=self.applications,
             call_logs=self.call_logs,

@@ -1,0 +1,268 @@
+"""
+Which webhook is sent next, decided without I/O.
+
+Every account's destination (scheme, host and port) has a queue of its own, and requests under way are bounded
+four times: to a destination, to a host whoever sends there, of an account wherever it sends, and in all. So
+neither a host that hangs nor an account with many such hosts takes the connections of others. Destinations
+that may send take turns, one delivery each.
+
+One that has stopped answering is only probed: what waits for it is handed back as skipped. Memory is shared
+by what is free of it: the fuller it is, the less of it one queue may have.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from callcontrol.models import Delivery
+
+__all__ = ["DeliveryQueues", "Destination", "Held", "QueueLimits"]
+
+_MAX_DESTINATIONS: Final = 20_000
+_SHARE_OF_FREE: Final = 4
+_LEAST_HELD: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLimits:
+    """
+    How much may be under way, and how much may wait in memory.
+
+    Attributes:
+        per_destination: Requests under way to one scheme, host and port for one account.
+        per_host: The same for all accounts together.
+        per_account: Requests under way for one account.
+        active: Requests under way in all.
+        held: Deliveries in memory.
+        held_per_destination: The same for one destination.
+        wait_s: How long a delivery may be expected to wait in memory.
+        silent_after: Attempts in a row without an answer after which a destination is only probed.
+        probe_s: How often.
+    """
+
+    per_destination: int = 8
+    per_host: int = 64
+    per_account: int = 256
+    active: int = 1000
+    held: int = 10_000
+    held_per_destination: int = 1000
+    wait_s: float = 60.0
+    silent_after: int = 8
+    probe_s: float = 5.0
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """A delivery in memory, and until when it is this process's to send."""
+
+    delivery: Delivery
+    until: float
+
+
+@dataclass(slots=True, eq=False)
+class _Bound:
+    """Requests of one kind, of which there may be so many; who waits for that, in turn."""
+
+    most: int
+    users: int = 0
+    active: int = 0
+    waiting: "dict[Destination, None]" = field(default_factory=dict)
+
+    @property
+    def full(self) -> bool:
+        return self.active >= self.most
+
+
+@dataclass(slots=True, eq=False)
+class Destination:
+    """
+    Where one account sends.
+
+    ``silent`` counts attempts without an answer since the last one that had one; ``attempt_s`` follows how
+    long an attempt takes.
+    """
+
+    account: str
+    host: str
+    bounds: tuple[_Bound, _Bound, _Bound]
+    queue: deque[Held] = field(default_factory=deque)
+    active: int = 0
+    silent: int = 0
+    probe_at: float = 0.0
+    attempt_s: float = 0.1
+    ready: bool = False
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits and nothing is under way."""
+        return not self.queue and not self.active
+
+
+class DeliveryQueues:
+    """The queues of one process; ``now`` is a clock that never goes back, in seconds."""
+
+    def __init__(self, limits: QueueLimits) -> None:
+        self._limits = limits
+        self._all = _Bound(limits.active)
+        self._hosts: dict[str, _Bound] = {}
+        self._accounts: dict[str, _Bound] = {}
+        self._destinations: dict[tuple[str, str], Destination] = {}
+        self._ready: deque[Destination] = deque()
+        self._skipped: list[Held] = []
+        self._queued = 0
+
+    @property
+    def active(self) -> int:
+        """Requests under way."""
+        return self._all.active
+
+    @property
+    def destinations(self) -> int:
+        """Destinations that are remembered: those with something to do, and silent ones."""
+        return len(self._destinations)
+
+    def waiting(self) -> Iterator[Held]:
+        """Everything that waits."""
+        for destination in self._destinations.values():
+            yield from destination.queue
+
+    def put(self, host: str, held: Held) -> float | None:
+        """
+        Have a delivery sent when it is its turn.
+
+        Returns:
+            None when it was taken; else in how many seconds there may be room for it.
+        """
+        limits = self._limits
+        destination = self._destination(held.delivery.event.account_sid, host)
+        waiting = len(destination.queue)
+        wait_s = waiting * destination.attempt_s / limits.per_destination
+        free = limits.held - self._queued - self._all.active
+        most = min(limits.held_per_destination, max(free // _SHARE_OF_FREE, _LEAST_HELD))
+        if free <= 0 or waiting >= most or wait_s > limits.wait_s:
+            return wait_s
+        destination.queue.append(held)
+        self._queued += 1
+        self._make_ready(destination)
+        return None
+
+    def take(self, now: float) -> tuple[Held, Destination] | None:
+        """
+        The next delivery to send, None when there is none.
+
+        It counts as under way until ``finish`` or ``let_go``.
+        """
+        while self._ready:
+            destination = self._ready.popleft()
+            destination.ready = False
+            if not self._has_room(destination, now):
+                if not destination.active:
+                    self._skip(destination)
+                self._wake(destination)
+                continue
+            full = next((bound for bound in destination.bounds if bound.full), None)
+            if full is not None or not destination.queue:
+                if full is not None:
+                    full.waiting[destination] = None
+                # Its turn at the bounds that are not full goes to who else waits there.
+                self._wake(destination)
+                continue
+            destination.active += 1
+            for bound in destination.bounds:
+                bound.active += 1
+            self._queued -= 1
+            held = destination.queue.popleft()
+            self._make_ready(destination)
+            return held, destination
+        return None
+
+    def skipped(self) -> list[Held]:
+        """
+        What waited for destinations that are only probed, since this was asked for last.
+
+        An attempt would fail as those before it did; made in earnest it would keep connections busy for the
+        whole timeout.
+        """
+        found, self._skipped = self._skipped, []
+        return found
+
+    def finish(self, destination: Destination, now: float, *, took_s: float, silent: bool) -> None:
+        """A request has ended."""
+        destination.attempt_s += (took_s - destination.attempt_s) / 8
+        destination.silent = destination.silent + 1 if silent else 0
+        if silent:
+            destination.probe_at = now + self._limits.probe_s
+        self.let_go(destination)
+
+    def let_go(self, destination: Destination) -> None:
+        """A delivery that was taken was not sent after all, or its request was cut off."""
+        destination.active -= 1
+        for bound in destination.bounds:
+            bound.active -= 1
+        self._wake(destination)
+        self._make_ready(destination)
+        if destination.idle and not destination.silent:
+            self._drop(destination)
+
+    def drain(self) -> list[Held]:
+        """Take out everything that waits."""
+        found = list(self.waiting())
+        for destination in list(self._destinations.values()):
+            destination.queue.clear()
+            if destination.idle:
+                self._drop(destination)
+        self._queued = 0
+        return found
+
+    def _make_ready(self, destination: Destination) -> None:
+        if destination.queue and not destination.ready:
+            destination.ready = True
+            self._ready.append(destination)
+
+    def _wake(self, destination: Destination) -> None:
+        """Give what is free at the bounds of a destination to who has waited longest there."""
+        for bound in destination.bounds:
+            while bound.waiting and not bound.full:
+                first = next(iter(bound.waiting))
+                del bound.waiting[first]
+                if first.queue and not first.ready:
+                    self._make_ready(first)
+                    break
+
+    def _skip(self, destination: Destination) -> None:
+        self._queued -= len(destination.queue)
+        self._skipped.extend(destination.queue)
+        destination.queue.clear()
+
+    def _has_room(self, destination: Destination, now: float) -> bool:
+        if destination.silent < self._limits.silent_after:
+            return destination.active < self._limits.per_destination
+        return not destination.active and now >= destination.probe_at
+
+    def _destination(self, account: str, host: str) -> Destination:
+        found = self._destinations.get((account, host))
+        if found is None:
+            if len(self._destinations) >= _MAX_DESTINATIONS:
+                # What is idle and still here is silent; forgetting it costs a few attempts in earnest.
+                idle = next((some for some in self._destinations.values() if some.idle), None)
+                if idle is not None:
+                    self._drop(idle)
+            hosts = self._hosts.setdefault(host, _Bound(self._limits.per_host))
+            accounts = self._accounts.setdefault(account, _Bound(self._limits.per_account))
+            found = Destination(account, host, (self._all, hosts, accounts))
+            for bound in found.bounds:
+                bound.users += 1
+            self._destinations[(account, host)] = found
+        return found
+
+    def _drop(self, destination: Destination) -> None:
+        del self._destinations[(destination.account, destination.host)]
+        _, host, account = destination.bounds
+        for bound in destination.bounds:
+            bound.users -= 1
+            bound.waiting.pop(destination, None)
+        if not host.users:
+            del self._hosts[destination.host]
+        if not account.users:
+            del self._accounts[destination.account]

@@ -1,0 +1,161 @@
+"""Logs, statistics, billing and settings of masking over HTTP, before the domain."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from callcontrol.masking_logs import MaskedCallFilter
+from callcontrol.masking_settings import SettingsChange
+from tests.unit.api.client import Client
+from tests.unit.api.fakes import CALL_SID, READER_KEY, Fakes
+
+LOGS, STATS, SETTINGS = "/v1/masking/call-logs", "/v1/masking/stats", "/v1/masking/settings"
+DAY = datetime(2026, 1, 31, tzinfo=UTC)
+LAST = timedelta(days=1) - timedelta(microseconds=1)
+SECRET = "a long random text"
+
+
+async def test_masked_calls_are_listed_with_their_total(client: Client, fakes: Fakes) -> None:
+    answer = await client.get(f"{LOGS}?page=2&per_page=40")
+    assert answer.status == 200
+    assert [shown["id"] for shown in answer.data] == [CALL_SID]
+    assert (answer.data[0]["target_number"], answer.data[0]["status"]) == ("9876543210", "initiated")
+    meta = answer.json()["meta"]
+    assert (meta["total"], meta["page"], meta["per_page"], meta["total_pages"]) == (41, 2, 40, 2)
+    assert fakes.masking_logs.asked == [(MaskedCallFilter(), 2, 40)]
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ("status=b_ringing&direction=inbound", MaskedCallFilter(status="b_ringing", direction="inbound")),
+        ("party=9812345678", MaskedCallFilter(party="+919812345678")),
+        ("party=%2B919812345678", MaskedCallFilter(party="+919812345678")),
+        ("party=+919812345678", MaskedCallFilter(party="+919812345678")),
+        ("session_id=s-1", MaskedCallFilter(session_id="s-1")),
+        ("start_date=2026-01-31&end_date=2026-01-31", MaskedCallFilter(start=DAY, end=DAY + LAST)),
+        (
+            "start_date=2026-01-31T00:00:00Z&end_date=2026-01-31T05:30:00%2B05:30",
+            MaskedCallFilter(start=DAY, end=DAY),
+        ),
+        ("end_date=9999-12-30", MaskedCallFilter(end=datetime(9999, 12, 30, tzinfo=UTC) + LAST)),
+    ],
+)
+async def test_filters_mean_what_they_say(
+    client: Client, fakes: Fakes, query: str, wanted: MaskedCallFilter
+) -> None:
+    assert (await client.get(f"{LOGS}?{query}")).status == 200
+    assert fakes.masking_logs.asked == [(wanted, 1, 20)]
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("status=busy&direction=outbound&page=0&per_page=101", {"status", "direction", "page", "per_page"}),
+        ("party=hello", {"party"}),
+        ("session_id=", {"session_id"}),
+        ("start_date=yesterday&end_date=2026-13-01", {"start_date", "end_date"}),
+        ("start_date=2026-02-01&end_date=2026-01-31", {"end_date"}),
+        ("end_date=9999-12-31", {"end_date"}),
+        ("colour=red", {"colour"}),
+    ],
+)
+async def test_every_wrong_filter_is_named(client: Client, fakes: Fakes, query: str, named: set[str]) -> None:
+    answer = await client.get(f"{LOGS}?{query}")
+    assert (answer.status, answer.code) == (400, "validation")
+    assert answer.fields.keys() == named
+    assert fakes.masking_logs.asked == []
+
+
+async def test_statistics_in_rupees_and_minutes(client: Client, fakes: Fakes) -> None:
+    answer = await client.get(f"{STATS}?start_date=2026-01-31&end_date=2026-01-31")
+    assert answer.status == 200
+    assert answer.data == {
+        "period": {"start": "2026-01-31T00:00:00.000Z", "end": "2026-01-31T23:59:59.999Z"},
+        "total_sessions": 3,
+        "active_sessions": 2,
+        "total_mappings": 6,
+        "total_calls": 9,
+        "answered_calls": 5,
+        "failed_calls": 2,
+        "no_answer_calls": 1,
+        "in_progress_calls": 1,
+        "total_minutes": 5.83,
+        "total_cost": 12.34,
+        "currency": "INR",
+    }
+    assert fakes.masking_logs.windows == [(DAY, DAY + LAST)]
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("start_date=2026-02-01&end_date=2026-01-31", {"end_date"}),
+        ("start_date=9998-01-01", {"start_date"}),
+        ("end_date=0001-01-02", {"end_date"}),
+        ("page=1", {"page"}),
+    ],
+)
+async def test_windows_that_are_none(client: Client, query: str, named: set[str]) -> None:
+    answer = await client.get(f"{STATS}?{query}")
+    assert (answer.status, answer.code) == (400, "validation")
+    assert answer.fields.keys() == named
+
+
+async def test_billing_is_the_wallet(client: Client) -> None:
+    answer = await client.get("/v1/masking/billing")
+    assert answer.status == 200
+    assert answer.data.keys() == {"wallet_balance", "currency", "updated_at"}
+    assert (answer.data["wallet_balance"], answer.data["currency"]) == (1000.5, "INR")
+
+
+async def test_settings_are_changed_one_by_one_and_never_show_the_secret(
+    client: Client, fakes: Fakes
+) -> None:
+    assert (await client.get(SETTINGS)).data == {
+        "webhook_url": None,
+        "has_webhook_secret": False,
+        "webhook_active": True,
+        "routing_url": None,
+        "record_calls": True,
+        "updated_at": None,
+    }
+    url = "https://app.example.com/masking"
+    answer = await client.patch(SETTINGS, {"webhook_url": url, "webhook_secret": SECRET})
+    assert answer.status == 200 and SECRET not in answer.body.decode()
+    assert (answer.data["webhook_url"], answer.data["has_webhook_secret"]) == (url, True)
+    changed = await client.patch(SETTINGS, {"record_calls": False, "webhook_secret": None})
+    assert (changed.data["record_calls"], changed.data["has_webhook_secret"]) == (False, False)
+    assert fakes.masking_settings.changes == [
+        SettingsChange(webhook_url=url, webhook_secret=SECRET),
+        SettingsChange(record_calls=False, webhook_secret=None),
+    ]
+    assert SECRET not in repr(fakes.masking_settings.changes)
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        (
+            {"webhook_url": "nowhere", "webhook_secret": "short", "record_calls": "yes", "colour": "red"},
+            {"webhook_url", "webhook_secret", "record_calls", "colour"},
+        ),
+        ({"routing_url": "ftp://app.example.com/"}, {"routing_url"}),
+        ({"record_calls": None, "webhook_active": None}, {"record_calls", "webhook_active"}),
+    ],
+)
+async def test_every_wrong_setting_is_named(
+    client: Client, fakes: Fakes, body: dict[str, Any], named: set[str]
+) -> None:
+    answer = await client.patch(SETTINGS, body)
+    assert (answer.status, answer.code) == (400, "validation")
+    assert answer.fields.keys() == named
+    assert fakes.masking_settings.changes == []
+
+
+async def test_a_key_for_reading_changes_no_setting(client: Client, fakes: Fakes) -> None:
+    assert (await client.patch(SETTINGS, {"record_calls": True}, key=READER_KEY)).status == 403
+    assert fakes.masking_settings.changes == []

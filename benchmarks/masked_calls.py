@@ -10,8 +10,6 @@ import argparse
 import json
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from benchmarks.machine import TOOL_PREFIX, sample
@@ -38,15 +36,14 @@ COLUMNS = {
 }
 _A, _B = "98110", "98220"
 _HOLD_MS = 1000
-_MASKED = ["initiated", "a_ringing", "a_answered", "b_ringing", "in-progress", "completed"]
+MASKED = ["initiated", "a_ringing", "a_answered", "b_ringing", "in-progress", "completed"]
 _DIALLED = ["initiated", "ringing", "answered", "completed"]
 _PAGE = 100
 
 
 def run(sut: SystemUnderTest, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Plain, masked and recorded calls, one kind after the other on the same server."""
-    rate = float(arguments.masked_rate)
-    calls = round(rate * (arguments.seconds or arguments.masked_calls / rate))
+    rate, calls = arguments.masked_rate, arguments.masked_calls
     bench = MaskedBench(sut)
     bench.step("dial", 10, 20)  # The first calls fill caches and pools; they are not counted.
     bench.step("masked", 10, 20)
@@ -80,32 +77,20 @@ class MaskedBench:
     def step(self, what: str, rate: float, calls: int, name: str = "") -> dict[str, Any]:
         """Have a number of calls made at a rate, measure them, and compare all that is known of each."""
         directory = self.sut.directory
-        shown = NUMBER.removeprefix("+")
-        parties = [
-            self._party("uas_party_a.xml", _A, calls, shown, _B if what == "masked" else "no such digits"),
-            # A plain call shows what its caller-ID says as well, and hides no more than that.
-            self._party("uas_party_b.xml", _B, calls, shown, _A if what == "masked" else "no such digits"),
-        ]
-        wait_until(lambda: False, 0.5)
-        balance_before = self._balance_paise()
-        command = [sys.executable, "-m", "benchmarks.load.masked_load", what]
-        command += ["--http-port", str(self.sut.server.http_port), "--key", self.sut.account.api_key]
-        command += ["--webhook-port", str(self._webhook_port), "--number", NUMBER, "--a", _A, "--b", _B]
-        command += ["--calls", str(calls), "--rate", str(rate), "--first", str(self._next)]
-        self._next += calls
+        parties = self.parties(calls)
+        balance_before = self.balance_paise()
+        command = self.tool(what, calls, rate)
         before = sample(self.sut.server.pid)
-        done = subprocess.run(
-            [*TOOL_PREFIX, *command], cwd=self.sut.source_root, capture_output=True, text=True, check=False
-        )
+        done = subprocess.run(command, cwd=self.sut.source_root, capture_output=True, text=True, check=False)
         used = sample(self.sut.server.pid).since(before)
         if done.returncode != 0:
             raise ServerFailed(f"the load tool ended with {done.returncode}:\n{done.stderr}")
         report: dict[str, Any] = json.loads(done.stdout)
         results = [party.stop() for party in parties]
-        spent_paise = balance_before - self._balance_paise()
+        spent_paise = balance_before - self.balance_paise()
         wrong = self._wrong(what, calls, report, spent_paise)
         wrong += [
-            f"SIPp counts {result.successful} of {calls} calls, {result.failed} wrong: {result.errors[-2000:]}"
+            f"SIPp counts {result.successful} of {calls} calls, {result.failed} bad: {result.errors}"
             for result in results
             if (result.successful, result.failed) != (calls, 0)
         ]
@@ -127,15 +112,30 @@ class MaskedBench:
             "server": used,
         }
 
-    def _party(self, scenario: str, digits: str, calls: int, shown: str, hidden: str) -> Sipp:
-        return start_sipp(
-            str(LOAD / scenario),
-            self.sut.directory,
-            self._ports[digits],
-            Load(calls, 100.0, _HOLD_MS),
-            extra=["-key", "shown", shown, "-key", "hidden", hidden, "-mp", str(free_port())],
-            prefix=TOOL_PREFIX,
-        )
+    def parties(self, calls: int, hold_ms: int = _HOLD_MS) -> list[Sipp]:
+        """Start both sides; each ends after that many calls."""
+        started = [
+            start_sipp(
+                str(LOAD / scenario),
+                self.sut.directory,
+                self._ports[digits],
+                Load(calls, 100.0, hold_ms),
+                extra=["-mp", str(free_port())],
+                prefix=TOOL_PREFIX,
+            )
+            for scenario, digits in (("uas_party_a.xml", _A), ("uas_party_b.xml", _B))
+        ]
+        wait_until(lambda: False, 0.5)
+        return started
+
+    def tool(self, what: str, calls: int, rate: float) -> list[str]:
+        """The command that places calls and receives webhooks; no pair of numbers is called twice."""
+        command = [*TOOL_PREFIX, sys.executable, "-m", "benchmarks.load.masked_load", what]
+        command += ["--http-port", str(self.sut.server.http_port), "--key", self.sut.account.api_key]
+        command += ["--webhook-port", str(self._webhook_port), "--number", NUMBER, "--a", _A, "--b", _B]
+        command += ["--calls", str(calls), "--rate", str(rate), "--first", str(self._next)]
+        self._next += calls
+        return command
 
     def _wrong(self, what: str, calls: int, report: dict[str, Any], spent_paise: int) -> list[str]:
         """Everything in which requests, records, webhooks and the wallet do not agree."""
@@ -143,55 +143,44 @@ class MaskedBench:
         placed = set(report["placed"])
         if len(placed) != calls:
             wrong.append(f"{len(placed)} of {calls} calls were taken")
-        expected = _MASKED if what == "masked" else _DIALLED
-        records = {item["call_sid"]: item for item in self._records(len(placed))}
+        expected = MASKED if what == "masked" else _DIALLED
+        records = {item["call_sid"]: item for item in self.records(len(placed))}
         for call_sid in placed:
             told, record = report["events"].get(call_sid, []), records.get(call_sid)
             if told != expected:
                 wrong.append(f"{call_sid} was told as {told}")
             if record is None or record["status"] != "completed" or record["price"] is None:
                 wrong.append(f"{call_sid} is recorded as {record}")
-            elif report["final"][call_sid]["price"] != record["price"]:
-                wrong.append(f"{call_sid}: {report['final'][call_sid]} was told, {record} recorded")
+            elif (final := report["final"].get(call_sid)) is None or final["price"] != record["price"]:
+                wrong.append(f"{call_sid}: {final} was told, {record} recorded")
         if strange := set(report["events"]) - placed:
             wrong.append(f"webhooks came of {strange}")
         if report["unsigned"]:
             wrong.append(f"{report['unsigned']} webhooks were not signed")
-        prices = sum(round(100 * record["price"]) for sid, record in records.items() if sid in placed)
+        prices = sum(round(100 * (records[sid]["price"] or 0)) for sid in placed & records.keys())
         if prices != spent_paise:
             wrong.append(f"the records cost {prices} paise, the wallet lost {spent_paise}")
         return wrong
 
-    def _records(self, count: int) -> list[dict[str, Any]]:
+    def records(self, count: int) -> list[dict[str, Any]]:
         """The newest call records."""
+        return self._pages("/v1/calls", count)
+
+    def masked_records(self, count: int) -> list[dict[str, Any]]:
+        """The newest records of masked calls, as masking shows them."""
+        return self._pages("/v1/masking/call-logs", count)
+
+    def _pages(self, path: str, count: int) -> list[dict[str, Any]]:
         pages = range(1, -(-count // _PAGE) + 1)
-        found = [self._api("GET", f"/v1/calls?per_page={_PAGE}&page={page}") for page in pages]
+        found = [self._api("GET", f"{path}?per_page={_PAGE}&page={page}") for page in pages]
         return [item for page in found for item in page]
 
-    def _balance_paise(self) -> int:
-        return round(100 * self._api("GET", "/v1/masking/billing")["wallet_balance"])
+    def balance_paise(self) -> int:
+        """What the wallet holds."""
+        return round(100 * float(self._api("GET", "/v1/masking/billing")["wallet_balance"]))
 
     def _api(self, method: str, path: str, body: Any = None) -> Any:
         reply = self.sut.server.request(method, path, self.sut.account.api_key, body)
         if reply.status != 200:
             raise ServerFailed(f"{method} {path}: {reply.status} {reply.body}")
         return reply.data
-
-
-def main() -> int:
-    """Run it alone, with as many calls as are asked for; `benchmarks.bench` takes the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--calls", type=int, default=2000)
-    parser.add_argument("--rate", type=float, default=20.0)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory, SystemUnderTest(Path(directory)) as sut:
-        steps = run(
-            sut,
-            argparse.Namespace(masked_rate=arguments.rate, masked_calls=arguments.calls, seconds=None),
-        )
-    print(json.dumps(steps, indent=1))
-    return 0 if all(step["ok"] for step in steps) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -22,7 +22,6 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-_QUIET_S = 20.0
 _FINAL = ("completed", "failed", "no-answer")
 
 
@@ -69,7 +68,7 @@ async def main(arguments: argparse.Namespace) -> dict[str, Any]:
     ) as http:
         placed, refused, times_ms, late_ms = await _place(http, arguments)
         told.last_s = time.monotonic()
-        while len(told.ended) < len(placed) and time.monotonic() - told.last_s < _QUIET_S:  # noqa: ASYNC110
+        while len(told.ended) < len(placed) and time.monotonic() - told.last_s < arguments.quiet:  # noqa: ASYNC110
             await asyncio.sleep(0.1)
     await runner.cleanup()
     return {
@@ -95,13 +94,17 @@ async def _place(
     async def one(number: int) -> None:
         path, body = _request(arguments, number)
         sent_s = time.monotonic()
-        async with http.post(path, json=body) as answer:
-            said = await answer.json()
-            times_ms.append(1000 * (time.monotonic() - sent_s))
-            if answer.status == 201:
-                placed.append(said["data"]["call_sid"])
-            else:
-                refused.append(f"{answer.status} {said}")
+        try:
+            async with http.post(path, json=body) as answer:
+                said = await answer.json()
+        except aiohttp.ClientError as error:
+            refused.append(repr(error))
+            return
+        times_ms.append(1000 * (time.monotonic() - sent_s))
+        if answer.status == 201:
+            placed.append(said["data"]["call_sid"])
+        else:
+            refused.append(f"{answer.status} {said}")
 
     begun_s = time.monotonic()
     async with asyncio.TaskGroup() as group:
@@ -146,5 +149,8 @@ if __name__ == "__main__":
     parser.add_argument("--b", required=True, help="the first five digits of everybody else")
     parser.add_argument("--calls", type=int, required=True)
     parser.add_argument("--rate", type=float, required=True)
+    parser.add_argument(
+        "--quiet", type=float, default=20.0, help="give up when nothing came for that long, in s"
+    )
     parser.add_argument("--first", type=int, default=0, help="what the last five digits begin at")
     print(json.dumps(asyncio.run(main(parser.parse_args()))))

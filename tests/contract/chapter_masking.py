@@ -138,7 +138,7 @@ CASES = (
             by="thrifty",
             body=_BODY,
         ),
-        refused(403, "number_not_owned", by="hasty", body=_BODY),
+        refused(403, "number_not_owned", by="numberless", body=_BODY),
         refused(
             409,
             "idempotency_conflict",
@@ -177,8 +177,15 @@ CASES = (
         refused(
             400,
             "validation",
-            query={"status": "gone", "page": "0", "start_date": "yesterday", "colour": "red"},
-            fields=("status", "page", "start_date", "colour"),
+            query={"status": "gone", "page": "0", "colour": "red"},
+            fields=("status", "page", "colour"),
+        ),
+        refused(
+            400,
+            "validation",
+            name="no moment",
+            query={"start_date": "yesterday"},
+            fields=("start_date",),
         ),
         unseen(before=(masked_call,), by="buyer", then=nothing),
     ),

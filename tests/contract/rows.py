@@ -21,12 +21,6 @@ _SUBSCRIPTIONS = "/v1/webhooks/subscriptions"
 
 AWAITED = frozenset(
     {
-        "POST /v1/masking/calls",
-        "GET /v1/masking/calls/{call_sid}",
-        "GET /v1/masking/calls/{call_sid}/recording",
-        "GET /v1/masking/call-logs",
-        "GET /v1/masking/stats",
-        "GET /v1/masking/billing",
         f"GET {_SUBSCRIPTIONS}",
         f"POST {_SUBSCRIPTIONS}",
         f"PATCH {_SUBSCRIPTIONS}/{{id}}",
@@ -84,6 +78,15 @@ _NAMED: Mapping[str, set[tuple[int, str]]] = {
     f"DELETE {_CALL}": {(403, "FORBIDDEN"), (404, "NOT_FOUND"), (409, "CALL_ENDED")},
     "POST /v1/voice-otp/send": _PLACED,
     "GET /v1/voice-otp/stats": {_VALIDATION},
+    "POST /v1/masking/calls": {
+        (400, "invalid_numbers"),
+        (400, "validation"),
+        (402, "insufficient_balance"),
+        (409, "idempotency_conflict"),
+        (429, "rate_limited"),
+    },
+    **{f"GET /v1/masking/calls/{{call_sid}}{part}": {(404, "not_found")} for part in ("", "/recording")},
+    "GET /v1/masking/stats": {(400, "validation")},
 }
 
 

@@ -29,8 +29,8 @@ PATIENCE_S = 20.0
 ENDED = {"completed", "busy", "no-answer", "failed", "canceled"}
 
 # Who asks: an account that may do everything; a stranger to it; one that buys numbers; one without money; one
-# that may hardly spend any; one whose KYC is not done; one that may begin one call a second; one that
-# asks more often than it may.
+# that may hardly spend any; one whose KYC is not done; one that may begin one call a second; one that asks as
+# often as it may, and once more; one without numbers.
 _ACCOUNTS: Mapping[str, Mapping[str, Any]] = {
     "own": {"balance_paise": 10_000_000, "kyc": True, "max_cps": 1000},
     "other": {"balance_paise": 10_000_000, "kyc": True, "max_cps": 1000},
@@ -40,6 +40,7 @@ _ACCOUNTS: Mapping[str, Mapping[str, Any]] = {
     "unknown": {"balance_paise": 10_000_000, "kyc": False},
     "slow": {"balance_paise": 10_000_000, "kyc": True, "max_cps": 1},
     "hasty": {"balance_paise": 10_000_000, "kyc": True},
+    "numberless": {"balance_paise": 10_000_000, "kyc": True},
 }
 _SPEND: Mapping[str, int] = {"thrifty": 1}
 

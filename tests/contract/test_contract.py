@@ -14,6 +14,7 @@ from tests.contract import (
     chapter_agents,
     chapter_calls,
     chapter_masked,
+    chapter_masking,
     chapter_masklogs,
     chapter_money,
     chapter_numbers,
@@ -36,6 +37,7 @@ CHAPTERS = (
     chapter_money,
     chapter_agents,
     chapter_recordings,
+    chapter_masking,
     chapter_masked,
     chapter_masklogs,
 )

@@ -20,6 +20,7 @@ from tests.support.phone import eventually
 from tests.support.spellings import found_in
 
 A, B = "9811120043", "9822230057"
+OTHER = "9833340068"
 MASKED = "+918047555001"
 PATIENCE_S = 20.0
 
@@ -81,7 +82,8 @@ class Masked:
 
     @property
     def sip_port(self) -> int:
-        return self.server.control.sip_addresses[0].port
+        addresses = self.server.control.sip_addresses
+        return next(item.port for item in addresses if item.transport == self.trunk.protocol)
 
     async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         headers = {"Authorization": f"Bearer {self._key}"}
@@ -242,7 +244,7 @@ _ENDS = {
     "not found": (404, ()),
     "failed": (500, ()),
     "no codec": (488, ()),
-    "redirected": (302, (("Contact", f"<sip:+91{B}@127.0.0.1:1>;q=0.5, <tel:+91{A}>"),)),
+    "redirected": (302, (("Contact", f"<sip:+91{B}@127.0.0.1:1>;q=0.5, <tel:+91{OTHER}>"),)),
 }
 
 

@@ -8,7 +8,6 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Collection, Coroutine, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from callcontrol.aio.arrivals import Arrivals
@@ -16,6 +15,7 @@ from callcontrol.aio.audio_source import AudioSource, load_hold_music
 from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.call_runner import CallRunner
 from callcontrol.aio.context import CallContext
+from callcontrol.aio.cut_recordings import keep_recording
 from callcontrol.aio.gatekeeper import make_guard
 from callcontrol.aio.instructions import InstructionClient
 from callcontrol.aio.media_leg import MediaSettings
@@ -41,12 +41,12 @@ from callcontrol.hangup import CRASH, NORMAL_CLEARING, SYSTEM_SHUTDOWN
 from callcontrol.inbound import Arrival
 from callcontrol.interfaces import Companion
 from callcontrol.live_requests import FIELD_OF, LiveUpdate, orders_of
-from callcontrol.models import Account, CallFilter, CallRecord, Page, Position
+from callcontrol.models import Account, CallFilter, CallRecord, Page, Position, WebhookEvent
 from callcontrol.plan import Plan
 from callcontrol.quality import QualityFigures
 from callcontrol.received import Received
 from callcontrol.reconcile import close_record
-from callcontrol.recordings import PENDING, RECORDINGS_FOLDER, recording_file, recording_url
+from callcontrol.recordings import RECORDINGS_FOLDER
 from callcontrol.registration import RegistrationView
 from callcontrol.requests import CreateCall
 from callcontrol.reserve import initial_reserve_paise
@@ -70,7 +70,6 @@ log = logging.getLogger(__name__)
 
 _SHUTDOWN_LIMIT_S: Final = 5.0
 _RETRY_AFTER_S: Final = 5
-_WAV_HEADER_BYTES: Final = 92
 
 
 class CallControl:
@@ -229,32 +228,17 @@ class CallControl:
             log.error("the last states of calls could not be written: %s", failure.message)
 
     async def _reconcile(self) -> None:
-        for record in await self._services.calls.unfinished():
+        calls, folder = self._services.calls, self._context.recordings_dir
+        for record in await calls.unfinished():
             charge_paise = close_record(record, CRASH, self.settings.rates)
             record.price_paise = charge_paise
-            await self._keep_recording(record)
-            event = call_event(record, "call.completed", {}, event_id=new_id(), at=utc_now())
-            self._services.calls.finish(
-                record, charge_paise=charge_paise, events=[event] if event is not None else []
-            )
+            recorded_ms = await keep_recording(record, folder)
+            events = [*_late_event(record, "call.completed"), *_recorded_events(record, recorded_ms)]
+            calls.finish(record, charge_paise=charge_paise, events=events)
             CallLog(record.call_sid).warning("was cut off by a restart")
-        for record in await self._services.calls.cut_recordings():
-            await self._keep_recording(record)
-            event = None
-            if record.recording_url is not None:
-                event = call_event(record, "call.recording.ready", {}, event_id=new_id(), at=utc_now())
-            self._services.calls.update(record, events=[event] if event is not None else [])
-        await self._services.calls.flush()
-
-    async def _keep_recording(self, record: CallRecord) -> None:
-        """What was recorded until the cut is a whole WAV file: it belongs to the call as any other does."""
-        path = self._context.recordings_dir / recording_file(record.call_sid)
-        if record.recording_url is None and await asyncio.to_thread(_holds_audio, path):
-            record.recording_path = str(path)
-            record.recording_url = recording_url(record.call_sid)
-            record.recording_status = "completed"
-        elif record.recording_status in PENDING:
-            record.recording_status = "failed"
+        for record in await calls.cut_recordings():
+            calls.update(record, events=_recorded_events(record, await keep_recording(record, folder)))
+        await calls.flush()
 
     # --- figures --------------------------------------------------------------------------------------------
 
@@ -470,8 +454,14 @@ class CallControl:
             self.hep.send(record)
 
 
-def _holds_audio(path: Path) -> bool:
-    try:
-        return path.stat().st_size > _WAV_HEADER_BYTES
-    except OSError:
-        return False
+def _late_event(record: CallRecord, event: str, **details: Any) -> list[WebhookEvent]:
+    """An event of a call that a former process should have told of; none when nobody wants it."""
+    told = call_event(record, event, details, event_id=new_id(), at=utc_now())
+    return [told] if told is not None else []
+
+
+def _recorded_events(record: CallRecord, recorded_ms: int | None) -> list[WebhookEvent]:
+    """What is told of a recording that is complete by now."""
+    if recorded_ms is None:
+        return []
+    return _late_event(record, "call.recording.ready", recording_duration_ms=recorded_ms)

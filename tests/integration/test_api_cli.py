@@ -165,7 +165,8 @@ def test_accounts_are_changed_wallets_topped_up_and_numbers_listed_and_released(
 ) -> None:
     sid = result(environment, "accounts", "create", "--name", "Acme", "--balance", "10")["account_sid"]
     limits = ("--max-cps", "3", "--requests-per-minute", "70", "--max-spend-per-hour", "99.50")
-    changed = result(environment, "accounts", "update", "--account", sid, "--kyc", *limits)
+    kept = ("--recording-retention-days", "30")
+    changed = result(environment, "accounts", "update", "--account", sid, "--kyc", *limits, *kept)
     assert changed == {
         "account_sid": sid,
         "name": "Acme",
@@ -175,13 +176,17 @@ def test_accounts_are_changed_wallets_topped_up_and_numbers_listed_and_released(
         "max_calls": 100,
         "requests_per_minute": 70,
         "max_spend_per_hour": 99.5,
+        "recording_retention_days": 30,
     }
     shown = result(environment, "accounts", "webhook-secret", "--account", sid)
     assert shown["account_sid"] == sid and shown["webhook_secret"].startswith("whsec_")
     lifted = ("--requests-per-minute", "none", "--max-spend-per-hour", "none")
-    changed = result(environment, "accounts", "update", "--account", sid, "--no-kyc", "--no-active", *lifted)
+    kept = ("--recording-retention-days", "none")
+    off = ("--no-kyc", "--no-active")
+    changed = result(environment, "accounts", "update", "--account", sid, *off, *lifted, *kept)
     assert (changed["kyc_complete"], changed["is_active"], changed["max_cps"]) == (False, False, 3)
     assert (changed["requests_per_minute"], changed["max_spend_per_hour"]) == (None, None)
+    assert changed["recording_retention_days"] is None
 
     payment = ("wallet", "top-up", "--account", sid, "--amount", "90.50", "--reference", "payment-1")
     for _ in range(2):

@@ -444,7 +444,8 @@ async def test_a_restart_ends_what_a_former_process_left(tmp_path: Path) -> None
         assert {ringing.hangup_cause, answered.hangup_cause} == {"CRASH"}
         assert ringing.hangup_source == "system"
         assert not world.wallets.reserves
-        assert [ringing.sequence, answered.sequence] == [3, 3]
+        assert [ringing.sequence, answered.sequence] == [3, 4]
+        assert world.records.event_names() == ["call.completed", "call.completed", "call.recording.ready"]
     finally:
         await world.close()
 

@@ -70,6 +70,9 @@ def test_an_account_is_changed_in_what_is_named_alone() -> None:
     assert (some.kyc_complete, some.max_spend_paise_per_hour) == (False, None)
     some = parse("accounts", "update", "--account", "a", "--max-spend-per-hour", "12.50")
     assert some.max_spend_paise_per_hour == 1250
+    for text, days in (("none", None), ("0", 0), ("3650", 3650)):
+        some = parse("accounts", "update", "--account", "a", "--recording-retention-days", text)
+        assert some.recording_retention_days == days
 
 
 def test_what_is_missing_or_out_of_range(capsys: pytest.CaptureFixture[str]) -> None:

@@ -136,9 +136,11 @@ def status_of(error: type[domain.DomainError], style: ErrorStyle = ErrorStyle.GE
 def to_api_error(error: domain.DomainError, style: ErrorStyle = ErrorStyle.GENERAL) -> ApiError:
     """Render a domain error for the wire."""
     status, code = status_of(type(error), style)
-    headers: dict[str, str] = {}
+    message, headers = error.message, dict[str, str]()
+    if style is ErrorStyle.PLAIN and isinstance(error, domain.ValidationFailed):
+        message = domain.describe(error.errors)  # There are no details beside it that could name the fields.
     if isinstance(error, domain.RateLimited | domain.ServiceUnavailable):
         headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
     if status == 401:
         headers["WWW-Authenticate"] = 'Bearer realm="trunkline"'
-    return ApiError(status, code, error.message, details=error.details, headers=headers, style=style)
+    return ApiError(status, code, message, details=error.details, headers=headers, style=style)

@@ -63,4 +63,11 @@ EXAMPLES: Mapping[str, Any] = {
     "update_agent": {"voice": "calm"},
     "create_application": {"name": "Front desk", "target": "media_stream", "stream_url": _AGENT},
     "update_application": {"name": "Reception", "record_all_calls": True},
+    "create_subscription": {
+        "url": "https://app.example.com/missed-calls",
+        "secret": "a long secret of yours",
+        "event_types": ["call.missed"],
+    },
+    "update_subscription": {"is_active": False},
+    "replay_failed": {"status": "failed", "since": "2026-01-31T00:00:00Z"},
 }

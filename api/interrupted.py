@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,10 +13,18 @@ from callcontrol.aio.market import bought
 from callcontrol.aio.storage import Storage
 from callcontrol.call_object import call_object
 from callcontrol.errors import Internal, NotFound
+from callcontrol.masked_calls import PRODUCT as MASKING
+from callcontrol.masked_calls import started_object
 from callcontrol.models import CallRecord, InterruptedRequest
 from callcontrol.number_orders import Purchase
 
 __all__ = ["answer_interrupted"]
+
+_PLACED: Mapping[str | None, Callable[[CallRecord], dict[str, Any]]] = {
+    None: call_object,
+    MASKING: started_object,
+}
+"""By product: how the request that placed a call is answered."""
 
 _log = logging.getLogger("api.interrupted")
 
@@ -53,9 +62,9 @@ def _answer(
     request: InterruptedRequest, record: CallRecord | None, purchase: Purchase | None
 ) -> tuple[int, bytes]:
     data = None if purchase is None else purchase_json(purchase)
-    # A call that a product placed is told in the words of the product, which are not known here.
-    if record is not None and record.product is None:
-        data = call_object(record)
+    # What spoke a password is told with the password's own row, which is not looked for here.
+    if record is not None and record.product in _PLACED:
+        data = _PLACED[record.product](record)
     if data is not None:
         meta = {"request_id": "", "timestamp": rfc3339(datetime.now(UTC))}
         return 201, _dump({"data": data, "meta": meta})

@@ -258,6 +258,7 @@ class Server:
             applications=storage.applications,
             call_logs=storage.call_logs,
             agents=storage.agents,
+            subscriptions=storage.subscriptions,
             wallets=storage.wallet,
             idempotency=storage.idempotency,
             lifecycle=self.lifecycle,

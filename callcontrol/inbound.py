@@ -18,7 +18,7 @@ from callcontrol.identity import Caller, caller_of
 from callcontrol.interfaces import Routes
 from callcontrol.models import Account, Binding, CallStatus, Carrier, Gateway, PhoneNumber
 from callcontrol.number_format import numbers_in, user_of
-from callcontrol.plan import Plan, consult_plan, forward_plan, stream_plan
+from callcontrol.plan import Plan, consult_plan, forward_plan, missed_call_plan, stream_plan
 from callcontrol.routing import parse_target
 from media.streams import StreamSetupError
 from sip import Headers, NameAddr, SipUri
@@ -162,6 +162,8 @@ def _plan(
             return None, NOT_AVAILABLE
     if binding.target == "webhook":
         return consult_plan(binding, time_limit_s), None
+    if binding.target == "missed_call":
+        return missed_call_plan(binding), None
     if binding.target == "forward":
         try:
             target = parse_target(binding.forward_to or "", allowed_countries, field="forward_to")

@@ -70,6 +70,18 @@ def local_number(number: str | None) -> str | None:
     return number.removeprefix(_COUNTRY) if number is not None else None
 
 
+def started_object(record: CallRecord) -> dict[str, Any]:
+    """What whoever had a masked call placed is answered, whatever has become of the call since."""
+    details: Mapping[str, Any] = record.details or {}
+    return {
+        "call_sid": record.call_sid,
+        "status": "initiated",
+        "party_a": local_number(details.get("caller_number")),
+        "party_b": local_number(details.get("target_number")),
+        "masked_number": details.get("masked_number"),
+    }
+
+
 def masked_object(record: CallRecord) -> dict[str, Any]:
     """A masked call as a JSON object; ``price`` is in rupees."""
     details: Mapping[str, Any] = record.details or {}

@@ -44,6 +44,7 @@ SAMPLE_RATES: Final = (8000, 16000)
 STREAM_PROTOCOLS: Final = ("exotel",)
 ENCODINGS: Final = ("l16", "mulaw", "alaw")
 MAX_URL_CHARACTERS: Final = 2048
+MAX_MISSED_CALL_S: Final = 60
 _MAX_PARAMETERS: Final = 32
 _MAX_PARAMETER_CHARACTERS: Final = 512
 
@@ -63,6 +64,8 @@ _TARGET_FIELDS: Final = {
     "forward": _ANY_TARGET | {"forward_to", "caller_id", "timeout_s"},
     "webhook": _ANY_TARGET | {"webhook_url", "webhook_method", "timeout_s"},
     "voice_agent": _ANY_TARGET | {"agent_id", "workspace_id"},
+    # Its calls are never connected, so there is nothing to record.
+    "missed_call": frozenset({"target", "status_webhook_url", "timeout_s"}),
     # Its calls are told of and recorded as the account's masking settings say.
     "masking": frozenset({"target", "language"}),
 }
@@ -152,7 +155,11 @@ def check_binding(binding: Binding) -> Binding:
     """
     if binding.target not in _TARGET_FIELDS:
         raise BindFailed(
-            [FieldError("target", "must be voice_agent, webhook, media_stream, forward or masking")]
+            [
+                FieldError(
+                    "target", "must be voice_agent, webhook, media_stream, forward, masking or missed_call"
+                )
+            ]
         )
     errors = _foreign_fields(binding) + _web_url_errors("status_webhook_url", binding.status_webhook_url)
     filled = _FILLED[binding.target](binding, errors)
@@ -193,6 +200,12 @@ def _filled_webhook(binding: Binding, errors: list[FieldError]) -> Binding:
     )
 
 
+def _filled_missed(binding: Binding, errors: list[FieldError]) -> Binding:
+    if binding.timeout_s is not None and not 5 <= binding.timeout_s <= MAX_MISSED_CALL_S:
+        errors.append(FieldError("timeout", f"must be 5 to {MAX_MISSED_CALL_S} seconds"))
+    return replace(binding, timeout_s=30 if binding.timeout_s is None else binding.timeout_s)
+
+
 def _filled_agent(binding: Binding, errors: list[FieldError]) -> Binding:
     for name in ("agent_id", "workspace_id"):
         if UUID.fullmatch(getattr(binding, name) or "") is None:
@@ -219,6 +232,7 @@ _FILLED: Final[Mapping[str, Callable[[Binding, list[FieldError]], Binding]]] = {
     "webhook": _filled_webhook,
     "voice_agent": _filled_agent,
     "masking": _filled_masking,
+    "missed_call": _filled_missed,
 }
 
 

@@ -16,6 +16,7 @@ from media.audio import Sound
 from media.streams import StreamChoice
 
 DEFAULT_RING_TIMEOUT_S: Final = 60.0
+DEFAULT_MISSED_CALL_S: Final = 30.0
 DEFAULT_TIME_LIMIT_S: Final = 14_400.0
 
 WebhookMethod = Literal["POST", "GET"]
@@ -135,6 +136,13 @@ class Consult:
 
 
 @dataclass(frozen=True, slots=True)
+class Ring:
+    """Let a caller who waits hear ringing for a while, and answer never."""
+
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Reject:
     """Refuse the caller; a call that is already answered is ended."""
 
@@ -146,7 +154,9 @@ class Hangup:
     """End the call."""
 
 
-Step = Answer | Play | Announce | Pause | SendDtmf | Stream | Dial | Connect | Consult | Reject | Hangup
+Step = (
+    Answer | Play | Announce | Pause | SendDtmf | Stream | Dial | Connect | Consult | Ring | Reject | Hangup
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +175,11 @@ class Plan:
     recording_channels: int = 2
     time_limit_s: float = DEFAULT_TIME_LIMIT_S
     machine_detection: MachineDetection = "off"
+
+    @property
+    def answers(self) -> bool:
+        """Whether the first party may come to be connected, which is what costs."""
+        return self.dial is not None or not all(isinstance(step, Ring | Reject) for step in self.steps)
 
     @property
     def dials(self) -> bool:
@@ -192,6 +207,11 @@ def consult_plan(binding: Binding, time_limit_s: float) -> Plan:
         float(binding.timeout_s or DEFAULT_RING_TIMEOUT_S),
     )
     return Plan((consult,), record=bool(binding.record), time_limit_s=time_limit_s)
+
+
+def missed_call_plan(binding: Binding) -> Plan:
+    """The plan of an inbound call to a number bound to ``missed_call``: it rings, and nobody is there."""
+    return Plan((Ring(float(binding.timeout_s or DEFAULT_MISSED_CALL_S)),))
 
 
 def forward_plan(binding: Binding, target: Target, caller: Caller, number: str, time_limit_s: float) -> Plan:

@@ -17,6 +17,8 @@ CUT_LEAD_S: Final = 0.5
 
 def initial_reserve_paise(plan: Plan, rates: Rates) -> int:
     """What a call must have reserved before it begins: some pulses of every leg it may come to have."""
+    if not plan.answers:
+        return 0
     first_paise = rates.inbound_paise if plan.dial is None else rates.outbound_paise
     second_paise = rates.outbound_paise if plan.dials else 0
     return rates.reserve_pulses * (first_paise + second_paise)

@@ -4,8 +4,20 @@ from callcontrol.announcement import AnnounceStep
 from callcontrol.bridge import Bridge
 from callcontrol.connecting import Connecting
 from callcontrol.consult import ConsultStep
-from callcontrol.plan import Announce, Answer, Connect, Consult, Dial, Pause, Play, SendDtmf, Step, Stream
-from callcontrol.steps import AnswerStep, CallParts, DigitsStep, PauseStep, PlayStep, RunningStep
+from callcontrol.plan import (
+    Announce,
+    Answer,
+    Connect,
+    Consult,
+    Dial,
+    Pause,
+    Play,
+    Ring,
+    SendDtmf,
+    Step,
+    Stream,
+)
+from callcontrol.steps import AnswerStep, CallParts, DigitsStep, PauseStep, PlayStep, RingStep, RunningStep
 from callcontrol.streams import AgentStep
 
 
@@ -18,6 +30,8 @@ def make_step(call: CallParts, step: Step) -> RunningStep:
             return AnnounceStep(call, step)
         case Pause():
             return PauseStep(call, step)
+        case Ring():
+            return RingStep(call, step)
         case SendDtmf():
             return DigitsStep(call, step)
         case Dial():

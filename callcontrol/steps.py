@@ -10,12 +10,12 @@ from typing import Protocol
 
 from callcontrol.effects import Arm, Disarm, Effect, PlayAudio, SendDigits, StopAudio
 from callcontrol.events import DigitsSent, Event, PlaybackEnded, Timer, TimerFired
-from callcontrol.hangup import NORMAL_CLEARING
+from callcontrol.hangup import NO_ANSWER, NORMAL_CLEARING
 from callcontrol.hunt import Ending
 from callcontrol.leg import Leg, OutboundLeg
 from callcontrol.masked_progress import MaskedProgress
 from callcontrol.models import CallRecord, CallStatus
-from callcontrol.plan import Party, Pause, Play, SendDtmf, Step
+from callcontrol.plan import Party, Pause, Play, Ring, SendDtmf, Step
 from callcontrol.recordings import CallRecording
 from callcontrol.routing import Attempt
 
@@ -155,6 +155,32 @@ class PauseStep(RunningStep):
     def stop(self, ending: Ending) -> Iterator[Effect]:
         """Stop the clock."""
         yield Disarm(Timer.PAUSE)
+
+
+class RingStep(RunningStep):
+    """Ringing that nobody answers, however long the caller waits."""
+
+    needs_answer = False
+
+    def __init__(self, call: CallParts, ring: Ring) -> None:
+        super().__init__(call)
+        self._timeout_s = ring.timeout_s
+
+    def begin(self) -> Iterator[Effect]:
+        """Let it ring."""
+        yield from self.call.ring()
+        yield Arm(Timer.RING, self._timeout_s)
+
+    def handle(self, event: Event) -> Iterator[Effect]:
+        """Wait until it has rung for long enough."""
+        if isinstance(event, TimerFired) and event.timer is Timer.RING:
+            self.over = True
+            self.ending = Ending(CallStatus.NO_ANSWER, NO_ANSWER, "system", 480)
+        yield from ()
+
+    def stop(self, ending: Ending) -> Iterator[Effect]:
+        """Stop the clock."""
+        yield Disarm(Timer.RING)
 
 
 class DigitsStep(RunningStep):

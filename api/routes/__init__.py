@@ -16,6 +16,7 @@ from api.routes import (
     numbers,
     otp,
     recordings,
+    subscriptions,
     trunk_numbers,
     trunks,
     wallet,
@@ -35,6 +36,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *masking.ENDPOINTS,
     *masking_logs.ENDPOINTS,
     *recordings.ENDPOINTS,
+    *subscriptions.ENDPOINTS,
     *agents.ENDPOINTS,
     *wallet.ENDPOINTS,
 )

@@ -16,7 +16,7 @@ from callcontrol.errors import (
     NumberNotOwned,
     SpendLimitReached,
 )
-from callcontrol.masked_calls import masked_object
+from callcontrol.masked_calls import masked_object, started_object
 from callcontrol.masking import MaskedCallRequest
 
 __all__ = ["ENDPOINTS", "MASKING"]
@@ -39,15 +39,7 @@ async def start_masked_call(context: Context[StartMaskedCall, NoQuery]) -> Reply
         context.account_sid, MaskedCallRequest(body.party_a, body.party_b, body.max_duration_sec)
     )
     current_exchange().call_sid = record.call_sid
-    return Reply(
-        {
-            "call_sid": record.call_sid,
-            "status": "initiated",
-            "party_a": body.party_a,
-            "party_b": body.party_b,
-            "masked_number": record.from_,
-        }
-    )
+    return Reply(started_object(record))
 
 
 async def get_masked_call(context: Context[NoBody, NoQuery]) -> Reply:

@@ -55,7 +55,10 @@ class InboundBinding(StreamFields):
     """
 
     target: Annotated[
-        str, Field(max_length=32, description="voice_agent, webhook, media_stream, forward or masking.")
+        str,
+        Field(
+            max_length=32, description="voice_agent, webhook, media_stream, forward, masking or missed_call."
+        ),
     ]
     force: Annotated[bool, Field(description="Take over a number that is bound elsewhere.")] = False
     stream_url: (
@@ -71,7 +74,8 @@ class InboundBinding(StreamFields):
         Annotated[
             int,
             Field(
-                description="Ring seconds of a forwarded call, or until a webhook says something; 5 to 120."
+                description="Ring seconds of a forwarded call, or until a webhook says something, 5 to 120; "
+                "of a missed_call 5 to 60."
             ),
         ]
         | None
@@ -107,7 +111,9 @@ class PhoneNumberObject(ResponseModel):
         Timestamp | None,
         Field(description="While a renewal is unpaid: when the number is suspended, or then released."),
     ]
-    inbound_target_type: Literal["none", "voice_agent", "webhook", "media_stream", "forward", "masking"]
+    inbound_target_type: Literal[
+        "none", "voice_agent", "webhook", "media_stream", "forward", "masking", "missed_call"
+    ]
     created_at: Timestamp
     updated_at: Timestamp
 
@@ -120,7 +126,9 @@ class WiringObject(ResponseModel):
     carrier_registered: bool
     outbound_capable: Annotated[bool, Field(description="Same value as carrier_registered.")]
     inbound_bound: bool
-    inbound_target: Literal["voice_agent", "webhook", "media_stream", "forward", "masking"] | None
+    inbound_target: (
+        Literal["voice_agent", "webhook", "media_stream", "forward", "masking", "missed_call"] | None
+    )
     agent_id: str | None = None
     workspace_id: str | None = None
 

@@ -21,6 +21,7 @@ from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.writer import Writer
 from callcontrol.errors import DomainError, Forbidden, NotFound
 from callcontrol.interfaces import Companion
+from callcontrol.missed_calls import missed_call
 from callcontrol.models import CallFilter, CallRecord, Page, Position, PublishedEvent, WebhookEvent
 from callcontrol.store.failures import is_transient
 from callcontrol.store.repositories import (
@@ -99,10 +100,15 @@ class CallStore:
     def finish(
         self, record: CallRecord, *, charge_paise: int = 0, events: Sequence[PublishedEvent] = ()
     ) -> None:
-        """Write the last state of a call, settle its reserve and queue its events, in one transaction."""
+        """
+        Write the last state of a call, settle its reserve and queue its events, in one transaction.
+
+        Subscribers hear of a missed call with it.
+        """
         record.price_paise = charge_paise
         self._held.charges.setdefault(record.call_sid, charge_paise)
-        self.update(record, events=events)
+        missed = missed_call(record, utc_now())
+        self.update(record, events=events if missed is None else [*events, missed])
 
     async def flush(self) -> None:
         """Wait until everything handed over before this is durable."""

@@ -19,7 +19,8 @@ from callcontrol.interfaces import Destinations
 __all__ = ["CheckedResolver", "DestinationGuard", "checked_connector"]
 
 _RESOLVE_TIMEOUT_S: Final = 5.0
-_MAX_LOOKUPS: Final = 64
+_MAX_LOOKUPS: Final = 256
+_MAX_LOOKUPS_OF_A_DOMAIN: Final = 16
 _MAX_CHECKED: Final = 4096
 
 SocketAddress = tuple[Any, ...]
@@ -40,7 +41,8 @@ class DestinationGuard:
 
     Lookups run on threads of their own, one for each host that is being asked for, because a customer's
     name server that never answers holds its thread for as long as the system's resolver cares to wait; on
-    the event loop's shared threads a few such names would hold up everybody's.
+    the event loop's shared threads a few such names would hold up everybody's. Names of one domain get a
+    part of the threads only.
 
     Args:
         allow_private: Let this server connect to its own network.
@@ -88,7 +90,10 @@ class DestinationGuard:
         found = self._lookups.get(key)
         if found is not None:
             return found
-        if len(self._lookups) >= _MAX_LOOKUPS:
+        # Name servers that never answer are mostly those of one domain, whatever names it makes up.
+        domain = _domain(host)
+        under_way = sum(_domain(other) == domain for other, _ in self._lookups)
+        if len(self._lookups) >= _MAX_LOOKUPS or under_way >= _MAX_LOOKUPS_OF_A_DOMAIN:
             raise OSError(errno.EAGAIN, "too many host names are being resolved")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Sequence[SocketAddress]] = loop.create_future()
@@ -127,6 +132,12 @@ class DestinationGuard:
         if reason is not None:
             # The address is left out: the customer has no business with what a name of ours resolves to.
             raise DestinationForbidden(f"{host} {reason}; give a public address.")
+
+
+def _domain(host: str) -> str:
+    """What a name's owner has: its last two labels, three where the last but one is short (``co.in``)."""
+    labels = host.lower().rstrip(".").split(".")
+    return ".".join(labels[-3 if len(labels) > 2 and len(labels[-2]) <= 3 else -2 :])
 
 
 def _settle(

@@ -41,7 +41,7 @@ __all__ = ["Outbox", "OutboxSettings", "OutboxStats"]
 log = logging.getLogger(__name__)
 
 _CLOSE_S: Final = 2.0
-_BATCH: Final = 500
+_BATCH: Final = 200
 _MAX_POSTPONED_S: Final = 60.0
 
 
@@ -182,7 +182,7 @@ class Outbox:
 
     async def start(self) -> None:
         """Take up what a former run of this node left, and deliver from now on."""
-        await self._writer.commit(partial(_release, self._settings.node))
+        await self._writer.commit(partial(_release, self._settings.node, None))
         self._writer.attach(self)
         self._client = WebhookClient(self._checks, self._settings.timeout_s)
         self._poller = asyncio.create_task(self._poll(), name="webhook-poller")
@@ -282,15 +282,16 @@ class Outbox:
         now = self._clock.now()
         watched = self._watched()
         self._noting, self._outcomes = self._outcomes, {}
+        lease = deliveries.Lease(settings.node, now, now + timedelta(seconds=settings.lease_s), limit)
         take = partial(
             _take_due,
-            deliveries.Lease(settings.node, now, now + timedelta(seconds=settings.lease_s), limit),
+            lease,
             self._newest_first,
             watched or (),
             list(self._noting.values()),
         )
         try:
-            found = await self._writer.commit(take)
+            found = await self._writer.commit(take, undo=partial(_release, settings.node, lease))
         except DomainError as error:
             log.info("the outbox could not be read: %s", error.message)
             self._looked_at = None
@@ -457,8 +458,8 @@ class Outbox:
         self._wake.set()
 
 
-def _release(node: str, connection: Connection) -> None:
-    deliveries.release(connection, node)
+def _release(node: str, lease: deliveries.Lease | None, connection: Connection) -> None:
+    deliveries.release(connection, node, lease)
 
 
 def _record(rows: Sequence[dict[str, Any]], now: datetime, connection: Connection) -> None:

@@ -27,6 +27,7 @@ from callcontrol.aio.masking_settings import MaskingSettingsService
 from callcontrol.aio.numbers import DEFAULT_COUNTRIES, NumberService
 from callcontrol.aio.outbox import Outbox, OutboxSettings
 from callcontrol.aio.secrets import SecretBox, key_file
+from callcontrol.aio.subscriptions import SubscriptionService
 from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.trunk_numbers import TrunkNumberService
 from callcontrol.aio.trunks import TrunkService
@@ -56,7 +57,8 @@ class Storage:
         outbox: Delivers webhooks.
         housekeeper: Deletes what is kept for a time only.
         calls, wallet, accounts, keys, numbers, masking_numbers, masking_sessions, masking_settings,
-            masking_logs, applications, agents, trunks, trunk_numbers, call_logs, idempotency: The services.
+            masking_logs, applications, agents, trunks, trunk_numbers, call_logs, subscriptions,
+            idempotency: The services.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class Storage:
             database, self.writer, self.directory, self.destinations, allowed_countries
         )
         self.agents = AgentService(database, self.writer, self.directory, self.destinations)
+        self.subscriptions = SubscriptionService(database, self.writer, self.destinations, self.outbox)
         self.trunks = TrunkService(database, self.writer, self.directory)
         self.trunk_numbers = TrunkNumberService(database, self.writer, self.directory)
         self.call_logs = CallLogService(database, self.writer)

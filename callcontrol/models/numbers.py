@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from typing import Any, Final, Literal
 
-InboundTarget = Literal["voice_agent", "webhook", "media_stream", "forward", "masking"]
+InboundTarget = Literal["voice_agent", "webhook", "media_stream", "forward", "masking", "missed_call"]
 
 
 @dataclass(frozen=True, slots=True)

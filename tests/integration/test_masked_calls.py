@@ -369,6 +369,59 @@ async def test_what_a_party_says_of_itself_does_not_reach_the_other(world: World
     assert_private(world)
 
 
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {"tech_prefix": "77", "identity_header": "rpid", "diversion": OWN_NUMBER},
+        {"register_from_user": "acme", "register_from_domain": "acme.example", "identity_header": "ppi"},
+        {"trusts_identity": True, "forwards_history": True, "identity_header": "none"},
+    ],
+)
+async def test_no_policy_of_a_trunk_shows_the_other_party(world: World, policy: dict[str, Any]) -> None:
+    world.directory.put(carriers=[make_carrier(**policy)])
+
+    def called(call: PhoneCall) -> None:
+        """Answer, and tell everything about oneself in every message."""
+        own = (call.request.uri.user or "")[-10:]
+        noise = [
+            ("P-Asserted-Identity", f'"{own}" <sip:+91{own}@party.example>'),
+            ("Diversion", f"<sip:+91{own}@party.example>;reason=unconditional"),
+            ("History-Info", f"<sip:+91{own}@party.example>;index=1"),
+            ("X-Who", own),
+            ("User-to-User", own),
+        ]
+        assert isinstance(call.session, InboundSession)
+        call.session.progress(181, headers=noise)
+        call.session.progress(180, headers=noise)
+        call.answer()
+        call.session.info("text/plain", own.encode())
+
+    for phone in world.phones:
+        phone.on_call = called
+    await start(world)
+    a, b = await world.phone.next_call(1), await world.phone.next_call(2)
+    await b.wait(Confirmed)
+    b.hold()
+    await b.wait(OfferAnswered)
+    b.hang_up()
+    await a.wait(Ended)
+    assert (await over(world))["status"] == "completed"
+    assert_private(world)
+
+
+async def test_a_redirection_of_the_second_party_is_not_told_to_the_first(world: World) -> None:
+    def redirects(call: PhoneCall) -> None:
+        assert isinstance(call.session, InboundSession)
+        forwarded = ("Diversion", f"<sip:{PARTY_B}@party.example>;reason=unconditional")
+        call.session.progress(181, headers=[forwarded])
+        call.session.reject(302, f"Moved by {PARTY_B}", headers=[forwarded])
+
+    behave(world, b=redirects)
+    await start(world)
+    assert (await over(world))["status"] == "failed"
+    assert_private(world)
+
+
 async def test_calls_are_cut_off_with_the_process(world: World) -> None:
     a, b = await bridged(world)
     await world.control.drain(0.0)

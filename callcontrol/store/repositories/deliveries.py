@@ -91,10 +91,12 @@ def _taking(order: Any) -> Statement:
         .order_by(order)
         .limit(sa.bindparam("limit", type_=sa.Integer))
         .with_for_update(skip_locked=True, of=_waiting)
+        # PostgreSQL may run a subquery several times, and would each time lock as many rows again.
+        .cte("due")
     )
     return Statement(
         sa.update(deliveries)
-        .where(deliveries.c.position.in_(due))
+        .where(deliveries.c.position.in_(sa.select(due.c.position)))
         .values(node=sa.bindparam("node"), leased_until=sa.bindparam("leased_until"))
         .returning(*deliveries.c)
     )
@@ -199,11 +201,16 @@ def record_outcomes(connection: Connection, rows: Sequence[Mapping[str, Any]]) -
     _OUTCOME.many(connection, rows)
 
 
-def release(connection: Connection, node: str) -> int:
-    """Free what a former run of this node had leased; how many rows that were."""
+def release(connection: Connection, node: str, lease: Lease | None = None) -> int:
+    """Free what a former run of this node had leased, or a lease that nobody heard of; how many rows."""
+    leased_until = deliveries.c.leased_until
     freed = connection.execute(
         sa.update(deliveries)
-        .where(_PENDING, deliveries.c.node == node, deliveries.c.leased_until > 0)
+        .where(
+            _PENDING,
+            deliveries.c.node == node,
+            leased_until > 0 if lease is None else leased_until == to_micros(lease.until),
+        )
         .values(leased_until=0)
     )
     return freed.rowcount

@@ -14,6 +14,9 @@ from callcontrol.store.values import pack, to_micros, to_moment, to_moment_or_no
 from callcontrol.subscriptions import LoggedDelivery, Subscription
 from callcontrol.webhooks import OFFSETS_S
 
+Window = tuple[datetime | None, datetime | None]
+"""When deliveries were created: from the first moment on, before the second; None is no bound."""
+
 _SHOWN: Final[Sequence[sa.Column[Any]]] = (
     deliveries.c.delivery_id,
     deliveries.c.subscription_id,
@@ -115,32 +118,27 @@ def replay(connection: Connection, subscription: Subscription, delivery_id: str,
 
 
 def replay_failed(
-    connection: Connection,
-    subscription: Subscription,
-    since: datetime | None,
-    until: datetime | None,
-    now: datetime,
-    limit: int,
-) -> tuple[int, bool]:
-    """
-    Have failed deliveries of a window made again, the oldest first; how many, and whether more are left.
+    connection: Connection, subscription: Subscription, window: Window, now: datetime, limit: int
+) -> int:
+    """Have failed deliveries of a window made again, the oldest first; how many those were."""
+    oldest = _failed(subscription, window).limit(limit)
+    again = sa.update(deliveries).where(deliveries.c.position.in_(oldest)).values(_anew(subscription, now))
+    return connection.execute(again).rowcount
 
-    ``since`` is inclusive and ``until`` exclusive, of when they were created.
-    """
-    failed = [_candidate.c.subscription_id == subscription.subscription_id, _FAILED]
+
+def any_failed(connection: Connection, subscription: Subscription, window: Window) -> bool:
+    """Whether there are failed deliveries of a window."""
+    return connection.execute(_failed(subscription, window).limit(1)).first() is not None
+
+
+def _failed(subscription: Subscription, window: Window) -> sa.Select[int]:
+    since, until = window
+    wanted = [_candidate.c.subscription_id == subscription.subscription_id, _FAILED]
     if since is not None:
-        failed.append(_candidate.c.created_at >= to_micros(since))
+        wanted.append(_candidate.c.created_at >= to_micros(since))
     if until is not None:
-        failed.append(_candidate.c.created_at < to_micros(until))
-    oldest = sa.select(_candidate.c.position).where(*failed).order_by(_candidate.c.created_at)
-    again = (
-        sa.update(deliveries)
-        .where(deliveries.c.position.in_(oldest.limit(limit)))
-        .values(_anew(subscription, now))
-    )
-    replayed = connection.execute(again).rowcount
-    left = replayed >= limit and connection.execute(oldest.limit(1)).first() is not None
-    return replayed, left
+        wanted.append(_candidate.c.created_at < to_micros(until))
+    return sa.select(_candidate.c.position).where(*wanted).order_by(_candidate.c.created_at)
 
 
 def _anew(subscription: Subscription, now: datetime) -> dict[str, Any]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
+
+from sqlalchemy.engine import Connection
 
 from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import utc_now
@@ -13,6 +16,7 @@ from callcontrol.store.repositories import deliveries
 
 NOW = utc_now()
 URL = "https://hooks.example.com/"
+STEP = timedelta(seconds=1)
 
 
 def event(account: Account, name: str, call_sid: str | None = "call-1", url: str = URL) -> WebhookEvent:
@@ -95,3 +99,37 @@ async def test_outcomes_do_not_reopen_what_has_ended(storage: Storage, account: 
     assert await take(storage) == []
     counts = await storage.database.read(deliveries.counts)
     assert counts == {"delivered": 1}
+
+
+def _take_all(lease: deliveries.Lease, connection: Connection) -> list[Delivery]:
+    return deliveries.take_due(connection, lease)
+
+
+async def test_a_lease_that_nobody_heard_of_is_given_up_alone(storage: Storage, account: Account) -> None:
+    await publish(storage, event(account, "a1", "call-1"), event(account, "b1", "call-2"))
+    leases = [
+        deliveries.Lease("here", NOW + timedelta(seconds=1), NOW + timedelta(seconds=60 + number), 1)
+        for number in range(2)
+    ]
+    taken = [await storage.writer.commit(partial(_take_all, lease)) for lease in leases]
+    assert [len(rows) for rows in taken] == [1, 1]
+    freed = await storage.writer.commit(lambda connection: deliveries.release(connection, "here", leases[1]))
+    assert freed == 1
+    assert await take(storage, after_s=2) == [taken[1][0].event.delivery_id]
+
+
+async def test_the_newest_may_be_taken_first(storage: Storage, account: Account) -> None:
+    for number in range(6):
+        moment = replace(event(account, f"e{number}", f"call-{number}"), created_at=NOW + number * STEP)
+        await publish(storage, moment)
+
+    async def some(limit: int, *, newest_first: bool) -> list[str]:
+        lease = deliveries.Lease("here", NOW + 10 * STEP, NOW + 1000 * STEP, limit)
+        rows = await storage.writer.commit(
+            lambda connection: deliveries.take_due(connection, lease, newest_first=newest_first)
+        )
+        return [row.event.delivery_id for row in rows]
+
+    assert await some(2, newest_first=True) == ["e4", "e5"]
+    assert await some(2, newest_first=False) == ["e0", "e1"]
+    assert await some(9, newest_first=True) == ["e2", "e3"]

@@ -14,6 +14,8 @@ from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.writer import WriterSettings
 from callcontrol.errors import IdempotencyConflict, ServiceUnavailable
+from callcontrol.masked_calls import PRODUCT as MASKING
+from callcontrol.masked_calls import masked_details
 from callcontrol.models import Account, CallRecord, StoredReply
 from callcontrol.store.repositories import idempotency as keys
 from tests.support.secrets import SECRETS
@@ -129,6 +131,38 @@ async def test_what_a_killed_process_left_running_is_free_unless_it_had_an_effec
     assert reply is not None and reply.status == 201
     assert json.loads(reply.body)["data"]["call_sid"] == call_sid
     await restarted.close()
+
+
+async def test_a_masked_call_is_answered_as_it_would_have_been(storage: Storage, account: Account) -> None:
+    store, sid = storage.idempotency, account.account_sid
+    assert await store.begin(sid, "masked", "POST /v1/masking/calls", "hash") is None
+    details = masked_details(
+        direction="click_to_call",
+        caller_number="+919812345678",
+        target_number="+919876543210",
+        masked_number="+918047491899",
+    )
+    record = CallRecord(
+        new_id(),
+        sid,
+        "outbound",
+        "+918047491899",
+        "+919812345678",
+        utc_now(),
+        product=MASKING,
+        details=details,
+    )
+    await storage.calls.insert(record)
+    await answer_interrupted(storage)
+    reply = await store.begin(sid, "masked", "POST /v1/masking/calls", "hash")
+    assert reply is not None and reply.status == 201
+    assert json.loads(reply.body)["data"] == {
+        "call_sid": record.call_sid,
+        "status": "initiated",
+        "party_a": "9812345678",
+        "party_b": "9876543210",
+        "masked_number": "+918047491899",
+    }
 
 
 async def test_a_request_does_not_mark_the_claim_of_the_one_before(

@@ -83,7 +83,7 @@ async def test_silent_name_servers_neither_block_others_nor_pile_up(
 ) -> None:
     monkeypatch.setattr(destinations, "_RESOLVE_TIMEOUT_S", 0.05)
     guard = DestinationGuard(lookup=held)
-    hosts = [f"silent-{number}.example.com" for number in range(64)]
+    hosts = [f"hooks.silent-{number}.com" for number in range(256)]
     found = await asyncio.gather(*[guard.resolve(host, 443, True) for host in hosts], return_exceptions=True)
     assert all(isinstance(error, OSError) and "did not resolve" in str(error) for error in found)
     with pytest.raises(OSError, match="too many"):
@@ -93,6 +93,23 @@ async def test_silent_name_servers_neither_block_others_nor_pile_up(
     held.release.set()
     await until(lambda: not guard._lookups)
     assert await guard.resolve("one-more.example.com", 443, True) == [("93.184.215.14", 443)]
+
+
+@pytest.mark.parametrize("domain", ["example.com", "example.co.in"])
+async def test_silent_name_servers_of_one_domain_hold_up_no_other(
+    held: Lookups, monkeypatch: pytest.MonkeyPatch, domain: str
+) -> None:
+    monkeypatch.setattr(destinations, "_RESOLVE_TIMEOUT_S", 0.05)
+    guard = DestinationGuard(lookup=held)
+    hosts = [f"silent-{number}.{domain}" for number in range(50)]
+    found = await asyncio.gather(*[guard.resolve(host, 443, True) for host in hosts], return_exceptions=True)
+    assert sum("too many" in str(error) for error in found) == 34
+    assert len(held.asked) == 16
+    other = asyncio.create_task(guard.resolve(domain.replace("example", "another"), 443, True))
+    await asyncio.sleep(0)
+    held.release.set()
+    assert await other == [("93.184.215.14", 443)]
+    await until(lambda: not guard._lookups)
 
 
 async def test_names_that_do_not_resolve_are_errors_of_the_system() -> None:

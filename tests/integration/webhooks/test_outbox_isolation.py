@@ -1,8 +1,10 @@
 """What receivers that hang, vanish or dawdle cost everybody else: nothing."""
 
 import asyncio
+import contextlib
 from pathlib import Path
 
+import pytest
 from aiohttp import web
 
 from tests.support.webhook_stage import (
@@ -11,6 +13,7 @@ from tests.support.webhook_stage import (
     Receiver,
     Stage,
     fast,
+    statuses,
     until,
 )
 
@@ -89,6 +92,71 @@ async def test_a_silent_destination_is_probed_and_comes_back(stage: Stage, recei
     await receiver.start(port)
     await stage.ended(*[event.delivery_id for event in events])
     assert sorted(receiver.ids()) == sorted(event.delivery_id for event in events)
+
+
+async def test_a_tarpit_costs_its_own_connections_and_no_more(stage: Stage, receiver: Receiver) -> None:
+    fed = 0
+
+    async def dribble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal fed
+        with contextlib.suppress(OSError):
+            writer.write(b"HTTP/1.1 200 OK\r\nX-Header: ")
+            while True:
+                writer.write(b"x")
+                await writer.drain()
+                fed += 1
+                await asyncio.sleep(0.01)
+        writer.close()
+
+    server = await asyncio.start_server(dribble, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    outbox = await stage.start(
+        fast(timeout_s=0.3, offsets_s=(0.0, 3600.0), per_destination=2, silent_after=2)
+    )
+    stuck = [stage.event(f"http://127.0.0.1:{port}/", f"stuck-{number}") for number in range(20)]
+    await stage.publish(*stuck)
+    ids = [await stage.post(receiver.url("/hook"), f"call-{number}") for number in range(20)]
+    await stage.ended(*ids)
+    await until(lambda: outbox.held == 0)
+    assert fed > 0
+    found = await stage.rows()
+    assert all(found[event.delivery_id].attempts == 1 for event in stuck)
+    # Two in earnest; the rest is spared, but for a probe now and then.
+    assert outbox.stats.skipped >= 10
+    server.close()
+
+
+@pytest.mark.parametrize("status", [500, 503])
+async def test_a_storm_of_errors_delays_nobody(stage: Stage, receiver: Receiver, status: int) -> None:
+    receiver.answers["/broken"] = statuses(status)
+    await stage.start()
+    failing = [stage.event(receiver.url("/broken"), f"failing-{number}") for number in range(100)]
+    await stage.publish(*failing)
+    other = Receiver()
+    await other.start()
+    ids = [await stage.post(other.url("/hook"), f"call-{number}") for number in range(20)]
+    rows = await stage.ended(*ids)
+    assert {row.attempts for row in rows} == {1}
+    rows = await stage.ended(*[event.delivery_id for event in failing])
+    assert {(row.status, row.attempts) for row in rows} == {("failed", 8)}
+    await other.close()
+
+
+async def test_what_is_new_does_not_wait_behind_what_is_old(stage: Stage, receiver: Receiver) -> None:
+    await stage.start(deliver=False)
+    old = [stage.event(receiver.url("/old"), f"old-{number}") for number in range(3000)]
+    for start in range(0, len(old), 500):
+        await stage.publish(*old[start : start + 500])
+    other = Receiver()
+    await other.start()
+    fresh = await stage.post(other.url("/fresh"), "call-1")
+    await stage.outbox.start()
+    await until(lambda: other.ids() == [fresh])
+    # Three thousand were published before it, and most of them are still to be sent.
+    assert len(receiver.requests) < 1500
+    await stage.ended(*[event.delivery_id for event in old])
+    assert len(receiver.requests) == 3000
+    await other.close()
 
 
 async def test_no_more_requests_than_allowed_are_under_way(stage: Stage, receiver: Receiver) -> None:

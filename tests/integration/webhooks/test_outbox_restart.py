@@ -1,6 +1,7 @@
 """What is left over at the end of a process, and what the next one makes of it."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 
@@ -162,3 +163,35 @@ async def test_outcomes_survive_a_transaction_that_fails(stage: Stage, receiver:
     outbox.give_back()
     assert outbox._outcomes == {"a": newer, "b": newer}
     outbox._outcomes = {}
+
+
+@pytest.mark.parametrize("jump", [timedelta(hours=-1), timedelta(hours=1)], ids=["back", "ahead"])
+async def test_a_clock_that_jumps_holds_up_nothing(
+    stage: Stage, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, jump: timedelta
+) -> None:
+    receiver.answers["/hook"] = statuses(500, 500, 200)
+    await stage.start(fast(offsets_s=(0.0, 0.2, 0.4, 0.6)))
+    before = await stage.post(receiver.url("/hook"), "call-1")
+    await until(lambda: bool(receiver.requests))
+    monkeypatch.setattr(outbox_module, "utc_now", lambda: utc_now() + jump)
+    # One that is tried again, and one that is published under the new time.
+    rows = await stage.ended(before, await stage.post(receiver.url("/other"), "call-2"))
+    assert [row.status for row in rows] == ["delivered", "delivered"]
+    assert receiver.ids("/hook") == [before] * 3
+
+
+async def test_what_is_under_way_when_the_clock_jumps_is_not_sent_twice(
+    stage: Stage, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = Gate()
+    receiver.answers["/hook"] = gate
+    outbox = await stage.start()
+    delivery_id = await stage.post(receiver.url("/hook"))
+    await until(lambda: gate.waiting == 1)
+    # By the new time its lease is long over.
+    monkeypatch.setattr(outbox_module, "utc_now", lambda: utc_now() + timedelta(days=1))
+    await stage.ended(await stage.post(receiver.url("/other"), "call-2"))
+    gate.open()
+    await stage.ended(delivery_id)
+    assert receiver.ids("/hook") == [delivery_id]
+    assert outbox.held == 0

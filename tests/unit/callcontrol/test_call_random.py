@@ -74,6 +74,7 @@ from tests.support.call_drive import (
     placed,
     streamed,
 )
+from tests.support.masked_drive import Masked
 
 legs = st.integers(0, 4)
 names = st.sampled_from(["a", "b"])
@@ -251,3 +252,38 @@ def test_a_call_that_is_given_orders_ends_and_leaves_nothing(
     drive.feed(HangupRequested())
     drive.after(11)  # the longest wait for a recording
     assert_nothing_left(drive)
+
+
+STAGES = ["initiated", "a_ringing", "a_answered", "b_ringing", "in-progress"]
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    inbound=st.booleans(),
+    obliging=st.booleans(),
+    record=st.booleans(),
+    limit_s=st.sampled_from([None, 10.0, 60.0]),
+    script=st.lists(st.tuples(st.floats(0, 40), st.one_of(events, events, orders, transfers)), max_size=25),
+)
+def test_a_masked_call_ends_and_tells_of_itself_in_order(
+    inbound: bool, obliging: bool, record: bool, limit_s: float | None, script: list[tuple[float, Event]]
+) -> None:
+    drive = Masked(inbound=inbound, record=record, limit_s=limit_s)
+    drive.obliging = obliging
+    for delay_s, event in script:
+        drive.after(delay_s)
+        drive.feed(event)
+    drive.feed(HangupRequested())
+    drive.after(11)  # the longest wait for a recording
+    assert_nothing_left(drive)
+    shown, told = drive.shown, drive.told
+    assert told[-1] == shown["status"]
+    assert [stage for stage in STAGES if stage in told] == told[:-1]
+    talked = shown["answered_at"] is not None
+    assert (shown["status"] == "completed") == talked == ("in-progress" in told)
+    assert (shown["bill_duration_sec"] >= 60) == talked
+    assert all(leg["status"] in FINAL_LEGS for leg in shown["legs"])
+    assert len({str(effect.party.target) for effect in drive.done(do.DialLeg)}) <= 2, "nobody else is called"
+
+
+FINAL_LEGS = {"queued", "completed", "busy", "no-answer", "failed", "canceled"}

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from callcontrol.inbound import Arrival, Invitation, receive
+from callcontrol.meter import Rates
 from callcontrol.models import Binding
-from callcontrol.plan import Dial, Stream
+from callcontrol.plan import Dial, Ring, Stream
+from callcontrol.reserve import initial_reserve_paise
 from callcontrol.routing import PhoneTarget
 from sip import Headers, NameAddr, SipUri
 from tests.support.domain import (
@@ -90,6 +92,12 @@ def test_a_streamed_number() -> None:
     assert made.plan is not None
     (step,) = made.plan.steps
     assert isinstance(step, Stream) and step.choice.sample_rate == 16000
+
+
+def test_a_number_that_is_there_to_be_missed() -> None:
+    made = arrival(directory(Binding("missed_call", timeout_s=15)))
+    assert made.plan is not None and made.plan.steps == (Ring(15.0),)
+    assert initial_reserve_paise(made.plan, Rates()) == 0, "it costs nothing, so nothing need be there"
 
 
 @pytest.mark.parametrize(

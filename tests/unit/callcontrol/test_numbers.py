@@ -166,6 +166,8 @@ def test_a_binding_gets_its_defaults() -> None:
             },
             {"webhook_url", "timeout", "status_webhook_url"},
         ),
+        ({"target": "missed_call", "timeout_s": 61, "record": True}, {"timeout", "record"}),
+        ({"target": "missed_call", "timeout_s": 4, "forward_to": "+919800000001"}, {"timeout", "forward_to"}),
     ],
 )
 def test_wrong_fields_of_a_binding_are_all_named(fields: dict[str, Any], wrong: set[str]) -> None:
@@ -201,3 +203,8 @@ def test_numbers_are_e164(text: str) -> None:
 def test_a_stored_binding_comes_back_and_passes_over_what_it_does_not_know() -> None:
     stored = numbers.check_binding(STREAM).to_json()
     assert Binding.from_json({**stored, "of_a_later_version": 1}) == numbers.check_binding(STREAM)
+
+
+def test_a_number_that_is_there_to_be_missed_rings_for_half_a_minute() -> None:
+    assert numbers.check_binding(Binding("missed_call")).timeout_s == 30
+    assert numbers.check_binding(Binding("missed_call", timeout_s=60)).timeout_s == 60

@@ -9,6 +9,8 @@ from typing import Any, Literal
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from callcontrol.models import WebhookEvent
 from callcontrol.webhooks import (
@@ -159,6 +161,26 @@ def test_what_the_receiver_asks_for_lengthens_and_never_shortens() -> None:
     assert retry_delay_s(1, jitter=0.5, retry_after_s=60) == 60
     assert retry_delay_s(1, jitter=0.5, retry_after_s=1e9) == 86_400
     assert retry_delay_s(8, jitter=0.5, retry_after_s=60) is None
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.none() | st.floats(0, 1e12)), min_size=len(OFFSETS_S), max_size=20)
+)
+def test_the_life_of_a_delivery_that_nobody_takes(answers: list[tuple[float, float | None]]) -> None:
+    now_s, made_at_s = 0.0, []
+    for jitter, asked_s in answers:
+        made_at_s.append(now_s)
+        wait_s = retry_delay_s(len(made_at_s), jitter=jitter, retry_after_s=asked_s)
+        if wait_s is None:
+            break
+        gap_s = OFFSETS_S[len(made_at_s)] - OFFSETS_S[len(made_at_s) - 1]
+        asked_s = min(asked_s or 0.0, 86_400.0)
+        assert max(0.8 * gap_s, asked_s) - 1e-6 <= wait_s <= max(1.2 * gap_s, asked_s) + 1e-6
+        now_s += wait_s
+    # Eight attempts, the last one a day after the first; a week when the receiver asks for a day each time.
+    assert len(made_at_s) == len(OFFSETS_S)
+    asking = any(asked_s for _, asked_s in answers[:7])
+    assert 0.8 * 86_400 - 1e-3 <= made_at_s[-1] <= (7 * 86_400 * 1.2 if asking else 1.2 * 86_400) + 1e-3
 
 
 def test_another_schedule() -> None:

@@ -34,6 +34,7 @@ from tests.unit.api.fakes.masking import FakeMasking, FakeMaskingLogs, FakeMaski
 from tests.unit.api.fakes.numbers import FakeMarket, FakeNumbers
 from tests.unit.api.fakes.products import FakeAgents, FakeOtp
 from tests.unit.api.fakes.recordings import FakeRecordings
+from tests.unit.api.fakes.subscriptions import DELIVERY_ID, SUBSCRIPTION_ID, FakeSubscriptions
 from tests.unit.api.fakes.trunks import FakeApplications, FakeTrunkNumbers, FakeTrunks
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "CALL_LOG",
     "CALL_SID",
     "CARRIER_SID",
+    "DELIVERY_ID",
     "ENDED_SID",
     "FakeAgents",
     "FakeApplications",
@@ -58,6 +60,7 @@ __all__ = [
     "FakeOtp",
     "FakeRecordings",
     "FakeReply",
+    "FakeSubscriptions",
     "FakeTraceEntry",
     "FakeTrunkNumbers",
     "FakeTrunks",
@@ -78,6 +81,7 @@ __all__ = [
     "READER_KEY",
     "REVOKED_KEY",
     "SCOPES",
+    "SUBSCRIPTION_ID",
     "call",
 ]
 
@@ -98,6 +102,7 @@ class Fakes:
     applications: FakeApplications = field(default_factory=FakeApplications)
     call_logs: FakeCallLogs = field(default_factory=FakeCallLogs)
     agents: FakeAgents = field(default_factory=FakeAgents)
+    subscriptions: FakeSubscriptions = field(default_factory=FakeSubscriptions)
     wallets: FakeWallets = field(default_factory=FakeWallets)
     idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
     lifecycle: Lifecycle = field(default_factory=lambda: Lifecycle(Phase.READY))
@@ -118,6 +123,7 @@ class Fakes:
             applications=self.applications,
             call_logs=self.call_logs,
             agents=self.agents,
+            subscriptions=self.subscriptions,
             wallets=self.wallets,
             idempotency=self.idempotency,
             lifecycle=self.lifecycle,

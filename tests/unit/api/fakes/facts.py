@@ -26,5 +26,5 @@ NOWHERE = "00000000-0000-4000-8000-000000000000"
 MOMENT = datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=UTC)
 SCOPES = frozenset(
     {"calls.read", "calls.write", "numbers.read", "numbers.write", "trunks.read", "trunks.write"}
-    | {"otp.send", "otp.read", "masking.read", "masking.write"}
+    | {"otp.send", "otp.read", "webhooks.read", "webhooks.write", "masking.read", "masking.write"}
 )

@@ -1,0 +1,209 @@
+"""Webhook subscriptions and what was sent to them (masking specification, subscriptions)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.endpoint import Context, Endpoint, Reply
+from api.errors import ErrorStyle
+from api.moments import time_span
+from api.present import rfc3339
+from api.schemas.base import NoBody, NoQuery
+from api.schemas.subscriptions import (
+    CreateSubscription,
+    DeliveryLog,
+    DeliveryObjects,
+    ReplayedAll,
+    ReplayedOne,
+    ReplayFailed,
+    SubscriptionObject,
+    SubscriptionObjects,
+    TestOutcome,
+    UpdateSubscription,
+)
+from callcontrol.errors import Conflict
+from callcontrol.subscriptions import LoggedDelivery, Subscription
+
+__all__ = ["ENDPOINTS"]
+
+_TESTS_PER_MINUTE = 60
+
+
+async def list_subscriptions(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer GET /webhooks/subscriptions."""
+    found = await context.services.subscriptions.list(context.account_sid)
+    return Reply([_json(subscription) for subscription in found])
+
+
+async def create_subscription(context: Context[CreateSubscription, NoQuery]) -> Reply:
+    """Answer POST /webhooks/subscriptions."""
+    values = context.body.model_dump(exclude_unset=True)
+    return Reply(_json(await context.services.subscriptions.create(context.account_sid, values)))
+
+
+async def update_subscription(context: Context[UpdateSubscription, NoQuery]) -> Reply:
+    """Answer PATCH /webhooks/subscriptions/{id}."""
+    values = context.body.model_dump(exclude_unset=True)
+    services, account_sid = context.services, context.account_sid
+    return Reply(_json(await services.subscriptions.update(account_sid, context.path["id"], values)))
+
+
+async def delete_subscription(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer DELETE /webhooks/subscriptions/{id}."""
+    await context.services.subscriptions.delete(context.account_sid, context.path["id"])
+    return Reply(None)
+
+
+async def test_subscription(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer POST /webhooks/subscriptions/{id}/test: 200 however the receiver takes it."""
+    trial = await context.services.subscriptions.test(context.account_sid, context.path["id"])
+    return Reply({"success": trial.success, "status_code": trial.status_code, "error": trial.error or ""})
+
+
+async def list_deliveries(context: Context[NoBody, DeliveryLog]) -> Reply:
+    """Answer GET /webhooks/subscriptions/{id}/deliveries."""
+    services, limit = context.services, context.query.limit
+    found = await services.subscriptions.deliveries(context.account_sid, context.path["id"], limit)
+    return Reply([_delivery_json(delivery) for delivery in found])
+
+
+async def replay_delivery(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer POST /webhooks/subscriptions/{id}/deliveries/{delivery_id}/replay."""
+    path = context.path
+    replayed = await context.services.subscriptions.replay(
+        context.account_sid, path["id"], path["delivery_id"]
+    )
+    return Reply({"replayed": replayed.count})
+
+
+async def replay_failed(context: Context[ReplayFailed, NoQuery]) -> Reply:
+    """Answer POST /webhooks/subscriptions/{id}/deliveries/replay."""
+    since, until = time_span(context.body.since, context.body.until, ("since", "until"))
+    replayed = await context.services.subscriptions.replay_failed(
+        context.account_sid, context.path["id"], since, until
+    )
+    return Reply({"replayed": replayed.count, "truncated": replayed.truncated})
+
+
+def _json(subscription: Subscription) -> dict[str, Any]:
+    """Only the fields listed here leave the server, so a secret cannot slip out."""
+    return {
+        "id": subscription.subscription_id,
+        "url": subscription.url,
+        "event_types": list(subscription.event_types),
+        "has_secret": subscription.has_secret,
+        "is_active": subscription.is_active,
+        "created_at": rfc3339(subscription.created_at),
+        "updated_at": rfc3339(subscription.updated_at),
+    }
+
+
+def _delivery_json(delivery: LoggedDelivery) -> dict[str, Any]:
+    return {
+        "id": delivery.delivery_id,
+        "subscription_id": delivery.subscription_id,
+        "event_type": delivery.event_type,
+        "call_sid": delivery.call_sid or "",
+        "status": delivery.status,
+        "attempts": delivery.attempts,
+        "max_attempts": delivery.max_attempts,
+        "response_code": delivery.response_code,
+        "error": delivery.error or "",
+        "created_at": rfc3339(delivery.created_at),
+        "next_attempt_at": rfc3339(delivery.next_attempt_at),
+        "delivered_at": rfc3339(delivery.delivered_at),
+    }
+
+
+_ALL = "/v1/webhooks/subscriptions"
+_ONE = _ALL + "/{id}"
+_LOG = _ONE + "/deliveries"
+_READ: dict[str, Any] = {
+    "tag": "webhook subscriptions",
+    "scope": "webhooks.read",
+    "style": ErrorStyle.PLAIN,
+}
+_WRITE: dict[str, Any] = {**_READ, "scope": "webhooks.write"}
+
+ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
+    Endpoint(
+        method="GET",
+        path=_ALL,
+        handler=list_subscriptions,
+        summary="List webhook subscriptions, newest first",
+        response=SubscriptionObjects,
+        **_READ,
+    ),
+    Endpoint(
+        method="POST",
+        path=_ALL,
+        handler=create_subscription,
+        summary="Subscribe a URL to events",
+        description="The URL must be https and public.",
+        success=201,
+        body=CreateSubscription,
+        response=SubscriptionObject,
+        errors=(Conflict,),
+        **_WRITE,
+    ),
+    Endpoint(
+        method="PATCH",
+        path=_ONE,
+        handler=update_subscription,
+        summary="Update a webhook subscription",
+        description="Fields that are left out stay as they are. What waits to be sent goes to the new URL.",
+        body=UpdateSubscription,
+        response=SubscriptionObject,
+        **_WRITE,
+    ),
+    Endpoint(
+        method="DELETE",
+        path=_ONE,
+        handler=delete_subscription,
+        summary="Delete a webhook subscription",
+        description="What waits to be sent is not sent.",
+        success=204,
+        response=None,
+        **_WRITE,
+    ),
+    Endpoint(
+        method="POST",
+        path=_ONE + "/test",
+        handler=test_subscription,
+        summary="Send a test event now",
+        description="The answer is 200 however the receiver takes it, and says how it did.",
+        response=TestOutcome,
+        requests_per_minute=_TESTS_PER_MINUTE,
+        **_WRITE,
+    ),
+    Endpoint(
+        method="GET",
+        path=_LOG,
+        handler=list_deliveries,
+        summary="The delivery log of a subscription, newest first",
+        query=DeliveryLog,
+        response=DeliveryObjects,
+        **_READ,
+    ),
+    Endpoint(
+        method="POST",
+        path=_LOG + "/{delivery_id}/replay",
+        handler=replay_delivery,
+        summary="Send a delivery again",
+        description="It keeps its id. It is not charged.",
+        response=ReplayedOne,
+        errors=(Conflict,),
+        **_WRITE,
+    ),
+    Endpoint(
+        method="POST",
+        path=_LOG + "/replay",
+        handler=replay_failed,
+        summary="Send failed deliveries again",
+        description="Up to 10,000 of the window, the oldest first. They keep their ids and are not charged.",
+        body=ReplayFailed,
+        response=ReplayedAll,
+        errors=(Conflict,),
+        **_WRITE,
+    ),
+)

@@ -1,0 +1,151 @@
+"""Requests and answers of webhook subscriptions."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, RootModel
+
+from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.common import Timestamp
+from callcontrol.subscriptions import EVENT_TYPES, MAX_SECRET_CHARS, MIN_SECRET_CHARS
+
+__all__ = [
+    "CreateSubscription",
+    "DeliveryLog",
+    "DeliveryObject",
+    "DeliveryObjects",
+    "ReplayFailed",
+    "ReplayedAll",
+    "ReplayedOne",
+    "SubscriptionObject",
+    "SubscriptionObjects",
+    "TestOutcome",
+    "UpdateSubscription",
+]
+
+_Url = Annotated[
+    str,
+    Field(
+        max_length=2048,
+        description="https://, and public wherever its name leads.",
+        json_schema_extra={"pattern": r"^[Hh][Tt][Tt][Pp][Ss]?://[^\s\\]+$"},
+    ),
+]
+# A secret is sealed before it is stored, so any text could be; what cannot sign is refused by the domain.
+_Secret = Annotated[
+    str,
+    Field(
+        description="Signs what is sent; never shown again. Of whsec_ and base64, the bytes are the key.",
+        json_schema_extra={"minLength": MIN_SECRET_CHARS, "maxLength": MAX_SECRET_CHARS},
+    ),
+]
+_EventTypes = Annotated[
+    list[str],
+    Field(
+        max_length=50,
+        description=f"Which events are sent: {', '.join(EVENT_TYPES['calls'])}.",
+        json_schema_extra={
+            "minItems": 1,
+            "items": {"type": "string", "enum": list(EVENT_TYPES["calls"])},
+        },
+    ),
+]
+_Moment = Annotated[str, Field(max_length=64, json_schema_extra={"format": "date-time"})]
+
+
+class CreateSubscription(RequestModel):
+    """A new subscription."""
+
+    url: _Url
+    event_types: _EventTypes
+    secret: _Secret | None = None
+
+
+def _all_optional(schema: dict[str, Any]) -> None:
+    """A field that is left out keeps its value: no default may be shown for it."""
+    for field in schema["properties"].values():
+        field.pop("default", None)
+
+
+class UpdateSubscription(RequestModel):
+    """The fields that are to change; a secret of null takes it away, all others stay as they are."""
+
+    model_config = ConfigDict(json_schema_extra=_all_optional)
+
+    url: _Url = ""
+    event_types: _EventTypes = []
+    secret: _Secret | None = None
+    is_active: Annotated[bool, Field(description="false pauses deliveries.")] = True
+
+
+class SubscriptionObject(ResponseModel):
+    """A subscription; its secret is never shown."""
+
+    id: str
+    url: str
+    event_types: list[str]
+    has_secret: bool
+    is_active: bool
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class SubscriptionObjects(RootModel[list[SubscriptionObject]]):
+    """All subscriptions of the account, newest first."""
+
+
+class TestOutcome(ResponseModel):
+    """How the receiver took the test."""
+
+    success: bool
+    status_code: Annotated[int, Field(description="0 when there was no answer.")]
+    error: Annotated[str, Field(description="What went wrong; empty when nothing did.")]
+
+
+class DeliveryLog(RequestModel):
+    """How much of the log."""
+
+    limit: Annotated[int, Field(ge=1, le=200)] = 50
+
+
+class DeliveryObject(ResponseModel):
+    """One event's way to the subscription's URL."""
+
+    id: str
+    subscription_id: str
+    event_type: str
+    call_sid: Annotated[str, Field(description="Empty for an event that is of no call.")]
+    status: Literal["pending", "retrying", "delivered", "failed"]
+    attempts: int
+    max_attempts: int
+    response_code: Annotated[int, Field(description="0 when there was no response.")]
+    error: Annotated[str, Field(description="What went wrong last; empty when nothing did.")]
+    created_at: Timestamp
+    next_attempt_at: Annotated[Timestamp | None, Field(description="null when there will be none.")]
+    delivered_at: Timestamp | None
+
+
+class DeliveryObjects(RootModel[list[DeliveryObject]]):
+    """The newest deliveries, newest first."""
+
+
+class ReplayFailed(RequestModel):
+    """Which deliveries are sent again."""
+
+    status: Annotated[Literal["failed"], Field(description="Only failed ones are.")] = "failed"
+    since: Annotated[_Moment, Field(description="RFC 3339: those created then or later.")] | None = None
+    until: Annotated[_Moment, Field(description="RFC 3339: those created before.")] | None = None
+
+
+class ReplayedOne(ResponseModel):
+    """How many deliveries are sent again."""
+
+    replayed: Annotated[int, Field(description="1; 0 when it is being sent at this moment anyway.")]
+
+
+class ReplayedAll(ResponseModel):
+    """How many deliveries are sent again."""
+
+    replayed: int
+    truncated: Annotated[bool, Field(description="Whether more are left; ask again for them.")]

@@ -1,0 +1,336 @@
+"""Webhook subscriptions of accounts; what makes sense of one is said by ``callcontrol.subscriptions``."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.aio.database import Database
+from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.aio.webhook_client import Answer
+from callcontrol.aio.writer import Writer
+from callcontrol.call_object import timestamp
+from callcontrol.errors import Conflict, DomainError, FieldError, NotFound, ValidationFailed
+from callcontrol.interfaces import Destinations
+from callcontrol.models import WebhookEvent
+from callcontrol.store.repositories import fan_out, subscriptions
+from callcontrol.subscriptions import (
+    MAX_REPLAYED,
+    WEBHOOK_TEST,
+    LoggedDelivery,
+    Replayed,
+    SubscribedService,
+    Subscription,
+    Trial,
+    changed_subscription,
+    new_subscription,
+)
+
+__all__ = ["Deliverer", "SubscriptionService", "reach_errors"]
+
+_MAX_SUBSCRIPTIONS: Final = 100
+_RESOLVE_S: Final = 2.0
+# A transaction of so many keeps others waiting for some milliseconds.
+_REPLAYED_AT_ONCE: Final = 250
+_REPLAY_PAUSE_S: Final = 0.005
+_PAUSED: Final = "the subscription was paused"
+
+
+class Deliverer(Protocol):
+    """What subscriptions need of the outbox."""
+
+    def changed(self) -> None:
+        """Deliveries were made due: look at them now."""
+
+    async def attempt(self, event: WebhookEvent, secrets: Sequence[str]) -> Answer:
+        """Send an event once, beside everything that is queued; without secrets it is not signed."""
+
+
+class SubscriptionService:
+    """
+    The subscriptions of one service of the platform.
+
+    One of another account or another service is not there, as far as anybody can tell.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        writer: Writer,
+        destinations: Destinations,
+        outbox: Deliverer,
+        service: SubscribedService = "calls",
+    ) -> None:
+        self._database = database
+        self._writer = writer
+        self._destinations = destinations
+        self._outbox = outbox
+        self._service: SubscribedService = service
+
+    async def create(self, account_sid: str, values: Mapping[str, Any]) -> Subscription:
+        """
+        Subscribe a URL to events.
+
+        Raises:
+            ValidationFailed: With every wrong, missing or unknown field; the URL may lead where this server
+                does not go.
+            Conflict: The account has as many subscriptions as it may have.
+        """
+        made = await self._judged(
+            partial(new_subscription, new_id(), account_sid, self._service, values, utc_now()), values
+        )
+
+        def write(connection: Connection) -> DomainError | None:
+            if subscriptions.count(connection, account_sid, self._service) >= _MAX_SUBSCRIPTIONS:
+                return Conflict(f"The account has {_MAX_SUBSCRIPTIONS} subscriptions; delete one first.")
+            subscriptions.insert(connection, made)
+            return None
+
+        await self._writer.commit(write)
+        return made
+
+    async def list(self, account_sid: str) -> list[Subscription]:
+        """The account's subscriptions, newest first."""
+        return await self._database.read(
+            lambda connection: subscriptions.of_account(connection, account_sid, self._service)
+        )
+
+    async def get(self, account_sid: str, subscription_id: str) -> Subscription:
+        """
+        One subscription of the account.
+
+        Raises:
+            NotFound: The account has no such subscription.
+        """
+        found = await self._database.look_up(
+            lambda connection: self._own(connection, account_sid, subscription_id)
+        )
+        if isinstance(found, DomainError):
+            raise found
+        return found
+
+    async def update(self, account_sid: str, subscription_id: str, values: Mapping[str, Any]) -> Subscription:
+        """
+        Change the fields that are given.
+
+        What waits to be sent goes to the new URL, signed with the new secret. Once a subscription is paused
+        nothing is queued for it, and what was has failed, so that it can be replayed.
+
+        Raises:
+            NotFound: The account has no such subscription.
+            ValidationFailed: With every field that would be wrong.
+        """
+        former, now = await self.get(account_sid, subscription_id), utc_now()
+        await self._judged(partial(changed_subscription, former, values, now), values)
+
+        def write(connection: Connection) -> Subscription | DomainError:
+            owned = self._own(connection, account_sid, subscription_id, lock=True)
+            if isinstance(owned, DomainError):
+                return owned
+            changed = changed_subscription(owned, values, now)
+            subscriptions.update(connection, changed)
+            if changed.url != owned.url:
+                fan_out.redirect(connection, subscription_id, changed.url)
+            if not changed.is_active:
+                fan_out.pause(connection, subscription_id, _PAUSED)
+            return changed
+
+        changed = await self._writer.commit(write)
+        self._outbox.changed()
+        return changed
+
+    async def delete(self, account_sid: str, subscription_id: str) -> None:
+        """
+        Delete a subscription with its log; what waits to be sent to it is not sent.
+
+        Raises:
+            NotFound: The account has no such subscription.
+        """
+
+        def write(connection: Connection) -> DomainError | None:
+            owned = self._own(connection, account_sid, subscription_id, lock=True)
+            if isinstance(owned, DomainError):
+                return owned
+            subscriptions.delete(connection, subscription_id)
+            fan_out.withdraw(connection, subscription_id)
+            return None
+
+        await self._writer.commit(write)
+        self._outbox.changed()
+
+    async def test(self, account_sid: str, subscription_id: str) -> Trial:
+        """
+        Send a ``webhook.test`` event now, once, and say how that went; a paused subscription gets it too.
+
+        Raises:
+            NotFound: The account has no such subscription.
+        """
+        found = await self.get(account_sid, subscription_id)
+        secrets = () if found.secret is None else (found.secret,)
+        answer = await self._outbox.attempt(_test_event(found, new_id(), utc_now()), secrets)
+        return Trial(answer.status, answer.problem)
+
+    async def deliveries(
+        self, account_sid: str, subscription_id: str, limit: int
+    ) -> Sequence[LoggedDelivery]:
+        """
+        The newest deliveries of a subscription, newest first.
+
+        Raises:
+            NotFound: The account has no such subscription.
+        """
+
+        def read(connection: Connection) -> Sequence[LoggedDelivery] | DomainError:
+            owned = self._own(connection, account_sid, subscription_id)
+            if isinstance(owned, DomainError):
+                return owned
+            return subscriptions.log_of(connection, subscription_id, limit)
+
+        await self._writer.catch_up()
+        found = await self._database.read(read)
+        if isinstance(found, DomainError):
+            raise found
+        return found
+
+    async def replay(self, account_sid: str, subscription_id: str, delivery_id: str) -> Replayed:
+        """
+        Send a delivery again, whatever became of it; one that is being sent at this moment is left alone.
+
+        Raises:
+            NotFound: The account has no such subscription, or that no such delivery.
+            Conflict: The subscription is paused.
+        """
+
+        def write(connection: Connection) -> Replayed | DomainError:
+            owned = self._awake(connection, account_sid, subscription_id)
+            if isinstance(owned, DomainError):
+                return owned
+            count = subscriptions.replay(connection, owned, delivery_id, utc_now())
+            return NotFound("There is no such delivery.") if count is None else Replayed(count)
+
+        replayed = await self._writer.commit(write)
+        self._outbox.changed()
+        return replayed
+
+    async def replay_failed(
+        self,
+        account_sid: str,
+        subscription_id: str,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> Replayed:
+        """
+        Send failed deliveries again, the oldest first, up to ``MAX_REPLAYED``.
+
+        They are marked in many small transactions, between which calls have theirs. Should the subscription
+        be paused or deleted meanwhile, or the database fail, those that are marked are sent again.
+
+        Args:
+            account_sid: Whose subscription it is.
+            subscription_id: The subscription.
+            since: Deliveries created then or later.
+            until: Deliveries created before.
+
+        Raises:
+            NotFound: The account has no such subscription.
+            Conflict: The subscription is paused.
+        """
+        window, count = (since, until), 0
+
+        def write(connection: Connection) -> int | DomainError:
+            owned = self._awake(connection, account_sid, subscription_id)
+            if isinstance(owned, DomainError):
+                return owned
+            limit = min(_REPLAYED_AT_ONCE, MAX_REPLAYED - count)
+            return subscriptions.replay_failed(connection, owned, window, utc_now(), limit)
+
+        try:
+            while count < MAX_REPLAYED:
+                marked = await self._writer.commit(write)
+                count += marked
+                if marked < min(_REPLAYED_AT_ONCE, MAX_REPLAYED - count + marked):
+                    return Replayed(count)
+                await asyncio.sleep(_REPLAY_PAUSE_S)
+        finally:
+            self._outbox.changed()
+        found = await self.get(account_sid, subscription_id)
+        left = await self._database.read(
+            lambda connection: subscriptions.any_failed(connection, found, window)
+        )
+        return Replayed(count, truncated=left)
+
+    async def _judged(self, make: Any, values: Mapping[str, Any]) -> Subscription:
+        """What ``make`` makes, if neither that nor the reach of a URL is wrong; one refusal names it all."""
+        errors: list[FieldError] = []
+        made: Subscription | None = None
+        try:
+            made = make()
+        except ValidationFailed as refusal:
+            errors += refusal.errors
+        if isinstance(values.get("url"), str):
+            errors += await reach_errors(self._destinations, values["url"])
+        if errors or made is None:
+            raise ValidationFailed(errors)
+        return made
+
+    def _own(
+        self, connection: Connection, account_sid: str, subscription_id: str, *, lock: bool = False
+    ) -> Subscription | DomainError:
+        found = subscriptions.get(connection, subscription_id, lock=lock)
+        if found is None or (found.account_sid, found.service) != (account_sid, self._service):
+            return NotFound("There is no such subscription.")
+        return found
+
+    def _awake(
+        self, connection: Connection, account_sid: str, subscription_id: str
+    ) -> Subscription | DomainError:
+        found = self._own(connection, account_sid, subscription_id, lock=True)
+        if isinstance(found, Subscription) and not found.is_active:
+            return Conflict("The subscription is paused; set is_active to true, then replay.")
+        return found
+
+
+async def reach_errors(destinations: Destinations, url: str, field: str = "url") -> list[FieldError]:
+    """
+    Why this server does not send to a URL, as far as that can be seen now; its host is resolved for it.
+
+    A name that does not resolve, or not in two seconds, is taken: it may not have been set up yet, and every
+    connection is judged again.
+    """
+    schemes = ("http", "https") if url.lower().startswith("http:") else ("https",)
+    try:
+        destinations.check_url(url, schemes=schemes)
+        parts = urlsplit(url)
+        tls = parts.scheme == "https"
+        async with asyncio.timeout(_RESOLVE_S):
+            await destinations.resolve(parts.hostname or "", parts.port or (443 if tls else 80), tls)
+    except ValidationFailed as refusal:
+        return [FieldError(field, error.message) for error in refusal.errors]
+    except DomainError as refusal:
+        return [FieldError(field, refusal.message.removeprefix("url: "))]
+    except OSError:  # A timeout is one as well.
+        pass
+    return []
+
+
+def _test_event(subscription: Subscription, event_id: str, now: datetime) -> WebhookEvent:
+    body = {
+        "id": event_id,
+        "event": WEBHOOK_TEST,
+        "created_at": timestamp(now),
+        "data": {"message": "test"},
+    }
+    return WebhookEvent(
+        event_id=event_id,
+        account_sid=subscription.account_sid,
+        event=WEBHOOK_TEST,
+        url=subscription.url,
+        body=json.dumps(body, separators=(",", ":")).encode(),
+        created_at=now,
+        subscription_id=subscription.subscription_id,
+    )

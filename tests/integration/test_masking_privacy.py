@@ -284,6 +284,57 @@ async def test_a_caller_that_gives_up_while_the_other_rings(tmp_path: Path) -> N
         assert (await stage.ended(call_sid))["status"] == "no-answer"
 
 
+async def _session(stage: Masked, **body: Any) -> None:
+    """Have A and B reach each other by calling the masked number."""
+    status, made = await stage.ask("POST", "/v1/masking/numbers", {"number": MASKED})
+    assert status in {200, 201}, made
+    status, made = await stage.ask("POST", "/v1/masking/sessions", {"party_a": A, "party_b": B, **body})
+    assert status == 201 and made["masked_number"] == MASKED, made
+
+
+@pytest.mark.parametrize("protocol", ["udp", "tcp"])
+@pytest.mark.parametrize(("caller", "callee"), [(A, B), (B, A)])
+async def test_a_call_to_the_masked_number(tmp_path: Path, protocol: str, caller: str, callee: str) -> None:
+    async with masked_stage(tmp_path, protocol) as stage:
+        stage.trunk.scripts = {callee: _rings_and_answers}
+        await _session(stage)
+        calling = await stage.trunk.call(stage.sip_port, caller, MASKED)
+        called = await stage.trunk.handset(callee)
+        await calling.answered()
+        await called.answered()
+        assert MASKED in str(called.offered.headers.get("From"))
+        await _talks_about_itself(calling, callee)
+        await _talks_about_itself(called, caller)
+        assert await eventually(lambda: _hears_reports(calling) and _hears_reports(called), PATIENCE_S)
+        await calling.hang_up([("Reason", f'Q.850;cause=16;text="{caller}"')])
+        await called.ended()
+
+
+@pytest.mark.parametrize("how", _ENDS)
+async def test_a_call_to_the_masked_number_that_is_refused(tmp_path: Path, how: str) -> None:
+    status, headers = _ENDS[how]
+
+    async def refuses(handset: Handset) -> None:
+        await handset.progress(181)
+        await handset.progress(183, early=True)
+        await handset.reject(status, headers)
+
+    async with masked_stage(tmp_path) as stage:
+        stage.trunk.scripts = {B: refuses, OTHER: refuses}
+        await _session(stage)
+        calling = await stage.trunk.call(stage.sip_port, A, MASKED)
+        await calling.ended()
+        assert calling.statuses()[-1] >= 400
+
+
+async def test_a_stranger_learns_of_nobody(tmp_path: Path) -> None:
+    async with masked_stage(tmp_path) as stage:
+        await _session(stage)
+        calling = await stage.trunk.call(stage.sip_port, OTHER, MASKED)
+        await calling.ended()
+        assert calling.statuses()[-1] in {404, 480}
+
+
 async def test_the_search_finds_what_a_plain_call_shows(tmp_path: Path) -> None:
     """A call that is forwarded and not masked shows its caller: the search would find what is not masked."""
     async with masked_stage(tmp_path) as stage:

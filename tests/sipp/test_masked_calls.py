@@ -44,8 +44,8 @@ def test_a_server_that_is_killed_amid_masked_calls_owes_nobody_anything(tmp_path
         finally:
             tool.kill()
             tool.wait()
-        for party in parties:
-            party.kill()
+            for party in parties:
+                party.kill()
         report: dict[str, Any] = json.loads(printed)
         records = {item["id"]: item for item in bench.masked_records(_CALLS)}
         assert records.keys() >= set(report["placed"]), "a call that was taken is recorded"

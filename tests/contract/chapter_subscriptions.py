@@ -9,11 +9,13 @@ from typing import Any
 
 from standardwebhooks import Webhook
 
+from callcontrol.aio import subscriptions
 from tests.contract.cases import foreign, ok, refused, row, unseen
 from tests.contract.givens import (
     NOWHERE,
     SUBSCRIPTIONS,
     delivered,
+    limited,
     not_delivered,
     parts,
     subscribe,
@@ -84,6 +86,12 @@ async def _refusing(stage: Stage) -> str:
     return await subscribe(stage, "/refusing")
 
 
+async def _paused(stage: Stage) -> str:
+    subscription_id = await subscribe(stage, "/taken")
+    await stage.data("PATCH", f"{SUBSCRIPTIONS}/{subscription_id}", body={"is_active": False})
+    return subscription_id
+
+
 async def _nowhere(stage: Stage) -> str:
     body = {"url": "http://127.0.0.1:9/", "event_types": ["call.missed"]}
     return str((await stage.data("POST", SUBSCRIPTIONS, body=body))["id"])
@@ -134,13 +142,18 @@ CASES = (
             body={"secret": 7, "colour": 1},
             fields=("url", "event_types", "secret", "colour"),
         ),
+        refused(409, None, body=_with(), during=limited(subscriptions, "_MAX_SUBSCRIPTIONS")),
         unseen(201, body=_with(), by="other", then=_is_its_own),
     ),
     *row(
         f"PATCH {_ONE}",
         ok(path={"id": subscription()}, body={"is_active": False}, then=_is_paused),
         refused(
-            400, None, path={"id": subscription()}, body={"url": "x", "colour": 1}, fields=("url", "colour")
+            400,
+            None,
+            path={"id": subscription()},
+            body={"event_types": 1, "colour": 1},
+            fields=("event_types", "colour"),
         ),
         refused(404, None, path={"id": NOWHERE}, body={"is_active": False}),
         foreign(404, None, path={"id": subscription()}, body={"is_active": False}),
@@ -174,6 +187,7 @@ CASES = (
         ok(path=parts(not_delivered, "id", "delivery_id"), then=_comes_again),
         refused(404, None, path={"id": NOWHERE, "delivery_id": NOWHERE}),
         refused(404, None, name="no such delivery", path={"id": subscription(), "delivery_id": NOWHERE}),
+        refused(409, None, path={"id": _paused, "delivery_id": NOWHERE}),
         foreign(404, None, path=parts(not_delivered, "id", "delivery_id")),
     ),
     *row(
@@ -183,9 +197,18 @@ CASES = (
             400,
             None,
             path={"id": subscription()},
-            body={"status": "delivered", "since": "x"},
-            fields=("status", "since"),
+            body={"status": "delivered", "colour": 1},
+            fields=("status", "colour"),
         ),
+        refused(
+            400,
+            None,
+            name="no moment",
+            path={"id": subscription()},
+            body={"status": "failed", "since": "yesterday"},
+            fields=("since",),
+        ),
+        refused(409, None, path={"id": _paused}, body={"status": "failed"}),
         refused(404, None, path={"id": NOWHERE}, body={"status": "failed"}),
         foreign(404, None, path={"id": subscription()}, body={"status": "failed"}),
     ),

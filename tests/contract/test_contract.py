@@ -20,6 +20,7 @@ from tests.contract import (
     chapter_numbers,
     chapter_otp,
     chapter_recordings,
+    chapter_sessions,
     chapter_subscriptions,
     chapter_trunks,
     edges,
@@ -41,6 +42,7 @@ CHAPTERS = (
     chapter_recordings,
     chapter_masking,
     chapter_masked,
+    chapter_sessions,
     chapter_masklogs,
 )
 CASES: tuple[Case, ...] = tuple(case for chapter in CHAPTERS for case in chapter.CASES)

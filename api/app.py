@@ -9,6 +9,7 @@ from ipaddress import ip_address
 
 from aiohttp import web
 
+from api.endpoint import style_finder
 from api.metrics import Metrics
 from api.middleware import edge
 from api.openapi import openapi_document
@@ -48,7 +49,9 @@ def create_app(
     """
     limiter = RateLimiter(60, monotonic=time.monotonic, wall=time.time)
     pipeline = Pipeline(services, limiter, trusts(trusted_sources), requests_per_minute, check_replies)
-    app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[edge(metrics)])
+    app = web.Application(
+        client_max_size=MAX_BODY_BYTES, middlewares=[edge(metrics, style_finder(ENDPOINTS))]
+    )
     for endpoint in ENDPOINTS:
         handler = pipeline.handler(endpoint)
         app.router.add_route(endpoint.method, endpoint.path, handler)

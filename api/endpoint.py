@@ -9,7 +9,7 @@ from it, so none of them can disagree with another.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -31,6 +31,7 @@ __all__ = [
     "Reply",
     "Ticket",
     "path_parameters",
+    "style_finder",
 ]
 
 BodyT = TypeVar("BodyT", bound=RequestModel)
@@ -168,3 +169,27 @@ class PublicEndpoint:
 def path_parameters(path: str) -> list[str]:
     """The names in braces of a path, in order."""
     return _PARAMETER.findall(path)
+
+
+def style_finder(endpoints: Iterable[Endpoint[Any, Any]]) -> Callable[[str], ErrorStyle]:
+    """
+    Make what says how to refuse requests that no endpoint takes: unknown paths, methods not offered.
+
+    They are spelled as the endpoints are whose paths begin as the request's does, if those agree.
+    """
+    styles: dict[tuple[str, ...], set[ErrorStyle]] = {}
+    for endpoint in endpoints:
+        parts = endpoint.path.split("/")
+        for length in range(2, len(parts) + 1):
+            styles.setdefault(tuple(parts[:length]), set()).add(endpoint.style)
+    longest = max(map(len, styles), default=0)
+
+    def style_of(path: str) -> ErrorStyle:
+        parts = path.split("/", longest)
+        for length in range(min(len(parts), longest), 1, -1):
+            found = styles.get(tuple(parts[:length]))
+            if found is not None:
+                return next(iter(found)) if len(found) == 1 else ErrorStyle.GENERAL
+        return ErrorStyle.GENERAL
+
+    return style_of

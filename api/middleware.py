@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from api.errors import ApiError
+from api.errors import ApiError, ErrorStyle
 from api.exchange import Exchange, begin_exchange
 from api.metrics import Metrics
 from api.pipeline import too_large, unexpected
@@ -26,14 +26,18 @@ _PROBES = frozenset({"/health", "/ready", "/metrics"})
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def edge(metrics: Metrics) -> Middleware:
-    """Make the one middleware; every answer of the application goes through it."""
+def edge(metrics: Metrics, style_of: Callable[[str], ErrorStyle]) -> Middleware:
+    """
+    Make the one middleware; every answer of the application goes through it.
+
+    `style_of` says how to spell the refusal of a path that no endpoint has.
+    """
 
     @web.middleware
     async def surround(request: web.Request, handler: _Handler) -> web.StreamResponse:
         started_s = time.perf_counter()
         exchange = begin_exchange(_request_id(request))
-        response = await _guard(request, handler, exchange)
+        response = await _guard(request, handler, exchange, style_of)
         response.headers["X-Request-Id"] = exchange.request_id
         response.headers["X-Content-Type-Options"] = "nosniff"
         # In place of the versions of the interpreter and of the libraries.
@@ -49,14 +53,18 @@ def edge(metrics: Metrics) -> Middleware:
     return surround
 
 
-async def _guard(request: web.Request, handler: _Handler, exchange: Exchange) -> web.StreamResponse:
+async def _guard(
+    request: web.Request, handler: _Handler, exchange: Exchange, style_of: Callable[[str], ErrorStyle]
+) -> web.StreamResponse:
     """Run the handler; whatever goes wrong becomes an answer in the error envelope."""
     try:
         return await handler(request)
     except ApiError as error:
         return _refusal(error, exchange)
     except web.HTTPException as error:
-        return _refusal(_from_aiohttp(request, error), exchange)
+        refusal = _from_aiohttp(request, error)
+        refusal.style = style_of(request.path)
+        return _refusal(refusal, exchange)
     except Exception as error:
         return _refusal(unexpected(error), exchange)
 

@@ -130,10 +130,9 @@ class Pipeline:
         )
         current_exchange().headers.update(limit.headers())
         if not limit.allowed:
-            message = (
-                f"More than {limit.limit} requests in {limit.window_s} s by this {limit.policy}; "
-                "wait for Retry-After."
-            )
+            shared = endpoint.limited_as is not None and limit.policy == "endpoint"
+            by = f"to all {endpoint.limited_as} endpoints together" if shared else f"by this {limit.policy}"
+            message = f"More than {limit.limit} requests in {limit.window_s} s {by}; wait for Retry-After."
             raise RateLimited(message, retry_after_s=limit.reset_in_s)
 
     async def _answer(

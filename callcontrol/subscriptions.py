@@ -27,6 +27,7 @@ __all__ = [
     "Trial",
     "changed_subscription",
     "new_subscription",
+    "wrong_values",
 ]
 
 SubscribedService = Literal["calls", "masking", "assistant", "messaging"]
@@ -179,15 +180,24 @@ def changed_subscription(former: Subscription, values: Mapping[str, Any], now: d
     return _checked(replace(former, updated_at=now), values, emptied)
 
 
+def wrong_values(service: SubscribedService, values: Mapping[str, Any]) -> list[FieldError]:
+    """What is wrong with those of the values that have their type; others are somebody else's to name."""
+    errors: list[FieldError] = []
+    names, secret = values.get("event_types"), values.get("secret")
+    if isinstance(names, Sequence) and not isinstance(names, str):
+        errors += _event_errors(names, EVENT_TYPES[service])
+    if isinstance(secret, str):
+        errors += _secret_errors(secret)
+    return errors
+
+
 def _checked(former: Subscription, values: Mapping[str, Any], missing: Sequence[str]) -> Subscription:
     errors = [FieldError(name, "is not a known field") for name in values if name not in _CHANGEABLE]
     errors += [FieldError(name, "is required") for name in missing]
     given = {name: value for name, value in values.items() if name in _CHANGEABLE and name not in missing}
+    errors += wrong_values(former.service, given)
     if "event_types" in given:
-        errors += _event_errors(given["event_types"], EVENT_TYPES[former.service])
         given["event_types"] = tuple(dict.fromkeys(map(str, given["event_types"])))
-    if given.get("secret") is not None:
-        errors += _secret_errors(given["secret"])
     if len(given.get("description") or "") > _MAX_DESCRIPTION_CHARS:
         errors.append(FieldError("description", f"must have at most {_MAX_DESCRIPTION_CHARS} characters"))
     if errors:

@@ -113,7 +113,7 @@ class MaskingSettingsObject(ResponseModel):
     has_webhook_secret: Annotated[bool, Field(description="Whether the webhook has a secret of its own.")]
     webhook_active: Annotated[
         bool,
-        Field(description="false: paused, by yourself or or because its server answered 410."),
+        Field(description="false: paused, by yourself or because its server answered 410."),
     ]
     routing_url: str | None
     record_calls: bool

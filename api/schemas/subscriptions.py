@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, RootModel
 
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import Timestamp
-from callcontrol.subscriptions import EVENT_TYPES, MAX_SECRET_CHARS, MIN_SECRET_CHARS
+from callcontrol.errors import FieldError, ValidationFailed
+from callcontrol.subscriptions import EVENT_TYPES, MAX_SECRET_CHARS, MIN_SECRET_CHARS, wrong_values
 
 __all__ = [
     "CreateSubscription",
@@ -54,7 +56,20 @@ _EventTypes = Annotated[
 _Moment = Annotated[str, Field(max_length=64, json_schema_extra={"format": "date-time"})]
 
 
-class CreateSubscription(RequestModel):
+class _Named(RequestModel):
+    """A request whose refusal also names what the domain would refuse, were the types right."""
+
+    @classmethod
+    def refusal(
+        cls, given: Mapping[str, Any], errors: Sequence[FieldError], message: str
+    ) -> ValidationFailed:
+        """Fields of the wrong type hide no wrong values of others."""
+        named = {error.field.partition("[")[0] for error in errors}
+        more = [error for error in wrong_values("calls", given) if error.field not in named]
+        return ValidationFailed([*errors, *more])
+
+
+class CreateSubscription(_Named):
     """A new subscription."""
 
     url: _Url
@@ -68,7 +83,7 @@ def _all_optional(schema: dict[str, Any]) -> None:
         field.pop("default", None)
 
 
-class UpdateSubscription(RequestModel):
+class UpdateSubscription(_Named):
     """The fields that are to change; a secret of null takes it away, all others stay as they are."""
 
     model_config = ConfigDict(json_schema_extra=_all_optional)

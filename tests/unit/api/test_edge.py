@@ -170,6 +170,37 @@ async def test_unknown_paths_and_methods(client: Client) -> None:
     assert wrong.headers["Allow"] == "GET, POST"
 
 
+@pytest.mark.parametrize(
+    "method, path, status",
+    [
+        ("GET", "/v1/masking/nothing", 404),
+        ("GET", "/v1/masking/calls/1/2/3", 404),
+        ("PUT", "/v1/masking/calls", 405),
+        ("POST", "/v1/masking/stats", 405),
+    ],
+)
+async def test_unknown_paths_of_masking_are_refused_as_masking_refuses(
+    client: Client, method: str, path: str, status: int
+) -> None:
+    answer = await client.request(method, path)
+    assert (answer.status, answer.code) == (status, {404: "not_found", 405: "method_not_allowed"}[status])
+
+
+@pytest.mark.parametrize(
+    "method, path, status",
+    [
+        ("GET", f"/v1/webhooks/subscriptions/{CALL_SID}", 405),
+        ("PUT", "/v1/webhooks/subscriptions", 405),
+        ("GET", f"/v1/webhooks/subscriptions/{CALL_SID}/nothing", 404),
+    ],
+)
+async def test_unknown_paths_of_subscriptions_are_refused_in_plain_text(
+    client: Client, method: str, path: str, status: int
+) -> None:
+    answer = await client.request(method, path)
+    assert answer.status == status and isinstance(answer.json()["error"], str)
+
+
 async def test_rate_limit_and_its_headers(client: Client) -> None:
     for left in range(19, -1, -1):
         answer = await client.get("/v1/calls")

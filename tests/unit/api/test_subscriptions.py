@@ -122,6 +122,14 @@ async def test_one_delivery_and_all_that_failed_are_sent_again(client: Client, f
         ("POST", PATH, BODY | {"url": "x" * 2049}, ["url"]),
         ("PATCH", ONE, {"is_active": "no", "url": None}, ["is_active", "url"]),
         ("PATCH", ONE, {"event_types": []}, ["event_types"]),
+        # What is wrong with a value is named although another one has not even the right type.
+        (
+            "PATCH",
+            ONE,
+            {"is_active": "no", "event_types": [], "secret": "ab"},
+            ["is_active", "event_types", "secret"],
+        ),
+        ("POST", PATH, {"secret": "ab", "event_types": ["call.found"]}, ["url", "event_types", "secret"]),
         ("POST", f"{ONE}/deliveries/replay", {"status": "delivered"}, ["status"]),
         ("POST", f"{ONE}/deliveries/replay", {"since": "yesterday", "until": "never"}, ["since", "until"]),
         ("POST", f"{ONE}/deliveries/replay", {"since": "2026-02-01", "until": "2026-01-01"}, ["until"]),

@@ -19,6 +19,12 @@ __all__ = ["openapi_document"]
 
 _REF = "#/components/schemas/{model}"
 
+# What is answered where a file is asked for, beside the file.
+_FILE_ANSWERS: Mapping[str, str] = {
+    "304": "`If-None-Match` or `If-Modified-Since` names what the client has.",
+    "416": "`Range` begins behind the end of the file.",
+}
+
 # Refusals of the edge itself, before an endpoint's own.
 _EDGE_ERRORS: Mapping[int, tuple[str, str]] = {
     408: ("REQUEST_TIMEOUT", "The body did not arrive in time."),
@@ -145,6 +151,9 @@ def _parameters(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> lis
 
 def _responses(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict[str, Any]:
     responses: dict[str, Any] = {str(endpoint.success): _success(endpoint, schemas)}
+    if endpoint.media_type is not None:
+        part = {**responses[str(endpoint.success)], "description": "The part that `Range` asks for."}
+        responses |= {"206": part} | {status: {"description": text} for status, text in _FILE_ANSWERS.items()}
     codes: dict[int, dict[str, str]] = {}
     for error in endpoint.all_errors:
         status, code = _shown_as(error, endpoint.style)

@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from callcontrol.aio.tokens import utc_now
+from callcontrol.models import Broadcast
 from callcontrol.store.repositories import fan_out
 from callcontrol.store.tables.subscriptions import subscriptions
-from callcontrol.subscriptions import Subscription
+from callcontrol.subscriptions import EVENT_TYPES, SubscribedService, Subscription
 from tests.support.webhook_stage import (
+    ACCOUNT_SID,
     PATIENCE_S,
     SECRET,
     SLOW,
@@ -72,6 +75,33 @@ async def test_masked_calls_are_signed_in_any_case(stage: Stage, receiver: Recei
     await stage.publish(event)
     await stage.ended(event.delivery_id)
     assert signed_with(SECRET, receiver.requests[0])
+
+
+@pytest.mark.parametrize(
+    ("service", "event", "fields"),
+    [
+        ("assistant", "call.completed", {"data": {"call_id": "call-1", "status": "completed"}}),
+        ("messaging", "message.delivered", {"data": {"messageId": 7}}),
+    ],
+)
+async def test_events_of_every_service_go_to_its_own_subscriptions(
+    stage: Stage, receiver: Receiver, service: SubscribedService, event: str, fields: dict[str, Any]
+) -> None:
+    assert event in EVENT_TYPES[service]
+    await stage.start()
+    wanted = {"service": service, "event_types": (event,)}
+    await stage.subscribe(receiver.url("/own"), name="own", secret="0wn-s3cret", **wanted)
+    await stage.subscribe(receiver.url("/paused"), name="paused", is_active=False, **wanted)
+    await stage.subscribe(receiver.url("/calls"), name="calls")
+    # Events that are of no call are ordered among nothing, and delivered all the same.
+    published = Broadcast("event-1", ACCOUNT_SID, service, event, {"event": event, **fields}, utc_now())
+    assert await stage.publish_all(published) == 1
+    delivery_id = fan_out.delivery_id_of("event-1", "own")
+    (row,) = await stage.ended(delivery_id)
+    (got,) = receiver.requests
+    assert (row.status, got.path, got.headers["X-Service-Event"]) == ("delivered", "/own", event)
+    assert json.loads(got.body) == {"id": delivery_id, "event": event, **fields}
+    assert signed_with("0wn-s3cret", got)
 
 
 async def test_a_new_secret_signs_the_next_attempt(stage: Stage, receiver: Receiver) -> None:

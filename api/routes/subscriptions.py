@@ -24,7 +24,7 @@ from api.schemas.subscriptions import (
 from callcontrol.errors import Conflict
 from callcontrol.subscriptions import LoggedDelivery, Subscription
 
-__all__ = ["ENDPOINTS"]
+__all__ = ["ENDPOINTS", "delivery_json"]
 
 _TESTS_PER_MINUTE = 60
 
@@ -64,7 +64,7 @@ async def list_deliveries(context: Context[NoBody, DeliveryLog]) -> Reply:
     """Answer GET /webhooks/subscriptions/{id}/deliveries."""
     services, limit = context.services, context.query.limit
     found = await services.subscriptions.deliveries(context.account_sid, context.path["id"], limit)
-    return Reply([_delivery_json(delivery) for delivery in found])
+    return Reply([delivery_json(delivery) for delivery in found])
 
 
 async def replay_delivery(context: Context[NoBody, NoQuery]) -> Reply:
@@ -98,7 +98,8 @@ def _json(subscription: Subscription) -> dict[str, Any]:
     }
 
 
-def _delivery_json(delivery: LoggedDelivery) -> dict[str, Any]:
+def delivery_json(delivery: LoggedDelivery) -> dict[str, Any]:
+    """A delivery as the log of any webhook shows it."""
     return {
         "id": delivery.delivery_id,
         "subscription_id": delivery.subscription_id,

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.database import Database
+from callcontrol.aio.subscriptions import Deliverer, reach_errors
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.writer import Writer
 from callcontrol.errors import DomainError, FieldError, ValidationFailed
@@ -26,13 +27,6 @@ _EVENTS: Final = EVENT_TYPES[SERVICE]
 _FIELDS: Final = {"url": "webhook_url", "secret": "webhook_secret", "is_active": "webhook_active"}
 _NO_WEBHOOK: Final = "needs a webhook_url; set that with it"
 _PAUSED: Final = "the masking webhook was paused"
-
-
-class Deliverer(Protocol):
-    """What settings need of the outbox."""
-
-    def changed(self) -> None:
-        """Deliveries were made due, or taken away: look at them now."""
 
 
 class MaskingSettingsService:
@@ -63,8 +57,10 @@ class MaskingSettingsService:
                 or a pause for a webhook that there is not; all of it is named.
         """
         errors = [
-            *self._url_errors("webhook_url", change.webhook_url),
-            *self._url_errors("routing_url", change.routing_url),
+            error
+            for field, url in (("webhook_url", change.webhook_url), ("routing_url", change.routing_url))
+            if isinstance(url, str)
+            for error in await reach_errors(self._destinations, url, field)
         ]
         if errors:
             raise ValidationFailed(errors)
@@ -80,17 +76,6 @@ class MaskingSettingsService:
         changed = await self._writer.commit(write)
         self._outbox.changed()
         return changed
-
-    def _url_errors(self, field: str, url: str | None | Unchanged) -> list[FieldError]:
-        if not isinstance(url, str):
-            return []
-        try:
-            self._destinations.check_url(url, schemes=("http", "https"))
-        except ValidationFailed as refusal:
-            return [FieldError(field, error.message) for error in refusal.errors]
-        except DomainError as refusal:
-            return [FieldError(field, refusal.message)]
-        return []
 
 
 def _write(

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, Final, Protocol
@@ -56,6 +56,8 @@ class SubscriptionService:
     The subscriptions of one service of the platform.
 
     One of another account or another service is not there, as far as anybody can tell.
+
+    ``secrets_of`` gives the secrets of an account that sign for a subscription without one of its own.
     """
 
     def __init__(
@@ -65,12 +67,14 @@ class SubscriptionService:
         destinations: Destinations,
         outbox: Deliverer,
         service: SubscribedService = "calls",
+        secrets_of: Callable[[str], Sequence[str]] = lambda _: (),
     ) -> None:
         self._database = database
         self._writer = writer
         self._destinations = destinations
         self._outbox = outbox
         self._service: SubscribedService = service
+        self._secrets_of = secrets_of
 
     async def create(self, account_sid: str, values: Mapping[str, Any]) -> Subscription:
         """
@@ -171,7 +175,7 @@ class SubscriptionService:
             NotFound: The account has no such subscription.
         """
         found = await self.get(account_sid, subscription_id)
-        secrets = () if found.secret is None else (found.secret,)
+        secrets = self._secrets_of(account_sid) if found.secret is None else (found.secret,)
         answer = await self._outbox.attempt(_test_event(found, new_id(), utc_now()), secrets)
         return Trial(answer.status, answer.problem)
 

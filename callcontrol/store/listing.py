@@ -8,7 +8,7 @@ from the end of the list, so that the most that is ever passed over is half of i
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -28,7 +28,9 @@ class OneOf:
 
 
 Condition = sa.ColumnElement[bool] | OneOf
-_Keys = sa.Select[tuple[int, Any]] | sa.CompoundSelect[tuple[int, Any]]
+
+_Keys = sa.Select[Any] | sa.CompoundSelect[Any]
+_AnyKeys = TypeVar("_AnyKeys", sa.Select[Any], sa.CompoundSelect[Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +88,17 @@ class Listing:
         return conditions
 
     def _keys(self, conditions: Sequence[Condition], *, ascending: bool) -> _Keys:
-        branches = [sa.select(self.moment, self.identifier).where(*plain) for plain in _branches(conditions)]
-        keys: _Keys = branches[0] if len(branches) == 1 else sa.union_all(*branches)
-        order = (keys.selected_columns[0], keys.selected_columns[1])
-        return keys.order_by(*(column.asc() if ascending else column.desc() for column in order))
+        keys = sa.select(self.moment, self.identifier)
+        branches = [_sorted(keys.where(*plain), ascending) for plain in _branches(conditions)]
+        if len(branches) == 1:
+            return branches[0]
+        # Each is sorted by itself as well: else PostgreSQL sorts all of it instead of merging the indexes.
+        return _sorted(sa.union_all(*(sa.select(branch.subquery()) for branch in branches)), ascending)
+
+
+def _sorted(keys: _AnyKeys, ascending: bool) -> _AnyKeys:
+    columns = keys.selected_columns.values()
+    return keys.order_by(*(column.asc() if ascending else column.desc() for column in columns))
 
 
 def _branches(conditions: Sequence[Condition]) -> list[list[sa.ColumnElement[bool]]]:

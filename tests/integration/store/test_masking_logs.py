@@ -285,6 +285,7 @@ async def test_calls_written_together_are_listed_together(storage: Storage, acco
         (MaskedCallFilter(status="no-answer"), {"outcome"}),
         (MaskedCallFilter(status="in-progress"), {"live"}),
         (MaskedCallFilter(status="in-progress", party=PARTIES[0], direction="inbound"), {"live"}),
+        (MaskedCallFilter(status="completed", party=PARTIES[0]), {"caller", "target"}),
         (MaskedCallFilter(status="completed", party=PARTIES[0], direction="inbound"), {"caller", "target"}),
         (MaskedCallFilter(status="completed", party=PARTIES[0], session_id="s1"), {"session"}),
     ],

@@ -8,9 +8,17 @@ from typing import Any
 import pytest
 
 from callcontrol.masking_logs import MaskedCallFilter
-from callcontrol.masking_settings import SettingsChange
+from callcontrol.masking_settings import MaskingSettings, SettingsChange
 from tests.unit.api.client import Client
-from tests.unit.api.fakes import CALL_SID, READER_KEY, Fakes
+from tests.unit.api.fakes import (
+    ACCOUNT,
+    CALL_SID,
+    DELIVERY_ID,
+    NOWHERE,
+    READER_KEY,
+    SUBSCRIPTION_ID,
+    Fakes,
+)
 
 LOGS, STATS, SETTINGS = "/v1/masking/call-logs", "/v1/masking/stats", "/v1/masking/settings"
 DAY = datetime(2026, 1, 31, tzinfo=UTC)
@@ -159,3 +167,43 @@ async def test_every_wrong_setting_is_named(
 async def test_a_key_for_reading_changes_no_setting(client: Client, fakes: Fakes) -> None:
     assert (await client.patch(SETTINGS, {"record_calls": True}, key=READER_KEY)).status == 403
     assert fakes.masking_settings.changes == []
+
+
+WEBHOOK = f"{SETTINGS}/webhook"
+
+
+async def test_the_webhook_is_tested_and_its_log_shown(client: Client, fakes: Fakes) -> None:
+    fakes.masking_settings.held = MaskingSettings(
+        account_sid=ACCOUNT, subscription_id=SUBSCRIPTION_ID, webhook_url="https://app.example.com/masking"
+    )
+    tested = await client.post(f"{WEBHOOK}/test", {})
+    assert (tested.status, tested.data) == (200, {"success": True, "status_code": 204, "error": ""})
+    shown = await client.get(f"{WEBHOOK}/deliveries?limit=2")
+    assert [entry["id"] for entry in shown.data] == [DELIVERY_ID, SUBSCRIPTION_ID]
+    assert fakes.masking_webhooks.asked == [2]
+    replayed = await client.post(f"{WEBHOOK}/deliveries/{DELIVERY_ID}/replay", {})
+    assert (replayed.status, replayed.data) == (200, {"replayed": 1})
+    assert (await client.post(f"{WEBHOOK}/deliveries/{NOWHERE}/replay", {})).code == "not_found"
+    many = await client.post(f"{WEBHOOK}/deliveries/replay", {"since": "2026-01-01T00:00:00Z"})
+    assert (many.status, many.data) == (200, {"replayed": 10_000, "truncated": True})
+    refused = await client.post(f"{WEBHOOK}/deliveries/replay", {"status": "delivered"})
+    assert (refused.status, refused.code) == (400, "validation")
+    assert refused.fields.keys() == {"status"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "test"),
+        ("GET", "deliveries"),
+        ("POST", f"deliveries/{DELIVERY_ID}/replay"),
+        ("POST", "deliveries/replay"),
+    ],
+)
+async def test_without_a_webhook_there_is_nothing_to_test_or_replay(
+    client: Client, method: str, path: str
+) -> None:
+    answer = await (
+        client.get(f"{WEBHOOK}/{path}") if method == "GET" else client.post(f"{WEBHOOK}/{path}", {})
+    )
+    assert (answer.status, answer.code) == (404, "not_found")

@@ -13,8 +13,8 @@ _SUMS = ("outcome", "connected", "bill_duration_sec", "price_paise")
 _INDEXES = (
     ("list", (*_ORDER, *_SUMS), None),
     ("direction", ("direction", *_ORDER), None),
-    ("caller", ("caller_number", *_ORDER), None),
-    ("target", ("target_number", *_ORDER), None),
+    ("caller", ("caller_number", *_ORDER, "outcome"), None),
+    ("target", ("target_number", *_ORDER, "outcome"), None),
     ("outcome", ("outcome", *_ORDER), "outcome IS NOT NULL"),
     ("session", ("session_id", *_ORDER), "session_id IS NOT NULL"),
     ("live", _ORDER, "outcome IS NULL"),

@@ -32,6 +32,14 @@ EXAMPLES: Mapping[str, Any] = {
     "send_otp": {"to": _ECHO, "language": "hi-IN", "repeat": 2, "reference": "login-7"},
     "verify_otp": {"otp": "271828"},
     "start_masked_call": {"party_a": _ECHO[3:], "party_b": _OTHER[3:], "max_duration_sec": 600},
+    "create_masking_session": {
+        "party_a": "9800000001",
+        "party_b": "9800000004",
+        "expires_in_sec": 3600,
+        "call_time_limit_sec": 600,
+    },
+    "change_masking_session": {"expires_in_sec": 7200},
+    "enrol_masked_number": {"number": _OWN, "language": "hi-IN", "force": True},
     "update_masking_settings": {
         "webhook_url": "https://app.example.com/masking",
         "webhook_secret": "a long random text",

@@ -32,6 +32,7 @@ from api.sip_settings import name_servers, sip_listens, user_agent_settings
 from api.values import HostPort
 from api.watch import watch
 from callcontrol.aio.market import NumberMarket
+from callcontrol.aio.masked_routes import MaskedRouter
 from callcontrol.aio.masking import MaskingService
 from callcontrol.aio.otp import VoiceOtp
 from callcontrol.aio.recordings import RecordingService, RecordingSettings
@@ -151,6 +152,14 @@ class Server:
 
     async def _start_control(self) -> None:
         storage = self.storage
+        routes = MaskedRouter(
+            storage.masking_sessions,
+            storage.masking_settings,
+            storage.destinations,
+            storage.secrets_of,
+            self.settings.allowed_countries,
+        )
+        self._parts.push_async_callback(routes.close)
         self.control = CallControl(
             _control_settings(self.settings),
             CallServices(
@@ -160,6 +169,7 @@ class Server:
                 routes=storage.directory,
                 destinations=storage.destinations,
                 refresh=storage.refresh,
+                masked_routes=routes,
             ),
         )
         self._parts.push_async_callback(self.control.close)
@@ -252,6 +262,8 @@ class Server:
             otp=self.otp,
             recordings=self.recordings,
             masking=self.masking,
+            masking_sessions=storage.masking_sessions,
+            masking_numbers=storage.masking_numbers,
             masking_logs=storage.masking_logs,
             masking_settings=storage.masking_settings,
             masking_webhooks=storage.masking_webhooks,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -17,6 +17,7 @@ from callcontrol.inventory import Listing, ListingFilter
 from callcontrol.live_requests import LiveUpdate
 from callcontrol.masking import MaskedCallRequest
 from callcontrol.masking_logs import MaskedCallFilter, MaskingStats
+from callcontrol.masking_sessions import MaskingSession, SessionFilter, SessionRequest
 from callcontrol.masking_settings import MaskingSettings, SettingsChange
 from callcontrol.models import (
     Binding,
@@ -48,6 +49,8 @@ __all__ = [
     "Lifecycle",
     "Market",
     "Masking",
+    "MaskingNumbers",
+    "MaskingSessions",
     "MaskingLogs",
     "MaskingSettingsOfAccounts",
     "Numbers",
@@ -234,6 +237,47 @@ class Recordings(Protocol):
 
     async def delete(self, account_sid: str, call_sid: str) -> None:
         """Delete a recording for ever."""
+
+
+class MaskingSessions(Protocol):
+    """Masking sessions; see ``callcontrol.aio.masking_sessions.MaskingSessionService``."""
+
+    async def create(self, account_sid: str, request: SessionRequest) -> MaskingSession:
+        """Begin a session."""
+
+    async def get(self, account_sid: str, session_id: str) -> MaskingSession:
+        """One session of the account."""
+
+    async def list(
+        self, account_sid: str, query: SessionFilter, page: int, per_page: int
+    ) -> Page[MaskingSession]:
+        """Sessions of the account, newest first."""
+
+    async def update(
+        self,
+        account_sid: str,
+        session_id: str,
+        change: Callable[[MaskingSession, datetime], MaskingSession],
+    ) -> MaskingSession:
+        """Change a session that is active."""
+
+    async def close(self, account_sid: str, session_id: str) -> MaskingSession:
+        """End a session; calls that are up go on."""
+
+
+class MaskingNumbers(Protocol):
+    """Numbers enrolled for masking; see ``callcontrol.aio.masking_numbers.MaskingNumberService``."""
+
+    async def enrol(
+        self, account_sid: str, number: str, *, language: str | None = None, force: bool = False
+    ) -> PhoneNumber:
+        """Enrol a number of the account."""
+
+    async def list(self, account_sid: str, page: int, per_page: int) -> Page[PhoneNumber]:
+        """The enrolled numbers of the account, oldest first."""
+
+    async def withdraw(self, account_sid: str, phone_number_id: str, *, force: bool = False) -> None:
+        """Take a number out."""
 
 
 class Masking(Protocol):
@@ -458,6 +502,8 @@ class Services:
     otp: Otp
     recordings: Recordings
     masking: Masking
+    masking_sessions: MaskingSessions
+    masking_numbers: MaskingNumbers
     masking_logs: MaskingLogs
     masking_settings: MaskingSettingsOfAccounts
     masking_webhooks: Subscriptions

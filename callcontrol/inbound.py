@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from callcontrol.agents import Agents
 from callcontrol.applications import Inbound, inbound_of
@@ -16,9 +16,17 @@ from callcontrol.hunt import Ending
 from callcontrol.identification import Origin, origins_of, registered_user
 from callcontrol.identity import Caller, caller_of
 from callcontrol.interfaces import Routes
+from callcontrol.masked_calls import masked_details
 from callcontrol.models import Account, Binding, CallStatus, Carrier, Gateway, PhoneNumber
 from callcontrol.number_format import numbers_in, user_of
-from callcontrol.plan import Plan, consult_plan, forward_plan, missed_call_plan, stream_plan
+from callcontrol.plan import (
+    Plan,
+    consult_plan,
+    forward_plan,
+    masking_plan,
+    missed_call_plan,
+    stream_plan,
+)
 from callcontrol.routing import parse_target
 from media.streams import StreamSetupError
 from sip import Headers, NameAddr, SipUri
@@ -170,4 +178,19 @@ def _plan(
         except DomainError:
             return None, NOT_ALLOWED
         return forward_plan(binding, target, caller, number.number, time_limit_s), None
+    if binding.target == "masking":
+        return masking_plan(binding, caller, number.number, time_limit_s), None
     return None, NOT_AVAILABLE
+
+
+def masked_facts(arrival: Arrival) -> dict[str, Any] | None:
+    """What the record of a call to a masked number keeps beyond a plain call's, None of any other call."""
+    binding = arrival.inbound.binding
+    if binding is None or binding.target != "masking":
+        return None
+    return masked_details(
+        direction="inbound",
+        caller_number=arrival.caller.shown,
+        target_number=None,
+        masked_number=arrival.number.number,
+    )

@@ -15,6 +15,7 @@ from sqlalchemy.engine import Connection
 from callcontrol.agents import VoiceAgent
 from callcontrol.applications import Application
 from callcontrol.errors import DomainError
+from callcontrol.masked_routes import RouteFinding
 from callcontrol.models import (
     Account,
     Binding,
@@ -47,6 +48,26 @@ class Companion(Protocol):
 
     def take_back(self, connection: Connection) -> None:
         """Delete it: nobody waits for the call any more."""
+
+
+class MaskedRoutes(Protocol):
+    """Whom callers of masked numbers reach; see ``callcontrol.aio.masked_routes.MaskedRouter``."""
+
+    async def prepare(self, record: CallRecord) -> None:
+        """
+        Have the account's masking webhook told of a call that is about to be recorded.
+
+        Raises:
+            ServiceUnavailable: The database does not answer.
+        """
+
+    async def route(self, record: CallRecord, caller: str | None, masked_number: str) -> RouteFinding:
+        """
+        Whom a caller reaches.
+
+        Raises:
+            ServiceUnavailable: The database does not answer.
+        """
 
 
 class CallRecords(Protocol):

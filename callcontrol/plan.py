@@ -107,6 +107,19 @@ class Connect:
 
 
 @dataclass(frozen=True, slots=True)
+class RouteByCaller:
+    """
+    Find out whom the caller of a masked number reaches, and ``Connect`` the two.
+
+    A caller who shows no number is None. Who reaches nobody is told so in ``language``.
+    """
+
+    caller_number: str | None
+    masked_number: str
+    language: str = "en"
+
+
+@dataclass(frozen=True, slots=True)
 class Announce:
     """
     Say the same several times, each time after a short silence; the key ``*`` has it said again.
@@ -155,7 +168,19 @@ class Hangup:
 
 
 Step = (
-    Answer | Play | Announce | Pause | SendDtmf | Stream | Dial | Connect | Consult | Ring | Reject | Hangup
+    Answer
+    | Play
+    | Announce
+    | Pause
+    | SendDtmf
+    | Stream
+    | Dial
+    | Connect
+    | RouteByCaller
+    | Consult
+    | Ring
+    | Reject
+    | Hangup
 )
 
 
@@ -184,7 +209,7 @@ class Plan:
     @property
     def dials(self) -> bool:
         """Whether a second party may be dialled."""
-        return any(isinstance(step, Dial | Connect) for step in self.steps)
+        return any(isinstance(step, Dial | Connect | RouteByCaller) for step in self.steps)
 
 
 def stream_plan(binding: Binding, time_limit_s: float) -> Plan:
@@ -232,3 +257,9 @@ def forward_plan(binding: Binding, target: Target, caller: Caller, number: str, 
         ring_timeout_s=float(binding.timeout_s or DEFAULT_RING_TIMEOUT_S),
     )
     return Plan((Dial(party),), record=bool(binding.record), time_limit_s=time_limit_s)
+
+
+def masking_plan(binding: Binding, caller: Caller, number: str, time_limit_s: float) -> Plan:
+    """The plan of an inbound call to a number that is enrolled for masking; the caller says where it goes."""
+    shown = None if caller.withheld or not caller.number.startswith("+") else caller.number
+    return Plan((RouteByCaller(shown, number, binding.language or "en"),), time_limit_s=time_limit_s)

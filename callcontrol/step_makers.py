@@ -1,7 +1,11 @@
 """Which machine runs a step of a plan."""
 
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
 from callcontrol.announcement import AnnounceStep
 from callcontrol.bridge import Bridge
+from callcontrol.caller_routing import RouteByCallerStep
 from callcontrol.connecting import Connecting
 from callcontrol.consult import ConsultStep
 from callcontrol.plan import (
@@ -13,6 +17,7 @@ from callcontrol.plan import (
     Pause,
     Play,
     Ring,
+    RouteByCaller,
     SendDtmf,
     Step,
     Stream,
@@ -20,28 +25,21 @@ from callcontrol.plan import (
 from callcontrol.steps import AnswerStep, CallParts, DigitsStep, PauseStep, PlayStep, RingStep, RunningStep
 from callcontrol.streams import AgentStep
 
+_MAKERS: Final[Mapping[type, Callable[[CallParts, Any], RunningStep]]] = {
+    Answer: lambda call, _: AnswerStep(call),
+    Play: PlayStep,
+    Announce: AnnounceStep,
+    Pause: PauseStep,
+    Ring: RingStep,
+    SendDtmf: DigitsStep,
+    Dial: lambda call, step: Bridge(call, step.party),
+    Connect: Connecting,
+    Stream: lambda call, step: AgentStep(call, step.choice, call.next_stream_sid()),
+    RouteByCaller: RouteByCallerStep,
+    Consult: ConsultStep,
+}
+
 
 def make_step(call: CallParts, step: Step) -> RunningStep:
     """A step of a call, ready to begin; ``Hangup`` and ``Reject`` are no steps of this kind."""
-    match step:
-        case Play():
-            return PlayStep(call, step)
-        case Announce():
-            return AnnounceStep(call, step)
-        case Pause():
-            return PauseStep(call, step)
-        case Ring():
-            return RingStep(call, step)
-        case SendDtmf():
-            return DigitsStep(call, step)
-        case Dial():
-            return Bridge(call, step.party)
-        case Connect():
-            return Connecting(call, step)
-        case Stream():
-            return AgentStep(call, step.choice, call.next_stream_sid())
-        case Consult():
-            return ConsultStep(call, step)
-        case _:
-            assert isinstance(step, Answer)
-            return AnswerStep(call)
+    return _MAKERS[type(step)](call, step)

@@ -21,6 +21,7 @@ from callcontrol.hangup import BALANCE_EXHAUSTED, NORMAL_TEMPORARY_FAILURE
 from callcontrol.hunt import Ending
 from callcontrol.identity import Caller
 from callcontrol.ids import A_LEG, LegId
+from callcontrol.masked_calls import PRODUCT as MASKING
 from callcontrol.models import Account, CallRecord, CallStatus, Carrier, Gateway
 from callcontrol.received import Received
 from callcontrol.reconcile import close_record
@@ -115,8 +116,10 @@ class CallRunner:
             await self._run(self._machine.refuse, refusal)
 
     async def _insert(self, reserve_paise: int, refusal: Ending | None) -> Ending | None:
-        records, record = self._context.records, self.record
+        records, record, routes = self._context.records, self.record, self._context.masked_routes
         record.status = CallStatus.INITIATED
+        if record.product == MASKING and routes is not None:
+            await routes.prepare(record)
         events = self._performer.event("call.initiated")
         if refusal is None:
             try:

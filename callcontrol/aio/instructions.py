@@ -1,19 +1,15 @@
 """Asking the customer's server what to do with a call, over HTTP: twice at most, within seconds."""
 
 import asyncio
-import ssl
-import time
 from collections.abc import Callable, Coroutine
-from typing import Any, Final
-
-import aiohttp
+from typing import Any
 
 from callcontrol.aio.call_log import CallLog
-from callcontrol.aio.destinations import checked_connector
+from callcontrol.aio.questions import MAX_MESSAGE_CHARS, NotAnswered, QuestionClient
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.effects import AskWebhook
+from callcontrol.effects import AskWebhook, RouteCaller
 from callcontrol.errors import DomainError
-from callcontrol.events import Event, InstructionProblem, InstructionsFailed, InstructionsReceived
+from callcontrol.events import CallerRouted, Event, InstructionsFailed, InstructionsReceived
 from callcontrol.identity import Caller
 from callcontrol.instructions import (
     ATTEMPTS,
@@ -23,36 +19,22 @@ from callcontrol.instructions import (
     question,
     read_instructions,
 )
-from callcontrol.interfaces import Destinations
+from callcontrol.interfaces import Destinations, MaskedRoutes
 from callcontrol.models import Account, CallRecord, WebhookEvent
 from callcontrol.verbs import VerbRules
-from callcontrol.webhooks import is_success, query_url, signed_headers
 
 __all__ = ["CallAsker", "InstructionClient", "NotAnswered"]
-
-_MAX_MESSAGE_CHARS: Final = 300
-
-
-class NotAnswered(Exception):
-    """A try that brought no answer: why, in one word and for people."""
-
-    def __init__(self, reason: InstructionProblem, message: str, http_status: int | None = None) -> None:
-        super().__init__(message)
-        self.reason = reason
-        self.message = message[:_MAX_MESSAGE_CHARS]
-        self.http_status = http_status
 
 
 class InstructionClient:
     """
-    Asks customers' servers, for all calls of a process; connections are kept for the next question.
+    Asks customers' servers what calls are to do.
 
     ``rules`` are what the verbs of an answer are checked against, asked for at every answer.
     """
 
     def __init__(self, destinations: Destinations, rules: Callable[[], VerbRules]) -> None:
-        self._destinations = destinations
-        self._session: aiohttp.ClientSession | None = None
+        self._client = QuestionClient(destinations, timeout_s=TIMEOUT_S, max_answer_bytes=MAX_ANSWER_BYTES)
         self.rules = rules
 
     async def ask(self, event: WebhookEvent, secret: str) -> tuple[str, bytes]:
@@ -62,62 +44,11 @@ class InstructionClient:
         Raises:
             NotAnswered: There is none that could be read.
         """
-        try:
-            async with asyncio.timeout(TIMEOUT_S):
-                return await self._ask(event, secret)
-        except NotAnswered:
-            raise
-        except DomainError as refusal:
-            raise NotAnswered("connect", refusal.message) from None
-        except TimeoutError:
-            raise NotAnswered("timeout", f"no answer within {TIMEOUT_S:g} s") from None
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise NotAnswered(_reason_of(error), str(error) or type(error).__name__) from None
-
-    async def _ask(self, event: WebhookEvent, secret: str) -> tuple[str, bytes]:
-        self._destinations.check_url(event.url, schemes=("http", "https"))
-        get = event.method == "GET"
-        async with self._opened().request(
-            event.method,
-            query_url(event) if get else event.url,
-            data=None if get else event.body,
-            headers=signed_headers(event, (secret,), int(time.time())),
-            allow_redirects=False,
-        ) as response:
-            if not is_success(response.status):
-                raise NotAnswered("http_status", f"answered {response.status}", response.status)
-            body = await response.content.read(MAX_ANSWER_BYTES + 1)
-            while len(body) <= MAX_ANSWER_BYTES and (more := await response.content.read(MAX_ANSWER_BYTES)):
-                body += more
-            if len(body) > MAX_ANSWER_BYTES:
-                response.close()
-                message = f"the answer is longer than {MAX_ANSWER_BYTES} bytes"
-                raise NotAnswered("protocol", message, response.status)
-            return response.content_type, body
-
-    def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                # Every call asks one question at a time; a limit would let busy servers hold up the others.
-                connector=checked_connector(self._destinations, limit=0, limit_per_host=0),
-                timeout=aiohttp.ClientTimeout(total=None),
-                headers={
-                    "User-Agent": "trunkline",
-                    "Accept": "application/json",
-                    # What is compressed may be without end once it is not.
-                    "Accept-Encoding": "identity",
-                },
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-                trust_env=False,
-            )
-        return self._session
+        return await self._client.ask(event, (secret,))
 
     async def close(self) -> None:
         """Close all connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        await self._client.close()
 
 
 class CallAsker:
@@ -131,6 +62,7 @@ class CallAsker:
         log: CallLog,
         post: Callable[[Event], None],
         spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+        routes: MaskedRoutes | None = None,
     ) -> None:
         self.caller: Caller | None = None
         """Who called us, for verbs that pass its number through."""
@@ -140,11 +72,16 @@ class CallAsker:
         self._log = log
         self._post = post
         self._spawn = spawn
+        self._routes = routes
         self._asking: dict[int, asyncio.Task[None]] = {}
 
     def ask(self, effect: AskWebhook) -> None:
         """Ask; ``InstructionsReceived`` or ``InstructionsFailed`` follows unless ``stop`` does."""
         self._asking[effect.number] = self._spawn(self._ask(effect))
+
+    def route(self, effect: RouteCaller) -> None:
+        """Find out whom the caller of a masked number reaches; ``CallerRouted`` follows, as for ``ask``."""
+        self._asking[effect.number] = self._spawn(self._route(effect))
 
     def stop(self, number: int) -> None:
         """Give up a question, if it is being asked."""
@@ -156,6 +93,20 @@ class CallAsker:
         """Give up whatever is being asked."""
         for number in list(self._asking):
             self.stop(number)
+
+    async def _route(self, effect: RouteCaller) -> None:
+        routes, found = self._routes, None
+        try:
+            # A server without sessions knows no caller.
+            found = (
+                await routes.route(self._record, effect.caller_number, effect.masked_number)
+                if routes is not None
+                else "unknown"
+            )
+        except DomainError as failure:
+            self._log.warning("not routed: %s", failure.message)
+        self._asking.pop(effect.number, None)
+        self._post(CallerRouted(effect.number, found))
 
     async def _ask(self, effect: AskWebhook) -> None:
         outcome = await self._outcome(effect)
@@ -196,16 +147,6 @@ class CallAsker:
                 media_type, body, self._client.rules(), self._record, caller=self.caller, url=effect.url
             )
         except DomainError as refusal:
-            message = refusal.message[:_MAX_MESSAGE_CHARS]
+            message = refusal.message[:MAX_MESSAGE_CHARS]
             return InstructionsFailed(effect.number, "instruction", message, 200, attempt)
         return InstructionsReceived(effect.number, steps)
-
-
-def _reason_of(error: Exception) -> InstructionProblem:
-    if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return "dns"
-    if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
-        return "tls"
-    if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ClientOSError | OSError):
-        return "connect"
-    return "protocol"

@@ -9,6 +9,7 @@ from typing import Final
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.database import Database
+from callcontrol.aio.lists import ListQuery, Pager
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.writer import Writer
 from callcontrol.errors import Conflict, DomainError, NotFound, NumberNotOwned
@@ -20,6 +21,8 @@ from callcontrol.store.repositories import masking_sessions as rows
 __all__ = ["MaskingSessionService"]
 
 _SWEPT_AT_ONCE: Final = 200
+# A session is written within seconds of the moment that it says it was made at, and stays.
+_SETTLED_AFTER: Final = timedelta(minutes=5)
 
 Change = Callable[[MaskingSession, datetime], MaskingSession]
 
@@ -35,6 +38,7 @@ class MaskingSessionService:
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
         self._writer = writer
+        self._pager = Pager(rows.LISTING)
 
     async def create(self, account_sid: str, request: SessionRequest) -> MaskingSession:
         """
@@ -84,14 +88,20 @@ class MaskingSessionService:
         self, account_sid: str, query: SessionFilter, page: int, per_page: int
     ) -> Page[MaskingSession]:
         """Sessions of the account, newest first."""
-        wanted = rows.conditions(account_sid, query, utc_now())
+        now = utc_now()
+        wanted = rows.conditions(account_sid, query, now)
 
         def read(connection: Connection) -> Page[MaskingSession]:
-            # Sessions change their status as time passes, so no count of them is kept.
-            total = rows.LISTING.count(connection, wanted)
-            places = rows.LISTING.page(
-                connection, wanted, offset=(page - 1) * per_page, limit=per_page, total=total
-            )
+            if query.status is None:
+                asked = ListQuery((account_sid, query), wanted, None, None, _SETTLED_AFTER)
+                stretch = self._pager.page(connection, asked, page=page, per_page=per_page)
+                places, total = stretch.places, stretch.total
+            else:
+                # Sessions change their status as time passes, so no count of those is kept.
+                total = rows.count(connection, account_sid, query, now)
+                places = rows.LISTING.page(
+                    connection, wanted, offset=(page - 1) * per_page, limit=per_page, total=total
+                )
             found = rows.by_ids(connection, [place.identifier for place in places])
             return Page(found, total, page, per_page)
 

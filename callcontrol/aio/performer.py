@@ -122,7 +122,15 @@ class Performer:
             service_route=context.service_route,
         )
         self.sip.private = record.product == MASKING
-        self.asker = CallAsker(context.instructions, record, account, owner.log, owner.post, owner.spawn)
+        self.asker = CallAsker(
+            context.instructions,
+            record,
+            account,
+            owner.log,
+            owner.post,
+            owner.spawn,
+            context.masked_routes,
+        )
         self._fetching: asyncio.Task[None] | None = None
         """What gets audio from elsewhere, while it does."""
         self.transfers = TransferPerformer(
@@ -372,6 +380,9 @@ class Performer:
     def _ask_webhook(self, effect: do.AskWebhook) -> None:
         self.asker.ask(effect)
 
+    def _route_caller(self, effect: do.RouteCaller) -> None:
+        self.asker.route(effect)
+
     def _stop_asking(self, effect: do.StopAsking) -> None:
         self.asker.stop(effect.number)
 
@@ -480,6 +491,7 @@ _PERFORMERS: Final[dict[type, Callable[[Performer, Any], None]]] = {
     do.TellAgentTransfer: Performer._tell_transfer,
     do.TellAgentError: Performer._tell_error,
     do.AskWebhook: Performer._ask_webhook,
+    do.RouteCaller: Performer._route_caller,
     do.StopAsking: Performer._stop_asking,
     do.FindRoute: Performer._find_route,
     do.RestGateway: Performer._rest_gateway,

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 _FILE: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.wav")
 _LEFT_OVERS_EVERY: Final = timedelta(days=1)
 # Small steps with a rest between them: calls are waiting to be written as well.
-_STEP: Final = 200
+_STEP: Final = 100
 _PAUSE_S: Final = 0.02
 _NOBODY: Final = "nobody"
 

@@ -165,6 +165,7 @@ class CallControl:
                 settings.media_timeout_s, settings.hold_timeout_s, hold_music, settings.tone_plan
             ),
             quality=self.quality,
+            masked_routes=self._services.masked_routes,
             service_route=self._registrar.service_route,
             forwarded_headers=settings.forwarded_headers,
             on_gateway=self._prober.note,

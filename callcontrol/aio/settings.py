@@ -6,7 +6,7 @@ from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 
 from callcontrol.gateway_health import PING_EVERY_S
-from callcontrol.interfaces import CallRecords, Destinations, Numbers, Routes, Wallets
+from callcontrol.interfaces import CallRecords, Destinations, MaskedRoutes, Numbers, Routes, Wallets
 from callcontrol.meter import Rates
 from callcontrol.plan import DEFAULT_TIME_LIMIT_S
 from media.types import EngineSettings
@@ -61,6 +61,8 @@ class CallServices:
     """
     What stands beside the calls.
 
+    ``masked_routes`` says whom callers of masked numbers reach; without it no caller is known.
+
     ``refresh`` brings the directory up to date when something is missing from it: another process may have
     added it a moment ago.
     """
@@ -71,3 +73,4 @@ class CallServices:
     routes: Routes
     destinations: Destinations
     refresh: Callable[[], Awaitable[None]] = _nothing_newer
+    masked_routes: MaskedRoutes | None = None

@@ -77,7 +77,7 @@ class Storage:
         self.writer = Writer(database, settings or WriterSettings(node=node))
         self.directory = DirectoryLoader(database, name_servers)
         self.destinations = DestinationGuard(allow_private_destinations)
-        self.outbox = Outbox(self.writer, self.destinations, self._secrets_of, OutboxSettings(node=node))
+        self.outbox = Outbox(self.writer, self.destinations, self.secrets_of, OutboxSettings(node=node))
         self.calls = CallStore(database, self.writer, self.outbox, node=node)
         self.wallet = WalletService(database, self.writer)
         self.keys = KeyService(database, self.writer)
@@ -97,7 +97,7 @@ class Storage:
         self.call_logs = CallLogService(database, self.writer)
         self.masking_settings = MaskingSettingsService(database, self.writer, self.destinations, self.outbox)
         self.masking_webhooks = SubscriptionService(
-            database, self.writer, self.destinations, self.outbox, "masking", self._secrets_of
+            database, self.writer, self.destinations, self.outbox, "masking", self.secrets_of
         )
         self.masking_logs = MaskingLogs(database, self.writer)
         self.idempotency = IdempotencyStore(database, self.writer, self.secrets, node=node)
@@ -192,7 +192,8 @@ class Storage:
         if count:
             log.info("%d secrets were sealed with the key %s", count, self.secrets.key_names[0])
 
-    def _secrets_of(self, account_sid: str) -> Sequence[str]:
+    def secrets_of(self, account_sid: str) -> Sequence[str]:
+        """The signing secrets of an account."""
         account = self.directory.account(account_sid)
         return (account.webhook_secret,) if account is not None else ()
 

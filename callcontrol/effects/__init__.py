@@ -17,7 +17,7 @@ from callcontrol.effects.agent import (
     TellAgentError,
     TellAgentTransfer,
 )
-from callcontrol.effects.instructions import AskWebhook, StopAsking
+from callcontrol.effects.instructions import AskWebhook, RouteCaller, StopAsking
 from callcontrol.effects.media import (
     AnswerOffer,
     CloseMedia,
@@ -90,6 +90,7 @@ __all__ = [
     "RelayDigit",
     "RestGateway",
     "RingLeg",
+    "RouteCaller",
     "Save",
     "SendDigits",
     "StartAgent",
@@ -150,6 +151,7 @@ Effect = (
     | AdoptLeg
     | RefuseReplacement
     | AskWebhook
+    | RouteCaller
     | StopAsking
     | FindRoute
     | RestGateway

@@ -21,6 +21,19 @@ class AskWebhook:
 
 
 @dataclass(frozen=True, slots=True)
+class RouteCaller:
+    """
+    Find out whom a caller reaches by a masked number; both are in E.164.
+
+    ``CallerRouted`` of the same ``number`` follows. A caller who shows no number is None.
+    """
+
+    number: int
+    caller_number: str | None
+    masked_number: str
+
+
+@dataclass(frozen=True, slots=True)
 class StopAsking:
     """Nobody waits any more for what a server answers; without effect when it has answered."""
 

@@ -16,7 +16,12 @@ from callcontrol.events.agent import (
 )
 from callcontrol.events.answers import ReserveExtended, ReserveRefused, RouteFound, RouteRefused
 from callcontrol.events.clock import Timer, TimerFired
-from callcontrol.events.instructions import InstructionProblem, InstructionsFailed, InstructionsReceived
+from callcontrol.events.instructions import (
+    CallerRouted,
+    InstructionProblem,
+    InstructionsFailed,
+    InstructionsReceived,
+)
 from callcontrol.events.legs import (
     FailureKind,
     LegAnswered,
@@ -76,6 +81,7 @@ __all__ = [
     "AgentOpened",
     "AgentRefused",
     "AgentTransfer",
+    "CallerRouted",
     "ConsultRequested",
     "DigitReceived",
     "DigitsRequested",
@@ -170,6 +176,7 @@ Event = (
     | GreetingOver
     | InstructionsReceived
     | InstructionsFailed
+    | CallerRouted
     | LiveOrder
     | ReserveExtended
     | ReserveRefused

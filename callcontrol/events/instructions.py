@@ -1,9 +1,10 @@
-"""What the customer's server says of a call."""
+"""What a call is to do, as the customer's server or its masking session says."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from callcontrol.masked_routes import RouteFinding
 from callcontrol.plan import Step
 
 InstructionProblem = Literal[
@@ -32,3 +33,11 @@ class InstructionsFailed:
     message: str
     http_status: int | None = None
     attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class CallerRouted:
+    """Whom the caller of a masked number reaches; ``found`` is None when that could not be found out."""
+
+    number: int
+    found: RouteFinding | None

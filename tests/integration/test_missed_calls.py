@@ -159,7 +159,7 @@ def is_signed(got: Received) -> bool:
 
 
 async def test_every_way_a_call_can_be_missed_is_told_with_why(tmp_path: Path, receiver: Receiver) -> None:
-    async with desk(tmp_path, receiver, 49_200) as customer:
+    async with desk(tmp_path, receiver, 51_200) as customer:
         subscription_id = await customer.subscribe(secret=SECRET)
         forward = {"target": "forward", "timeout": 5}
         for binding, call, reason, status in (
@@ -212,7 +212,7 @@ async def test_every_way_a_call_can_be_missed_is_told_with_why(tmp_path: Path, r
 async def test_a_number_rings_to_be_missed_though_the_wallet_is_empty(
     tmp_path: Path, receiver: Receiver
 ) -> None:
-    async with desk(tmp_path, receiver, 49_600, balance_paise=0) as customer:
+    async with desk(tmp_path, receiver, 51_600, balance_paise=0) as customer:
         await customer.subscribe()
         await customer.bind(target="missed_call", timeout=5)
         far = await customer.call_in()
@@ -230,14 +230,14 @@ async def test_a_number_rings_to_be_missed_though_the_wallet_is_empty(
 async def test_a_call_that_a_restart_cut_off_is_told_by_the_next_run(
     tmp_path: Path, receiver: Receiver
 ) -> None:
-    async with desk(tmp_path, receiver, 50_000) as customer:
+    async with desk(tmp_path, receiver, 52_000) as customer:
         await customer.subscribe()
         record = CallRecord(
             new_id(), customer.account_sid, "inbound", "+919811100001", NUMBER, utc_now(), CallStatus.RINGING
         )
         await customer.server.storage.calls.insert(record)
     assert customer.told() == []
-    async with desk(tmp_path, receiver, 50_000):
+    async with desk(tmp_path, receiver, 52_000):
         await until(lambda: len(customer.told()) == 1)
     data = json.loads(customer.told()[0].body)["data"]
     assert (data["call_sid"], data["reason"], data["status"]) == (record.call_sid, "unreachable", "failed")
@@ -245,7 +245,7 @@ async def test_a_call_that_a_restart_cut_off_is_told_by_the_next_run(
 
 async def test_a_subscription_is_tried_paused_mended_and_replayed(tmp_path: Path, receiver: Receiver) -> None:
     receiver.answers["/broken"] = statuses(500)
-    async with desk(tmp_path, receiver, 50_400) as customer:
+    async with desk(tmp_path, receiver, 52_400) as customer:
         path = f"{SUBSCRIPTIONS}/{await customer.subscribe('/broken', secret='plain secret')}"
         subscription_id = path.rsplit("/", 1)[1]
         status, trial = await customer.ask("POST", f"{path}/test")
@@ -295,7 +295,7 @@ async def test_a_subscription_is_tried_paused_mended_and_replayed(tmp_path: Path
 
 
 async def test_a_test_of_what_cannot_be_reached_is_answered(tmp_path: Path, receiver: Receiver) -> None:
-    async with desk(tmp_path, receiver, 50_800) as customer:
+    async with desk(tmp_path, receiver, 52_800) as customer:
         dead = Receiver()
         await dead.start()
         url = dead.url()

@@ -29,7 +29,15 @@ _ORDER: Final = (sessions.c.created_at, sessions.c.session_id)
 _OPEN: Final = sessions.c.ended.is_(None)
 sa.Index("ix_masking_sessions_list", sessions.c.account_sid, *_ORDER)
 sa.Index("ix_masking_sessions_number", sessions.c.account_sid, sessions.c.masked_number, *_ORDER)
-sa.Index("ix_masking_sessions_ended", sessions.c.account_sid, sessions.c.ended, *_ORDER)
+_OVER: Final = sessions.c.ended.is_not(None)
+sa.Index(
+    "ix_masking_sessions_ended",
+    sessions.c.account_sid,
+    sessions.c.ended,
+    *_ORDER,
+    sqlite_where=_OVER,
+    postgresql_where=_OVER,
+)
 sa.Index(
     "ix_masking_sessions_open",
     sessions.c.account_sid,

@@ -15,6 +15,8 @@ from callcontrol.aio.storage import Storage
 from callcontrol.aio.subscriptions import SubscriptionService
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.errors import Conflict, NotFound, ValidationFailed
+from callcontrol.masked_calls import PRODUCT as MASKING
+from callcontrol.masked_calls import masked_details
 from callcontrol.models import Account, Broadcast, CallRecord, CallStatus, Delivery
 from callcontrol.store.repositories import deliveries, fan_out
 from callcontrol.store.tables import deliveries as outbox_rows
@@ -37,6 +39,7 @@ async def miss(storage: Storage, account: Account, **values: Any) -> CallRecord:
     record = CallRecord(
         new_id(), account.account_sid, "inbound", "+919811100000", "+918047491899", now, CallStatus.RINGING
     )
+    record.product, record.details = values.get("product"), values.get("details")
     await storage.calls.insert(record)
     record.ringing_at, record.ended_at = now, now + timedelta(seconds=7)
     record.status, record.hangup_cause, record.hangup_source = CallStatus.NO_ANSWER, "NO_ANSWER", "system"
@@ -165,6 +168,19 @@ async def test_a_missed_call_goes_to_all_who_want_it(storage: Storage, account: 
         ids.add(delivery.delivery_id)
     assert len(ids) == 2
     assert not await log(storage, paused) and not await log(storage, elsewhere)
+
+
+async def test_a_missed_call_to_a_masked_number_is_told_too(storage: Storage, account: Account) -> None:
+    made = await subscribe(storage, account)
+    details = masked_details(
+        direction="inbound",
+        caller_number="+919811100000",
+        target_number="+919811100001",
+        masked_number="+918047491899",
+    )
+    call = await miss(storage, account, product=MASKING, details=details)
+    (delivery,) = await log(storage, made)
+    assert delivery.call_sid == call.call_sid
 
 
 async def test_an_end_that_is_written_twice_is_told_once(storage: Storage, account: Account) -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from callcontrol.inbound import Arrival, Invitation, receive
+from callcontrol.inbound import Arrival, Invitation, masked_facts, receive
 from callcontrol.meter import Rates
 from callcontrol.models import Binding
-from callcontrol.plan import Dial, Ring, Stream
+from callcontrol.plan import Dial, Ring, RouteByCaller, Stream
 from callcontrol.reserve import initial_reserve_paise
 from callcontrol.routing import PhoneTarget
 from sip import Headers, NameAddr, SipUri
@@ -187,3 +187,26 @@ def test_how_another_accounts_carrier_writes_numbers_takes_no_calls_away() -> No
             routes, source=("127.0.0.1", origin_first), request_user="918047491899", to_user="918047491899"
         )
         assert (made.account.account_sid, made.number.number) == (ACCOUNT_SID, OWN_NUMBER)
+
+
+def test_a_number_enrolled_for_masking_goes_by_its_caller() -> None:
+    made = arrival(directory(Binding("masking", language="ta")))
+    assert made.plan is not None
+    assert made.plan.steps == (RouteByCaller("+919811111111", OWN_NUMBER, "ta"),)
+    facts = masked_facts(made)
+    assert facts is not None
+    assert (facts["direction"], facts["caller_number"]) == ("inbound", "+919811111111")
+    assert (facts["masked_number"], facts["target_number"]) == (OWN_NUMBER, None)
+
+
+def test_a_masked_call_of_a_caller_who_shows_no_number() -> None:
+    made = arrival(directory(Binding("masking")), headers=[("Privacy", "id")])
+    assert made.plan is not None
+    assert made.plan.steps == (RouteByCaller(None, OWN_NUMBER, "en"),)
+    facts = masked_facts(made)
+    assert facts is not None and facts["caller_number"] == "anonymous"
+
+
+def test_other_calls_are_no_masked_ones() -> None:
+    assert masked_facts(arrival(directory(Binding("forward", forward_to=CALLEE)))) is None
+    assert masked_facts(arrival(directory())) is None

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from callcontrol import numbers
+from callcontrol.caller_routing import PROMPT
 from callcontrol.errors import BindFailed, InboundBound, InboundConflict, NotConfigured, ValidationFailed
 from callcontrol.models import Binding, PhoneNumber, Wiring
+from fixtures.prompts import DIRECTORY
 
 NOW = datetime(2026, 8, 1, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
@@ -208,3 +210,25 @@ def test_a_stored_binding_comes_back_and_passes_over_what_it_does_not_know() -> 
 def test_a_number_that_is_there_to_be_missed_rings_for_half_a_minute() -> None:
     assert numbers.check_binding(Binding("missed_call")).timeout_s == 30
     assert numbers.check_binding(Binding("missed_call", timeout_s=60)).timeout_s == 60
+
+
+@pytest.mark.parametrize(("given", "kept"), [(None, "en"), ("hi-IN", "hi"), ("TA", "ta")])
+def test_a_masking_number_speaks_one_of_the_languages(given: str | None, kept: str) -> None:
+    assert numbers.check_binding(Binding("masking", language=given)) == Binding("masking", language=kept)
+
+
+@pytest.mark.parametrize(
+    ("fields", "wrong"),
+    [
+        ({"language": "fr"}, {"language"}),
+        ({"record": True, "status_webhook_url": "https://a.example/"}, {"record", "status_webhook_url"}),
+    ],
+)
+def test_what_a_masking_number_does_not_take(fields: dict[str, Any], wrong: set[str]) -> None:
+    with pytest.raises(BindFailed) as caught:
+        numbers.check_binding(Binding("masking", **fields))
+    assert {error.field for error in caught.value.errors} == wrong
+
+
+def test_there_is_a_prompt_in_every_language_that_callers_are_told_in() -> None:
+    assert all((DIRECTORY / language / f"{PROMPT}.wav").is_file() for language in numbers.PROMPT_LANGUAGES)

@@ -64,13 +64,13 @@ def _sessions() -> None:
     order = ["created_at", "session_id"]
     _index("ix_masking_sessions_list", ["account_sid", *order])
     _index("ix_masking_sessions_number", ["account_sid", "masked_number", *order])
-    _index("ix_masking_sessions_ended", ["account_sid", "ended", *order])
-    _index("ix_masking_sessions_open", ["account_sid", *order, "expires_at"], only_open=True)
-    _index("ix_masking_sessions_due", ["expires_at"], only_open=True)
+    _index("ix_masking_sessions_ended", ["account_sid", "ended", *order], only="ended IS NOT NULL")
+    _index("ix_masking_sessions_open", ["account_sid", *order, "expires_at"], only="ended IS NULL")
+    _index("ix_masking_sessions_due", ["expires_at"], only="ended IS NULL")
 
 
-def _index(name: str, columns: list[str], *, only_open: bool = False) -> None:
-    where = sa.text("ended IS NULL") if only_open else None
+def _index(name: str, columns: list[str], *, only: str | None = None) -> None:
+    where = sa.text(only) if only is not None else None
     op.create_index(op.f(name), "masking_sessions", columns, sqlite_where=where, postgresql_where=where)
 
 

@@ -31,6 +31,7 @@ from tests.unit.api.fakes.facts import (
     SCOPES,
 )
 from tests.unit.api.fakes.masking import FakeMasking, FakeMaskingLogs, FakeMaskingSettings
+from tests.unit.api.fakes.masking_sessions import FakeMaskingNumbers, FakeMaskingSessions
 from tests.unit.api.fakes.numbers import FakeMarket, FakeNumbers
 from tests.unit.api.fakes.products import FakeAgents, FakeOtp
 from tests.unit.api.fakes.recordings import FakeRecordings
@@ -54,6 +55,8 @@ __all__ = [
     "FakeKeys",
     "FakeMarket",
     "FakeMasking",
+    "FakeMaskingNumbers",
+    "FakeMaskingSessions",
     "FakeMaskingLogs",
     "FakeMaskingSettings",
     "FakeNumbers",
@@ -96,6 +99,8 @@ class Fakes:
     otp: FakeOtp = field(default_factory=FakeOtp)
     recordings: FakeRecordings = field(default_factory=FakeRecordings)
     masking: FakeMasking = field(default_factory=FakeMasking)
+    masking_sessions: FakeMaskingSessions = field(default_factory=FakeMaskingSessions)
+    masking_numbers: FakeMaskingNumbers = field(default_factory=FakeMaskingNumbers)
     masking_logs: FakeMaskingLogs = field(default_factory=FakeMaskingLogs)
     masking_settings: FakeMaskingSettings = field(default_factory=FakeMaskingSettings)
     masking_webhooks: FakeSubscriptions = field(default_factory=FakeSubscriptions)
@@ -118,6 +123,8 @@ class Fakes:
             otp=self.otp,
             recordings=self.recordings,
             masking=self.masking,
+            masking_sessions=self.masking_sessions,
+            masking_numbers=self.masking_numbers,
             masking_logs=self.masking_logs,
             masking_settings=self.masking_settings,
             masking_webhooks=self.masking_webhooks,

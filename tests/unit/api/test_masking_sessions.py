@@ -1,0 +1,135 @@
+"""The endpoints of masking sessions before the domain: what is taken, what is refused, and what is shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from callcontrol.masking_sessions import SessionFilter, SessionRequest
+from tests.unit.api.client import Client
+from tests.unit.api.fakes import NOWHERE, NUMBER_ID, READER_KEY, Fakes
+from tests.unit.api.fakes.masking_sessions import SESSION_ID
+
+SESSIONS, NUMBERS = "/v1/masking/sessions", "/v1/masking/numbers"
+A, B = "9810000001", "9810000002"
+PARTIES = {"party_a": A, "party_b": B}
+SESSION = f"{SESSIONS}/{SESSION_ID}"
+
+
+async def test_a_session_is_asked_for_in_e164_and_shown_as_it_was_asked_for(
+    client: Client, fakes: Fakes
+) -> None:
+    body = {
+        **PARTIES,
+        "masked_number": "+918047551009",
+        "expires_in_sec": 600,
+        "call_time_limit_sec": 60,
+        "record": False,
+        "geo_match": True,
+    }
+    answer = await client.post(SESSIONS, body)
+    assert answer.status == 201
+    assert fakes.masking_sessions.requests == [
+        SessionRequest(
+            party_a=f"+91{A}",
+            party_b=f"+91{B}",
+            masked_number="+918047551009",
+            expires_in_s=600,
+            call_time_limit_s=60,
+            record=False,
+            geo_match=True,
+        )
+    ]
+    assert (answer.data["party_a"], answer.data["masked_number"]) == (A, "+918047551009")
+    assert answer.data["status"] == "active"
+
+
+async def test_all_but_the_parties_may_be_left_out(client: Client, fakes: Fakes) -> None:
+    assert (await client.post(SESSIONS, PARTIES)).status == 201
+    [wanted] = fakes.masking_sessions.requests
+    assert (wanted.expires_in_s, wanted.call_time_limit_s, wanted.record) == (86_400, None, None)
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "fields"),
+    [
+        ({}, "validation", {"party_a", "party_b"}),
+        ({**PARTIES, "party_b": A}, "invalid_numbers", {"party_b"}),
+        ({**PARTIES, "party_a": "+919810000001"}, "invalid_numbers", {"party_a"}),
+        ({**PARTIES, "party_a": "5810000001", "party_b": "981"}, "invalid_numbers", {"party_a", "party_b"}),
+        ({**PARTIES, "party_a": 9810000001}, "validation", {"party_a"}),
+        ({**PARTIES, "expires_in_sec": 59}, "validation", {"expires_in_sec"}),
+        ({**PARTIES, "expires_in_sec": 31_536_001}, "validation", {"expires_in_sec"}),
+        (
+            {**PARTIES, "call_time_limit_sec": 9, "record": "no"},
+            "validation",
+            {"call_time_limit_sec", "record"},
+        ),
+        ({**PARTIES, "masked_number": "8047551009", "x": 1}, "validation", {"masked_number", "x"}),
+        ({"party_a": "1", "party_b": B, "geo_match": 1}, "validation", {"party_a", "geo_match"}),
+    ],
+)
+async def test_every_wrong_field_is_named(
+    client: Client, fakes: Fakes, body: dict[str, Any], code: str, fields: set[str]
+) -> None:
+    answer = await client.post(SESSIONS, body)
+    assert (answer.status, answer.code, set(answer.fields)) == (400, code, fields)
+    assert not fakes.masking_sessions.requests
+
+
+async def test_a_change_touches_what_it_names_and_null_takes_away(client: Client, fakes: Fakes) -> None:
+    await client.post(SESSIONS, {**PARTIES, "call_time_limit_sec": 60, "record": True})
+    before = fakes.masking_sessions.session
+    assert before is not None
+    changed = await client.request("PATCH", SESSION, json_body={"call_time_limit_sec": None})
+    assert (changed.data["call_time_limit_sec"], changed.data["record"]) == (None, True)
+    assert (
+        changed.data["expires_at"]
+        != (await client.request("PATCH", SESSION, json_body={"expires_in_sec": 60})).data["expires_at"]
+    )
+    after = fakes.masking_sessions.session
+    assert after is not None and (after.call_time_limit_s, after.record) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        ({}, {"body"}),
+        ({"expires_in_sec": None}, {"expires_in_sec"}),
+        ({"party_a": A}, {"party_a"}),
+        ({"call_time_limit_sec": 7201}, {"call_time_limit_sec"}),
+    ],
+)
+async def test_changes_that_are_refused(client: Client, body: dict[str, Any], fields: set[str]) -> None:
+    await client.post(SESSIONS, PARTIES)
+    answer = await client.request("PATCH", SESSION, json_body=body)
+    assert (answer.status, answer.code, set(answer.fields)) == (400, "validation", fields)
+
+
+async def test_filters_of_a_list(client: Client, fakes: Fakes) -> None:
+    await client.post(SESSIONS, PARTIES)
+    for party in (A, f"+91{A}", f"%2B91{A}"):
+        path = f"{SESSIONS}?status=active&party={party}&masked_number=%2B918047551001"
+        answer = await client.get(path)
+        assert (answer.status, len(answer.data)) == (200, 1)
+    wanted = SessionFilter(status="active", party=f"+91{A}", masked_number="+918047551001")
+    assert fakes.masking_sessions.filters == [wanted] * 3
+
+
+async def test_sessions_that_are_not_there_and_keys_that_may_not(client: Client) -> None:
+    for method in ("GET", "DELETE"):
+        answer = await client.request(method, SESSION)
+        assert (answer.status, answer.code) == (404, "not_found")
+    refused = await client.post(SESSIONS, PARTIES, key=READER_KEY)
+    assert (refused.status, refused.code) == (403, "forbidden")
+
+
+async def test_numbers(client: Client) -> None:
+    enrolled = await client.post(NUMBERS, {"number": "+918047551001", "language": "ta-IN"})
+    assert (enrolled.status, enrolled.data["language"]) == (201, "ta-IN")
+    assert [item["language"] for item in (await client.get(NUMBERS)).data] == ["en"]
+    refused = await client.request("DELETE", f"{NUMBERS}/{NUMBER_ID}")
+    assert (refused.status, refused.code) == (409, "conflict")
+    assert (await client.request("DELETE", f"{NUMBERS}/{NUMBER_ID}?force=true")).status == 204
+    assert (await client.request("DELETE", f"{NUMBERS}/{NOWHERE}")).status == 404

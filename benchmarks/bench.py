@@ -1,5 +1,5 @@
 """
-Runs the benchmarks: `python -m benchmarks.bench [w1] [w2] [w3] [api] [--out DIRECTORY]`.
+Runs the benchmarks: `python -m benchmarks.bench [w1] [w2] [w3] [api] [masked] [--out DIRECTORY]`.
 
 Each one starts a server of its own on one core, with the load on another, prints a table and leaves a JSON
 file with everything it saw: machine, commit, versions, and the numbers of every step.
@@ -14,22 +14,32 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks import api_latency, machine, w1_signalling, w2_relay, w3_agent
+from benchmarks import api_latency, machine, masked_calls, w1_signalling, w2_relay, w3_agent
 from benchmarks.sut import SystemUnderTest, tools_missing
 
-_CLAIMS = {"w1": w1_signalling, "w2": w2_relay, "w3": w3_agent, "api": api_latency}
+_CLAIMS = {
+    "w1": w1_signalling,
+    "w2": w2_relay,
+    "w3": w3_agent,
+    "api": api_latency,
+    "masked": masked_calls,
+}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("claims", nargs="*", metavar="w1|w2|w3|api", help="which to run (default: all)")
+    parser.add_argument(
+        "claims", nargs="*", metavar="w1|w2|w3|api|masked", help="which to run (default: all)"
+    )
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="where JSON goes")
     parser.add_argument("--seconds", type=float, default=None, help="length of each measured window")
     parser.add_argument("--rates", default="50,100", help="w1: calls per second")
     parser.add_argument("--api-rates", default="10,50", help="api: calls per second")
     parser.add_argument("--calls", help="w2, w3: calls at the same time (100,200 and 50,100)")
+    parser.add_argument("--masked-rate", type=float, default=20.0, help="masked: calls per second")
+    parser.add_argument("--masked-calls", type=int, default=2000, help="masked: how many calls of each kind")
     arguments = parser.parse_args()
     unknown = set(arguments.claims) - set(_CLAIMS)
     if unknown:

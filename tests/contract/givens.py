@@ -13,10 +13,12 @@ import pytest
 
 from api import pipeline
 from api.ratelimit import allowances_of
+from callcontrol.masked_calls import ENDED as MASKED_ENDED
 from callcontrol.models import Binding
 from callcontrol.otp import PER_DESTINATION
 from tests.contract.cases import During, Given
 from tests.contract.stage import ENDED, PATIENCE_S, Answer, Stage
+from tests.support.webhook_stage import statuses
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 """A well-formed id of nothing."""
@@ -412,6 +414,106 @@ async def held_to_its_limit(stage: Stage) -> AsyncIterator[None]:
         answers = [await stage.ask("GET", "/v1/masking/billing", by="hasty") for _ in range(100)]
         assert [answer.status for answer in answers] == [200] * 100
         yield
+
+
+# Masked calls
+
+
+async def masked_call(stage: Stage) -> str:
+    """The SID of a masked call whose parties were connected and hung up; one for all cases."""
+    if "masked call" not in stage.kept:
+        await caller_id()(stage)
+        call_sid = await start_masked(stage, ECHO, TONE)
+        await masked_when(stage, call_sid, "in-progress")
+        await hang_up(stage, call_sid)
+        stage.kept["masked call"] = call_sid
+        await masked_when(stage, call_sid, "completed")
+    return str(stage.kept["masked call"])
+
+
+async def recorded_masked_call(stage: Stage) -> str:
+    """The SID of that masked call, once its recording can be had."""
+    call_sid = await masked_call(stage)
+    async with asyncio.timeout(PATIENCE_S):
+        while (await stage.call(call_sid))["recording_status"] != "completed":  # noqa: ASYNC110 - asked over HTTP
+            await asyncio.sleep(0.02)
+    return call_sid
+
+
+async def masked_call_without_answer(stage: Stage) -> str:
+    """The SID of a masked call whose first party was busy, so that nothing of it is recorded."""
+    await caller_id()(stage)
+    call_sid = await start_masked(stage, BUSY, ECHO)
+    await masked_when(stage, call_sid, "no-answer")
+    return call_sid
+
+
+async def start_masked(stage: Stage, a: str, b: str) -> str:
+    """Have two numbers of the sandbox connected; the SID of the call."""
+    body = {"party_a": a.removeprefix("+91"), "party_b": b.removeprefix("+91")}
+    return str((await stage.data("POST", "/v1/masking/calls", body=body))["call_sid"])
+
+
+async def masked_when(stage: Stage, call_sid: str, status: str) -> dict[str, Any]:
+    """A masked call once it has a status."""
+    async with asyncio.timeout(PATIENCE_S):
+        while (call := await stage.data("GET", f"/v1/masking/calls/{call_sid}"))["status"] != status:
+            assert call["status"] not in MASKED_ENDED, call
+            await asyncio.sleep(0.02)
+    assert isinstance(call, dict)
+    return call
+
+
+# Webhook subscriptions
+
+SUBSCRIPTIONS = "/v1/webhooks/subscriptions"
+
+
+def subscription(path: str = "/taken", by: str = "own") -> Given:
+    """The id of a subscription to missed calls, whose URL is a path of the stage's receiver."""
+
+    async def given(stage: Stage) -> str:
+        return await subscribe(stage, path, by)
+
+    return given
+
+
+async def subscribe(stage: Stage, path: str, by: str = "own") -> str:
+    """Subscribe a path of the stage's receiver to missed calls; the id."""
+    body = {"url": stage.receiver.url(path), "event_types": ["call.missed"], "secret": "a long secret"}
+    return str((await stage.data("POST", SUBSCRIPTIONS, by=by, body=body))["id"])
+
+
+async def delivered(stage: Stage) -> dict[str, str]:
+    """A subscription, and a delivery to it that was taken."""
+    return await _missed_once(stage, "/taken", "delivered")
+
+
+async def not_delivered(stage: Stage) -> dict[str, str]:
+    """A subscription, and a delivery to it that failed for good; the receiver would take it by now."""
+    stage.receiver.answers["/gone"] = statuses(410)
+    made = await _missed_once(stage, "/gone", "failed")
+    del stage.receiver.answers["/gone"]
+    stage.kept["not delivered"] = made["delivery_id"]
+    # The receiver said that it is gone, which paused the subscription.
+    await stage.data("PATCH", f"{SUBSCRIPTIONS}/{made['id']}", body={"is_active": True})
+    return made
+
+
+async def _missed_once(stage: Stage, path: str, status: str) -> dict[str, str]:
+    """Have a caller miss somebody who is busy; the delivery of that, once it has come to what it should."""
+    subscription_id = await subscribe(stage, path)
+    number_id, number = await add_number(stage, "own", registered=True)
+    binding = {"target": "forward", "forward_to": BUSY}
+    await stage.data("PUT", f"/v1/phone-numbers/{number_id}/inbound", body=binding)
+    assert stage.server.sandbox is not None
+    await stage.server.sandbox.place_call(number)
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            log = await stage.data("GET", f"{SUBSCRIPTIONS}/{subscription_id}/deliveries")
+            if [item["status"] for item in log] == [status]:
+                return {"id": subscription_id, "delivery_id": str(log[0]["id"])}
+            await asyncio.sleep(0.02)
 
 
 # What cases look at

@@ -17,28 +17,6 @@ _LIST = Path(__file__).with_name("endpoints.json")
 CHAPTERS = frozenset({"numbers", "calls", "trunks", "voice-otp", "masking", "webhook-subscriptions"})
 """The services whose every row is served and proved; those of the others are not served yet."""
 
-_SUBSCRIPTIONS = "/v1/webhooks/subscriptions"
-
-AWAITED = frozenset(
-    {
-        "POST /v1/masking/calls",
-        "GET /v1/masking/calls/{call_sid}",
-        "GET /v1/masking/calls/{call_sid}/recording",
-        "GET /v1/masking/call-logs",
-        "GET /v1/masking/stats",
-        "GET /v1/masking/billing",
-        f"GET {_SUBSCRIPTIONS}",
-        f"POST {_SUBSCRIPTIONS}",
-        f"PATCH {_SUBSCRIPTIONS}/{{id}}",
-        f"DELETE {_SUBSCRIPTIONS}/{{id}}",
-        f"POST {_SUBSCRIPTIONS}/{{id}}/test",
-        f"GET {_SUBSCRIPTIONS}/{{id}}/deliveries",
-        f"POST {_SUBSCRIPTIONS}/{{id}}/deliveries/{{delivery_id}}/replay",
-        f"POST {_SUBSCRIPTIONS}/{{id}}/deliveries/replay",
-    }
-)
-"""Rows that may be served before they have cases; a row leaves this set with its cases."""
-
 # Success where the specification shows none, as it was decided.
 _SUCCESS: Mapping[str, int] = {
     "POST /v1/calls": 201,
@@ -84,6 +62,15 @@ _NAMED: Mapping[str, set[tuple[int, str]]] = {
     f"DELETE {_CALL}": {(403, "FORBIDDEN"), (404, "NOT_FOUND"), (409, "CALL_ENDED")},
     "POST /v1/voice-otp/send": _PLACED,
     "GET /v1/voice-otp/stats": {_VALIDATION},
+    "POST /v1/masking/calls": {
+        (400, "invalid_numbers"),
+        (400, "validation"),
+        (402, "insufficient_balance"),
+        (409, "idempotency_conflict"),
+        (429, "rate_limited"),
+    },
+    **{f"GET /v1/masking/calls/{{call_sid}}{part}": {(404, "not_found")} for part in ("", "/recording")},
+    "GET /v1/masking/stats": {(400, "validation")},
 }
 
 
@@ -136,11 +123,6 @@ def unshown(endpoint: Endpoint[Any, Any], cases: Iterable[Case]) -> list[str]:
     if not any(case.proves == "foreign" for case in own):
         lacks.append("what another account gets")
     return lacks
-
-
-def awaited(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """The rows whose cases are still to be written."""
-    return tuple(row for row in rows if row.name in AWAITED)
 
 
 def row_of(endpoint: Endpoint[Any, Any]) -> str:

@@ -23,13 +23,14 @@ from callcontrol.models import Principal
 from fixtures.agent import DemoAgent
 from media.audio import tone
 from tests.support.loopback_server import loopback_settings
+from tests.support.webhook_stage import Receiver
 
 PATIENCE_S = 20.0
 ENDED = {"completed", "busy", "no-answer", "failed", "canceled"}
 
 # Who asks: an account that may do everything; a stranger to it; one that buys numbers; one without money; one
-# that may hardly spend any; one whose KYC is not done; one that may begin one call a second; one that
-# asks more often than it may.
+# that may hardly spend any; one whose KYC is not done; one that may begin one call a second; one that asks as
+# often as it may, and once more; one without numbers.
 _ACCOUNTS: Mapping[str, Mapping[str, Any]] = {
     "own": {"balance_paise": 10_000_000, "kyc": True, "max_cps": 1000},
     "other": {"balance_paise": 10_000_000, "kyc": True, "max_cps": 1000},
@@ -39,6 +40,7 @@ _ACCOUNTS: Mapping[str, Mapping[str, Any]] = {
     "unknown": {"balance_paise": 10_000_000, "kyc": False},
     "slow": {"balance_paise": 10_000_000, "kyc": True, "max_cps": 1},
     "hasty": {"balance_paise": 10_000_000, "kyc": True},
+    "numberless": {"balance_paise": 10_000_000, "kyc": True},
 }
 _SPEND: Mapping[str, int] = {"thrifty": 1}
 
@@ -111,6 +113,7 @@ class Stage:
 
     server: Server
     agent: DemoAgent
+    receiver: Receiver
     http: aiohttp.ClientSession
     document: dict[str, Any]
     accounts: dict[str, Customer] = field(default_factory=dict)
@@ -228,17 +231,20 @@ async def staged(data_dir: Path) -> AsyncIterator[Stage]:
     lifted = pytest.MonkeyPatch()
     lifted.setattr(pipeline, "allowances_of", allowances_of_many)
     await server.start()
+    receiver = Receiver()
     await agent.start()
+    await receiver.start()
     try:
         async with aiohttp.ClientSession() as http:
             async with http.get(server.url + "/openapi.json") as response:
                 document = await response.json()
-            stage = Stage(server, agent, http, document)
+            stage = Stage(server, agent, receiver, http, document)
             await stage.open_accounts()
             yield stage
     finally:
         lifted.undo()
         await agent.stop()
+        await receiver.close()
         await server.stop()
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from api.examples import EXAMPLES
 from api.routes import ENDPOINTS
+from callcontrol.accounts import SCOPES
 from fixtures.server_process import ServerProcess
 
 _SETTINGS = Path(__file__).with_name("schemathesis.toml")
@@ -26,7 +27,11 @@ _TIMEOUT_S = 240
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[ServerProcess]:
     """A server as it is after its first start: with a sandbox carrier, and a demo account with a number."""
-    environment = {"TRUNKLINE_SANDBOX_CARRIER": "1", "TRUNKLINE_SANDBOX_LISTEN": "udp:127.0.0.1:0"}
+    environment = {
+        "TRUNKLINE_SANDBOX_CARRIER": "1",
+        "TRUNKLINE_SANDBOX_LISTEN": "udp:127.0.0.1:0",
+        "TRUNKLINE_DRAIN_S": "1",
+    }
     server = ServerProcess(tmp_path, environment=environment)
     server.start()
     yield server
@@ -66,9 +71,17 @@ def _demo_key(server: ServerProcess) -> str:
     return shown[0]
 
 
+def _every_scope(server: ServerProcess, key: str) -> str:
+    """A key of the same account that opens what no key does unless it is asked for."""
+    call = server.request("POST", "/v1/calls", key, EXAMPLES["create_call"]).data
+    scopes = ",".join(SCOPES["platform"])
+    account = ("--account", call["account_sid"], "--service", "platform")
+    return str(server.command("keys", "create", *account, "--scopes", scopes)["key"])
+
+
 def _what_is_there(server: ServerProcess) -> dict[str, str]:
     """Make one of everything, and name it as the settings do."""
-    key = _demo_key(server)
+    key = _every_scope(server, _demo_key(server))
 
     def made(path: str, name: str, key: str = key, **changes: Any) -> Any:
         reply = server.request("POST", path, key, {**EXAMPLES[name], **changes})
@@ -77,6 +90,8 @@ def _what_is_there(server: ServerProcess) -> dict[str, str]:
 
     (number,) = server.request("GET", "/v1/phone-numbers", key).data
     call = made("/v1/calls", "create_call")
+    masked = made("/v1/masking/calls", "start_masked_call")
+    made("/v1/masking/numbers", "enrol_masked_number")
     carrier = made("/v1/trunk-portal/carriers", "create_carrier")
     numbers = "/v1/trunk-portal/numbers"
     gateways = f"/v1/trunk-portal/carriers/{carrier['carrier_sid']}/gateways"
@@ -90,6 +105,9 @@ def _what_is_there(server: ServerProcess) -> dict[str, str]:
         "CONTRACT_PASSWORD": made("/v1/voice-otp/send", "send_otp")["id"],
         "CONTRACT_ACCOUNT": call["account_sid"],
         "CONTRACT_CALL": call["call_sid"],
+        "CONTRACT_MASKED_CALL": masked["call_sid"],
+        "CONTRACT_SESSION": made("/v1/masking/sessions", "create_masking_session")["session_id"],
+        "CONTRACT_SUBSCRIPTION": made("/v1/webhooks/subscriptions", "create_subscription")["id"],
         "CONTRACT_NUMBER": number["id"],
         "CONTRACT_CARRIER": carrier["carrier_sid"],
         "CONTRACT_GATEWAY": made(gateways, "create_gateway")["gateway_sid"],

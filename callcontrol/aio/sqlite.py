@@ -32,7 +32,13 @@ _WAL_PAUSE_MS: Final = 10
 _SLOW_S: Final = 0.03
 _SLOW_FOR_S: Final = 30.0
 _CHECKPOINT_EVERY: Final = 1000
-_WAL_PAGES: Final = 8000
+_WAL_PAGES: Final = 32_000
+_RESTART_TIMEOUT_MS: Final = 500
+# Changes something: SQLite writes no page that stays as it is.
+_TOUCH: Final = """
+    INSERT INTO writer_probe (node, probed_at) VALUES ('checkpoint', 0)
+    ON CONFLICT (node) DO UPDATE SET probed_at = probed_at + 1
+"""
 
 
 class Sqlite:
@@ -68,7 +74,7 @@ class Sqlite:
         self._reading = _engine(self._url, secrets, query_only=True)
         self._looker: Connection | None = None
         self._readers = _Readers(self._reading)
-        self._checkpoints = _Checkpoints(_engine(self._url, secrets))
+        self._checkpoints = _Checkpoints(_engine(self._url, secrets), self._writing)
         self._slow_until = 0.0
         self._closed = False
 
@@ -333,39 +339,59 @@ class _Checkpoints:
     Copies the write-ahead log into the database, on a thread, every so many transactions.
 
     A passive checkpoint disturbs nobody but, as transactions keep coming, never gets to the log's end,
-    where it could start over. So once the log is long a second one holds the writers off for the little
-    that is left, and makes the first write to the new log itself, because that one syncs its header.
+    where the next write could start it over. So once the log is long another one runs while the writers of
+    this process wait, for what came during those before it. The first write to the new log follows at once,
+    because that one syncs its header. Nobody waits for readers: while one of them needs the log, it grows.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, writing: asyncio.Lock) -> None:
         self._engine = engine
+        self._writing = writing
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="database-checkpoint")
         self._transactions = 0
-        self._running = False
+        self._task: asyncio.Task[None] | None = None
 
     def count(self) -> None:
         self._transactions += 1
-        if self._transactions >= _CHECKPOINT_EVERY and not self._running:
+        if self._transactions >= _CHECKPOINT_EVERY and self._task is None:
             self._transactions = 0
-            self._running = True
-            self._thread.submit(self._run)
+            self._task = asyncio.create_task(self._run(), name="database-checkpoint")
 
     async def close(self) -> None:
+        if self._task is not None:
+            await self._task
         await asyncio.to_thread(self._thread.shutdown, wait=True)
         self._engine.dispose()
 
-    def _run(self) -> None:
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
         try:
-            with self._engine.connect() as connection:
-                driver = _driver(connection)
-                _, pages, _ = driver.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-                if pages > _WAL_PAGES:
-                    driver.execute("PRAGMA busy_timeout = 500")
-                    driver.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
-                    driver.execute("BEGIN IMMEDIATE")
-                    driver.execute("UPDATE directory_revision SET revision = revision")
-                    driver.commit()
+            if await loop.run_in_executor(self._thread, self._copy) > _WAL_PAGES:
+                # What came meanwhile is little, and so is then what the writers wait for. They could also be
+                # refused and try again, but that takes them several times as long.
+                await loop.run_in_executor(self._thread, self._copy)
+                async with self._writing:
+                    await loop.run_in_executor(self._thread, self._start_over)
         except Exception as error:
             log.warning("a checkpoint of the database failed: %s", error)
         finally:
-            self._running = False
+            self._task = None
+
+    def _copy(self) -> int:
+        """Copy what nobody is in the way of; how long the log is, in pages."""
+        with self._engine.connect() as connection:
+            return _copy_log(_driver(connection))
+
+    def _start_over(self) -> None:
+        with self._engine.connect() as connection:
+            driver = _driver(connection)
+            _copy_log(driver)
+            driver.execute(f"PRAGMA busy_timeout = {_RESTART_TIMEOUT_MS}")
+            driver.execute("BEGIN IMMEDIATE")
+            driver.execute(_TOUCH)
+            driver.commit()
+
+
+def _copy_log(driver: sqlite3.Connection) -> int:
+    _, pages, _ = driver.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    return int(pages)

@@ -308,6 +308,20 @@ async def test_the_customer_says_whom_an_unknown_caller_reaches(exchange: Exchan
     assert record.details["max_duration_sec"] == 60
 
 
+async def test_a_masked_number_that_calls_another_reaches_nobody(exchange: Exchange) -> None:
+    target = exchange.mobile()
+    exchange.customer.answers["/route"] = lambda _: web.json_response({"target_number": target})
+    await exchange.routed_by(exchange.customer.url("/route"))
+    try:
+        # As a masked call comes back that was sent to a masked number: nobody is asked where it goes on to.
+        failed = await exchange.call(SECOND_MASKED).wait(Failed)
+    finally:
+        await exchange.routed_by(None)
+    assert isinstance(failed, Failed) and failed.status == 480
+    assert not exchange.reached(target) and not exchange.asked(SECOND_MASKED)
+    assert (await exchange.over(SECOND_MASKED)).hangup_cause == "NO_ROUTE_DESTINATION"
+
+
 async def test_a_session_goes_before_the_customers_server(exchange: Exchange) -> None:
     a, b = exchange.mobile(), exchange.mobile()
     await exchange.begin(a, b)

@@ -261,22 +261,27 @@ def test_a_caller_takes_the_place_of_another(stage: TransferExchange) -> None:
     ],
 )
 def test_a_dialog_that_does_not_match(stage: TransferExchange, changes: dict[str, str], status: int) -> None:
-    callee = stage.callee("uas_bye.xml", Load(pause_ms=1500))
+    callee = stage.callee()
     caller = stage.caller("uac_stay.xml", port=stage.second_caller_port)
-    value = stage.replaces(stage.up(), **changes)
-    refused = stage.caller("uac_replaces_refused.xml", extra=f"-key replaces {value}")
-    newcomer, *_ = stage.finish(refused, caller, callee)
+    call = stage.up()
+    value = stage.replaces(call, **changes)
+    [newcomer] = stage.finish(stage.caller("uac_replaces_refused.xml", extra=f"-key replaces {value}"))
     assert newcomer.log == (f"refused {status}",)
+    # Only now: a dialog that is over is refused otherwise.
+    stage.api("DELETE", stage.path(call))
+    stage.finish(caller, callee)
     assert_completed(stage)
 
 
 def test_a_trunk_without_the_right_replaces_nobody(stage: TransferExchange) -> None:
-    callee = stage.callee("uas_bye.xml", Load(pause_ms=1500))
+    callee = stage.callee()
     caller = stage.caller("uac_stay.xml", port=stage.second_caller_port)
-    value = stage.replaces(stage.up())
-    refused = stage.caller("uac_replaces_refused.xml", extra=f"-key replaces {value}", port=stage.plain_port)
-    newcomer, *_ = stage.finish(refused, caller, callee)
+    call = stage.up()
+    extra = f"-key replaces {stage.replaces(call)}"
+    [newcomer] = stage.finish(stage.caller("uac_replaces_refused.xml", extra=extra, port=stage.plain_port))
     assert newcomer.log == ("refused 603",)
+    stage.api("DELETE", stage.path(call))
+    stage.finish(caller, callee)
 
 
 # --- redirections -------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Numbers that are enrolled for masking: their calls go to whom the caller's session says."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import sqlalchemy as sa
@@ -33,9 +34,12 @@ def pool(connection: Connection, account_sid: str) -> list[str]:
     return list(rows.scalars())
 
 
-def caller_id(connection: Connection, account_sid: str) -> str | None:
-    """What masked calls show that name no number: the oldest enrolled one, else the oldest registered."""
-    enrolled = pool(connection, account_sid)
+def caller_id(connection: Connection, account_sid: str, enrolled: Sequence[str]) -> str | None:
+    """
+    What masked calls show that name no number: the oldest enrolled one, else the oldest registered.
+
+    ``enrolled`` is the account's ``pool``.
+    """
     return enrolled[0] if enrolled else default_caller_id(connection, account_sid)
 
 

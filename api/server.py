@@ -156,6 +156,7 @@ class Server:
             storage.masking_sessions,
             storage.masking_settings,
             storage.destinations,
+            storage.directory,
             storage.secrets_of,
             self.settings.allowed_countries,
         )

@@ -6,7 +6,7 @@ whoever it does not know either is an unknown caller.
 """
 
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal
@@ -82,9 +82,12 @@ def read_routing(
     masked_number: str,
     record_calls: bool,
     allowed_countries: Collection[str],
+    is_masked: Callable[[str], bool] = lambda _: False,
 ) -> RouteFinding:
     """
     What the answer of a routing webhook means; fields that are not known are passed over.
+
+    ``is_masked`` says of a number whether it is a masked one, which nobody is put through to.
 
     Raises:
         NoRouting: It is no answer, or names nobody who can be called.
@@ -102,6 +105,8 @@ def read_routing(
     target = _target(answer.get("target_number"), allowed_countries)
     if target in (caller, masked_number):
         raise NoRouting("target_number must be neither the caller nor the masked number")
+    if is_masked(target):
+        raise NoRouting("target_number must not be a masked number")
     record = answer.get("record")
     if record is not None and not isinstance(record, bool):
         raise NoRouting(f"record must be true or false, not {_shown(record)}")

@@ -8,7 +8,7 @@ from callcontrol.aio.masking_sessions import MaskingSessionService
 from callcontrol.aio.masking_settings import MaskingSettingsService
 from callcontrol.aio.questions import NotAnswered, QuestionClient
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.interfaces import Destinations
+from callcontrol.interfaces import Destinations, Routes
 from callcontrol.masked_routes import (
     MAX_ANSWER_BYTES,
     ROUTING_EVENT,
@@ -31,8 +31,8 @@ class MaskedRouter:
     """
     Finds out whom callers reach; implements ``callcontrol.interfaces.MaskedRoutes``.
 
-    ``secrets_of`` are the signing secrets of an account, for questions to servers of accounts whose masking
-    webhook has none of its own.
+    ``numbers`` says which numbers are masked ones; ``secrets_of`` are the signing secrets of an account, for
+    questions to servers of accounts whose masking webhook has none of its own.
     """
 
     def __init__(
@@ -40,11 +40,13 @@ class MaskedRouter:
         sessions: MaskingSessionService,
         settings: MaskingSettingsService,
         destinations: Destinations,
+        numbers: Routes,
         secrets_of: Callable[[str], Sequence[str]],
         allowed_countries: Collection[str],
     ) -> None:
         self._sessions = sessions
         self._settings = settings
+        self._numbers = numbers
         self._client = QuestionClient(destinations, timeout_s=TIMEOUT_S, max_answer_bytes=MAX_ANSWER_BYTES)
         self._secrets_of = secrets_of
         self._allowed_countries = allowed_countries
@@ -64,9 +66,15 @@ class MaskedRouter:
         """
         Whom a caller reaches; one without a number is in no session.
 
+        A masked number that calls another one is a masked call on its way back, and reaches nobody: it would
+        call the next, and so for ever.
+
         Raises:
             ServiceUnavailable: The database does not answer.
         """
+        if caller is not None and self._is_masked(caller):
+            log.warning("refused: a masked number calls another", extra={"call_sid": record.call_sid})
+            return "unknown"
         account_sid = record.account_sid
         settings = await self._settings.of(account_sid)
         if caller is not None:
@@ -76,6 +84,10 @@ class MaskedRouter:
         if settings.routing_url is None:
             return "unknown"
         return await self._ask(record, settings, settings.routing_url, caller, masked_number)
+
+    def _is_masked(self, number: str) -> bool:
+        found = self._numbers.number(number)
+        return found is not None and found[1] is not None and found[1].target == "masking"
 
     async def close(self) -> None:
         """Close all connections to customers' servers."""
@@ -110,6 +122,7 @@ class MaskedRouter:
                 masked_number=masked_number,
                 record_calls=settings.record_calls,
                 allowed_countries=self._allowed_countries,
+                is_masked=self._is_masked,
             )
         except (NotAnswered, NoRouting) as problem:
             log.warning("the routing webhook did not say: %s", problem, extra={"call_sid": record.call_sid})

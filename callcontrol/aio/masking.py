@@ -11,7 +11,7 @@ from callcontrol.aio.origination import CallFacts
 from callcontrol.errors import Forbidden, InvalidNumbers, NotFound, NumberNotOwned
 from callcontrol.interfaces import Companion
 from callcontrol.masked_calls import PRODUCT, masked_details
-from callcontrol.masking import MaskedCallRequest, masked_plan, mobile_of, number_errors
+from callcontrol.masking import MaskedCallRequest, masked_errors, masked_plan, mobile_of, number_errors
 from callcontrol.masking_settings import MaskingSettings
 from callcontrol.models import CallRecord
 from callcontrol.plan import Plan
@@ -63,7 +63,7 @@ class MaskingService:
         Call one party, and the other when the first has answered; returns before anybody is called.
 
         Raises:
-            InvalidNumbers: A party is no Indian mobile number, or both are the same.
+            InvalidNumbers: A party is no Indian mobile number or a masked one, or both are the same.
             NumberNotOwned: The account has no registered number to show.
             DomainError: As ``CallControl.place`` says; nothing was recorded.
         """
@@ -73,7 +73,10 @@ class MaskingService:
             raise InvalidNumbers(errors)
         for number in (party_a, party_b):
             check_allowed(PhoneTarget(number), self._allowed_countries)
-        masked_number = await self._masked_number(account_sid)
+        masked_number, enrolled = await self._masked_numbers(account_sid)
+        errors = masked_errors(party_a, party_b, {masked_number, *enrolled})
+        if errors:
+            raise InvalidNumbers(errors)
         settings = await self._settings.of(account_sid)
         plan = masked_plan(
             party_a,
@@ -119,16 +122,18 @@ class MaskingService:
         await self.get_call(account_sid, call_sid)
         return await self._calls.hangup_call(account_sid, call_sid)
 
-    async def _masked_number(self, account_sid: str) -> str:
-        found = await self._database.look_up(partial(_masked_number, account_sid))
+    async def _masked_numbers(self, account_sid: str) -> tuple[str, Collection[str]]:
+        """The number that is shown, and those that are enrolled."""
+        found, enrolled = await self._database.look_up(partial(_masked_numbers, account_sid))
         if found is None:
             raise NumberNotOwned("The account has no registered number to show; register one first.")
-        return found
+        return found, enrolled
 
 
 def _no_such_call() -> NotFound:
     return NotFound("There is no such masked call.")
 
 
-def _masked_number(account_sid: str, connection: Connection) -> str | None:
-    return masking_numbers.caller_id(connection, account_sid)
+def _masked_numbers(account_sid: str, connection: Connection) -> tuple[str | None, Collection[str]]:
+    enrolled = masking_numbers.pool(connection, account_sid)
+    return masking_numbers.caller_id(connection, account_sid, enrolled), enrolled

@@ -12,7 +12,8 @@ from callcontrol.aio.database import Database
 from callcontrol.aio.lists import ListQuery, Pager
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.writer import Writer
-from callcontrol.errors import Conflict, DomainError, NotFound, NumberNotOwned
+from callcontrol.errors import Conflict, DomainError, InvalidNumbers, NotFound, NumberNotOwned
+from callcontrol.masking import masked_errors
 from callcontrol.masking_sessions import MaskingSession, SessionFilter, SessionRequest, choose
 from callcontrol.models import Page
 from callcontrol.store.repositories import masking_numbers
@@ -45,6 +46,7 @@ class MaskingSessionService:
         Begin a session, on the number that is asked for or on one that both parties have free.
 
         Raises:
+            InvalidNumbers: A party is a masked number of the account.
             NumberNotOwned: The masked number is not enrolled for masking on the account.
             Conflict: A party reaches somebody by that number already, or by every number there is.
         """
@@ -180,10 +182,13 @@ def _allocate(
         return NumberNotOwned(
             "The masked number is not enrolled for masking on the account; enrol it at POST /masking/numbers."
         )
+    errors = masked_errors(request.party_a, request.party_b, pool)
+    if errors:
+        return InvalidNumbers(errors)
     parties = (request.party_a, request.party_b)
     taken = rows.taken(connection, account_sid, parties, now)
     wanted = pool if request.masked_number is None else [request.masked_number]
-    found = choose(wanted, taken.union(parties), request.party_a, geo_match=request.geo_match)
+    found = choose(wanted, taken, request.party_a, geo_match=request.geo_match)
     if found is not None:
         return found
     if request.masked_number is not None:

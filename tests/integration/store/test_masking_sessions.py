@@ -12,9 +12,18 @@ import pytest
 import sqlalchemy as sa
 
 from callcontrol.aio import masking_sessions as module
+from callcontrol.aio.masking import MaskingService
 from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import utc_now
-from callcontrol.errors import Conflict, InboundConflict, NotFound, NumberNotOwned, ValidationFailed
+from callcontrol.errors import (
+    Conflict,
+    InboundConflict,
+    InvalidNumbers,
+    NotFound,
+    NumberNotOwned,
+    ValidationFailed,
+)
+from callcontrol.masking import MaskedCallRequest
 from callcontrol.masking_sessions import MaskingSession, SessionCounts, SessionFilter, SessionRequest
 from callcontrol.models import Account, Binding
 from callcontrol.store.repositories import masking_numbers, masking_sessions
@@ -118,6 +127,22 @@ async def test_a_number_that_begins_like_a_partys_is_preferred_when_asked_for(sh
     await shop.storage.masking_numbers.enrol(shop.account_sid, "+919810999999")
     assert (await shop.begin(geo_match=True)).masked_number == "+919810999999"
     assert (await shop.begin(geo_match=True)).masked_number == POOL[0]
+
+
+async def test_masked_numbers_are_nobodys_to_call(shop: Shop) -> None:
+    own = "+919810999998"
+    await shop.storage.numbers.add(shop.account_sid, own)
+    await shop.storage.masking_numbers.enrol(shop.account_sid, own)
+    no_door: Any = None  # Nothing is placed.
+    calls = MaskingService(shop.storage.database, no_door, shop.storage.masking_settings, {"IN"})
+    for a, b, field in ((own, A, "party_a"), (A, own, "party_b")):
+        with pytest.raises(InvalidNumbers) as refused:
+            await shop.begin(a, b)
+        assert [error.field for error in refused.value.errors] == [field]
+        with pytest.raises(InvalidNumbers) as refused:
+            await calls.start_call(shop.account_sid, MaskedCallRequest(a[3:], b[3:]))
+        assert [error.field for error in refused.value.errors] == [field]
+    assert await shop.listed() == ([], 0)
 
 
 async def test_without_an_enrolled_number_there_is_no_session(shop: Shop) -> None:
@@ -237,7 +262,7 @@ async def test_numbers_are_enrolled_once_and_taken_out_with_their_sessions(shop:
         await numbers.withdraw(sid, first.phone_number_id)
     read = shop.storage.database.read
     assert await read(lambda connection: masking_numbers.pool(connection, sid)) == POOL[1:]
-    assert await read(lambda connection: masking_numbers.caller_id(connection, sid)) == POOL[1]
+    assert await read(lambda connection: masking_numbers.caller_id(connection, sid, [POOL[1]])) == POOL[1]
 
 
 async def test_a_number_that_is_suspended_or_bound_elsewhere_is_not_given_to_sessions(shop: Shop) -> None:

@@ -21,6 +21,7 @@ from callcontrol.routing import PhoneTarget
 from tests.support.domain import ACCOUNT_SID, NOW
 
 A, B, MASKED = "+919810000001", "+919810000002", "+918047550001"
+OTHERS_MASKED = "+918047550002"
 SESSION = MaskingSession(
     session_id="session-1",
     account_sid=ACCOUNT_SID,
@@ -37,7 +38,12 @@ SESSION = MaskingSession(
 def read(answer: Any, *, record_calls: bool = True) -> RouteFinding:
     body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
     return read_routing(
-        body, caller=A, masked_number=MASKED, record_calls=record_calls, allowed_countries={"IN"}
+        body,
+        caller=A,
+        masked_number=MASKED,
+        record_calls=record_calls,
+        allowed_countries={"IN"},
+        is_masked=OTHERS_MASKED.__eq__,
     )
 
 
@@ -91,6 +97,7 @@ def test_calls_are_recorded_as_the_account_has_set_unless_something_else_is_said
         {"target_number": A},
         {"target_number": "9810000001"},
         {"target_number": MASKED},
+        {"target_number": OTHERS_MASKED},
         {"target_number": B, "max_duration_sec": 9},
         {"target_number": B, "max_duration_sec": 7201},
         {"target_number": B, "max_duration_sec": 60.0},

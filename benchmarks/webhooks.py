@@ -6,8 +6,10 @@ once; deliveries a second of one core, and CPU per delivery, all of it counted: 
 sending, noting the outcome.
 
 `delay`: calls go through their states at a fixed rate, with their events to ten destinations of which
-`--dead` take connections and never answer; from the moment a call's owner hands over a transition to the
-moment the receiver has read its event, on one clock, for the destinations that live.
+`--dead` take connections and never answer, and `--slow` answer after `--slow-s` seconds; from the moment a
+call's owner hands over a transition to the moment the receiver has read its event, on one clock, for the
+healthy destinations. Afterwards every event has to be delivered or pending, and none may have come before one
+of its call that was published earlier.
 
 The server's part runs on the first core, the receivers on the last. The database is SQLite, in a temporary
 folder.
@@ -28,6 +30,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -39,15 +42,18 @@ from callcontrol.store.repositories import deliveries
 
 _PUBLISHED_AT_ONCE = 200
 _AHEAD = 2000
+# Of an event: its id, its call, whether the receiver is a slow one, when it was sent, when it had been read.
+_Got = tuple[str, str, bool, float, float]
 _STATES = (CallStatus.RINGING, CallStatus.IN_PROGRESS, CallStatus.COMPLETED)
 
 
 class _Receiver(asyncio.Protocol):
     """As little of an HTTP server as takes a webhook and answers it."""
 
-    def __init__(self, got: list[tuple[str, float, float]], *, dead: bool) -> None:
+    def __init__(self, got: list[_Got], *, dead: bool, slow_s: float) -> None:
         self._got = got
         self._dead = dead
+        self._slow_s = slow_s
         self._pending = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -66,33 +72,44 @@ class _Receiver(asyncio.Protocol):
             if len(rest) < size:
                 return
             body = json.loads(rest[:size])
-            self._got.append((body["event_id"], body["sent_at"], time.monotonic()))
+            call_sid = body["data"]["call_sid"]
+            self._got.append(
+                (body["event_id"], call_sid, self._slow_s > 0, body["sent_at"], time.monotonic())
+            )
             self._pending = rest[size:]
-            self._transport.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+            if self._slow_s:
+                asyncio.get_running_loop().call_later(self._slow_s, self._answer)
+            else:
+                self._answer()
+
+    def _answer(self) -> None:
+        self._transport.write(b"HTTP/1.1 204 No Content\r\n\r\n")
 
 
-async def _receive(count: int, dead: int) -> None:
+async def _receive(count: int, dead: int, slow: int, slow_s: float) -> None:
     """Listen on as many ports and say which; tell what came when the input ends."""
-    got: list[tuple[str, float, float]] = []
+    got: list[_Got] = []
     loop = asyncio.get_running_loop()
-    servers = [
-        await loop.create_server(lambda dead=number < dead: _Receiver(got, dead=dead), "127.0.0.1", 0)
-        for number in range(count)
-    ]
+
+    def receiver(number: int) -> _Receiver:
+        return _Receiver(got, dead=number < dead, slow_s=slow_s if dead <= number < dead + slow else 0.0)
+
+    servers = [await loop.create_server(partial(receiver, number), "127.0.0.1", 0) for number in range(count)]
     print(json.dumps([server.sockets[0].getsockname()[1] for server in servers]), flush=True)
     await loop.run_in_executor(None, sys.stdin.read)
     print(json.dumps(got), flush=True)
 
 
 @contextlib.contextmanager
-def _receivers(count: int, dead: int = 0) -> Any:
-    command = [*TOOL_PREFIX, sys.executable, "-m", "benchmarks.webhooks", "--receive", f"{count},{dead}"]
+def _receivers(count: int, dead: int, slow: int, slow_s: float) -> Any:
+    which = f"{count},{dead},{slow},{slow_s}"
+    command = [*TOOL_PREFIX, sys.executable, "-m", "benchmarks.webhooks", "--receive", which]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdin is not None
     ports = json.loads(process.stdout.readline())
 
-    def received() -> list[tuple[str, float, float]]:
+    def received() -> list[_Got]:
         found, _ = process.communicate("")
         return [tuple(item) for item in json.loads(found)]
 
@@ -194,7 +211,7 @@ async def _delay(
 async def _serve(args: argparse.Namespace) -> dict[str, Any]:
     with (
         tempfile.TemporaryDirectory() as folder,
-        _receivers(args.destinations, args.dead) as (urls, received),
+        _receivers(args.destinations, args.dead, args.slow, args.slow_s) as (urls, received),
     ):
         url = f"sqlite+aiosqlite:///{Path(folder) / 'webhooks.db'}"
         storage = await Storage.open(url, allow_private_destinations=True)
@@ -204,22 +221,32 @@ async def _serve(args: argparse.Namespace) -> dict[str, Any]:
             if args.part == "throughput":
                 return await _throughput(storage, account.account_sid, urls, args.seconds)
             found = await _delay(storage, account.account_sid, urls, args.rate, args.seconds)
-            return found | _delays(found.pop("published_by_url"), urls[args.dead :], received())
+            rows = await storage.database.read(deliveries.counts)
+            healthy = urls[args.dead + args.slow :]
+            return found | {"rows": rows} | _delays(found.pop("published_by_url"), healthy, received())
         finally:
             await storage.close()
 
 
-def _delays(
-    published: dict[str, int], alive: Sequence[str], received: Sequence[tuple[str, float, float]]
-) -> dict[str, Any]:
-    arrived = {event_id for event_id, _, _ in received}
-    delays = sorted(1000 * (at - sent_at) for _, sent_at, at in received)
+def _delays(published: dict[str, int], healthy: Sequence[str], received: Sequence[_Got]) -> dict[str, Any]:
+    first: dict[str, _Got] = {}
+    for got in received:
+        first.setdefault(got[0], got)
+    in_time = [got for got in first.values() if not got[2]]
+    delays = sorted(1000 * (at - sent_at) for *_, sent_at, at in in_time)
     cuts = statistics.quantiles(delays, n=1000)
+    last: dict[str, float] = {}
+    out_of_order = 0
+    for _, call_sid, _, sent_at, _ in first.values():
+        out_of_order += sent_at < last.get(call_sid, 0.0)
+        last[call_sid] = sent_at
     return {
-        "alive": len(alive),
-        "to_alive": sum(published.get(url, 0) for url in alive),
-        "arrived": len(arrived),
-        "doubles": len(received) - len(arrived),
+        "healthy": len(healthy),
+        "to_healthy": sum(published.get(url, 0) for url in healthy),
+        "arrived": len(in_time),
+        "arrived_at_slow": len(first) - len(in_time),
+        "doubles": len(received) - len(first),
+        "out_of_order": out_of_order,
         "p50_ms": round(cuts[499], 1),
         "p90_ms": round(cuts[899], 1),
         "p99_ms": round(cuts[989], 1),
@@ -234,9 +261,11 @@ def _run(args: argparse.Namespace, part: str) -> dict[str, Any]:
         "rate": args.rate,
         "destinations": args.destinations,
         "dead": args.dead,
+        "slow": args.slow,
+        "slow-s": args.slow_s,
     }
     if part == "throughput":
-        values |= {"dead": 0}
+        values |= {"dead": 0, "slow": 0}
     command = [*SUT_PREFIX, sys.executable, "-m", "benchmarks.webhooks", "--part", part]
     command += [str(item) for name, value in values.items() for item in (f"--{name}", value)]
     found: dict[str, Any] = json.loads(subprocess.check_output(command, text=True).splitlines()[-1])
@@ -251,13 +280,15 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=50.0, help="events a second")
     parser.add_argument("--destinations", type=int, default=10)
     parser.add_argument("--dead", type=int, default=1, help="of the destinations")
+    parser.add_argument("--slow", type=int, default=0, help="of the destinations")
+    parser.add_argument("--slow-s", type=float, default=2.0, help="how long these take to answer")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--receive", help=argparse.SUPPRESS)
     parser.add_argument("--part", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.receive:
-        count, dead = args.receive.split(",")
-        _on_a_loop(_receive(int(count), int(dead)))
+        count, dead, slow, slow_s = args.receive.split(",")
+        _on_a_loop(_receive(int(count), int(dead), int(slow), float(slow_s)))
     elif args.part:
         print(json.dumps(_on_a_loop(_serve(args))))
     else:

@@ -7,7 +7,8 @@ neither a host that hangs nor an account with many such hosts takes the connecti
 that may send take turns, one delivery each.
 
 One that has stopped answering is only probed: what waits for it is handed back as skipped. Memory is shared
-by what is free of it: the fuller it is, the less of it one queue may have.
+by what is free of it: the fuller it is, the less of it one queue may have. What there is no room for is told
+when to come back, one after the other, so that a long backlog of a slow destination costs little meanwhile.
 """
 
 from collections import deque
@@ -22,6 +23,8 @@ __all__ = ["DeliveryQueues", "Destination", "Held", "QueueLimits"]
 _MAX_DESTINATIONS: Final = 20_000
 _SHARE_OF_FREE: Final = 4
 _LEAST_HELD: Final = 16
+# By how much faster what was sent away comes back than its destination takes it, as it may become quicker.
+_HASTE: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ class QueueLimits:
         held: Deliveries in memory.
         held_per_destination: The same for one destination.
         wait_s: How long a delivery may be expected to wait in memory.
+        away_s: The longest that a delivery without room is told to stay away.
         silent_after: Attempts in a row without an answer after which a destination is only probed.
         probe_s: How often.
     """
@@ -48,6 +52,7 @@ class QueueLimits:
     held: int = 10_000
     held_per_destination: int = 1000
     wait_s: float = 60.0
+    away_s: float = 300.0
     silent_after: int = 8
     probe_s: float = 5.0
 
@@ -80,7 +85,7 @@ class Destination:
     Where one account sends.
 
     ``silent`` counts attempts without an answer since the last one that had one; ``attempt_s`` follows how
-    long an attempt takes.
+    long an attempt takes; at ``back_at`` the next delivery that there is no room for may come back.
     """
 
     account: str
@@ -91,6 +96,7 @@ class Destination:
     silent: int = 0
     probe_at: float = 0.0
     attempt_s: float = 0.1
+    back_at: float = 0.0
     ready: bool = False
 
     @property
@@ -127,7 +133,7 @@ class DeliveryQueues:
         for destination in self._destinations.values():
             yield from destination.queue
 
-    def put(self, host: str, held: Held) -> float | None:
+    def put(self, host: str, held: Held, now: float) -> float | None:
         """
         Have a delivery sent when it is its turn.
 
@@ -141,7 +147,7 @@ class DeliveryQueues:
         free = limits.held - self._queued - self._all.active
         most = min(limits.held_per_destination, max(free // _SHARE_OF_FREE, _LEAST_HELD))
         if free <= 0 or waiting >= most or wait_s > limits.wait_s:
-            return wait_s
+            return self._away_s(destination, now, wait_s)
         destination.queue.append(held)
         self._queued += 1
         self._make_ready(destination)
@@ -239,6 +245,16 @@ class DeliveryQueues:
         if destination.silent < self._limits.silent_after:
             return destination.active < self._limits.per_destination
         return not destination.active and now >= destination.probe_at
+
+    def _away_s(self, destination: Destination, now: float, wait_s: float) -> float:
+        """How long a delivery stays away: those sent away before it come back before it does."""
+        soonest = now + min(wait_s, self._limits.away_s)
+        at = max(destination.back_at, soonest)
+        if at > now + self._limits.away_s:
+            # Over and over the same span, so that they do not come back all at once at its end.
+            at = soonest
+        destination.back_at = at + destination.attempt_s / self._limits.per_destination / _HASTE
+        return at - now
 
     def _destination(self, account: str, host: str) -> Destination:
         found = self._destinations.get((account, host))

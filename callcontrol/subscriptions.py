@@ -9,9 +9,10 @@ import binascii
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from callcontrol.errors import FieldError, ValidationFailed
+from callcontrol.masked_calls import MaskedStatus
 
 __all__ = [
     "CALL_MISSED",
@@ -36,19 +37,7 @@ WEBHOOK_TEST: Final = "webhook.test"
 
 EVENT_TYPES: Final[Mapping[SubscribedService, tuple[str, ...]]] = {
     "calls": (CALL_MISSED,),
-    "masking": tuple(
-        f"masking.call.{status}"
-        for status in (
-            "initiated",
-            "a_ringing",
-            "a_answered",
-            "b_ringing",
-            "in-progress",
-            "completed",
-            "failed",
-            "no-answer",
-        )
-    ),
+    "masking": tuple(f"masking.call.{status}" for status in get_args(MaskedStatus)),
     "assistant": (
         "call.started",
         "call.completed",

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from api.endpoint import Context, Endpoint, Reply
-from api.moments import time_span
 from api.routes.masking import MASKING
-from api.routes.subscriptions import delivery_json
+from api.routes.webhook_log import logged, replayed_all, replayed_one, tested
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.subscriptions import (
     DeliveryLog,
@@ -24,33 +23,22 @@ __all__ = ["ENDPOINTS"]
 
 async def test_masking_webhook(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer POST /masking/settings/webhook/test: 200 however the receiver takes it."""
-    trial = await context.services.masking_webhooks.test(context.account_sid, await _webhook(context))
-    return Reply({"success": trial.success, "status_code": trial.status_code, "error": trial.error or ""})
+    return await tested(context, context.services.masking_webhooks, await _webhook(context))
 
 
 async def list_masking_deliveries(context: Context[NoBody, DeliveryLog]) -> Reply:
     """Answer GET /masking/settings/webhook/deliveries."""
-    found = await context.services.masking_webhooks.deliveries(
-        context.account_sid, await _webhook(context), context.query.limit
-    )
-    return Reply([delivery_json(delivery) for delivery in found])
+    return await logged(context, context.services.masking_webhooks, await _webhook(context))
 
 
 async def replay_masking_delivery(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer POST /masking/settings/webhook/deliveries/{delivery_id}/replay."""
-    replayed = await context.services.masking_webhooks.replay(
-        context.account_sid, await _webhook(context), context.path["delivery_id"]
-    )
-    return Reply({"replayed": replayed.count})
+    return await replayed_one(context, context.services.masking_webhooks, await _webhook(context))
 
 
 async def replay_failed_masking_deliveries(context: Context[ReplayFailed, NoQuery]) -> Reply:
     """Answer POST /masking/settings/webhook/deliveries/replay."""
-    since, until = time_span(context.body.since, context.body.until, ("since", "until"))
-    replayed = await context.services.masking_webhooks.replay_failed(
-        context.account_sid, await _webhook(context), since, until
-    )
-    return Reply({"replayed": replayed.count, "truncated": replayed.truncated})
+    return await replayed_all(context, context.services.masking_webhooks, await _webhook(context))
 
 
 async def _webhook(context: Context[Any, Any]) -> str:

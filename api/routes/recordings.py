@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.endpoint import Context, Endpoint, FileReply, Reply
-from api.errors import ErrorStyle
+from api.routes.masking import MASKING
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.recordings import RecordingLinkObject, RecordingQuery
 from api.services import Services
 from callcontrol.errors import Conflict
-from callcontrol.masked_calls import PRODUCT as MASKING
+from callcontrol.masked_calls import PRODUCT
 from callcontrol.models import Principal
 
 __all__ = ["ENDPOINTS"]
@@ -39,7 +39,7 @@ async def get_masked_recording(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer GET /masking/calls/{call_sid}/recording."""
     call_sid = context.path["call_sid"]
     recordings = context.services.recordings
-    return _link(await recordings.link_of_product(context.account_sid, call_sid, MASKING), call_sid)
+    return _link(await recordings.link_of_product(context.account_sid, call_sid, PRODUCT), call_sid)
 
 
 async def delete_recording(context: Context[NoBody, NoQuery]) -> Reply:
@@ -97,9 +97,6 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         scope="masking.read",
         summary="Get a link to the recording of a masked call, valid for an hour",
         response=RecordingLinkObject,
-        style=ErrorStyle.MASKING,
-        requests_per_minute=100,
-        limited_as="masking",
-        **_RECORDINGS,
+        **{**MASKING, **_RECORDINGS},
     ),
 )

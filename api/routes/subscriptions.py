@@ -6,8 +6,8 @@ from typing import Any
 
 from api.endpoint import Context, Endpoint, Reply
 from api.errors import ErrorStyle
-from api.moments import time_span
 from api.present import rfc3339
+from api.routes.webhook_log import logged, replayed_all, replayed_one, tested
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.subscriptions import (
     CreateSubscription,
@@ -22,9 +22,9 @@ from api.schemas.subscriptions import (
     UpdateSubscription,
 )
 from callcontrol.errors import Conflict
-from callcontrol.subscriptions import LoggedDelivery, Subscription
+from callcontrol.subscriptions import Subscription
 
-__all__ = ["ENDPOINTS", "delivery_json"]
+__all__ = ["ENDPOINTS"]
 
 _TESTS_PER_MINUTE = 60
 
@@ -56,33 +56,22 @@ async def delete_subscription(context: Context[NoBody, NoQuery]) -> Reply:
 
 async def test_subscription(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer POST /webhooks/subscriptions/{id}/test: 200 however the receiver takes it."""
-    trial = await context.services.subscriptions.test(context.account_sid, context.path["id"])
-    return Reply({"success": trial.success, "status_code": trial.status_code, "error": trial.error or ""})
+    return await tested(context, context.services.subscriptions, context.path["id"])
 
 
 async def list_deliveries(context: Context[NoBody, DeliveryLog]) -> Reply:
     """Answer GET /webhooks/subscriptions/{id}/deliveries."""
-    services, limit = context.services, context.query.limit
-    found = await services.subscriptions.deliveries(context.account_sid, context.path["id"], limit)
-    return Reply([delivery_json(delivery) for delivery in found])
+    return await logged(context, context.services.subscriptions, context.path["id"])
 
 
 async def replay_delivery(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer POST /webhooks/subscriptions/{id}/deliveries/{delivery_id}/replay."""
-    path = context.path
-    replayed = await context.services.subscriptions.replay(
-        context.account_sid, path["id"], path["delivery_id"]
-    )
-    return Reply({"replayed": replayed.count})
+    return await replayed_one(context, context.services.subscriptions, context.path["id"])
 
 
 async def replay_failed(context: Context[ReplayFailed, NoQuery]) -> Reply:
     """Answer POST /webhooks/subscriptions/{id}/deliveries/replay."""
-    since, until = time_span(context.body.since, context.body.until, ("since", "until"))
-    replayed = await context.services.subscriptions.replay_failed(
-        context.account_sid, context.path["id"], since, until
-    )
-    return Reply({"replayed": replayed.count, "truncated": replayed.truncated})
+    return await replayed_all(context, context.services.subscriptions, context.path["id"])
 
 
 def _json(subscription: Subscription) -> dict[str, Any]:
@@ -95,24 +84,6 @@ def _json(subscription: Subscription) -> dict[str, Any]:
         "is_active": subscription.is_active,
         "created_at": rfc3339(subscription.created_at),
         "updated_at": rfc3339(subscription.updated_at),
-    }
-
-
-def delivery_json(delivery: LoggedDelivery) -> dict[str, Any]:
-    """A delivery as the log of any webhook shows it."""
-    return {
-        "id": delivery.delivery_id,
-        "subscription_id": delivery.subscription_id,
-        "event_type": delivery.event_type,
-        "call_sid": delivery.call_sid or "",
-        "status": delivery.status,
-        "attempts": delivery.attempts,
-        "max_attempts": delivery.max_attempts,
-        "response_code": delivery.response_code,
-        "error": delivery.error or "",
-        "created_at": rfc3339(delivery.created_at),
-        "next_attempt_at": rfc3339(delivery.next_attempt_at),
-        "delivered_at": rfc3339(delivery.delivered_at),
     }
 
 

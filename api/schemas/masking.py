@@ -13,7 +13,14 @@ from callcontrol.errors import FieldError, InvalidNumbers, ValidationFailed
 from callcontrol.masked_calls import MaskedStatus
 from callcontrol.masking import MAX_DURATION_S, MIN_DURATION_S, number_errors
 
-__all__ = ["LegObject", "MaskedCallObject", "StartMaskedCall", "StartedMaskedCallObject"]
+__all__ = [
+    "LegObject",
+    "MaskedCallObject",
+    "Party",
+    "StartMaskedCall",
+    "StartedMaskedCallObject",
+    "TwoParties",
+]
 
 _PARTIES = ("party_a", "party_b")
 _MOBILE: dict[str, Any] = {"pattern": "^[6-9][0-9]{9}$"}
@@ -24,19 +31,8 @@ Party = Annotated[
 ]
 
 
-class StartMaskedCall(RequestModel):
-    """Two parties to be joined, neither of whom sees the number of the other."""
-
-    party_a: Annotated[Party, Field(description="Who is called first: a 10-digit Indian mobile number.")]
-    party_b: Annotated[Party, Field(description="Who is called when party_a has answered; another number.")]
-    max_duration_sec: Annotated[
-        int | None,
-        Field(
-            ge=MIN_DURATION_S,
-            le=MAX_DURATION_S,
-            description="How long they may talk, from party_b's answer; without limit when left out.",
-        ),
-    ] = None
+class TwoParties(RequestModel):
+    """A body that names two parties, as ``party_a`` and ``party_b``."""
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
@@ -52,6 +48,21 @@ class StartMaskedCall(RequestModel):
         if numbers and all(error.field in _PARTIES for error in errors):
             return InvalidNumbers(errors, message)
         return ValidationFailed(errors, message)
+
+
+class StartMaskedCall(TwoParties):
+    """Two parties to be joined, neither of whom sees the number of the other."""
+
+    party_a: Annotated[Party, Field(description="Who is called first: a 10-digit Indian mobile number.")]
+    party_b: Annotated[Party, Field(description="Who is called when party_a has answered; another number.")]
+    max_duration_sec: Annotated[
+        int | None,
+        Field(
+            ge=MIN_DURATION_S,
+            le=MAX_DURATION_S,
+            description="How long they may talk, from party_b's answer; without limit when left out.",
+        ),
+    ] = None
 
 
 class StartedMaskedCallObject(ResponseModel):

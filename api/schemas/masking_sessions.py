@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import E164, Page, PerPage, QueryNumber, Timestamp
-from api.schemas.masking import Party, StartMaskedCall
+from api.schemas.masking import Party, TwoParties
 from callcontrol.errors import FieldError, ValidationFailed
-from callcontrol.masking import MAX_DURATION_S, MIN_DURATION_S, mobile_of, number_errors
+from callcontrol.masking import MAX_DURATION_S, MIN_DURATION_S, mobile_of
 from callcontrol.masking_sessions import DEFAULT_EXPIRY_S, MAX_EXPIRY_S, MIN_EXPIRY_S, SessionStatus
 from callcontrol.routing import normalise_number
 
@@ -61,7 +61,7 @@ def _number(text: str) -> str:
         raise ValueError("must be in E.164, such as +918047491899") from None
 
 
-class CreateSession(RequestModel):
+class CreateSession(TwoParties):
     """Two parties who are to reach each other by a masked number."""
 
     party_a: Annotated[Party, Field(description="A 10-digit Indian mobile number.")]
@@ -75,18 +75,6 @@ class CreateSession(RequestModel):
     geo_match: Annotated[
         bool, Field(description="Choose a number that begins like party_a's, as far as there is one.")
     ] = False
-
-    @classmethod
-    def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
-        """Whether the two can be joined at all."""
-        return number_errors(given.get("party_a"), given.get("party_b"))
-
-    @classmethod
-    def refusal(
-        cls, given: Mapping[str, Any], errors: Sequence[FieldError], message: str
-    ) -> ValidationFailed:
-        """As for a masked call."""
-        return StartMaskedCall.refusal(given, errors, message)
 
 
 class ChangeSession(RequestModel):

@@ -15,8 +15,8 @@ from callcontrol.aio.writer import Writer
 from callcontrol.errors import DomainError, FieldError, ValidationFailed
 from callcontrol.interfaces import Destinations
 from callcontrol.masking_settings import SERVICE, MaskingSettings, SettingsChange, Unchanged
-from callcontrol.store.repositories import fan_out, subscriptions
 from callcontrol.store.repositories import masking_settings as rows
+from callcontrol.store.repositories import subscriptions
 from callcontrol.subscriptions import EVENT_TYPES, Subscription, changed_subscription
 
 __all__ = ["MaskingSettingsService"]
@@ -138,20 +138,13 @@ def _webhook(
 
 
 def _keep(connection: Connection, former: Subscription | None, webhook: Subscription | None) -> None:
-    """Write the webhook; what waits to be sent goes to where it is now, or nowhere."""
-    if webhook is None:
-        if former is not None:
-            subscriptions.delete(connection, former.subscription_id)
-            fan_out.withdraw(connection, former.subscription_id)
-        return
-    if former is None:
+    """Write the webhook, or that there is none any more."""
+    if former is not None and webhook is not None:
+        subscriptions.change(connection, former, webhook, _PAUSED)
+    elif webhook is not None:
         subscriptions.insert(connection, webhook)
-        return
-    subscriptions.update(connection, webhook)
-    if webhook.url != former.url:
-        fan_out.redirect(connection, webhook.subscription_id, webhook.url)
-    if not webhook.is_active:
-        fan_out.pause(connection, webhook.subscription_id, _PAUSED)
+    elif former is not None:
+        subscriptions.delete(connection, former.subscription_id)
 
 
 def _new(wanted: T | Unchanged, before: T) -> T:

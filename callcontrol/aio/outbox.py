@@ -42,7 +42,6 @@ log = logging.getLogger(__name__)
 
 _CLOSE_S: Final = 2.0
 _BATCH: Final = 200
-_MAX_POSTPONED_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +328,8 @@ class Outbox:
 
     def _admit(self, held: Held) -> None:
         self._ids.add(held.delivery.event.delivery_id)
-        wait_s = self._queues.put(origin(held.delivery.event.url), held)
+        now = asyncio.get_running_loop().time()
+        wait_s = self._queues.put(origin(held.delivery.event.url), held, now)
         if wait_s is not None:
             self._postpone(held.delivery, wait_s)
 
@@ -445,7 +445,7 @@ class Outbox:
 
     def _postpone(self, delivery: Delivery, wait_s: float) -> None:
         """Have a delivery come back when its destination may have worked off what is held for it."""
-        wait_s = min(max(wait_s, self._settings.poll_s), _MAX_POSTPONED_S)
+        wait_s = max(wait_s, self._settings.poll_s)
         delivery.next_attempt_at = self._clock.now() + timedelta(seconds=wait_s)
         self.stats.postponed += 1
         self._put_back(delivery)

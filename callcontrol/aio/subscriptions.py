@@ -19,7 +19,7 @@ from callcontrol.call_object import timestamp
 from callcontrol.errors import Conflict, DomainError, FieldError, NotFound, ValidationFailed
 from callcontrol.interfaces import Destinations
 from callcontrol.models import WebhookEvent
-from callcontrol.store.repositories import fan_out, subscriptions
+from callcontrol.store.repositories import subscriptions
 from callcontrol.subscriptions import (
     MAX_REPLAYED,
     WEBHOOK_TEST,
@@ -138,11 +138,7 @@ class SubscriptionService:
             if isinstance(owned, DomainError):
                 return owned
             changed = changed_subscription(owned, values, now)
-            subscriptions.update(connection, changed)
-            if changed.url != owned.url:
-                fan_out.redirect(connection, subscription_id, changed.url)
-            if not changed.is_active:
-                fan_out.pause(connection, subscription_id, _PAUSED)
+            subscriptions.change(connection, owned, changed, _PAUSED)
             return changed
 
         changed = await self._writer.commit(write)
@@ -164,7 +160,6 @@ class SubscriptionService:
             if isinstance(owned, DomainError):
                 return owned
             subscriptions.delete(connection, subscription_id)
-            fan_out.withdraw(connection, subscription_id)
             return None
 
         await self._writer.commit(write)

@@ -274,25 +274,35 @@ async def test_the_api_ends_it_in_mid_call(world: World) -> None:
 
 
 async def test_the_limit_ends_it_and_is_heard_before(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("callcontrol.connecting.WARNING_LEAD_S", 1.2)
-    a, b = await bridged(world, limit_s=2)
-    a.speak(440.0)
-    b.speak(1000.0)
-    await b.hears(440.0)
-    for call in (a, b):
-        await call.until(partial(hears_warning, call))
-    await b.hears(440.0)  # and the two still hear each other
-    await a.hears(1000.0)
+    monkeypatch.setattr("callcontrol.connecting.WARNING_LEAD_S", 1.5)
+    behave(world, b=rings)
+    await start(world, limit_s=3)
+    a, b = await world.phone.next_call(1), await world.phone.next_call(2)
+    for call, freq_hz in ((a, 440.0), (b, 1000.0)):
+        call.kept_ms = 60_000
+        call.speak(freq_hz)
+    b.answer()
     await a.wait(Ended)
     await b.wait(Ended)
+    for call, other_hz in ((a, 1000.0), (b, 440.0)):
+        heard = pitches(bytes(call.heard), other_hz, WARNING_HZ)
+        assert heard.count(WARNING_HZ) >= 2, heard
+        first = heard.index(WARNING_HZ)
+        assert other_hz in heard[:first] and other_hz in heard[first:], "the two went on hearing each other"
     shown = await over(world)
     assert summary(shown)[:2] == ("completed", "ALLOTTED_TIMEOUT")
-    assert (shown["duration_sec"], shown["max_duration_sec"]) == (2, 2)
+    assert shown["max_duration_sec"] == 3 <= shown["duration_sec"]
 
 
-def hears_warning(call: PhoneCall) -> bool:
-    recent = bytes(call.heard[-300 * 16 :])
-    return len(recent) == 300 * 16 and tone_level_dbfs(recent, 1400.0) > -20.0
+WARNING_HZ = 1400.0
+
+
+def pitches(pcm: bytes, *wanted: float) -> list[float]:
+    """Which tone is heard in each tenth of a second that has one of those wanted."""
+    step = 100 * 16
+    parts = (pcm[at : at + step] for at in range(0, len(pcm) - step, step))
+    loudest = ((max(wanted, key=partial(tone_level_dbfs, part)), part) for part in parts)
+    return [freq_hz for freq_hz, part in loudest if tone_level_dbfs(part, freq_hz) > -20.0]
 
 
 async def test_it_is_recorded_from_the_bridge_on_with_a_side_for_each(world: World) -> None:
@@ -300,7 +310,7 @@ async def test_it_is_recorded_from_the_bridge_on_with_a_side_for_each(world: Wor
     await start(world, record=True)
     a, b = await world.phone.next_call(1), await world.phone.next_call(2)
     a.speak(440.0)
-    await asyncio.sleep(0.5)
+    await asyncio.sleep(0.9)
     b.answer()
     b.speak(1000.0)
     await b.hears(440.0)
@@ -312,7 +322,7 @@ async def test_it_is_recorded_from_the_bridge_on_with_a_side_for_each(world: Wor
     with wave.open(record.recording_path) as file:
         assert file.getnchannels() == 2
         rate, frames = file.getframerate(), file.readframes(file.getnframes())
-        assert file.getnframes() / rate < shown_s(record) + 0.3, "it began with the bridge"
+        assert file.getnframes() / rate < shown_s(record) + 0.7, "it began with the bridge"
     left, right = (b"".join(frames[i : i + 2] for i in range(side, len(frames), 4)) for side in (0, 2))
     assert tone_level_dbfs(left, 440.0, rate) > -20.0 > tone_level_dbfs(left, 1000.0, rate)
     assert tone_level_dbfs(right, 1000.0, rate) > -20.0 > tone_level_dbfs(right, 440.0, rate)

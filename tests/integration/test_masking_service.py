@@ -109,7 +109,8 @@ async def test_a_masked_call_from_the_request_to_the_last_webhook(town: Town) ->
     assert (call["status"], call["hangup_cause"]) == ("completed", "NORMAL_CLEARING")
     assert [leg["status"] for leg in call["legs"]] == ["completed", "completed"]
     assert call["started_at"] <= call["answered_at"] <= call["ended_at"]
-    assert (call["direction"], call["duration_sec"], call["bill_duration_sec"]) == ("click_to_call", 2, 60)
+    assert (call["direction"], call["bill_duration_sec"]) == ("click_to_call", 60)
+    assert call["duration_sec"] >= 2
     assert (call["caller_number"], call["target_number"]) == (f"+91{LISTENS}", LEAVES)
     told = await town.told(
         call_sid, ["initiated", "a_ringing", "a_answered", "b_ringing", "in-progress", "completed"]

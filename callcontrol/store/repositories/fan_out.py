@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import cache, partial
 from typing import Any, Final
 from uuid import UUID, uuid5
 
@@ -55,13 +56,17 @@ _ONE: Final = Statement(
 def publish(connection: Connection, events: Sequence[PublishedEvent]) -> int:
     """Write the deliveries of events, which is all that is needed to have them sent; how many there are."""
     found: list[WebhookEvent] = []
+    # The events of one transaction often go to few subscriptions: each is looked up once.
+    actives = cache(partial(_actives, connection))
+    urls = cache(partial(_url, connection))
     for event in events:
         if isinstance(event, Broadcast):
-            found.extend(_copies(connection, event))
+            rows = actives(event.account_sid, event.service)
+            found.extend(_copy(event, row) for row in rows if event.event in unpack(row["event_types"]))
         elif event.subscription_id is None:
             found.append(event)
-        else:
-            found.extend(_addressed(connection, event, event.subscription_id))
+        elif (url := urls(event.subscription_id)) is not None:
+            found.append(event if event.url == url else replace(event, url=url))
     deliveries.insert(connection, [deliveries.row_of(event) for event in found])
     return len(found)
 
@@ -165,9 +170,8 @@ def disable(connection: Connection, subscription_id: str, url: str, reason: str,
     return bool(changed.rowcount)
 
 
-def _copies(connection: Connection, event: Broadcast) -> list[WebhookEvent]:
-    rows = _ACTIVE.all(connection, {"account_sid": event.account_sid, "service": event.service})
-    return [_copy(event, row) for row in rows if event.event in unpack(row["event_types"])]
+def _actives(connection: Connection, account_sid: str, service: str) -> list[dict[str, Any]]:
+    return _ACTIVE.all(connection, {"account_sid": account_sid, "service": service})
 
 
 def _copy(event: Broadcast, row: dict[str, Any]) -> WebhookEvent:
@@ -186,11 +190,10 @@ def _copy(event: Broadcast, row: dict[str, Any]) -> WebhookEvent:
     )
 
 
-def _addressed(connection: Connection, event: WebhookEvent, subscription_id: str) -> list[WebhookEvent]:
+def _url(connection: Connection, subscription_id: str) -> str | None:
+    """Where what is published for a subscription goes; None while it wants nothing, or is gone."""
     row = _ONE.first(connection, {"subscription_id": subscription_id})
-    if row is None or not row["is_active"]:
-        return []
-    return [event if event.url == row["url"] else replace(event, url=row["url"])]
+    return row["url"] if row is not None and row["is_active"] else None
 
 
 def _recipient(connection: Connection, row: dict[str, Any]) -> Recipient:

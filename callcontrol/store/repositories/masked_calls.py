@@ -116,9 +116,9 @@ def counts(connection: Connection, account_sid: str, start: datetime, end: datet
         sa.select(
             sa.func.count().label("total"),
             sa.func.count(table.outcome).label("ended"),
-            _sum(sa.case((table.outcome == "failed", 1), else_=0)).label("failed"),
-            _sum(sa.case((table.outcome == "no-answer", 1), else_=0)).label("no_answer"),
-            _sum(sa.case((table.connected, 1), else_=0)).label("connected"),
+            sa.func.count().filter(table.outcome == "failed").label("failed"),
+            sa.func.count().filter(table.outcome == "no-answer").label("no_answer"),
+            sa.func.count().filter(table.connected).label("connected"),
             _sum(table.bill_duration_sec).label("bill_duration_sec"),
             _sum(table.price_paise).label("cost_paise"),
         ).where(*window)
@@ -128,9 +128,9 @@ def counts(connection: Connection, account_sid: str, start: datetime, end: datet
     )
     return MaskedCallCounts(
         total=row.total,
-        answered=int(row.connected) + (talking or 0),
-        failed=int(row.failed),
-        no_answer=int(row.no_answer),
+        answered=row.connected + (talking or 0),
+        failed=row.failed,
+        no_answer=row.no_answer,
         in_progress=row.total - row.ended,
         bill_duration_sec=int(row.bill_duration_sec),
         cost_paise=int(row.cost_paise),

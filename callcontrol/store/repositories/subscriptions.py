@@ -7,6 +7,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
+from callcontrol.store.repositories import fan_out
 from callcontrol.store.sealing import seal, unseal
 from callcontrol.store.tables import deliveries
 from callcontrol.store.tables.subscriptions import subscriptions
@@ -51,7 +52,7 @@ def insert(connection: Connection, subscription: Subscription) -> None:
 
 
 def update(connection: Connection, subscription: Subscription) -> None:
-    """Write what a subscription has become."""
+    """Write what a subscription has become, and nothing else; what waits to be sent is left as it is."""
     connection.execute(
         sa.update(subscriptions)
         .where(subscriptions.c.subscription_id == subscription.subscription_id)
@@ -59,9 +60,23 @@ def update(connection: Connection, subscription: Subscription) -> None:
     )
 
 
+def change(connection: Connection, former: Subscription, changed: Subscription, why_paused: str) -> None:
+    """
+    Write what a subscription has become, and what that means for what waits to be sent.
+
+    That goes to the new URL; once the subscription is paused it has failed, with the reason given.
+    """
+    update(connection, changed)
+    if changed.url != former.url:
+        fan_out.redirect(connection, former.subscription_id, changed.url)
+    if not changed.is_active:
+        fan_out.pause(connection, former.subscription_id, why_paused)
+
+
 def delete(connection: Connection, subscription_id: str) -> None:
-    """Delete a subscription; what was sent to it stays in the outbox for as long as anything does."""
+    """Delete a subscription and what waits to be sent; what was sent stays for as long as anything does."""
     connection.execute(sa.delete(subscriptions).where(subscriptions.c.subscription_id == subscription_id))
+    fan_out.withdraw(connection, subscription_id)
 
 
 def get(connection: Connection, subscription_id: str, *, lock: bool = False) -> Subscription | None:

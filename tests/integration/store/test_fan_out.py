@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -26,6 +26,7 @@ from callcontrol.models import (
 )
 from callcontrol.store import tables
 from callcontrol.store.repositories import deliveries, fan_out, subscriptions
+from callcontrol.store.statements import Statement
 from callcontrol.subscriptions import SubscribedService, Subscription
 
 NOW = utc_now()
@@ -220,3 +221,26 @@ async def test_only_the_url_that_said_so_disables_a_subscription(storage: Storag
     assert (row.status, row.last_error) == ("failed", "it is gone")
     found = await storage.database.read(lambda connection: fan_out.recipients(connection, ["one", "none"]))
     assert [(name, some.is_active) for name, some in found.items()] == [("one", False)]
+
+
+async def test_subscriptions_are_looked_up_once_for_all_events_of_a_transaction(
+    storage: Storage, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up: list[object] = []
+
+    class Counted(Statement):
+        def first(self, connection: Connection, values: Mapping[str, Any]) -> dict[str, Any] | None:
+            looked_up.append(values)
+            return super().first(connection, values)
+
+        def all(self, connection: Connection, values: Mapping[str, Any]) -> list[dict[str, Any]]:
+            looked_up.append(values)
+            return super().all(connection, values)
+
+    for name in ("_ONE", "_ACTIVE"):
+        monkeypatch.setattr(fan_out, name, Counted(getattr(fan_out, name)._clause))
+    await subscribe(storage, account, "one")
+    event = WebhookEvent("e", account.account_sid, "masking.call", URL, b"{}", NOW, subscription_id="one")
+    events = [replace(event, event_id=f"e{number}", delivery_id=f"d{number}") for number in range(5)]
+    assert await publish(storage, *events, *(missed(account, f"m{number}") for number in range(5))) == 10
+    assert len(looked_up) == 2

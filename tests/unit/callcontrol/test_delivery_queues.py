@@ -62,7 +62,7 @@ class World:
         def put() -> None:
             item = held(account)
             item.until = self.now  # Where this world keeps when it was published.
-            if self.queues.put(host, item) is not None:
+            if self.queues.put(host, item, self.now) is not None:
                 self.refused += 1
 
         self.at(when, put)
@@ -170,11 +170,11 @@ def test_a_silent_destination_is_probed_until_it_answers() -> None:
 def test_silence_of_one_account_is_not_that_of_another() -> None:
     queues = DeliveryQueues(QueueLimits(silent_after=1))
     for account in ("acc-1", "acc-2"):
-        queues.put("host", held(account))
+        queues.put("host", held(account), 0.0)
     first = queues.take(0.0)
     assert first is not None
     queues.finish(first[1], 0.0, took_s=10.0, silent=True)
-    queues.put("host", held("acc-1"))
+    queues.put("host", held("acc-1"), 0.0)
     second = queues.take(0.0)
     assert second is not None
     assert second[1].account == "acc-2"
@@ -188,13 +188,13 @@ def test_no_queue_fills_the_memory() -> None:
     lengths = []
     for number in range(14):
         lengths.append(0)
-        while queues.put(f"host-{number}", held("acc-1")) is None:
+        while queues.put(f"host-{number}", held("acc-1"), 0.0) is None:
             lengths[-1] += 1
     # A quarter of what is free, and never less than a little.
     assert lengths[:3] == [200, 160, 128]
     assert min(lengths) == 16
-    assert queues.put("another", held("acc-2")) is None
-    while any([queues.put(f"{number}", held("acc-1")) is None for number in range(100)]):
+    assert queues.put("another", held("acc-2"), 0.0) is None
+    while any([queues.put(f"{number}", held("acc-1"), 0.0) is None for number in range(100)]):
         pass
     assert sum(1 for _ in queues.waiting()) == 1000
 
@@ -202,13 +202,31 @@ def test_no_queue_fills_the_memory() -> None:
 def test_what_would_wait_too_long_is_not_kept() -> None:
     queues = DeliveryQueues(QueueLimits(per_destination=1, wait_s=10.0))
     for _ in range(5):
-        assert queues.put("host", held("acc-1")) is None
+        assert queues.put("host", held("acc-1"), 0.0) is None
     taken = queues.take(0.0)
     assert taken is not None
     # The first one took 20 s, so one is expected to take 2.6 s, and four of them more than ten.
     queues.finish(taken[1], 20.0, took_s=20.0, silent=False)
-    assert queues.put("host", held("acc-1")) == pytest.approx(4 * (0.1 + 19.9 / 8))
-    assert queues.put("elsewhere", held("acc-1")) is None
+    assert queues.put("host", held("acc-1"), 0.0) == pytest.approx(4 * (0.1 + 19.9 / 8))
+    assert queues.put("elsewhere", held("acc-1"), 0.0) is None
+
+
+def test_a_backlog_comes_back_little_by_little() -> None:
+    queues = DeliveryQueues(QueueLimits(wait_s=4.0, away_s=300.0))
+    for _ in range(3):
+        queues.put("slow", held("acc-1"), 0.0)
+    for _ in range(2):
+        taken = queues.take(0.0)
+        assert taken is not None
+        queues.finish(taken[1], 0.0, took_s=8.0, silent=False)
+    told = [queues.put("slow", held("acc-1"), 0.0) for _ in range(60_000)]
+    away = sorted(away_s for away_s in told if away_s is not None)
+    assert len(away) > 59_000
+    # As soon as there may be room, and nowhere more of them at once than must come back in the time there is.
+    assert away[0] == pytest.approx(4.0, abs=0.3)
+    assert away[-1] <= 300.0
+    in_each_s = Counter(int(at) for at in away)
+    assert max(in_each_s.values()) < 1.2 * 60_000 / 296
 
 
 def test_what_is_over_is_forgotten() -> None:
@@ -227,7 +245,7 @@ def test_draining_gives_everything_back_once() -> None:
     queues = DeliveryQueues(QueueLimits(per_host=1))
     items = [held("acc-1", f"e{number}") for number in range(5)]
     for item in items:
-        queues.put("host", item)
+        queues.put("host", item, 0.0)
     taken = queues.take(0.0)
     assert taken is not None
     assert queues.drain() == [item for item in items if item is not taken[0]]
@@ -242,7 +260,7 @@ def test_draining_gives_everything_back_once() -> None:
 def test_a_destination_that_is_let_go_of_may_be_used_again(silent: bool) -> None:
     queues = DeliveryQueues(QueueLimits(silent_after=2))
     for _ in range(3):
-        queues.put("host", held("acc-1"))
+        queues.put("host", held("acc-1"), 0.0)
         taken = queues.take(0.0)
         assert taken is not None
         if silent:

@@ -19,7 +19,7 @@ from callcontrol.call_object import timestamp
 from callcontrol.errors import Conflict, DomainError, FieldError, NotFound, ValidationFailed
 from callcontrol.interfaces import Destinations
 from callcontrol.models import WebhookEvent
-from callcontrol.store.repositories import subscriptions
+from callcontrol.store.repositories import fan_out, subscriptions
 from callcontrol.subscriptions import (
     MAX_REPLAYED,
     WEBHOOK_TEST,

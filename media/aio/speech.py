@@ -132,10 +132,22 @@ class EspeakSynthesizer:
             if process.returncode is None:
                 with contextlib.suppress(ProcessLookupError):
                     process.kill()
+                await _drain(process)
                 await process.wait()
         if status != 0:
             raise SpeechError(f"{self._program} ended with status {status}")
         return data
+
+
+async def _drain(process: asyncio.subprocess.Process) -> None:
+    """
+    Take what a program that was ended had still written, which is no more than its pipe holds.
+
+    asyncio does not see the end of a pipe that it has paused, and ``wait`` waits for that of every pipe.
+    """
+    assert process.stdout is not None, "it is a pipe"
+    while await process.stdout.read(_CHUNK_BYTES):
+        pass
 
 
 async def _output(process: asyncio.subprocess.Process, text: str) -> bytes:

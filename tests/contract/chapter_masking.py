@@ -8,6 +8,7 @@ from tests.contract.cases import foreign, ok, refused, row, unseen
 from tests.contract.givens import (
     ECHO,
     NOWHERE,
+    RINGS,
     TONE,
     caller_id,
     hang_up,
@@ -53,6 +54,26 @@ async def _has_a_number_of_its_own(stage: Stage, answer: Answer) -> None:
 async def _was_completed(stage: Stage, answer: Answer) -> None:
     assert answer.data["id"] == answer.data["platform_call_sid"] == stage.kept["masked call"]
     assert answer.data["status"] == "completed" and answer.data["hangup_cause"] == "NORMAL_CLEARING"
+
+
+async def _ringing(stage: Stage) -> str:
+    """A masked call whose first party lets it ring."""
+    await caller_id()(stage)
+    started = await stage.data("POST", _CALLS, body={"party_a": RINGS[3:], "party_b": ECHO[3:]})
+    return str(started["call_sid"])
+
+
+async def _given_up(stage: Stage) -> str:
+    """A masked call that was ended over the API."""
+    call_sid = await _ringing(stage)
+    await stage.ask("DELETE", f"{_CALLS}/{call_sid}")
+    await stage.call_when(call_sid, "canceled")
+    return call_sid
+
+
+async def _ends(stage: Stage, answer: Answer) -> None:
+    call = await stage.call_when(answer.data["id"], "canceled")
+    assert call["hangup_source"] == "api"
 
 
 async def _opens_without_a_key(stage: Stage, answer: Answer) -> None:
@@ -157,6 +178,13 @@ CASES = (
         foreign(404, "not_found", path={"call_sid": masked_call}),
         refused(404, "not_found", path={"call_sid": NOWHERE}),
         refused(404, "not_found", name="no UUID", path={"call_sid": "42"}),
+    ),
+    *row(
+        f"DELETE {_CALLS}/{{call_sid}}",
+        ok(path={"call_sid": _ringing}, then=_ends),
+        foreign(404, "not_found", path={"call_sid": _ringing}),
+        refused(404, "not_found", path={"call_sid": NOWHERE}),
+        refused(409, "call_ended", path={"call_sid": _given_up}),
     ),
     *row(
         f"GET {_CALLS}/{{call_sid}}/recording",

@@ -13,7 +13,6 @@ from api.routes import ENDPOINTS
 from tests.contract import (
     chapter_agents,
     chapter_calls,
-    chapter_masked,
     chapter_masking,
     chapter_masklogs,
     chapter_money,
@@ -41,7 +40,6 @@ CHAPTERS = (
     chapter_agents,
     chapter_recordings,
     chapter_masking,
-    chapter_masked,
     chapter_sessions,
     chapter_masklogs,
 )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import hmac
 import itertools
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,9 +58,16 @@ class Exchange:
     async def close(self, session: MaskingSession) -> None:
         await self.server.storage.masking_sessions.close(self.account_sid, session.session_id)
 
-    async def routed_by(self, url: str | None) -> None:
-        """Set the routing webhook."""
-        await self.server.storage.masking_settings.update(self.account_sid, SettingsChange(routing_url=url))
+    @contextlib.asynccontextmanager
+    async def routed_by(self, answer: Callable[[Received], Any]) -> AsyncIterator[None]:
+        """Have a server of the customer's answer whom unknown callers reach, for as long as this lasts."""
+        settings = self.server.storage.masking_settings
+        self.customer.answers["/route"] = answer
+        await settings.update(self.account_sid, SettingsChange(routing_url=self.customer.url("/route")))
+        try:
+            yield
+        finally:
+            await settings.update(self.account_sid, SettingsChange(routing_url=None))
 
     def call(self, caller: str, number: str = MASKED, **options: Any) -> PhoneCall:
         port = next(item.port for item in self.server.control.sip_addresses if item.transport == "udp")
@@ -89,6 +97,13 @@ class Exchange:
         """What the routing webhook was asked about a caller."""
         questions = [got for got in self.customer.requests if got.path == "/route"]
         return [got for got in questions if json.loads(got.body)["caller_number"] == caller]
+
+
+async def is_unknown(calling: PhoneCall) -> None:
+    """The caller is told something, as only unknown ones are before anybody answers, and has heard enough."""
+    progress = await calling.wait(Progress)
+    assert isinstance(progress, Progress) and progress.status == 183 and progress.body
+    calling.hang_up()
 
 
 def _called(call: PhoneCall) -> str | None:
@@ -197,8 +212,7 @@ async def test_a_party_is_known_however_its_carrier_writes_it(exchange: Exchange
 async def test_an_unknown_caller_hears_that_the_number_is_not_active(exchange: Exchange) -> None:
     caller = exchange.mobile()
     calling = exchange.call(caller)
-    progress = await calling.wait(Progress)
-    assert isinstance(progress, Progress) and progress.status == 183 and progress.body
+    await calling.wait(Progress)
     await calling.until(lambda: any(calling.heard))
     failed = await calling.wait(Failed)
     assert isinstance(failed, Failed) and failed.status == 480
@@ -211,17 +225,17 @@ async def test_an_unknown_caller_hears_that_the_number_is_not_active(exchange: E
 async def test_a_party_is_unknown_on_another_masked_number(exchange: Exchange) -> None:
     a, b = exchange.mobile(), exchange.mobile()
     await exchange.begin(a, b)
-    await exchange.call(a, SECOND_MASKED).wait(Failed)
+    await is_unknown(exchange.call(a, SECOND_MASKED))
+    await exchange.over(a)
     assert not exchange.reached(b)
 
 
 async def test_a_party_that_withholds_its_number_is_unknown(exchange: Exchange) -> None:
     a, b = exchange.mobile(), exchange.mobile()
     await exchange.begin(a, b)
-    failed = await exchange.call(a, headers=[("Privacy", "id")]).wait(Failed)
-    assert isinstance(failed, Failed) and failed.status == 480
-    assert not exchange.reached(b)
+    await is_unknown(exchange.call(a, headers=[("Privacy", "id")]))
     await exchange.over("anonymous")
+    assert not exchange.reached(b)
 
 
 async def test_a_caller_who_gives_up_while_the_prompt_plays(exchange: Exchange) -> None:
@@ -266,7 +280,8 @@ async def test_a_session_that_expires_in_mid_call_ends_nothing(exchange: Exchang
     await called.hears(440.0)
     await hang_up(exchange, calling)
     assert (await exchange.over(a)).status == "completed"
-    await exchange.call(b).wait(Failed)
+    await is_unknown(exchange.call(b))
+    await exchange.over(b)
     assert not exchange.reached(a)
 
 
@@ -284,17 +299,13 @@ async def test_the_time_limit_of_a_session_ends_its_calls(exchange: Exchange) ->
 async def test_the_customer_says_whom_an_unknown_caller_reaches(exchange: Exchange) -> None:
     caller, target = exchange.mobile(), exchange.mobile()
     answer = {"target_number": target.removeprefix("+91"), "max_duration_sec": 60, "record": False}
-    exchange.customer.answers["/route"] = lambda _: web.json_response(answer)
-    await exchange.routed_by(exchange.customer.url("/route"))
     exchange.phone.on_call = ring_and_answer
-    try:
+    async with exchange.routed_by(lambda _: web.json_response(answer)):
         calling = exchange.call(caller)
         called = await exchange.reaches(target)
         await calling.wait(Answered)
         assert called.request.from_.uri.user == MASKED
         await hang_up(exchange, called)
-    finally:
-        await exchange.routed_by(None)
     record = await exchange.over(caller)
     (asked,) = exchange.asked(caller)
     body = json.loads(asked.body)
@@ -310,13 +321,9 @@ async def test_the_customer_says_whom_an_unknown_caller_reaches(exchange: Exchan
 
 async def test_a_masked_number_that_calls_another_reaches_nobody(exchange: Exchange) -> None:
     target = exchange.mobile()
-    exchange.customer.answers["/route"] = lambda _: web.json_response({"target_number": target})
-    await exchange.routed_by(exchange.customer.url("/route"))
-    try:
+    async with exchange.routed_by(lambda _: web.json_response({"target_number": target})):
         # As a masked call comes back that was sent to a masked number: nobody is asked where it goes on to.
         failed = await exchange.call(SECOND_MASKED).wait(Failed)
-    finally:
-        await exchange.routed_by(None)
     assert isinstance(failed, Failed) and failed.status == 480
     assert not exchange.reached(target) and not exchange.asked(SECOND_MASKED)
     assert (await exchange.over(SECOND_MASKED)).hangup_cause == "NO_ROUTE_DESTINATION"
@@ -325,23 +332,16 @@ async def test_a_masked_number_that_calls_another_reaches_nobody(exchange: Excha
 async def test_a_session_goes_before_the_customers_server(exchange: Exchange) -> None:
     a, b = exchange.mobile(), exchange.mobile()
     await exchange.begin(a, b)
-    await exchange.routed_by(exchange.customer.url("/route"))
     exchange.phone.on_call = lambda call: call.reject(486)
-    try:
+    async with exchange.routed_by(lambda _: web.json_response({"action": "reject"})):
         await exchange.call(a).wait(Failed)
-    finally:
-        await exchange.routed_by(None)
     assert exchange.reached(b) and not exchange.asked(a)
 
 
 async def test_the_customer_rejects_a_caller(exchange: Exchange) -> None:
     caller = exchange.mobile()
-    exchange.customer.answers["/route"] = lambda _: web.json_response({"action": "reject"})
-    await exchange.routed_by(exchange.customer.url("/route"))
-    try:
+    async with exchange.routed_by(lambda _: web.json_response({"action": "reject"})):
         failed = await exchange.call(caller).wait(Failed)
-    finally:
-        await exchange.routed_by(None)
     assert isinstance(failed, Failed) and failed.status == 603
     assert (await exchange.over(caller)).hangup_cause == "CALL_REJECTED"
 
@@ -365,15 +365,9 @@ async def test_what_the_customer_does_not_say_makes_an_unknown_caller(
     exchange: Exchange, answer: Any
 ) -> None:
     caller = exchange.mobile()
-    exchange.customer.answers["/route"] = answer
-    await exchange.routed_by(exchange.customer.url("/route"))
-    try:
-        calling = exchange.call(caller)
-        await calling.wait(Progress)
-        failed = await calling.wait(Failed)
-    finally:
-        await exchange.routed_by(None)
-    assert isinstance(failed, Failed) and failed.status == 480
+    async with exchange.routed_by(answer):
+        await is_unknown(exchange.call(caller))
+        await exchange.over(caller)
     assert len(exchange.asked(caller)) == 1, "a caller waits: it is asked once"
     assert not any(got.path == "/elsewhere" for got in exchange.customer.requests)
 
@@ -384,30 +378,22 @@ async def test_a_customer_who_never_answers_is_not_waited_for(
     routes: Any = exchange.server.control._services.masked_routes
     monkeypatch.setattr(routes._client, "_timeout_s", 0.2)
     caller, gate = exchange.mobile(), Gate()
-    exchange.customer.answers["/route"] = gate
-    await exchange.routed_by(exchange.customer.url("/route"))
-    try:
+    async with exchange.routed_by(gate):
         calling = exchange.call(caller)
         await until(lambda: gate.waiting == 1)
-        failed = await calling.wait(Failed)
-    finally:
+        await is_unknown(calling)
         gate.open()
-        await exchange.routed_by(None)
-    assert isinstance(failed, Failed) and failed.status == 480
+        await exchange.over(caller)
 
 
 async def test_a_caller_who_gives_up_while_the_customer_is_asked(exchange: Exchange) -> None:
     caller, gate = exchange.mobile(), Gate()
-    exchange.customer.answers["/route"] = gate
-    await exchange.routed_by(exchange.customer.url("/route"))
-    try:
+    async with exchange.routed_by(gate):
         calling = exchange.call(caller)
         await until(lambda: gate.waiting == 1)
         calling.hang_up()
         record = await exchange.over(caller)
-    finally:
         gate.open()
-        await exchange.routed_by(None)
     assert (record.status, record.hangup_cause) == ("no-answer", "ORIGINATOR_CANCEL")
 
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
-import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.storage import Storage
@@ -17,6 +14,7 @@ from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.models import Account, CallFilter, CallRecord, CallStatus, LedgerFilter, Page, Position
 from callcontrol.store.listing import Listing
 from callcontrol.store.repositories import call_lists, calls, wallet
+from tests.support.query_plans import plans
 
 START = datetime(2026, 8, 1, tzinfo=UTC)
 NUMBERS = ("+918047491801", "+918047491802", "+919800000001")
@@ -203,22 +201,6 @@ async def test_each_filter_is_answered_from_its_index_alone(
         *(None if moment is None else int(moment.timestamp() * 1e6) for moment in (query.start, query.end))
     )
     conditions = [*call_lists.conditions("a", query), *span]
-
-    def plans(run: Callable[[Connection], object]) -> Callable[[Connection], list[str]]:
-        def explain(connection: Connection) -> list[str]:
-            said: list[str] = []
-
-            def note(_: object, cursor: object, text: str, values: Any, *__: object) -> None:
-                rows = connection.connection.cursor()
-                rows.execute("EXPLAIN QUERY PLAN " + text, values)
-                said.extend(str(row[3]) for row in rows.fetchall())
-
-            sa.event.listen(connection, "before_cursor_execute", note)
-            run(connection)
-            sa.event.remove(connection, "before_cursor_execute", note)
-            return said
-
-        return explain
 
     place = Position(int(START.timestamp() * 1e6), "x")
     for run in (

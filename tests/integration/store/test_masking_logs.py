@@ -28,6 +28,7 @@ from callcontrol.reconcile import close_record
 from callcontrol.store.repositories import masked_calls
 from callcontrol.store.tables.masking import masked_calls as table
 from tests.support.masked_records import masked_record, move, some_records, store
+from tests.support.query_plans import plans
 
 START = datetime(2026, 8, 1, tzinfo=UTC)
 PARTIES = ("+919800000001", "+919800000002", "+919800000003")
@@ -330,25 +331,6 @@ async def test_statistics_are_answered_from_an_index(tmp_path: Path) -> None:
     assert "USING COVERING INDEX ix_masked_calls_list" in said[0], said
     assert "ix_masked_calls_live" in said[1], said
     await storage.close()
-
-
-def plans(run: Callable[[Connection], object]) -> Callable[[Connection], list[str]]:
-    """The steps of the plans of all statements that ``run`` executes."""
-
-    def explain(connection: Connection) -> list[str]:
-        said: list[str] = []
-
-        def note(_: object, cursor: object, text: str, values: Any, *__: object) -> None:
-            found = connection.connection.cursor()
-            found.execute("EXPLAIN QUERY PLAN " + text, values)
-            said.extend(str(row[3]) for row in found.fetchall())
-
-        sa.event.listen(connection, "before_cursor_execute", note)
-        run(connection)
-        sa.event.remove(connection, "before_cursor_execute", note)
-        return said
-
-    return explain
 
 
 async def test_a_row_is_taken_back_with_its_call(storage: Storage, account: Account) -> None:

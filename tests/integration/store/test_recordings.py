@@ -23,6 +23,7 @@ from callcontrol.models import Account, CallRecord, CallStatus, RecordingStatus
 from callcontrol.recordings import recording_file, recording_url
 from callcontrol.store.repositories import recordings
 from callcontrol.store.tables.recordings import recording_removals
+from tests.support.query_plans import plans
 from tests.support.secrets import SECRETS
 
 NOW = datetime(2026, 8, 1, 12, 30, tzinfo=UTC)
@@ -458,21 +459,6 @@ async def test_recordings_that_a_killed_process_left_incomplete_are_found(
     assert sorted(found, key=lambda call: call.call_sid) == sorted(cut, key=lambda call: call.call_sid)
 
 
-def _plan(connection: Connection, ask: Callable[[Connection], object]) -> str:
-    """How SQLite finds what is asked for."""
-    asked: list[tuple[str, Any]] = []
-
-    def note(_: Connection, __: Any, statement: str, parameters: Any, *___: Any) -> None:
-        asked.append((statement, parameters))
-
-    sa.event.listen(connection, "before_cursor_execute", note)
-    ask(connection)
-    sa.event.remove(connection, "before_cursor_execute", note)
-    ((statement, parameters),) = asked
-    rows = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
-    return " ".join(str(row[-1]) for row in rows)
-
-
 @pytest.mark.parametrize(
     ("index", "ask"),
     [
@@ -482,12 +468,10 @@ def _plan(connection: Connection, ask: Callable[[Connection], object]) -> str:
     ],
 )
 async def test_nothing_is_searched_through_for_what_is_due(
-    storage: Storage, index: str, ask: Callable[[Connection], object]
+    tmp_path: Path, index: str, ask: Callable[[Connection], object]
 ) -> None:
-    def look(connection: Connection) -> str:
-        if connection.dialect.name != "sqlite":
-            pytest.skip("PostgreSQL plans by the size of its tables")
-        return _plan(connection, ask)
-
-    found = await storage.database.read(look)
-    assert index in found and "SCAN calls" not in found, found
+    storage = await Storage.open(f"sqlite:///{tmp_path / 'plans.db'}", deliver=False)
+    found = await storage.database.read(plans(ask))
+    assert any(index in step for step in found), found
+    assert not any("SCAN calls" in step for step in found), found
+    await storage.close()

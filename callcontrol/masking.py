@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import phonenumbers
@@ -38,10 +39,16 @@ def mobile_of(text: str) -> str | None:
     if len(text) != MOBILE_DIGITS or not (text.isascii() and text.isdigit()) or text[0] not in _FIRST_DIGITS:
         return None
     number = _COUNTRY + text
+    return number if _is_mobile(number) else None
+
+
+@lru_cache(maxsize=1024)
+def _is_mobile(number: str) -> bool:
+    # A request is looked at several times: as it is read, and as it is acted on.
     parsed = parsed_number(number, None)
     if parsed is None or not phonenumbers.is_valid_number(parsed):
-        return None
-    return number if phonenumbers.number_type(parsed) in _MOBILES else None
+        return False
+    return phonenumbers.number_type(parsed) in _MOBILES
 
 
 def number_errors(party_a: object, party_b: object) -> list[FieldError]:

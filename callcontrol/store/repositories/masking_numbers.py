@@ -9,6 +9,7 @@ from sqlalchemy.engine import Connection
 from callcontrol.models import PhoneNumber
 from callcontrol.store.repositories import numbers
 from callcontrol.store.repositories.otps import default_caller_id
+from callcontrol.store.statements import Statement
 from callcontrol.store.tables import phone_numbers
 
 # ``target`` is the first field of a binding, and so of its stored text.
@@ -19,19 +20,21 @@ _ENROLLED: Final = (
 _OLDEST_FIRST: Final = (phone_numbers.c.created_at, phone_numbers.c.phone_number_id)
 
 
+_POOL: Final = Statement(
+    sa.select(phone_numbers.c.number)
+    .where(
+        phone_numbers.c.account_sid == sa.bindparam("account_sid"),
+        phone_numbers.c.status == "active",
+        phone_numbers.c.registered,
+        *_ENROLLED,
+    )
+    .order_by(*_OLDEST_FIRST)
+)
+
+
 def pool(connection: Connection, account_sid: str) -> list[str]:
     """The enrolled numbers that may be called from, those of the account that it has had longest first."""
-    rows = connection.execute(
-        sa.select(phone_numbers.c.number)
-        .where(
-            phone_numbers.c.account_sid == account_sid,
-            phone_numbers.c.status == "active",
-            phone_numbers.c.registered,
-            *_ENROLLED,
-        )
-        .order_by(*_OLDEST_FIRST)
-    )
-    return list(rows.scalars())
+    return [row["number"] for row in _POOL.all(connection, {"account_sid": account_sid})]
 
 
 def caller_id(connection: Connection, account_sid: str, enrolled: Sequence[str]) -> str | None:

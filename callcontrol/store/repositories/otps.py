@@ -199,19 +199,23 @@ def stats(connection: Connection, account_sid: str, start: datetime, end: dateti
     return OtpStats(**{name: int(value) for name, value in row._mapping.items()})
 
 
+_OLDEST_NUMBER: Final = Statement(
+    sa.select(phone_numbers.c.number)
+    .where(
+        phone_numbers.c.account_sid == sa.bindparam("account_sid"),
+        phone_numbers.c.deleted_at.is_(None),
+        phone_numbers.c.status == "active",
+        phone_numbers.c.registered,
+    )
+    .order_by(phone_numbers.c.created_at, phone_numbers.c.phone_number_id)
+    .limit(sa.literal_column("1"))
+)
+
+
 def default_caller_id(connection: Connection, account_sid: str) -> str | None:
     """The number of the account that has been there longest among those that may call; None without one."""
-    return connection.scalar(
-        sa.select(phone_numbers.c.number)
-        .where(
-            phone_numbers.c.account_sid == account_sid,
-            phone_numbers.c.deleted_at.is_(None),
-            phone_numbers.c.status == "active",
-            phone_numbers.c.registered,
-        )
-        .order_by(phone_numbers.c.created_at, phone_numbers.c.phone_number_id)
-        .limit(1)
-    )
+    row = _OLDEST_NUMBER.first(connection, {"account_sid": account_sid})
+    return row["number"] if row is not None else None
 
 
 def _count(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:

@@ -105,6 +105,7 @@ class CallMachine:
         self._money = ReserveWatch(rates, reserved_paise)
         self._early = False
         self._answered_at: float | None = None
+        self._limit_ordered = False
         self._steps = list(plan.steps)
         self._stream_count = 0
         self._consultation_count = 0
@@ -165,8 +166,17 @@ class CallMachine:
     def limit_time(self, limit_s: float) -> Iterator[Effect]:
         """Set another time limit, which counts from the answer; one that has passed ends the call at once."""
         self.plan = replace(self.plan, time_limit_s=limit_s)
-        if self._answered_at is not None:
-            yield Arm(Timer.TIME_LIMIT, max(0.0, self._answered_at + limit_s - self._now))
+        self._limit_ordered = True
+        left_s = self.ordered_time_s
+        if left_s is not None:
+            yield Arm(Timer.TIME_LIMIT, left_s)
+
+    @property
+    def ordered_time_s(self) -> float | None:
+        """What a time limit set while the call is up leaves of it; None without one, or before the answer."""
+        if self._answered_at is None or not self._limit_ordered:
+            return None
+        return max(0.0, self._answered_at + self.plan.time_limit_s - self._now)
 
     @property
     def now_s(self) -> float:

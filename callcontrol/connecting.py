@@ -71,11 +71,14 @@ class Connecting(Bridge):
 
     def _joined(self) -> Iterator[Effect]:
         """From here on the two talk, and the time counts."""
-        if self._limit_s is None:
+        # One that the account set while the second party was called holds as well: the shorter one.
+        limits = [limit_s for limit_s in (self._limit_s, self.call.ordered_time_s) if limit_s is not None]
+        if not limits:
             yield Disarm(Timer.TIME_LIMIT)
         else:
-            yield Arm(Timer.TIME_LIMIT, self._limit_s)
-            yield Arm(Timer.WARNING, max(self._limit_s - WARNING_LEAD_S, self._limit_s / 2))
+            limit_s = min(limits)
+            yield Arm(Timer.TIME_LIMIT, limit_s)
+            yield Arm(Timer.WARNING, max(limit_s - WARNING_LEAD_S, limit_s / 2))
         if self._record:
             yield from self.call.recording.start(self.call.a_leg.id, 2)
         if self.call.progress is not None:

@@ -40,6 +40,10 @@ class CallParts(Protocol):
         """How far a masked call is, None for any other."""
 
     @property
+    def ordered_time_s(self) -> float | None:
+        """What a time limit set while the call is up leaves of it; None without one, or before the answer."""
+
+    @property
     def now_s(self) -> float:
         """The time of the event at work, monotonic."""
 

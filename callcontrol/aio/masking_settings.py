@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.database import Database
-from callcontrol.aio.subscriptions import Deliverer, reach_errors
+from callcontrol.aio.subscriptions import Deliverer, clear_waiting, reach_errors
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.writer import Writer
 from callcontrol.errors import DomainError, FieldError, ValidationFailed
@@ -66,15 +66,17 @@ class MaskingSettingsService:
             raise ValidationFailed(errors)
         new_sid, now = new_id(), utc_now()
 
-        def write(connection: Connection) -> MaskingSettings | DomainError:
+        def write(connection: Connection) -> tuple[MaskingSettings, MaskingSettings] | DomainError:
             before = rows.of(connection, account_sid)
             try:
-                return _write(connection, before, change, new_sid, now)
+                return before, _write(connection, before, change, new_sid, now)
             except ValidationFailed as refusal:
                 return refusal
 
-        changed = await self._writer.commit(write)
+        former, changed = await self._writer.commit(write)
         self._outbox.changed()
+        if former.subscription_id is not None and changed.events_to is None:
+            await clear_waiting(self._writer, former.subscription_id, _PAUSED)
         return changed
 
 

@@ -1,6 +1,7 @@
 """Webhook subscriptions of accounts; what makes sense of one is said by ``callcontrol.subscriptions``."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -18,7 +19,7 @@ from callcontrol.call_object import timestamp
 from callcontrol.errors import Conflict, DomainError, FieldError, NotFound, ValidationFailed
 from callcontrol.interfaces import Destinations
 from callcontrol.models import WebhookEvent
-from callcontrol.store.repositories import subscriptions
+from callcontrol.store.repositories import fan_out, subscriptions
 from callcontrol.subscriptions import (
     MAX_REPLAYED,
     WEBHOOK_TEST,
@@ -31,13 +32,13 @@ from callcontrol.subscriptions import (
     new_subscription,
 )
 
-__all__ = ["Deliverer", "SubscriptionService", "reach_errors"]
+__all__ = ["Deliverer", "SubscriptionService", "clear_waiting", "reach_errors"]
 
 _MAX_SUBSCRIPTIONS: Final = 100
 _RESOLVE_S: Final = 2.0
 # A transaction of so many keeps others waiting for some milliseconds.
 _REPLAYED_AT_ONCE: Final = 250
-_REPLAY_PAUSE_S: Final = 0.005
+_STEP_PAUSE_S: Final = 0.005
 _PAUSED: Final = "the subscription was paused"
 
 
@@ -142,6 +143,8 @@ class SubscriptionService:
 
         changed = await self._writer.commit(write)
         self._outbox.changed()
+        if not changed.is_active:
+            await clear_waiting(self._writer, subscription_id, _PAUSED)
         return changed
 
     async def delete(self, account_sid: str, subscription_id: str) -> None:
@@ -161,6 +164,7 @@ class SubscriptionService:
 
         await self._writer.commit(write)
         self._outbox.changed()
+        await clear_waiting(self._writer, subscription_id, _PAUSED)
 
     async def test(self, account_sid: str, subscription_id: str) -> Trial:
         """
@@ -254,7 +258,7 @@ class SubscriptionService:
                 count += marked
                 if marked < min(_REPLAYED_AT_ONCE, MAX_REPLAYED - count + marked):
                     return Replayed(count)
-                await asyncio.sleep(_REPLAY_PAUSE_S)
+                await asyncio.sleep(_STEP_PAUSE_S)
         finally:
             self._outbox.changed()
         found = await self.get(account_sid, subscription_id)
@@ -292,6 +296,23 @@ class SubscriptionService:
         if isinstance(found, Subscription) and not found.is_active:
             return Conflict("The subscription is paused; set is_active to true, then replay.")
         return found
+
+
+async def clear_waiting(writer: Writer, subscription_id: str, reason: str) -> None:
+    """
+    Take out what still waits for a subscription that was paused or deleted, in many small transactions.
+
+    Should the database fail, the outbox does the same to the rest, one by one when they are due.
+    """
+    with contextlib.suppress(DomainError):
+        while True:
+            if await writer.commit(partial(_clear, subscription_id, reason)) < fan_out.AT_ONCE:
+                return
+            await asyncio.sleep(_STEP_PAUSE_S)
+
+
+def _clear(subscription_id: str, reason: str, connection: Connection) -> int:
+    return fan_out.clear(connection, subscription_id, reason)
 
 
 async def reach_errors(destinations: Destinations, url: str, field: str = "url") -> list[FieldError]:

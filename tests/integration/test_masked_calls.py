@@ -310,7 +310,7 @@ async def test_it_is_recorded_from_the_bridge_on_with_a_side_for_each(world: Wor
     await start(world, record=True)
     a, b = await world.phone.next_call(1), await world.phone.next_call(2)
     a.speak(440.0)
-    await asyncio.sleep(0.9)
+    await asyncio.sleep(0.9)  # long enough to be found in the recording, were it there
     b.answer()
     b.speak(1000.0)
     await b.hears(440.0)

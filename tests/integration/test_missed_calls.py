@@ -15,6 +15,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from standardwebhooks import Webhook
 
 from api.server import Server
 from callcontrol.accounts import SCOPES
@@ -153,8 +154,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 def is_signed(got: Received) -> bool:
     """Whether both signatures of a request are those of the subscription's secret."""
     plain = hmac.new(SECRET.encode(), got.body, hashlib.sha256).hexdigest()
-    library = pytest.importorskip("standardwebhooks")
-    library.Webhook(SECRET).verify(got.body, got.headers)
+    Webhook(SECRET).verify(got.body, got.headers)
     return got.headers["X-Service-Signature"] == f"sha256={plain}"
 
 

@@ -27,6 +27,11 @@ from callcontrol.store.tables import deliveries as deliveries_table
 from callcontrol.store.tables.subscriptions import subscriptions
 from callcontrol.store.values import to_micros, unpack
 
+AT_ONCE: Final = 1000
+"""How much of what waits for a subscription is changed in one transaction: some milliseconds."""
+
+_waits: Final = deliveries_table.alias("waits")
+
 _DELIVERIES: Final = UUID("5f0f3f0e-6a2e-4c0b-9c56-2f3c0d1b7a44")
 """What ids of deliveries to subscriptions are made in: an event to a subscription has always the same one."""
 
@@ -101,25 +106,48 @@ def readdressed(connection: Connection, delivery: Delivery, found: Mapping[str, 
 
 def pause(connection: Connection, subscription_id: str, reason: str) -> int:
     """
-    Have everything that waits for a subscription fail, replayable, because it is paused; how much that was.
+    Have what waits for a subscription fail, replayable, because it is paused; how much that was.
 
-    What a process is sending at this moment may still arrive.
+    At most ``AT_ONCE``, for calls wait to be written as well: ``clear`` sees to the rest. What a process is
+    sending at this moment may still arrive.
     """
     return connection.execute(
-        _pending(sa.update(deliveries_table), subscription_id).values(
-            status="failed", leased_until=0, last_error=reason
-        )
+        sa.update(deliveries_table)
+        .where(deliveries_table.c.position.in_(_waiting(subscription_id)))
+        .values(status="failed", leased_until=0, last_error=reason)
     ).rowcount
 
 
 def withdraw(connection: Connection, subscription_id: str) -> int:
-    """Delete everything that waits for a subscription, because it is deleted; how much that was."""
-    return connection.execute(_pending(sa.delete(deliveries_table), subscription_id)).rowcount
+    """Delete what waits for a subscription, because it is deleted; how much that was, as for ``pause``."""
+    return connection.execute(
+        sa.delete(deliveries_table).where(deliveries_table.c.position.in_(_waiting(subscription_id)))
+    ).rowcount
+
+
+def clear(connection: Connection, subscription_id: str, reason: str) -> int:
+    """
+    Take some of what still waits for a subscription that is paused or deleted, as these do; how much.
+
+    Nothing of one that is active, which it may have become again meanwhile.
+    """
+    row = _ONE.first(connection, {"subscription_id": subscription_id})
+    if row is None:
+        return withdraw(connection, subscription_id)
+    return 0 if row["is_active"] else pause(connection, subscription_id, reason)
 
 
 def redirect(connection: Connection, subscription_id: str, url: str) -> int:
-    """Have everything that waits for a subscription sent to its new URL; how much that is."""
-    return connection.execute(_pending(sa.update(deliveries_table), subscription_id).values(url=url)).rowcount
+    """
+    Have what waits for a subscription sent to its new URL; how much that was, as for ``pause``.
+
+    The newest, for these have to keep their order with what their calls publish next. Older ones get the new
+    URL when they are taken; see ``readdressed``.
+    """
+    newest = _waiting(subscription_id).order_by(_waits.c.position.desc())
+    return connection.execute(
+        sa.update(deliveries_table).where(deliveries_table.c.position.in_(newest)).values(url=url)
+    ).rowcount
 
 
 def disable(connection: Connection, subscription_id: str, url: str, reason: str, now: datetime) -> bool:
@@ -177,9 +205,13 @@ def _recipient(connection: Connection, row: dict[str, Any]) -> Recipient:
     return Recipient(subscription_id, row["service"], row["url"], bool(row["is_active"]), secret, problem)
 
 
-def _pending(statement: Any, subscription_id: str) -> Any:
-    return statement.where(
-        deliveries_table.c.subscription_id == subscription_id,
-        # Written out, so that the index of what is pending serves.
-        sa.text("status = 'pending'"),
+def _waiting(subscription_id: str) -> sa.Select[int]:
+    return (
+        sa.select(_waits.c.position)
+        .where(
+            _waits.c.subscription_id == subscription_id,
+            # Written out, so that the index of what is pending serves.
+            sa.text("waits.status = 'pending'"),
+        )
+        .limit(AT_ONCE)
     )

@@ -169,6 +169,41 @@ async def test_what_waits_for_a_subscription_fails_moves_or_goes(storage: Storag
     assert {row.event.url for row in await queued(storage)} == {URL + "new"}
 
 
+async def test_much_that_waits_is_taken_out_in_small_transactions(
+    storage: Storage, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fan_out, "AT_ONCE", 2)
+    for name in ("paused", "deleted", "moved", "awake"):
+        await subscribe(storage, account, name)
+    await publish(storage, *(missed(account, f"missed-{n}", f"call-{n}") for n in range(5)))
+    service, sid = storage.subscriptions, account.account_sid
+    changes: list[int] = []
+
+    def count(name: str) -> Any:
+        real = getattr(fan_out, name)
+
+        def counted(*arguments: Any) -> Any:
+            changes.append(real(*arguments))
+            return changes[-1]
+
+        return counted
+
+    for name in ("pause", "withdraw"):
+        monkeypatch.setattr(fan_out, name, count(name))
+    await service.update(sid, "paused", {"is_active": False})
+    assert changes == [2, 2, 1]
+    changes.clear()
+    await service.delete(sid, "deleted")
+    assert changes == [2, 2, 1]
+    await service.update(sid, "moved", {"url": "https://1.1.1.1/new"})
+    assert await storage.writer.commit(lambda connection: fan_out.clear(connection, "awake", "paused")) == 0
+    rows = [row for row in await every(storage) if row.event.subscription_id != "awake"]
+    assert [row.last_error for row in rows if row.status == "failed"] == ["the subscription was paused"] * 5
+    # Calls that are up published last; what is older is readdressed when it is taken.
+    assert [row.event.call_sid for row in rows if row.event.url.endswith("/new")] == ["call-3", "call-4"]
+    assert len(rows) == 10
+
+
 async def test_only_the_url_that_said_so_disables_a_subscription(storage: Storage, account: Account) -> None:
     await subscribe(storage, account, "one")
     await publish(storage, missed(account))

@@ -19,7 +19,7 @@ from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.errors import InsufficientBalance, ValidationFailed
 from callcontrol.hangup import CRASH
-from callcontrol.masked_calls import ENDED
+from callcontrol.masked_calls import ENDED, MaskedStatus
 from callcontrol.masking_logs import MaskedCallCounts, MaskedCallFilter, Window
 from callcontrol.masking_sessions import SessionCounts, SessionRequest
 from callcontrol.meter import Rates
@@ -32,7 +32,14 @@ from tests.support.query_plans import plans
 
 START = datetime(2026, 8, 1, tzinfo=UTC)
 PARTIES = ("+919800000001", "+919800000002", "+919800000003")
-STATUSES = ("initiated", "b_ringing", "in-progress", "completed", "failed", "no-answer")
+STATUSES: tuple[MaskedStatus, ...] = (
+    "initiated",
+    "b_ringing",
+    "in-progress",
+    "completed",
+    "failed",
+    "no-answer",
+)
 
 
 async def rows(storage: Storage) -> dict[str, dict[str, Any]]:
@@ -138,14 +145,14 @@ def matches(call: CallRecord, query: MaskedCallFilter) -> bool:
 def filters(seed: int) -> list[MaskedCallFilter]:
     """Each filter alone, and many together."""
     chance = random.Random(seed)
-    some = [MaskedCallFilter(), *(MaskedCallFilter(status=status) for status in STATUSES)]  # type: ignore[arg-type]
+    some = [MaskedCallFilter(), *(MaskedCallFilter(status=status) for status in STATUSES)]
     some += [MaskedCallFilter(direction="inbound"), MaskedCallFilter(session_id="s1")]
     some += [MaskedCallFilter(party=party) for party in (*PARTIES, "+919800000009")]
     for _ in range(30):
         start = START + timedelta(seconds=chance.randrange(20))
         some.append(
             MaskedCallFilter(
-                status=chance.choice((None, None, *STATUSES)),  # type: ignore[arg-type]
+                status=chance.choice((None, None, *STATUSES)),
                 direction=chance.choice((None, "inbound", "click_to_call")),
                 party=chance.choice((None, *PARTIES)),
                 session_id=chance.choice((None, None, None, "s1")),

@@ -16,6 +16,7 @@ from callcontrol.events import (
     MediaSilent,
     RecordingEnded,
     ReserveRefused,
+    TimeLimitRequested,
     TransferOrdered,
     TransferRequested,
 )
@@ -184,6 +185,19 @@ def test_a_short_limit_is_announced_half_way() -> None:
     drive.after(0.2)
     assert len(drive.done(do.PlaySounds)) == 2
     drive.after(4.9)
+    assert drive.ended() == ("completed", "ALLOTTED_TIMEOUT")
+
+
+@pytest.mark.parametrize("limit_s", [None, 600.0])
+def test_a_limit_that_was_set_before_the_second_answer_holds(limit_s: float | None) -> None:
+    drive = a_answered(limit_s=limit_s)
+    drive.feed(TimeLimitRequested(90.0))
+    drive.after(30)  # the ringing counts: it is the limit of any call
+    drive.feed(LegProgress(B, 180), LegAnswered(B, b"sdp"))
+    drive.after(59.9)
+    assert drive.shown["status"] == "in-progress"
+    assert len(drive.done(do.PlaySounds)) == 2
+    drive.after(0.2)
     assert drive.ended() == ("completed", "ALLOTTED_TIMEOUT")
 
 

@@ -137,7 +137,7 @@ def test_accounts_take_turns_at_a_host() -> None:
         order.append(destination.account)
         send(item, destination)
 
-    world._send = noted  # type: ignore[method-assign]
+    world._send = noted  # type: ignore[method-assign]  # what is sent is noted on its way
     world.run()
     assert order.index("modest") <= 3
 

@@ -68,6 +68,7 @@ async def main(arguments: argparse.Namespace) -> dict[str, Any]:
     ) as http:
         placed, refused, times_ms, late_ms = await _place(http, arguments)
         told.last_s = time.monotonic()
+        # What is waited for is that nothing more comes, and that is no event.
         while len(told.ended) < len(placed) and time.monotonic() - told.last_s < arguments.quiet:  # noqa: ASYNC110
             await asyncio.sleep(0.1)
     await runner.cleanup()

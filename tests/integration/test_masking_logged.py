@@ -56,7 +56,8 @@ class Desk:
             while True:
                 record = await self.server.storage.calls.get(self.server.demo.account_sid, call_sid)
                 if (record.details or {}).get("status") in statuses:
-                    return await self.api("GET", f"/calls/{call_sid}")  # type: ignore[no-any-return]
+                    call: dict[str, Any] = await self.api("GET", f"/calls/{call_sid}")
+                    return call
                 await asyncio.sleep(0.02)
 
 

@@ -83,14 +83,14 @@ class Endpoint(Generic[BodyT, QueryT]):
     """
     One method of one path.
 
-    `scope` is what the key must carry, and `service` which service's key it must be; `requests_per_minute`
-    is a limit of the endpoint's own, beside that of the key; endpoints with the same `limited_as` share it.
-    `response` is the model of ``data`` (of one item
-    of it when `paged`), None for an answer without body or, with a `media_type`, for a file. A `keyset` list
-    can be read by cursor too, and says in ``meta.next_cursor`` where it goes on. `errors` are the domain
-    errors this endpoint may give beyond those every endpoint has. `places_calls` endpoints are refused while
-    the server drains; `idempotent` ones honour the header ``Idempotency-Key``. A `ticket` opens the endpoint
-    without a key; a request that brings one is judged by it, whatever key it has.
+    `scope` is what the key must carry, and `service` which service's key it must be; `requests_per_minute` is
+    a limit of the endpoint's own, beside that of the key; endpoints with the same `limited_as` share it.
+    `response` is the model of ``data`` (of one item of it when `paged`), None for an answer without body or,
+    with a `media_type`, for a file. A `keyset` list can be read by cursor too, and says in
+    ``meta.next_cursor`` where it goes on. `errors` are the domain errors this endpoint may give beyond those
+    every endpoint has. `places_calls` endpoints are refused while the server drains; `idempotent` ones honour
+    the header ``Idempotency-Key``. A `ticket` opens the endpoint without a key; a request that brings one is
+    judged by it, whatever key it has.
     """
 
     method: str

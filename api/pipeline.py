@@ -82,7 +82,7 @@ class Pipeline:
         return handle
 
     async def _admit(self, request: web.Request, endpoint: Endpoint[Any, Any]) -> Principal:
-        """Authenticate, count, and check the scope; these refusals have general codes everywhere."""
+        """Authenticate, count, check the scope; wiring endpoints keep the general codes of these refusals."""
         exchange = current_exchange()
         try:
             principal = await self._principal(request, endpoint)

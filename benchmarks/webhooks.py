@@ -161,7 +161,7 @@ async def _throughput(storage: Storage, account_sid: str, urls: Sequence[str], s
         "per_s": round(done / usage["wall_s"], 1),
         "cpu_us": round(1e6 * usage["cpu_s"] / max(done, 1), 1),
         "per_s_per_core": round(done / max(usage["cpu_s"], 1e-9), 1),
-        "failed_attempts": outbox.stats.attempts - outbox.stats.delivered,
+        "under_way_or_failed": outbox.stats.attempts - outbox.stats.delivered,
         **usage,
     }
 

@@ -86,7 +86,7 @@ class Connecting(Bridge):
         yield Save(BRIDGED_EVENT)
 
     def _warn(self) -> Iterator[Effect]:
-        """Let both hear that their time is nearly over; what they say meanwhile is lost to neither's side."""
+        """Let both hear that their time is nearly over, for a moment instead of each other."""
         b_leg = self.b_leg
         if not self.joined or b_leg is None:
             return

@@ -28,6 +28,7 @@ from callcontrol.models import (
     Position,
     PublishedEvent,
     Reserve,
+    TranscriptSegment,
     Wallet,
     WebhookEvent,
 )
@@ -136,6 +137,13 @@ class CallRecords(Protocol):
 
     async def cut_recordings(self) -> Sequence[CallRecord]:
         """Calls of this node that are over and whose recording a former process left incomplete."""
+
+
+class Transcripts(Protocol):
+    """What is said on calls with voice agents; see ``callcontrol.aio.transcripts.TranscriptStore``."""
+
+    def add(self, record: CallRecord, segment: TranscriptSegment) -> None:
+        """Have a segment written soon; never waits, and never fails while the database is away."""
 
 
 class Wallets(Protocol):

@@ -65,6 +65,15 @@ class Play:
 
 
 @dataclass(frozen=True, slots=True)
+class Say:
+    """Speak a text, in the language given such as ``hi-IN``, as often as asked."""
+
+    text: str
+    language: str = "en-IN"
+    loops: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Pause:
     """Do nothing for a while."""
 
@@ -80,9 +89,14 @@ class SendDtmf:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Connect the call to a voice agent until one of the two leaves."""
+    """
+    Connect the call to a voice agent until one of the two leaves.
+
+    ``fallback`` asks the customer's server what to do when the agent cannot be reached before the answer.
+    """
 
     choice: StreamChoice
+    fallback: "Consult | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +153,69 @@ class Consult:
     Ask the customer's server what to do; what it answers takes the place of all that would follow.
 
     ``event`` tells the server why it is asked. A caller who waits hears ringing, and goes on hearing it for
-    ``ring_timeout_s`` when the server has nothing to say.
+    ``ring_timeout_s`` when the server has nothing to say. ``facts`` are told with the question (the digits
+    that were gathered, the recording that was made, ...). ``fallback`` is asked instead when the server
+    cannot be asked, or answers what cannot be followed.
     """
 
     url: str
     method: WebhookMethod = "POST"
     event: str = "call.redirected"
     ring_timeout_s: float = DEFAULT_RING_TIMEOUT_S
+    facts: tuple[tuple[str, str | int | None], ...] = ()
+    fallback: "Consult | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """
+    Collect keys that the party presses, while something is played.
+
+    It is over with ``num_digits`` keys, with ``finish_on_key``, or when nothing is pressed for ``timeout_s``
+    after the prompts or the last key. With ``action`` the customer's server is asked then, and told the
+    digits as the fact ``digits``; without keys that is done only if ``action_on_empty``, else the plan goes
+    on.
+    """
+
+    prompts: "tuple[Play | Say | Pause, ...]" = ()
+    num_digits: int = 32
+    finish_on_key: str = "#"
+    timeout_s: float = 5.0
+    action: Consult | None = None
+    action_on_empty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RecordMessage:
+    """
+    Record what the party says, as one leaves a message, into a file of the call.
+
+    It is over after ``max_length_s``, with a key of ``finish_on_keys``, or after ``silence_s`` of silence.
+    ``action`` is asked then, and told the facts ``recording_url`` and ``recording_duration_ms``.
+    """
+
+    max_length_s: float = 3600.0
+    silence_s: float = 5.0
+    finish_on_keys: str = "1234567890*#"
+    beep: bool = True
+    action: Consult | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JoinConference:
+    """
+    Let the party hear and be heard in a conference of the account's, by its name.
+
+    It hears hold music until the conference has begun, which is when somebody with ``starts`` is there.
+    When somebody with ``ends`` leaves, everybody's turn is over.
+    """
+
+    name: str
+    muted: bool = False
+    starts: bool = True
+    ends: bool = False
+    beep: bool = True
+    max_members: int = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +240,10 @@ class Hangup:
 Step = (
     Answer
     | Play
+    | Say
+    | Gather
+    | RecordMessage
+    | JoinConference
     | Announce
     | Pause
     | SendDtmf

@@ -24,6 +24,7 @@ from callcontrol.effects.media import (
     ConnectMedia,
     ControlRecording,
     DetectMachine,
+    DetectSpeech,
     LinkMedia,
     MuteLeg,
     PlayAudio,
@@ -31,11 +32,22 @@ from callcontrol.effects.media import (
     PlaySounds,
     RelayDigit,
     SendDigits,
+    Speak,
     StartRecording,
     StopAudio,
     StopDetecting,
+    StopSpeech,
 )
-from callcontrol.effects.records import Arm, Disarm, ExtendReserve, FindRoute, Finish, RestGateway, Save
+from callcontrol.effects.records import (
+    Arm,
+    Disarm,
+    ExtendReserve,
+    FindRoute,
+    Finish,
+    RestGateway,
+    Save,
+    Transcribe,
+)
 from callcontrol.effects.signalling import AnswerLeg, DialLeg, HangUpLeg, RejectLeg, RingLeg, TakeOffer
 from callcontrol.effects.transfers import (
     AcceptTransfer,
@@ -64,6 +76,7 @@ __all__ = [
     "ConnectMedia",
     "ControlRecording",
     "DetectMachine",
+    "DetectSpeech",
     "DialLeg",
     "Disarm",
     "DrainAgent",
@@ -93,18 +106,21 @@ __all__ = [
     "RouteCaller",
     "Save",
     "SendDigits",
+    "Speak",
     "StartAgent",
     "StartRecording",
     "StopAgent",
     "StopAsking",
     "StopAudio",
     "StopDetecting",
+    "StopSpeech",
     "TakeOffer",
     "TellAgentDigit",
     "TellAgentDigitsSent",
     "TellAgentError",
     "TellAgentTransfer",
     "TellTransfer",
+    "Transcribe",
 ]
 
 Effect = (
@@ -121,6 +137,7 @@ Effect = (
     | MuteLeg
     | PlayAudio
     | PlaySounds
+    | Speak
     | PlayRingback
     | StopAudio
     | SendDigits
@@ -129,6 +146,8 @@ Effect = (
     | ControlRecording
     | DetectMachine
     | StopDetecting
+    | DetectSpeech
+    | StopSpeech
     | OpenAgent
     | StartAgent
     | ListenAgent
@@ -159,5 +178,6 @@ Effect = (
     | Disarm
     | ExtendReserve
     | Save
+    | Transcribe
     | Finish
 )

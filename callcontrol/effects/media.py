@@ -81,6 +81,34 @@ class PlaySounds:
 
 
 @dataclass(frozen=True, slots=True)
+class Speak:
+    """
+    Speak a text; ``PlaybackEnded`` of the same ``turn`` follows, unless it is stopped.
+
+    A text that cannot be spoken ends at once with a problem.
+    """
+
+    leg: LegId
+    text: str = field(repr=False)
+    language: str
+    turn: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DetectSpeech:
+    """Listen for the party's voice; ``SpeechStarted`` and ``SpeechEnded`` follow, until ``StopSpeech``."""
+
+    leg: LegId
+
+
+@dataclass(frozen=True, slots=True)
+class StopSpeech:
+    """Listen no more for the party's voice."""
+
+    leg: LegId
+
+
+@dataclass(frozen=True, slots=True)
 class PlayRingback:
     """Let a party that is already connected hear ringing until ``StopAudio``."""
 

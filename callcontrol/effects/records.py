@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from callcontrol.events import Timer
+from callcontrol.models import TranscriptSegment
 from callcontrol.plan import Party
 
 
@@ -56,6 +57,13 @@ class Save:
     event: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     shown: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Transcribe:
+    """Add what was said to the transcript of the call."""
+
+    segment: TranscriptSegment
 
 
 @dataclass(frozen=True, slots=True)

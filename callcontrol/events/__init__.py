@@ -45,6 +45,8 @@ from callcontrol.events.media import (
     PlaybackEnded,
     PlayoutDrained,
     RecordingEnded,
+    SpeechEnded,
+    SpeechStarted,
 )
 from callcontrol.events.orders import (
     ConsultRequested,
@@ -129,6 +131,8 @@ __all__ = [
     "ReserveRefused",
     "RouteFound",
     "RouteRefused",
+    "SpeechEnded",
+    "SpeechStarted",
     "TimeLimitRequested",
     "Timer",
     "TimerFired",
@@ -150,6 +154,8 @@ Event = (
     | LegRefused
     | DigitReceived
     | PlaybackEnded
+    | SpeechStarted
+    | SpeechEnded
     | DigitsSent
     | PlayoutDrained
     | MediaSilent

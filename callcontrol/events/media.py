@@ -25,6 +25,21 @@ class PlaybackEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class SpeechStarted:
+    """The party has begun to talk."""
+
+    leg: LegId
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechEnded:
+    """The party has fallen silent after having talked for ``duration_ms``."""
+
+    leg: LegId
+    duration_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class DigitsSent:
     """All digits of a ``SendDigits`` are out, or cannot be sent; ``by_api`` as there."""
 

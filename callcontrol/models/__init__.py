@@ -19,6 +19,7 @@ from callcontrol.models.calls import (
     Quality,
     RecordingStatus,
     StreamInfo,
+    TranscriptSegment,
 )
 from callcontrol.models.deliveries import Broadcast, Delivery, PublishedEvent, Recipient, WebhookEvent
 from callcontrol.models.lists import Page, Position
@@ -77,6 +78,7 @@ __all__ = [
     "Service",
     "StoredReply",
     "StreamInfo",
+    "TranscriptSegment",
     "TrunkType",
     "Wallet",
     "WebhookEvent",

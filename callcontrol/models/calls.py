@@ -144,6 +144,20 @@ class CallRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class TranscriptSegment:
+    """
+    Something that was said on a call, by its agent or by the party that talks with it.
+
+    Times count from the answer of the call. ``text`` may be private: no ``repr`` shows it.
+    """
+
+    role: Literal["agent", "user"]
+    text: str = field(repr=False)
+    start_ms: int
+    end_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CallFilter:
     """What a list of calls is narrowed to; ``start`` is inclusive, ``end`` exclusive, of ``created_at``."""
 

@@ -9,6 +9,7 @@ from callcontrol.gateway_health import PING_EVERY_S
 from callcontrol.interfaces import CallRecords, Destinations, MaskedRoutes, Numbers, Routes, Wallets
 from callcontrol.meter import Rates
 from callcontrol.plan import DEFAULT_TIME_LIMIT_S
+from media.audio.speech import Synthesizer
 from media.types import EngineSettings
 from sip.aio import HepSettings, Listen, UserAgentSettings
 from sip.protection import ProtectionSettings
@@ -61,7 +62,8 @@ class CallServices:
     """
     What stands beside the calls.
 
-    ``masked_routes`` says whom callers of masked numbers reach; without it no caller is known.
+    ``masked_routes`` says whom callers of masked numbers reach; without it no caller is known. ``speech``
+    speaks texts; without it none is spoken.
 
     ``refresh`` brings the directory up to date when something is missing from it: another process may have
     added it a moment ago.
@@ -74,3 +76,4 @@ class CallServices:
     destinations: Destinations
     refresh: Callable[[], Awaitable[None]] = _nothing_newer
     masked_routes: MaskedRoutes | None = None
+    speech: Synthesizer | None = None

@@ -171,6 +171,7 @@ class Server:
                 destinations=storage.destinations,
                 refresh=storage.refresh,
                 masked_routes=routes,
+                transcripts=storage.transcripts,
             ),
         )
         self._parts.push_async_callback(self.control.close)

@@ -6,7 +6,15 @@ from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 
 from callcontrol.gateway_health import PING_EVERY_S
-from callcontrol.interfaces import CallRecords, Destinations, MaskedRoutes, Numbers, Routes, Wallets
+from callcontrol.interfaces import (
+    CallRecords,
+    Destinations,
+    MaskedRoutes,
+    Numbers,
+    Routes,
+    Transcripts,
+    Wallets,
+)
 from callcontrol.meter import Rates
 from callcontrol.plan import DEFAULT_TIME_LIMIT_S
 from media.types import EngineSettings
@@ -62,6 +70,7 @@ class CallServices:
     What stands beside the calls.
 
     ``masked_routes`` says whom callers of masked numbers reach; without it no caller is known.
+    ``transcripts`` keeps what is said on calls with voice agents; without it nothing of that is kept.
 
     ``refresh`` brings the directory up to date when something is missing from it: another process may have
     added it a moment ago.
@@ -74,3 +83,4 @@ class CallServices:
     destinations: Destinations
     refresh: Callable[[], Awaitable[None]] = _nothing_newer
     masked_routes: MaskedRoutes | None = None
+    transcripts: Transcripts | None = None

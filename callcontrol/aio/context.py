@@ -17,6 +17,7 @@ from callcontrol.quality import QualityFigures
 from callcontrol.router import Router
 from callcontrol.trunk_policy import no_service_route
 from media.aio import MediaEngine
+from media.audio.speech import Synthesizer
 from sip import SessionEvent
 from sip.aio import UserAgent
 
@@ -42,6 +43,8 @@ class CallContext:
     quality: QualityFigures = field(default_factory=QualityFigures)
     masked_routes: MaskedRoutes | None = None
     transcripts: Transcripts | None = None
+    speech: Synthesizer | None = None
+    """What speaks texts on calls."""
     forwarded_headers: Collection[str] = frozenset()
     on_gateway: Callable[[str, SessionEvent], None] | None = None
     """Told what becomes of calls at each gateway."""

@@ -17,6 +17,7 @@ from callcontrol.interfaces import (
 )
 from callcontrol.meter import Rates
 from callcontrol.plan import DEFAULT_TIME_LIMIT_S
+from media.audio.speech import Synthesizer
 from media.types import EngineSettings
 from sip.aio import HepSettings, Listen, UserAgentSettings
 from sip.protection import ProtectionSettings
@@ -69,8 +70,9 @@ class CallServices:
     """
     What stands beside the calls.
 
-    ``masked_routes`` says whom callers of masked numbers reach; without it no caller is known.
-    ``transcripts`` keeps what is said on calls with voice agents; without it nothing of that is kept.
+    ``masked_routes`` says whom callers of masked numbers reach; without it no caller is known. ``speech``
+    speaks texts; without it none is spoken. ``transcripts`` keeps what is said on calls with voice agents;
+    without it nothing of that is kept.
 
     ``refresh`` brings the directory up to date when something is missing from it: another process may have
     added it a moment ago.
@@ -84,3 +86,4 @@ class CallServices:
     refresh: Callable[[], Awaitable[None]] = _nothing_newer
     masked_routes: MaskedRoutes | None = None
     transcripts: Transcripts | None = None
+    speech: Synthesizer | None = None

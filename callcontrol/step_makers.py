@@ -8,11 +8,13 @@ from callcontrol.bridge import Bridge
 from callcontrol.caller_routing import RouteByCallerStep
 from callcontrol.connecting import Connecting
 from callcontrol.consult import ConsultStep
+from callcontrol.conversation import ConverseStep
 from callcontrol.plan import (
     Announce,
     Answer,
     Connect,
     Consult,
+    Converse,
     Dial,
     Pause,
     Play,
@@ -35,6 +37,7 @@ _MAKERS: Final[Mapping[type, Callable[[CallParts, Any], RunningStep]]] = {
     Dial: lambda call, step: Bridge(call, step.party),
     Connect: Connecting,
     Stream: lambda call, step: AgentStep(call, step.choice, call.next_stream_sid()),
+    Converse: ConverseStep,
     RouteByCaller: RouteByCallerStep,
     Consult: ConsultStep,
 }

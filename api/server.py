@@ -29,6 +29,7 @@ from api.metrics import Metrics
 from api.secret_keys import secret_box
 from api.services import Lifecycle, Phase, Services
 from api.sip_settings import name_servers, sip_listens, user_agent_settings
+from api.speech import make_speech
 from api.values import HostPort
 from api.watch import watch
 from callcontrol.aio.market import NumberMarket
@@ -161,6 +162,8 @@ class Server:
             self.settings.allowed_countries,
         )
         self._parts.push_async_callback(routes.close)
+        speech = make_speech(self.settings.data_dir)
+        self._parts.push_async_callback(speech.close)
         self.control = CallControl(
             _control_settings(self.settings),
             CallServices(
@@ -171,6 +174,8 @@ class Server:
                 destinations=storage.destinations,
                 refresh=storage.refresh,
                 masked_routes=routes,
+                transcripts=storage.transcripts,
+                speech=speech,
             ),
         )
         self._parts.push_async_callback(self.control.close)

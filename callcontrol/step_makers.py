@@ -8,7 +8,11 @@ from callcontrol.bridge import Bridge
 from callcontrol.caller_routing import RouteByCallerStep
 from callcontrol.connecting import Connecting
 from callcontrol.consult import ConsultStep
+<<<<<<< HEAD
 from callcontrol.conversation import ConverseStep
+=======
+from callcontrol.gathering import GatherStep, SayStep
+>>>>>>> main
 from callcontrol.plan import (
     Announce,
     Answer,
@@ -16,10 +20,12 @@ from callcontrol.plan import (
     Consult,
     Converse,
     Dial,
+    Gather,
     Pause,
     Play,
     Ring,
     RouteByCaller,
+    Say,
     SendDtmf,
     Step,
     Stream,
@@ -30,6 +36,8 @@ from callcontrol.streams import AgentStep
 _MAKERS: Final[Mapping[type, Callable[[CallParts, Any], RunningStep]]] = {
     Answer: lambda call, _: AnswerStep(call),
     Play: PlayStep,
+    Say: SayStep,
+    Gather: GatherStep,
     Announce: AnnounceStep,
     Pause: PauseStep,
     Ring: RingStep,

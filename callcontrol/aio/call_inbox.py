@@ -92,7 +92,7 @@ class CallInbox:
         if self._tasks:
             await asyncio.wait(self._tasks)
 
-    # --- callcontrol.aio.performer.Owner --------------------------------------------------------------------
+    # --- callcontrol.aio.call_owner.Owner -------------------------------------------------------------------
 
     def post(self, event: Event) -> None:
         """Put an event in the call's queue; of a flood of digits or commands the newest are lost."""

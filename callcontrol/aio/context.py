@@ -10,13 +10,14 @@ from callcontrol.aio.media_leg import MediaSettings
 from callcontrol.aio.switchboard import Switchboard
 from callcontrol.aio.trace import TraceBook
 from callcontrol.capacity import Capacity
-from callcontrol.interfaces import CallRecords, Destinations, MaskedRoutes, Wallets
+from callcontrol.interfaces import CallRecords, Destinations, MaskedRoutes, Transcripts, Wallets
 from callcontrol.meter import Rates
 from callcontrol.models import Carrier, Gateway
 from callcontrol.quality import QualityFigures
 from callcontrol.router import Router
 from callcontrol.trunk_policy import no_service_route
 from media.aio import MediaEngine
+from media.audio.speech import Synthesizer
 from sip import SessionEvent
 from sip.aio import UserAgent
 
@@ -41,6 +42,9 @@ class CallContext:
     media: MediaSettings
     quality: QualityFigures = field(default_factory=QualityFigures)
     masked_routes: MaskedRoutes | None = None
+    transcripts: Transcripts | None = None
+    speech: Synthesizer | None = None
+    """What speaks texts on calls."""
     forwarded_headers: Collection[str] = frozenset()
     on_gateway: Callable[[str, SessionEvent], None] | None = None
     """Told what becomes of calls at each gateway."""

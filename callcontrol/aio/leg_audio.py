@@ -111,9 +111,9 @@ class LegAudio:
 
     # --- playing --------------------------------------------------------------------------------------------
 
-    def play(self, leg: LegId, clip: Clip, loops: int) -> None:
-        """Play a clip as often as asked; ``PlaybackEnded`` follows."""
-        self._queue(leg, [clip] if clip.pcm else [], max(loops, 1))
+    def play(self, leg: LegId, clip: Clip, loops: int, turn: int = 0) -> None:
+        """Play a clip as often as asked; ``PlaybackEnded`` of that turn follows."""
+        self._queue(leg, [clip] if clip.pcm else [], max(loops, 1), turn)
 
     def play_sounds(self, leg: LegId, sounds: Sequence[Sound], turn: int) -> None:
         """Play sounds in a row, once; ``PlaybackEnded`` of that turn follows."""

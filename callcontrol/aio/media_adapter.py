@@ -18,6 +18,8 @@ from callcontrol.events import (
     MediaSilent,
     PlayoutDrained,
     RecordingEnded,
+    SpeechEnded,
+    SpeechStarted,
 )
 from callcontrol.ids import A_LEG, LegId
 from callcontrol.models import LegQuality, Quality
@@ -34,7 +36,9 @@ from media.types import (
     PlaybackFinished,
     PlayoutOverflow,
     RecordingFinished,
+    SpeechStopped,
 )
+from media.types import SpeechStarted as VoiceStarted
 
 
 class MediaLegs:
@@ -97,6 +101,16 @@ class MediaLegs:
         except MediaError:
             self._post(MachineDetected(leg, "unknown", "unavailable", 0))
 
+    def detect_speech(self, leg: LegId, *, wanted: bool) -> None:
+        """Listen for the party's voice, or no longer; a leg without media is not heard."""
+        media = self._legs.get(leg)
+        if media is None:
+            return
+        if wanted:
+            media.stream.detection.start(speech=True)
+        else:
+            media.stream.detection.stop("speech")
+
     def close(self, leg: LegId) -> None:
         """Free the leg's stream; a recording is completed first and reported."""
         media = self._legs.pop(leg, None)
@@ -158,3 +172,7 @@ class MediaLegs:
                 self._post(MachineDetected(leg, event.verdict, event.reason, event.took_ms))
             case GreetingEnded():
                 self._post(GreetingOver(leg, event.reason, event.at_ms))
+            case VoiceStarted():
+                self._post(SpeechStarted(leg))
+            case SpeechStopped():
+                self._post(SpeechEnded(leg, event.duration_ms))

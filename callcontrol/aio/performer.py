@@ -1,19 +1,19 @@
 """Doing what a call machine asks: each effect goes to the adapter that performs it."""
 
-import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from callcontrol import effects as do
 from callcontrol.aio.agent_adapter import AgentLink
-from callcontrol.aio.audio_source import PROMPT_SCHEME, AudioUnavailable
 from callcontrol.aio.call_log import CallLog
+from callcontrol.aio.call_owner import Owner
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.info_digits import InfoDigits
 from callcontrol.aio.instructions import CallAsker
 from callcontrol.aio.media_adapter import MediaLegs
 from callcontrol.aio.media_leg import MediaRefusal
+from callcontrol.aio.media_performer import MediaPerformer
 from callcontrol.aio.sip_adapter import SipLegs
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.transfer_performer import TransferPerformer
@@ -34,13 +34,11 @@ from callcontrol.events import (
     LegRefused,
     MediaConnected,
     OfferTaken,
-    PlaybackEnded,
     RecordingEnded,
     ReserveExtended,
     ReserveRefused,
     RouteFound,
     RouteRefused,
-    Timer,
 )
 from callcontrol.hangup import (
     CALL_REJECTED,
@@ -54,37 +52,9 @@ from callcontrol.masked_calls import PRODUCT as MASKING
 from callcontrol.media_policy import MediaPolicy
 from callcontrol.models import Account, CallRecord, Carrier, Gateway, WebhookEvent
 from callcontrol.received import Received
-from callcontrol.recordings import recording_file
 from callcontrol.redirection import redirects_of
 from sip import InvalidValue
 from sip.aio import InboundSession
-
-
-class Owner(Protocol):
-    """The task that owns the call."""
-
-    log: CallLog
-
-    def post(self, event: Event) -> None:
-        """Put an event in the call's queue."""
-
-    def follow(self, event: Event) -> None:
-        """Have an event handled before anything else: the outcome of the effect being performed."""
-
-    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run what takes time beside the call."""
-
-    def arm(self, timer: Timer, delay_s: float) -> None:
-        """Start a timer."""
-
-    def disarm(self, timer: Timer) -> None:
-        """Stop a timer."""
-
-    def closed(self) -> None:
-        """Take note that the record has its end."""
-
-    def now(self) -> float:
-        """Monotonic seconds."""
 
 
 class Performer:
@@ -131,18 +101,22 @@ class Performer:
             owner.spawn,
             context.masked_routes,
         )
-        self._fetching: asyncio.Task[None] | None = None
-        """What gets audio from elsewhere, while it does."""
         self.transfers = TransferPerformer(
             context, record, self.sip, self.media, self.agent, owner.post, owner.follow
         )
         self._info_digits = InfoDigits(self.sip.send_digit, owner.post, owner.spawn)
+        # Bound to the table and not to the performer, which is freed as soon as the call is over.
+        self._sounds = MediaPerformer(
+            context, record, self.media, owner, self._info_digits, partial(_takes_info, self._trunks)
+        )
 
     def perform(self, effect: Effect) -> None:
         """Perform one effect; what comes of it is told to the owner."""
         perform = _PERFORMERS.get(type(effect))
         if perform is not None:
             perform(self, effect)
+        elif self._sounds.performs(effect):
+            self._sounds.perform(effect)
         else:
             self.transfers.perform(effect)
 
@@ -163,6 +137,7 @@ class Performer:
     def release(self) -> None:
         """Let go of every session, stream, port and carrier's place that is still held."""
         self.transfers.release()
+        self._sounds.release()
         self.sip.release()
         self._info_digits.stop()
         self.asker.stop_all()
@@ -272,73 +247,6 @@ class Performer:
         trunk = self._trunks.get(leg)
         return MediaPolicy.of(*trunk) if trunk is not None else MediaPolicy()
 
-    def _takes_info(self, leg: LegId) -> bool:
-        trunk = self._trunks.get(leg)
-        return trunk is not None and trunk[0].dtmf_type == "info"
-
-    def _link(self, effect: do.LinkMedia) -> None:
-        self.media.audio.link(effect.leg, effect.other)
-
-    def _mute(self, effect: do.MuteLeg) -> None:
-        self.media.audio.mute(effect.leg, says=effect.says, hears=effect.hears)
-
-    def _play(self, effect: do.PlayAudio) -> None:
-        if not effect.url.startswith(PROMPT_SCHEME):
-            self._fetching = self._owner.spawn(self._play_fetched(effect))
-            return
-        try:
-            clip = self._context.audio.prompt(effect.url.removeprefix(PROMPT_SCHEME))
-        except AudioUnavailable as error:
-            self._owner.log.warning("not played: %s", error)
-            self._owner.follow(PlaybackEnded(effect.leg, str(error)))
-        else:
-            self.media.audio.play(effect.leg, clip, effect.loops)
-
-    async def _play_fetched(self, effect: do.PlayAudio) -> None:
-        try:
-            clip = await self._context.audio.fetch(effect.url)
-        except AudioUnavailable as error:
-            self._owner.log.warning("not played: %s", error)
-            self._owner.post(PlaybackEnded(effect.leg, str(error)))
-        else:
-            self.media.audio.play(effect.leg, clip, effect.loops)
-
-    def _play_sounds(self, effect: do.PlaySounds) -> None:
-        self.media.audio.play_sounds(effect.leg, effect.sounds, effect.turn)
-
-    def _play_ringback(self, effect: do.PlayRingback) -> None:
-        self.media.audio.ringback(effect.leg)
-
-    def _stop_audio(self, effect: do.StopAudio) -> None:
-        if self._fetching is not None:
-            # What arrives now would be played in the midst of something else.
-            self._fetching.cancel()
-            self._fetching = None
-        self.media.audio.stop(effect.leg)
-
-    def _send_digits(self, effect: do.SendDigits) -> None:
-        digits = self._info_digits if self._takes_info(effect.leg) else self.media.digits
-        digits.send(effect.leg, effect.digits, effect.duration_ms, effect.gap_ms, by_api=effect.by_api)
-
-    def _relay_digit(self, effect: do.RelayDigit) -> None:
-        if self._takes_info(effect.leg):
-            self._info_digits.send(effect.leg, effect.digit, effect.duration_ms, 0)
-        else:
-            self.media.digits.relay(effect.leg, effect.digit, effect.duration_ms)
-
-    def _record_leg(self, effect: do.StartRecording) -> None:
-        path = self._context.recordings_dir / recording_file(self._record.call_sid)
-        self.media.audio.record(effect.leg, str(path), effect.channels)
-
-    def _control_recording(self, effect: do.ControlRecording) -> None:
-        self.media.audio.control_recording(effect.action)
-
-    def _detect(self, effect: do.DetectMachine) -> None:
-        self.media.detect_machine(effect.leg, wanted=True)
-
-    def _stop_detecting(self, effect: do.StopDetecting) -> None:
-        self.media.detect_machine(effect.leg, wanted=False)
-
     # --- the agent ------------------------------------------------------------------------------------------
 
     def _open_agent(self, effect: do.OpenAgent) -> None:
@@ -426,6 +334,12 @@ class Performer:
         events = self.event(effect.event, effect.details, effect.shown) if effect.event is not None else []
         self._context.records.update(self._record, events=events)
 
+    def _transcribe(self, effect: do.Transcribe) -> None:
+        if self._context.transcripts is not None:
+            self._context.transcripts.add(self._record, effect.segment)
+            # The record counts the segments, for a process that finds the call cut off.
+            self._context.records.update(self._record)
+
     def _finish(self, effect: do.Finish) -> None:
         record = self._record
         record.price_paise = effect.charge_paise
@@ -441,6 +355,11 @@ def _report(owner: Owner, event: Event) -> None:
     if isinstance(event, RecordingEnded) and event.problem is not None:
         owner.log.warning("the recording failed: %s (%s)", event.problem, event.path)
     owner.post(event)
+
+
+def _takes_info(trunks: Mapping[LegId, tuple[Carrier, Gateway]], leg: LegId) -> bool:
+    trunk = trunks.get(leg)
+    return trunk is not None and trunk[0].dtmf_type == "info"
 
 
 def _late_answer(log: CallLog, media: MediaLegs, leg: LegId, body: bytes) -> None:
@@ -469,18 +388,6 @@ _PERFORMERS: Final[dict[type, Callable[[Performer, Any], None]]] = {
     do.ConnectMedia: Performer._connect,
     do.AnswerOffer: Performer._answer_offer,
     do.CloseMedia: Performer._close_media,
-    do.LinkMedia: Performer._link,
-    do.MuteLeg: Performer._mute,
-    do.PlayAudio: Performer._play,
-    do.PlaySounds: Performer._play_sounds,
-    do.PlayRingback: Performer._play_ringback,
-    do.StopAudio: Performer._stop_audio,
-    do.SendDigits: Performer._send_digits,
-    do.RelayDigit: Performer._relay_digit,
-    do.StartRecording: Performer._record_leg,
-    do.ControlRecording: Performer._control_recording,
-    do.DetectMachine: Performer._detect,
-    do.StopDetecting: Performer._stop_detecting,
     do.OpenAgent: Performer._open_agent,
     do.StartAgent: Performer._start_agent,
     do.ListenAgent: Performer._listen_agent,
@@ -499,5 +406,6 @@ _PERFORMERS: Final[dict[type, Callable[[Performer, Any], None]]] = {
     do.Disarm: Performer._disarm,
     do.ExtendReserve: Performer._extend,
     do.Save: Performer._save,
+    do.Transcribe: Performer._transcribe,
     do.Finish: Performer._finish,
 }

@@ -60,11 +60,12 @@ class MuteLeg:
 
 @dataclass(frozen=True, slots=True)
 class PlayAudio:
-    """Play a prompt or a WAV by its URL; ``PlaybackEnded`` follows."""
+    """Play a prompt or a WAV by its URL; ``PlaybackEnded`` of the same ``turn`` follows."""
 
     leg: LegId
     url: str
     loops: int = 1
+    turn: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,77 @@
+"""
+What the routes need of the domain, as interfaces, a module for each chapter.
+
+`api.server` puts the real services in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from api.services.access import Idempotency, Keys, StoredReply
+from api.services.assistant import Agents
+from api.services.calls import CallLogs, Calls, Otp, Recordings
+from api.services.events import Subscriptions
+from api.services.masking import (
+    Masking,
+    MaskingLogs,
+    MaskingNumbers,
+    MaskingSessions,
+    MaskingSettingsOfAccounts,
+)
+from api.services.money import Wallets
+from api.services.numbers import Applications, Market, Numbers, TrunkNumbers, Trunks
+from api.services.process import Lifecycle, Phase
+
+__all__ = [
+    "Agents",
+    "Applications",
+    "CallLogs",
+    "Calls",
+    "Idempotency",
+    "Keys",
+    "Lifecycle",
+    "Market",
+    "Masking",
+    "MaskingLogs",
+    "MaskingNumbers",
+    "MaskingSessions",
+    "MaskingSettingsOfAccounts",
+    "Numbers",
+    "Otp",
+    "Phase",
+    "Recordings",
+    "Services",
+    "StoredReply",
+    "Subscriptions",
+    "TrunkNumbers",
+    "Trunks",
+    "Wallets",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """Everything the routes use."""
+
+    keys: Keys
+    calls: Calls
+    numbers: Numbers
+    market: Market
+    trunks: Trunks
+    otp: Otp
+    recordings: Recordings
+    masking: Masking
+    masking_sessions: MaskingSessions
+    masking_numbers: MaskingNumbers
+    masking_logs: MaskingLogs
+    masking_settings: MaskingSettingsOfAccounts
+    masking_webhooks: Subscriptions
+    trunk_numbers: TrunkNumbers
+    applications: Applications
+    wallets: Wallets
+    call_logs: CallLogs
+    agents: Agents
+    subscriptions: Subscriptions
+    idempotency: Idempotency
+    lifecycle: Lifecycle

@@ -1,0 +1,43 @@
+"""Webhook subscriptions, as the routes use them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from callcontrol.subscriptions import LoggedDelivery, Replayed, Subscription, Trial
+
+__all__ = ["Subscriptions"]
+
+
+class Subscriptions(Protocol):
+    """Webhook subscriptions; see ``callcontrol.aio.subscriptions.SubscriptionService``."""
+
+    async def create(self, account_sid: str, values: Mapping[str, Any]) -> Subscription:
+        """Subscribe a URL to events; `values` are attributes of `Subscription`."""
+
+    async def list(self, account_sid: str) -> Sequence[Subscription]:
+        """Subscriptions of the account, newest first."""
+
+    async def update(self, account_sid: str, subscription_id: str, values: Mapping[str, Any]) -> Subscription:
+        """Change a subscription; `values` are what is to change."""
+
+    async def delete(self, account_sid: str, subscription_id: str) -> None:
+        """Remove a subscription."""
+
+    async def test(self, account_sid: str, subscription_id: str) -> Trial:
+        """Send a test event now, and say how it was taken."""
+
+    async def deliveries(
+        self, account_sid: str, subscription_id: str, limit: int
+    ) -> Sequence[LoggedDelivery]:
+        """The newest deliveries of a subscription, newest first."""
+
+    async def replay(self, account_sid: str, subscription_id: str, delivery_id: str) -> Replayed:
+        """Send a delivery again."""
+
+    async def replay_failed(
+        self, account_sid: str, subscription_id: str, since: datetime | None, until: datetime | None
+    ) -> Replayed:
+        """Send the failed deliveries of a window again."""

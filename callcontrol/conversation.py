@@ -35,8 +35,6 @@ from callcontrol.steps import CallParts, RunningStep
 _LAST_WORDS: Final = Node()
 """Where a conversation goes that has gone on for too long: it hangs up."""
 
-MAX_EARLY_KEYS: Final = 32
-
 
 class ConverseStep(RunningStep):
     """The step that has the built-in agent talk with the party."""
@@ -53,8 +51,6 @@ class ConverseStep(RunningStep):
         self._retries_left = 0
         self._turns = 0
         self._spoken = 0
-        self._early = ""
-        """Keys pressed while nothing was listened for; the next node that listens gets them."""
         self._talking = False
 
     @property
@@ -132,9 +128,6 @@ class ConverseStep(RunningStep):
         if self._turns > self._script.max_turns:
             node, text = _LAST_WORDS, stock_words(self._converse.language).goodbye
         self._node = node
-        early = ""
-        if node.listening is not None:
-            early, self._early = self._early, ""
         self._turn = Turn(
             self.call,
             [*(before or ()), *(Words(piece) for piece in self._filled(text))],
@@ -142,7 +135,8 @@ class ConverseStep(RunningStep):
             self._next_number,
             listening=node.listening,
             hears_speech=node.hears_speech,
-            early=early,
+            # Keys pressed while nothing was listened for are for the node that listens next.
+            early=self.call.keys.take() if node.listening is not None else "",
         )
         yield from self._turn.begin(talking=self._talking)
 
@@ -161,7 +155,7 @@ class ConverseStep(RunningStep):
             case SpeechEnded() if event.leg == self.call.a_leg.id:
                 self._talking = False
             case DigitReceived() if event.leg == self.call.a_leg.id and self._keeps_keys:
-                self._early = (self._early + event.digit)[:MAX_EARLY_KEYS]
+                self.call.keys.note(event)
 
     @property
     def _keeps_keys(self) -> bool:

@@ -23,6 +23,7 @@ from callcontrol.events import (
 )
 from callcontrol.models import CallRecord, TranscriptSegment
 from callcontrol.steps import CallParts
+from callcontrol.table_step import Rules, TableMachine
 
 MAX_SPEECH_S: Final = 30.0
 """How long a party may talk in one turn; then the agent goes on, whoever still talks."""
@@ -90,7 +91,7 @@ class Words:
 Action = Callable[["Turn", Event | None], Iterator[Effect]]
 
 
-class Turn:
+class Turn(TableMachine[TurnState, TurnInput]):
     """
     One turn; no I/O, no clock.
 
@@ -126,6 +127,10 @@ class Turn:
         self._began_ms: int | None = None
         self._talking = False
         self._talked_ms = 0
+
+    def rules(self) -> Rules[TurnState, TurnInput]:
+        """The table of the machine."""
+        return RULES
 
     @property
     def over(self) -> bool:
@@ -165,16 +170,6 @@ class Turn:
     def stop(self) -> Iterator[Effect]:
         """Fall silent."""
         yield from self._take(TurnInput.STOP)
-
-    def _take(self, what: TurnInput) -> list[Effect]:
-        rule = RULES.get((self.state, what))
-        if rule is None:  # listed in IGNORED
-            return []
-        target, action = rule
-        assert target >= self.state
-        effects = list(action(self, None))
-        self.state = target
-        return effects
 
     @property
     def _deaf(self) -> bool:

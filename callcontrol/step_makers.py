@@ -8,11 +8,8 @@ from callcontrol.bridge import Bridge
 from callcontrol.caller_routing import RouteByCallerStep
 from callcontrol.connecting import Connecting
 from callcontrol.consult import ConsultStep
-<<<<<<< HEAD
 from callcontrol.conversation import ConverseStep
-=======
 from callcontrol.gathering import GatherStep, SayStep
->>>>>>> main
 from callcontrol.plan import (
     Announce,
     Answer,

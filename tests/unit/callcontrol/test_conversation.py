@@ -98,7 +98,8 @@ def test_a_key_breaks_off_what_is_said_and_leads_on() -> None:
     assert do.StopAudio(A) in drive.effects
     assert words(drive) == ["Press 1 or 2.", "Second."]
     assert transcript(drive) == [("agent", f"Press 1 {CUT_SHORT}"), ("user", "2")]
-    said(drive), said(drive)
+    said(drive)
+    said(drive)
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "stream")
     assert_nothing_left(drive)
 
@@ -210,7 +211,8 @@ def test_a_greeting_is_not_broken_off_by_a_hello() -> None:
     drive = talk(SPOKEN, greeting="Good day. This is Asha.")
     drive.feed(SpeechStarted(A), SpeechEnded(A, 400))
     assert not drive.done(do.StopAudio)
-    said(drive), said(drive)
+    said(drive)
+    said(drive)
     assert words(drive) == ["Good day.", "This is Asha.", "Tell me."]
     drive.feed(SpeechStarted(A))
     assert do.StopAudio(A) in drive.effects
@@ -283,7 +285,8 @@ def test_a_conversation_that_goes_round_ends_politely() -> None:
     for _ in range(3):
         press(drive, "5")
     assert words(drive) == ["Again?"] * 3 + ["Thank you for your call."]
-    said(drive), said(drive)
+    said(drive)
+    said(drive)
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "stream")
     assert_nothing_left(drive)
 
@@ -291,16 +294,19 @@ def test_a_conversation_that_goes_round_ends_politely() -> None:
 def test_the_stock_script_greets_listens_thanks_and_ends() -> None:
     variables = {"agent_name": "Asha"}
     drive = placed(Converse("agent-1", stock_script("en-IN", greets=False), "en-IN", "", variables))
-    said(drive), said(drive)
+    said(drive)
+    said(drive)
     assert words(drive) == ["Hello, this is Asha.", "How can I help you?"]
     drive.feed(SpeechStarted(A))
     drive.after(1)
     drive.feed(SpeechEnded(A, 1000))
     drive.after(END_OF_SPEECH_S)
     assert words(drive)[-1] == "Thank you, I have noted that."
-    said(drive), said(drive)
+    said(drive)
+    said(drive)
     drive.after(5)
-    said(drive), said(drive)
+    said(drive)
+    said(drive)
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "stream")
     assert transcript(drive)[-1] == ("agent", "Thank you for your call. Goodbye.")
     assert_nothing_left(drive)
@@ -319,7 +325,8 @@ def transfer(to: str = CALLEE, **changes: Any) -> dict[str, Any]:
 
 def test_a_transfer_lets_the_call_live_on() -> None:
     drive = talk(transfer(), greeting="Hello.")
-    said(drive), said(drive)
+    said(drive)
+    said(drive)
     party = drive.done(do.FindRoute)[-1].party
     assert (str(party.target), party.caller_id, party.ring_timeout_s) == (CALLEE, drive.record.from_, 20)
     drive.feed(LegProgress(B, 180))

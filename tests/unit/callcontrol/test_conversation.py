@@ -25,7 +25,8 @@ from callcontrol.hangup import NO_ROUTE_DESTINATION
 from callcontrol.models import CallStatus
 from callcontrol.plan import Converse, Hangup
 from callcontrol.script_reader import read_script
-from tests.support.call_drive import CALLEE, A, B, Drive, assert_nothing_left, make_party, outcome, placed
+from tests.support.call_drive import A, B, Drive, assert_nothing_left, make_party, outcome, placed
+from tests.support.domain import CALLEE
 
 BYE = {"say": "Goodbye.", "hangup": True}
 

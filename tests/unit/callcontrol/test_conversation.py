@@ -67,7 +67,10 @@ def menu(**gather: Any) -> dict[str, Any]:
     }
 
 
-SPOKEN: dict[str, Any] = {"start": {"say": "Tell me.", "gather": {"retries": 0}, "on": {"speech": "bye"}}, "bye": BYE}
+SPOKEN: dict[str, Any] = {
+    "start": {"say": "Tell me.", "gather": {"retries": 0}, "on": {"speech": "bye"}},
+    "bye": BYE,
+}
 
 
 def test_it_says_its_part_and_hangs_up() -> None:

@@ -3,14 +3,16 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any, Final
 
 from callcontrol import events
+from callcontrol.effects import OpenAgent
 from callcontrol.errors import DestinationForbidden
 from callcontrol.events import AgentClosed, AgentExit, AgentOpened, AgentRefused, Event, ListenStatus
 from callcontrol.interfaces import Destinations
 from callcontrol.models import Account, CallRecord
-from media.aio.agent_stream import AgentStream, PlayoutTap
+from media.aio.agent_stream import AgentStream, AgentStreamSettings, PlayoutTap
 from media.streams import AgentClosed as StreamClosed
 from media.streams import (
     AgentDtmf,
@@ -41,25 +43,33 @@ class AgentLink:
     ``spawn`` runs what takes time, as part of the call. Events of a stream that was stopped are not posted.
     """
 
-    def __init__(self, destinations: Destinations, account: Account, post: Post, spawn: Spawn) -> None:
+    def __init__(
+        self,
+        destinations: Destinations,
+        account: Account,
+        post: Post,
+        spawn: Spawn,
+        settings: AgentStreamSettings | None = None,
+    ) -> None:
         self._destinations = destinations
+        self._settings = settings or AgentStreamSettings()
         self._account = account
         self._post = post
         self._spawn = spawn
         self._stream: AgentStream | None = None
         self._opening: asyncio.Task[None] | None = None
-        self._transfer: AgentTransfer | None = None
         self._listening: ListenStatus = "resume"
         self.choice: StreamChoice | None = None
         """How the agent is spoken to, while there is one."""
 
-    def open(self, choice: StreamChoice, stream_sid: str, record: CallRecord) -> None:
+    def open(self, effect: OpenAgent, record: CallRecord) -> None:
         """Connect to the agent; ``AgentOpened`` or ``AgentRefused`` follows."""
+        choice = effect.choice
         # The stream of an outbound call is announced when the party has answered.
         announce = record.direction == "inbound" or record.answered_at is not None
         setup = StreamSetup(
             url=choice.url,
-            stream_sid=stream_sid,
+            stream_sid=effect.stream_sid,
             call_sid=record.call_sid,
             account_sid=record.account_sid,
             from_=record.from_,
@@ -71,13 +81,24 @@ class AgentLink:
             custom_parameters=choice.custom_parameters,
             auth=choice.auth,
             secret=self._account.webhook_secret or None,
+            reconnect=effect.reconnect,
         )
-        self._opening = self._spawn(self._open(setup, choice, announce))
+        settings = self._settings
+        if effect.budget_s is not None:
+            dial = replace(settings.dial, budget_s=effect.budget_s, offsets_s=(0.0,))
+            settings = replace(settings, dial=dial)
+        self._opening = self._spawn(self._open(setup, choice, announce, settings))
 
-    async def _open(self, setup: StreamSetup, choice: StreamChoice, announce: bool) -> None:
+    async def _open(
+        self, setup: StreamSetup, choice: StreamChoice, announce: bool, settings: AgentStreamSettings
+    ) -> None:
         try:
             stream = await AgentStream.connect(
-                setup, resolve=self._resolve, on_event=self._on_event, announce=announce
+                setup,
+                resolve=self._resolve,
+                on_event=self._on_event,
+                settings=settings,
+                announce=announce,
             )
         except StreamConnectError as error:
             log.info("agent not reached: %s", error, extra={"call_sid": setup.call_sid})
@@ -134,6 +155,11 @@ class AgentLink:
         if self._stream is not None:
             self._stream.accept(AgentDtmf(digits))
 
+    def tell_done(self, command: AgentHold | AgentMute | AgentRecord) -> None:
+        """Say that a command was carried out."""
+        if self._stream is not None:
+            self._stream.accept(command)
+
     def tell_mark(self, name: str, cleared: bool) -> None:
         """Say that a mark was reached, or cleared."""
         if self._stream is not None:
@@ -151,31 +177,35 @@ class AgentLink:
 
     def tell_error(self, code: str, message: str, ref: str) -> None:
         """Say that a command, ``ref``, was not carried out."""
-        if self._stream is None:
-            return
-        if ref == "dtmf":
-            self._stream.refuse(AgentDtmf(""), message, code)
-        elif self._transfer is not None:
-            self._stream.refuse(self._transfer, message, code)
+        if self._stream is not None:
+            self._stream.refuse(ref, message, code)
 
     def _on_event(self, event: AgentEvent) -> None:
-        match event:
-            case StreamClosed():
-                self._post(AgentClosed(_exit_of(event), event.code))
-            case AgentHangup():
-                self._post(events.AgentHangup(event.drain))
-            case AgentDtmf():
-                self._post(events.AgentDigits(event.digits, event.duration_ms, event.gap_ms))
-            case AgentTransfer():
-                self._transfer = event
-                self._post(
-                    events.AgentTransfer(
-                        event.to, event.mode, event.caller_id, float(event.timeout_s), event.headers
-                    )
-                )
-            case AgentHold() | AgentMute() | AgentRecord():
-                if self._stream is not None:
-                    self._stream.refuse(event, "This command is not available yet", "not_available")
+        made = _event_of(event)
+        if made is not None:
+            self._post(made)
+
+
+def _event_of(event: AgentEvent) -> Event | None:
+    """What the call is told of; audio, marks and clears are the stream's own business."""
+    match event:
+        case StreamClosed():
+            return AgentClosed(_exit_of(event), event.code)
+        case AgentHangup():
+            return events.AgentHangup(event.drain)
+        case AgentDtmf():
+            return events.AgentDigits(event.digits, event.duration_ms, event.gap_ms)
+        case AgentTransfer():
+            return events.AgentTransfer(
+                event.to, event.mode, event.caller_id, float(event.timeout_s), event.headers
+            )
+        case AgentHold():
+            return events.AgentHold(event.active)
+        case AgentMute():
+            return events.AgentMute(event.active)
+        case AgentRecord():
+            return events.AgentRecord(event.action)
+    return None
 
 
 def _exit_of(event: StreamClosed) -> AgentExit:

@@ -144,6 +144,16 @@ class LegAudio:
             self._stop_music(media)
             media.stream.play(_ringback(self._settings.tone_plan), loop=True)
 
+    def fill_silence(self, leg: LegId, sound: Literal["music", "noise"] | None) -> None:
+        """Let a leg hear music, or noise, wherever its agent is silent; or nothing any more."""
+        media = self._legs.get(leg)
+        if media is None:
+            return
+        if sound == "music" and media.music is None and self._settings.hold_music.pcm:
+            media.music = media.stream.playbacks.queue([self._settings.hold_music], loop=True).id
+        elif sound is None:
+            self._stop_music(media)
+
     def stop(self, leg: LegId) -> None:
         """Play nothing more to the leg; nobody waits for the end of what was played."""
         self._plays = {playback: of for playback, of in self._plays.items() if of[0] != leg}

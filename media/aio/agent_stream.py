@@ -31,7 +31,6 @@ from media.streams import (
     AgentMark,
     AgentMute,
     AgentRecord,
-    AgentTransfer,
     CommandError,
     RateGuard,
     StreamConnectError,
@@ -184,9 +183,9 @@ class AgentStream:
         """Tell the agent that a command was carried out."""
         self._send(lambda: self._dialect.accepted(command))
 
-    def refuse(self, command: AgentCommand, message: str, code: str = "refused") -> None:
-        """Tell the agent that a command will not be carried out, and why."""
-        self._error(code, message, _EVENT_NAMES.get(type(command)))
+    def refuse(self, ref: str, message: str, code: str = "refused") -> None:
+        """Tell the agent that a command, known by the name of its event, is not carried out, and why."""
+        self._error(code, message, ref)
 
     def transfer_status(
         self, status: str, sip_status: int | None = None, hangup_cause: str | None = None
@@ -421,14 +420,3 @@ class AgentStream:
         except Exception:
             _LOGGER.exception("agent event could not be handled")
             self._fail(_CLOSE_INTERNAL, "internal error")
-
-
-_EVENT_NAMES: dict[type[object], str] = {
-    AgentMark: "mark",
-    AgentClear: "clear",
-    AgentDtmf: "dtmf",
-    AgentTransfer: "transfer",
-    AgentHold: "hold",
-    AgentMute: "mute",
-    AgentRecord: "record",
-}

@@ -21,6 +21,7 @@ from media.streams import (
     AgentHold,
     AgentMute,
     AgentRecord,
+    AgentTranscript,
     AgentTransfer,
     StreamChoice,
     StreamConnectError,
@@ -80,6 +81,7 @@ class AgentLink:
             sample_rate=choice.sample_rate,
             custom_parameters=choice.custom_parameters,
             auth=choice.auth,
+            track=choice.track,
             secret=self._account.webhook_secret or None,
             reconnect=effect.reconnect,
         )
@@ -205,6 +207,8 @@ def _event_of(event: AgentEvent) -> Event | None:
             return events.AgentMute(event.active)
         case AgentRecord():
             return events.AgentRecord(event.action)
+        case AgentTranscript():
+            return events.AgentTranscript(event.role, event.text, event.final, event.start_ms, event.end_ms)
     return None
 
 

@@ -6,30 +6,48 @@ itself hears silence, and nothing else changes. The API may silence or pause it 
 hears its party when nobody wants otherwise.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from callcontrol.effects import (
+    DetectSpeech,
     Effect,
     FillSilence,
     ListenAgent,
     Save,
+    StopSpeech,
     TellAgentDone,
     TellAgentError,
+    TellAgentHold,
+    TellAgentSpeech,
     Transcribe,
 )
-from callcontrol.events import AgentHold, AgentMute, AgentRecord, AgentTranscript, Event, ListenStatus
+from callcontrol.events import (
+    AgentHold,
+    AgentMute,
+    AgentRecord,
+    AgentTranscript,
+    Event,
+    LegHeld,
+    ListenStatus,
+    SpeechEnded,
+    SpeechStarted,
+)
+from callcontrol.ids import LegId
 from callcontrol.models import TranscriptSegment
 from callcontrol.steps import CallParts
 from media.streams import AgentHold as Hold
 from media.streams import AgentMute as Mute
 from media.streams import AgentRecord as Record
+from media.streams import StreamEvent
 
 
 class StreamWishes:
     """The wishes of one agent that are in force."""
 
-    def __init__(self, call: CallParts) -> None:
+    def __init__(self, call: CallParts, events: Collection[StreamEvent] = ()) -> None:
         self._call = call
+        self._events = events
+        """What the agent is told because its customer asked for it."""
         self._held = False
         self._muted = False
         self._away = False
@@ -42,14 +60,23 @@ class StreamWishes:
             return self._ordered
         return "silence" if self._held or self._muted else "resume"
 
+    def begin(self) -> Iterator[Effect]:
+        """Audio flows for the first time."""
+        if "speech" in self._events:
+            yield DetectSpeech(self._call.a_leg.id)
+
     def order(self, status: ListenStatus) -> Iterator[Effect]:
         """Our own side says what the agent is to hear."""
         self._ordered = status
         yield ListenAgent(self.hears)
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """Do what the agent wants, or tell it why not."""
+        """Do what the agent wants, or tell it why not; tell it what it wants to know."""
         match event:
+            case SpeechStarted() | SpeechEnded() if self._hears_of("speech", event.leg):
+                yield TellAgentSpeech(isinstance(event, SpeechStarted))
+            case LegHeld() if self._hears_of("hold", event.leg):
+                yield TellAgentHold(event.active)
             case AgentHold():
                 yield from self._hold(event)
             case AgentMute():
@@ -58,6 +85,9 @@ class StreamWishes:
                 yield from self._record(event)
             case AgentTranscript():
                 yield from self._transcript(event)
+
+    def _hears_of(self, event: StreamEvent, leg: LegId) -> bool:
+        return event in self._events and leg == self._call.a_leg.id
 
     def _hold(self, event: AgentHold) -> Iterator[Effect]:
         if event.active != self._held:
@@ -114,7 +144,9 @@ class StreamWishes:
             yield ListenAgent(self.hears)
 
     def end(self) -> Iterator[Effect]:
-        """The agent is gone: take back what its party would go on hearing."""
+        """The agent is gone: take back what its party would go on hearing, and listen for nothing more."""
+        if "speech" in self._events and not self._call.a_leg.over:
+            yield StopSpeech(self._call.a_leg.id)
         if self._held or self._away:
             self._held = self._away = False
             yield FillSilence(self._call.a_leg.id, None)

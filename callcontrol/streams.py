@@ -43,9 +43,12 @@ from callcontrol.events import (
     DigitReceived,
     DigitsSent,
     Event,
+    LegHeld,
     LegReferred,
     ListenStatus,
     PlayoutDrained,
+    SpeechEnded,
+    SpeechStarted,
     Timer,
     TimerFired,
 )
@@ -111,7 +114,7 @@ class StreamInput(IntEnum):
     DIGITS_SENT = auto()
     TRANSFER = auto()
     WISH = auto()
-    """The agent wants something else of us."""
+    """The agent wants something else of us, or to know what happens."""
     TRANSFERRED = auto()
     """The second party answered."""
     TRANSFER_FAILED = auto()
@@ -144,7 +147,7 @@ class AgentStep(RunningStep):
         self._fallback = fallback
         self._transfer = StreamTransfer(call)
         self._retries = StreamRetries(choice.max_retries)
-        self._wishes = StreamWishes(call)
+        self._wishes = StreamWishes(call, choice.events)
         self._detail = "stream_hangup"
 
     @property
@@ -236,6 +239,7 @@ class AgentStep(RunningStep):
 
     def _start(self, _: Event | None) -> Iterator[Effect]:
         yield StartAgent(self.call.a_leg.id)
+        yield from self._wishes.begin()
         self._retries.live(self.call.now_s)
         yield self._saved("streaming", "stream.started")
 
@@ -475,6 +479,9 @@ _SIMPLE_INPUTS: Final[dict[type, StreamInput]] = {
     AgentMute: StreamInput.WISH,
     AgentRecord: StreamInput.WISH,
     AgentTranscript: StreamInput.WISH,
+    SpeechStarted: StreamInput.WISH,
+    SpeechEnded: StreamInput.WISH,
+    LegHeld: StreamInput.WISH,
 }
 
 

@@ -162,6 +162,16 @@ class AgentLink:
         if self._stream is not None:
             self._stream.accept(command)
 
+    def tell_speech(self, active: bool) -> None:
+        """Say that the party talks, or is silent again."""
+        if self._stream is not None:
+            self._stream.tell_speech(active)
+
+    def tell_held(self, active: bool) -> None:
+        """Say that the party holds, or holds no more."""
+        if self._stream is not None:
+            self._stream.tell_held(active)
+
     def tell_mark(self, name: str, cleared: bool) -> None:
         """Say that a mark was reached, or cleared."""
         if self._stream is not None:

@@ -61,6 +61,12 @@ class AgentPerformer:
     def _tell_done(self, effect: do.TellAgentDone) -> None:
         self._agent.tell_done(effect.command)
 
+    def _tell_speech(self, effect: do.TellAgentSpeech) -> None:
+        self._agent.tell_speech(effect.active)
+
+    def _tell_hold(self, effect: do.TellAgentHold) -> None:
+        self._agent.tell_held(effect.active)
+
     def _tell_transfer(self, effect: do.TellAgentTransfer) -> None:
         self._agent.tell_transfer(effect.status, effect.sip_status, effect.cause)
 
@@ -78,6 +84,8 @@ PERFORMERS: Final[dict[type, Callable[[AgentPerformer, Any], None]]] = {
     do.TellAgentDigit: AgentPerformer._tell_digit,
     do.TellAgentDigitsSent: AgentPerformer._tell_digits_sent,
     do.TellAgentDone: AgentPerformer._tell_done,
+    do.TellAgentSpeech: AgentPerformer._tell_speech,
+    do.TellAgentHold: AgentPerformer._tell_hold,
     do.TellAgentTransfer: AgentPerformer._tell_transfer,
     do.TellAgentError: AgentPerformer._tell_error,
 }

@@ -14,6 +14,7 @@ from callcontrol.events import (
     DigitReceived,
     Event,
     GreetingOver,
+    LegHeld,
     MachineDetected,
     MediaSilent,
     PlayoutDrained,
@@ -76,10 +77,17 @@ class MediaLegs:
     @property
     def descriptions(self) -> Descriptions:
         """What is agreed with the parties; made anew, so that it and the legs do not hold each other."""
-        return Descriptions(self._legs, self._open_stream, self._legs.__setitem__, self.audio.hold_changed)
+        return Descriptions(self._legs, self._open_stream, self._legs.__setitem__, self._hold_changed)
 
     def _open_stream(self, leg: LegId, near: RtpStream | None) -> RtpStream:
         return self._engine.open_stream(lambda event: self._on_event(leg, event), near)
+
+    def _hold_changed(self, media: LegMedia) -> None:
+        self.audio.hold_changed(media)
+        for leg, known in self._legs.items():
+            if known is media and media.told_hold != media.holds:
+                media.told_hold = media.holds
+                self._post(LegHeld(leg, media.holds))
 
     def watch(self, leg: LegId) -> None:
         """Report when the party of an answered leg sends nothing for too long."""

@@ -33,6 +33,7 @@ from callcontrol.events import (
     LegConfirmed,
     LegEnded,
     LegFailed,
+    LegHeld,
     LegOffered,
     LegProgress,
     LegReferred,
@@ -58,6 +59,8 @@ from callcontrol.events import (
     ReserveRefused,
     RouteFound,
     RouteRefused,
+    SpeechEnded,
+    SpeechStarted,
     TimeLimitRequested,
     Timer,
     TimerFired,
@@ -81,7 +84,7 @@ from tests.support.call_drive import (
 )
 from tests.support.masked_drive import Masked
 
-LASTING = choose_stream("wss://agent.example/", {"stream_max_retries": 3})
+LASTING = choose_stream("wss://agent.example/?stream_events=speech,hold", {"stream_max_retries": 3})
 legs = st.integers(0, 4)
 names = st.sampled_from(["a", "b"])
 bodies = st.sampled_from([b"", b"sdp"])
@@ -103,6 +106,9 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.builds(PlaybackEnded, legs),
     st.builds(DigitsSent, legs, st.just("1"), st.sampled_from([None, "cannot"])),
     st.builds(PlayoutDrained, legs),
+    st.builds(SpeechStarted, legs),
+    st.builds(SpeechEnded, legs, st.just(900)),
+    st.builds(LegHeld, legs, st.booleans()),
     st.builds(MediaSilent, legs, st.just(60.0)),
     st.builds(RecordingEnded, legs, st.just("/x.wav"), st.just(1), st.sampled_from([None, "disk full"])),
     st.just(AgentOpened()),

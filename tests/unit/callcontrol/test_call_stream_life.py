@@ -16,17 +16,21 @@ from callcontrol.events import (
     AgentTransfer,
     DigitReceived,
     LegAnswered,
+    LegConfirmed,
     LegEnded,
     LegFailed,
+    LegHeld,
     LegReferred,
     ListenRequested,
+    SpeechEnded,
+    SpeechStarted,
     Timer,
 )
 from callcontrol.models import TranscriptSegment
 from callcontrol.plan import Consult, Pause, Stream
 from media.streams import AgentHold as Hold
 from media.streams import AgentRecord as Record
-from media.streams import Reconnect
+from media.streams import Reconnect, choose_stream
 from tests.support.call_drive import (
     AGENT,
     CALLER,
@@ -266,3 +270,17 @@ def test_the_timer_of_a_break_does_not_outlive_the_call() -> None:
     assert Timer.RECONNECT in drive.timers
     drive.feed(LegEnded(A))
     assert_nothing_left(drive)
+
+
+def test_an_agent_is_told_what_its_customer_asked_for() -> None:
+    choice = choose_stream("wss://agent.example/ws?stream_events=speech,hold")
+    drive = Drive(Stream(choice)).start()
+    drive.feed(AgentOpened(), LegConfirmed(A))
+    assert do.DetectSpeech(A) in drive.all
+    drive.feed(SpeechStarted(A), SpeechEnded(A, 700), LegHeld(A, True), SpeechStarted(B))
+    assert drive.effects == [do.TellAgentSpeech(True), do.TellAgentSpeech(False), do.TellAgentHold(True)]
+    drive.feed(AgentHangup(drain=False))
+    assert do.StopSpeech(A) in drive.effects
+    unasked = streamed()
+    assert not unasked.feed(SpeechStarted(A), LegHeld(A, True))
+    assert not unasked.done(do.DetectSpeech)

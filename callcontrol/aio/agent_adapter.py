@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from callcontrol import events
+from callcontrol.aio.leg_audio import Ears
 from callcontrol.effects import OpenAgent
 from callcontrol.errors import DestinationForbidden
 from callcontrol.events import AgentClosed, AgentExit, AgentOpened, AgentRefused, Event, ListenStatus
@@ -118,19 +119,20 @@ class AgentLink:
             raise StreamConnectError("forbidden", detail=refusal.message) from None
 
     @property
-    def on_frames(self) -> Callable[[bytes], None]:
-        """Where received audio goes."""
+    def ears(self) -> Ears:
+        """Where audio for the agent goes; what its party hears too, if the agent is to hear both."""
         stream, choice = self._stream, self.choice
         assert stream is not None and choice is not None
+        said: Callable[[bytes], None] = stream.send_audio
+        heard: Callable[[bytes], None] = stream.send_heard
         if self._listening == "pause":
-            return stream.skip_audio
-        if self._listening == "silence":
-            level = _SILENCE[choice.encoding]
-            return lambda frames: stream.send_audio(level * len(frames))
-        return stream.send_audio
+            said, heard = stream.skip_audio, stream.skip_heard
+        elif self._listening == "silence":
+            said, heard = _silenced(said, choice), _silenced(heard, choice)
+        return Ears(said, heard if choice.track == "both" else None)
 
     def listen(self, status: ListenStatus) -> None:
-        """Say what the agent is to hear; ``on_frames`` changes with it."""
+        """Say what the agent is to hear; ``ears`` change with it."""
         self._listening = status
 
     def start(self, tap: PlayoutTap) -> None:
@@ -182,6 +184,11 @@ class AgentLink:
         if self._stream is not None:
             self._stream.playout_overflow(dropped_ms)
 
+    def tell_level(self, full: bool, level_ms: int) -> None:
+        """Say that so much audio waits that the agent should pause, or that it may go on."""
+        if self._stream is not None:
+            self._stream.tell_buffer(full, level_ms)
+
     def tell_transfer(self, status: str, sip_status: int | None, cause: str | None) -> None:
         """Say how the transfer goes."""
         if self._stream is not None:
@@ -196,6 +203,11 @@ class AgentLink:
         made = _event_of(event)
         if made is not None:
             self._post(made)
+
+
+def _silenced(send: Callable[[bytes], None], choice: StreamChoice) -> Callable[[bytes], None]:
+    level = _SILENCE[choice.encoding]
+    return lambda frames: send(level * len(frames))
 
 
 def _event_of(event: AgentEvent) -> Event | None:

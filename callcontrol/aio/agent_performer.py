@@ -31,7 +31,7 @@ class AgentPerformer:
     def _start(self, effect: do.StartAgent) -> None:
         if self._agent.choice is None:
             return
-        tap = self._media.audio.open_tap(effect.leg, self._agent.choice, self._agent.on_frames)
+        tap = self._media.audio.open_tap(effect.leg, self._agent.choice, self._agent.ears)
         if tap is not None:
             self._agent.start(tap)
 
@@ -43,7 +43,7 @@ class AgentPerformer:
     def _listen(self, effect: do.ListenAgent) -> None:
         self._agent.listen(effect.status)
         if self._agent.choice is not None:
-            self._media.audio.redirect_taps(self._agent.on_frames)
+            self._media.audio.redirect_taps(self._agent.ears)
 
     def _drain(self, effect: do.DrainAgent) -> None:
         self._media.audio.drain(effect.leg)

@@ -73,13 +73,14 @@ class Performer:
         self._warning: str | None = None
         """Why the caller's offer was refused, for its Warning header field."""
         self._trunks: dict[LegId, tuple[Carrier, Gateway]] = {}
-        self.agent = AgentLink(context.destinations, account, owner.post, owner.spawn)
+        self.agent = AgentLink(context.destinations, account, owner.post, owner.spawn, context.streams)
         self.media = MediaLegs(
             context.engine,
             partial(_report, owner),
             context.media,
             on_mark=self.agent.tell_mark,
             on_overflow=self.agent.tell_overflow,
+            on_level=self.agent.tell_level,
             on_quality=context.quality.observe,
         )
         self.sip = SipLegs(

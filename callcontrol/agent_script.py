@@ -204,18 +204,17 @@ def stock_words(language: str) -> StockWords:
     return STOCK_WORDS.get(language.lower().partition("-")[0], _EN)
 
 
-def stock_script(language: str, *, greets: bool) -> Script:
+def stock_script(language: str) -> Script:
     """
-    The script of an agent without one: it greets, listens, thanks for what it hears, and ends politely.
+    The script of an agent without one: it listens, thanks for what it hears, and ends politely.
 
-    ``greets`` says that the agent has a greeting of its own, which is said before.
+    It begins with nothing to say, for it comes after the greeting, of the agent's own or of the stock words.
     """
     words = stock_words(language)
     heard = {SPEECH: "noted", DIGITS: "noted", FAILED: "goodbye"}
-    first = Listening(timeout_s=6.0, retries=1, retry_say=words.again)
     return Script(
         {
-            "start": Node("" if greets else words.greeting, first, on=heard),
+            "start": Node("", Listening(timeout_s=6.0, retry_say=words.again), on=heard),
             "noted": Node(words.noted, Listening(retries=0), on=heard),
             "goodbye": Node(words.goodbye),
         },

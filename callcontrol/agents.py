@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Protocol
 
-from callcontrol.agent_script import stock_script, usable
+from callcontrol.agent_script import stock_script, stock_words, usable
 from callcontrol.errors import BindFailed, FieldError, ValidationFailed
 from callcontrol.models import Binding
 from callcontrol.numbers import UUID, check_binding, choice_of, stream_fields_of
@@ -110,13 +110,14 @@ def agent_step(agent: VoiceAgent, context: Mapping[str, str] | None = None) -> S
     """
     if agent.stream is not None:
         return Stream(choice_of(_stream_of(agent, context or {})))
-    script = (
-        stock_script(agent.language, greets=bool(agent.greeting))
-        if agent.script is None
-        else read_script(agent.script)
-    )
+    greeting = agent.greeting or ""
+    if agent.script is not None:
+        script = read_script(agent.script)
+    else:
+        script = stock_script(agent.language)
+        greeting = greeting or stock_words(agent.language).greeting
     variables = usable({"agent_name": agent.name, **(context or {})})
-    return Converse(agent.agent_id, script, agent.language, agent.greeting or "", variables)
+    return Converse(agent.agent_id, script, agent.language, greeting, variables)
 
 
 def with_agent(request: CreateCall, agent: VoiceAgent) -> CreateCall:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from callcontrol import effects as do
-from callcontrol.agent_script import stock_script
+from callcontrol.agent_script import stock_script, stock_words
 from callcontrol.conversation_turn import CUT_SHORT, END_OF_SPEECH_S, MAX_SPEECH_S
 from callcontrol.events import (
     ConsultRequested,
@@ -296,8 +296,9 @@ def test_a_conversation_that_goes_round_ends_politely() -> None:
 
 
 def test_the_stock_script_greets_listens_thanks_and_ends() -> None:
-    variables = {"agent_name": "Asha"}
-    drive = placed(Converse("agent-1", stock_script("en-IN", greets=False), "en-IN", "", variables))
+    greeting = stock_words("en-IN").greeting
+    drive = placed(Converse("agent-1", stock_script("en-IN"), "en-IN", greeting, {"agent_name": "Asha"}))
+    drive.feed(SpeechStarted(A), SpeechEnded(A, 300))
     said(drive)
     said(drive)
     assert words(drive) == ["Hello, this is Asha.", "How can I help you?"]

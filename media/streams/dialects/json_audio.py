@@ -36,11 +36,12 @@ class JsonAudioDialect(Dialect):
     stream_name: ClassVar[str]
     numbers_are_text: ClassVar[bool] = True
 
-    __slots__ = ("_chunks", "_envelope", "_sample_bytes", "_sequence", "_sid_json", "_templates")
+    __slots__ = ("_chunks", "_envelope", "_now_ms", "_sample_bytes", "_sequence", "_sid_json", "_templates")
 
     def __init__(self, setup: StreamSetup) -> None:
         super().__init__(setup)
         self._sequence = 0
+        self._now_ms = 0
         self._chunks: dict[Track, int] = {"inbound": 0, "outbound": 0}
         self._envelope = MediaEnvelope(self.audio_event)
         self._sample_bytes = frame_bytes(setup.encoding, 1000) // 20
@@ -58,6 +59,7 @@ class JsonAudioDialect(Dialect):
     def media(self, audio: bytes, timestamp_ms: int, track: Track = "inbound") -> bytes:
         """Write a frame of audio."""
         self._sequence += 1
+        self._now_ms = timestamp_ms
         chunk = self._chunks[track] = self._chunks[track] + 1
         return to_base64(self._templates[track] % (self._sequence, chunk, timestamp_ms), audio, b'"}}')
 

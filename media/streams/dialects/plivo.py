@@ -68,11 +68,11 @@ class PlivoDialect(JsonAudioDialect):
     stream_name: ClassVar[str] = "streamId"
     numbers_are_text: ClassVar[bool] = False
 
-    __slots__ = ("_converters", "_learnt", "_now_unix_ms", "_started_unix_ms", "_tail")
+    __slots__ = ("_converters", "_learnt", "_started_unix_ms", "_tail")
 
     def __init__(self, setup: StreamSetup) -> None:
         super().__init__(setup)
-        self._started_unix_ms = self._now_unix_ms = 0
+        self._started_unix_ms = 0
         headers = json.dumps(_headers_of(setup))
         repeated = headers if len(headers) <= _MAX_REPEATED_HEADERS_CHARS else '""'
         self._tail = f'"}},"extra_headers":{repeated}}}'.encode()
@@ -82,7 +82,7 @@ class PlivoDialect(JsonAudioDialect):
     def start(self, unix_ms: int = 0) -> bytes:
         """Write the frame that says what call this is and how its audio is coded."""
         setup = self._setup
-        self._started_unix_ms = self._now_unix_ms = unix_ms
+        self._started_unix_ms = unix_ms
         self._sequence += 1
         body: dict[str, Any] = {
             "callId": setup.call_sid,
@@ -103,8 +103,8 @@ class PlivoDialect(JsonAudioDialect):
         """Write a frame of audio; its time is that of the day."""
         self._sequence += 1
         chunk = self._chunks[track] = self._chunks[track] + 1
-        self._now_unix_ms = self._started_unix_ms + timestamp_ms
-        head = self._templates[track] % (self._sequence, self._now_unix_ms, chunk)
+        self._now_ms = timestamp_ms
+        head = self._templates[track] % (self._sequence, self._started_unix_ms + timestamp_ms, chunk)
         return to_base64(head, audio, self._tail)
 
     def mark(self, name: str, *, cleared: bool) -> bytes | None:
@@ -117,7 +117,7 @@ class PlivoDialect(JsonAudioDialect):
 
     def dtmf(self, digit: str, duration_ms: int) -> bytes:
         """Write that the party pressed a key."""
-        body = {"track": "inbound", "digit": digit, "timestamp": str(self._now_unix_ms)}
+        body = {"track": "inbound", "digit": digit, "timestamp": str(self._started_unix_ms + self._now_ms)}
         return self.event("dtmf", "dtmf", body)
 
     def stop(self, reason: str, detail: str) -> bytes:

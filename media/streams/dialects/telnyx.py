@@ -27,11 +27,11 @@ class TelnyxDialect(JsonAudioDialect):
     sequence_name: ClassVar[str] = "sequence_number"
     stream_name: ClassVar[str] = "stream_id"
 
-    __slots__ = ("_now_ms", "_started_unix_ms")
+    __slots__ = ("_started_unix_ms",)
 
     def __init__(self, setup: StreamSetup) -> None:
         super().__init__(setup)
-        self._started_unix_ms = self._now_ms = 0
+        self._started_unix_ms = 0
 
     def connected(self) -> bytes:
         """Write the frame that opens the socket's life."""
@@ -59,11 +59,6 @@ class TelnyxDialect(JsonAudioDialect):
         if setup.track == "both":
             body["tracks"] = tracks_of(setup)
         return self.event("start", "start", body | reconnect_fields(setup))
-
-    def media(self, audio: bytes, timestamp_ms: int, track: Track = "inbound") -> bytes:
-        """Write a frame of audio."""
-        self._now_ms = timestamp_ms
-        return super().media(audio, timestamp_ms, track)
 
     def mark(self, name: str, *, cleared: bool) -> bytes:
         """Write that the audio before a mark was heard, or taken back."""

@@ -6,6 +6,7 @@ answer to another number than the awaited one is none.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from enum import IntEnum, auto
 from typing import TYPE_CHECKING, Final
 
@@ -35,6 +36,9 @@ MAX_CONSULTATIONS: Final = 200
 
 MAX_UNANSWERED_S: Final = 600.0
 """How long a caller rings at most, whatever the server says: nobody pays for it, and it occupies a call."""
+
+FALLBACK_EVENT: Final = "call.fallback"
+"""Why a server is asked in the place of one that failed."""
 
 _REDIRECTED: Final = "call.redirected"
 
@@ -124,7 +128,11 @@ class ConsultStep(RunningStep):
         if self._number == 1 and not self.call.a_leg.up:
             yield Arm(Timer.TIME_LIMIT, MAX_UNANSWERED_S)  # the answer sets that of the call
         consult = self._consult
-        yield AskWebhook(self._number, consult.url, consult.method, consult.event)
+        # What a fallback brings about falls back to it, too.
+        fallback = replace(consult, facts=()) if consult.event == FALLBACK_EVENT else consult.fallback
+        yield AskWebhook(
+            self._number, consult.url, consult.method, consult.event, consult.facts, consult.format, fallback
+        )
 
     def _instructed(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, InstructionsReceived)
@@ -142,9 +150,27 @@ class ConsultStep(RunningStep):
 
     def _failed(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, InstructionsFailed)
-        self.call.follow(())
-        self.ending = Ending(CallStatus.FAILED, NORMAL_TEMPORARY_FAILURE, "system", 480)
         yield _alert(self._consult.url, event)
+        fallback = self._consult.fallback
+        if fallback is None or event.reason == "limit":
+            self.call.follow(())
+            self.ending = Ending(CallStatus.FAILED, NORMAL_TEMPORARY_FAILURE, "system", 480)
+        else:
+            self.call.follow((self._instead(fallback, event),))
+
+    def _instead(self, fallback: Consult, event: InstructionsFailed) -> Consult:
+        """The question to whom the customer has named for this case, who is told what has come before."""
+        why = (
+            ("failed_url", self._consult.url),
+            ("error_reason", event.reason),
+            ("error_message", event.message),
+        )
+        return replace(
+            fallback,
+            event=FALLBACK_EVENT,
+            facts=(*self._consult.facts, *why),
+            ring_timeout_s=self._consult.ring_timeout_s,
+        )
 
     def _rung(self, _: Event | None) -> Iterator[Effect]:
         self.ending = Ending(CallStatus.NO_ANSWER, NO_ANSWER, "system", 480)

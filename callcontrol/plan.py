@@ -21,6 +21,9 @@ DEFAULT_TIME_LIMIT_S: Final = 14_400.0
 
 WebhookMethod = Literal["POST", "GET"]
 
+WebhookFormat = Literal["json", "form"]
+"""How the customer's server is asked: in our JSON, or as servers written for TwiML expect it."""
+
 
 MachineDetection = Literal["off", "detect", "hangup"]
 
@@ -101,9 +104,16 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Dial:
-    """Dial a second party and let the two hear each other until one hangs up."""
+    """
+    Dial a second party and let the two hear each other until one hangs up.
+
+    With ``action`` the customer's server is asked then, whether or not the party was reached, and told the
+    facts ``dial_call_status`` and ``dial_call_duration``. ``time_limit_s`` counts from that party's answer.
+    """
 
     party: Party
+    action: "Consult | None" = None
+    time_limit_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +165,8 @@ class Consult:
     ``event`` tells the server why it is asked. A caller who waits hears ringing, and goes on hearing it for
     ``ring_timeout_s`` when the server has nothing to say. ``facts`` are told with the question (the digits
     that were gathered, the recording that was made, ...). ``fallback`` is asked instead when the server
-    cannot be asked, or answers what cannot be followed.
+    cannot be asked, or answers what cannot be followed; questions that the answer brings about have the
+    same one, and the same ``format``.
     """
 
     url: str
@@ -164,6 +175,7 @@ class Consult:
     ring_timeout_s: float = DEFAULT_RING_TIMEOUT_S
     facts: tuple[tuple[str, str | int | None], ...] = ()
     fallback: "Consult | None" = None
+    format: WebhookFormat = "json"
 
 
 @dataclass(frozen=True, slots=True)

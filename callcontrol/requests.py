@@ -125,9 +125,8 @@ class _Reader:
         if request.stream is not None:
             return reader.stream(request.stream.url, request.stream.fields, "", "stream_url")
         if request.webhook_url is not None:
-            return reader.consult(
-                "webhook_url", request.webhook_url, "webhook_method", request.webhook_method, "call.answered"
-            )
+            asked = ("webhook_url", request.webhook_url, "webhook_method", request.webhook_method)
+            return [*reader.consult(*asked, "call.answered")]
         if not request.verbs:
             reader.wrong("verbs", f"must have 1 to {MAX_VERBS} verbs")
             return []

@@ -173,7 +173,7 @@ def test_nobody_can_be_passed_through_of_a_call_that_was_placed() -> None:
 
 
 def test_an_answer_in_another_language_is_named() -> None:
-    assert problems(b"<Response/>", kind="text/xml") == ["Content-Type"]
+    assert problems(b"hello", kind="text/plain") == ["Content-Type"]
 
 
 def test_no_answer_dials_where_nobody_may() -> None:

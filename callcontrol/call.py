@@ -22,6 +22,7 @@ from callcontrol.effects import Arm, DetectMachine, Effect, Finish, Save, TellAg
 from callcontrol.events import (
     AgentTransfer,
     ConsultRequested,
+    DigitReceived,
     Event,
     InstructionsFailed,
     InstructionsReceived,
@@ -52,13 +53,14 @@ from callcontrol.live_control import LiveControl
 from callcontrol.masked_progress import progress_of
 from callcontrol.meter import Rates
 from callcontrol.models import CallRecord, CallStatus
-from callcontrol.plan import Hangup, Party, Plan, Reject, Step, Stream
+from callcontrol.plan import Gather, Hangup, Party, Plan, Reject, Step, Stream
 from callcontrol.recordings import CallRecording
 from callcontrol.reserve import ReserveWatch
 from callcontrol.routing import Attempt
 from callcontrol.step_makers import make_step
 from callcontrol.steps import RunningStep
 from callcontrol.streams import AgentStep
+from callcontrol.typed_keys import TypedKeys
 
 
 class Stage(IntEnum):
@@ -113,6 +115,7 @@ class CallMachine:
         self._last_ending: Ending | None = None
         self._hunt: Hunt | None = None
         self.recording = CallRecording(record)
+        self.keys = TypedKeys()
         self.progress = progress_of(record, rates)
         self._ending: Ending | None = None
         parts = self._parts
@@ -342,6 +345,8 @@ class CallMachine:
             yield from self._reaching(self._hunt, event)
         yield from self.transfers.handle(event)
         if self._step is not None and self.stage is not Stage.ENDED:
+            if self._step.keeps_keys and isinstance(event, DigitReceived) and event.leg == self._a_id:
+                self.keys.note(event)
             yield from self._step.handle(event)
 
     def _reaching(self, hunt: Hunt, event: Event) -> Iterator[Effect]:
@@ -422,6 +427,8 @@ class CallMachine:
             yield from self.end(ending_of(step))
             return
         self._step = make_step(self._parts, step)
+        if not self._step.keeps_keys and not isinstance(step, Gather):
+            self.keys.take()  # they were not meant for what comes after this
         if self._step.needs_answer:
             yield from self.answer()
         elif isinstance(step, Stream):

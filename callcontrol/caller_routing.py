@@ -16,7 +16,8 @@ from callcontrol.hunt import Ending
 from callcontrol.masked_routes import CallerRoute
 from callcontrol.models import CallStatus
 from callcontrol.plan import RouteByCaller
-from callcontrol.steps import CallParts, RunningStep
+from callcontrol.steps import CallParts
+from callcontrol.table_step import Rules, TableStep
 
 PROMPT: Final = "not-active"
 TIMES_TOLD: Final = 2
@@ -56,16 +57,19 @@ class RoutingInput(IntEnum):
 Action = Callable[["RouteByCallerStep", Event | None], Iterator[Effect]]
 
 
-class RouteByCallerStep(RunningStep):
+class RouteByCallerStep(TableStep[RoutingState, RoutingInput]):
     """The step that finds out whom the caller of a masked number reaches."""
 
     needs_answer = False
 
     def __init__(self, call: CallParts, wanted: RouteByCaller) -> None:
-        super().__init__(call)
-        self.state = RoutingState.NEW
+        super().__init__(call, RoutingState.NEW)
         self._wanted = wanted
         self._number = 0
+
+    def rules(self) -> Rules[RoutingState, RoutingInput]:
+        """The table of the machine."""
+        return RULES
 
     def begin(self) -> Iterator[Effect]:
         """Ask; the caller hears nothing yet, for nobody rings."""
@@ -89,17 +93,6 @@ class RouteByCallerStep(RunningStep):
             case PlaybackEnded() | TimerFired(Timer.RING):
                 return RoutingInput.TOLD
         return None
-
-    def _take(self, what: RoutingInput, event: Event | None = None) -> list[Effect]:
-        rule = RULES.get((self.state, what))
-        if rule is None:  # listed in IGNORED
-            return []
-        target, action = rule
-        assert target >= self.state
-        effects = list(action(self, event))
-        self.state = target
-        self.over = target is RoutingState.OVER
-        return effects
 
     def _ask(self, _: Event | None) -> Iterator[Effect]:
         yield RouteCaller(self._number, self._wanted.caller_number, self._wanted.masked_number)
@@ -140,9 +133,6 @@ class RouteByCallerStep(RunningStep):
         yield Disarm(Timer.RING)
         if not self.call.a_leg.over:
             yield StopAudio(self.call.a_leg.id)
-
-    def _nothing(self, _: Event | None) -> Iterator[Effect]:
-        yield from ()
 
 
 _INPUTS: Final = {

@@ -26,7 +26,8 @@ from callcontrol.joining import PartnerStep
 from callcontrol.leg import InboundLeg
 from callcontrol.models import CallStatus
 from callcontrol.plan import Consult
-from callcontrol.steps import CallParts, RunningStep
+from callcontrol.steps import CallParts
+from callcontrol.table_step import Rules, TableStep
 
 if TYPE_CHECKING:
     from callcontrol.call import CallMachine
@@ -72,16 +73,20 @@ class ConsultInput(IntEnum):
 Action = Callable[["ConsultStep", Event | None], Iterator[Effect]]
 
 
-class ConsultStep(RunningStep):
+class ConsultStep(TableStep[ConsultState, ConsultInput]):
     """The step that asks the customer's server; what it answers are the next steps of the call."""
 
     needs_answer = False
+    keeps_keys = True
 
     def __init__(self, call: CallParts, consult: Consult) -> None:
-        super().__init__(call)
-        self.state = ConsultState.NEW
+        super().__init__(call, ConsultState.NEW)
         self._consult = consult
         self._number = 0
+
+    def rules(self) -> Rules[ConsultState, ConsultInput]:
+        """The table of the machine."""
+        return RULES
 
     def begin(self) -> Iterator[Effect]:
         """Ask, while a caller who waits hears ringing."""
@@ -111,17 +116,6 @@ class ConsultStep(RunningStep):
             case TimerFired(Timer.RING):
                 return ConsultInput.TIMEOUT
         return None
-
-    def _take(self, what: ConsultInput, event: Event | None = None) -> list[Effect]:
-        rule = RULES.get((self.state, what))
-        if rule is None:  # listed in IGNORED
-            return []
-        target, action = rule
-        assert target >= self.state
-        effects = list(action(self, event))
-        self.state = target
-        self.over = target is ConsultState.OVER
-        return effects
 
     def _ask(self, _: Event | None) -> Iterator[Effect]:
         yield from self.call.ring()
@@ -182,15 +176,12 @@ class ConsultStep(RunningStep):
     def _stop_ringing(self, _: Event | None) -> Iterator[Effect]:
         yield Disarm(Timer.RING)
 
-    def _quiet(self, _: Event | None) -> Iterator[Effect]:
-        yield from ()
-
 
 _S, _I = ConsultState, ConsultInput
 RULES: Final[dict[tuple[ConsultState, ConsultInput], tuple[ConsultState, Action]]] = {
     (_S.NEW, _I.BEGIN): (_S.ASKING, ConsultStep._ask),
     (_S.NEW, _I.FAILED): (_S.OVER, ConsultStep._failed),
-    (_S.NEW, _I.STOP): (_S.OVER, ConsultStep._quiet),
+    (_S.NEW, _I.STOP): (_S.OVER, ConsultStep._nothing),
     (_S.ASKING, _I.INSTRUCTED): (_S.OVER, ConsultStep._instructed),
     (_S.ASKING, _I.LET_RING): (_S.WAITING, ConsultStep._let_ring),
     (_S.ASKING, _I.LET_GO): (_S.OVER, ConsultStep._let_go),

@@ -25,6 +25,7 @@ from callcontrol.hunt import Ending
 from callcontrol.leg import InboundLeg, LegFacts, LegInput
 from callcontrol.models import CallStatus
 from callcontrol.steps import RunningStep
+from callcontrol.table_step import Rules, TableMachine
 from callcontrol.transfer import TransferParts
 
 
@@ -77,7 +78,7 @@ class ReplacementInput(IntEnum):
 Action = Callable[["Replacement", Event | None], Iterator[Effect]]
 
 
-class Replacement:
+class Replacement(TableMachine[ReplacementState, ReplacementInput]):
     """A caller that takes the place of one leg of the call."""
 
     def __init__(self, call: TransferParts, asked: ReplacementCalled, leg: InboundLeg) -> None:
@@ -85,6 +86,10 @@ class Replacement:
         self._call = call
         self._asked = asked
         self._leg = leg
+
+    def rules(self) -> Rules[ReplacementState, ReplacementInput]:
+        """The table of the machine."""
+        return RULES
 
     @property
     def over(self) -> bool:
@@ -107,16 +112,6 @@ class Replacement:
             yield from self._take(what, event)
         elif isinstance(event, LegEnded) and leg == self._asked.leg:
             yield from self._take(ReplacementInput.GONE, event)
-
-    def _take(self, what: ReplacementInput, event: Event | None = None) -> list[Effect]:
-        rule = RULES.get((self.state, what))
-        if rule is None:  # listed in IGNORED
-            return []
-        target, action = rule
-        assert target >= self.state
-        effects = list(action(self, event))
-        self.state = target
-        return effects
 
     def _adopt(self, _: Event | None) -> Iterator[Effect]:
         yield AdoptLeg(self._leg.id, self._asked.token)

@@ -8,16 +8,19 @@ from callcontrol.caller_routing import RouteByCallerStep
 from callcontrol.connecting import Connecting
 from callcontrol.consult import ConsultStep
 from callcontrol.dialling import DialStep
+from callcontrol.gathering import GatherStep, SayStep
 from callcontrol.plan import (
     Announce,
     Answer,
     Connect,
     Consult,
     Dial,
+    Gather,
     Pause,
     Play,
     Ring,
     RouteByCaller,
+    Say,
     SendDtmf,
     Step,
     Stream,
@@ -28,6 +31,8 @@ from callcontrol.streams import AgentStep
 _MAKERS: Final[Mapping[type, Callable[[CallParts, Any], RunningStep]]] = {
     Answer: lambda call, _: AnswerStep(call),
     Play: PlayStep,
+    Say: SayStep,
+    Gather: GatherStep,
     Announce: AnnounceStep,
     Pause: PauseStep,
     Ring: RingStep,

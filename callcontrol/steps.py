@@ -18,6 +18,7 @@ from callcontrol.models import CallRecord, CallStatus
 from callcontrol.plan import Party, Pause, Play, Ring, SendDtmf, Step
 from callcontrol.recordings import CallRecording
 from callcontrol.routing import Attempt
+from callcontrol.typed_keys import TypedKeys
 
 
 class CallParts(Protocol):
@@ -34,6 +35,10 @@ class CallParts(Protocol):
     @property
     def recording(self) -> CallRecording:
         """The recording of the call."""
+
+    @property
+    def keys(self) -> TypedKeys:
+        """The keys that the first party pressed ahead."""
 
     @property
     def progress(self) -> MaskedProgress | None:
@@ -76,6 +81,9 @@ class RunningStep:
     needs_answer = True
     """Whether a waiting caller is to be answered before the step begins."""
 
+    keeps_keys = False
+    """Whether keys that the first party presses meanwhile are kept for a step that asks for keys."""
+
     def __init__(self, call: CallParts) -> None:
         self.call = call
         self.over = False
@@ -103,6 +111,8 @@ class RunningStep:
 class AnswerStep(RunningStep):
     """Nothing but the answer, which the call gives before it begins."""
 
+    keeps_keys = True
+
     def begin(self) -> Iterator[Effect]:
         """Be over."""
         self.over = True
@@ -115,6 +125,8 @@ class AnswerStep(RunningStep):
 
 class PlayStep(RunningStep):
     """Audio being played; a file that cannot be had is passed over."""
+
+    keeps_keys = True
 
     def __init__(self, call: CallParts, play: Play) -> None:
         super().__init__(call)
@@ -140,6 +152,7 @@ class PauseStep(RunningStep):
     """A silence; a caller who is not answered yet hears ringing."""
 
     needs_answer = False
+    keeps_keys = True
 
     def __init__(self, call: CallParts, pause: Pause) -> None:
         super().__init__(call)

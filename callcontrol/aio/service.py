@@ -166,6 +166,7 @@ class CallControl:
             ),
             quality=self.quality,
             masked_routes=self._services.masked_routes,
+            transcripts=self._services.transcripts,
             speech=self._services.speech,
             service_route=self._registrar.service_route,
             forwarded_headers=settings.forwarded_headers,

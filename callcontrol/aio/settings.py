@@ -6,7 +6,15 @@ from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 
 from callcontrol.gateway_health import PING_EVERY_S
-from callcontrol.interfaces import CallRecords, Destinations, MaskedRoutes, Numbers, Routes, Wallets
+from callcontrol.interfaces import (
+    CallRecords,
+    Destinations,
+    MaskedRoutes,
+    Numbers,
+    Routes,
+    Transcripts,
+    Wallets,
+)
 from callcontrol.meter import Rates
 from callcontrol.plan import DEFAULT_TIME_LIMIT_S
 from media.audio.speech import Synthesizer
@@ -63,7 +71,8 @@ class CallServices:
     What stands beside the calls.
 
     ``masked_routes`` says whom callers of masked numbers reach; without it no caller is known. ``speech``
-    speaks texts; without it none is spoken.
+    speaks texts; without it none is spoken. ``transcripts`` keeps what is said on calls with voice agents;
+    without it nothing of that is kept.
 
     ``refresh`` brings the directory up to date when something is missing from it: another process may have
     added it a moment ago.
@@ -76,4 +85,5 @@ class CallServices:
     destinations: Destinations
     refresh: Callable[[], Awaitable[None]] = _nothing_newer
     masked_routes: MaskedRoutes | None = None
+    transcripts: Transcripts | None = None
     speech: Synthesizer | None = None

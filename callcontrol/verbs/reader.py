@@ -36,7 +36,7 @@ from callcontrol.verbs.speaking import (
 from callcontrol.verbs.values import VerbValues
 
 MAX_VERBS: Final = 50
-NOT_YET: Final = ("say", "gather", "record", "conference")
+NOT_YET: Final = ("record", "conference")
 """Verbs of the interface that a later version brings; refused by name until then."""
 
 

@@ -12,6 +12,7 @@ from callcontrol.meter import Rates
 from callcontrol.models import Binding, CallRecord
 from callcontrol.requests import CreateCall, StreamRequest
 from media.aio import MediaEngine
+from media.audio.speech import Synthesizer
 from sip.aio import Listen
 from tests.support.domain import (
     ACCOUNT_SID,
@@ -34,7 +35,7 @@ WEBHOOK = "https://customer.example/status"
 class World:
     """The server, one telephone behind its only gateway, and what the two need."""
 
-    def __init__(self, directory: Path, **settings: Any) -> None:
+    def __init__(self, directory: Path, *, speech: Synthesizer | None = None, **settings: Any) -> None:
         self.directory = MemoryDirectory()
         self.sessions_linger = False
         """Whether SIP still waits for late answers of a peer that said nothing (RFC 3261 timers)."""
@@ -59,6 +60,7 @@ class World:
                 numbers=MemoryNumbers(self.directory),
                 routes=self.directory,
                 destinations=OpenDestinations(),
+                speech=speech,
             ),
         )
 

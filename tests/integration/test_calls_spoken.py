@@ -1,0 +1,111 @@
+"""Calls that speak texts and gather keys, over real SIP and RTP."""
+
+import asyncio
+from pathlib import Path
+
+from aiohttp import web
+
+from callcontrol.aio.origination import CallFacts
+from callcontrol.plan import Consult, Gather, Pause, Plan, Play, Say, Step
+from media.aio import EspeakSynthesizer
+from media.audio import Clip, SpeechUnavailable, level_dbfs, tone
+from sip import Ended
+from tests.support.call_drive import make_party
+from tests.support.domain import ACCOUNT_SID, make_account
+from tests.support.phone import PhoneCall, eventually
+from tests.support.webhook_stage import SECRET, Receiver
+from tests.support.world import WEBHOOK, World, running
+
+WELCOME_HZ, MENU_HZ = 700.0, 1100.0
+
+
+class Tones:
+    """Speaks a tone for a word, each of its own pitch."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+        self.slow = asyncio.Event()
+
+    async def speak(self, text: str, language: str, *, keep: bool = True) -> Clip:
+        self.asked.append((text, language))
+        if text == "unspeakable":
+            raise SpeechUnavailable("nobody speaks this")
+        if text == "never":
+            await self.slow.wait()
+        return Clip(tone(WELCOME_HZ if text == "welcome" else MENU_HZ, 1200))
+
+
+async def call_with(world: World, *steps: Step) -> PhoneCall:
+    plan = Plan(steps, dial=make_party())
+    await world.control.place(ACCOUNT_SID, plan, CallFacts(status_webhook_url=WEBHOOK))
+    return await world.phone.next_call()
+
+
+def voiced_ms(call: PhoneCall) -> int:
+    """How much of what was heard is as loud as a voice, in steps of 20 ms."""
+    heard = bytes(call.heard)
+    return sum(20 for at in range(0, len(heard) - 319, 320) if level_dbfs(heard[at : at + 320]) > -35.0)
+
+
+async def test_a_party_hears_what_is_said_and_the_call_goes_on(tmp_path: Path) -> None:
+    speech = Tones()
+    async with running(tmp_path, speech=speech) as world:
+        call = await call_with(world, Say("welcome"), Say("unspeakable"), Say("menu", "hi-IN"))
+        await call.hears(WELCOME_HZ)
+        await call.hears(MENU_HZ)
+        await call.wait(Ended)
+        record = await world.ended()
+    assert speech.asked == [("welcome", "en-IN"), ("unspeakable", "en-IN"), ("menu", "hi-IN")]
+    assert record.hangup_cause == "NORMAL_CLEARING"
+
+
+async def test_a_server_that_speaks_nothing_goes_on_with_the_call(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        call = await call_with(world, Say("welcome"))
+        await call.wait(Ended)
+        assert (await world.ended()).status.value == "completed"
+
+
+async def test_hanging_up_while_a_text_is_being_made_ends_the_call_at_once(tmp_path: Path) -> None:
+    speech = Tones()
+    async with running(tmp_path, speech=speech) as world:
+        call = await call_with(world, Say("never"))
+        assert await eventually(lambda: bool(speech.asked))
+        call.hang_up()
+        await world.ended()
+        assert not speech.slow.is_set(), "nobody waited for the voice"
+
+
+async def test_a_key_stops_the_prompt_and_the_keys_reach_the_server(tmp_path: Path) -> None:
+    server = Receiver()
+    server.answers["/menu"] = lambda _: web.json_response([{"verb": "hangup"}])
+    await server.start()
+    try:
+        async with running(tmp_path, speech=Tones()) as world:
+            world.directory.put(accounts=[make_account(webhook_secret=SECRET)])
+            prompts = (Say("menu", loops=50), Pause(1.0), Play("prompt:none"))
+            gather = Gather(prompts, num_digits=4, action=Consult(server.url("/menu"), event="call.gathered"))
+            call = await call_with(world, Say("welcome"), gather)
+            await call.hears(MENU_HZ)
+            assert call.stream is not None
+            call.stream.send_dtmf("4")
+            await call.hears_silence()
+            call.stream.send_dtmf("27#")
+            await call.wait(Ended)
+            record = await world.ended()
+    finally:
+        await server.close()
+    assert [got.path for got in server.requests] == ["/menu"]
+    assert record.hangup_source == "api"
+
+
+async def test_the_voice_of_the_server_is_heard(tmp_path: Path) -> None:
+    """What espeak-ng says arrives as sound, for as long as the text is."""
+    speech = EspeakSynthesizer(tmp_path / "speech", timeout_s=60.0)
+    async with running(tmp_path, speech=speech) as world:
+        call = await call_with(world, Say("Good morning, and welcome to the bank."))
+        await call.until(lambda: voiced_ms(call) > 800)
+        await call.wait(Ended)
+        await world.ended()
+    await speech.close()
+    assert list((tmp_path / "speech").iterdir()), "it is kept for the next call"

@@ -25,7 +25,7 @@ from callcontrol.hunt import Ending
 from callcontrol.joining import PartnerStep
 from callcontrol.leg import InboundLeg
 from callcontrol.models import CallStatus
-from callcontrol.plan import Consult
+from callcontrol.plan import FALLBACK_EVENT, Consult
 from callcontrol.steps import CallParts
 from callcontrol.table_step import Rules, TableStep
 
@@ -37,9 +37,6 @@ MAX_CONSULTATIONS: Final = 200
 
 MAX_UNANSWERED_S: Final = 600.0
 """How long a caller rings at most, whatever the server says: nobody pays for it, and it occupies a call."""
-
-FALLBACK_EVENT: Final = "call.fallback"
-"""Why a server is asked in the place of one that failed."""
 
 _REDIRECTED: Final = "call.redirected"
 

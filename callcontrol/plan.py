@@ -16,6 +16,9 @@ from media.audio import Sound
 from media.streams import StreamChoice
 
 DEFAULT_RING_TIMEOUT_S: Final = 60.0
+FALLBACK_EVENT: Final = "call.fallback"
+"""Why a server is asked in the place of one that failed."""
+
 DEFAULT_MISSED_CALL_S: Final = 30.0
 DEFAULT_TIME_LIMIT_S: Final = 14_400.0
 
@@ -306,16 +309,31 @@ def stream_plan(binding: Binding, time_limit_s: float) -> Plan:
         StreamSetupError: The binding no longer describes a stream that is possible.
     """
     choice = choice_of(binding)
-    return Plan((Stream(choice),), record=bool(binding.record), time_limit_s=time_limit_s)
+    return Plan(
+        (Stream(choice, fallback_of(binding.fallback_url)),),
+        record=bool(binding.record),
+        time_limit_s=time_limit_s,
+    )
+
+
+def fallback_of(
+    url: str | None, method: WebhookMethod = "POST", form: WebhookFormat = "json"
+) -> Consult | None:
+    """The question to whom a customer names for when something cannot be asked or reached."""
+    return None if url is None else Consult(url, method, FALLBACK_EVENT, format=form)
 
 
 def consult_plan(binding: Binding, time_limit_s: float) -> Plan:
     """The plan of an inbound call to a number bound to ``webhook``."""
+    method: WebhookMethod = "GET" if binding.webhook_method == "GET" else "POST"
+    form: WebhookFormat = "form" if binding.webhook_format == "form" else "json"
     consult = Consult(
         binding.webhook_url or "",
-        "GET" if binding.webhook_method == "GET" else "POST",
+        method,
         "call.incoming",
         float(binding.timeout_s or DEFAULT_RING_TIMEOUT_S),
+        fallback=fallback_of(binding.fallback_url, method, form),
+        format=form,
     )
     return Plan((consult,), record=bool(binding.record), time_limit_s=time_limit_s)
 

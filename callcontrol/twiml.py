@@ -77,7 +77,7 @@ class _Translation:
     def add(self, path: str, verb: Verb | None) -> None:
         """One more verb, and the place it comes from."""
         if verb is not None:
-            self.places[f"verbs[{len(self.verbs)}]"] = path
+            self.places.setdefault(f"verbs[{len(self.verbs)}]", path)
             self.verbs.append(verb)
 
     def wrong(self, path: str, message: str) -> None:

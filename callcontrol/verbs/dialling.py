@@ -78,7 +78,7 @@ def stream_steps(
     if choice.max_retries:
         values.wrong(f"{prefix}stream_max_retries", "is not available yet; leave it out")
     values.check_url(url_path, choice.url, ("ws", "wss"))
-    return [Stream(choice)]
+    return [Stream(choice, values.asking.fallback)]
 
 
 def _dial_action(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Consult | None:

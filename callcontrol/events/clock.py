@@ -16,6 +16,7 @@ class Timer(IntEnum):
     TRANSFER = auto()
     WARNING = auto()
     TALK = auto()
+    RECONNECT = auto()
 
 
 @dataclass(frozen=True, slots=True)

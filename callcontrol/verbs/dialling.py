@@ -75,8 +75,6 @@ def stream_steps(
         path = url_path if error.field == "stream_url" else prefix + error.field
         values.wrong(path, error.reason)
         return []
-    if choice.max_retries:
-        values.wrong(f"{prefix}stream_max_retries", "is not available yet; leave it out")
     values.check_url(url_path, choice.url, ("ws", "wss"))
     return [Stream(choice, values.asking.fallback)]
 

@@ -33,11 +33,9 @@ from callcontrol.verbs.speaking import (
     read_record,
     read_say,
 )
-from callcontrol.verbs.values import VerbValues
+from callcontrol.verbs.values import NOT_YET, VerbValues
 
 MAX_VERBS: Final = 50
-NOT_YET: Final = ("record", "conference")
-"""Verbs of the interface that a later version brings; refused by name until then."""
 
 
 class VerbReader(VerbValues):

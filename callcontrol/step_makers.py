@@ -7,6 +7,7 @@ from callcontrol.announcement import AnnounceStep
 from callcontrol.caller_routing import RouteByCallerStep
 from callcontrol.connecting import Connecting
 from callcontrol.consult import ConsultStep
+from callcontrol.conversation import ConverseStep
 from callcontrol.dialling import DialStep
 from callcontrol.gathering import GatherStep, SayStep
 from callcontrol.plan import (
@@ -14,6 +15,7 @@ from callcontrol.plan import (
     Answer,
     Connect,
     Consult,
+    Converse,
     Dial,
     Gather,
     Pause,
@@ -34,6 +36,7 @@ _MAKERS: Final[Mapping[type, Callable[[CallParts, Any], RunningStep]]] = {
     Say: SayStep,
     Gather: GatherStep,
     Announce: AnnounceStep,
+    Converse: ConverseStep,
     Pause: PauseStep,
     Ring: RingStep,
     SendDtmf: DigitsStep,

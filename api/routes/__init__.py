@@ -8,6 +8,7 @@ from api.endpoint import Endpoint
 from api.routes import (
     agents,
     applications,
+    assistant,
     call_logs,
     calls,
     dids,
@@ -42,5 +43,6 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *recordings.ENDPOINTS,
     *subscriptions.ENDPOINTS,
     *agents.ENDPOINTS,
+    *assistant.ENDPOINTS,
     *wallet.ENDPOINTS,
 )

@@ -190,12 +190,14 @@ class KeyService:
         record, now = found.key, utc_now()
         if record.is_revoked(now) or not found.account_is_active:
             return None, CACHE_S
+        assistant = record.service == "assistant"
         principal = Principal(
             record.account_sid,
             record.key_id,
             record.service,
             frozenset(record.scopes),
-            found.requests_per_minute,
+            found.assistant_requests_per_minute if assistant else found.requests_per_minute,
+            record.environment == "sandbox",
         )
         left_s = CACHE_S if record.revoked_at is None else (record.revoked_at - now).total_seconds()
         return principal, min(CACHE_S, left_s)

@@ -58,8 +58,8 @@ class Storage:
         outbox: Delivers webhooks.
         housekeeper: Deletes what is kept for a time only.
         calls, transcripts, wallet, accounts, keys, numbers, masking_numbers, masking_sessions,
-            masking_settings, masking_logs, masking_webhooks, applications, agents, trunks,
-            trunk_numbers, call_logs, subscriptions, idempotency: The services.
+            masking_settings, masking_logs, masking_webhooks, assistant_webhooks, applications, agents,
+            trunks, trunk_numbers, call_logs, subscriptions, idempotency: The services.
     """
 
     def __init__(
@@ -101,6 +101,9 @@ class Storage:
         self.masking_settings = MaskingSettingsService(database, self.writer, self.destinations, self.outbox)
         self.masking_webhooks = SubscriptionService(
             database, self.writer, self.destinations, self.outbox, "masking", self.secrets_of
+        )
+        self.assistant_webhooks = SubscriptionService(
+            database, self.writer, self.destinations, self.outbox, "assistant", self.secrets_of
         )
         self.masking_logs = MaskingLogs(database, self.writer)
         self.idempotency = IdempotencyStore(database, self.writer, self.secrets, node=node)

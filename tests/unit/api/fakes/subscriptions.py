@@ -39,6 +39,10 @@ class FakeSubscriptions:
         self.asked.append(values)
         return new_subscription(SUBSCRIPTION_ID, account_sid, "calls", values, MOMENT)
 
+    async def get(self, account_sid: str, subscription_id: str) -> Subscription:
+        self._find(subscription_id)
+        return self.held
+
     async def list(self, account_sid: str) -> list[Subscription]:
         return [self.held]
 

@@ -291,6 +291,7 @@ class Server:
             call_logs=storage.call_logs,
             agents=storage.agents,
             assistant=self.assistant,
+            assistant_keys=storage.assistant_keys,
             assistant_webhooks=storage.assistant_webhooks,
             subscriptions=storage.subscriptions,
             wallets=storage.wallet,

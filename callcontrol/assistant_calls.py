@@ -5,11 +5,12 @@ A call is one of the assistant's when an agent takes part in it, whoever placed 
 it as any other.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, Literal
 from uuid import UUID, uuid5
 
+from callcontrol.agents import VoiceAgent
 from callcontrol.call_object import timestamp
 from callcontrol.models import Broadcast, CallRecord, CallStatus, TranscriptSegment
 from callcontrol.money import rupees
@@ -20,6 +21,7 @@ __all__ = [
     "ENDED",
     "PRODUCT",
     "AssistantStatus",
+    "agent_updated",
     "assistant_details",
     "assistant_event",
     "assistant_object",
@@ -191,6 +193,30 @@ def end_events(record: CallRecord, now: datetime, base_url: str) -> list[Broadca
         )
         for event, more in told
     ]
+
+
+def agent_updated(agent: VoiceAgent, changes: Iterable[str], *, event_id: str, at: datetime) -> Broadcast:
+    """The event of an agent that was changed; ``changes`` name the fields. It is of no call."""
+    event = "agent.updated"
+    data = {
+        "call_id": None,
+        "agent_id": agent.agent_id,
+        "phone_number": None,
+        "duration_seconds": None,
+        "status": None,
+        "transcript_url": None,
+        "name": agent.name,
+        "changed_fields": sorted(changes),
+        "updated_at": timestamp(agent.updated_at),
+    }
+    return Broadcast(
+        event_id=event_id,
+        account_sid=agent.account_sid,
+        service=PRODUCT,
+        event=event,
+        fields={"event": event, "timestamp": timestamp(at), "data": data},
+        created_at=at,
+    )
 
 
 def _broadcast(

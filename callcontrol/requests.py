@@ -44,9 +44,8 @@ class CreateCall:
     ``stream``, ``webhook_url``, ``agent_id`` and ``verbs`` says what to do; a verb is its JSON object, and an
     agent becomes its stream before the plan is made (``callcontrol.agents``). Without any of them the
     application ``app_sid`` says it (``callcontrol.application_calls``); ``stream_fields`` then replace those
-    of its stream, and ``needs_stream`` asks for an application that has one. ``context`` is what an agent is
-    told of the call; a ``sandbox`` call is confined to its ``carrier_sid`` and not charged
-    (``callcontrol.sandbox_calls``).
+    of its stream, and ``needs_stream`` asks for an application that has one. A ``sandbox`` call is
+    confined to its ``carrier_sid`` and not charged (``callcontrol.sandbox_calls``).
     """
 
     from_: str
@@ -56,7 +55,6 @@ class CreateCall:
     webhook_url: str | None = None
     webhook_method: WebhookMethod = "POST"
     agent_id: str | None = None
-    context: Mapping[str, str] = field(default_factory=dict)
     sandbox: bool = False
     timeout_s: float = DEFAULT_RING_TIMEOUT_S
     time_limit_s: float = DEFAULT_TIME_LIMIT_S

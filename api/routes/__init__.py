@@ -9,6 +9,8 @@ from api.routes import (
     agents,
     applications,
     assistant,
+    assistant_keys,
+    assistant_webhooks,
     call_logs,
     calls,
     dids,
@@ -44,5 +46,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *subscriptions.ENDPOINTS,
     *agents.ENDPOINTS,
     *assistant.ENDPOINTS,
+    *assistant_webhooks.ENDPOINTS,
+    *assistant_keys.ENDPOINTS,
     *wallet.ENDPOINTS,
 )

@@ -30,7 +30,7 @@ _Context = Annotated[
         Annotated[str, Field(min_length=1, max_length=64)],
         Annotated[str, Field(max_length=1000)],
     ],
-    Field(max_length=50, description="What the agent is told: up to 50 texts by name."),
+    Field(max_length=40, description="What the agent is told: up to 40 texts by name."),
 ]
 
 
@@ -40,7 +40,7 @@ class StartCall(RequestModel):
     phone_number: Annotated[Number, Field(description="E.164, or a 10-digit Indian number.")]
     agent_id: _Id
     context: _Context = {}
-    from_: Annotated[Number, Field(alias="from", description="A registered number.")] | None = None
+    from_: Annotated[Number | None, Field(alias="from", description="A registered number.")] = None
     machine_detection: Literal["off", "detect", "hangup"] = "off"
     record: bool = False
     timeout: Annotated[int, Field(ge=MIN_TIMEOUT_S, le=MAX_TIMEOUT_S, description="Seconds it may ring.")] = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from api.services.access import Idempotency, Keys, StoredReply
-from api.services.assistant import Agents, Assistant
+from api.services.assistant import Agents, Assistant, AssistantKeys
 from api.services.calls import CallLogs, Calls, Otp, Recordings
 from api.services.events import Subscriptions
 from api.services.masking import (
@@ -27,6 +27,7 @@ __all__ = [
     "Agents",
     "Applications",
     "Assistant",
+    "AssistantKeys",
     "CallLogs",
     "Calls",
     "Idempotency",
@@ -74,6 +75,7 @@ class Services:
     call_logs: CallLogs
     agents: Agents
     assistant: Assistant
+    assistant_keys: AssistantKeys
     assistant_webhooks: Subscriptions
     subscriptions: Subscriptions
     idempotency: Idempotency

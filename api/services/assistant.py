@@ -9,9 +9,9 @@ from typing import Any, Protocol
 from callcontrol.agents import VoiceAgent
 from callcontrol.aio.assistant import OutboundCall
 from callcontrol.analytics import AnalyticsQuery, AssistantCallFilter, DayCount
-from callcontrol.models import CallRecord, Page, TranscriptSegment
+from callcontrol.models import ApiKey, CallRecord, Environment, Page, Principal, TranscriptSegment
 
-__all__ = ["Agents", "Assistant"]
+__all__ = ["Agents", "Assistant", "AssistantKeys"]
 
 
 class Agents(Protocol):
@@ -68,3 +68,25 @@ class Assistant(Protocol):
         sandbox: bool = False,
     ) -> tuple[AnalyticsQuery, Sequence[DayCount]]:
         """How the calls of a time went, by day."""
+
+
+class AssistantKeys(Protocol):
+    """Keys of the assistant; see ``callcontrol.aio.assistant_keys.AssistantKeys``."""
+
+    async def list(self, principal: Principal) -> Sequence[ApiKey]:
+        """The keys of the account that open anything still."""
+
+    async def create(
+        self,
+        principal: Principal,
+        name: str,
+        environment: Environment | None = None,
+        scopes: Sequence[str] | None = None,
+    ) -> tuple[ApiKey, str]:
+        """Make a key that opens no more than the principal's."""
+
+    async def rotate(self, principal: Principal, key_id: str, overlap_s: int) -> tuple[ApiKey, str, ApiKey]:
+        """Make the successor of a key: its record, itself, and what the old key's record now is."""
+
+    async def revoke(self, principal: Principal, key_id: str) -> None:
+        """Revoke a key."""

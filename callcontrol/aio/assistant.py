@@ -136,7 +136,7 @@ class AssistantService:
                 from_=from_,
                 to=number,
                 agent_id=agent.agent_id,
-                context=request.context,
+                stream_fields={"custom_parameters": dict(request.context)},
                 carrier_sid=sandbox,
                 sandbox=sandbox is not None,
                 machine_detection=request.machine_detection,

@@ -222,9 +222,10 @@ class Originator:
 
 def _details(agent: VoiceAgent, request: CreateCall) -> dict[str, Any]:
     """What the record of a call keeps of the agent that makes it."""
+    context = request.stream_fields.get("custom_parameters")
     return assistant_details(
         agent.agent_id,
         language=agent.language,
-        context=request.context,
+        context=context if isinstance(context, Mapping) else None,
         sandbox_carrier=request.carrier_sid if request.sandbox else None,
     )

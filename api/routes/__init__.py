@@ -24,6 +24,7 @@ from api.routes import (
     subscriptions,
     trunk_numbers,
     trunks,
+    twilio,
     wallet,
 )
 
@@ -31,6 +32,7 @@ __all__ = ["ENDPOINTS"]
 
 ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *calls.ENDPOINTS,
+    *twilio.ENDPOINTS,
     *dids.ENDPOINTS,
     *numbers.ENDPOINTS,
     *trunks.ENDPOINTS,

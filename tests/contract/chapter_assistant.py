@@ -167,7 +167,11 @@ CASES = (
             headers={"Idempotency-Key": used_key(_OUTBOUND, lambda stage: _busy_body(stage))},
         ),
         refused(
-            429, "RATE_LIMITED", by="slow", body={**_body("slow"), "from": used_up_second}, then=_has_retry_after
+            429,
+            "RATE_LIMITED",
+            by="slow",
+            body={**_body("slow"), "from": used_up_second},
+            then=_has_retry_after,
         ),
         refused(503, "SERVICE_UNAVAILABLE", body=_body(to=live_number), during=no_platform_carrier),
         foreign(403, "FORBIDDEN", body={**_body("other"), "agent_id": voice_agent}),

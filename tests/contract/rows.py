@@ -14,7 +14,9 @@ from tests.contract.cases import Case
 
 _LIST = Path(__file__).with_name("endpoints.json")
 
-CHAPTERS = frozenset({"numbers", "calls", "trunks", "voice-otp", "masking", "webhook-subscriptions", "assistant"})
+CHAPTERS = frozenset(
+    {"numbers", "calls", "trunks", "voice-otp", "masking", "webhook-subscriptions", "assistant"}
+)
 """The services whose every row is served and proved; those of the others are not served yet."""
 
 # Success where the specification shows none, as it was decided.

@@ -17,14 +17,22 @@ from api.schemas.assistant import (
     TranscriptObject,
 )
 from api.schemas.base import NoBody, NoQuery
+from api.schemas.recordings import RecordingLinkObject
 from callcontrol.aio.assistant import OutboundCall
 from callcontrol.analytics import AssistantCallFilter, analytics_object
-from callcontrol.assistant_calls import assistant_object, segment_object
-from callcontrol.errors import CallEnded, InsufficientBalance, NotFound, NumberNotOwned, SpendLimitReached
+from callcontrol.assistant_calls import PRODUCT, assistant_object, segment_object
+from callcontrol.errors import (
+    CallEnded,
+    Conflict,
+    InsufficientBalance,
+    NotFound,
+    NumberNotOwned,
+    SpendLimitReached,
+)
 from callcontrol.models import CURRENCY
 from callcontrol.routing import recorded_address
 
-__all__ = ["ASSISTANT", "ENDPOINTS"]
+__all__ = ["ASSISTANT", "ENDPOINTS", "OUTBOUND"]
 
 
 async def start_assistant_call(context: Context[StartCall, NoQuery]) -> Reply:
@@ -99,6 +107,22 @@ async def get_transcript(context: Context[NoBody, NoQuery]) -> Reply:
     )
 
 
+async def delete_transcript(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer DELETE /v1/calls/{call_id}/transcript of the voice assistant."""
+    await context.services.assistant.delete_transcript(
+        context.account_sid, context.path["call_id"], sandbox_only=context.principal.sandbox
+    )
+    return Reply(None)
+
+
+async def get_assistant_recording(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer GET /v1/calls/{call_id}/recording of the voice assistant."""
+    services, call_id = context.services, context.path["call_id"]
+    await services.assistant.get_call(context.account_sid, call_id, sandbox_only=context.principal.sandbox)
+    url = await services.recordings.link_of_product(context.account_sid, call_id, PRODUCT)
+    return Reply({"url": url, "call_sid": call_id})
+
+
 async def get_analytics(context: Context[NoBody, Analytics]) -> Reply:
     """Answer GET /v1/analytics of the voice assistant."""
     query = context.query
@@ -124,12 +148,15 @@ ASSISTANT: dict[str, Any] = {"tag": "voice assistant", "scope": "assistant", "se
 """What the endpoints of the assistant have in common: they take a key of that service."""
 
 _CALLS = "/api/v1/calls"
+OUTBOUND = _CALLS + "/outbound"
+"""Where calls are placed."""
+
 _ONE = _CALLS + "/{call_id}"
 
 ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     Endpoint(
         method="POST",
-        path=_CALLS + "/outbound",
+        path=OUTBOUND,
         handler=start_assistant_call,
         summary="Have an agent call somebody",
         description=(
@@ -180,6 +207,26 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         summary="Get what was said on a call that has ended",
         description="404 until the call has ended; the event transcript.ready tells of it.",
         response=TranscriptObject,
+        **ASSISTANT,
+    ),
+    Endpoint(
+        method="DELETE",
+        path=_ONE + "/transcript",
+        handler=delete_transcript,
+        summary="Delete what was said on a call",
+        description="For ever. 409 while the call is up.",
+        success=204,
+        response=None,
+        errors=(Conflict,),
+        **ASSISTANT,
+    ),
+    Endpoint(
+        method="GET",
+        path=_ONE + "/recording",
+        handler=get_assistant_recording,
+        summary="Get a link to the recording of a call of an agent",
+        description="The link opens it for an hour, without a key.",
+        response=RecordingLinkObject,
         **ASSISTANT,
     ),
     Endpoint(

@@ -53,6 +53,9 @@ class Assistant(Protocol):
     ) -> tuple[CallRecord, Sequence[TranscriptSegment]]:
         """What was said on a call that has ended."""
 
+    async def delete_transcript(self, account_sid: str, call_sid: str, *, sandbox_only: bool) -> None:
+        """Delete what was said on a call that has ended."""
+
     async def list_calls(
         self, account_sid: str, query: AssistantCallFilter, page: int, per_page: int
     ) -> Page[CallRecord]:

@@ -16,6 +16,7 @@ from callcontrol.aio.writer import Writer
 from callcontrol.analytics import AnalyticsQuery, AssistantCallFilter, DayCount, query_of
 from callcontrol.assistant_calls import PRODUCT, status_of
 from callcontrol.errors import (
+    Conflict,
     FieldError,
     Forbidden,
     NotFound,
@@ -83,6 +84,9 @@ class Transcripts(Protocol):
 
     async def of_call(self, call_sid: str) -> Sequence[TranscriptSegment]:
         """All that was said on a call so far."""
+
+    async def delete(self, call_sid: str) -> None:
+        """Delete it for ever."""
 
 
 class AssistantService:
@@ -193,6 +197,20 @@ class AssistantService:
             status = status_of(record.status, record.answered_by)
             raise NotFound(f"There is no transcript: the call was not answered ({status}).")
         return record, await self.said(record)
+
+    async def delete_transcript(self, account_sid: str, call_sid: str, *, sandbox_only: bool) -> None:
+        """
+        Delete what was said on a call for ever; repeating it changes nothing.
+
+        Raises:
+            NotFound: As ``get_call`` says.
+            Forbidden: It is another account's.
+            Conflict: The call is up, so that more may be said.
+        """
+        record = await self.get_call(account_sid, call_sid, sandbox_only=sandbox_only)
+        if not record.status.ended:
+            raise Conflict("The call is up; hang it up, or delete its transcript when it has ended.")
+        await self._transcripts.delete(call_sid)
 
     async def list_calls(
         self, account_sid: str, query: AssistantCallFilter, page: int, per_page: int

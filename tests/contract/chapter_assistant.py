@@ -99,6 +99,32 @@ async def busy(stage: Stage) -> str:
     return str(stage.kept["busy call"])
 
 
+async def recorded(stage: Stage) -> str:
+    """The id of a call whose recording can be had."""
+    body = {
+        "phone_number": ECHO,
+        "agent_id": await _agent_of("own")(stage),
+        "from": await caller_id()(stage),
+        "record": True,
+        "time_limit": 1,
+    }
+    call_id = str((await stage.data("POST", _OUTBOUND, body=body))["id"])
+    async with asyncio.timeout(PATIENCE_S):
+        while (await stage.call(call_id))["recording_status"] != "completed":  # noqa: ASYNC110 - asked over HTTP
+            await asyncio.sleep(0.02)
+    return call_id
+
+
+async def _opens_a_file(stage: Stage, answer: Answer) -> None:
+    async with stage.http.get(stage.server.url + answer.data["url"]) as response:
+        assert (response.status, response.content_type) == (200, "audio/wav")
+
+
+async def _is_forgotten(stage: Stage, answer: Answer) -> None:
+    found = await stage.data("GET", f"{_CALLS}/{stage.kept['completed call']}/transcript")
+    assert found["segments"] == []
+
+
 async def _is_answered_for_nothing(stage: Stage, answer: Answer) -> None:
     """The sandbox answers, the agent is there, and nothing is charged."""
     assert (answer.data["sandbox"], answer.data["context"]) == (True, _CONTEXT)
@@ -201,6 +227,19 @@ CASES = (
         refused(404, "NOT_FOUND", name="it is up", path={"call_id": answered}),
         refused(404, "NOT_FOUND", name="it was not answered", path={"call_id": busy}),
         foreign(403, "FORBIDDEN", path={"call_id": completed}),
+    ),
+    *row(
+        f"DELETE {_ONE}/transcript",
+        ok(204, path={"call_id": completed}, then=_is_forgotten),
+        refused(404, "NOT_FOUND", path={"call_id": NOWHERE}),
+        refused(409, "CONFLICT", path={"call_id": answered}),
+        foreign(403, "FORBIDDEN", path={"call_id": completed}),
+    ),
+    *row(
+        f"GET {_ONE}/recording",
+        ok(path={"call_id": recorded}, then=_opens_a_file),
+        refused(404, "NOT_FOUND", name="it was not recorded", path={"call_id": busy}),
+        foreign(403, "FORBIDDEN", path={"call_id": busy}),
     ),
     *row(
         "GET /api/v1/analytics",

@@ -48,6 +48,9 @@ class FakeAssistant:
     ) -> tuple[CallRecord, Sequence[TranscriptSegment]]:
         return await self.get_call(account_sid, call_sid, sandbox_only=sandbox_only), SAID
 
+    async def delete_transcript(self, account_sid: str, call_sid: str, *, sandbox_only: bool) -> None:
+        await self.get_call(account_sid, call_sid, sandbox_only=sandbox_only)
+
     async def list_calls(
         self, account_sid: str, query: AssistantCallFilter, page: int, per_page: int
     ) -> Page[CallRecord]:

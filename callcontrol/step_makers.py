@@ -8,12 +8,14 @@ from callcontrol.bridge import Bridge
 from callcontrol.caller_routing import RouteByCallerStep
 from callcontrol.connecting import Connecting
 from callcontrol.consult import ConsultStep
+from callcontrol.conversation import ConverseStep
 from callcontrol.gathering import GatherStep, SayStep
 from callcontrol.plan import (
     Announce,
     Answer,
     Connect,
     Consult,
+    Converse,
     Dial,
     Gather,
     Pause,
@@ -34,6 +36,7 @@ _MAKERS: Final[Mapping[type, Callable[[CallParts, Any], RunningStep]]] = {
     Say: SayStep,
     Gather: GatherStep,
     Announce: AnnounceStep,
+    Converse: ConverseStep,
     Pause: PauseStep,
     Ring: RingStep,
     SendDtmf: DigitsStep,

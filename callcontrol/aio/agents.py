@@ -93,7 +93,6 @@ class AgentService:
             NotFound: There is no such agent.
             Forbidden: It is another account's.
             ValidationFailed: With every unknown field, and every one that would be wrong.
-            Conflict: Its server's address is taken out while calls are sent to it.
         """
         now, event_id = utc_now(), new_id()
 
@@ -106,10 +105,6 @@ class AgentService:
                 self._check_reach(changed)
             except ValidationFailed as refusal:
                 return refusal
-            if changed.stream is None and owned.stream is not None:
-                objection = _objection(connection, account_sid, agent_id)
-                if objection is not None:
-                    return objection
             agents.update(connection, changed, revisions.next_revision(connection))
             if replace(changed, updated_at=owned.updated_at) != owned:
                 fan_out.publish(connection, [agent_updated(changed, values, event_id=event_id, at=now)])

@@ -30,6 +30,7 @@ from callcontrol.plan import (
     missed_call_plan,
     stream_plan,
 )
+from callcontrol.requests import DEFAULT_STATUS_EVENTS
 from callcontrol.routing import parse_target
 from media.streams import StreamSetupError
 from sip import Headers, NameAddr, SipUri
@@ -189,6 +190,12 @@ def product_facts(arrival: Arrival, agents: Agents) -> tuple[str | None, dict[st
     if agent is None or agent.account_sid != arrival.account.account_sid:
         return None, None
     return ASSISTANT, assistant_details(agent.agent_id, language=agent.language)
+
+
+def wanted_events(binding: Binding | None) -> tuple[str, ...]:
+    """The events of a call that its binding wants told, of those that may be chosen."""
+    chosen = binding.status_webhook_events if binding is not None else None
+    return DEFAULT_STATUS_EVENTS if chosen is None else chosen
 
 
 def _agent_plan(

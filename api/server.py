@@ -175,6 +175,7 @@ class Server:
                 refresh=storage.refresh,
                 masked_routes=routes,
                 speech=speech,
+                messages=storage.messages,
             ),
         )
         self._parts.push_async_callback(self.control.close)
@@ -183,6 +184,7 @@ class Server:
             storage.database,
             storage.writer,
             storage.calls,
+            storage.messages,
             storage.directory,
             storage.secrets,
             RecordingSettings(

@@ -9,6 +9,7 @@ from callcontrol.caller_routing import RouteByCallerStep
 from callcontrol.connecting import Connecting
 from callcontrol.consult import ConsultStep
 from callcontrol.gathering import GatherStep, SayStep
+from callcontrol.message_taking import MessageStep
 from callcontrol.plan import (
     Announce,
     Answer,
@@ -18,6 +19,7 @@ from callcontrol.plan import (
     Gather,
     Pause,
     Play,
+    RecordMessage,
     Ring,
     RouteByCaller,
     Say,
@@ -33,6 +35,7 @@ _MAKERS: Final[Mapping[type, Callable[[CallParts, Any], RunningStep]]] = {
     Play: PlayStep,
     Say: SayStep,
     Gather: GatherStep,
+    RecordMessage: MessageStep,
     Announce: AnnounceStep,
     Pause: PauseStep,
     Ring: RingStep,

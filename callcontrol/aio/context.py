@@ -10,7 +10,7 @@ from callcontrol.aio.media_leg import MediaSettings
 from callcontrol.aio.switchboard import Switchboard
 from callcontrol.aio.trace import TraceBook
 from callcontrol.capacity import Capacity
-from callcontrol.interfaces import CallRecords, Destinations, MaskedRoutes, Wallets
+from callcontrol.interfaces import CallRecords, Destinations, MaskedRoutes, Messages, Wallets
 from callcontrol.meter import Rates
 from callcontrol.models import Carrier, Gateway
 from callcontrol.quality import QualityFigures
@@ -44,6 +44,7 @@ class CallContext:
     masked_routes: MaskedRoutes | None = None
     speech: Synthesizer | None = None
     """What speaks texts on calls."""
+    messages: Messages | None = None
     forwarded_headers: Collection[str] = frozenset()
     on_gateway: Callable[[str, SessionEvent], None] | None = None
     """Told what becomes of calls at each gateway."""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from callcontrol.aio.descriptions import Descriptions
 from callcontrol.aio.leg_audio import DRAIN_MARK, LegAudio
 from callcontrol.aio.leg_digits import LegDigits
+from callcontrol.aio.leg_messages import LegMessages
 from callcontrol.aio.media_leg import LegMedia, MediaSettings
 from callcontrol.events import (
     DigitReceived,
@@ -72,6 +73,7 @@ class MediaLegs:
         self._qualities: dict[LegId, LegQuality] = {}
         self.audio = LegAudio(self._legs, post, settings)
         self.digits = LegDigits(self._legs, post)
+        self.messages = LegMessages(engine, self._legs, post)
 
     @property
     def descriptions(self) -> Descriptions:

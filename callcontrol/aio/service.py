@@ -167,6 +167,7 @@ class CallControl:
             quality=self.quality,
             masked_routes=self._services.masked_routes,
             speech=self._services.speech,
+            messages=self._services.messages,
             service_route=self._registrar.service_route,
             forwarded_headers=settings.forwarded_headers,
             on_gateway=self._prober.note,

@@ -6,7 +6,7 @@ from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 
 from callcontrol.gateway_health import PING_EVERY_S
-from callcontrol.interfaces import CallRecords, Destinations, MaskedRoutes, Numbers, Routes, Wallets
+from callcontrol.interfaces import CallRecords, Destinations, MaskedRoutes, Messages, Numbers, Routes, Wallets
 from callcontrol.meter import Rates
 from callcontrol.plan import DEFAULT_TIME_LIMIT_S
 from media.audio.speech import Synthesizer
@@ -63,7 +63,8 @@ class CallServices:
     What stands beside the calls.
 
     ``masked_routes`` says whom callers of masked numbers reach; without it no caller is known. ``speech``
-    speaks texts; without it none is spoken.
+    speaks texts; without it none is spoken. ``messages`` keeps messages that parties leave; without it their
+    files stay where they are, and nobody finds them.
 
     ``refresh`` brings the directory up to date when something is missing from it: another process may have
     added it a moment ago.
@@ -77,3 +78,4 @@ class CallServices:
     refresh: Callable[[], Awaitable[None]] = _nothing_newer
     masked_routes: MaskedRoutes | None = None
     speech: Synthesizer | None = None
+    messages: Messages | None = None

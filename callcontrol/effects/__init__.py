@@ -25,6 +25,7 @@ from callcontrol.effects.media import (
     ControlRecording,
     DetectMachine,
     DetectSpeech,
+    DropMessage,
     LinkMedia,
     MuteLeg,
     PlayAudio,
@@ -33,9 +34,11 @@ from callcontrol.effects.media import (
     RelayDigit,
     SendDigits,
     Speak,
+    StartMessage,
     StartRecording,
     StopAudio,
     StopDetecting,
+    StopMessage,
     StopSpeech,
 )
 from callcontrol.effects.records import (
@@ -44,6 +47,7 @@ from callcontrol.effects.records import (
     ExtendReserve,
     FindRoute,
     Finish,
+    KeepMessage,
     RestGateway,
     Save,
     Transcribe,
@@ -80,11 +84,13 @@ __all__ = [
     "DialLeg",
     "Disarm",
     "DrainAgent",
+    "DropMessage",
     "Effect",
     "ExtendReserve",
     "FindPartner",
     "FindRoute",
     "Finish",
+    "KeepMessage",
     "HangUpLeg",
     "LinkMedia",
     "LinkPartner",
@@ -107,12 +113,14 @@ __all__ = [
     "Save",
     "SendDigits",
     "Speak",
+    "StartMessage",
     "StartAgent",
     "StartRecording",
     "StopAgent",
     "StopAsking",
     "StopAudio",
     "StopDetecting",
+    "StopMessage",
     "StopSpeech",
     "TakeOffer",
     "TellAgentDigit",
@@ -138,6 +146,7 @@ Effect = (
     | PlayAudio
     | PlaySounds
     | Speak
+    | StartMessage
     | PlayRingback
     | StopAudio
     | SendDigits
@@ -146,7 +155,9 @@ Effect = (
     | ControlRecording
     | DetectMachine
     | StopDetecting
+    | StopMessage
     | DetectSpeech
+    | DropMessage
     | StopSpeech
     | OpenAgent
     | StartAgent
@@ -180,4 +191,5 @@ Effect = (
     | Save
     | Transcribe
     | Finish
+    | KeepMessage
 )

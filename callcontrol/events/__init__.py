@@ -42,6 +42,7 @@ from callcontrol.events.media import (
     GreetingOver,
     MachineDetected,
     MediaSilent,
+    MessageEnded,
     PlaybackEnded,
     PlayoutDrained,
     RecordingEnded,
@@ -112,6 +113,7 @@ __all__ = [
     "MediaConnected",
     "MediaProblem",
     "MediaSilent",
+    "MessageEnded",
     "MuteRequested",
     "OfferTaken",
     "PartnerDigit",
@@ -159,6 +161,7 @@ Event = (
     | DigitsSent
     | PlayoutDrained
     | MediaSilent
+    | MessageEnded
     | RecordingEnded
     | AgentOpened
     | AgentRefused

@@ -7,6 +7,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIPECAT := .cache/pipecat
 TIME ?= 60
 COMMA := ,
 SPACE := $(subst ,, )
@@ -36,6 +37,10 @@ $(VENV)/.test-system: $(VENV)/.system
 	@scripts/system-packages test
 	@touch $@
 
+# Where the tests find pipecat; the product needs nothing of it.
+$(PIPECAT)/.ready: scripts/pipecat-environment | $(VENV)/.ready
+	@PYTHON=$(BIN)/python scripts/pipecat-environment $(PIPECAT)
+
 $(BIN)/pip: $(VENV)/.system
 	@echo "setup: creating $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
@@ -58,7 +63,7 @@ run: setup ## Start the server with embedded defaults; prints an API key and a c
 demo: setup ## Place one call end to end (SIP, RTP, WebSocket agent), show it and check its audio.
 	@$(BIN)/trunkline demo
 
-test: setup $(VENV)/.test-system native-test ## Run the whole test suite: native tests under sanitizers, then pytest.
+test: setup $(VENV)/.test-system $(PIPECAT)/.ready native-test ## Run the whole test suite: native tests under sanitizers, then pytest.
 	@$(BIN)/python -m pytest -n $(TEST_RUNNERS) --dist loadfile $(PYTEST_ARGS)
 
 # Builds engine_tests (and with -DTRUNKLINE_FUZZ=ON the fuzz targets) and runs those tests that the third argument names.
@@ -111,5 +116,5 @@ fuzz: setup $(VENV)/.fuzz ## Fuzz the parsers and state machines, in Python and 
 	@$(BIN)/python -m fuzz.native --time $(TIME)
 
 clean: ## Remove the virtual environment, builds and caches (var/, the data, stays).
-	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf $(VENV) .cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,93 @@
+"""A whole server with a telephone as its carrier, for calls that come in and reach somebody's program."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from api.server import Server
+from callcontrol.accounts import SCOPES
+from media.aio import MediaEngine
+from tests.support.loopback_server import loopback_settings
+from tests.support.phone import Phone, PhoneCall, engine_settings, eventually
+
+__all__ = ["NUMBER", "InboundStage", "inbound_stage"]
+
+NUMBER = "+918047666001"
+CALLER = "+919811111111"
+PATIENCE_S = 30.0
+
+
+@dataclass
+class InboundStage:
+    """What a test does with the server, and with the telephone."""
+
+    server: Server
+    phone: Phone
+    http: aiohttp.ClientSession
+    account_sid: str
+    key: str
+    number_id: str
+
+    async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """The status of an answer, and its data or its error."""
+        headers = {"Authorization": f"Bearer {self.key}"}
+        async with self.http.request(method, self.server.url + path, json=body, headers=headers) as response:
+            answer = await response.json(content_type=None)
+            return response.status, answer.get("data", answer.get("error"))
+
+    async def bind(self, **binding: Any) -> None:
+        """Say where calls to the number go."""
+        path = f"/v1/phone-numbers/{self.number_id}/inbound"
+        status, answer = await self.ask("PUT", path, {**binding, "force": True})
+        assert status == 200, answer
+
+    def call(self, *, from_user: str = CALLER) -> PhoneCall:
+        """Call the number; all that is heard is kept."""
+        made = self.phone.call(NUMBER, self.server.control.sip_addresses[0].port, from_user=from_user)
+        made.kept_ms = 60_000
+        return made
+
+    async def latest(self) -> dict[str, Any]:
+        """The latest call, as the API tells of it."""
+        status, calls = await self.ask("GET", "/v1/calls?per_page=1")
+        assert status == 200 and calls
+        return dict(calls[0])
+
+    async def ended(self) -> dict[str, Any]:
+        """The latest call, once nothing of it is left."""
+        assert await eventually(lambda: self.server.control.active_calls == 0, PATIENCE_S), "the call is up"
+        return await self.latest()
+
+
+@asynccontextmanager
+async def inbound_stage(data_dir: Path, rtp_from: int) -> AsyncIterator[InboundStage]:
+    """Run a stage that takes 600 ports from `rtp_from` on, to the proof that no call of it is left."""
+    settings = loopback_settings(data_dir, rtp_from, rtp_ports=200, SANDBOX_CARRIER="0")
+    server, engine = Server(settings), MediaEngine(engine_settings(rtp_from + 200))
+    await engine.start()
+    phone = Phone(engine)
+    await phone.start()
+    await server.start()
+    storage = server.storage
+    account, _ = await storage.accounts.create("inbound", balance_paise=10_000_000, kyc=True)
+    key = await storage.keys.create(account.account_sid, "platform", SCOPES["platform"])
+    number = await storage.numbers.add(account.account_sid, NUMBER)
+    await storage.trunks.add_platform_carrier(
+        "telephone", [("udp", "127.0.0.1", phone.port)], inbound=True, outbound=True
+    )
+    await storage.numbers.register(account.account_sid, number.phone_number_id)
+    try:
+        async with aiohttp.ClientSession() as http:
+            yield InboundStage(server, phone, http, account.account_sid, key, number.phone_number_id)
+            assert await eventually(lambda: server.control.active_calls == 0, PATIENCE_S), "calls are left"
+            assert server.control.media_stats().ports_in_use == 0
+    finally:
+        await server.stop()
+        await phone.close()
+        await engine.close()

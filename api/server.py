@@ -174,6 +174,7 @@ class Server:
                 destinations=storage.destinations,
                 refresh=storage.refresh,
                 masked_routes=routes,
+                transcripts=storage.transcripts,
                 speech=speech,
                 messages=storage.messages,
             ),

@@ -70,6 +70,7 @@ class AgentLink:
             sample_rate=choice.sample_rate,
             custom_parameters=choice.custom_parameters,
             auth=choice.auth,
+            track=choice.track,
             secret=self._account.webhook_secret or None,
         )
         self._opening = self._spawn(self._open(setup, choice, announce))

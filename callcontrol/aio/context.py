@@ -10,7 +10,7 @@ from callcontrol.aio.media_leg import MediaSettings
 from callcontrol.aio.switchboard import Switchboard
 from callcontrol.aio.trace import TraceBook
 from callcontrol.capacity import Capacity
-from callcontrol.interfaces import CallRecords, Destinations, MaskedRoutes, Messages, Wallets
+from callcontrol.interfaces import CallRecords, Destinations, MaskedRoutes, Messages, Transcripts, Wallets
 from callcontrol.meter import Rates
 from callcontrol.models import Carrier, Gateway
 from callcontrol.quality import QualityFigures
@@ -42,6 +42,7 @@ class CallContext:
     media: MediaSettings
     quality: QualityFigures = field(default_factory=QualityFigures)
     masked_routes: MaskedRoutes | None = None
+    transcripts: Transcripts | None = None
     speech: Synthesizer | None = None
     """What speaks texts on calls."""
     messages: Messages | None = None

@@ -334,6 +334,12 @@ class Performer:
         events = self.event(effect.event, effect.details, effect.shown) if effect.event is not None else []
         self._context.records.update(self._record, events=events)
 
+    def _transcribe(self, effect: do.Transcribe) -> None:
+        if self._context.transcripts is not None:
+            self._context.transcripts.add(self._record, effect.segment)
+            # The record counts the segments, for a process that finds the call cut off.
+            self._context.records.update(self._record)
+
     def _finish(self, effect: do.Finish) -> None:
         record = self._record
         record.price_paise = effect.charge_paise
@@ -400,5 +406,6 @@ _PERFORMERS: Final[dict[type, Callable[[Performer, Any], None]]] = {
     do.Disarm: Performer._disarm,
     do.ExtendReserve: Performer._extend,
     do.Save: Performer._save,
+    do.Transcribe: Performer._transcribe,
     do.Finish: Performer._finish,
 }

@@ -166,6 +166,7 @@ class CallControl:
             ),
             quality=self.quality,
             masked_routes=self._services.masked_routes,
+            transcripts=self._services.transcripts,
             speech=self._services.speech,
             messages=self._services.messages,
             service_route=self._registrar.service_route,

@@ -6,7 +6,16 @@ from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 
 from callcontrol.gateway_health import PING_EVERY_S
-from callcontrol.interfaces import CallRecords, Destinations, MaskedRoutes, Messages, Numbers, Routes, Wallets
+from callcontrol.interfaces import (
+    CallRecords,
+    Destinations,
+    MaskedRoutes,
+    Messages,
+    Numbers,
+    Routes,
+    Transcripts,
+    Wallets,
+)
 from callcontrol.meter import Rates
 from callcontrol.plan import DEFAULT_TIME_LIMIT_S
 from media.audio.speech import Synthesizer
@@ -63,7 +72,8 @@ class CallServices:
     What stands beside the calls.
 
     ``masked_routes`` says whom callers of masked numbers reach; without it no caller is known. ``speech``
-    speaks texts; without it none is spoken. ``messages`` keeps messages that parties leave; without it their
+    speaks texts; without it none is spoken. ``transcripts`` keeps what is said on calls with voice agents;
+    without it nothing of that is kept. ``messages`` keeps messages that parties leave; without it their
     files stay where they are, and nobody finds them.
 
     ``refresh`` brings the directory up to date when something is missing from it: another process may have
@@ -77,5 +87,6 @@ class CallServices:
     destinations: Destinations
     refresh: Callable[[], Awaitable[None]] = _nothing_newer
     masked_routes: MaskedRoutes | None = None
+    transcripts: Transcripts | None = None
     speech: Synthesizer | None = None
     messages: Messages | None = None

@@ -30,6 +30,7 @@ from callcontrol.aio.outbox import Outbox, OutboxSettings
 from callcontrol.aio.secrets import SecretBox, key_file
 from callcontrol.aio.subscriptions import SubscriptionService
 from callcontrol.aio.tokens import utc_now
+from callcontrol.aio.transcripts import TranscriptStore
 from callcontrol.aio.trunk_numbers import TrunkNumberService
 from callcontrol.aio.trunks import TrunkService
 from callcontrol.aio.wallet import WalletService
@@ -57,9 +58,9 @@ class Storage:
         destinations: Judges where webhooks and streams may go.
         outbox: Delivers webhooks.
         housekeeper: Deletes what is kept for a time only.
-        calls, messages, wallet, accounts, keys, numbers, masking_numbers, masking_sessions, masking_settings,
-            masking_logs, masking_webhooks, applications, agents, trunks, trunk_numbers, call_logs,
-            subscriptions, idempotency: The services.
+        calls, messages, transcripts, wallet, accounts, keys, numbers, masking_numbers, masking_sessions,
+            masking_settings, masking_logs, masking_webhooks, applications, agents, trunks,
+            trunk_numbers, call_logs, subscriptions, idempotency: The services.
     """
 
     def __init__(
@@ -79,8 +80,10 @@ class Storage:
         self.directory = DirectoryLoader(database, name_servers)
         self.destinations = DestinationGuard(allow_private_destinations)
         self.outbox = Outbox(self.writer, self.destinations, self.secrets_of, OutboxSettings(node=node))
-        self.calls = CallStore(database, self.writer, self.outbox, node=node)
+        # Before the calls: what was said on one, and left on it, is durable when its end is.
+        self.transcripts = TranscriptStore(database, self.writer)
         self.messages = MessageStore(database, self.writer, node=node)
+        self.calls = CallStore(database, self.writer, self.outbox, node=node)
         self.wallet = WalletService(database, self.writer)
         self.keys = KeyService(database, self.writer)
         self.accounts = AccountService(database, self.writer, self.keys, self.directory)

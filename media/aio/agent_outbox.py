@@ -12,11 +12,12 @@ from collections import deque
 import picows
 from picows import WSMsgType
 
-from media.streams import Dialect
+from media.streams import Dialect, Track
 
 __all__ = ["AgentOutbox"]
 
 _TEXT = WSMsgType.TEXT
+_BINARY = WSMsgType.BINARY
 
 # An agent that neither reads nor stops sending commands has to be cut off at some point.
 _MAX_HELD_BYTES = 256 * 1024
@@ -39,9 +40,10 @@ class AgentOutbox:
         self.frames_sent = 0
         self.frames_dropped = 0
         self._dialect = dialect
+        self._audio_kind = _BINARY if dialect.binary_audio else _TEXT
         self._transport: picows.WSTransport | None = None
         self._full = False
-        self._audio: deque[tuple[bytes, int]] = deque(maxlen=max_audio_frames)
+        self._audio: deque[tuple[bytes, int, Track]] = deque(maxlen=max_audio_frames)
         self._held: list[bytes] = []
         self._held_bytes = 0
         self._pong: bytes | None = None
@@ -51,21 +53,23 @@ class AgentOutbox:
         self._transport = transport
         transport.underlying_transport.set_write_buffer_limits(_HIGH_WATER_BYTES, _LOW_WATER_BYTES)
 
-    def audio(self, frame: bytes, timestamp_ms: int) -> None:
+    def audio(self, frame: bytes, timestamp_ms: int, track: Track = "inbound") -> None:
         """Send a frame of audio."""
         if self._full:
             if len(self._audio) == self._audio.maxlen:
                 self.frames_dropped += 1
             # Not numbered yet: only what is sent counts.
-            self._audio.append((frame, timestamp_ms))
+            self._audio.append((frame, timestamp_ms, track))
             return
         self.frames_sent += 1
         assert self._transport is not None
-        self._transport.send(_TEXT, self._dialect.media(frame, timestamp_ms))
+        self._transport.send(self._audio_kind, self._dialect.media(frame, timestamp_ms, track))
 
-    def control(self, frame: bytes) -> bool:
-        """Send any other frame, already numbered; False when too much is waiting."""
+    def control(self, frame: bytes | None) -> bool:
+        """Send any other frame, already numbered, if there is one; False when too much is waiting."""
         assert self._transport is not None
+        if frame is None:
+            return True
         if not self._full:
             self._transport.send(_TEXT, frame)
             return True
@@ -114,6 +118,6 @@ class AgentOutbox:
         self._held = held + self._held
         self._held_bytes = sum(map(len, self._held))
         while self._audio and not self._full:
-            frame, timestamp_ms = self._audio.popleft()
+            frame, timestamp_ms, track = self._audio.popleft()
             self.frames_sent += 1
-            self._transport.send(_TEXT, self._dialect.media(frame, timestamp_ms))
+            self._transport.send(self._audio_kind, self._dialect.media(frame, timestamp_ms, track))

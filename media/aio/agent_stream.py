@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -16,6 +17,7 @@ import picows
 
 from media.aio.agent_dial import Resolve, dial
 from media.aio.agent_early import EarlyPlayout
+from media.aio.agent_marks import PendingMarks
 from media.aio.agent_outbox import AgentOutbox
 from media.aio.agent_types import AgentStreamSettings, AgentStreamStats, PlayoutTap
 from media.aio.agent_wire import AgentWire
@@ -23,6 +25,7 @@ from media.streams import (
     DIALECTS,
     FRAME_MS,
     AgentClear,
+    AgentClearMarks,
     AgentClosed,
     AgentCommand,
     AgentDtmf,
@@ -30,7 +33,9 @@ from media.streams import (
     AgentHold,
     AgentMark,
     AgentMute,
+    AgentPlay,
     AgentRecord,
+    AgentTranscript,
     AgentTransfer,
     CommandError,
     RateGuard,
@@ -44,7 +49,6 @@ __all__ = ["AgentStream", "AgentStreamSettings", "AgentStreamStats", "PlayoutTap
 
 _LOGGER = logging.getLogger(__name__)
 
-_MAX_PENDING_MARKS = 1000
 # What an agent may send before the call is answered; as much as the playout queue holds.
 _MAX_EARLY_MS = 120_000
 _CLOSE_NO_PONG = 4408
@@ -76,7 +80,8 @@ class AgentStream:
         self._announced = False
         self._closed = False
         self._clock_ms = 0
-        self._pending_marks = 0
+        self._heard_clock_ms = 0
+        self._marks = PendingMarks()
         self._early = EarlyPlayout(self._frame_bytes * _MAX_EARLY_MS // FRAME_MS)
         self._early_full = False
         # Until connect() has returned, nobody could make sense of an event.
@@ -160,10 +165,24 @@ class AgentStream:
             self._clock_ms += FRAME_MS
             self._outbox.audio(bytes(view[offset : offset + size]), self._clock_ms)
 
+    def send_heard(self, frames: bytes) -> None:
+        """Send what the party hears, whole frames as above; only for streams of both tracks."""
+        size = self._frame_bytes
+        if self._closed or self._tap is None:
+            return
+        for offset in range(0, len(frames), size):
+            self._heard_clock_ms += FRAME_MS
+            self._outbox.audio(frames[offset : offset + size], self._heard_clock_ms, "outbound")
+
     def skip_audio(self, frames: bytes) -> None:
         """Send none of the received audio but let its time pass, so that later frames are timed right."""
         if not self._closed and self._tap is not None:
             self._clock_ms += FRAME_MS * (len(frames) // self._frame_bytes)
+
+    def skip_heard(self, frames: bytes) -> None:
+        """Send none of what the party hears but let its time pass."""
+        if not self._closed and self._tap is not None:
+            self._heard_clock_ms += FRAME_MS * (len(frames) // self._frame_bytes)
 
     def send_dtmf(self, digit: str, duration_ms: int) -> None:
         """Tell the agent that the caller pressed a key."""
@@ -171,8 +190,8 @@ class AgentStream:
 
     def mark_reached(self, name: str, cleared: bool = False) -> None:
         """Tell the agent that the audio before a mark was heard, or taken back."""
-        self._pending_marks = max(0, self._pending_marks - 1)
-        self._send(lambda: self._dialect.mark(name, cleared=cleared))
+        if self._marks.reached(name):
+            self._tell_mark(name, cleared=cleared)
 
     def playout_overflow(self, dropped_ms: int) -> None:
         """Tell the agent that it sent more than the playout queue holds."""
@@ -193,6 +212,18 @@ class AgentStream:
     ) -> None:
         """Tell the agent how its transfer gets on: ringing, answered or failed."""
         self._send(lambda: self._dialect.transfer(status, sip_status, hangup_cause))
+
+    def tell_speech(self, active: bool) -> None:
+        """Tell the agent that the party begins to speak, or is done."""
+        self._send(lambda: self._dialect.speech(active))
+
+    def tell_buffer(self, full: bool, level_ms: int) -> None:
+        """Tell the agent that the playout queue is nearly full, or has room again."""
+        self._send(lambda: self._dialect.buffer(full, level_ms))
+
+    def tell_held(self, active: bool) -> None:
+        """Tell the agent that the party put the call on hold, or took it back."""
+        self._send(lambda: self._dialect.held(active))
 
     async def stop(self, reason: str = "stopped", detail: str = "api_hangup", *, code: int = 1000) -> None:
         """
@@ -229,10 +260,17 @@ class AgentStream:
 
     def on_text(self, data: bytes) -> None:
         """Obey a message; called by the wire."""
+        self._take(self._dialect.decode, data)
+
+    def on_binary(self, data: bytes) -> None:
+        """Play or refuse a binary message; called by the wire."""
+        self._take(self._dialect.decode_binary, data)
+
+    def _take(self, decode: Callable[[bytes], bytes | AgentCommand], data: bytes) -> None:
         if self._closed:
             return
         try:
-            command = self._dialect.decode(data)
+            command = decode(data)
         except CommandError as error:
             self._malformed_frame(error)
             return
@@ -241,12 +279,6 @@ class AgentStream:
         else:
             self.stats.commands += 1
             self._obey(command)
-
-    def on_binary(self) -> None:
-        """Refuse a binary message; called by the wire."""
-        if not self._closed:
-            message = f"The {self._dialect.name} protocol has no binary frames"
-            self._malformed_frame(CommandError(message, code="binary_frame"))
 
     def on_ping(self, payload: bytes) -> None:
         """Answer a ping; called by the wire."""
@@ -296,7 +328,7 @@ class AgentStream:
     def _announce(self) -> None:
         if not self._announced:
             self._announced = True
-            self._outbox.control(self._dialect.start())
+            self._outbox.control(self._dialect.start(int(time.time() * 1000)))
 
     def _play(self, audio: bytes) -> None:
         self.stats.audio_bytes_received += len(audio)
@@ -309,22 +341,40 @@ class AgentStream:
                 self._error("playout_overflow", "The playout queue is full; audio is dropped", "media")
 
     def _obey(self, command: AgentCommand) -> None:
-        if isinstance(command, AgentMark):
-            self._mark(command)
-        else:
-            if isinstance(command, AgentClear):
+        match command:
+            case AgentMark(name=name):
+                self._mark(name)
+            case AgentPlay():
+                self._play_piece(command)
+            case AgentClearMarks(prefix=prefix):
+                for name in self._marks.take_back(prefix):
+                    self._tell_mark(name, cleared=True)
+            case AgentClear():
                 self._clear()
-            self._emit(command)
+                self._send(self._dialect.cleared)
+                self._emit(command)
+            case _:
+                self._emit(command)
 
-    def _mark(self, mark: AgentMark) -> None:
-        if self._pending_marks >= _MAX_PENDING_MARKS:
-            self._error("too_many_marks", f"More than {_MAX_PENDING_MARKS} marks are pending", "mark")
+    def _play_piece(self, piece: AgentPlay) -> None:
+        if piece.replaces:
+            self._clear()
+        self._play(piece.audio)
+        if piece.mark is not None:
+            self._mark(piece.mark)
+
+    def _mark(self, name: str) -> None:
+        if self._marks.full:
+            self._error("too_many_marks", "Too many marks are pending; wait for some of them", "mark")
             return
-        self._pending_marks += 1
+        self._marks.add(name)
         if self._tap is not None:
-            self._tap.mark(mark.name)
+            self._tap.mark(name)
         else:
-            self._early.mark(mark)
+            self._early.mark(AgentMark(name))
+
+    def _tell_mark(self, name: str, *, cleared: bool) -> None:
+        self._send(lambda: self._dialect.mark(name, cleared=cleared))
 
     def _clear(self) -> None:
         if self._tap is not None:
@@ -348,7 +398,7 @@ class AgentStream:
             return
         self._send(lambda: self._dialect.error(code, message, ref))
 
-    def _send(self, write: Callable[[], bytes]) -> None:
+    def _send(self, write: Callable[[], bytes | None]) -> None:
         """Send a frame; it is written only if it will be sent, since frames are numbered."""
         if self._closed or self._transport is None:
             return
@@ -431,4 +481,5 @@ _EVENT_NAMES: dict[type[object], str] = {
     AgentHold: "hold",
     AgentMute: "mute",
     AgentRecord: "record",
+    AgentTranscript: "transcript",
 }

@@ -29,8 +29,8 @@ class WireEvents(Protocol):
     def on_text(self, data: bytes) -> None:
         """Take a text message."""
 
-    def on_binary(self) -> None:
-        """Note that there was a binary message."""
+    def on_binary(self, data: bytes) -> None:
+        """Take a binary message."""
 
     def on_ping(self, payload: bytes) -> None:
         """Answer the agent's ping."""
@@ -76,6 +76,8 @@ class AgentWire(picows.WSListener):
             self._events.on_violation(_PROTOCOL_ERROR, "reserved bit set")
         elif kind == _TEXT and frame.fin and self._fragments is None:
             self._events.on_text(frame.get_payload_as_bytes())
+        elif kind == _BINARY and frame.fin and self._fragments is None:
+            self._events.on_binary(frame.get_payload_as_bytes())
         elif kind in (_TEXT, _BINARY, _CONTINUATION):
             self._data(kind, frame)
         elif kind == _PING:
@@ -102,7 +104,7 @@ class AgentWire(picows.WSListener):
             if self._fragments_are_text:
                 self._events.on_text(bytes(fragments))
             else:
-                self._events.on_binary()
+                self._events.on_binary(bytes(fragments))
 
     def on_ws_disconnected(self, transport: picows.WSTransport) -> None:
         """Pass on that the connection is gone."""

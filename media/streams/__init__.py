@@ -1,6 +1,6 @@
 """Streams to voice agents: what is said, apart from how it travels."""
 
-from media.streams.commands import MAX_MARK_NAME_CHARS, decode_command
+from media.streams.commands import MAX_MARK_NAME_CHARS, MAX_TRANSCRIPT_CHARS, decode_command
 from media.streams.dialects import DIALECTS, KNOWN_DIALECTS, Dialect, ExotelDialect
 from media.streams.errors import (
     CommandError,
@@ -13,6 +13,7 @@ from media.streams.guard import RateGuard
 from media.streams.model import (
     FRAME_MS,
     AgentClear,
+    AgentClearMarks,
     AgentClosed,
     AgentCommand,
     AgentDtmf,
@@ -21,7 +22,9 @@ from media.streams.model import (
     AgentHold,
     AgentMark,
     AgentMute,
+    AgentPlay,
     AgentRecord,
+    AgentTranscript,
     AgentTransfer,
     BasicAuth,
     BearerAuth,
@@ -30,7 +33,11 @@ from media.streams.model import (
     Reconnect,
     RecordAction,
     StreamAuth,
+    StreamEvent,
     StreamSetup,
+    StreamTrack,
+    Track,
+    TranscriptRole,
     TransferMode,
     frame_bytes,
 )
@@ -42,8 +49,10 @@ __all__ = [
     "FRAME_MS",
     "KNOWN_DIALECTS",
     "MAX_MARK_NAME_CHARS",
+    "MAX_TRANSCRIPT_CHARS",
     "MAX_URL_CHARS",
     "AgentClear",
+    "AgentClearMarks",
     "AgentClosed",
     "AgentCommand",
     "AgentDtmf",
@@ -52,7 +61,9 @@ __all__ = [
     "AgentHold",
     "AgentMark",
     "AgentMute",
+    "AgentPlay",
     "AgentRecord",
+    "AgentTranscript",
     "AgentTransfer",
     "BasicAuth",
     "BearerAuth",
@@ -66,10 +77,14 @@ __all__ = [
     "Reconnect",
     "RecordAction",
     "StreamAuth",
+    "StreamEvent",
     "StreamChoice",
     "StreamConnectError",
     "StreamError",
     "StreamSetup",
+    "StreamTrack",
+    "Track",
+    "TranscriptRole",
     "StreamSetupError",
     "TransferMode",
     "choose_stream",

@@ -1,13 +1,15 @@
 """
-Reading the commands of an agent; the same in every JSON dialect.
+Reading the commands of an agent: those that every dialect takes, and the pieces of the dialects' own.
 
 Every value is bounded here, so that nothing further in has to doubt it.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from media.streams.errors import CommandError
@@ -20,14 +22,27 @@ from media.streams.model import (
     AgentMark,
     AgentMute,
     AgentRecord,
+    AgentTranscript,
     AgentTransfer,
     RecordAction,
+    TranscriptRole,
     TransferMode,
 )
 
-__all__ = ["MAX_MARK_NAME_CHARS", "decode_command"]
+__all__ = [
+    "MAX_MARK_NAME_CHARS",
+    "MAX_TRANSCRIPT_CHARS",
+    "CommandReader",
+    "decode_command",
+    "read_digits",
+    "read_mark_name",
+    "read_object",
+]
+
+CommandReader = Callable[[Mapping[str, Any]], AgentCommand]
 
 MAX_MARK_NAME_CHARS = 256
+MAX_TRANSCRIPT_CHARS = 4000
 _MAX_HEADERS = 16
 
 _DIGITS = re.compile(r"[0-9*#A-DwW]{1,64}")
@@ -37,18 +52,44 @@ _HEADER_VALUE = re.compile(r"[ -~]{0,256}")
 _REASON = re.compile(r"[A-Za-z0-9_. -]{1,64}")
 
 _MODES: dict[str, TransferMode] = {"bridge": "bridge", "refer": "refer"}
+_ROLES: dict[str, TranscriptRole] = {"agent": "agent", "user": "user"}
+_MAX_CALL_MS = 7 * 24 * 3600 * 1000
 _ACTIONS: dict[str, RecordAction] = {"start": "start", "stop": "stop", "pause": "pause", "resume": "resume"}
 
 
-def decode_command(message: Mapping[str, Any]) -> AgentCommand:
+def read_object(data: bytes) -> dict[str, Any]:
+    """
+    Read a JSON object; RFC 8259 and RFC 6455 both want UTF-8.
+
+    Raises:
+        CommandError: It is something else.
+    """
+    try:
+        message = json.loads(data.decode())
+    except (ValueError, RecursionError):
+        raise CommandError("The frame is not JSON", code="invalid_json") from None
+    if not isinstance(message, dict):
+        raise CommandError("The frame is not a JSON object", code="invalid_json")
+    return message
+
+
+def decode_command(
+    message: Mapping[str, Any],
+    more: Mapping[str, CommandReader] = MappingProxyType({}),
+    *,
+    word: object = None,
+) -> AgentCommand:
     """
     Read a command from its JSON object.
+
+    `more` are the commands that a dialect has beside those of all. `word` says which command it is, where
+    that does not stand in `event`.
 
     Raises:
         CommandError: There is no such command, or its body is wrong.
     """
-    event = message.get("event")
-    reader = _READERS.get(event) if isinstance(event, str) else None
+    event = message.get("event") if word is None else word
+    reader = more.get(event) or _READERS.get(event) if isinstance(event, str) else None
     if reader is None:
         # Frameworks send messages of their own through the same socket; they are no sign of abuse.
         ref = event if isinstance(event, str) and len(event) <= 64 else None
@@ -56,18 +97,31 @@ def decode_command(message: Mapping[str, Any]) -> AgentCommand:
     try:
         return reader(message)
     except CommandError as error:
-        error.ref = event
+        error.ref = str(event)
         raise
 
 
-def _mark(message: Mapping[str, Any]) -> AgentMark:
-    name = _body(message, "mark").get("name")
-    if not isinstance(name, str) or not 0 < len(name) <= MAX_MARK_NAME_CHARS:
-        raise CommandError(f"mark.name must be a string of 1 to {MAX_MARK_NAME_CHARS} characters")
+def read_mark_name(value: object, field: str) -> str:
+    """
+    Check the name of a mark.
+
+    Raises:
+        CommandError: It is no text, or too long; names the field.
+    """
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_MARK_NAME_CHARS:
+        raise CommandError(f"{field} must be a string of 1 to {MAX_MARK_NAME_CHARS} characters")
+    return _encodable(value, field)
+
+
+def _encodable(text: str, field: str) -> str:
     # A lone surrogate is valid in JSON, but nothing can be encoded from it again.
-    if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
-        raise CommandError("mark.name holds a lone surrogate")
-    return AgentMark(name)
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise CommandError(f"{field} holds a lone surrogate")
+    return text
+
+
+def _mark(message: Mapping[str, Any]) -> AgentMark:
+    return AgentMark(read_mark_name(_body(message, "mark").get("name"), "mark.name"))
 
 
 def _clear(message: Mapping[str, Any]) -> AgentClear:
@@ -77,14 +131,14 @@ def _clear(message: Mapping[str, Any]) -> AgentClear:
 def _dtmf(message: Mapping[str, Any]) -> AgentDtmf:
     body = _body(message, "dtmf")
     return AgentDtmf(
-        _digits(body.get("digits", body.get("digit"))),
+        read_digits(body.get("digits", body.get("digit"))),
         _integer(body, "duration_ms", default=160, minimum=40, maximum=5_000),
         _integer(body, "gap_ms", default=80, minimum=20, maximum=5_000),
     )
 
 
 def _send_dtmf(message: Mapping[str, Any]) -> AgentDtmf:
-    return AgentDtmf(_digits(message.get("dtmf")))
+    return AgentDtmf(read_digits(message.get("dtmf")))
 
 
 def _hangup(message: Mapping[str, Any]) -> AgentHangup:
@@ -129,7 +183,27 @@ def _record(message: Mapping[str, Any]) -> AgentRecord:
     return AgentRecord(_ACTIONS[action])
 
 
-_READERS: dict[str, Callable[[Mapping[str, Any]], AgentCommand]] = {
+def _transcript(message: Mapping[str, Any]) -> AgentTranscript:
+    body = _body(message, "transcript")
+    role, text = body.get("role"), body.get("text")
+    if not isinstance(role, str) or role not in _ROLES:
+        raise CommandError("transcript.role must be agent or user")
+    if not isinstance(text, str) or not 0 < len(text) <= MAX_TRANSCRIPT_CHARS:
+        raise CommandError(f"transcript.text must be a string of 1 to {MAX_TRANSCRIPT_CHARS} characters")
+    start_ms, end_ms = _moment(body, "start_ms"), _moment(body, "end_ms")
+    if start_ms is not None and end_ms is not None and end_ms < start_ms:
+        raise CommandError("transcript.end_ms must not be before start_ms")
+    final = _boolean(body, "final", default=True)
+    return AgentTranscript(_ROLES[role], _encodable(text, "transcript.text"), final, start_ms, end_ms)
+
+
+def _moment(body: Mapping[str, Any], name: str) -> int | None:
+    if body.get(name) is None:
+        return None
+    return _integer(body, name, default=0, minimum=0, maximum=_MAX_CALL_MS)
+
+
+_READERS: dict[str, CommandReader] = {
     "mark": _mark,
     "clear": _clear,
     "dtmf": _dtmf,
@@ -140,6 +214,7 @@ _READERS: dict[str, Callable[[Mapping[str, Any]], AgentCommand]] = {
     "hold": _hold,
     "mute": _mute,
     "record": _record,
+    "transcript": _transcript,
 }
 
 
@@ -150,7 +225,13 @@ def _body(message: Mapping[str, Any], name: str, *, optional: bool = False) -> M
     return body
 
 
-def _digits(value: object) -> str:
+def read_digits(value: object) -> str:
+    """
+    Check keys that the agent wants pressed.
+
+    Raises:
+        CommandError: There are none, too many, or others.
+    """
     if not isinstance(value, str) or not _DIGITS.fullmatch(value):
         raise CommandError("dtmf digits must be 1 to 64 of 0-9 * # A-D w W")
     return value

@@ -8,6 +8,7 @@ from typing import Literal
 __all__ = [
     "FRAME_MS",
     "AgentClear",
+    "AgentClearMarks",
     "AgentClosed",
     "AgentCommand",
     "AgentDtmf",
@@ -16,7 +17,9 @@ __all__ = [
     "AgentHold",
     "AgentMark",
     "AgentMute",
+    "AgentPlay",
     "AgentRecord",
+    "AgentTranscript",
     "AgentTransfer",
     "BasicAuth",
     "BearerAuth",
@@ -25,7 +28,11 @@ __all__ = [
     "RecordAction",
     "Reconnect",
     "StreamAuth",
+    "StreamEvent",
     "StreamSetup",
+    "StreamTrack",
+    "Track",
+    "TranscriptRole",
     "TransferMode",
     "frame_bytes",
 ]
@@ -34,6 +41,14 @@ Encoding = Literal["l16", "mulaw", "alaw"]
 CallDirection = Literal["inbound", "outbound"]
 TransferMode = Literal["bridge", "refer"]
 RecordAction = Literal["start", "stop", "pause", "resume"]
+TranscriptRole = Literal["agent", "user"]
+
+# Whose audio one frame carries: `inbound` is what the party says, `outbound` what it hears.
+Track = Literal["inbound", "outbound"]
+StreamTrack = Literal["inbound", "both"]
+
+# What an agent is told only if its customer asked for it.
+StreamEvent = Literal["speech", "buffer", "hold"]
 
 # Length of the frames of audio that an agent receives.
 FRAME_MS = 20
@@ -81,6 +96,8 @@ class StreamSetup:
         secret: Key of the signature of the upgrade request; None leaves it unsigned.
         previous_secret: Second key while the secret is being changed.
         extra_headers: Sent beside ours in the upgrade request.
+        track: Whether the agent also gets what the party hears.
+        sip_call_id: `Call-ID` of the party's dialog, where it is known.
     """
 
     url: str
@@ -100,13 +117,42 @@ class StreamSetup:
     user_agent: str = "trunkline/1.0"
     extra_headers: tuple[tuple[str, str], ...] = ()
     reconnect: Reconnect | None = None
+    track: StreamTrack = "inbound"
+    sip_call_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentMark:
-    """The agent wants to know when the audio sent so far has been heard."""
+    """
+    The agent wants to know when the audio sent so far has been heard.
+
+    `name` belongs to the dialect, which gets it back unchanged; it may hold more than the agent's own words.
+    """
 
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPlay:
+    """
+    The agent sends a piece of audio with orders of its own.
+
+    Attributes:
+        audio: In the encoding of the stream.
+        mark: Mark that is set behind the audio.
+        replaces: Whether the audio that has not been heard yet is taken back first.
+    """
+
+    audio: bytes
+    mark: str | None = None
+    replaces: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AgentClearMarks:
+    """The agent takes back the marks whose names begin so, and leaves the audio."""
+
+    prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +210,23 @@ class AgentRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentTranscript:
+    """
+    The agent says what was said on the call; times are in milliseconds since the call was answered.
+
+    Attributes:
+        role: Who said it: the agent, or the party it talks with.
+        final: Whether the words will not change any more.
+    """
+
+    role: TranscriptRole
+    text: str = field(repr=False)
+    final: bool = True
+    start_ms: int | None = None
+    end_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AgentClosed:
     """
     The socket is gone, and not because we stopped the stream.
@@ -182,6 +245,16 @@ class AgentClosed:
 
 
 AgentCommand = (
-    AgentMark | AgentClear | AgentDtmf | AgentHangup | AgentTransfer | AgentHold | AgentMute | AgentRecord
+    AgentMark
+    | AgentClear
+    | AgentClearMarks
+    | AgentPlay
+    | AgentDtmf
+    | AgentHangup
+    | AgentTransfer
+    | AgentHold
+    | AgentMute
+    | AgentRecord
+    | AgentTranscript
 )
 AgentEvent = AgentCommand | AgentClosed

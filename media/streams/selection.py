@@ -8,14 +8,14 @@ both speak and disagree, neither wins: it is refused, with the field named.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from media.streams.dialects import DIALECTS, KNOWN_DIALECTS
 from media.streams.errors import StreamSetupError
-from media.streams.model import BasicAuth, BearerAuth, Encoding, StreamAuth
+from media.streams.model import BasicAuth, BearerAuth, Encoding, StreamAuth, StreamEvent, StreamTrack
 
 __all__ = ["MAX_URL_CHARS", "StreamChoice", "choose_stream"]
 
@@ -26,6 +26,7 @@ _MAX_PARAMETER_VALUE_CHARS = 1024
 _MAX_RETRIES = 10
 
 _ENCODINGS: dict[str, Encoding] = {"l16": "l16", "mulaw": "mulaw", "alaw": "alaw"}
+_EVENTS: dict[str, StreamEvent] = {"speech": "speech", "buffer": "buffer", "hold": "hold"}
 _RESERVED = ("stream_protocol", "stream_encoding", "sample-rate", "stream_events")
 _VISIBLE = re.compile(r"[!-~]+")
 _PRINTABLE = re.compile(r"[ -~]{1,512}")
@@ -40,6 +41,8 @@ class StreamChoice:
     Attributes:
         url: To be dialled as it is; user information has moved to `auth`.
         tls: Whether it is dialled with TLS.
+        track: Whether the agent also gets what the party hears.
+        events: What the agent is told beside the events that all get.
         max_retries: How often a socket that breaks during the call may be opened anew.
     """
 
@@ -49,9 +52,10 @@ class StreamChoice:
     sample_rate: int
     custom_parameters: tuple[tuple[str, str], ...] = ()
     auth: StreamAuth | None = None
-    track: Literal["inbound"] = "inbound"
+    track: StreamTrack = "inbound"
     max_retries: int = 0
     tls: bool = False
+    events: frozenset[StreamEvent] = frozenset()
 
 
 def choose_stream(
@@ -61,8 +65,8 @@ def choose_stream(
     Decide how to reach an agent.
 
     `fields` are those of the request, unchecked, by their names in the interface: `stream_protocol`,
-    `encoding`, `sample_rate`, `custom_parameters`, `stream_auth`, `stream_track`, `stream_max_retries`;
-    None counts as absent. `default_protocol` is the account's, or the server's.
+    `encoding`, `sample_rate`, `custom_parameters`, `stream_auth`, `stream_track`, `stream_events`,
+    `stream_max_retries`; None counts as absent. `default_protocol` is the account's, or the server's.
 
     Raises:
         StreamSetupError: A field is wrong, contradicts the URL, or asks for what is not available.
@@ -70,11 +74,9 @@ def choose_stream(
     body = fields or {}
     parts = _split_url(stream_url)
     query = _query(parts)
-    if "stream_events" in query:
-        raise StreamSetupError("stream_url", "stream_events is not available yet; leave it out")
     protocol = _protocol(body.get("stream_protocol"), query, default_protocol)
     rate = _sample_rate(body.get("sample_rate"), query)
-    coding = _encoding(body.get("encoding"), query, protocol)
+    coding = _encoding(body.get("encoding"), query, protocol, rate)
     _check_format(protocol, coding, rate)
     url, url_auth = _without_userinfo(parts, str(stream_url))
     return StreamChoice(
@@ -84,9 +86,10 @@ def choose_stream(
         sample_rate=rate,
         custom_parameters=_parameters(body.get("custom_parameters"), query),
         auth=_auth(body.get("stream_auth"), url_auth),
-        track=_track(body.get("stream_track")),
+        track=_track(body.get("stream_track"), protocol),
         max_retries=_max_retries(body.get("stream_max_retries")),
         tls=parts.scheme.lower() == "wss",
+        events=_events(body.get("stream_events"), query),
     )
 
 
@@ -156,11 +159,11 @@ def _sample_rate(body: object, query: Mapping[str, str]) -> int:
     return body
 
 
-def _encoding(body: object, query: Mapping[str, str], protocol: str) -> Encoding:
+def _encoding(body: object, query: Mapping[str, str], protocol: str, rate: int) -> Encoding:
     name = _agreed("encoding", body, query, "stream_encoding")
     if name is None:
-        offered = sorted(coding for coding, _ in DIALECTS[protocol].formats)
-        return "l16" if "l16" in offered else offered[0]
+        formats = DIALECTS[protocol].formats
+        return next((coding for coding, offered in formats if offered == rate), formats[0][0])
     if name not in _ENCODINGS:
         raise StreamSetupError("encoding", f"must be one of {', '.join(_ENCODINGS)}")
     return _ENCODINGS[name]
@@ -246,12 +249,43 @@ def _basic(field_name: str, username: object, password: object) -> BasicAuth:
     return BasicAuth(str(username), str(password))
 
 
-def _track(value: object) -> Literal["inbound"]:
-    if value == "both":
-        raise StreamSetupError("stream_track", "both is not available yet; use inbound")
-    if value not in (None, "inbound"):
-        raise StreamSetupError("stream_track", "must be inbound")
-    return "inbound"
+def _track(value: object, protocol: str) -> StreamTrack:
+    if value in (None, "inbound"):
+        return "inbound"
+    if value != "both":
+        raise StreamSetupError("stream_track", "must be inbound or both")
+    if not DIALECTS[protocol].both_tracks:
+        raise StreamSetupError("stream_track", f"{protocol} carries one track; use inbound")
+    return "both"
+
+
+def _events(body: object, query: Mapping[str, str]) -> frozenset[StreamEvent]:
+    """Names from a list, or from a string with commas; a URL can only hold the latter."""
+    in_url = query.get("stream_events")
+    if body is None:
+        return _event_names("stream_url", (in_url or "").split(","))
+    names = body.split(",") if isinstance(body, str) else body
+    if not isinstance(names, list | tuple):
+        raise StreamSetupError("stream_events", f"must be a list of {_listed(_EVENTS)}")
+    events = _event_names("stream_events", names)
+    if in_url is not None and _event_names("stream_url", in_url.split(",")) != events:
+        raise StreamSetupError("stream_events", "disagrees with stream_events in stream_url")
+    return events
+
+
+def _event_names(field_name: str, names: Iterable[object]) -> frozenset[StreamEvent]:
+    events: set[StreamEvent] = set()
+    for name in names:
+        if name == "":
+            continue
+        if not isinstance(name, str) or name not in _EVENTS:
+            raise StreamSetupError(field_name, f"stream_events takes {_listed(_EVENTS)}")
+        events.add(_EVENTS[name])
+    return frozenset(events)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
 
 
 def _max_retries(value: object) -> int:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hmac
 from base64 import b64encode
 
+from media.streams.dialects import DIALECTS
 from media.streams.model import BasicAuth, StreamAuth, StreamSetup
 
-__all__ = ["authorization", "sign", "upgrade_headers"]
+__all__ = ["authorization", "sign", "sign_as_twilio", "upgrade_headers"]
 
 
 def upgrade_headers(setup: StreamSetup, timestamp_s: int) -> list[tuple[str, str]]:
@@ -21,11 +22,15 @@ def upgrade_headers(setup: StreamSetup, timestamp_s: int) -> list[tuple[str, str
         ("X-Stream-Sid", setup.stream_sid),
         ("X-Service-Timestamp", str(timestamp_s)),
     ]
+    if offered := DIALECTS[setup.dialect].subprotocols:
+        headers.append(("Sec-WebSocket-Protocol", ", ".join(offered)))
     secrets = [secret for secret in (setup.secret, setup.previous_secret) if secret]
     if secrets:
         # Two signatures while the secret changes, so that an agent with either can check.
         signatures = " ".join(sign(secret, timestamp_s, setup.url) for secret in secrets)
         headers.append(("X-Service-Signature", signatures))
+        if setup.dialect == "twilio":
+            headers.append(("X-Twilio-Signature", sign_as_twilio(secrets[0], setup.url)))
     headers.extend(setup.extra_headers)
     return headers
 
@@ -34,6 +39,11 @@ def sign(secret: str, timestamp_s: int, url: str) -> str:
     """Signature over the time and the URL as dialled, joined by a full stop."""
     digest = hmac.new(secret.encode(), f"{timestamp_s}.{url}".encode(), "sha256")
     return f"sha256={digest.hexdigest()}"
+
+
+def sign_as_twilio(key: str, url: str) -> str:
+    """Signature that servers of that dialect check: HMAC-SHA1 over the URL as dialled, in base64."""
+    return b64encode(hmac.new(key.encode(), url.encode(), "sha1").digest()).decode()
 
 
 def authorization(auth: StreamAuth) -> str:

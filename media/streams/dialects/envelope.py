@@ -22,9 +22,10 @@ class MediaEnvelope:
     mean the same message with another payload, and needs no JSON reader.
     """
 
-    __slots__ = ("_lessons", "_prefix", "_suffix")
+    __slots__ = ("_event", "_lessons", "_prefix", "_suffix")
 
-    def __init__(self) -> None:
+    def __init__(self, event: str = "media") -> None:
+        self._event = event
         self._lessons = 0
         self._prefix = self._suffix = b""
 
@@ -42,13 +43,12 @@ class MediaEnvelope:
         self._lessons += 1
         prefix, found, suffix = data.partition(payload.encode())
         # The payload may stand in the frame escaped, or first as the value of something else.
-        if found and _payload_of(prefix + _PROBE.encode() + suffix) == _PROBE:
+        if found and self._payload_of(prefix + _PROBE.encode() + suffix) == _PROBE:
             self._prefix, self._suffix = prefix, suffix
 
-
-def _payload_of(data: bytes) -> object:
-    try:
-        message = json.loads(data)
-        return message["media"]["payload"] if message["event"] == "media" else None
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
+    def _payload_of(self, data: bytes) -> object:
+        try:
+            message = json.loads(data)
+            return message["media"]["payload"] if message["event"] == self._event else None
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return None

@@ -8,58 +8,29 @@ stream taken for another vendor's; there are none.
 
 from __future__ import annotations
 
-import json
-from binascii import a2b_base64
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from media._engine import to_base64
-from media.streams.commands import decode_command
-from media.streams.dialects.envelope import MediaEnvelope
-from media.streams.errors import CommandError
-from media.streams.model import (
-    AgentCommand,
-    AgentDtmf,
-    AgentHold,
-    AgentMute,
-    AgentRecord,
-    Encoding,
-    StreamSetup,
-)
+from media.streams.dialects.json_audio import JsonAudioDialect, reconnect_fields
+from media.streams.model import Encoding, Track
 
 __all__ = ["ExotelDialect"]
 
 
-class ExotelDialect:
-    """
-    Writes and reads the frames of one stream.
-
-    Frames are numbered in the order in which they are written, so each must be sent, in that order.
-    """
+class ExotelDialect(JsonAudioDialect):
+    """Writes and reads the frames of one stream."""
 
     name: ClassVar[str] = "exotel"
-    formats: ClassVar[frozenset[tuple[Encoding, int]]] = frozenset({("l16", 8000), ("l16", 16000)})
+    formats: ClassVar[tuple[tuple[Encoding, int], ...]] = (("l16", 8000), ("l16", 16000))
+    sequence_name: ClassVar[str] = "sequence_number"
+    stream_name: ClassVar[str] = "stream_sid"
 
-    __slots__ = ("_chunk", "_envelope", "_media_template", "_sequence", "_setup", "_sid_json")
-
-    def __init__(self, setup: StreamSetup) -> None:
-        self._setup = setup
-        self._sequence = 0
-        self._chunk = 0
-        self._envelope = MediaEnvelope()
-        self._sid_json = json.dumps(setup.stream_sid)
-        # The one frame that is sent fifty times a second is filled in, not built.
-        self._media_template = (
-            b'{"event":"media","sequence_number":"%d","stream_sid":'
-            + self._sid_json.replace("%", "%%").encode()
-            + b',"media":{"chunk":"%d","timestamp":"%d","payload":"'
-        )
+    __slots__ = ()
 
     def connected(self) -> bytes:
         """Write the frame that opens the socket's life."""
         return b'{"event":"connected"}'
 
-    def start(self) -> bytes:
+    def start(self, unix_ms: int = 0) -> bytes:
         """Write the frame that says what call this is and how its audio is coded."""
         setup = self._setup
         body: dict[str, Any] = {
@@ -79,54 +50,17 @@ class ExotelDialect:
                 "endian": "little",
             },
         }
-        if setup.reconnect is not None:
-            body["reconnect"] = True
-            body["attempt"] = setup.reconnect.attempt
-            body["previous_stream_sid"] = setup.reconnect.previous_stream_sid
-        return self._frame("start", "start", body)
-
-    def media(self, audio: bytes, timestamp_ms: int) -> bytes:
-        """Write a frame of audio that ends `timestamp_ms` after the start of the stream."""
-        self._sequence += 1
-        self._chunk += 1
-        head = self._media_template % (self._sequence, self._chunk, timestamp_ms)
-        return to_base64(head, audio, b'"}}')
+        if setup.track == "both":
+            body["tracks"] = ["inbound", "outbound"]
+        return self.event("start", "start", body | reconnect_fields(setup))
 
     def mark(self, name: str, *, cleared: bool) -> bytes:
         """Write that the audio before a mark was heard, or taken back."""
-        return self._frame("mark", "mark", {"name": name, "status": "cleared" if cleared else "played"})
+        return self.event("mark", "mark", {"name": name, "status": "cleared" if cleared else "played"})
 
     def dtmf(self, digit: str, duration_ms: int) -> bytes:
-        """Write that the caller pressed a key."""
-        return self._frame("dtmf", "dtmf", {"digit": digit, "duration": str(duration_ms)})
-
-    def accepted(self, command: AgentDtmf | AgentHold | AgentMute | AgentRecord) -> bytes:
-        """Write that a command was carried out."""
-        match command:
-            case AgentDtmf(digits=digits):
-                return self._frame("dtmf_sent", "dtmf", {"digits": digits})
-            case AgentHold(active=active):
-                return self._frame("hold", "hold", {"active": active})
-            case AgentMute(active=active):
-                return self._frame("mute", "mute", {"active": active})
-            case AgentRecord(action=action):
-                return self._frame("record", "record", {"action": action})
-
-    def transfer(self, status: str, sip_status: int | None, hangup_cause: str | None) -> bytes:
-        """Write how a transfer gets on."""
-        body: dict[str, Any] = {"status": status}
-        if sip_status is not None:
-            body["sip_status"] = sip_status
-        if hangup_cause is not None:
-            body["hangup_cause"] = hangup_cause
-        return self._frame("transfer", "transfer", body)
-
-    def error(self, code: str, message: str, ref: str | None = None) -> bytes:
-        """Write that something could not be done."""
-        body = {"code": code, "message": message}
-        if ref is not None:
-            body["ref"] = ref
-        return self._frame("error", "error", body)
+        """Write that the party pressed a key."""
+        return self.event("dtmf", "dtmf", {"digit": digit, "duration": str(duration_ms)})
 
     def stop(self, reason: str, detail: str) -> bytes:
         """Write that no more will follow."""
@@ -136,50 +70,15 @@ class ExotelDialect:
             "reason": reason,
             "detail": detail,
         }
-        return self._frame("stop", "stop", body)
+        return self.event("stop", "stop", body)
 
-    def decode(self, data: bytes) -> bytes | AgentCommand:
-        """
-        Read a text frame of the agent; audio comes as plain bytes, to spare one object per frame.
-
-        Raises:
-            CommandError: The frame means nothing, or its body is wrong.
-        """
-        audio = self._envelope.open(data)
-        if audio is not None and not len(audio) % 2:
-            return audio
-        message = _object(data)
-        if message.get("event") == "media":
-            return self._media(data, message)
-        return decode_command(message)
-
-    def _media(self, data: bytes, message: Mapping[str, Any]) -> bytes:
-        media = message.get("media")
-        payload = media.get("payload") if isinstance(media, dict) else None
-        if not isinstance(payload, str):
-            raise CommandError("media.payload must be a string", ref="media")
-        try:
-            audio = a2b_base64(payload, strict_mode=True)
-        except ValueError:
-            raise CommandError("media.payload must be base64", ref="media") from None
-        if len(audio) % 2:
-            raise CommandError("media.payload must hold whole samples of 16 bits", ref="media")
-        self._envelope.learn(data, payload)
-        return audio
-
-    def _frame(self, event: str, key: str, body: Mapping[str, Any]) -> bytes:
-        self._sequence += 1
-        text = json.dumps(body, separators=(",", ":"))
-        head = f'{{"event":"{event}","sequence_number":"{self._sequence}","stream_sid":{self._sid_json}'
-        return f'{head},"{key}":{text}}}'.encode()
-
-
-def _object(data: bytes) -> dict[str, Any]:
-    """Read a JSON object; RFC 8259 and RFC 6455 both want UTF-8."""
-    try:
-        message = json.loads(data.decode())
-    except (ValueError, RecursionError):
-        raise CommandError("The frame is not JSON", code="invalid_json") from None
-    if not isinstance(message, dict):
-        raise CommandError("The frame is not a JSON object", code="invalid_json")
-    return message
+    def _template(self, track: Track) -> bytes:
+        # Only an agent that gets two tracks is told which is which; others know the frame without.
+        named = b'"track":"%s",' % track.encode() if self._setup.track == "both" else b""
+        return (
+            b'{"event":"media","sequence_number":"%d","stream_sid":'
+            + self._text_of_sid()
+            + b',"media":{'
+            + named
+            + b'"chunk":"%d","timestamp":"%d","payload":"'
+        )

@@ -104,7 +104,9 @@ def test_a_full_disk_is_passed_over() -> None:
     drive = taking()
     drive.feed(SpeechStarted(A))
     written(drive, "No space left on device")
-    assert drive.done(do.DropMessage) and not drive.done(do.KeepMessage) and drive.done(do.Speak)
+    assert drive.done(do.DropMessage)
+    assert not drive.done(do.KeepMessage)
+    assert drive.done(do.Speak)
 
 
 def test_hanging_up_ends_most_messages_and_keeps_them() -> None:

@@ -132,7 +132,7 @@ def test_a_binding_gets_its_defaults() -> None:
         ),
         ({"target": "media_stream", "stream_url": "wss://x?sample-rate=44100"}, {"sample_rate"}),
         ({"target": "media_stream", "stream_url": "wss://x?stream_protocol=x"}, {"stream_protocol"}),
-        ({"target": "media_stream", "stream_url": "wss://x", "stream_track": "both"}, {"stream_track"}),
+        ({"target": "media_stream", "stream_url": "wss://x", "stream_track": "outbound"}, {"stream_track"}),
         (
             {"target": "media_stream", "stream_url": "wss://x", "stream_max_retries": 1},
             {"stream_max_retries"},

@@ -1,0 +1,138 @@
+"""What every wire form of a stream can do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from media.streams.errors import CommandError
+from media.streams.model import (
+    AgentCommand,
+    AgentDtmf,
+    AgentHold,
+    AgentMute,
+    AgentRecord,
+    Encoding,
+    StreamSetup,
+    Track,
+)
+
+__all__ = ["Dialect"]
+
+
+class Dialect(ABC):
+    """
+    Writer and reader of the frames of one stream.
+
+    Frames are text, except those of audio where `binary_audio` is set. A method that gives None has nothing
+    to say in this dialect. Where frames are numbered they are so in the order in which they are written, so
+    each must be sent, in that order.
+
+    Attributes:
+        formats: Encodings and rates that it carries; of a rate, the first is taken when none is asked for.
+        binary_audio: Whether audio travels in binary frames, both ways.
+        both_tracks: Whether it can tell what the party says from what it hears.
+        subprotocols: Offered in the upgrade request.
+    """
+
+    name: ClassVar[str]
+    formats: ClassVar[tuple[tuple[Encoding, int], ...]]
+    binary_audio: ClassVar[bool] = False
+    both_tracks: ClassVar[bool] = True
+    subprotocols: ClassVar[tuple[str, ...]] = ()
+
+    __slots__ = ("_setup",)
+
+    def __init__(self, setup: StreamSetup) -> None:
+        self._setup = setup
+
+    def connected(self) -> bytes | None:
+        """Write the frame that opens the socket's life."""
+        return None
+
+    @abstractmethod
+    def start(self, unix_ms: int = 0) -> bytes:
+        """Write the frame that says what call this is and how its audio is coded; it is `unix_ms` now."""
+
+    @abstractmethod
+    def media(self, audio: bytes, timestamp_ms: int, track: Track = "inbound") -> bytes:
+        """Write a frame of audio that ends `timestamp_ms` after the start of the stream."""
+
+    @abstractmethod
+    def mark(self, name: str, *, cleared: bool) -> bytes | None:
+        """Write that the audio before a mark was heard, or taken back; `name` is that of the command."""
+
+    def cleared(self) -> bytes | None:
+        """Write that the audio was taken back, where that is said beside the marks."""
+        return None
+
+    @abstractmethod
+    def dtmf(self, digit: str, duration_ms: int) -> bytes:
+        """Write that the party pressed a key."""
+
+    @abstractmethod
+    def event(self, event: str, key: str, body: Mapping[str, Any]) -> bytes:
+        """Write an event that this server adds to the dialect, with its body under `key`."""
+
+    @abstractmethod
+    def stop(self, reason: str, detail: str) -> bytes | None:
+        """Write that no more will follow."""
+
+    @abstractmethod
+    def decode(self, data: bytes) -> bytes | AgentCommand:
+        """
+        Read a text frame of the agent; audio comes as plain bytes, to spare one object per frame.
+
+        Raises:
+            CommandError: The frame means nothing, or its body is wrong.
+        """
+
+    def decode_binary(self, data: bytes) -> bytes | AgentCommand:
+        """
+        Read a binary frame of the agent.
+
+        Raises:
+            CommandError: The frame means nothing.
+        """
+        raise CommandError(f"The {self.name} protocol has no binary frames", code="binary_frame")
+
+    def accepted(self, command: AgentDtmf | AgentHold | AgentMute | AgentRecord) -> bytes:
+        """Write that a command was carried out."""
+        match command:
+            case AgentDtmf(digits=digits):
+                return self.event("dtmf_sent", "dtmf", {"digits": digits})
+            case AgentHold(active=active):
+                return self.event("hold", "hold", {"active": active})
+            case AgentMute(active=active):
+                return self.event("mute", "mute", {"active": active})
+            case AgentRecord(action=action):
+                return self.event("record", "record", {"action": action})
+
+    def transfer(self, status: str, sip_status: int | None, hangup_cause: str | None) -> bytes:
+        """Write how a transfer gets on."""
+        body: dict[str, Any] = {"status": status}
+        if sip_status is not None:
+            body["sip_status"] = sip_status
+        if hangup_cause is not None:
+            body["hangup_cause"] = hangup_cause
+        return self.event("transfer", "transfer", body)
+
+    def error(self, code: str, message: str, ref: str | None = None) -> bytes:
+        """Write that something could not be done."""
+        body = {"code": code, "message": message}
+        if ref is not None:
+            body["ref"] = ref
+        return self.event("error", "error", body)
+
+    def speech(self, active: bool) -> bytes:
+        """Write that the party begins to speak, or is done; only for whom asked for it."""
+        return self.event("speech", "speech", {"state": "start" if active else "stop"})
+
+    def buffer(self, full: bool, level_ms: int) -> bytes:
+        """Write that the playout queue is nearly full, or has room again; only for whom asked for it."""
+        return self.event("buffer", "buffer", {"state": "xoff" if full else "xon", "level_ms": level_ms})
+
+    def held(self, active: bool) -> bytes:
+        """Write that the party put us on hold, or took it back; only for whom asked for it."""
+        return self.event("hold", "hold", {"active": active})

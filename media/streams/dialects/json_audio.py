@@ -1,0 +1,113 @@
+"""What the dialects share whose frames are all JSON, with audio in base64."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from binascii import a2b_base64
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from media._engine import to_base64
+from media.streams.commands import CommandReader, decode_command, read_object
+from media.streams.dialects.base import Dialect
+from media.streams.dialects.envelope import MediaEnvelope
+from media.streams.errors import CommandError
+from media.streams.model import AgentCommand, StreamSetup, Track, frame_bytes
+
+__all__ = ["JsonAudioDialect", "compact", "reconnect_fields"]
+
+
+class JsonAudioDialect(Dialect):
+    """
+    Numbers frames, fills in those of audio, and reads audio by a short cut.
+
+    Attributes:
+        audio_event: What the agent calls its frames of audio.
+        readers: Commands beside those of all dialects.
+        sequence_name: What the number of a frame is called.
+        stream_name: What the identifier of the stream is called.
+        numbers_are_text: Whether the number of a frame is a string.
+    """
+
+    audio_event: ClassVar[str] = "media"
+    readers: ClassVar[Mapping[str, CommandReader]] = {}
+    sequence_name: ClassVar[str]
+    stream_name: ClassVar[str]
+    numbers_are_text: ClassVar[bool] = True
+
+    __slots__ = ("_chunks", "_envelope", "_sample_bytes", "_sequence", "_sid_json", "_templates")
+
+    def __init__(self, setup: StreamSetup) -> None:
+        super().__init__(setup)
+        self._sequence = 0
+        self._chunks: dict[Track, int] = {"inbound": 0, "outbound": 0}
+        self._envelope = MediaEnvelope(self.audio_event)
+        self._sample_bytes = frame_bytes(setup.encoding, 1000) // 20
+        self._sid_json = json.dumps(setup.stream_sid)
+        # The one frame that is sent fifty times a second is filled in, not built.
+        self._templates: dict[Track, bytes] = {
+            "inbound": self._template("inbound"),
+            "outbound": self._template("outbound"),
+        }
+
+    @abstractmethod
+    def _template(self, track: Track) -> bytes:
+        """Beginning of a frame of audio, with places for its number, its chunk and its time."""
+
+    def media(self, audio: bytes, timestamp_ms: int, track: Track = "inbound") -> bytes:
+        """Write a frame of audio."""
+        self._sequence += 1
+        chunk = self._chunks[track] = self._chunks[track] + 1
+        return to_base64(self._templates[track] % (self._sequence, chunk, timestamp_ms), audio, b'"}}')
+
+    def event(self, event: str, key: str, body: Mapping[str, Any]) -> bytes:
+        """Write a frame that is numbered and names its stream."""
+        self._sequence += 1
+        number = f'"{self._sequence}"' if self.numbers_are_text else str(self._sequence)
+        head = f'{{"event":"{event}","{self.sequence_name}":{number},"{self.stream_name}":{self._sid_json}'
+        return f'{head},"{key}":{compact(body)}}}'.encode()
+
+    def decode(self, data: bytes) -> bytes | AgentCommand:
+        """Read a text frame."""
+        audio = self._envelope.open(data)
+        if audio is not None and not len(audio) % self._sample_bytes:
+            return audio
+        message = read_object(data)
+        if message.get("event") == self.audio_event:
+            return self._audio(data, message)
+        return decode_command(message, self.readers)
+
+    def _audio(self, data: bytes, message: Mapping[str, Any]) -> bytes:
+        media = message.get("media")
+        payload = media.get("payload") if isinstance(media, dict) else None
+        if not isinstance(payload, str):
+            raise CommandError("media.payload must be a string", ref=self.audio_event)
+        try:
+            audio = a2b_base64(payload, strict_mode=True)
+        except ValueError:
+            raise CommandError("media.payload must be base64", ref=self.audio_event) from None
+        if len(audio) % self._sample_bytes:
+            raise CommandError("media.payload must hold whole samples of 16 bits", ref=self.audio_event)
+        self._envelope.learn(data, payload)
+        return audio
+
+    def _text_of_sid(self) -> bytes:
+        """The identifier of the stream as JSON, for a template."""
+        return self._sid_json.replace("%", "%%").encode()
+
+
+def compact(body: Mapping[str, Any]) -> str:
+    """Write JSON without spaces."""
+    return json.dumps(body, separators=(",", ":"))
+
+
+def reconnect_fields(setup: StreamSetup) -> dict[str, Any]:
+    """What `start` says in addition when a stream continues another."""
+    if setup.reconnect is None:
+        return {}
+    return {
+        "reconnect": True,
+        "attempt": setup.reconnect.attempt,
+        "previous_stream_sid": setup.reconnect.previous_stream_sid,
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Sequence
 
@@ -10,7 +11,7 @@ from callcontrol.accounts import PREFIXES
 from callcontrol.errors import Forbidden, Unauthorized
 from callcontrol.models import Principal, Service
 
-__all__ = ["authenticate"]
+__all__ = ["authenticate", "bearer_of_basic"]
 
 _KEY = re.compile(r"[A-Za-z0-9_-]{16,128}")
 
@@ -36,3 +37,28 @@ async def authenticate(headers: Sequence[str], keys: Keys, service: Service = "p
     if principal.service != service:
         raise Forbidden(f"This key is for the service {principal.service}; use one of the service {service}.")
     return principal
+
+
+def bearer_of_basic(headers: Sequence[str], account_sid: str) -> Sequence[str]:
+    """
+    The Authorization headers of a client that may send account and key by Basic (RFC 7617), as Bearer.
+
+    Headers of another scheme are left as they are.
+
+    Raises:
+        Unauthorized: They are not ``account_sid:key`` in Base64, or of another account than the path.
+    """
+    return [_bearer(header, account_sid) for header in headers]
+
+
+def _bearer(header: str, account_sid: str) -> str:
+    scheme, _, credentials = header.strip().partition(" ")
+    if scheme.lower() != "basic":
+        return header
+    try:
+        user, _, key = base64.b64decode(credentials.strip(), validate=True).decode("ascii").partition(":")
+    except ValueError:
+        raise Unauthorized("Send account_sid:key in Base64: Authorization: Basic ...") from None
+    if user.lower() != account_sid.lower():
+        raise Unauthorized("The user name must be the account_sid of the path, and the password its API key.")
+    return f"Bearer {key}"

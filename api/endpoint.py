@@ -90,7 +90,8 @@ class Endpoint(Generic[BodyT, QueryT]):
     ``meta.next_cursor`` where it goes on. `errors` are the domain errors this endpoint may give beyond those
     every endpoint has. `places_calls` endpoints are refused while the server drains; `idempotent` ones honour
     the header ``Idempotency-Key``. A `ticket` opens the endpoint without a key; a request that brings one is
-    judged by it, whatever key it has.
+    judged by it, whatever key it has. Endpoints of the style `TWILIO` are for clients of that interface: they
+    take the key by Basic too, a form instead of JSON, and answer ``data`` without an envelope.
     """
 
     method: str
@@ -125,6 +126,11 @@ class Endpoint(Generic[BodyT, QueryT]):
     def name(self) -> str:
         """A name that no other endpoint has: the operationId."""
         return self.handler.__name__
+
+    @property
+    def for_twilio(self) -> bool:
+        """Whether it is spoken as Twilio's interface is."""
+        return self.style is ErrorStyle.TWILIO
 
     @property
     def takes_body(self) -> bool:

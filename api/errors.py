@@ -4,7 +4,8 @@ How refusals appear over HTTP: the status and code of every domain error, and th
 Every answer that is not a success has the body ``{"error": {"code", "message", "details"?}}``. The number
 wiring endpoints spell the codes of their own work in lower case; what is refused before that work (the key,
 its scope, the request rate) keeps the general code there. Masking spells all of them in lower case, and
-webhook subscriptions answer ``{"error": "text"}`` whatever is wrong.
+webhook subscriptions answer ``{"error": "text"}`` whatever is wrong. The endpoints for Twilio's clients
+answer ``{"code", "message", "status", "details"?}`` with codes that are numbers.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ __all__ = [
     "masking_code",
     "status_of",
     "to_api_error",
+    "twilio_code",
 ]
 
 
@@ -34,6 +36,7 @@ class ErrorStyle(Enum):
     WIRING = "wiring"
     MASKING = "masking"
     PLAIN = "plain"
+    TWILIO = "twilio"
 
 
 HTTP_STATUS: Mapping[type[domain.DomainError], int] = {
@@ -73,6 +76,11 @@ WIRING_CODES: Mapping[type[domain.DomainError], tuple[int, str]] = {
     domain.ServiceUnavailable: (503, "not_configured"),
 }
 
+# Twilio's clients take a call that is over for one that is not there.
+_TWILIO_STATUS: Mapping[type[domain.DomainError], int] = {domain.CallEnded: 404}
+# Their codes are 20000 and the status, with exceptions.
+_TWILIO_CODES: Mapping[int, int] = {400: 20001, 401: 20003, 405: 20004}
+
 # What masking calls otherwise than by the general code in lower case.
 _MASKING_CODES: Mapping[str, str] = {
     "VALIDATION_ERROR": "validation",
@@ -105,8 +113,12 @@ class ApiError(Exception):
         """The error envelope."""
         if self.style is ErrorStyle.PLAIN:
             return {"error": self.message}
-        code = masking_code(self.code) if self.style is ErrorStyle.MASKING else self.code
-        error: dict[str, Any] = {"code": code, "message": self.message}
+        if self.style is ErrorStyle.TWILIO:
+            code = twilio_code(self.status)
+            more = {"details": self.details} if self.details else {}
+            return {"code": code, "message": self.message, "status": self.status, **more}
+        spelled = masking_code(self.code) if self.style is ErrorStyle.MASKING else self.code
+        error: dict[str, Any] = {"code": spelled, "message": self.message}
         if self.details:
             error["details"] = self.details
         return {"error": error}
@@ -117,12 +129,20 @@ def masking_code(code: str) -> str:
     return _MASKING_CODES.get(code, code.lower())
 
 
+def twilio_code(status: int) -> int:
+    """The code under which Twilio's interface refuses with a status."""
+    return _TWILIO_CODES.get(status, 20_000 + status)
+
+
 def status_of(error: type[domain.DomainError], style: ErrorStyle = ErrorStyle.GENERAL) -> tuple[int, str]:
     """
     The HTTP status and code of a class of domain errors.
 
     A class that is not listed takes those of its nearest listed ancestor, and of `Internal` at last.
     """
+    if style is ErrorStyle.TWILIO:
+        status = _TWILIO_STATUS.get(error) or status_of(error)[0]
+        return status, str(twilio_code(status))
     for ancestor in error.__mro__:
         if style is ErrorStyle.WIRING and ancestor in WIRING_CODES:
             return WIRING_CODES[ancestor]
@@ -142,5 +162,6 @@ def to_api_error(error: domain.DomainError, style: ErrorStyle = ErrorStyle.GENER
     if isinstance(error, domain.RateLimited | domain.ServiceUnavailable):
         headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
     if status == 401:
-        headers["WWW-Authenticate"] = 'Bearer realm="trunkline"'
+        basic = ', Basic realm="trunkline"' if style is ErrorStyle.TWILIO else ""
+        headers["WWW-Authenticate"] = f'Bearer realm="trunkline"{basic}'
     return ApiError(status, code, message, details=error.details, headers=headers, style=style)

@@ -10,8 +10,9 @@ from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from api.endpoint import Endpoint, PublicEndpoint, path_parameters
-from api.errors import ErrorStyle, masking_code, status_of
+from api.errors import ErrorStyle, masking_code, status_of, twilio_code
 from api.examples import EXAMPLES
+from api.formbody import FORM
 from api.links import links_from
 from callcontrol import errors as domain
 
@@ -73,7 +74,12 @@ def openapi_document(
                 "KeysetMeta": _KEYSET_META,
             },
             "securitySchemes": {
-                "key": {"type": "http", "scheme": "bearer", "description": "A platform key, vp_..."}
+                "key": {"type": "http", "scheme": "bearer", "description": "A platform key, vp_..."},
+                "account_and_key": {
+                    "type": "http",
+                    "scheme": "basic",
+                    "description": "account_sid and a platform key.",
+                },
             },
             "headers": {
                 name: {"description": text, "schema": {"type": "integer"}}
@@ -118,11 +124,14 @@ def _operation(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
     }
     if endpoint.ticket is not None:
         operation["security"] = [{"key": []}, {}]
+    if endpoint.for_twilio:
+        operation["security"] = [{"key": []}, {"account_and_key": []}]
     if endpoint.takes_body:
         content: dict[str, Any] = {"schema": schemas["references"][endpoint.body, "validation"]}
         if endpoint.name in EXAMPLES:
             content["example"] = EXAMPLES[endpoint.name]
-        operation["requestBody"] = {"required": True, "content": {"application/json": content}}
+        kinds = ["application/json", FORM] if endpoint.for_twilio else ["application/json"]
+        operation["requestBody"] = {"required": True, "content": dict.fromkeys(kinds, content)}
     return operation
 
 
@@ -161,7 +170,7 @@ def _responses(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
     for status, (code, text) in _EDGE_ERRORS.items():
         if endpoint.takes_body:
             shown = masking_code(code) if endpoint.style is ErrorStyle.MASKING else code
-            codes.setdefault(status, {})[shown] = text
+            codes.setdefault(status, {})[str(twilio_code(status)) if endpoint.for_twilio else shown] = text
     for status in sorted(codes):
         responses[str(status)] = {
             "description": "\n".join(f"- `{code}`: {text}" for code, text in codes[status].items()),
@@ -185,6 +194,9 @@ def _success(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict[s
     if endpoint.response is None:
         return {"description": "Done.", "headers": headers}
     item = schemas["references"][endpoint.response, "serialization"]
+    if endpoint.for_twilio:
+        content = {"application/json": {"schema": item}}
+        return {"description": "Success.", "headers": headers, "content": content}
     data = {"type": "array", "items": item} if endpoint.paged else item
     meta = "KeysetMeta" if endpoint.keyset else "ListMeta" if endpoint.paged else "Meta"
     envelope = {
@@ -205,6 +217,18 @@ def _error_schema(codes: Mapping[str, str], style: ErrorStyle) -> dict[str, Any]
             "type": "object",
             "required": ["error"],
             "properties": {"error": {"type": "string"}},
+            "additionalProperties": False,
+        }
+    if style is ErrorStyle.TWILIO:
+        return {
+            "type": "object",
+            "required": ["code", "message", "status"],
+            "properties": {
+                "code": {"enum": sorted(map(int, codes))},
+                "message": {"type": "string"},
+                "status": {"type": "integer"},
+                "details": _ERROR_SCHEMA["properties"]["error"]["properties"]["details"],
+            },
             "additionalProperties": False,
         }
     listed = {"properties": {"error": {"properties": {"code": {"enum": sorted(codes)}}}}}

@@ -19,11 +19,12 @@ from typing import Any
 from aiohttp import web
 from pydantic_core import to_json
 
-from api.auth import authenticate
+from api.auth import authenticate, bearer_of_basic
 from api.endpoint import Context, Endpoint, FileReply, Reply, path_parameters
 from api.errors import ApiError, ErrorStyle, to_api_error
 from api.exchange import current_exchange
 from api.files import PrivateFile
+from api.formbody import FORM, parse_form
 from api.jsonbody import parse_json
 from api.ratelimit import RateLimiter, allowances_of
 from api.schemas.base import NoBody, RequestModel, validate_body, validate_query
@@ -92,7 +93,8 @@ class Pipeline:
             if not principal.may(endpoint.scope):
                 raise Forbidden(f"This key lacks the scope {endpoint.scope}; create one that has it.")
         except DomainError as error:
-            raise to_api_error(error) from error
+            style = ErrorStyle.TWILIO if endpoint.for_twilio else ErrorStyle.GENERAL
+            raise to_api_error(error, style) from error
         return principal
 
     async def _principal(self, request: web.Request, endpoint: Endpoint[Any, Any]) -> Principal:
@@ -113,9 +115,10 @@ class Pipeline:
             principal = await endpoint.ticket(self.services, path, query)
             if principal is not None:
                 return principal
-        return await authenticate(
-            request.headers.getall("Authorization", []), self.services.keys, endpoint.service
-        )
+        headers = request.headers.getall("Authorization", [])
+        if endpoint.for_twilio:
+            headers = list(bearer_of_basic(headers, request.match_info["sid"]))
+        return await authenticate(headers, self.services.keys, endpoint.service)
 
     def _count(self, principal: Principal, endpoint: Endpoint[Any, Any]) -> None:
         """
@@ -141,7 +144,7 @@ class Pipeline:
         path = _path(request, endpoint, principal)
         query = validate_query(endpoint.query, _single(request))
         raw = await _read(request, endpoint)
-        body = _body(endpoint, raw)
+        body = _body(endpoint, raw, request.content_type)
         if endpoint.places_calls and not self.services.lifecycle.takes_calls:
             message = "The server is starting or shutting down and takes no new calls; retry shortly."
             raise ServiceUnavailable(message, retry_after_s=5)
@@ -194,6 +197,8 @@ class Pipeline:
             return web.Response(status=endpoint.success)
         if self.check_replies:
             _check(endpoint, reply)
+        if endpoint.for_twilio:
+            return _json(_dump(reply.data), endpoint.success)
         meta = {"request_id": current_exchange().request_id, "timestamp": _timestamp(), **reply.meta}
         return _json(_dump({"data": reply.data, "meta": meta}), endpoint.success)
 
@@ -253,10 +258,15 @@ async def _read(request: web.Request, endpoint: Endpoint[Any, Any]) -> bytes:
         raise too_large() from None
     except TimeoutError:
         raise ApiError(408, "REQUEST_TIMEOUT", "The body did not arrive in time; send it again.") from None
-    if raw and endpoint.takes_body and request.content_type != "application/json":
-        message = "The body must be JSON; send the header Content-Type: application/json."
+    if raw and endpoint.takes_body and request.content_type not in _media_types(endpoint):
+        kind = "a form or JSON" if endpoint.for_twilio else "JSON"
+        message = f"The body must be {kind}; send the header Content-Type: {_media_types(endpoint)[0]}."
         raise ApiError(415, "UNSUPPORTED_MEDIA_TYPE", message)
     return raw
+
+
+def _media_types(endpoint: Endpoint[Any, Any]) -> tuple[str, ...]:
+    return (FORM, "application/json") if endpoint.for_twilio else ("application/json",)
 
 
 def too_large() -> ApiError:
@@ -264,13 +274,13 @@ def too_large() -> ApiError:
     return ApiError(413, "PAYLOAD_TOO_LARGE", f"The body must not exceed {MAX_BODY_BYTES} bytes.")
 
 
-def _body(endpoint: Endpoint[Any, Any], raw: bytes) -> RequestModel:
+def _body(endpoint: Endpoint[Any, Any], raw: bytes, content_type: str) -> RequestModel:
     if not raw.strip():
         if endpoint.takes_body:
             raise ValidationFailed.of("body", "is required: a JSON object")
         return NoBody()
     model: type[RequestModel] = endpoint.body
-    return validate_body(model, parse_json(raw))
+    return validate_body(model, parse_form(raw) if content_type == FORM else parse_json(raw))
 
 
 def _idempotency_key(request: web.Request, endpoint: Endpoint[Any, Any]) -> str | None:

@@ -21,6 +21,7 @@ from api.routes import (
     subscriptions,
     trunk_numbers,
     trunks,
+    twilio,
     wallet,
 )
 
@@ -28,6 +29,7 @@ __all__ = ["ENDPOINTS"]
 
 ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *calls.ENDPOINTS,
+    *twilio.ENDPOINTS,
     *dids.ENDPOINTS,
     *numbers.ENDPOINTS,
     *trunks.ENDPOINTS,

@@ -15,6 +15,13 @@ _RATE_HEADERS = (
     *("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"),
     *("RateLimit-Policy", "RateLimit"),
 )
+_TWILIO = {
+    "VALIDATION_ERROR": "20001",
+    "UNAUTHORIZED": "20003",
+    "FORBIDDEN": "20403",
+    "PAYLOAD_TOO_LARGE": "20413",
+    "UNSUPPORTED_MEDIA_TYPE": "20415",
+}
 
 
 def key_of(stage: Stage, endpoint: Endpoint[Any, Any]) -> str:
@@ -26,6 +33,8 @@ def spelled(endpoint: Endpoint[Any, Any], code: str) -> str | None:
     """How an endpoint spells the code of what the edge refuses; None where errors are plain texts."""
     if endpoint.style is ErrorStyle.PLAIN:
         return None
+    if endpoint.style is ErrorStyle.TWILIO:
+        return _TWILIO[code]
     if endpoint.style is ErrorStyle.MASKING:
         return masking_code(code)
     if endpoint.style is ErrorStyle.WIRING and code == "VALIDATION_ERROR":

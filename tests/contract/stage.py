@@ -73,26 +73,28 @@ class Answer:
     @property
     def code(self) -> str | None:
         """The code of a refusal; None of a success, and of a refusal that is a plain text."""
+        if self.status >= 400 and "error" not in self.body:
+            return str(self.body["code"])
         if self.status < 400 or isinstance(self.body["error"], str):
             return None
         return self.error.get("code")
 
     @property
     def error(self) -> dict[str, Any]:
-        """The error of the envelope."""
-        error = self.body["error"]
+        """The error of the envelope; the body itself where there is none."""
+        error = self.body.get("error", self.body)
         assert isinstance(error, dict)
         return error
 
     @property
     def message(self) -> str:
         """What a refusal says to people, in either style."""
-        error = self.body["error"]
+        error = self.body.get("error", self.body)
         return error if isinstance(error, str) else str(error["message"])
 
     def wrong_fields(self, of: Sequence[str]) -> set[str]:
         """The fields that a refusal names; of a plain text, those of `of` that stand in it."""
-        if isinstance(self.body["error"], str):
+        if isinstance(self.body.get("error"), str):
             return {name for name in of if name in self.message}
         return {error["field"] for error in self.error["details"]["errors"]}
 
@@ -149,7 +151,7 @@ class Stage:
         if key is None:
             key = account.assistant_key if path.startswith("/api/v1/") else account.key
         if key:
-            lines["Authorization"] = f"Bearer {key}"
+            lines.setdefault("Authorization", f"Bearer {key}")
         url = self.server.url + path
         async with self.http.request(
             method, url, params=query, json=body, data=raw, headers=lines

@@ -22,6 +22,7 @@ from tests.contract import (
     chapter_sessions,
     chapter_subscriptions,
     chapter_trunks,
+    chapter_twilio,
     edges,
 )
 from tests.contract.cases import Case
@@ -42,6 +43,7 @@ CHAPTERS = (
     chapter_masking,
     chapter_sessions,
     chapter_masklogs,
+    chapter_twilio,
 )
 CASES: tuple[Case, ...] = tuple(case for chapter in CHAPTERS for case in chapter.CASES)
 ROUTED = {row_of(endpoint): endpoint for endpoint in ENDPOINTS}

@@ -1,0 +1,97 @@
+"""
+The two requests of Twilio's REST interface that clients of media streams make.
+
+A stock client ends its call by `Status=completed`; it must find the path, the form and the answers that it
+knows.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from email.utils import format_datetime
+from typing import Any
+
+from api.endpoint import Context, Endpoint, Reply
+from api.errors import ErrorStyle
+from api.exchange import current_exchange
+from api.schemas.base import NoBody, NoQuery
+from api.schemas.twilio import TwilioCall, UpdateTwilioCall
+from callcontrol.errors import CallEnded, ValidationFailed
+from callcontrol.models import CallRecord
+from callcontrol.money import rupees
+
+__all__ = ["ENDPOINTS"]
+
+_VERSION = "2010-04-01"
+_ONE = f"/{_VERSION}/Accounts/{{sid}}/Calls/{{callSid}}.json"
+
+
+async def get_twilio_call(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer GET /2010-04-01/Accounts/{sid}/Calls/{callSid}.json."""
+    record = await context.services.calls.get_call(context.account_sid, context.path["callSid"])
+    return Reply(_shown(record))
+
+
+async def update_twilio_call(context: Context[UpdateTwilioCall, NoQuery]) -> Reply:
+    """Answer POST /2010-04-01/Accounts/{sid}/Calls/{callSid}.json."""
+    calls, call_sid = context.services.calls, context.path["callSid"]
+    current_exchange().call_sid = call_sid
+    status = context.body.Status
+    if status == "canceled" and (await calls.get_call(context.account_sid, call_sid)).answered_at is not None:
+        raise ValidationFailed.of("Status", "canceled is for calls that are not answered; send completed")
+    record = await calls.hangup_call(context.account_sid, call_sid)
+    # The hang-up is under way: such clients expect the status that they asked for, and do not ask again.
+    return Reply({**_shown(record), "status": status})
+
+
+def _shown(record: CallRecord) -> dict[str, Any]:
+    return {
+        "sid": record.call_sid,
+        "account_sid": record.account_sid,
+        "parent_call_sid": record.parent_call_sid,
+        "from": record.from_,
+        "to": record.to,
+        "status": record.status.value,
+        "direction": "inbound" if record.direction == "inbound" else "outbound-api",
+        "answered_by": record.answered_by,
+        "date_created": _moment(record.created_at),
+        "start_time": _moment(record.answered_at),
+        "end_time": _moment(record.ended_at),
+        "duration": str(record.duration_sec) if record.duration_sec is not None else None,
+        "price": f"{-rupees(record.price_paise):.2f}" if record.price_paise is not None else None,
+        "price_unit": record.currency,
+        "api_version": _VERSION,
+        "uri": _ONE.format(sid=record.account_sid, callSid=record.call_sid),
+    }
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return format_datetime(moment) if moment is not None else None
+
+
+_FORM: dict[str, Any] = {
+    "path": _ONE,
+    "response": TwilioCall,
+    "style": ErrorStyle.TWILIO,
+    "tag": "calls, as Twilio's clients ask",
+}
+
+ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
+    Endpoint(
+        method="GET",
+        handler=get_twilio_call,
+        scope="calls.read",
+        summary="Get a call, in Twilio's shape",
+        **_FORM,
+    ),
+    Endpoint(
+        method="POST",
+        handler=update_twilio_call,
+        scope="calls.write",
+        summary="End a call, as Twilio's clients do",
+        description="The user name is the account_sid, the password a platform key, the body a form.",
+        body=UpdateTwilioCall,
+        errors=(CallEnded,),
+        **_FORM,
+    ),
+)

@@ -1,0 +1,65 @@
+"""What Twilio's clients send and read: Basic, forms, bare answers, their errors."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from api.auth import bearer_of_basic
+from api.errors import ApiError, ErrorStyle, status_of, to_api_error
+from api.formbody import parse_form
+from callcontrol.errors import CallEnded, Forbidden, RateLimited, Unauthorized, ValidationFailed
+
+ACCOUNT = "a3c1d3f0-8a55-4a34-9c0f-5b1f3f5a7d12"
+
+
+def basic(text: str) -> str:
+    return "Basic " + base64.b64encode(text.encode()).decode()
+
+
+def test_a_form_is_read() -> None:
+    assert parse_form(b"Status=completed&Reason=a+b%20%C3%A9&Empty=") == {
+        "Status": "completed",
+        "Reason": "a b é",
+        "Empty": "",
+    }
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"Status", b"\xff=1", b"a=%ff", b"a=%00", b"&", b"&".join([b"a=1"] * 2), b"&".join([b"%d=1"] * 101)],
+)
+def test_what_is_no_form_is_refused(data: bytes) -> None:
+    with pytest.raises(ValidationFailed):
+        parse_form(data)
+
+
+def test_basic_credentials_become_the_key() -> None:
+    assert bearer_of_basic([basic(f"{ACCOUNT}:vp_key")], ACCOUNT) == ["Bearer vp_key"]
+    assert bearer_of_basic([basic(f"{ACCOUNT.upper()}:vp_a:b")], ACCOUNT) == ["Bearer vp_a:b"]
+    assert bearer_of_basic(["Bearer vp_key"], ACCOUNT) == ["Bearer vp_key"]
+    assert bearer_of_basic([], ACCOUNT) == []
+
+
+@pytest.mark.parametrize(
+    "header", ["Basic", "Basic !", basic("other:vp_key"), basic("vp_key"), "Basic w7/DvyA="]
+)
+def test_other_credentials_are_refused(header: str) -> None:
+    with pytest.raises(Unauthorized):
+        bearer_of_basic([header], ACCOUNT)
+
+
+def test_their_errors() -> None:
+    assert status_of(CallEnded, ErrorStyle.TWILIO) == (404, "20404")
+    assert status_of(Forbidden, ErrorStyle.TWILIO) == (403, "20403")
+    ended = to_api_error(CallEnded("It has ended."), ErrorStyle.TWILIO)
+    assert (ended.status, ended.body()) == (404, {"code": 20404, "message": "It has ended.", "status": 404})
+    wrong = to_api_error(ValidationFailed.of("Status", "is required"), ErrorStyle.TWILIO).body()
+    assert wrong["code"] == 20001 and wrong["details"]["errors"][0]["field"] == "Status"
+    unknown = to_api_error(Unauthorized("Who?"), ErrorStyle.TWILIO)
+    assert unknown.body()["code"] == 20003
+    assert unknown.headers["WWW-Authenticate"] == 'Bearer realm="trunkline", Basic realm="trunkline"'
+    busy = to_api_error(RateLimited("Wait.", retry_after_s=3), ErrorStyle.TWILIO)
+    assert (busy.body()["code"], busy.headers["Retry-After"]) == (20429, "3")
+    assert ApiError(405, "METHOD_NOT_ALLOWED", "No.", style=ErrorStyle.TWILIO).body()["code"] == 20004

@@ -6,6 +6,7 @@ from typing import Any, Final
 from callcontrol.announcement import AnnounceStep
 from callcontrol.bridge import Bridge
 from callcontrol.caller_routing import RouteByCallerStep
+from callcontrol.conferring import ConferenceStep
 from callcontrol.connecting import Connecting
 from callcontrol.consult import ConsultStep
 from callcontrol.gathering import GatherStep, SayStep
@@ -17,6 +18,7 @@ from callcontrol.plan import (
     Consult,
     Dial,
     Gather,
+    JoinConference,
     Pause,
     Play,
     RecordMessage,
@@ -36,6 +38,7 @@ _MAKERS: Final[Mapping[type, Callable[[CallParts, Any], RunningStep]]] = {
     Say: SayStep,
     Gather: GatherStep,
     RecordMessage: MessageStep,
+    JoinConference: ConferenceStep,
     Announce: AnnounceStep,
     Pause: PauseStep,
     Ring: RingStep,

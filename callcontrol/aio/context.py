@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from callcontrol.aio.audio_source import AudioSource
+from callcontrol.aio.conferences import Conferences
 from callcontrol.aio.instructions import InstructionClient
 from callcontrol.aio.media_leg import MediaSettings
 from callcontrol.aio.switchboard import Switchboard
@@ -43,6 +44,8 @@ class CallContext:
     quality: QualityFigures = field(default_factory=QualityFigures)
     masked_routes: MaskedRoutes | None = None
     transcripts: Transcripts | None = None
+    conferences: Conferences | None = None
+    """Who confers with whom; None where nobody does."""
     speech: Synthesizer | None = None
     """What speaks texts on calls."""
     messages: Messages | None = None

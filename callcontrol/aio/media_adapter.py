@@ -103,6 +103,11 @@ class MediaLegs:
         except MediaError:
             self._post(MachineDetected(leg, "unknown", "unavailable", 0))
 
+    def stream_of(self, leg: LegId) -> RtpStream | None:
+        """The stream of a leg; None when it has none any more."""
+        media = self._legs.get(leg)
+        return media.stream if media is not None else None
+
     def detect_speech(self, leg: LegId, *, wanted: bool) -> None:
         """Listen for the party's voice, or no longer; a leg without media is not heard."""
         media = self._legs.get(leg)

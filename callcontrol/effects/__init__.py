@@ -17,6 +17,7 @@ from callcontrol.effects.agent import (
     TellAgentError,
     TellAgentTransfer,
 )
+from callcontrol.effects.conferences import EnterConference, LeaveConference
 from callcontrol.effects.instructions import AskWebhook, RouteCaller, StopAsking
 from callcontrol.effects.media import (
     AnswerOffer,
@@ -86,12 +87,14 @@ __all__ = [
     "DrainAgent",
     "DropMessage",
     "Effect",
+    "EnterConference",
     "ExtendReserve",
     "FindPartner",
     "FindRoute",
     "Finish",
-    "KeepMessage",
     "HangUpLeg",
+    "KeepMessage",
+    "LeaveConference",
     "LinkMedia",
     "LinkPartner",
     "ListenAgent",
@@ -113,8 +116,8 @@ __all__ = [
     "Save",
     "SendDigits",
     "Speak",
-    "StartMessage",
     "StartAgent",
+    "StartMessage",
     "StartRecording",
     "StopAgent",
     "StopAsking",
@@ -192,4 +195,6 @@ Effect = (
     | Transcribe
     | Finish
     | KeepMessage
+    | EnterConference
+    | LeaveConference
 )

@@ -16,6 +16,12 @@ from callcontrol.events.agent import (
 )
 from callcontrol.events.answers import ReserveExtended, ReserveRefused, RouteFound, RouteRefused
 from callcontrol.events.clock import Timer, TimerFired
+from callcontrol.events.conferences import (
+    ConferenceBegan,
+    ConferenceEntered,
+    ConferenceOver,
+    ConferenceRefused,
+)
 from callcontrol.events.instructions import (
     CallerRouted,
     InstructionProblem,
@@ -85,6 +91,10 @@ __all__ = [
     "AgentRefused",
     "AgentTransfer",
     "CallerRouted",
+    "ConferenceBegan",
+    "ConferenceEntered",
+    "ConferenceOver",
+    "ConferenceRefused",
     "ConsultRequested",
     "DigitReceived",
     "DigitsRequested",
@@ -189,4 +199,8 @@ Event = (
     | LiveOrder
     | ReserveExtended
     | ReserveRefused
+    | ConferenceBegan
+    | ConferenceEntered
+    | ConferenceOver
+    | ConferenceRefused
 )

@@ -14,7 +14,10 @@ from callcontrol.effects.agent import (
     StopAgent,
     TellAgentDigit,
     TellAgentDigitsSent,
+    TellAgentDone,
     TellAgentError,
+    TellAgentHold,
+    TellAgentSpeech,
     TellAgentTransfer,
 )
 from callcontrol.effects.conferences import EnterConference, LeaveConference
@@ -27,6 +30,7 @@ from callcontrol.effects.media import (
     DetectMachine,
     DetectSpeech,
     DropMessage,
+    FillSilence,
     LinkMedia,
     MuteLeg,
     PlayAudio,
@@ -89,6 +93,7 @@ __all__ = [
     "Effect",
     "EnterConference",
     "ExtendReserve",
+    "FillSilence",
     "FindPartner",
     "FindRoute",
     "Finish",
@@ -128,7 +133,10 @@ __all__ = [
     "TakeOffer",
     "TellAgentDigit",
     "TellAgentDigitsSent",
+    "TellAgentDone",
     "TellAgentError",
+    "TellAgentHold",
+    "TellAgentSpeech",
     "TellAgentTransfer",
     "TellTransfer",
     "Transcribe",
@@ -150,6 +158,7 @@ Effect = (
     | PlaySounds
     | Speak
     | StartMessage
+    | FillSilence
     | PlayRingback
     | StopAudio
     | SendDigits
@@ -169,6 +178,9 @@ Effect = (
     | StopAgent
     | TellAgentDigit
     | TellAgentDigitsSent
+    | TellAgentDone
+    | TellAgentSpeech
+    | TellAgentHold
     | TellAgentTransfer
     | TellAgentError
     | AcceptTransfer

@@ -10,8 +10,12 @@ from callcontrol.events.agent import (
     AgentDigits,
     AgentExit,
     AgentHangup,
+    AgentHold,
+    AgentMute,
     AgentOpened,
+    AgentRecord,
     AgentRefused,
+    AgentTranscript,
     AgentTransfer,
 )
 from callcontrol.events.answers import ReserveExtended, ReserveRefused, RouteFound, RouteRefused
@@ -46,6 +50,7 @@ from callcontrol.events.media import (
     DigitReceived,
     DigitsSent,
     GreetingOver,
+    LegHeld,
     MachineDetected,
     MediaSilent,
     MessageEnded,
@@ -87,8 +92,12 @@ __all__ = [
     "AgentDigits",
     "AgentExit",
     "AgentHangup",
+    "AgentHold",
+    "AgentMute",
     "AgentOpened",
+    "AgentRecord",
     "AgentRefused",
+    "AgentTranscript",
     "AgentTransfer",
     "CallerRouted",
     "ConferenceBegan",
@@ -112,6 +121,7 @@ __all__ = [
     "LegConfirmed",
     "LegEnded",
     "LegFailed",
+    "LegHeld",
     "LegOffered",
     "LegProgress",
     "LegReferred",
@@ -169,6 +179,7 @@ Event = (
     | SpeechStarted
     | SpeechEnded
     | DigitsSent
+    | LegHeld
     | PlayoutDrained
     | MediaSilent
     | MessageEnded
@@ -179,6 +190,10 @@ Event = (
     | AgentHangup
     | AgentDigits
     | AgentTransfer
+    | AgentHold
+    | AgentMute
+    | AgentRecord
+    | AgentTranscript
     | TransferRequested
     | LegReferred
     | ReplacementCalled

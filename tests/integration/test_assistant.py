@@ -22,7 +22,7 @@ from tests.support.agent_bot import Bot
 from tests.support.loopback_server import loopback_settings
 from tests.support.webhook_stage import PATIENCE_S, Receiver, until
 
-ECHO, BUSY = "+919800000001", "+919800000003"
+ECHO, BUSY, TONE = "+919800000001", "+919800000003", "+919800000007"
 EVENTS = [
     "call.started",
     "call.completed",
@@ -232,3 +232,23 @@ async def test_all_keys_of_an_organisation_share_its_limit(office: Office) -> No
     assert 429 in [status for status, _ in answers]
     refused = next(answer for status, answer in answers if status == 429)
     assert refused["error"]["code"] == "RATE_LIMITED"
+
+
+async def test_an_agent_without_a_server_calls_and_its_words_are_kept(office: Office) -> None:
+    agent = await office.data("POST", "/agents", {"name": "Asha", "greeting": "Good morning."})
+    body = {"phone_number": TONE, "agent_id": agent["id"], "time_limit": 20}
+    call_id = (await office.data("POST", "/calls/outbound", body))["id"]
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            call = await office.data("GET", f"/calls/{call_id}")
+            if call["transcript"] or call["status"] in ENDED:
+                break
+            await asyncio.sleep(0.05)
+    if call["status"] not in ENDED:
+        await office.ask("DELETE", f"/calls/{call_id}")
+    call = await office.ended(call_id)
+    assert (call["status"], call["error"]) == ("completed", None)
+    assert call["transcript"][0]["role"] == "agent"
+    assert call["transcript"][0]["text"].startswith("Good morning"), call["transcript"]
+    await office.data("DELETE", f"/calls/{call_id}/transcript")
+    assert (await office.data("GET", f"/calls/{call_id}/transcript"))["segments"] == []

@@ -24,6 +24,7 @@ _MEDIA_COUNTERS: Mapping[str, tuple[str, str]] = {
     "trunkline_rtp_packets_sent": ("packets_out", "RTP packets sent."),
     "trunkline_media_events_dropped": ("events_dropped", "Media events nobody fetched in time."),
     "trunkline_media_frames_dropped": ("frames_dropped", "Agent audio frames nobody fetched in time."),
+    "trunkline_agent_underruns": ("underruns", "Times an agent's audio ran dry and went on soon after."),
 }
 _CONTROL_GAUGES: Mapping[str, tuple[str, str]] = {
     "trunkline_rtp_transcoded_streams": (

@@ -19,6 +19,7 @@ class EngineFigures(TypedDict):
     packets_out: int
     events_dropped: int
     frames_dropped: int
+    underruns: int
 
 class StreamFigures(TypedDict):
     packets_in: int
@@ -33,6 +34,7 @@ class StreamFigures(TypedDict):
     dropped_unwanted: int
     dropped_unauthentic: int
     send_errors: int
+    underruns: int
     rtcp_in: int
     jitter_ms: float
     ssrc_in: int
@@ -214,11 +216,18 @@ class Tap:
 
     @property
     def id(self) -> int: ...
+    @property
+    def sent_id(self) -> int:
+        """Number under which frames of what is sent come; 0 when they were not asked for."""
     def write(self, audio: bytes, /) -> int:
         """Queue audio; returns how many bytes there was no room for."""
     def mark(self, mark: int, /) -> None: ...
     def clear(self) -> None: ...
     def queued_ms(self) -> int: ...
+    def played_ms(self) -> int:
+        """Milliseconds that were played or dropped."""
+    def watch_level(self, full_ms: int, low_ms: int, /) -> None:
+        """Tell when at least `full_ms` wait, and after that when no more than `low_ms` do; 0 and 0 never."""
     def close(self) -> None: ...
 
 class Stream:
@@ -240,6 +249,8 @@ class Stream:
     def unlink(self) -> None: ...
     def mute(self, received: bool, sent: bool, /) -> None:
         """Put silence in place of what the far end says, or of what is sent to it."""
+    def comfort_noise(self, active: bool, /) -> None:
+        """Send soft noise where there is nothing else to send."""
     def play(
         self,
         playback_id: int,
@@ -278,7 +289,8 @@ class Stream:
     def detect_tones(self) -> None: ...
     def stop_detecting(self, detector: str, /) -> None:
         """Take away "dtmf", "speech", "machine" or "tones"."""
-    def open_tap(self, encoding: str, rate_hz: int, /) -> Tap | None: ...
+    def open_tap(self, encoding: str, rate_hz: int, both: bool, /) -> Tap | None:
+        """Open the agent's end; with `both`, what is sent is heard too, under `Tap.sent_id`."""
     def stats(self) -> StreamFigures: ...
     def intervals(self) -> list[IntervalFigures]:
         """Quality by intervals, the oldest first; at most 36."""

@@ -26,7 +26,9 @@ __all__ = [
     "PlaybackFinished",
     "PlaybackPosition",
     "PlayoutDrained",
+    "PlayoutLevel",
     "PlayoutOverflow",
+    "PlayoutStats",
     "QualityInterval",
     "RecordingEncoding",
     "RecordingEnd",
@@ -164,6 +166,7 @@ class EngineStats:
         ports_in_use: Ports of open streams; those at rest are not counted.
         events_dropped: Events lost because nobody fetched them in time.
         frames_dropped: Frames of taps lost for the same reason.
+        underruns: How often an agent's audio ran dry and went on within half a second.
     """
 
     streams: int
@@ -173,6 +176,7 @@ class EngineStats:
     packets_out: int
     events_dropped: int
     frames_dropped: int
+    underruns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +186,7 @@ class StreamStats:
 
     Attributes:
         lost: Packets of the far end that never came (RFC 3550 A.3).
+        underruns: How often an agent's audio ran dry and went on within half a second.
         late: Packets that came too late for the tap.
         jitter_ms: Interarrival jitter (RFC 3550 A.8).
         dropped_foreign: Packets from another source than the far end's.
@@ -225,6 +230,7 @@ class StreamStats:
     sent_jitter_ms: float | None
     mos_received: float | None
     mos_sent: float | None
+    underruns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,6 +434,31 @@ class PlayoutOverflow:
 
 
 @dataclass(frozen=True, slots=True)
+class PlayoutLevel:
+    """A tap's playout queue holds so much that the writer should pause ("xoff"), or go on ("xon")."""
+
+    state: Literal["xoff", "xon"]
+    level_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlayoutStats:
+    """
+    Figures of a tap's playout queue.
+
+    Attributes:
+        played_ms: What was played, or cleared.
+        dropped_ms: What there was no room for.
+        underruns: How often the audio of the stream's taps ran dry and went on within half a second.
+    """
+
+    queued_ms: int
+    played_ms: int
+    dropped_ms: int
+    underruns: int
+
+
+@dataclass(frozen=True, slots=True)
 class PlayoutDrained:
     """The last audio in a tap's playout queue was played or dropped."""
 
@@ -508,6 +539,7 @@ MediaEvent = (
     | PlaybackFinished
     | PlaybackPosition
     | PlayoutDrained
+    | PlayoutLevel
     | PlayoutOverflow
     | RecordingFinished
     | RecordingGap

@@ -20,6 +20,7 @@ from media.types import (
     MediaEvent,
     MediaTimeout,
     PlayoutDrained,
+    PlayoutLevel,
     QualityInterval,
     RecordingSettings,
     RemoteMedia,
@@ -44,7 +45,8 @@ class RtpStream:
     One RTP stream: a port, a far end, and what is done with the audio.
 
     What is sent is, in this order: digits, the tap's audio, playback, what the linked stream receives,
-    silence while a tap is open or something is muted. Made by `MediaEngine.open_stream`.
+    silence while a tap is open or something is muted, or soft noise if that is asked for. Made by
+    `MediaEngine.open_stream`.
     """
 
     def __init__(
@@ -139,6 +141,16 @@ class RtpStream:
         self._check_open()
         self.native.mute(received, sent)
 
+    def comfort_noise(self, active: bool) -> None:
+        """
+        Send soft noise where there would be silence or nothing: a pause must not sound like a dead line.
+
+        Raises:
+            StreamClosed: The stream was closed.
+        """
+        self._check_open()
+        self.native.comfort_noise(active)
+
     def send_dtmf(self, digits: str, duration_ms: int = 160, gap_ms: int = 80) -> None:
         """
         Send digits after those that wait; `w` pauses 500 ms, `W` 1 s.
@@ -225,11 +237,14 @@ class RtpStream:
         sample_rate: Literal[8000, 16000] = 8000,
         encoding: TapEncoding = "l16",
         on_frames: Callable[[bytes], None],
+        on_sent: Callable[[bytes], None] | None = None,
     ) -> AgentTap:
         """
         Open the agent's end of the stream; closes one that is open.
 
         `on_frames` gets 20 ms of received audio at a time on an unbroken clock, silence while nothing comes.
+        `on_sent`, if given, gets what the far end is sent in the same 20 ms, right after that: what the tap
+        plays, playbacks and tones, but not what a linked stream is relayed.
 
         Raises:
             InvalidMedia: Unknown rate or encoding.
@@ -239,14 +254,14 @@ class RtpStream:
         if self._tap is not None:
             self._tap.close()
         try:
-            native = self.native.open_tap(encoding, sample_rate)
+            native = self.native.open_tap(encoding, sample_rate, on_sent is not None)
         except ValueError as error:
             raise InvalidMedia(str(error)) from error
         if native is None:
             raise StreamClosed("the stream was closed")
         bytes_per_ms = sample_rate // 1000 * (2 if encoding == "l16" else 1)
         tap = AgentTap(self, native, bytes_per_ms)
-        self.watch_tap(tap, on_frames)
+        self.watch_tap(tap, on_frames, on_sent)
         self._tap = tap
         return tap
 
@@ -290,13 +305,18 @@ class RtpStream:
         """Deliver an event that was found on this side, with the loop's next turn."""
         self._engine.call_soon(self.on_event, event)
 
-    def watch_tap(self, tap: AgentTap, on_frames: Callable[[bytes], None]) -> None:
+    def watch_tap(
+        self, tap: AgentTap, on_frames: Callable[[bytes], None], on_sent: Callable[[bytes], None] | None
+    ) -> None:
         """Deliver the frames of a tap."""
         self._engine.watch_tap(tap.native.id, on_frames)
+        if on_sent is not None and tap.native.sent_id:
+            self._engine.watch_tap(tap.native.sent_id, on_sent)
 
     def forget_tap(self, tap: AgentTap) -> None:
         """Let go of a tap that was closed."""
         self._engine.forget_tap(tap.native.id)
+        self._engine.forget_tap(tap.native.sent_id)
         if self._tap is tap:
             self._tap = None
 
@@ -327,6 +347,9 @@ class RtpStream:
 
     def _decode_playout_drained(self, a: int, b: int, c: int) -> MediaEvent:
         return PlayoutDrained()
+
+    def _decode_playout_level(self, a: int, b: int, c: int) -> MediaEvent:
+        return PlayoutLevel("xoff" if a else "xon", b)
 
     def _decode_media_timeout(self, a: int, b: int, c: int) -> MediaEvent:
         return MediaTimeout(b / 1000, held=bool(a))
@@ -370,6 +393,7 @@ _DECODERS: dict[int, Callable[[RtpStream, int, int, int], MediaEvent | None]] = 
     5: RtpStream._decode_mark_reached,
     6: RtpStream._decode_playout_drained,
     7: RtpStream._decode_media_timeout,
+    9: RtpStream._decode_playout_level,
     60: RtpStream._decode_playback_finished,
     61: RtpStream._decode_playback_position,
 }

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from media import _engine
-from media.types import PlayoutOverflow
+from media.types import PlayoutOverflow, PlayoutStats
 
 if TYPE_CHECKING:
     from media.aio.stream import RtpStream
 
 __all__ = ["AgentTap"]
 
+_CAPACITY_MS = 120_000
 # What an overflowing queue must fall to before the next overflow is told.
 _OVERFLOW_OVER_MS = 110_000
 
@@ -39,10 +40,32 @@ class AgentTap:
         """Audio that waits to be played, in milliseconds."""
         return self.native.queued_ms()
 
-    def redirect(self, on_frames: Callable[[bytes], None]) -> None:
-        """Deliver the frames to another receiver from here on."""
+    def redirect(
+        self, on_frames: Callable[[bytes], None], on_sent: Callable[[bytes], None] | None = None
+    ) -> None:
+        """Deliver the frames to another receiver from here on; those of what is sent only if opened so."""
         if not self._closed:
-            self._stream.watch_tap(self, on_frames)
+            self._stream.watch_tap(self, on_frames, on_sent)
+
+    def watch_level(self, xoff_ms: int = 60_000, xon_ms: int = 30_000) -> None:
+        """
+        Tell with `PlayoutLevel` when so much waits that a writer should pause, and when it may go on.
+
+        Raises:
+            ValueError: Not 0 <= xon_ms < xoff_ms <= 120,000.
+        """
+        if not 0 <= xon_ms < xoff_ms <= _CAPACITY_MS:
+            raise ValueError(f"levels must be 0 <= xon_ms < xoff_ms <= {_CAPACITY_MS}")
+        self.native.watch_level(xoff_ms, xon_ms)
+
+    def stats(self) -> PlayoutStats:
+        """Figures so far."""
+        return PlayoutStats(
+            queued_ms=self.native.queued_ms(),
+            played_ms=self.native.played_ms(),
+            dropped_ms=round(self.dropped_ms),
+            underruns=self._stream.stats().underruns,
+        )
 
     def write(self, audio: bytes) -> None:
         """

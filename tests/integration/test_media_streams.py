@@ -19,12 +19,14 @@ from media import (
     MediaTimeout,
     PlaybackFinished,
     PlayoutDrained,
+    PlayoutLevel,
     PlayoutOverflow,
     PortsExhausted,
     RemoteMedia,
+    StreamClosed,
 )
 from media.aio import MediaEngine
-from tests.support.media_bench import MediaBench, amplitude_at, sine, towards, until
+from tests.support.media_bench import MediaBench, amplitude_at, level, sine, towards, until
 
 
 @pytest.fixture
@@ -97,6 +99,46 @@ async def test_a_tap_speaks_and_hears_in_its_format(bench: MediaBench, encoding:
     tap.mark("end")
     assert (await agent.expect(MarkReached)).name == "end"
     caller.stream.close()
+
+
+async def test_a_tap_for_both_directions_hears_what_the_party_hears(bench: MediaBench) -> None:
+    agent, caller = bench.pair()
+    order: list[str] = []
+    received, sent = bytearray(), bytearray()
+
+    def on_frames(frame: bytes) -> None:
+        order.append("received")
+        received.extend(frame)
+
+    def on_sent(frame: bytes) -> None:
+        order.append("sent")
+        sent.extend(frame)
+
+    tap = agent.stream.open_tap(on_frames=on_frames, on_sent=on_sent)
+    tap.watch_level(xoff_ms=300, xon_ms=200)
+    caller.stream.play(sine(1000, 2_000))
+    tap.write(sine(440, 600))
+    assert await agent.expect(PlayoutLevel) == PlayoutLevel("xoff", 600)
+    assert await agent.expect(PlayoutLevel) == PlayoutLevel("xon", 200)
+    await agent.expect(PlayoutDrained)
+    await until(lambda: amplitude_at(bytes(sent), 440) * len(sent) > 11000 * 9600 * 0.9)
+    await until(lambda: amplitude_at(bytes(received), 1000) > 5000)
+    assert amplitude_at(bytes(sent), 1000) < 500
+    assert order == ["received", "sent"] * (len(order) // 2)
+    figures = tap.stats()
+    assert (figures.queued_ms, figures.played_ms, figures.dropped_ms, figures.underruns) == (0, 600, 0, 0)
+
+
+async def test_noise_is_sent_where_there_would_be_silence(bench: MediaBench) -> None:
+    away, caller = bench.pair()
+    heard = bytearray()
+    caller.stream.open_tap(on_frames=heard.extend)
+    away.stream.comfort_noise(True)
+    await until(lambda: 10 < level(bytes(heard[-3200:])) < 100)
+    away.stream.comfort_noise(False)
+    away.stream.close()
+    with pytest.raises(StreamClosed):
+        away.stream.comfort_noise(True)
 
 
 async def test_a_tap_keeps_its_clock_while_nothing_comes(bench: MediaBench) -> None:

@@ -12,7 +12,7 @@ from typing import TypeVar
 from media import MediaEvent, RemoteMedia
 from media.aio import MediaEngine, RtpStream
 
-__all__ = ["PATIENCE", "MediaBench", "amplitude_at", "sine", "towards", "until"]
+__all__ = ["PATIENCE", "MediaBench", "amplitude_at", "level", "sine", "towards", "until"]
 
 # How much longer than usual a slow machine may take.
 PATIENCE = float(os.environ.get("TRUNKLINE_TEST_PATIENCE", "1"))
@@ -88,3 +88,9 @@ def amplitude_at(pcm: bytes, freq_hz: float, rate_hz: int = 8000) -> float:
         real += sample * math.cos(phase)
         imaginary += sample * math.sin(phase)
     return 2 * math.hypot(real, imaginary) / max(1, len(samples))
+
+
+def level(pcm: bytes) -> float:
+    """Root of the mean square of the samples; 0 of none."""
+    samples = struct.unpack(f"<{len(pcm) // 2}h", pcm)
+    return math.sqrt(sum(sample * sample for sample in samples) / max(1, len(samples)))

@@ -60,6 +60,7 @@ nb::dict engine_stats(const Engine& engine) {
     stats["packets_out"] = figures.packets_out;
     stats["events_dropped"] = figures.events_dropped;
     stats["frames_dropped"] = figures.frames_dropped;
+    stats["underruns"] = figures.underruns;
     return stats;
 }
 
@@ -102,6 +103,7 @@ nb::dict stream_stats(const StreamHandle& stream) {
     stats["dropped_unwanted"] = snapshot.dropped_unwanted;
     stats["dropped_unauthentic"] = snapshot.dropped_unauthentic;
     stats["send_errors"] = snapshot.send_errors;
+    stats["underruns"] = snapshot.underruns;
     stats["rtcp_in"] = snapshot.rtcp_in;
     stats["jitter_ms"] = snapshot.jitter_us / 1000.0;
     trunkline::bindings::add_quality(stats, snapshot);
@@ -138,10 +140,13 @@ NB_MODULE(_engine, module) {
 
     nb::class_<TapHandle>(module, "Tap")
         .def_prop_ro("id", &TapHandle::id)
+        .def_prop_ro("sent_id", &TapHandle::sent_id)
         .def("write", &write_audio)
         .def("mark", &TapHandle::mark)
         .def("clear", &TapHandle::clear)
         .def("queued_ms", &TapHandle::queued_ms)
+        .def("played_ms", &TapHandle::played_ms)
+        .def("watch_level", &TapHandle::watch_level)
         .def("close", &TapHandle::close);
 
     auto stream = nb::class_<StreamHandle>(module, "Stream");
@@ -151,6 +156,7 @@ NB_MODULE(_engine, module) {
         .def("link", &StreamHandle::link)
         .def("unlink", &StreamHandle::unlink)
         .def("mute", &StreamHandle::mute)
+        .def("comfort_noise", &StreamHandle::comfort_noise)
         .def("send_dtmf", &send_digits)
         .def("set_media_timeout",
              [](StreamHandle& stream, std::uint32_t ms, std::uint32_t hold_ms) {
@@ -159,8 +165,8 @@ NB_MODULE(_engine, module) {
         .def("start_recording", &StreamHandle::start_recording)
         .def("pause_recording", &StreamHandle::pause_recording)
         .def("stop_recording", &StreamHandle::stop_recording)
-        .def("open_tap", [](StreamHandle& stream, const std::string& encoding,
-                            std::uint32_t rate_hz) { return stream.open_tap(format_of(encoding, rate_hz)); })
+        .def("open_tap", [](StreamHandle& stream, const std::string& encoding, std::uint32_t rate_hz,
+                            bool both) { return stream.open_tap(format_of(encoding, rate_hz), both); })
         .def("stats", &stream_stats)
         .def("close", &StreamHandle::close);
     trunkline::bindings::bind_detection(module, stream);

@@ -1,11 +1,13 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "support.hpp"
+#include "trunkline/graph/frame_cushion.hpp"
 #include "trunkline/graph/playout_queue.hpp"
 
 using namespace trunkline;
@@ -20,9 +22,14 @@ struct Log final : graph::PlayoutListener {
         lines.push_back((cleared ? "cleared " : "mark ") + std::to_string(mark));
     }
     void playout_drained() override { lines.emplace_back("drained"); }
+    void playout_level(bool full, std::uint64_t level_ms) override {
+        lines.push_back((full ? "full at " : "low at ") + std::to_string(level_ms));
+    }
+    void playout_underrun() override { ++underruns; }
     void spent(util::Node* node) override { delete node; }
 
     std::vector<std::string> lines;
+    int underruns = 0;
 };
 
 PlayoutItem* audio(const std::vector<std::int16_t>& samples) {
@@ -93,7 +100,7 @@ TEST_CASE("after an underrun the prebuffer grows, after a pause it does not") {
     }
     player.queue.append(audio(level(2, 640)), player.now_ns);
     CHECK(player.frame() == none);
-    CHECK(player.queue.underruns() == 1);
+    CHECK(player.log.underruns == 1);
     player.queue.append(audio(level(2, 160)), player.now_ns);
     for (int n = 0; n < 5; ++n) {
         CHECK(player.frame() == 2);
@@ -101,7 +108,7 @@ TEST_CASE("after an underrun the prebuffer grows, after a pause it does not") {
     player.now_ns += 1000 * ms;
     player.queue.append(audio(level(3, 480)), player.now_ns);
     CHECK(player.frame() == 3);
-    CHECK(player.queue.underruns() == 1);
+    CHECK(player.log.underruns == 1);
 }
 
 TEST_CASE("a steady writer with jitter never runs dry") {
@@ -117,7 +124,7 @@ TEST_CASE("a steady writer with jitter never runs dry") {
         player.queue.append(audio(level(1, 320)), due_ns);
         written_ns = due_ns;
     }
-    CHECK(player.queue.underruns() == 0);
+    CHECK(player.log.underruns == 0);
     CHECK(played > 990);
     CHECK(written_ns > 0);
 }
@@ -203,4 +210,88 @@ TEST_CASE("companded audio is decoded") {
     player.queue.append(item, 0);
     CHECK(player.frame() == 32124);
     CHECK(player.queue.consumed_bytes() == 160);
+}
+
+TEST_CASE("the level is told where it is crossed, and once each way") {
+    Player player;
+    player.queue.watch_level(200, 100);
+    player.queue.append(audio(level(1, 1592)), 0);
+    CHECK(player.log.lines.empty());
+    player.queue.append(audio(level(1, 8)), 0);
+    player.queue.append(audio(level(1, 800)), 0);
+    CHECK(player.log.lines == std::vector<std::string>{"full at 200"});
+    for (int n = 0; n < 9; ++n) {
+        player.frame();
+    }
+    CHECK(player.log.lines.size() == 1);
+    player.frame();
+    CHECK(player.log.lines.back() == "low at 100");
+    player.queue.append(audio(level(1, 1600)), player.now_ns);
+    CHECK(player.log.lines.back() == "full at 300");
+    player.queue.clear();
+    CHECK(player.log.lines ==
+          std::vector<std::string>{"full at 200", "low at 100", "full at 300", "low at 0", "drained"});
+}
+
+TEST_CASE("watching a level tells how it stands; nobody is told any more when it is not watched") {
+    Player player;
+    player.queue.append(audio(level(1, 1600)), 0);
+    player.queue.watch_level(150, 100);
+    CHECK(player.log.lines == std::vector<std::string>{"full at 200"});
+    player.queue.watch_level(0, 0);
+    player.queue.clear();
+    CHECK(player.log.lines == std::vector<std::string>{"full at 200", "drained"});
+}
+
+TEST_CASE("a cushion hands on everything, whatever the lengths of pieces and frames") {
+    for (const std::size_t piece_ms : {10, 20, 30, 40, 60}) {
+        CAPTURE(piece_ms);
+        graph::FrameCushion cushion(8000);
+        std::vector<std::int16_t> taken;
+        std::int16_t next = 1;
+        std::vector<std::int16_t> frame(160);
+        // The beats fall together, in either order.
+        for (std::size_t now_ms = 0; now_ms < 1200; now_ms += 10) {
+            if (now_ms % 20 == 0 && now_ms % 40 == 0) {
+                cushion.take(frame);
+                taken.insert(taken.end(), frame.begin(), frame.end());
+            }
+            if (now_ms % piece_ms == 0) {
+                std::vector<std::int16_t> piece(8 * piece_ms);
+                for (auto& sample : piece) {
+                    sample = next++;
+                }
+                cushion.put(piece);
+            }
+            if (now_ms % 20 == 0 && now_ms % 40 != 0) {
+                cushion.take(frame);
+                taken.insert(taken.end(), frame.begin(), frame.end());
+            }
+        }
+        const auto first = std::find(taken.begin(), taken.end(), std::int16_t{1});
+        CHECK(first - taken.begin() <= static_cast<std::ptrdiff_t>(8 * (2 * piece_ms + 40)));
+        std::int16_t expected = 1;
+        CHECK(std::all_of(first, taken.end(), [&](std::int16_t sample) { return sample == expected++; }));
+    }
+}
+
+TEST_CASE("a cushion gives silence for what is missing and lets the oldest go when nobody takes") {
+    graph::FrameCushion cushion(8000);
+    std::vector<std::int16_t> frame(160, 9);
+    cushion.take(frame);
+    CHECK(frame == level(0, 160));
+    for (std::int16_t n = 1; n <= 20; ++n) {
+        cushion.put(level(n, 160));
+    }
+    // 160 ms are kept: the last eight pieces.
+    for (std::int16_t n = 13; n <= 20; ++n) {
+        cushion.take(frame);
+        CHECK(frame == level(n, 160));
+    }
+    cushion.take(frame);
+    CHECK(frame == level(0, 160));
+    // After a gap it gathers anew.
+    cushion.put(level(21, 160));
+    cushion.take(frame);
+    CHECK(frame == level(0, 160));
 }

@@ -28,6 +28,7 @@ from media.types import (
     PlaybackFinished,
     PlaybackPosition,
     PlayoutDrained,
+    PlayoutLevel,
     PlayoutOverflow,
     RemoteMedia,
 )
@@ -35,6 +36,7 @@ from media.types import (
 
 class NotedTap:
     id = 900
+    sent_id = 0
 
     def __init__(self) -> None:
         self.room_bytes = 1_000_000
@@ -55,6 +57,12 @@ class NotedTap:
     def queued_ms(self) -> int:
         return self.waiting_ms
 
+    def played_ms(self) -> int:
+        return 40
+
+    def watch_level(self, full_ms: int, low_ms: int) -> None:
+        self.calls.append(("watch_level", full_ms, low_ms))
+
     def close(self) -> None:
         self.calls.append(("close",))
 
@@ -71,8 +79,9 @@ class NotedStream:
     def link(self, other: object) -> bool:
         return self.linkable
 
-    def open_tap(self, encoding: str, rate_hz: int) -> NotedTap:
+    def open_tap(self, encoding: str, rate_hz: int, both: bool) -> NotedTap:
         self.calls.append(("open_tap", encoding, rate_hz))
+        self.tap.sent_id = 901 if both else 0
         return self.tap
 
     def settings(self) -> _engine.MediaSettings:
@@ -91,6 +100,7 @@ class NotedEngine:
         self.last_id = 0
         self.told: list[MediaEvent] = []
         self.forgotten: list[int] = []
+        self.watched: dict[int, object] = {}
 
     def next_id(self) -> int:
         self.last_id += 1
@@ -99,9 +109,11 @@ class NotedEngine:
     def call_soon(self, callback: object, event: MediaEvent) -> None:
         self.told.append(event)
 
-    def watch_tap(self, tap_id: int, on_frames: object) -> None: ...
+    def watch_tap(self, tap_id: int, on_frames: object) -> None:
+        self.watched[tap_id] = on_frames
 
-    def forget_tap(self, tap_id: int) -> None: ...
+    def forget_tap(self, tap_id: int) -> None:
+        self.watched.pop(tap_id, None)
 
     def forget_stream(self, stream_id: int) -> None:
         self.forgotten.append(stream_id)
@@ -284,6 +296,34 @@ def test_a_closed_tap_takes_everything_without_harm(face: Face) -> None:
     tap.mark("late")
     tap.clear()
     assert face.native.tap.calls == [("close",)]
+
+
+def test_both_directions_are_delivered_apart_and_let_go_together(face: Face) -> None:
+    received, sent, later = (lambda frame: None), (lambda frame: None), (lambda frame: None)
+    tap = face.stream.open_tap(on_frames=received, on_sent=sent)
+    assert face.engine.watched == {900: received, 901: sent}
+    tap.redirect(later, later)
+    assert face.engine.watched == {900: later, 901: later}
+    tap.close()
+    assert face.engine.watched == {}
+
+
+def test_what_is_sent_cannot_be_had_from_a_tap_for_one_direction(face: Face) -> None:
+    face.tap().redirect(lambda frame: None, lambda frame: None)
+    assert set(face.engine.watched) == {900}
+
+
+@pytest.mark.parametrize(("xoff_ms", "xon_ms"), [(100, 100), (100, 200), (0, 0), (120_001, 5), (100, -1)])
+def test_levels_of_the_queue_must_leave_room_between_them(face: Face, xoff_ms: int, xon_ms: int) -> None:
+    with pytest.raises(ValueError, match="levels"):
+        face.tap().watch_level(xoff_ms, xon_ms)
+
+
+def test_levels_of_the_queue_are_told(face: Face) -> None:
+    face.tap().watch_level(60_000, 30_000)
+    assert face.native.tap.calls == [("watch_level", 60_000, 30_000)]
+    assert face.stream.decode(9, 1, 60_010) == PlayoutLevel("xoff", 60_010)
+    assert face.stream.decode(9, 0, 30_000) == PlayoutLevel("xon", 30_000)
 
 
 def test_opening_a_tap_closes_the_one_before(face: Face) -> None:

@@ -155,9 +155,11 @@ EngineFigures Engine::figures() const {
     figures.ports_total = ports_.capacity();
     figures.packets_in = closed_packets_in_;
     figures.packets_out = closed_packets_out_;
+    figures.underruns = closed_underruns_;
     for (const StreamHandle* handle : handles_) {
         figures.packets_in += handle->stream_->figures().packets_in.get();
         figures.packets_out += handle->stream_->figures().packets_out.get();
+        figures.underruns += handle->stream_->figures().underruns.get();
     }
     for (const ShardSlot& slot : shards_) {
         figures.events_dropped += slot.shard->outlet().events_dropped();
@@ -203,6 +205,7 @@ void Engine::closed(StreamHandle& handle) {
     handles_.erase(&handle);
     closed_packets_in_ += handle.last_.packets_in;
     closed_packets_out_ += handle.last_.packets_out;
+    closed_underruns_ += handle.last_.underruns;
     destroy_spent();
 }
 

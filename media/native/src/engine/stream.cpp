@@ -5,6 +5,13 @@
 
 namespace trunkline::engine {
 
+namespace {
+
+/// Noise in place of silence: as loud as a quiet room.
+constexpr std::uint8_t filling_noise_dbov = 58;
+
+}  // namespace
+
 Stream::Stream(std::uint64_t id, io::UdpSocket socket, rtp::Sender sender, Outlet& outlet, TickWheel& wheel)
     : id_(id),
       wire_(std::move(socket), figures_, outlet),
@@ -101,6 +108,15 @@ void Stream::mute(bool received, bool sent, std::int64_t now_ns) {
     muted_.sent = sent;
     run_clocks(now_ns);
     if (peer_ != nullptr) peer_->run_clocks(now_ns);
+}
+
+void Stream::fill_with_noise(bool active, std::int64_t now_ns) {
+    if (active && !fills_with_noise_) {
+        noise_.reset();
+        noise_.set({.level_dbov = filling_noise_dbov});
+    }
+    fills_with_noise_ = active;
+    run_clocks(now_ns);
 }
 
 void Stream::play(graph::Playback* playback, std::int64_t now_ns) {

@@ -16,6 +16,7 @@ StreamSnapshot take_snapshot(const StreamFigures& figures) {
     snapshot.dropped_unwanted = figures.dropped_unwanted.get();
     snapshot.dropped_unauthentic = figures.dropped_unauthentic.get();
     snapshot.send_errors = figures.send_errors.get();
+    snapshot.underruns = figures.underruns.get();
     snapshot.rtcp_in = figures.rtcp_in.get();
     snapshot.rtcp_out = figures.rtcp_out.get();
     snapshot.suspects = figures.suspects.get();

@@ -200,13 +200,19 @@ void StreamHandle::stop_recording() {
     if (outfit_.uses(Use::recorder)) use(Use::recorder, false);
 }
 
-std::shared_ptr<TapHandle> StreamHandle::open_tap(graph::AudioFormat format) {
+void StreamHandle::comfort_noise(bool active) {
+    if (active && !outfit_.uses(Use::output)) use(Use::output);
+    order([active](Stream& stream, std::int64_t now_ns) { stream.fill_with_noise(active, now_ns); });
+}
+
+std::shared_ptr<TapHandle> StreamHandle::open_tap(graph::AudioFormat format, bool both) {
     if (!open()) return nullptr;
     if (const auto before = tap_.lock()) before->close();
     use(Use::tap);
     const std::uint64_t id = engine_->next_id();
-    auto tap = std::make_unique<Tap>(id, id_, format, shard_->outlet());
-    auto handle = std::make_shared<TapHandle>(shared_from_this(), id, tap.get(), format);
+    const std::uint64_t sent_id = both ? engine_->next_id() : 0;
+    auto tap = std::make_unique<Tap>(id, sent_id, id_, format, stream_->figures(), shard_->outlet());
+    auto handle = std::make_shared<TapHandle>(shared_from_this(), id, sent_id, tap.get(), format);
     tap_ = handle;
     order([tap = std::move(tap)](Stream& stream, std::int64_t now_ns) mutable {
         stream.attach_tap(tap.release(), now_ns);

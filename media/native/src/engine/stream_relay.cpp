@@ -187,7 +187,7 @@ void Stream::transcode(const graph::Piece& piece, std::int64_t now_ns) {
 void Stream::pass_pause(const graph::Piece& pause, std::int64_t now_ns) {
     const auto ms = static_cast<std::uint32_t>(pause.samples.size() * 1000 / speaking_->rate_hz());
     if (pause.origin == graph::Origin::noise) speaking_->noise.observe(pause.samples);
-    record_sent(pause.samples, now_ns);
+    note_sent(pause.samples, now_ns);
     if (!hush(ms, 0, rtp::Feed::transcoded, now_ns)) sender_.pause();
     sender_.advance(units_of(pause.samples.size()), now_ns, rtp::Feed::transcoded);
 }

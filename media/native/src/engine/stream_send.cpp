@@ -21,7 +21,8 @@ constexpr std::uint32_t noise_interval_ms = 1000;
 /// Whether a clock must run that sends.
 bool Stream::must_send() const {
     if (!connected_ || speaking_ == nullptr) return false;
-    return tap_ != nullptr || source_ != nullptr || !playback_.empty() || sending_digits() || stands_in();
+    return tap_ != nullptr || source_ != nullptr || !playback_.empty() || sending_digits() || stands_in() ||
+           fills_with_noise_;
 }
 
 /// Whether silence is sent in place of a linked stream's audio that is muted.
@@ -63,9 +64,12 @@ bool Stream::next_audio(std::span<std::int16_t> samples, bool& silent, std::int6
     }
     if (source_ != nullptr && source_->pull(samples, rate_hz, now_ns)) return true;
     const bool linked = peer_ != nullptr && !stands_in();
-    if (linked || (tap_ == nullptr && playback_.empty() && source_ == nullptr && peer_ == nullptr)) {
-        return false;
+    if (linked) return false;
+    if (fills_with_noise_) {
+        noise_.generate(samples);
+        return true;
     }
+    if (tap_ == nullptr && playback_.empty() && source_ == nullptr && peer_ == nullptr) return false;
     // Silence keeps the path through NATs open and the far end's jitter buffer running.
     std::fill(samples.begin(), samples.end(), std::int16_t{0});
     silent = true;
@@ -94,14 +98,16 @@ void Stream::send_audio(std::span<const std::int16_t> samples, rtp::Feed feed, b
             }
         }
         // By the beat, so that a thread that was late leaves no gap in what has none.
-        record_sent(samples, feed == rtp::Feed::own ? wheel_.beat_ns() : now_ns);
+        note_sent(samples, feed == rtp::Feed::own ? wheel_.beat_ns() : now_ns);
     }
     sender_.advance(units_of(samples.size()), now_ns, feed);
 }
 
-/// Let the recorder have what is sent.
-void Stream::record_sent(std::span<const std::int16_t> samples, std::int64_t now_ns) {
-    if (recorder_ != nullptr) recorder_->put_sent(samples, settings_.format.rate_hz(), now_ns);
+/// Let the recorder have what is sent, and the tap if it wants that too.
+void Stream::note_sent(std::span<const std::int16_t> samples, std::int64_t now_ns) {
+    const std::uint32_t rate_hz = settings_.format.rate_hz();
+    if (recorder_ != nullptr) recorder_->put_sent(samples, rate_hz, now_ns);
+    if (tap_ != nullptr && tap_->hears_sent()) tap_->put_sent(samples, rate_hz);
 }
 
 /// Count `ms` of silence; true when, after so much of it, it is described as noise instead of being sent.

@@ -52,6 +52,18 @@ std::uint32_t TapHandle::queued_ms() const {
     return open() ? static_cast<std::uint32_t>(queued_bytes() / format_.bytes_per_ms()) : 0;
 }
 
+std::uint64_t TapHandle::played_ms() const {
+    return open() ? tap_->playout().consumed_bytes() / format_.bytes_per_ms() : 0;
+}
+
+void TapHandle::watch_level(std::uint32_t full_ms, std::uint32_t low_ms) {
+    if (!open()) return;
+    auto action = [tap = tap_, full_ms, low_ms](std::int64_t) {
+        tap->playout().watch_level(full_ms, low_ms);
+    };
+    stream_->shard_->submit(make_command(std::move(action)), false);
+}
+
 void TapHandle::close() {
     if (!open()) return;
     tap_ = nullptr;

@@ -29,11 +29,19 @@ void PlayoutQueue::append(PlayoutItem* item, std::int64_t now_ns) {
     queued_bytes_ += item->size_bytes;
     if (state_ == State::idle && !item->is_mark) {
         const bool underrun = has_played_ && now_ns - dry_ns_ < underrun_ns;
-        underruns_ += underrun ? 1 : 0;
+        if (underrun) listener_.playout_underrun();
         wanted_ms_ = underrun ? grown_prebuffer_ms : prebuffer_ms;
         state_ = State::filling;
         filling_since_ns_ = now_ns;
     }
+    check_level();
+}
+
+void PlayoutQueue::watch_level(std::uint32_t full_ms, std::uint32_t low_ms) {
+    full_bytes_ = std::uint64_t{full_ms} * format_.bytes_per_ms();
+    low_bytes_ = std::uint64_t{low_ms} * format_.bytes_per_ms();
+    full_ = full_ && full_bytes_ != 0;
+    check_level();
 }
 
 void PlayoutQueue::clear() {
@@ -127,6 +135,14 @@ void PlayoutQueue::pop_first() {
 void PlayoutQueue::consume(std::uint64_t bytes) {
     queued_bytes_ -= bytes;
     consumed_bytes_.store(consumed_bytes_.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+    check_level();
+}
+
+void PlayoutQueue::check_level() {
+    const bool turns = full_ ? queued_bytes_ <= low_bytes_ : full_bytes_ != 0 && queued_bytes_ >= full_bytes_;
+    if (!turns) return;
+    full_ = !full_;
+    listener_.playout_level(full_, queued_bytes_ / format_.bytes_per_ms());
 }
 
 void PlayoutQueue::run_dry(std::int64_t now_ns) {

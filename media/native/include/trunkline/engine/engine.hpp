@@ -36,6 +36,7 @@ struct EngineFigures {
     std::uint64_t packets_out = 0;
     std::uint64_t events_dropped = 0;
     std::uint64_t frames_dropped = 0;
+    std::uint64_t underruns = 0;
 };
 
 /// The media engine as the control thread sees it. All methods must be called from one thread at a time.
@@ -112,6 +113,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     std::uint64_t last_id_ = 0;
     std::uint64_t closed_packets_in_ = 0;  ///< Of streams that are gone.
     std::uint64_t closed_packets_out_ = 0;
+    std::uint64_t closed_underruns_ = 0;
     bool closed_ = false;
 };
 

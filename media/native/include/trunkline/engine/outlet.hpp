@@ -21,6 +21,7 @@ enum class EventKind : std::uint32_t {
     playout_drained = 6,     ///< Nothing.
     media_timeout = 7,       ///< a: 1 while no audio was due, b: silence in ms.
     recording_finished = 8,  ///< a: error number, limit (recording.hpp) or 0, b: duration in ms, c: bytes.
+    playout_level = 9,       ///< a: 1 when so much waits that a writer should pause, b: ms that wait.
     recording_gap = 30,      ///< b: ms of silence so far in place of audio the disk was too slow for.
     speech_started = 40,     ///< Nothing.
     speech_stopped = 41,     ///< b: length of the speech in ms.

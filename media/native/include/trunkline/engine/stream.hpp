@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trunkline/codec/comfort_noise.hpp"
 #include "trunkline/dsp/key_tones.hpp"
 #include "trunkline/engine/latch.hpp"
 #include "trunkline/engine/listener.hpp"
@@ -44,7 +45,8 @@ struct DtmfText final : util::Node {
 /// One RTP stream: a socket, the far end it talks to, and what is done with the audio.
 ///
 /// Lives on one shard's thread. What it sends is, in this order: digits, the tap's audio, playback, a
-/// source's audio, what the linked stream receives, silence while there is a tap or something is muted.
+/// source's audio, what the linked stream receives, silence, or noise if that is
+/// asked for, while there is a tap or something is muted.
 ///
 /// What it receives goes undecoded to a linked stream that takes it so. Only if somebody wants linear audio
 /// it passes through `Hearing`, to all of them at once; what is not relayed leaves through `Speaking`.
@@ -65,6 +67,8 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     void unlink(std::int64_t now_ns);
     /// Put silence in place of what the far end says, or of what is sent to it. Digits still pass.
     void mute(bool received, bool sent, std::int64_t now_ns);
+    /// Send soft noise where there is nothing else to send, so that a pause does not sound like a dead line.
+    void fill_with_noise(bool active, std::int64_t now_ns);
     void play(graph::Playback* playback, std::int64_t now_ns);
     void pause_playback(std::int64_t now_ns);
     void resume_playback(std::int64_t now_ns);
@@ -121,6 +125,7 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     std::uint64_t id() const { return id_; }
     int descriptor() const { return wire_.descriptor(); }
     const StreamFigures& figures() const { return figures_; }
+    StreamFigures& figures() { return figures_; }
     /// What to watch besides the stream itself: its port for RTCP.
     RtcpState& rtcp() { return rtcp_; }
     /// From any thread: quality by intervals, the oldest first.
@@ -211,7 +216,7 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     void tick_send(std::int64_t now_ns);
     bool next_audio(std::span<std::int16_t> samples, bool& silent, std::int64_t now_ns);
     void send_audio(std::span<const std::int16_t> samples, rtp::Feed feed, bool silent, std::int64_t now_ns);
-    void record_sent(std::span<const std::int16_t> samples, std::int64_t now_ns);
+    void note_sent(std::span<const std::int16_t> samples, std::int64_t now_ns);
     bool hush(std::uint32_t ms, std::uint32_t after_ms, rtp::Feed feed, std::int64_t now_ns);
     void send_noise(rtp::Feed feed, std::int64_t now_ns);
     void send_payload(PacketRoom& room, const rtp::Header& header, std::size_t size);
@@ -290,6 +295,8 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     Recorder* recorder_ = nullptr;
     Listener* listeners_ = nullptr;
     AudioSource* source_ = nullptr;
+    bool fills_with_noise_ = false;
+    codec::NoiseGenerator noise_;
     BoundTicker<&Stream::tick_send> send_ticker_{*this};
     BoundTicker<&Stream::tick_receive> receive_ticker_{*this};
 };

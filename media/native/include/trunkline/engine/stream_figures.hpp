@@ -15,6 +15,7 @@ struct StreamFigures {
     util::Counter dropped_unwanted;  ///< Before `connect`, against the agreed direction, or too many at once.
     util::Counter dropped_unauthentic;  ///< Of an encrypted stream, forged or damaged or under another key.
     util::Counter send_errors;
+    util::Counter underruns;  ///< An agent's audio ran dry and went on soon after.
     util::Counter rtcp_in, rtcp_out;
     util::Counter suspects;      ///< Beside the source that is heard, under another SSRC or far-off numbers.
     util::Counter ssrc_changes;  ///< Of the far end, its first SSRC among them.
@@ -35,6 +36,7 @@ struct StreamSnapshot {
     std::uint64_t lost = 0, duplicates = 0, late = 0;
     std::uint64_t dropped_foreign = 0, dropped_invalid = 0, dropped_unwanted = 0;
     std::uint64_t dropped_unauthentic = 0;
+    std::uint64_t underruns = 0;
     std::uint64_t send_errors = 0, rtcp_in = 0, rtcp_out = 0;
     std::uint64_t suspects = 0, ssrc_changes = 0, collisions = 0;
     std::uint32_t jitter_us = 0, ssrc_in = 0, ssrc_out = 0;

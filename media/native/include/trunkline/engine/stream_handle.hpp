@@ -52,7 +52,10 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     int start_recording(std::uint64_t recording_id, const std::string& path, const RecordingOptions& options);
     void pause_recording(bool paused);
     void stop_recording();
-    std::shared_ptr<TapHandle> open_tap(graph::AudioFormat format);
+    /// With `both`, frames of what is sent come under a number of their own, `TapHandle::sent_id`.
+    std::shared_ptr<TapHandle> open_tap(graph::AudioFormat format, bool both = false);
+    /// Send soft noise where there is nothing else to send.
+    void comfort_noise(bool active);
     /// Feed a listener with what the stream receives. What is returned only serves to detach it.
     Listener* attach_listener(std::unique_ptr<Listener> listener);
     void detach_listener(Listener* listener);

@@ -3,10 +3,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "trunkline/dsp/rate_bridge.hpp"
 #include "trunkline/engine/outlet.hpp"
+#include "trunkline/engine/stream_figures.hpp"
+#include "trunkline/graph/frame_cushion.hpp"
 #include "trunkline/graph/playout_queue.hpp"
 #include "trunkline/util/node.hpp"
 
@@ -19,14 +22,20 @@ class Tap final : public util::Node, private graph::PlayoutListener {
     static constexpr std::uint32_t frame_ms = 20;
     static constexpr std::size_t max_frame_samples = frame_ms * 16;
 
-    Tap(std::uint64_t id, std::uint64_t stream, graph::AudioFormat format, Outlet& outlet)
-        : id_(id), stream_(stream), format_(format), outlet_(outlet), playout_(format, *this) {}
+    /// Made by the control thread. With a `sent_id` other than 0, each frame of what is received is followed
+    /// by one, under that number, of what is sent.
+    Tap(std::uint64_t id, std::uint64_t sent_id, std::uint64_t stream, graph::AudioFormat format,
+        StreamFigures& figures, Outlet& outlet);
 
     /// Rate of both directions, whatever the stream's is.
     std::uint32_t rate_hz() const { return format_.rate_hz; }
 
     /// Take in received audio, in one unbroken run; frames that are complete leave at once.
     void put(std::span<const std::int16_t> samples, std::int64_t now_ns);
+
+    /// Take in audio that is sent, at most 60 ms at 8 or 16 kHz; only while `hears_sent`.
+    void put_sent(std::span<const std::int16_t> samples, std::uint32_t rate_hz);
+    bool hears_sent() const { return sent_ != nullptr; }
 
     /// Fill `out`, at most 60 ms at 8 or 16 kHz, with what the agent's audio plays now; false when nothing
     /// does.
@@ -36,20 +45,32 @@ class Tap final : public util::Node, private graph::PlayoutListener {
     const graph::PlayoutQueue& playout() const { return playout_; }
 
   private:
-    void hand_out(std::span<const std::int16_t> frame, std::int64_t now_ns);
+    /// What is sent, on its way to the beat of what is received.
+    struct Sent {
+        explicit Sent(std::uint32_t rate_hz) : cushion(rate_hz) {}
+        dsp::RateBridge bridge;
+        graph::FrameCushion cushion;
+    };
+
+    void hand_out(std::uint64_t id, std::span<const std::int16_t> frame, std::int64_t now_ns);
 
     void mark_reached(std::uint32_t mark, bool cleared) override;
     void playout_drained() override;
+    void playout_level(bool full, std::uint64_t level_ms) override;
+    void playout_underrun() override { figures_.underruns.add(1); }
     void spent(util::Node* node) override { outlet_.discard(node); }
 
     std::uint64_t id_;
+    std::uint64_t sent_id_;
     std::uint64_t stream_;
     graph::AudioFormat format_;
+    StreamFigures& figures_;
     Outlet& outlet_;
     graph::PlayoutQueue playout_;
     dsp::RateBridge bridge_;  ///< From the queue's rate to what is sent.
     std::array<std::int16_t, max_frame_samples> frame_;
-    std::size_t filled_ = 0;  ///< Samples of the frame that have come.
+    std::size_t filled_ = 0;      ///< Samples of the frame that have come.
+    std::unique_ptr<Sent> sent_;  ///< Null unless what is sent is wanted too.
 };
 
 }  // namespace trunkline::engine

@@ -20,13 +20,16 @@ class TapHandle {
     /// Most marks that wait.
     static constexpr std::uint32_t max_marks = 1000;
 
-    TapHandle(std::shared_ptr<StreamHandle> stream, std::uint64_t id, Tap* tap, graph::AudioFormat format)
-        : stream_(std::move(stream)), id_(id), tap_(tap), format_(format) {}
+    TapHandle(std::shared_ptr<StreamHandle> stream, std::uint64_t id, std::uint64_t sent_id, Tap* tap,
+              graph::AudioFormat format)
+        : stream_(std::move(stream)), id_(id), sent_id_(sent_id), tap_(tap), format_(format) {}
     TapHandle(const TapHandle&) = delete;
     TapHandle& operator=(const TapHandle&) = delete;
     ~TapHandle() { close(); }
 
     std::uint64_t id() const { return id_; }
+    /// Number of the frames of what is sent; 0 when they are not wanted.
+    std::uint64_t sent_id() const { return sent_id_; }
 
     /// Append audio to the playout queue. Returns how many bytes there was no room for.
     std::size_t write(const std::uint8_t* bytes, std::size_t size);
@@ -40,6 +43,12 @@ class TapHandle {
     /// Milliseconds of audio that wait to be played.
     std::uint32_t queued_ms() const;
 
+    /// Milliseconds of audio that were played or dropped.
+    std::uint64_t played_ms() const;
+
+    /// Tell with events when at least `full_ms` wait, and after that when no more than `low_ms` do.
+    void watch_level(std::uint32_t full_ms, std::uint32_t low_ms);
+
     /// Detach from the stream; harmless when done before.
     void close();
 
@@ -52,6 +61,7 @@ class TapHandle {
 
     std::shared_ptr<StreamHandle> stream_;
     std::uint64_t id_;
+    std::uint64_t sent_id_;
     Tap* tap_;  ///< Null once closed.
     graph::AudioFormat format_;
     std::uint64_t written_bytes_ = 0;

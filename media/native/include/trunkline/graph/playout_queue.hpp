@@ -40,6 +40,12 @@ class PlayoutListener {
     /// The last queued sample was handed out or dropped.
     virtual void playout_drained() = 0;
 
+    /// So much waits that whoever writes should pause (`full`), or so little that it may go on.
+    virtual void playout_level(bool full, std::uint64_t level_ms) = 0;
+
+    /// Playing audio ran dry and goes on soon after.
+    virtual void playout_underrun() = 0;
+
     /// A node is no longer needed and goes back to the control thread.
     virtual void spent(util::Node* node) = 0;
 
@@ -67,6 +73,10 @@ class PlayoutQueue {
     /// Queue audio or a mark; takes ownership. A mark with nothing before it is reached at once.
     void append(PlayoutItem* item, std::int64_t now_ns);
 
+    /// Tell when at least `full_ms` wait, and after that when no more than `low_ms` do; 0 and 0 tells
+    /// nothing.
+    void watch_level(std::uint32_t full_ms, std::uint32_t low_ms);
+
     /// Drop everything queued; what plays fades out within 5 ms.
     void clear();
 
@@ -80,9 +90,6 @@ class PlayoutQueue {
     /// Bytes of audio played or dropped so far. May be read from any thread.
     std::uint64_t consumed_bytes() const { return consumed_bytes_.load(std::memory_order_relaxed); }
 
-    /// How often playing audio ran dry and went on soon after.
-    std::uint64_t underruns() const { return underruns_; }
-
   private:
     enum class State : std::uint8_t { idle, filling, playing };
 
@@ -92,6 +99,7 @@ class PlayoutQueue {
     void drop_spent();
     void pop_first();
     void consume(std::uint64_t bytes);
+    void check_level();
     void run_dry(std::int64_t now_ns);
     std::size_t play_fade(std::span<std::int16_t> out);
 
@@ -107,7 +115,9 @@ class PlayoutQueue {
     std::int64_t filling_since_ns_ = 0;
     std::int64_t dry_ns_ = 0;
     bool has_played_ = false;
-    std::uint64_t underruns_ = 0;
+    std::uint64_t full_bytes_ = 0;  ///< 0 while nobody watches the level.
+    std::uint64_t low_bytes_ = 0;
+    bool full_ = false;
     std::array<std::int16_t, fade_ms * 16> fade_{};
     std::uint32_t fade_left_ = 0;
 };

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from callcontrol.bridge import Bridge
-from callcontrol.effects import Effect, ListenAgent, MuteLeg, Save, SendDigits
+from callcontrol.effects import Effect, MuteLeg, Save, SendDigits
 from callcontrol.events import (
     ConsultRequested,
     DigitsRequested,
@@ -127,7 +127,9 @@ class LiveControl:
             yield MuteLeg(leg, order.says, order.hears)
 
     def _listen(self, order: ListenRequested) -> Iterator[Effect]:
-        yield ListenAgent(order.status)
+        step = self._call.step
+        if isinstance(step, AgentStep):
+            yield from step.listen(order.status)
         stream = self._call.record.stream
         if stream is not None:
             stream.state = _LISTENING[order.status]

@@ -254,13 +254,10 @@ def stream_fields_of(binding: Binding) -> dict[str, Any]:
 
 def _choice(binding: Binding, errors: list[FieldError]) -> StreamChoice | None:
     try:
-        choice = choice_of(binding)
+        return choice_of(binding)
     except StreamSetupError as error:
         errors.append(FieldError(error.field, error.reason))
         return None
-    if choice.max_retries:
-        errors.append(FieldError("stream_max_retries", "is not available yet; leave it out"))
-    return choice
 
 
 def _as_chosen(binding: Binding, choice: StreamChoice) -> Binding:

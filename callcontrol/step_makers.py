@@ -39,7 +39,7 @@ _MAKERS: Final[Mapping[type, Callable[[CallParts, Any], RunningStep]]] = {
     SendDtmf: DigitsStep,
     Dial: lambda call, step: Bridge(call, step.party),
     Connect: Connecting,
-    Stream: lambda call, step: AgentStep(call, step.choice, call.next_stream_sid()),
+    Stream: lambda call, step: AgentStep(call, step.choice, call.next_stream_sid(), step.fallback),
     RouteByCaller: RouteByCallerStep,
     Consult: ConsultStep,
 }

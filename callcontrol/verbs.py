@@ -198,8 +198,6 @@ class VerbReader:
             path = url_path if error.field == "stream_url" else prefix + error.field
             self.wrong(path, error.reason)
             return []
-        if choice.max_retries:
-            self.wrong(f"{prefix}stream_max_retries", "is not available yet; leave it out")
         self.check_url(url_path, choice.url, ("ws", "wss"))
         return [Stream(choice)]
 

@@ -65,6 +65,9 @@ def test_rules_and_ignored_pairs_cover_every_pair_once(table: Table) -> None:
 # What comes and goes for as long as the process lives; everything else has an end.
 CYCLES = {"callcontrol.gateway_health.RULES", "callcontrol.renewal.RULES"}
 
+# The few steps back of machines that otherwise go forward only: an agent that was away has come back.
+RETURNS = {"callcontrol.streams.RULES": ["AWAY"]}
+
 
 @pytest.mark.parametrize("table", TABLES, ids=[name for name, *_ in TABLES])
 def test_states_never_go_back(table: Table) -> None:
@@ -72,4 +75,4 @@ def test_states_never_go_back(table: Table) -> None:
     if name in CYCLES:
         return
     back = [pair for pair, rule in rules.items() if rule[0] < pair[0]]
-    assert back == [], name
+    assert [state.name for state, _ in back] == RETURNS.get(name, []), name

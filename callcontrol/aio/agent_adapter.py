@@ -3,14 +3,17 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any, Final
 
 from callcontrol import events
+from callcontrol.aio.leg_audio import Ears
+from callcontrol.effects import OpenAgent
 from callcontrol.errors import DestinationForbidden
 from callcontrol.events import AgentClosed, AgentExit, AgentOpened, AgentRefused, Event, ListenStatus
 from callcontrol.interfaces import Destinations
 from callcontrol.models import Account, CallRecord
-from media.aio.agent_stream import AgentStream, PlayoutTap
+from media.aio.agent_stream import AgentStream, AgentStreamSettings, PlayoutTap
 from media.streams import AgentClosed as StreamClosed
 from media.streams import (
     AgentDtmf,
@@ -19,6 +22,7 @@ from media.streams import (
     AgentHold,
     AgentMute,
     AgentRecord,
+    AgentTranscript,
     AgentTransfer,
     StreamChoice,
     StreamConnectError,
@@ -41,25 +45,33 @@ class AgentLink:
     ``spawn`` runs what takes time, as part of the call. Events of a stream that was stopped are not posted.
     """
 
-    def __init__(self, destinations: Destinations, account: Account, post: Post, spawn: Spawn) -> None:
+    def __init__(
+        self,
+        destinations: Destinations,
+        account: Account,
+        post: Post,
+        spawn: Spawn,
+        settings: AgentStreamSettings | None = None,
+    ) -> None:
         self._destinations = destinations
+        self._settings = settings or AgentStreamSettings()
         self._account = account
         self._post = post
         self._spawn = spawn
         self._stream: AgentStream | None = None
         self._opening: asyncio.Task[None] | None = None
-        self._transfer: AgentTransfer | None = None
         self._listening: ListenStatus = "resume"
         self.choice: StreamChoice | None = None
         """How the agent is spoken to, while there is one."""
 
-    def open(self, choice: StreamChoice, stream_sid: str, record: CallRecord) -> None:
+    def open(self, effect: OpenAgent, record: CallRecord) -> None:
         """Connect to the agent; ``AgentOpened`` or ``AgentRefused`` follows."""
+        choice = effect.choice
         # The stream of an outbound call is announced when the party has answered.
         announce = record.direction == "inbound" or record.answered_at is not None
         setup = StreamSetup(
             url=choice.url,
-            stream_sid=stream_sid,
+            stream_sid=effect.stream_sid,
             call_sid=record.call_sid,
             account_sid=record.account_sid,
             from_=record.from_,
@@ -72,13 +84,24 @@ class AgentLink:
             auth=choice.auth,
             track=choice.track,
             secret=self._account.webhook_secret or None,
+            reconnect=effect.reconnect,
         )
-        self._opening = self._spawn(self._open(setup, choice, announce))
+        settings = self._settings
+        if effect.budget_s is not None:
+            dial = replace(settings.dial, budget_s=effect.budget_s, offsets_s=(0.0,))
+            settings = replace(settings, dial=dial)
+        self._opening = self._spawn(self._open(setup, choice, announce, settings))
 
-    async def _open(self, setup: StreamSetup, choice: StreamChoice, announce: bool) -> None:
+    async def _open(
+        self, setup: StreamSetup, choice: StreamChoice, announce: bool, settings: AgentStreamSettings
+    ) -> None:
         try:
             stream = await AgentStream.connect(
-                setup, resolve=self._resolve, on_event=self._on_event, announce=announce
+                setup,
+                resolve=self._resolve,
+                on_event=self._on_event,
+                settings=settings,
+                announce=announce,
             )
         except StreamConnectError as error:
             log.info("agent not reached: %s", error, extra={"call_sid": setup.call_sid})
@@ -96,19 +119,20 @@ class AgentLink:
             raise StreamConnectError("forbidden", detail=refusal.message) from None
 
     @property
-    def on_frames(self) -> Callable[[bytes], None]:
-        """Where received audio goes."""
+    def ears(self) -> Ears:
+        """Where audio for the agent goes; what its party hears too, if the agent is to hear both."""
         stream, choice = self._stream, self.choice
         assert stream is not None and choice is not None
+        said: Callable[[bytes], None] = stream.send_audio
+        heard: Callable[[bytes], None] = stream.send_heard
         if self._listening == "pause":
-            return stream.skip_audio
-        if self._listening == "silence":
-            level = _SILENCE[choice.encoding]
-            return lambda frames: stream.send_audio(level * len(frames))
-        return stream.send_audio
+            said, heard = stream.skip_audio, stream.skip_heard
+        elif self._listening == "silence":
+            said, heard = _silenced(said, choice), _silenced(heard, choice)
+        return Ears(said, heard if choice.track == "both" else None)
 
     def listen(self, status: ListenStatus) -> None:
-        """Say what the agent is to hear; ``on_frames`` changes with it."""
+        """Say what the agent is to hear; ``ears`` change with it."""
         self._listening = status
 
     def start(self, tap: PlayoutTap) -> None:
@@ -135,6 +159,21 @@ class AgentLink:
         if self._stream is not None:
             self._stream.accept(AgentDtmf(digits))
 
+    def tell_done(self, command: AgentHold | AgentMute | AgentRecord) -> None:
+        """Say that a command was carried out."""
+        if self._stream is not None:
+            self._stream.accept(command)
+
+    def tell_speech(self, active: bool) -> None:
+        """Say that the party talks, or is silent again."""
+        if self._stream is not None:
+            self._stream.tell_speech(active)
+
+    def tell_held(self, active: bool) -> None:
+        """Say that the party holds, or holds no more."""
+        if self._stream is not None:
+            self._stream.tell_held(active)
+
     def tell_mark(self, name: str, cleared: bool) -> None:
         """Say that a mark was reached, or cleared."""
         if self._stream is not None:
@@ -145,6 +184,11 @@ class AgentLink:
         if self._stream is not None:
             self._stream.playout_overflow(dropped_ms)
 
+    def tell_level(self, full: bool, level_ms: int) -> None:
+        """Say that so much audio waits that the agent should pause, or that it may go on."""
+        if self._stream is not None:
+            self._stream.tell_buffer(full, level_ms)
+
     def tell_transfer(self, status: str, sip_status: int | None, cause: str | None) -> None:
         """Say how the transfer goes."""
         if self._stream is not None:
@@ -152,31 +196,42 @@ class AgentLink:
 
     def tell_error(self, code: str, message: str, ref: str) -> None:
         """Say that a command, ``ref``, was not carried out."""
-        if self._stream is None:
-            return
-        if ref == "dtmf":
-            self._stream.refuse(AgentDtmf(""), message, code)
-        elif self._transfer is not None:
-            self._stream.refuse(self._transfer, message, code)
+        if self._stream is not None:
+            self._stream.refuse(ref, message, code)
 
     def _on_event(self, event: AgentEvent) -> None:
-        match event:
-            case StreamClosed():
-                self._post(AgentClosed(_exit_of(event), event.code))
-            case AgentHangup():
-                self._post(events.AgentHangup(event.drain))
-            case AgentDtmf():
-                self._post(events.AgentDigits(event.digits, event.duration_ms, event.gap_ms))
-            case AgentTransfer():
-                self._transfer = event
-                self._post(
-                    events.AgentTransfer(
-                        event.to, event.mode, event.caller_id, float(event.timeout_s), event.headers
-                    )
-                )
-            case AgentHold() | AgentMute() | AgentRecord():
-                if self._stream is not None:
-                    self._stream.refuse(event, "This command is not available yet", "not_available")
+        made = _event_of(event)
+        if made is not None:
+            self._post(made)
+
+
+def _silenced(send: Callable[[bytes], None], choice: StreamChoice) -> Callable[[bytes], None]:
+    level = _SILENCE[choice.encoding]
+    return lambda frames: send(level * len(frames))
+
+
+def _event_of(event: AgentEvent) -> Event | None:
+    """What the call is told of; audio, marks and clears are the stream's own business."""
+    match event:
+        case StreamClosed():
+            return AgentClosed(_exit_of(event), event.code)
+        case AgentHangup():
+            return events.AgentHangup(event.drain)
+        case AgentDtmf():
+            return events.AgentDigits(event.digits, event.duration_ms, event.gap_ms)
+        case AgentTransfer():
+            return events.AgentTransfer(
+                event.to, event.mode, event.caller_id, float(event.timeout_s), event.headers
+            )
+        case AgentHold():
+            return events.AgentHold(event.active)
+        case AgentMute():
+            return events.AgentMute(event.active)
+        case AgentRecord():
+            return events.AgentRecord(event.action)
+        case AgentTranscript():
+            return events.AgentTranscript(event.role, event.text, event.final, event.start_ms, event.end_ms)
+    return None
 
 
 def _exit_of(event: StreamClosed) -> AgentExit:

@@ -17,6 +17,7 @@ from callcontrol.quality import QualityFigures
 from callcontrol.router import Router
 from callcontrol.trunk_policy import no_service_route
 from media.aio import MediaEngine
+from media.aio.agent_types import AgentStreamSettings
 from media.audio.speech import Synthesizer
 from sip import SessionEvent
 from sip.aio import UserAgent
@@ -40,6 +41,7 @@ class CallContext:
     rates: Rates
     recordings_dir: Path
     media: MediaSettings
+    streams: AgentStreamSettings = field(default_factory=AgentStreamSettings)
     quality: QualityFigures = field(default_factory=QualityFigures)
     masked_routes: MaskedRoutes | None = None
     transcripts: Transcripts | None = None

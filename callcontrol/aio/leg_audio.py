@@ -1,6 +1,7 @@
 """What the parties of a call hear: each other, prompts, ringing, music, agents; and its recording."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
@@ -14,6 +15,14 @@ from media.streams import StreamChoice
 
 DRAIN_MARK: Final = "\0drained"
 """The mark behind an agent's last audio; no agent can send it: control characters are refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ears:
+    """Who takes what a party says, and, where that is wanted, what it hears."""
+
+    said: Callable[[bytes], None]
+    heard: Callable[[bytes], None] | None = None
 
 
 class LegAudio:
@@ -144,6 +153,17 @@ class LegAudio:
             self._stop_music(media)
             media.stream.play(_ringback(self._settings.tone_plan), loop=True)
 
+    def fill_silence(self, leg: LegId, sound: Literal["music", "noise"] | None) -> None:
+        """Let a leg hear music, or noise, wherever its agent is silent; or nothing any more."""
+        media = self._legs.get(leg)
+        if media is None:
+            return
+        media.stream.comfort_noise(sound == "noise")
+        if sound == "music" and media.music is None and self._settings.hold_music.pcm:
+            media.music = media.stream.playbacks.queue([self._settings.hold_music], loop=True).id
+        elif sound is None:
+            self._stop_music(media)
+
     def stop(self, leg: LegId) -> None:
         """Play nothing more to the leg; nobody waits for the end of what was played."""
         self._plays = {playback: of for playback, of in self._plays.items() if of[0] != leg}
@@ -177,9 +197,7 @@ class LegAudio:
         else:
             recording.resume()
 
-    def open_tap(
-        self, leg: LegId, choice: StreamChoice, on_frames: Callable[[bytes], None]
-    ) -> AgentTap | None:
+    def open_tap(self, leg: LegId, choice: StreamChoice, ears: Ears) -> AgentTap | None:
         """Connect the leg's audio to an agent; None when the leg is gone."""
         media = self._legs.get(leg)
         if media is None:
@@ -187,15 +205,18 @@ class LegAudio:
         media.tap = media.stream.open_tap(
             sample_rate=16000 if choice.sample_rate == 16000 else 8000,
             encoding=choice.encoding,
-            on_frames=on_frames,
+            on_frames=ears.said,
+            on_sent=ears.heard,
         )
+        if "buffer" in choice.events:
+            media.tap.watch_level()
         return media.tap
 
-    def redirect_taps(self, on_frames: Callable[[bytes], None]) -> None:
+    def redirect_taps(self, ears: Ears) -> None:
         """Hand what agents hear to another receiver from here on."""
         for media in self._legs.values():
             if media.tap is not None and not media.by_taps:
-                media.tap.redirect(on_frames)
+                media.tap.redirect(ears.said, ears.heard)
 
     def drain(self, leg: LegId) -> None:
         """Report when everything that was written to the leg's tap is played."""

@@ -14,6 +14,7 @@ from callcontrol.events import (
     DigitReceived,
     Event,
     GreetingOver,
+    LegHeld,
     MachineDetected,
     MediaSilent,
     PlayoutDrained,
@@ -34,6 +35,7 @@ from media.types import (
     MarkReached,
     MediaTimeout,
     PlaybackFinished,
+    PlayoutLevel,
     PlayoutOverflow,
     RecordingFinished,
     SpeechStopped,
@@ -45,9 +47,9 @@ class MediaLegs:
     """
     The media of one call, by leg.
 
-    ``post`` takes what the streams report. Marks of an agent go to ``on_mark`` and overflows of its queue to
-    ``on_overflow`` at once: nothing is decided about them. ``on_quality`` hears of each leg that is closed
-    and had media.
+    ``post`` takes what the streams report. Marks of an agent go to ``on_mark``, overflows of its queue to
+    ``on_overflow`` and how full it is to ``on_level``, at once: nothing is decided about them. ``on_quality``
+    hears of each leg that is closed and had media.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class MediaLegs:
         *,
         on_mark: Callable[[str, bool], None],
         on_overflow: Callable[[int], None],
+        on_level: Callable[[bool, int], None],
         on_quality: Callable[[LegQuality], None] = lambda quality: None,
     ) -> None:
         self._engine = engine
@@ -65,6 +68,7 @@ class MediaLegs:
         self._settings = settings
         self._on_mark = on_mark
         self._on_overflow = on_overflow
+        self._on_level = on_level
         self._on_quality = on_quality
         self.first_leg: LegId = A_LEG
         """The leg that the quality of the call is told of."""
@@ -76,10 +80,17 @@ class MediaLegs:
     @property
     def descriptions(self) -> Descriptions:
         """What is agreed with the parties; made anew, so that it and the legs do not hold each other."""
-        return Descriptions(self._legs, self._open_stream, self._legs.__setitem__, self.audio.hold_changed)
+        return Descriptions(self._legs, self._open_stream, self._legs.__setitem__, self._hold_changed)
 
     def _open_stream(self, leg: LegId, near: RtpStream | None) -> RtpStream:
         return self._engine.open_stream(lambda event: self._on_event(leg, event), near)
+
+    def _hold_changed(self, media: LegMedia) -> None:
+        self.audio.hold_changed(media)
+        for leg, known in self._legs.items():
+            if known is media and media.told_hold != media.holds:
+                media.told_hold = media.holds
+                self._post(LegHeld(leg, media.holds))
 
     def watch(self, leg: LegId) -> None:
         """Report when the party of an answered leg sends nothing for too long."""
@@ -153,6 +164,8 @@ class MediaLegs:
                     self._on_mark(event.name, event.cleared)
             case PlayoutOverflow():
                 self._on_overflow(event.dropped_ms)
+            case PlayoutLevel():
+                self._on_level(event.state == "xoff", event.level_ms)
             case PlaybackFinished():
                 self.audio.played(leg, event.playback_id)
             case DtmfReceived():

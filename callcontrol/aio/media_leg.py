@@ -57,6 +57,8 @@ class LegMedia:
     remote: RemoteMedia | None = None
     holds: bool = False
     """Whether its party has put the other one on hold."""
+    told_hold: bool = False
+    """Whether the call knows of that."""
     company: "LegMedia | None" = None
     """The leg that it was dialled for, or that was dialled for it."""
     told: bool = False

@@ -114,6 +114,9 @@ class MediaPerformer:
     def _play_sounds(self, effect: do.PlaySounds) -> None:
         self._media.audio.play_sounds(effect.leg, effect.sounds, effect.turn)
 
+    def _fill_silence(self, effect: do.FillSilence) -> None:
+        self._media.audio.fill_silence(effect.leg, effect.sound)
+
     def _play_ringback(self, effect: do.PlayRingback) -> None:
         self._media.audio.ringback(effect.leg)
 
@@ -162,6 +165,7 @@ PERFORMERS: Final[dict[type, Callable[[MediaPerformer, Any], None]]] = {
     do.PlayAudio: MediaPerformer._play,
     do.PlaySounds: MediaPerformer._play_sounds,
     do.Speak: MediaPerformer._speak,
+    do.FillSilence: MediaPerformer._fill_silence,
     do.PlayRingback: MediaPerformer._play_ringback,
     do.StopAudio: MediaPerformer._stop_audio,
     do.SendDigits: MediaPerformer._send_digits,

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from callcontrol import effects as do
 from callcontrol.aio.agent_adapter import AgentLink
+from callcontrol.aio.agent_performer import AgentPerformer
 from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.call_owner import Owner
 from callcontrol.aio.context import CallContext
@@ -72,13 +73,14 @@ class Performer:
         self._warning: str | None = None
         """Why the caller's offer was refused, for its Warning header field."""
         self._trunks: dict[LegId, tuple[Carrier, Gateway]] = {}
-        self.agent = AgentLink(context.destinations, account, owner.post, owner.spawn)
+        self.agent = AgentLink(context.destinations, account, owner.post, owner.spawn, context.streams)
         self.media = MediaLegs(
             context.engine,
             partial(_report, owner),
             context.media,
             on_mark=self.agent.tell_mark,
             on_overflow=self.agent.tell_overflow,
+            on_level=self.agent.tell_level,
             on_quality=context.quality.observe,
         )
         self.sip = SipLegs(
@@ -101,9 +103,8 @@ class Performer:
             owner.spawn,
             context.masked_routes,
         )
-        self.transfers = TransferPerformer(
-            context, record, self.sip, self.media, self.agent, owner.post, owner.follow
-        )
+        self._agents = AgentPerformer(record, self.media, self.agent)
+        self.transfers = TransferPerformer(context, record, self.sip, self.media, owner.post, owner.follow)
         self._info_digits = InfoDigits(self.sip.send_digit, owner.post, owner.spawn)
         # Bound to the table and not to the performer, which is freed as soon as the call is over.
         self._sounds = MediaPerformer(
@@ -117,6 +118,8 @@ class Performer:
             perform(self, effect)
         elif self._sounds.performs(effect):
             self._sounds.perform(effect)
+        elif self._agents.performs(effect):
+            self._agents.perform(effect)
         else:
             self.transfers.perform(effect)
 
@@ -247,42 +250,6 @@ class Performer:
         trunk = self._trunks.get(leg)
         return MediaPolicy.of(*trunk) if trunk is not None else MediaPolicy()
 
-    # --- the agent ------------------------------------------------------------------------------------------
-
-    def _open_agent(self, effect: do.OpenAgent) -> None:
-        self.agent.open(effect.choice, effect.stream_sid, self._record)
-
-    def _start_agent(self, effect: do.StartAgent) -> None:
-        if self.agent.choice is None:
-            return
-        tap = self.media.audio.open_tap(effect.leg, self.agent.choice, self.agent.on_frames)
-        if tap is not None:
-            self.agent.start(tap)
-
-    def _listen_agent(self, effect: do.ListenAgent) -> None:
-        self.agent.listen(effect.status)
-        if self.agent.choice is not None:
-            self.media.audio.redirect_taps(self.agent.on_frames)
-
-    def _drain_agent(self, effect: do.DrainAgent) -> None:
-        self.media.audio.drain(effect.leg)
-
-    def _stop_agent(self, effect: do.StopAgent) -> None:
-        self.agent.stop(effect.reason, effect.detail)
-        self.media.audio.close_taps()
-
-    def _tell_digit(self, effect: do.TellAgentDigit) -> None:
-        self.agent.tell_digit(effect.digit, effect.duration_ms)
-
-    def _tell_digits_sent(self, effect: do.TellAgentDigitsSent) -> None:
-        self.agent.tell_digits_sent(effect.digits)
-
-    def _tell_transfer(self, effect: do.TellAgentTransfer) -> None:
-        self.agent.tell_transfer(effect.status, effect.sip_status, effect.cause)
-
-    def _tell_error(self, effect: do.TellAgentError) -> None:
-        self.agent.tell_error(effect.code, effect.message, effect.ref)
-
     # --- the customer's server ------------------------------------------------------------------------------
 
     def _ask_webhook(self, effect: do.AskWebhook) -> None:
@@ -388,15 +355,6 @@ _PERFORMERS: Final[dict[type, Callable[[Performer, Any], None]]] = {
     do.ConnectMedia: Performer._connect,
     do.AnswerOffer: Performer._answer_offer,
     do.CloseMedia: Performer._close_media,
-    do.OpenAgent: Performer._open_agent,
-    do.StartAgent: Performer._start_agent,
-    do.ListenAgent: Performer._listen_agent,
-    do.DrainAgent: Performer._drain_agent,
-    do.StopAgent: Performer._stop_agent,
-    do.TellAgentDigit: Performer._tell_digit,
-    do.TellAgentDigitsSent: Performer._tell_digits_sent,
-    do.TellAgentTransfer: Performer._tell_transfer,
-    do.TellAgentError: Performer._tell_error,
     do.AskWebhook: Performer._ask_webhook,
     do.RouteCaller: Performer._route_caller,
     do.StopAsking: Performer._stop_asking,

@@ -164,6 +164,7 @@ class CallControl:
             media=MediaSettings(
                 settings.media_timeout_s, settings.hold_timeout_s, hold_music, settings.tone_plan
             ),
+            streams=settings.streams,
             quality=self.quality,
             masked_routes=self._services.masked_routes,
             transcripts=self._services.transcripts,

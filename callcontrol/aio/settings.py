@@ -17,6 +17,7 @@ from callcontrol.interfaces import (
 )
 from callcontrol.meter import Rates
 from callcontrol.plan import DEFAULT_TIME_LIMIT_S
+from media.aio.agent_types import AgentStreamSettings
 from media.audio.speech import Synthesizer
 from media.types import EngineSettings
 from sip.aio import HepSettings, Listen, UserAgentSettings
@@ -49,6 +50,7 @@ class CallControlSettings:
     max_calls: int = 2000
     max_cps: int = 200
     media_timeout_s: float = 60.0
+    streams: AgentStreamSettings = field(default_factory=AgentStreamSettings)
     hold_timeout_s: float = 0.0
     hold_music: str = "none"
     tone_plan: str = "in"

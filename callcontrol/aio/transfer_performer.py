@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from callcontrol import effects as do
-from callcontrol.aio.agent_adapter import AgentLink
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.media_adapter import MediaLegs
 from callcontrol.aio.sip_adapter import SipLegs
@@ -38,7 +37,6 @@ class TransferPerformer:
         record: CallRecord,
         sip: SipLegs,
         media: MediaLegs,
-        agent: AgentLink,
         post: Callable[[Event], None],
         follow: Callable[[Event], None],
     ) -> None:
@@ -46,7 +44,6 @@ class TransferPerformer:
         self._record = record
         self._sip = sip
         self._media = media
-        self._agent = agent
         self._post = post
         self._follow = follow
         self._waiting: dict[int, Newcomer] = {}
@@ -89,15 +86,6 @@ class TransferPerformer:
         except InvalidValue:
             self._follow(LegReferred(effect.leg, 400))
 
-    def _move_agent(self, effect: do.MoveAgent) -> None:
-        media, agent = self._media, self._agent
-        if agent.choice is None:
-            return
-        media.audio.close_taps()
-        tap = media.audio.open_tap(effect.leg, agent.choice, agent.on_frames)
-        if tap is not None:
-            agent.start(tap)
-
     def _find(self, effect: do.FindPartner) -> None:
         place = self._switchboard.find(effect.replaces, self._record)
         self._follow(PartnerMissing() if place is None else PartnerFound(*place))
@@ -137,7 +125,6 @@ PERFORMERS: Final[dict[type, Callable[[TransferPerformer, Any], None]]] = {
     do.RefuseTransfer: TransferPerformer._refuse,
     do.TellTransfer: TransferPerformer._tell,
     do.ReferLeg: TransferPerformer._refer,
-    do.MoveAgent: TransferPerformer._move_agent,
     do.FindPartner: TransferPerformer._find,
     do.AskPartner: TransferPerformer._ask,
     do.AnswerPartner: TransferPerformer._answer_partner,

@@ -14,7 +14,10 @@ from callcontrol.effects.agent import (
     StopAgent,
     TellAgentDigit,
     TellAgentDigitsSent,
+    TellAgentDone,
     TellAgentError,
+    TellAgentHold,
+    TellAgentSpeech,
     TellAgentTransfer,
 )
 from callcontrol.effects.instructions import AskWebhook, RouteCaller, StopAsking
@@ -25,6 +28,7 @@ from callcontrol.effects.media import (
     ControlRecording,
     DetectMachine,
     DetectSpeech,
+    FillSilence,
     LinkMedia,
     MuteLeg,
     PlayAudio,
@@ -82,6 +86,7 @@ __all__ = [
     "DrainAgent",
     "Effect",
     "ExtendReserve",
+    "FillSilence",
     "FindPartner",
     "FindRoute",
     "Finish",
@@ -117,7 +122,10 @@ __all__ = [
     "TakeOffer",
     "TellAgentDigit",
     "TellAgentDigitsSent",
+    "TellAgentDone",
     "TellAgentError",
+    "TellAgentHold",
+    "TellAgentSpeech",
     "TellAgentTransfer",
     "TellTransfer",
     "Transcribe",
@@ -138,6 +146,7 @@ Effect = (
     | PlayAudio
     | PlaySounds
     | Speak
+    | FillSilence
     | PlayRingback
     | StopAudio
     | SendDigits
@@ -155,6 +164,9 @@ Effect = (
     | StopAgent
     | TellAgentDigit
     | TellAgentDigitsSent
+    | TellAgentDone
+    | TellAgentSpeech
+    | TellAgentHold
     | TellAgentTransfer
     | TellAgentError
     | AcceptTransfer

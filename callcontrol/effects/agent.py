@@ -4,15 +4,21 @@ from dataclasses import dataclass
 
 from callcontrol.events import ListenStatus
 from callcontrol.ids import LegId
-from media.streams import StreamChoice
+from media.streams import AgentHold, AgentMute, AgentRecord, Reconnect, StreamChoice
 
 
 @dataclass(frozen=True, slots=True)
 class OpenAgent:
-    """Connect to the agent; ``AgentOpened`` or ``AgentRefused`` follows."""
+    """
+    Connect to the agent; ``AgentOpened`` or ``AgentRefused`` follows.
+
+    ``reconnect`` says that its connection broke and this one goes on; it is tried once, for ``budget_s``.
+    """
 
     choice: StreamChoice
     stream_sid: str
+    reconnect: Reconnect | None = None
+    budget_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,27 @@ class TellAgentDigitsSent:
     """Tell the agent that the digits it asked for are out."""
 
     digits: str
+
+
+@dataclass(frozen=True, slots=True)
+class TellAgentDone:
+    """Tell the agent that a command of its was carried out."""
+
+    command: AgentHold | AgentMute | AgentRecord
+
+
+@dataclass(frozen=True, slots=True)
+class TellAgentSpeech:
+    """Tell the agent that the party talks, or has fallen silent."""
+
+    active: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TellAgentHold:
+    """Tell the agent that the party has put it on hold, or takes it back."""
+
+    active: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,6 +110,14 @@ class StopSpeech:
 
 
 @dataclass(frozen=True, slots=True)
+class FillSilence:
+    """Let a party hear hold music, or the soft noise of a line, whenever its agent says nothing."""
+
+    leg: LegId
+    sound: Literal["music", "noise"] | None
+
+
+@dataclass(frozen=True, slots=True)
 class PlayRingback:
     """Let a party that is already connected hear ringing until ``StopAudio``."""
 

@@ -10,8 +10,12 @@ from callcontrol.events.agent import (
     AgentDigits,
     AgentExit,
     AgentHangup,
+    AgentHold,
+    AgentMute,
     AgentOpened,
+    AgentRecord,
     AgentRefused,
+    AgentTranscript,
     AgentTransfer,
 )
 from callcontrol.events.answers import ReserveExtended, ReserveRefused, RouteFound, RouteRefused
@@ -40,6 +44,7 @@ from callcontrol.events.media import (
     DigitReceived,
     DigitsSent,
     GreetingOver,
+    LegHeld,
     MachineDetected,
     MediaSilent,
     PlaybackEnded,
@@ -80,8 +85,12 @@ __all__ = [
     "AgentDigits",
     "AgentExit",
     "AgentHangup",
+    "AgentHold",
+    "AgentMute",
     "AgentOpened",
+    "AgentRecord",
     "AgentRefused",
+    "AgentTranscript",
     "AgentTransfer",
     "CallerRouted",
     "ConsultRequested",
@@ -101,6 +110,7 @@ __all__ = [
     "LegConfirmed",
     "LegEnded",
     "LegFailed",
+    "LegHeld",
     "LegOffered",
     "LegProgress",
     "LegReferred",
@@ -157,6 +167,7 @@ Event = (
     | SpeechStarted
     | SpeechEnded
     | DigitsSent
+    | LegHeld
     | PlayoutDrained
     | MediaSilent
     | RecordingEnded
@@ -166,6 +177,10 @@ Event = (
     | AgentHangup
     | AgentDigits
     | AgentTransfer
+    | AgentHold
+    | AgentMute
+    | AgentRecord
+    | AgentTranscript
     | TransferRequested
     | LegReferred
     | ReplacementCalled

@@ -1,7 +1,8 @@
 """What an agent does on its stream."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +63,39 @@ class AgentTransfer:
     caller_id: str | None = None
     timeout_s: float = 30.0
     headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AgentHold:
+    """The agent puts the party on hold, or takes the hold back."""
+
+    active: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AgentMute:
+    """The agent wants to hear the party no more, or again."""
+
+    active: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRecord:
+    """The agent wants the call recorded, or its recording paused, resumed or completed."""
+
+    action: Literal["start", "stop", "pause", "resume"]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTranscript:
+    """
+    The agent says what was said, by itself or by the party; what is not ``final`` may still change.
+
+    Times count from the answer of the call. The text may be private: no ``repr`` shows it.
+    """
+
+    role: Literal["agent", "user"]
+    text: str = field(repr=False)
+    final: bool = True
+    start_ms: int | None = None
+    end_ms: int | None = None

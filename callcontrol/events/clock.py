@@ -15,6 +15,7 @@ class Timer(IntEnum):
     RECORDING = auto()
     TRANSFER = auto()
     WARNING = auto()
+    RECONNECT = auto()
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,14 @@ class SpeechEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class LegHeld:
+    """The party has put us on hold with its telephone, or takes us back."""
+
+    leg: LegId
+    active: bool
+
+
+@dataclass(frozen=True, slots=True)
 class DigitsSent:
     """All digits of a ``SendDigits`` are out, or cannot be sent; ``by_api`` as there."""
 

@@ -12,7 +12,7 @@ class EarlyPlayout:
     """Keeps audio and marks in order until there is somebody to hear them."""
 
     def __init__(self, max_bytes: int) -> None:
-        self._items: list[bytes | AgentMark] = []
+        self._items: list[bytearray | AgentMark] = []
         self._bytes = 0
         self._max_bytes = max_bytes
 
@@ -21,7 +21,11 @@ class EarlyPlayout:
         if self._bytes + len(audio) > self._max_bytes:
             return False
         if audio:
-            self._items.append(audio)
+            # In one piece: a list of many small ones would be many times as large as what is in them.
+            if self._items and isinstance(self._items[-1], bytearray):
+                self._items[-1] += audio
+            else:
+                self._items.append(bytearray(audio))
             self._bytes += len(audio)
         return True
 
@@ -42,5 +46,5 @@ class EarlyPlayout:
             if isinstance(item, AgentMark):
                 tap.mark(item.name)
             else:
-                tap.write(item)
+                tap.write(bytes(item))
         self.clear()

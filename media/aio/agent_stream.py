@@ -19,6 +19,7 @@ from media.aio.agent_dial import Resolve, dial
 from media.aio.agent_early import EarlyPlayout
 from media.aio.agent_marks import PendingMarks
 from media.aio.agent_outbox import AgentOutbox
+from media.aio.agent_pace import ReadPace
 from media.aio.agent_types import AgentStreamSettings, AgentStreamStats, PlayoutTap
 from media.aio.agent_wire import AgentWire
 from media.streams import (
@@ -35,8 +36,6 @@ from media.streams import (
     AgentMute,
     AgentPlay,
     AgentRecord,
-    AgentTranscript,
-    AgentTransfer,
     CommandError,
     RateGuard,
     StreamConnectError,
@@ -88,9 +87,14 @@ class AgentStream:
         self._withheld: list[AgentEvent] | None = []
         self._malformed = RateGuard(settings.malformed_limit, settings.malformed_window_s)
         self._errors = RateGuard(20, 10.0)
+        self._wishes = RateGuard(settings.command_limit, settings.command_window_s)
+        self._pace = ReadPace(self._loop)
         self._timer: asyncio.TimerHandle | None = None
+        self._silence: asyncio.TimerHandle | None = None
+        """Runs while an agent that has to say something has said nothing."""
         self._ended: asyncio.Task[None] | None = None
         self._announce_on_open = True
+        self._spoken = False
 
     @classmethod
     async def connect(
@@ -149,6 +153,9 @@ class AgentStream:
         self._announce()
         self._tap = tap
         self._early.play(tap)
+        limit_s = self._settings.start_timeout_s
+        if limit_s is not None and not self._spoken:
+            self._silence = self._loop.call_later(limit_s, self._fail, _CLOSE_NO_PONG, "the agent is silent")
 
     def send_audio(self, frames: bytes) -> None:
         """Send received audio: one or more whole frames, in the encoding of the stream."""
@@ -203,9 +210,9 @@ class AgentStream:
         """Tell the agent that a command was carried out."""
         self._send(lambda: self._dialect.accepted(command))
 
-    def refuse(self, command: AgentCommand, message: str, code: str = "refused") -> None:
-        """Tell the agent that a command will not be carried out, and why."""
-        self._error(code, message, _EVENT_NAMES.get(type(command)))
+    def refuse(self, ref: str, message: str, code: str = "refused") -> None:
+        """Tell the agent that a command, known by the name of its event, is not carried out, and why."""
+        self._error(code, message, ref)
 
     def transfer_status(
         self, status: str, sip_status: int | None = None, hangup_cause: str | None = None
@@ -253,6 +260,7 @@ class AgentStream:
             transport.disconnect(False)
             return
         self._outbox.open(transport)
+        self._pace.open(transport)
         self._outbox.control(self._dialect.connected())
         if self._announce_on_open:
             self._announce()
@@ -269,6 +277,9 @@ class AgentStream:
     def _take(self, decode: Callable[[bytes], bytes | AgentCommand], data: bytes) -> None:
         if self._closed:
             return
+        self._pace.took(len(data))
+        if not self._spoken:
+            self._speaks()
         try:
             command = decode(data)
         except CommandError as error:
@@ -279,6 +290,12 @@ class AgentStream:
         else:
             self.stats.commands += 1
             self._obey(command)
+
+    def _speaks(self) -> None:
+        self._spoken = True
+        if self._silence is not None:
+            self._silence.cancel()
+            self._silence = None
 
     def on_ping(self, payload: bytes) -> None:
         """Answer a ping; called by the wire."""
@@ -353,6 +370,8 @@ class AgentStream:
                 self._clear()
                 self._send(self._dialect.cleared)
                 self._emit(command)
+            case _ if self._wishes.exceeded(self._loop.time()):
+                self._fail(_CLOSE_ABUSE, "too many commands")
             case _:
                 self._emit(command)
 
@@ -428,6 +447,8 @@ class AgentStream:
         self.stats.frames_sent = self._outbox.frames_sent
         self.stats.frames_dropped = self._outbox.frames_dropped
         self._early.clear()
+        self._pace.stop()
+        self._speaks()
         self._tap = None
         if self._timer is not None:
             self._timer.cancel()
@@ -471,15 +492,3 @@ class AgentStream:
         except Exception:
             _LOGGER.exception("agent event could not be handled")
             self._fail(_CLOSE_INTERNAL, "internal error")
-
-
-_EVENT_NAMES: dict[type[object], str] = {
-    AgentMark: "mark",
-    AgentClear: "clear",
-    AgentDtmf: "dtmf",
-    AgentTransfer: "transfer",
-    AgentHold: "hold",
-    AgentMute: "mute",
-    AgentRecord: "record",
-    AgentTranscript: "transcript",
-}

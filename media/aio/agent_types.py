@@ -31,16 +31,21 @@ class AgentStreamSettings:
     Attributes:
         queue_ms: Audio kept for an agent that does not read; older audio is dropped.
         close_timeout_s: How long the agent may take to answer our close frame.
+        start_timeout_s: How long an agent may be silent at the beginning; None for as long as it likes.
         malformed_limit: Malformed frames within `malformed_window_s` that are one too many.
+        command_limit: Commands to the call within `command_window_s` that are too many.
     """
 
     dial: DialSettings = field(default_factory=DialSettings)
     ping_interval_s: float = 20.0
     pong_timeout_s: float = 20.0
     queue_ms: int = 200
+    start_timeout_s: float | None = None
     close_timeout_s: float = 2.0
     malformed_limit: int = 100
     malformed_window_s: float = 10.0
+    command_limit: int = 1000
+    command_window_s: float = 10.0
 
 
 @dataclass(slots=True)

@@ -119,7 +119,7 @@ async def test_a_whole_conversation() -> None:
         stream.transfer_status("ringing")
         hold = await events.next()
         assert isinstance(hold, AgentHold)
-        stream.refuse(hold, "no hold here")
+        stream.refuse("hold", "no hold here")
         assert await events.next() == AgentHangup(False, "done")
         await stream.stop("stopped", "stream_hangup")
 

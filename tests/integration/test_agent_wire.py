@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import hashlib
 import json
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -15,8 +13,8 @@ import pytest
 from media.aio.agent_stream import AgentStream, AgentStreamSettings
 from media.streams import AgentClosed, AgentEvent, AgentHold, StreamSetup
 from tests.support.agent_bot import FakeTap, no_leaks, raw_server, to_loopback
+from tests.support.raw_agent import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, RawAgent, frame
 
-TEXT, BINARY, CONTINUATION, CLOSE, PING, PONG = 1, 2, 0, 8, 9, 10
 HOLD = b'{"event":"hold","hold":{"active":true}}'
 MIB = 1 << 20
 
@@ -25,54 +23,6 @@ MIB = 1 << 20
 async def leaks() -> AsyncIterator[None]:
     async with no_leaks():
         yield
-
-
-def frame(
-    opcode: int, payload: bytes = b"", *, fin: bool = True, rsv: int = 0, length: int | None = None
-) -> bytes:
-    size = len(payload) if length is None else length
-    head = bytes([fin << 7 | rsv << 4 | opcode])
-    if size < 126:
-        return head + bytes([size]) + payload
-    if size < 1 << 16:
-        return head + b"\x7e" + struct.pack(">H", size) + payload
-    return head + b"\x7f" + struct.pack(">Q", size) + payload
-
-
-class Peer:
-    """The agent's end of a socket, byte by byte."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader = reader
-        self.writer = writer
-
-    async def accept(self) -> None:
-        request = await self.reader.readuntil(b"\r\n\r\n")
-        key = request.partition(b"Sec-WebSocket-Key: ")[2].partition(b"\r\n")[0]
-        accept = base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
-        self.writer.write(
-            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            b"Sec-WebSocket-Accept: " + accept + b"\r\n\r\n"
-        )
-        # What goes wrong before the two opening frames counts as a failure to connect.
-        for _ in range(2):
-            await self.until(TEXT)
-
-    async def read(self) -> tuple[int, bytes]:
-        head = await self.reader.readexactly(2)
-        size = head[1] & 0x7F
-        if size == 126:
-            (size,) = struct.unpack(">H", await self.reader.readexactly(2))
-        assert head[1] & 0x80
-        mask = await self.reader.readexactly(4)
-        data = await self.reader.readexactly(size)
-        return head[0] & 0x0F, bytes(byte ^ mask[index % 4] for index, byte in enumerate(data))
-
-    async def until(self, opcode: int) -> bytes:
-        while True:
-            kind, data = await self.read()
-            if kind == opcode:
-                return data
 
 
 class Scene:
@@ -89,9 +39,9 @@ class Scene:
 
 
 @asynccontextmanager
-async def scene(play: Callable[[Peer], Awaitable[None]], **settings: float) -> AsyncIterator[Scene]:
+async def scene(play: Callable[[RawAgent], Awaitable[None]], **settings: float) -> AsyncIterator[Scene]:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        peer = Peer(reader, writer)
+        peer = RawAgent(reader, writer)
         await peer.accept()
         await play(peer)
         await writer.drain()
@@ -120,7 +70,7 @@ async def scene(play: Callable[[Peer], Awaitable[None]], **settings: float) -> A
 async def test_fragments_and_control_frames_between_them_make_one_message() -> None:
     pong = asyncio.get_running_loop().create_future()
 
-    async def play(peer: Peer) -> None:
+    async def play(peer: RawAgent) -> None:
         peer.writer.write(frame(TEXT, HOLD[:10], fin=False))
         peer.writer.write(frame(PING, b"now"))
         peer.writer.write(frame(CONTINUATION, b"", fin=False) * 5)
@@ -156,7 +106,7 @@ async def test_fragments_and_control_frames_between_them_make_one_message() -> N
 async def test_a_breach_of_the_protocol_closes_with_its_code(data: bytes, code: int) -> None:
     received = asyncio.get_running_loop().create_future()
 
-    async def play(peer: Peer) -> None:
+    async def play(peer: RawAgent) -> None:
         peer.writer.write(data)
         received.set_result(await peer.until(CLOSE))
 
@@ -172,7 +122,7 @@ async def test_a_breach_of_the_protocol_closes_with_its_code(data: bytes, code: 
 async def test_a_message_of_exactly_the_limit_is_read() -> None:
     text = HOLD[:-1] + b" " * (MIB - len(HOLD)) + b"}"
 
-    async def play(peer: Peer) -> None:
+    async def play(peer: RawAgent) -> None:
         peer.writer.write(frame(TEXT, text))
         peer.writer.write(frame(TEXT, text[:-1], fin=False) + frame(CONTINUATION, b"}"))
 
@@ -182,7 +132,7 @@ async def test_a_message_of_exactly_the_limit_is_read() -> None:
 
 
 async def test_a_close_without_a_code_is_a_normal_end() -> None:
-    async def play(peer: Peer) -> None:
+    async def play(peer: RawAgent) -> None:
         peer.writer.write(frame(CLOSE))
         await peer.until(CLOSE)
 
@@ -191,7 +141,7 @@ async def test_a_close_without_a_code_is_a_normal_end() -> None:
 
 
 async def test_frames_after_the_close_are_not_obeyed() -> None:
-    async def play(peer: Peer) -> None:
+    async def play(peer: RawAgent) -> None:
         peer.writer.write(frame(CLOSE, struct.pack(">H", 1000)) + frame(TEXT, HOLD) + frame(PING))
 
     async with scene(play) as made:
@@ -205,7 +155,7 @@ async def test_audio_for_an_agent_that_does_not_read_is_dropped_and_comes_back_f
     stamps: list[int] = []
     numbers: list[int] = []
 
-    async def play(peer: Peer) -> None:
+    async def play(peer: RawAgent) -> None:
         peer.writer.transport.pause_reading()  # type: ignore[attr-defined]  # A transport of a socket can.
         await resume.wait()
         peer.writer.transport.resume_reading()  # type: ignore[attr-defined]  # As above.
@@ -235,7 +185,7 @@ async def test_audio_for_an_agent_that_does_not_read_is_dropped_and_comes_back_f
 
 
 async def test_an_agent_that_commands_and_does_not_read_is_cut_off() -> None:
-    async def play(peer: Peer) -> None:
+    async def play(peer: RawAgent) -> None:
         peer.writer.transport.pause_reading()  # type: ignore[attr-defined]  # A transport of a socket can.
 
     async with scene(play) as made:

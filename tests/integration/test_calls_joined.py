@@ -41,6 +41,7 @@ class Party:
             MediaSettings(hold_music=Clip(sine(1500, 1000))),
             on_mark=lambda name, cleared: None,
             on_overflow=lambda dropped_ms: None,
+            on_level=lambda full, level_ms: None,
         )
         self.phone = MediaBench(engine).open()
         self.heard = bytearray()

@@ -198,6 +198,14 @@ def streamed(**changes: object) -> Drive:
     return drive
 
 
+def lasting(max_retries: int = 3, **changes: object) -> Drive:
+    """A streamed call whose agent is sought again when its connection breaks."""
+    choice = choose_stream("wss://agent.example/ws", {"stream_max_retries": max_retries})
+    drive = Drive(Stream(choice), **changes).start()  # type: ignore[arg-type]
+    drive.feed(AgentOpened(), LegConfirmed(A))
+    return drive
+
+
 def placed(*steps: Step, **changes: object) -> Drive:
     drive = Drive(*steps, inbound=False, **changes).start()  # type: ignore[arg-type]
     drive.feed(LegProgress(A, 180), LegAnswered(A, b"sdp"))

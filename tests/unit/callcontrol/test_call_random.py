@@ -11,8 +11,12 @@ from callcontrol.events import (
     AgentDigits,
     AgentExit,
     AgentHangup,
+    AgentHold,
+    AgentMute,
     AgentOpened,
+    AgentRecord,
     AgentRefused,
+    AgentTranscript,
     AgentTransfer,
     ConsultRequested,
     DigitReceived,
@@ -29,6 +33,7 @@ from callcontrol.events import (
     LegConfirmed,
     LegEnded,
     LegFailed,
+    LegHeld,
     LegOffered,
     LegProgress,
     LegReferred,
@@ -54,6 +59,8 @@ from callcontrol.events import (
     ReserveRefused,
     RouteFound,
     RouteRefused,
+    SpeechEnded,
+    SpeechStarted,
     TimeLimitRequested,
     Timer,
     TimerFired,
@@ -69,6 +76,7 @@ from tests.support.call_drive import (
     Drive,
     assert_nothing_left,
     bridged,
+    lasting,
     make_attempt,
     make_party,
     placed,
@@ -76,6 +84,7 @@ from tests.support.call_drive import (
 )
 from tests.support.masked_drive import Masked
 
+LASTING = choose_stream("wss://agent.example/?stream_events=speech,hold", {"stream_max_retries": 3})
 legs = st.integers(0, 4)
 names = st.sampled_from(["a", "b"])
 bodies = st.sampled_from([b"", b"sdp"])
@@ -97,12 +106,20 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.builds(PlaybackEnded, legs),
     st.builds(DigitsSent, legs, st.just("1"), st.sampled_from([None, "cannot"])),
     st.builds(PlayoutDrained, legs),
+    st.builds(SpeechStarted, legs),
+    st.builds(SpeechEnded, legs, st.just(900)),
+    st.builds(LegHeld, legs, st.booleans()),
     st.builds(MediaSilent, legs, st.just(60.0)),
     st.builds(RecordingEnded, legs, st.just("/x.wav"), st.just(1), st.sampled_from([None, "disk full"])),
     st.just(AgentOpened()),
     st.builds(AgentRefused, st.just("dns")),
+    st.just(AgentRefused("http_status", 403)),
     st.builds(AgentClosed, st.sampled_from(AgentExit)),
     st.builds(AgentHangup, st.booleans()),
+    st.builds(AgentHold, st.booleans()),
+    st.builds(AgentMute, st.booleans()),
+    st.builds(AgentRecord, st.sampled_from(["start", "stop", "pause", "resume"])),
+    st.builds(AgentTranscript, st.just("user"), st.just("hello"), st.booleans()),
     st.builds(AgentDigits, st.just("1")),
     st.builds(AgentTransfer, st.sampled_from(["+919812345678", "sip:x@y", "nobody"])),
     st.builds(RouteFound, st.just([make_attempt(1), make_attempt(2)])),
@@ -176,6 +193,7 @@ steps = st.lists(
             SendDtmf("1"),
             Dial(make_party()),
             Stream(choose_stream("wss://agent.example/")),
+            Stream(LASTING, Consult("https://customer.example/fallback")),
             Consult("https://customer.example/calls"),
             Reject(),
             Hangup(),
@@ -211,15 +229,16 @@ def test_every_call_ends_and_leaves_nothing(
 @settings(max_examples=600, deadline=None)
 @given(
     agent=st.booleans(),
+    lasts=st.booleans(),
     obliging=st.booleans(),
     script=st.lists(
         st.tuples(st.floats(0, 5), st.one_of(transfers, transfers, events, consulting)), max_size=25
     ),
 )
 def test_a_call_whose_parties_change_places_ends_and_leaves_nothing(
-    agent: bool, obliging: bool, script: list[tuple[float, Event]]
+    agent: bool, lasts: bool, obliging: bool, script: list[tuple[float, Event]]
 ) -> None:
-    drive = streamed() if agent else bridged()
+    drive = (lasting() if lasts else streamed()) if agent else bridged()
     drive.obliging = obliging
     for delay_s, event in script:
         drive.after(delay_s)
@@ -231,7 +250,7 @@ def test_a_call_whose_parties_change_places_ends_and_leaves_nothing(
 
 @settings(max_examples=300, deadline=None)
 @given(
-    kind=st.sampled_from(["streamed", "bridged", "playing", "placed"]),
+    kind=st.sampled_from(["streamed", "lasting", "bridged", "playing", "placed"]),
     script=st.lists(
         st.tuples(st.floats(0, 5), st.one_of(orders, orders, consulting, transfers, events)), max_size=25
     ),
@@ -241,6 +260,7 @@ def test_a_call_that_is_given_orders_ends_and_leaves_nothing(
 ) -> None:
     drives: dict[str, Callable[[], Drive]] = {
         "streamed": streamed,
+        "lasting": lasting,
         "bridged": bridged,
         "playing": lambda: placed(Play("prompt:x"), machine_detection="hangup"),
         "placed": lambda: Drive(Play("prompt:x"), inbound=False, machine_detection="detect").start(),

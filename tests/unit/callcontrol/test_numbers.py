@@ -134,7 +134,7 @@ def test_a_binding_gets_its_defaults() -> None:
         ({"target": "media_stream", "stream_url": "wss://x?stream_protocol=x"}, {"stream_protocol"}),
         ({"target": "media_stream", "stream_url": "wss://x", "stream_track": "outbound"}, {"stream_track"}),
         (
-            {"target": "media_stream", "stream_url": "wss://x", "stream_max_retries": 1},
+            {"target": "media_stream", "stream_url": "wss://x", "stream_max_retries": 11},
             {"stream_max_retries"},
         ),
         ({"target": "media_stream", "stream_url": "wss://x", "stream_auth": {"type": "x"}}, {"stream_auth"}),

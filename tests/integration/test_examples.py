@@ -120,6 +120,31 @@ async def test_the_pipecat_agent(stage: InboundStage) -> None:
     assert (await stage.ended())["hangup_source"] == "stream"
 
 
+async def test_the_menu(stage: InboundStage) -> None:
+    port = free_port()
+    async with running("twiml_menu.py", "--port", str(port)) as example:
+        await example.prints("listening")
+        await stage.bind(target="webhook", webhook_url=f"http://127.0.0.1:{port}/menu")
+        caller = await connected(stage)
+        caller.open().send_dtmf("7")
+        await example.prints("pressed: 7")
+        caller.open().send_dtmf("1")
+        await example.prints("pressed: 1")
+        await caller.wait(Ended)
+        assert (await stage.ended())["status"] == "completed"
+
+        caller = await connected(stage)
+        caller.open().send_dtmf("2")
+        await example.prints("pressed: 2")
+        assert await eventually(lambda: stage.phone.calls[-1] is not caller, PATIENCE_S)
+        callee = stage.phone.calls[-1]
+        callee.speak(440.0)
+        await caller.hears(440.0)
+        callee.hang_up()
+        await caller.wait(Ended)
+    await stage.ended()
+
+
 @pytest.mark.parametrize(("typed", "code", "told"), [("271828", 0, "verified"), ("314159", 1, "wrong")])
 async def test_the_password(stage: InboundStage, typed: str, code: int, told: str) -> None:
     process = await asyncio.create_subprocess_exec(

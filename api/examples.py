@@ -66,10 +66,38 @@ EXAMPLES: Mapping[str, Any] = {
         "name": "Front desk",
         "language": "hi-IN",
         "greeting": "Namaste",
-        "stream_url": _AGENT,
-        "sample_rate": 16000,
+        "script": {
+            "nodes": {
+                "start": {
+                    "say": "For the sales department press 1, or say what you need after the question.",
+                    "gather": {"num_digits": 1, "timeout_s": 6},
+                    "on": {"1": "sales", "speech": "noted", "failed": "bye"},
+                },
+                "sales": {
+                    "say": "One moment.",
+                    "transfer": {"to": _ECHO, "timeout_s": 30},
+                    "on": {"failed": "bye"},
+                },
+                "noted": {"say": "Thank you, {{name|dear caller}}.", "next": "bye"},
+                "bye": {"say": "Goodbye.", "hangup": True},
+            }
+        },
     },
     "update_agent": {"voice": "calm"},
+    "start_assistant_call": {
+        "phone_number": _ECHO,
+        "agent_id": _SID,
+        "context": {"customer_name": "Asha", "order": "4711"},
+    },
+    "create_assistant_webhook": {
+        "url": "https://app.example.com/assistant",
+        "events": ["call.completed", "transcript.ready"],
+        "description": "CRM",
+    },
+    "update_assistant_webhook": {"is_active": False},
+    "replay_failed_assistant_deliveries": {"status": "failed", "since": "2026-01-31T00:00:00Z"},
+    "create_assistant_key": {"name": "staging", "environment": "sandbox"},
+    "rotate_assistant_key": {"overlap_seconds": 3600},
     "create_application": {"name": "Front desk", "target": "media_stream", "stream_url": _AGENT},
     "update_application": {"name": "Reception", "record_all_calls": True},
     "create_subscription": {

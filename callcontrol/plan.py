@@ -5,9 +5,11 @@ A plan is made from what the API was asked for, or from the binding of the numbe
 only data; ``callcontrol.call`` runs it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from callcontrol.agent_script import Script
 from callcontrol.identity import Caller
 from callcontrol.models import Binding
 from callcontrol.numbers import choice_of
@@ -97,6 +99,22 @@ class Stream:
 
     choice: StreamChoice
     fallback: "Consult | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Converse:
+    """
+    Have the built-in agent talk with the party, by its script, in a language such as ``hi-IN``.
+
+    The greeting comes before the first node, and only a key breaks it off. ``variables`` are what texts may
+    name; beside them they may name ``from`` and ``to``.
+    """
+
+    agent_id: str
+    script: Script
+    language: str = "en-IN"
+    greeting: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +266,7 @@ Step = (
     | Pause
     | SendDtmf
     | Stream
+    | Converse
     | Dial
     | Connect
     | RouteByCaller

@@ -42,7 +42,8 @@ class CreateCall:
 
     ``to`` is E.164, a 10-digit Indian number or a ``sip:`` address at a gateway of a carrier. Exactly one of
     ``stream``, ``webhook_url``, ``agent_id`` and ``verbs`` says what to do; a verb is its JSON object, and an
-    agent becomes its stream before the plan is made (``callcontrol.agents``). Without any of them the
+    agent becomes its stream, or the ``step`` that talks for it, before the plan is made
+    (``callcontrol.agents``). Without any of them the
     application ``app_sid`` says it (``callcontrol.application_calls``); ``stream_fields`` then replace those
     of its stream, and ``needs_stream`` asks for an application that has one.
     """
@@ -54,6 +55,7 @@ class CreateCall:
     webhook_url: str | None = None
     webhook_method: WebhookMethod = "POST"
     agent_id: str | None = None
+    step: Step | None = None
     timeout_s: float = DEFAULT_RING_TIMEOUT_S
     time_limit_s: float = DEFAULT_TIME_LIMIT_S
     record: bool = False
@@ -118,10 +120,12 @@ class _Reader:
 
     def _steps(self, reader: VerbReader) -> list[Step]:
         request = self._request
-        ways = (request.stream, request.verbs, request.webhook_url)
+        ways = (request.stream, request.verbs, request.webhook_url, request.step)
         if sum(way is not None for way in ways) != 1:
             reader.wrong("stream_url", "exactly one of stream_url, webhook_url and verbs must be given")
             return []
+        if request.step is not None:
+            return [request.step]
         if request.stream is not None:
             return reader.stream(request.stream.url, request.stream.fields, "", "stream_url")
         if request.webhook_url is not None:

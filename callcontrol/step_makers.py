@@ -9,6 +9,7 @@ from callcontrol.caller_routing import RouteByCallerStep
 from callcontrol.conferring import ConferenceStep
 from callcontrol.connecting import Connecting
 from callcontrol.consult import ConsultStep
+from callcontrol.conversation import ConverseStep
 from callcontrol.gathering import GatherStep, SayStep
 from callcontrol.message_taking import MessageStep
 from callcontrol.plan import (
@@ -16,6 +17,7 @@ from callcontrol.plan import (
     Answer,
     Connect,
     Consult,
+    Converse,
     Dial,
     Gather,
     JoinConference,
@@ -40,6 +42,7 @@ _MAKERS: Final[Mapping[type, Callable[[CallParts, Any], RunningStep]]] = {
     RecordMessage: MessageStep,
     JoinConference: ConferenceStep,
     Announce: AnnounceStep,
+    Converse: ConverseStep,
     Pause: PauseStep,
     Ring: RingStep,
     SendDtmf: DigitsStep,

@@ -27,6 +27,7 @@ from callcontrol.plan import (
     missed_call_plan,
     stream_plan,
 )
+from callcontrol.requests import DEFAULT_STATUS_EVENTS
 from callcontrol.routing import parse_target
 from media.streams import StreamSetupError
 from sip import Headers, NameAddr, SipUri
@@ -174,6 +175,12 @@ def _plan(
     if binding.target == "masking":
         return masking_plan(binding, caller, number.number, time_limit_s), None
     return None, NOT_AVAILABLE
+
+
+def wanted_events(binding: Binding | None) -> tuple[str, ...]:
+    """The events of a call that its binding wants told, of those that may be chosen."""
+    chosen = binding.status_webhook_events if binding is not None else None
+    return DEFAULT_STATUS_EVENTS if chosen is None else chosen
 
 
 def _agent_plan(

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from callcontrol.announcement import AnnounceStep
-from callcontrol.bridge import Bridge
 from callcontrol.caller_routing import RouteByCallerStep
 from callcontrol.conferring import ConferenceStep
 from callcontrol.connecting import Connecting
 from callcontrol.consult import ConsultStep
 from callcontrol.conversation import ConverseStep
+from callcontrol.dialling import DialStep
 from callcontrol.gathering import GatherStep, SayStep
 from callcontrol.message_taking import MessageStep
 from callcontrol.plan import (
@@ -46,7 +46,7 @@ _MAKERS: Final[Mapping[type, Callable[[CallParts, Any], RunningStep]]] = {
     Pause: PauseStep,
     Ring: RingStep,
     SendDtmf: DigitsStep,
-    Dial: lambda call, step: Bridge(call, step.party),
+    Dial: DialStep,
     Connect: Connecting,
     Stream: lambda call, step: AgentStep(call, step.choice, call.next_stream_sid(), step.fallback),
     RouteByCaller: RouteByCallerStep,

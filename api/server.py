@@ -176,6 +176,7 @@ class Server:
                 masked_routes=routes,
                 transcripts=storage.transcripts,
                 speech=speech,
+                messages=storage.messages,
             ),
         )
         self._parts.push_async_callback(self.control.close)
@@ -184,6 +185,7 @@ class Server:
             storage.database,
             storage.writer,
             storage.calls,
+            storage.messages,
             storage.directory,
             storage.secrets,
             RecordingSettings(

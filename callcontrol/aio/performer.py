@@ -9,6 +9,7 @@ from callcontrol.aio.agent_adapter import AgentLink
 from callcontrol.aio.agent_performer import AgentPerformer
 from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.call_owner import Owner
+from callcontrol.aio.conference_performer import ConferencePerformer
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.info_digits import InfoDigits
 from callcontrol.aio.instructions import CallAsker
@@ -106,6 +107,7 @@ class Performer:
         self._agents = AgentPerformer(record, self.media, self.agent)
         self.transfers = TransferPerformer(context, record, self.sip, self.media, owner.post, owner.follow)
         self._info_digits = InfoDigits(self.sip.send_digit, owner.post, owner.spawn)
+        self._conferring = ConferencePerformer(context, record, self.media, owner)
         # Bound to the table and not to the performer, which is freed as soon as the call is over.
         self._sounds = MediaPerformer(
             context, record, self.media, owner, self._info_digits, partial(_takes_info, self._trunks)
@@ -118,6 +120,8 @@ class Performer:
             perform(self, effect)
         elif self._sounds.performs(effect):
             self._sounds.perform(effect)
+        elif self._conferring.performs(effect):
+            self._conferring.perform(effect)
         elif self._agents.performs(effect):
             self._agents.perform(effect)
         else:
@@ -140,6 +144,7 @@ class Performer:
     def release(self) -> None:
         """Let go of every session, stream, port and carrier's place that is still held."""
         self.transfers.release()
+        self._conferring.release()
         self._sounds.release()
         self.sip.release()
         self._info_digits.stop()

@@ -14,6 +14,7 @@ from callcontrol.aio.arrivals import Arrivals
 from callcontrol.aio.audio_source import AudioSource, load_hold_music
 from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.call_runner import CallRunner
+from callcontrol.aio.conferences import Conferences
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.cut_recordings import keep_recording
 from callcontrol.aio.gatekeeper import make_guard
@@ -168,7 +169,9 @@ class CallControl:
             quality=self.quality,
             masked_routes=self._services.masked_routes,
             transcripts=self._services.transcripts,
+            conferences=Conferences(self._engine, hold_music),
             speech=self._services.speech,
+            messages=self._services.messages,
             service_route=self._registrar.service_route,
             forwarded_headers=settings.forwarded_headers,
             on_gateway=self._prober.note,

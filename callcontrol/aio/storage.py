@@ -24,6 +24,7 @@ from callcontrol.aio.masking_logs import MaskingLogs
 from callcontrol.aio.masking_numbers import MaskingNumberService
 from callcontrol.aio.masking_sessions import MaskingSessionService
 from callcontrol.aio.masking_settings import MaskingSettingsService
+from callcontrol.aio.messages import MessageStore
 from callcontrol.aio.numbers import DEFAULT_COUNTRIES, NumberService
 from callcontrol.aio.outbox import Outbox, OutboxSettings
 from callcontrol.aio.secrets import SecretBox, key_file
@@ -57,7 +58,7 @@ class Storage:
         destinations: Judges where webhooks and streams may go.
         outbox: Delivers webhooks.
         housekeeper: Deletes what is kept for a time only.
-        calls, transcripts, wallet, accounts, keys, numbers, masking_numbers, masking_sessions,
+        calls, messages, transcripts, wallet, accounts, keys, numbers, masking_numbers, masking_sessions,
             masking_settings, masking_logs, masking_webhooks, applications, agents, trunks,
             trunk_numbers, call_logs, subscriptions, idempotency: The services.
     """
@@ -79,8 +80,9 @@ class Storage:
         self.directory = DirectoryLoader(database, name_servers)
         self.destinations = DestinationGuard(allow_private_destinations)
         self.outbox = Outbox(self.writer, self.destinations, self.secrets_of, OutboxSettings(node=node))
-        # Before the calls: what was said on one is durable when its end is.
+        # Before the calls: what was said on one, and left on it, is durable when its end is.
         self.transcripts = TranscriptStore(database, self.writer)
+        self.messages = MessageStore(database, self.writer, node=node)
         self.calls = CallStore(database, self.writer, self.outbox, node=node)
         self.wallet = WalletService(database, self.writer)
         self.keys = KeyService(database, self.writer)

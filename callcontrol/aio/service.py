@@ -53,6 +53,7 @@ from callcontrol.requests import CreateCall
 from callcontrol.reserve import initial_reserve_paise
 from callcontrol.router import Router
 from callcontrol.routing import Attempt
+from callcontrol.sandbox_calls import rates_of
 from callcontrol.verbs import VerbRules
 from media.aio import MediaEngine
 from media.audio import PromptLibrary
@@ -237,7 +238,7 @@ class CallControl:
     async def _reconcile(self) -> None:
         calls, folder = self._services.calls, self._context.recordings_dir
         for record in await calls.unfinished():
-            charge_paise = close_record(record, CRASH, self.settings.rates)
+            charge_paise = close_record(record, CRASH, rates_of(record, self.settings.rates))
             record.price_paise = charge_paise
             recorded_ms = await keep_recording(record, folder)
             events = [*_late_event(record, "call.completed"), *_recorded_events(record, recorded_ms)]
@@ -409,7 +410,11 @@ class CallControl:
     def _runner(self, record: CallRecord, plan: Plan, account: Account, reserve_paise: int) -> CallRunner:
         clock = WallClock(asyncio.get_running_loop().time(), record.created_at)
         machine = CallMachine(
-            record, plan, rates=self.settings.rates, clock=clock, reserved_paise=reserve_paise
+            record,
+            plan,
+            rates=rates_of(record, self.settings.rates),
+            clock=clock,
+            reserved_paise=reserve_paise,
         )
         return CallRunner(self._context, machine, account, self._on_closed)
 

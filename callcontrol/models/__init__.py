@@ -6,7 +6,7 @@ paise. Everything is immutable but ``CallRecord``, what it holds, and ``Delivery
 every ``repr``.
 """
 
-from callcontrol.models.accounts import Account, ApiKey, Principal, Service
+from callcontrol.models.accounts import Account, ApiKey, Environment, Principal, Service
 from callcontrol.models.calls import (
     ENDED,
     CallFilter,
@@ -56,6 +56,7 @@ __all__ = [
     "DtmfType",
     "ENDED",
     "Gateway",
+    "Environment",
     "HangupSource",
     "IdentityHeader",
     "InboundTarget",

@@ -12,6 +12,8 @@ from api.endpoint import Endpoint
 from api.routes import ENDPOINTS
 from tests.contract import (
     chapter_agents,
+    chapter_assistant,
+    chapter_assistant_access,
     chapter_calls,
     chapter_masking,
     chapter_masklogs,
@@ -40,6 +42,8 @@ CHAPTERS = (
     chapter_otp,
     chapter_money,
     chapter_agents,
+    chapter_assistant,
+    chapter_assistant_access,
     chapter_recordings,
     chapter_messages,
     chapter_masking,

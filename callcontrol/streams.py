@@ -67,7 +67,7 @@ from callcontrol.steps import CallParts, RunningStep
 from callcontrol.stream_retries import StreamRetries
 from callcontrol.stream_transfers import StreamTransfer
 from callcontrol.stream_wishes import StreamWishes
-from media.streams import Reconnect, StreamChoice
+from media.streams import Reconnect, StreamChoice, under_default
 
 DRAIN_LIMIT_S: Final = 10.0
 """How long the audio that a leaving agent has queued may go on (streaming 1.6)."""
@@ -140,7 +140,7 @@ class AgentStep(RunningStep):
     ) -> None:
         super().__init__(call)
         self.state = StreamState.NEW
-        self._choice = choice
+        self._choice = choice = under_default(choice, call.stream_protocol)
         self._sid = stream_sid
         self._former_sid = stream_sid
         """The stream that was there last; another one while its connection is sought again."""

@@ -18,6 +18,7 @@ from api.routes import (
     numbers,
     otp,
     recordings,
+    stream_settings,
     subscriptions,
     trunk_numbers,
     trunks,
@@ -44,5 +45,6 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *recordings.ENDPOINTS,
     *subscriptions.ENDPOINTS,
     *agents.ENDPOINTS,
+    *stream_settings.ENDPOINTS,
     *wallet.ENDPOINTS,
 )

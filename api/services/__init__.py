@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from api.services.access import Idempotency, Keys, StoredReply
-from api.services.assistant import Agents
+from api.services.assistant import Agents, StreamSettings
 from api.services.calls import CallLogs, Calls, Otp, Recordings
 from api.services.events import Subscriptions
 from api.services.masking import (
@@ -43,6 +43,7 @@ __all__ = [
     "Recordings",
     "Services",
     "StoredReply",
+    "StreamSettings",
     "Subscriptions",
     "TrunkNumbers",
     "Trunks",
@@ -66,6 +67,7 @@ class Services:
     masking_numbers: MaskingNumbers
     masking_logs: MaskingLogs
     masking_settings: MaskingSettingsOfAccounts
+    stream_settings: StreamSettings
     masking_webhooks: Subscriptions
     trunk_numbers: TrunkNumbers
     applications: Applications

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from callcontrol.agents import VoiceAgent
-from callcontrol.models import Page
+from callcontrol.models import Account, Page
 
-__all__ = ["Agents"]
+__all__ = ["Agents", "StreamSettings"]
 
 
 class Agents(Protocol):
@@ -28,3 +28,21 @@ class Agents(Protocol):
 
     async def delete(self, account_sid: str, agent_id: str) -> None:
         """Remove an agent."""
+
+
+class StreamSettings(Protocol):
+    """What accounts set for their streams; see ``callcontrol.aio.stream_settings.StreamSettingsService``."""
+
+    async def of(self, account_sid: str) -> Account:
+        """The account, with its settings."""
+
+    async def set_protocol(self, account_sid: str, protocol: str | None) -> Account:
+        """
+        Have agents spoken to in a dialect where nothing else is said.
+
+        Raises:
+            ValidationFailed: It is not spoken here.
+        """
+
+    async def rotate_secret(self, account_sid: str, overlap_s: int) -> tuple[Account, str]:
+        """Give the account a new stream secret, which is shown here and never again."""

@@ -406,7 +406,12 @@ class CallControl:
     def _runner(self, record: CallRecord, plan: Plan, account: Account, reserve_paise: int) -> CallRunner:
         clock = WallClock(asyncio.get_running_loop().time(), record.created_at)
         machine = CallMachine(
-            record, plan, rates=self.settings.rates, clock=clock, reserved_paise=reserve_paise
+            record,
+            plan,
+            rates=self.settings.rates,
+            clock=clock,
+            reserved_paise=reserve_paise,
+            stream_protocol=account.stream_protocol or self.settings.stream_protocol,
         )
         return CallRunner(self._context, machine, account, self._on_closed)
 

@@ -6,7 +6,7 @@ paise. Everything is immutable but ``CallRecord``, what it holds, and ``Delivery
 every ``repr``.
 """
 
-from callcontrol.models.accounts import Account, ApiKey, Principal, Service
+from callcontrol.models.accounts import Account, ApiKey, Principal, Service, StreamSecret
 from callcontrol.models.calls import (
     ENDED,
     CallFilter,
@@ -78,6 +78,7 @@ __all__ = [
     "Service",
     "StoredReply",
     "StreamInfo",
+    "StreamSecret",
     "TranscriptSegment",
     "TrunkType",
     "Wallet",

@@ -41,7 +41,7 @@ from media.streams.model import (
     TransferMode,
     frame_bytes,
 )
-from media.streams.selection import MAX_URL_CHARS, StreamChoice, choose_stream
+from media.streams.selection import MAX_URL_CHARS, StreamChoice, choose_stream, under_default
 from media.streams.upgrade import upgrade_headers
 
 __all__ = [
@@ -90,5 +90,6 @@ __all__ = [
     "choose_stream",
     "decode_command",
     "frame_bytes",
+    "under_default",
     "upgrade_headers",
 ]

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from tests.contract.cases import ok, refused, row, unseen
-from tests.contract.givens import nothing
 from tests.contract.stage import Answer, Stage
 
 
+async def _is_shown(_: Stage, answer: Answer) -> None:
+    assert answer.data["default_stream_protocol"] is None
+
+
+async def _is_the_others(stage: Stage, answer: Answer) -> None:
+    own = await stage.data("GET", "/v1/streams/settings")
+    assert answer.data["stream_secret_made_at"] != own["stream_secret_made_at"]
+
+
 async def _is_set(stage: Stage, answer: Answer) -> None:
-    assert answer.data["default_stream_protocol"] == "plivo"
+    assert answer.data["default_stream_protocol"] == "exotel"
     await stage.data("PATCH", "/v1/streams/settings", body={"default_stream_protocol": None})
 
 
@@ -22,13 +30,13 @@ async def _is_shown_once(stage: Stage, answer: Answer) -> None:
 CASES = (
     *row(
         "GET /v1/streams/settings",
-        ok(then=nothing),
+        ok(then=_is_shown),
         refused(400, "VALIDATION_ERROR", query={"colour": "red"}, fields=("colour",)),
-        unseen(then=nothing),
+        unseen(by="poor", then=_is_shown),
     ),
     *row(
         "PATCH /v1/streams/settings",
-        ok(body={"default_stream_protocol": "plivo"}, then=_is_set),
+        ok(body={"default_stream_protocol": "exotel"}, then=_is_set),
         refused(
             400, "VALIDATION_ERROR", body={"colour": "red"}, fields=("default_stream_protocol", "colour")
         ),
@@ -39,7 +47,7 @@ CASES = (
             body={"default_stream_protocol": "esperanto"},
             fields=("default_stream_protocol",),
         ),
-        unseen(body={"default_stream_protocol": None}, then=nothing),
+        unseen(body={"default_stream_protocol": None}, then=_is_shown),
     ),
     *row(
         "POST /v1/streams/secret/rotate",
@@ -50,6 +58,6 @@ CASES = (
             body={"overlap_sec": -1, "colour": "red"},
             fields=("overlap_sec", "colour"),
         ),
-        unseen(body={"overlap_sec": 0}, then=nothing),
+        unseen(body={"overlap_sec": 0}, then=_is_the_others),
     ),
 )

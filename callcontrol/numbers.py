@@ -33,7 +33,7 @@ from callcontrol.errors import (
     ValidationFailed,
 )
 from callcontrol.models import Binding, PhoneNumber
-from media.streams import StreamChoice, StreamSetupError, choose_stream
+from media.streams import DIALECTS, StreamChoice, StreamSetupError, choose_stream
 
 E164: Final = re.compile(r"\+[1-9][0-9]{6,14}", re.ASCII)
 UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
@@ -41,7 +41,7 @@ _SIP_HOST: Final = r"(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])"
 _SIP_URI: Final = re.compile(rf"sips?:[^@\s<>;?]{{1,128}}@{_SIP_HOST}(?::[0-9]{{1,5}})?", re.ASCII)
 
 SAMPLE_RATES: Final = (8000, 16000)
-STREAM_PROTOCOLS: Final = ("exotel",)
+STREAM_PROTOCOLS: Final = tuple(DIALECTS)
 ENCODINGS: Final = ("l16", "mulaw", "alaw")
 MAX_URL_CHARACTERS: Final = 2048
 MAX_MISSED_CALL_S: Final = 60

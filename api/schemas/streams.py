@@ -33,7 +33,14 @@ class StreamFields(RequestModel):
 
     sample_rate: Annotated[int, Field(description="8000 or 16000; default 8000.")] | None = None
     stream_protocol: (
-        Annotated[str, Field(max_length=32, description="Wire dialect; default exotel.")] | None
+        Annotated[
+            str,
+            Field(
+                max_length=32,
+                description="exotel (default), twilio, vonage, plivo, vobiz, jambonz or telnyx.",
+            ),
+        ]
+        | None
     ) = None
     encoding: (
         Annotated[str, Field(max_length=32, description="l16, mulaw or alaw, as the dialect allows.")] | None
@@ -42,9 +49,9 @@ class StreamFields(RequestModel):
         Annotated[CustomParameters, Field(description="Handed to the agent at start.")] | None
     ) = None
     stream_auth: StreamAuth | None = None
-    stream_track: (
-        Annotated[str, Field(max_length=32, description="inbound; both is not available yet.")] | None
-    ) = None
+    stream_track: Annotated[str, Field(max_length=32, description="inbound (default), or both.")] | None = (
+        None
+    )
     stream_max_retries: (
         Annotated[int, Field(ge=0, le=10, description="How often a stream that breaks is opened anew.")]
         | None

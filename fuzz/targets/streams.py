@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import json
 import struct
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from fuzz.harness import Target
 from media.audio import Clip, ToneError, WavError, parse_tone, read_wav, write_wav
-from media.streams import CommandError, ExotelDialect, StreamSetup, StreamSetupError, choose_stream
+from media.streams import (
+    DIALECTS,
+    AgentMark,
+    CommandError,
+    Dialect,
+    StreamSetup,
+    StreamSetupError,
+    choose_stream,
+)
 
 SETUP = StreamSetup(
     url="ws://127.0.0.1/",
@@ -49,6 +58,7 @@ FRAME_WORDS = [
         b"NaN",
     ),
     *(b"\\u0041", b"\\ud800", b"[[[[", b'{"a":', b'"media"', b'"mark"', b'"clear"', b'"to":"sip:'),
+    *(b'"type":"playAudio"', b'"data":{', b'"action":"notify"', b'"sampleRate":44100', b'"contentType":'),
 ]
 
 URLS = [
@@ -58,27 +68,76 @@ URLS = [
 ]
 
 
-def check_frame(data: bytes) -> str:
-    """A reader that has learnt the sender's envelope reads what a fresh one reads."""
-    outcome = _decoded(ExotelDialect(SETUP), data)
-    for lesson in FRAMES[:2]:
-        taught = ExotelDialect(SETUP)
-        taught.decode(lesson)
-        assert _decoded(taught, data) == outcome
-    return outcome.partition("(")[0].partition(":")[0]
+OWN_FRAMES: dict[str, list[bytes]] = {
+    "plivo": [
+        b'{"event":"playAudio","media":{"contentType":"audio/x-l16","sampleRate":16000,"payload":"AAAAAAAA"}}',
+        b'{"event":"playAudio","media":{"contentType":"audio/x-mulaw","sampleRate":"8000","payload":"AQIDBA=="}}',
+        b'{"event":"checkpoint","name":"m1"}',
+        b'{"event":"clearAudio"}',
+    ],
+    "vonage": [
+        b'{"action":"clear"}',
+        b'{"action":"notify","payload":{"mark":"m1","n":[1,2.5,null]}}',
+    ],
+    "jambonz": [
+        b'{"type":"playAudio","data":{"audioContentType":"raw","sampleRate":24000,"audioContent":"AAAAAAAA","id":"p"}}',
+        b'{"type":"playAudio","data":{"audioContentType":"wav","audioContent":"UklGRg==","queuePlay":true}}',
+        b'{"type":"killAudio"}',
+        b'{"type":"mark","data":{"name":"m1"}}',
+        b'{"type":"clearMarks"}',
+        b'{"type":"disconnect"}',
+    ],
+}
+OWN_FRAMES["vobiz"] = OWN_FRAMES["plivo"]
+
+# Frames of audio whose envelope is remembered, and which leave nothing else behind.
+LESSONS: dict[str, list[bytes]] = {
+    **dict.fromkeys(("exotel", "twilio", "telnyx"), FRAMES[:2]),
+    **dict.fromkeys(("plivo", "vobiz"), OWN_FRAMES["plivo"][1:2]),
+}
 
 
-def _decoded(dialect: ExotelDialect, data: bytes) -> str:
-    try:
-        command = dialect.decode(data)
-    except CommandError as error:
-        written = json.loads(dialect.error(error.code, error.message, error.ref))
-        assert written["event"] == "error"
-        return f"{error.code}: {error.message} {error.ref}"
-    if isinstance(command, bytes):
-        assert len(command) % 2 == 0
-        return f"audio ({command.hex()})"
-    return repr(command)
+class FrameCheck:
+    """
+    Whatever an agent of one dialect sends, as text and as binary, is read or refused.
+
+    A reader that has learnt the sender's envelope reads what a fresh one reads.
+    """
+
+    def __init__(self, name: str) -> None:
+        encoding, rate_hz = DIALECTS[name].formats[0]
+        self._setup = replace(SETUP, dialect=name, encoding=encoding, sample_rate=rate_hz)
+        self._sample_bytes = 2 if encoding == "l16" else 1
+        self._lessons = LESSONS.get(name, [])
+        self.seeds = [*OWN_FRAMES.get(name, []), *FRAMES]
+
+    def __call__(self, data: bytes) -> str:
+        """Judge one frame; gives what came of it, without its words."""
+        outcome = self._decoded(self._fresh(), data)
+        for lesson in self._lessons:
+            taught = self._fresh()
+            taught.decode(lesson)
+            assert self._decoded(taught, data) == outcome
+        self._decoded(self._fresh(), data, binary=True)
+        return outcome.partition("(")[0].partition(":")[0]
+
+    def _fresh(self) -> Dialect:
+        return DIALECTS[self._setup.dialect](self._setup)
+
+    def _decoded(self, dialect: Dialect, data: bytes, *, binary: bool = False) -> str:
+        try:
+            command = dialect.decode_binary(data) if binary else dialect.decode(data)
+        except CommandError as error:
+            written = json.loads(dialect.error(error.code, error.message, error.ref))
+            assert written["event"] == "error"
+            return f"{error.code}: {error.message} {error.ref}"
+        if isinstance(command, bytes):
+            assert len(command) % self._sample_bytes == 0
+            return f"audio ({command.hex()})"
+        if isinstance(command, AgentMark):
+            for cleared in (False, True):
+                json.loads(dialect.mark(command.name, cleared=cleared) or b"{}")
+        return repr(command)
 
 
 def check_url(data: bytes) -> str:
@@ -121,8 +180,10 @@ def check_tone(data: bytes) -> str:
     return f"{len(tone.intro)} {len(tone.cycle)}"
 
 
+CHECKS = {name: FrameCheck(name) for name in DIALECTS}
+
 TARGETS = [
-    Target("agent-frame", check_frame, (), FRAMES, FRAME_WORDS),
+    *(Target(f"agent-{name}", check, (), check.seeds, FRAME_WORDS) for name, check in CHECKS.items()),
     Target(
         "stream-url",
         check_url,

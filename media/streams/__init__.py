@@ -1,7 +1,7 @@
 """Streams to voice agents: what is said, apart from how it travels."""
 
 from media.streams.commands import MAX_MARK_NAME_CHARS, MAX_TRANSCRIPT_CHARS, decode_command
-from media.streams.dialects import DIALECTS, KNOWN_DIALECTS, Dialect, ExotelDialect
+from media.streams.dialects import DIALECTS, Dialect, ExotelDialect
 from media.streams.errors import (
     CommandError,
     ConnectFailure,
@@ -47,7 +47,6 @@ from media.streams.upgrade import upgrade_headers
 __all__ = [
     "DIALECTS",
     "FRAME_MS",
-    "KNOWN_DIALECTS",
     "MAX_MARK_NAME_CHARS",
     "MAX_TRANSCRIPT_CHARS",
     "MAX_URL_CHARS",

@@ -36,15 +36,17 @@ class MediaEnvelope:
         # Strictly, so that no quote or backslash can hide between beginning and end.
         return from_base64(data, self._prefix, self._suffix)
 
-    def learn(self, data: bytes, payload: str) -> None:
-        """Remember what surrounds the payload of a frame that was read as JSON."""
+    def learn(self, data: bytes, payload: str) -> bool:
+        """Remember what surrounds the payload of a frame that was read as JSON; whether that was possible."""
         if self._lessons >= _MAX_LESSONS or not payload:
-            return
+            return False
         self._lessons += 1
         prefix, found, suffix = data.partition(payload.encode())
         # The payload may stand in the frame escaped, or first as the value of something else.
         if found and self._payload_of(prefix + _PROBE.encode() + suffix) == _PROBE:
             self._prefix, self._suffix = prefix, suffix
+            return True
+        return False
 
     def _payload_of(self, data: bytes) -> object:
         try:

@@ -15,7 +15,7 @@ from media.streams.dialects.envelope import MediaEnvelope
 from media.streams.errors import CommandError
 from media.streams.model import AgentCommand, StreamSetup, Track, frame_bytes
 
-__all__ = ["JsonAudioDialect", "compact", "reconnect_fields"]
+__all__ = ["JsonAudioDialect", "compact", "ending", "reconnect_fields", "tracks_of"]
 
 
 class JsonAudioDialect(Dialect):
@@ -36,11 +36,12 @@ class JsonAudioDialect(Dialect):
     stream_name: ClassVar[str]
     numbers_are_text: ClassVar[bool] = True
 
-    __slots__ = ("_chunks", "_envelope", "_sample_bytes", "_sequence", "_sid_json", "_templates")
+    __slots__ = ("_chunks", "_envelope", "_now_ms", "_sample_bytes", "_sequence", "_sid_json", "_templates")
 
     def __init__(self, setup: StreamSetup) -> None:
         super().__init__(setup)
         self._sequence = 0
+        self._now_ms = 0
         self._chunks: dict[Track, int] = {"inbound": 0, "outbound": 0}
         self._envelope = MediaEnvelope(self.audio_event)
         self._sample_bytes = frame_bytes(setup.encoding, 1000) // 20
@@ -58,6 +59,7 @@ class JsonAudioDialect(Dialect):
     def media(self, audio: bytes, timestamp_ms: int, track: Track = "inbound") -> bytes:
         """Write a frame of audio."""
         self._sequence += 1
+        self._now_ms = timestamp_ms
         chunk = self._chunks[track] = self._chunks[track] + 1
         return to_base64(self._templates[track] % (self._sequence, chunk, timestamp_ms), audio, b'"}}')
 
@@ -79,6 +81,12 @@ class JsonAudioDialect(Dialect):
         return decode_command(message, self.readers)
 
     def _audio(self, data: bytes, message: Mapping[str, Any]) -> bytes:
+        payload, audio = self._payload(message, self._sample_bytes)
+        self._envelope.learn(data, payload)
+        return audio
+
+    def _payload(self, message: Mapping[str, Any], sample_bytes: int) -> tuple[str, bytes]:
+        """The audio of a frame, as it was written and as it is."""
         media = message.get("media")
         payload = media.get("payload") if isinstance(media, dict) else None
         if not isinstance(payload, str):
@@ -87,10 +95,13 @@ class JsonAudioDialect(Dialect):
             audio = a2b_base64(payload, strict_mode=True)
         except ValueError:
             raise CommandError("media.payload must be base64", ref=self.audio_event) from None
-        if len(audio) % self._sample_bytes:
+        if len(audio) % sample_bytes:
             raise CommandError("media.payload must hold whole samples of 16 bits", ref=self.audio_event)
-        self._envelope.learn(data, payload)
-        return audio
+        return payload, audio
+
+    def _unnumbered(self, event: str, key: str, body: Mapping[str, Any]) -> bytes:
+        head = f'{{"event":"{event}","{self.stream_name}":{self._sid_json}'
+        return f'{head},"{key}":{compact(body)}}}'.encode()
 
     def _text_of_sid(self) -> bytes:
         """The identifier of the stream as JSON, for a template."""
@@ -111,3 +122,13 @@ def reconnect_fields(setup: StreamSetup) -> dict[str, Any]:
         "attempt": setup.reconnect.attempt,
         "previous_stream_sid": setup.reconnect.previous_stream_sid,
     }
+
+
+def tracks_of(setup: StreamSetup) -> list[str]:
+    """The tracks that a stream carries, by name."""
+    return ["inbound", "outbound"] if setup.track == "both" else ["inbound"]
+
+
+def ending(reason: str, detail: str) -> dict[str, str]:
+    """What a dialect without reasons adds to its last frame: nothing where the other party hung up."""
+    return {} if reason == "callended" else {"detail": detail}

@@ -9,30 +9,12 @@ from callcontrol.events import AgentOpened
 from callcontrol.models import Account
 from callcontrol.plan import Stream
 from callcontrol.stream_settings import MAX_OVERLAP_S, check_protocol, rotated
-from media.streams import DIALECTS, ExotelDialect, choose_stream, under_default
+from media.streams import choose_stream, under_default
 from tests.support.call_drive import Drive
 from tests.support.domain import ACCOUNT_SID, NOW
 
 ACCOUNT = Account(ACCOUNT_SID, "Acme", NOW, NOW, webhook_secret="whsec_1")
 URL = "wss://agent.example/ws"
-
-
-class Narrow(ExotelDialect):
-    """A dialect that carries telephone quality alone."""
-
-    formats = (("mulaw", 8000),)
-
-
-class Wide(ExotelDialect):
-    """A dialect that carries several things."""
-
-    formats = (("mulaw", 8000), ("l16", 8000), ("l16", 16000))
-
-
-@pytest.fixture(autouse=True)
-def dialects(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(DIALECTS, "narrow", Narrow)
-    monkeypatch.setitem(DIALECTS, "wide", Wide)
 
 
 def test_requests_are_signed_with_both_secrets_until_the_overlap_is_over() -> None:
@@ -63,8 +45,8 @@ def test_a_default_is_something_that_is_spoken() -> None:
 @pytest.mark.parametrize(
     ("query", "fields", "spoken"),
     [
-        ("", {}, ("wide", 8000)),
-        ("?sample-rate=16000", {}, ("wide", 16000)),
+        ("", {}, ("plivo", 8000)),
+        ("?sample-rate=16000", {}, ("plivo", 16000)),
         ("?stream_protocol=exotel", {}, ("exotel", 8000)),
         ("", {"stream_protocol": "exotel"}, ("exotel", 8000)),
     ],
@@ -72,23 +54,23 @@ def test_a_default_is_something_that_is_spoken() -> None:
 def test_a_default_is_spoken_where_nothing_else_was_asked_for(
     query: str, fields: dict[str, object], spoken: tuple[str, int]
 ) -> None:
-    choice = under_default(choose_stream(URL + query, fields), "wide")
+    choice = under_default(choose_stream(URL + query, fields), "plivo")
     assert (choice.protocol, choice.sample_rate) == spoken
 
 
 def test_a_default_gives_way_where_it_cannot_carry_what_was_asked_for() -> None:
-    wide = under_default(choose_stream(URL, {"sample_rate": 16000}), "narrow")
+    wide = under_default(choose_stream(URL, {"sample_rate": 16000}), "twilio")
     assert (wide.protocol, wide.encoding, wide.sample_rate) == ("exotel", "l16", 16000)
-    linear = under_default(choose_stream(URL, {"encoding": "l16"}), "narrow")
+    linear = under_default(choose_stream(URL, {"encoding": "l16"}), "twilio")
     assert (linear.protocol, linear.encoding) == ("exotel", "l16")
-    plain = under_default(choose_stream(URL), "narrow")
-    assert (plain.protocol, plain.encoding) == ("narrow", "mulaw")
+    plain = under_default(choose_stream(URL), "twilio")
+    assert (plain.protocol, plain.encoding) == ("twilio", "mulaw")
 
 
 def test_a_call_speaks_the_default_of_its_account() -> None:
     drive = Drive(Stream(choose_stream(URL)))
-    drive.machine.stream_protocol = "narrow"
+    drive.machine.stream_protocol = "twilio"
     drive.start()
     drive.feed(AgentOpened())
     stream = drive.record.stream
-    assert stream is not None and (stream.protocol, stream.encoding) == ("narrow", "mulaw")
+    assert stream is not None and (stream.protocol, stream.encoding) == ("twilio", "mulaw")

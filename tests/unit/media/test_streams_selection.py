@@ -100,7 +100,17 @@ def test_urls_that_cannot_be_dialled_are_refused(url: object) -> None:
     ("query", "fields", "field", "reason"),
     [
         ("", {"stream_protocol": "smoke"}, "stream_protocol", "must be one of exotel"),
-        ("", {"stream_protocol": "twilio"}, "stream_protocol", "twilio is not available yet"),
+        (
+            "",
+            {"stream_protocol": "twilio", "sample_rate": 16_000},
+            "sample_rate",
+            "twilio carries mulaw at 8000",
+        ),
+        ("?sample-rate=16000", {"stream_protocol": "twilio"}, "sample_rate", "twilio carries"),
+        ("", {"stream_protocol": "twilio", "encoding": "l16"}, "encoding", "twilio carries"),
+        ("?stream_protocol=vonage", {"encoding": "alaw"}, "encoding", "vonage carries"),
+        ("?stream_protocol=telnyx", {"encoding": "l16"}, "sample_rate", "telnyx carries"),
+        ("?stream_protocol=jambonz", {"stream_track": "both"}, "stream_track", "one track"),
         ("", {"stream_protocol": 1}, "stream_protocol", "string"),
         ("?stream_protocol=smoke", {}, "stream_protocol", "must be one of exotel"),
         ("?stream_protocol=plivo", {"stream_protocol": "exotel"}, "stream_protocol", "disagrees"),
@@ -132,9 +142,6 @@ def test_urls_that_cannot_be_dialled_are_refused(url: object) -> None:
         ("", {"stream_auth": {"type": "bearer", "token": "a b"}}, "stream_auth", "visible"),
         ("", {"stream_auth": {"type": "bearer", "token": ""}}, "stream_auth", "visible"),
         ("", {"stream_track": "outbound"}, "stream_track", "inbound or both"),
-        ("", {"stream_events": ["speech", "video"]}, "stream_events", "buffer, hold, speech"),
-        ("", {"stream_events": 7}, "stream_events", "a list"),
-        ("?stream_events=hold", {"stream_events": "speech"}, "stream_events", "disagrees"),
         ("", {"stream_track": "outbound"}, "stream_track", "inbound"),
         ("", {"stream_max_retries": 11}, "stream_max_retries", "0 to 10"),
         ("", {"stream_max_retries": True}, "stream_max_retries", "0 to 10"),
@@ -152,7 +159,42 @@ def test_auth_in_both_places_must_agree() -> None:
         choose_stream("wss://u:p@bot.example.com", {"stream_auth": other})
 
 
+@pytest.mark.parametrize(
+    ("query", "protocol", "encoding", "rate"),
+    [
+        ("?stream_protocol=twilio", "twilio", "mulaw", 8000),
+        ("?stream_protocol=vonage", "vonage", "l16", 8000),
+        ("?stream_protocol=vonage&sample-rate=16000", "vonage", "l16", 16_000),
+        ("?stream_protocol=plivo", "plivo", "mulaw", 8000),
+        ("?stream_protocol=plivo&sample-rate=16000", "plivo", "l16", 16_000),
+        ("?stream_protocol=vobiz&stream_encoding=l16", "vobiz", "l16", 8000),
+        ("?stream_protocol=jambonz&sample-rate=16000", "jambonz", "l16", 16_000),
+        ("?stream_protocol=telnyx", "telnyx", "mulaw", 8000),
+        ("?stream_protocol=telnyx&stream_encoding=alaw", "telnyx", "alaw", 8000),
+        ("?stream_protocol=telnyx&sample-rate=16000", "telnyx", "l16", 16_000),
+    ],
+)
+def test_every_dialect_has_a_format_for_each_rate(
+    query: str, protocol: str, encoding: str, rate: int
+) -> None:
+    choice = choose_stream(URL + query)
+    assert (choice.protocol, choice.encoding, choice.sample_rate) == (protocol, encoding, rate)
+    # What was chosen from the URL and is kept as fields of the body agrees with the URL ever after.
+    kept = {"stream_protocol": protocol, "encoding": encoding, "sample_rate": rate}
+    assert choose_stream(URL + query, kept) == choice
+
+
+def test_two_tracks_and_more_events_are_chosen() -> None:
+    choice = choose_stream(f"{URL}?stream_events=speech,hold", {"stream_track": "both"})
+    assert choice.track == "both"
+    assert choice.events == {"speech", "hold"}
+    assert choose_stream(URL).events == frozenset()
+    # It is a wish of ours to fulfil, not a word for the agent; the URL is dialled with it all the same.
+    assert choice.custom_parameters == ()
+    assert choice.url.endswith("?stream_events=speech,hold")
+
+
 def test_the_default_protocol_comes_last() -> None:
-    with pytest.raises(StreamSetupError, match="twilio is not available"):
-        choose_stream(URL, default_protocol="twilio")
+    assert choose_stream(URL, default_protocol="twilio").protocol == "twilio"
     assert choose_stream(f"{URL}?stream_protocol=exotel", default_protocol="twilio").protocol == "exotel"
+    assert choose_stream(URL, {"stream_protocol": "vonage"}, default_protocol="twilio").protocol == "vonage"

@@ -1,0 +1,170 @@
+"""
+Binary L16 with text frames of JSON, as servers for jambonz's `listen` verb know them.
+
+The first text frame describes the call and has neither `event` nor `type`. Marks are kept beside the audio,
+never in it.
+"""
+
+from __future__ import annotations
+
+from binascii import a2b_base64
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from media.audio import WavError, read_wav
+from media.streams.commands import read_mark_name, read_object
+from media.streams.conversion import AudioConverter, read_rate, resampled
+from media.streams.dialects.binary_audio import MARK_PREFIX, BinaryAudioDialect
+from media.streams.dialects.json_audio import compact, reconnect_fields
+from media.streams.errors import CommandError
+from media.streams.model import (
+    AgentClear,
+    AgentClearMarks,
+    AgentCommand,
+    AgentHangup,
+    AgentPlay,
+    StreamSetup,
+)
+
+__all__ = ["JambonzDialect"]
+
+_PLAY_PREFIX = "play:"
+# Durations of keys are told in units of RTP time at 8 kHz.
+_RTP_UNITS_PER_MS = 8
+
+
+class JambonzDialect(BinaryAudioDialect):
+    """Writes and reads the frames of one stream."""
+
+    name: ClassVar[str] = "jambonz"
+    subprotocols: ClassVar[tuple[str, ...]] = ("audio.drachtio.org",)
+
+    __slots__ = ("_converters",)
+
+    def __init__(self, setup: StreamSetup) -> None:
+        super().__init__(setup)
+        self._converters: dict[int, AudioConverter] = {}
+
+    def start(self, unix_ms: int = 0) -> bytes:
+        """Write the frame that says what call this is and how its audio is coded."""
+        setup = self._setup
+        body: dict[str, Any] = {
+            "sampleRate": setup.sample_rate,
+            "mixType": "mono",
+            "callSid": setup.call_sid,
+            "direction": setup.direction,
+            "from": setup.from_,
+            "to": setup.to,
+            "callId": setup.sip_call_id,
+            "callStatus": "in-progress",
+            "sipStatus": 200,
+            "accountSid": setup.account_sid,
+            "applicationSid": "",
+            "customerData": dict(setup.custom_parameters),
+        }
+        return compact(body | reconnect_fields(setup)).encode()
+
+    def mark(self, name: str, *, cleared: bool) -> bytes:
+        """Write that the audio before a mark was heard, or taken back; or that a piece of audio is done."""
+        if name.startswith(_PLAY_PREFIX):
+            done = {"id": name.removeprefix(_PLAY_PREFIX)}
+            return _typed("playDone", done | {"status": "cleared"} if cleared else done)
+        event = "cleared" if cleared else "playout"
+        return _typed("mark", {"name": name.removeprefix(MARK_PREFIX), "event": event})
+
+    def dtmf(self, digit: str, duration_ms: int) -> bytes:
+        """Write that the party pressed a key."""
+        body = {"event": "dtmf", "dtmf": digit, "duration": duration_ms * _RTP_UNITS_PER_MS}
+        return compact(body).encode()
+
+    def stop(self, reason: str, detail: str) -> bytes:
+        """Write that no more will follow."""
+        body = {"callSid": self._setup.call_sid, "reason": reason, "detail": detail}
+        return self.event("stop", "stop", body)
+
+    def decode_binary(self, data: bytes) -> bytes | AgentCommand:
+        """Read a binary frame: audio, or nothing, with which a server says that it is done."""
+        return super().decode_binary(data) if data else AgentHangup()
+
+    def decode(self, data: bytes) -> bytes | AgentCommand:
+        """Read a text frame."""
+        message = read_object(data)
+        kind = message.get("type")
+        if kind is None:
+            return self._common(message)
+        own = _COMMANDS.get(kind) if isinstance(kind, str) else None
+        if own is not None:
+            return own(self, message.get("data"))
+        if not isinstance(kind, str):
+            return self._common({})
+        # The commands that every dialect takes may come in the shape of this one.
+        return self._common({"event": kind, kind: message.get("data")})
+
+    def play_audio(self, data: object) -> AgentPlay:
+        """
+        Read a piece of audio; it takes the place of what is played, unless it is to be queued.
+
+        Raises:
+            CommandError: It is not described, or cannot be read.
+        """
+        body = data if isinstance(data, dict) else {}
+        mark = body.get("id")
+        if mark is not None:
+            mark = _PLAY_PREFIX + read_mark_name(mark, "data.id")
+        queued = body.get("queuePlay", False)
+        if not isinstance(queued, bool):
+            raise CommandError("data.queuePlay must be true or false", ref="playAudio")
+        if not queued:
+            self._forget()
+        return AgentPlay(self._audio_of(body), mark, replaces=not queued)
+
+    def _audio_of(self, body: Mapping[str, Any]) -> bytes:
+        kind, content = body.get("audioContentType"), body.get("audioContent")
+        if kind not in ("raw", "wav", "wave"):
+            raise CommandError("data.audioContentType must be raw, wav or wave", ref="playAudio")
+        if not isinstance(content, str):
+            raise CommandError("data.audioContent must be a string", ref="playAudio")
+        try:
+            audio = a2b_base64(content, strict_mode=True)
+        except ValueError:
+            raise CommandError("data.audioContent must be base64", ref="playAudio") from None
+        if kind != "raw":
+            return self._from_wav(audio)
+        if len(audio) % 2:
+            raise CommandError("data.audioContent must hold whole samples of 16 bits", ref="playAudio")
+        return self._converter(read_rate(body, self._setup.sample_rate)).whole(audio)
+
+    def _from_wav(self, data: bytes) -> bytes:
+        try:
+            clip = read_wav(data).for_engine()
+        except WavError as error:
+            raise CommandError(f"data.audioContent is no WAV file: {error}", ref="playAudio") from None
+        return resampled(clip.pcm, clip.sample_rate, self._setup.sample_rate)
+
+    def _converter(self, rate_hz: int) -> AudioConverter:
+        converter = self._converters.get(rate_hz)
+        if converter is None:
+            converter = AudioConverter(("l16", rate_hz), ("l16", self._setup.sample_rate))
+            self._converters[rate_hz] = converter
+        return converter
+
+    def kill_audio(self, data: object) -> AgentClear:
+        """Take back the audio that has not been heard yet."""
+        self._forget()
+        return AgentClear()
+
+    def _forget(self) -> None:
+        for converter in self._converters.values():
+            converter.reset()
+
+
+_COMMANDS: dict[str, Callable[[JambonzDialect, object], AgentCommand]] = {
+    "playAudio": JambonzDialect.play_audio,
+    "killAudio": JambonzDialect.kill_audio,
+    "clearMarks": lambda dialect, data: AgentClearMarks(MARK_PREFIX),
+    "disconnect": lambda dialect, data: AgentHangup(),
+}
+
+
+def _typed(kind: str, data: Mapping[str, Any]) -> bytes:
+    return compact({"type": kind, "data": data}).encode()

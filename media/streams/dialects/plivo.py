@@ -1,0 +1,207 @@
+"""
+Text frames of JSON, G.711 at 8 kHz or L16, as servers for Plivo's audio streams know them, and for Vobiz.
+
+The agent says with each piece of audio how it is coded; where that differs from the stream, it is converted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
+from urllib.parse import quote
+
+from media._engine import to_base64
+from media.streams.commands import CommandReader, decode_command, read_digits, read_mark_name, read_object
+from media.streams.conversion import AudioConverter, read_rate
+from media.streams.dialects.json_audio import (
+    JsonAudioDialect,
+    compact,
+    ending,
+    reconnect_fields,
+    tracks_of,
+)
+from media.streams.errors import CommandError
+from media.streams.model import (
+    AgentClear,
+    AgentCommand,
+    AgentDtmf,
+    AgentMark,
+    AgentPlay,
+    Encoding,
+    StreamSetup,
+    Track,
+)
+
+__all__ = ["PlivoDialect", "VobizDialect"]
+
+# Every frame of audio repeats the headers; long ones stand in `start` alone.
+_MAX_REPEATED_HEADERS_CHARS = 512
+
+_CONTENT_TYPES: dict[str, Encoding] = {"audio/x-mulaw": "mulaw", "audio/x-alaw": "alaw", "audio/x-l16": "l16"}
+_CONTENT_NAMES: dict[Encoding, str] = {encoding: name for name, encoding in _CONTENT_TYPES.items()}
+
+
+def _checkpoint(message: Mapping[str, Any]) -> AgentMark:
+    return AgentMark(read_mark_name(message.get("name"), "name"))
+
+
+def _clear_audio(message: Mapping[str, Any]) -> AgentClear:
+    return AgentClear()
+
+
+def _send_dtmf(message: Mapping[str, Any]) -> AgentDtmf:
+    return AgentDtmf(read_digits(message.get("dtmf")))
+
+
+class PlivoDialect(JsonAudioDialect):
+    """Writes and reads the frames of one stream; what answers a checkpoint or a clear bears no number."""
+
+    name: ClassVar[str] = "plivo"
+    formats: ClassVar[tuple[tuple[Encoding, int], ...]] = (("mulaw", 8000), ("l16", 8000), ("l16", 16000))
+    audio_event: ClassVar[str] = "playAudio"
+    readers: ClassVar[Mapping[str, CommandReader]] = MappingProxyType(
+        {"checkpoint": _checkpoint, "clearAudio": _clear_audio, "sendDTMF": _send_dtmf}
+    )
+    sequence_name: ClassVar[str] = "sequenceNumber"
+    stream_name: ClassVar[str] = "streamId"
+    numbers_are_text: ClassVar[bool] = False
+
+    __slots__ = ("_converters", "_learnt", "_started_unix_ms", "_tail")
+
+    def __init__(self, setup: StreamSetup) -> None:
+        super().__init__(setup)
+        self._started_unix_ms = 0
+        headers = json.dumps(_headers_of(setup))
+        repeated = headers if len(headers) <= _MAX_REPEATED_HEADERS_CHARS else '""'
+        self._tail = f'"}},"extra_headers":{repeated}}}'.encode()
+        self._converters: dict[tuple[Encoding, int], AudioConverter] = {}
+        self._learnt: AudioConverter | None = None
+
+    def start(self, unix_ms: int = 0) -> bytes:
+        """Write the frame that says what call this is and how its audio is coded."""
+        setup = self._setup
+        self._started_unix_ms = unix_ms
+        self._sequence += 1
+        body: dict[str, Any] = {
+            "callId": setup.call_sid,
+            "streamId": setup.stream_sid,
+            "accountId": setup.account_sid,
+            "tracks": tracks_of(setup),
+            "mediaFormat": {"encoding": _CONTENT_NAMES[setup.encoding], "sampleRate": setup.sample_rate},
+        }
+        frame = {
+            "event": "start",
+            "sequenceNumber": self._sequence,
+            "start": body | reconnect_fields(setup),
+            "extra_headers": _headers_of(setup),
+        }
+        return compact(frame).encode()
+
+    def media(self, audio: bytes, timestamp_ms: int, track: Track = "inbound") -> bytes:
+        """Write a frame of audio; its time is that of the day."""
+        self._sequence += 1
+        chunk = self._chunks[track] = self._chunks[track] + 1
+        self._now_ms = timestamp_ms
+        head = self._templates[track] % (self._sequence, self._started_unix_ms + timestamp_ms, chunk)
+        return to_base64(head, audio, self._tail)
+
+    def mark(self, name: str, *, cleared: bool) -> bytes | None:
+        """Write that the audio before a checkpoint was heard; of one that was taken back, nothing is said."""
+        return None if cleared else self._played(name)
+
+    def cleared(self) -> bytes:
+        """Write that the audio was taken back."""
+        return f'{{"event":"clearedAudio","streamId":{self._sid_json}}}'.encode()
+
+    def dtmf(self, digit: str, duration_ms: int) -> bytes:
+        """Write that the party pressed a key."""
+        body = {"track": "inbound", "digit": digit, "timestamp": str(self._started_unix_ms + self._now_ms)}
+        return self.event("dtmf", "dtmf", body)
+
+    def stop(self, reason: str, detail: str) -> bytes:
+        """Write that no more will follow."""
+        body = {"callId": self._setup.call_sid, "accountId": self._setup.account_sid}
+        return self.event("stop", "stop", body | ending(reason, detail))
+
+    def decode(self, data: bytes) -> bytes | AgentCommand:
+        """Read a text frame."""
+        audio = self._envelope.open(data)
+        learnt = self._learnt
+        if audio is not None and learnt is not None and not len(audio) % learnt.sample_bytes:
+            return learnt.convert(audio)
+        message = read_object(data)
+        if message.get("event") == self.audio_event:
+            return self._read_audio(data, message)
+        command = decode_command(message, self.readers)
+        if isinstance(command, AgentClear):
+            for converter in self._converters.values():
+                converter.reset()
+        return self._behind_the_rest(command) if isinstance(command, AgentMark) else command
+
+    def _read_audio(self, data: bytes, message: Mapping[str, Any]) -> bytes:
+        converter = self._converter(message.get("media"))
+        payload, audio = self._payload(message, converter.sample_bytes)
+        if self._envelope.learn(data, payload):
+            self._learnt = converter
+        return converter.convert(audio)
+
+    def _converter(self, media: object) -> AudioConverter:
+        """What brings audio that is described so into the form of the stream."""
+        described = media if isinstance(media, dict) else {}
+        source = (_encoding_of(described, self._setup), read_rate(described, self._setup.sample_rate))
+        converter = self._converters.get(source)
+        if converter is None:
+            target = (self._setup.encoding, self._setup.sample_rate)
+            converter = self._converters[source] = AudioConverter(source, target)
+        return converter
+
+    def _behind_the_rest(self, mark: AgentMark) -> AgentCommand:
+        """Set a checkpoint behind all audio, also that which a converter holds back for what may follow."""
+        rest = b"".join(converter.flush() for converter in self._converters.values())
+        return AgentPlay(rest, mark.name) if rest else mark
+
+    def _played(self, name: str) -> bytes:
+        head = f'{{"event":"playedStream","streamId":{self._sid_json}'
+        return f'{head},"name":{json.dumps(name)}}}'.encode()
+
+    def _template(self, track: Track) -> bytes:
+        return (
+            b'{"event":"media","sequenceNumber":%d,"streamId":'
+            + self._text_of_sid()
+            + b',"media":{"track":"'
+            + track.encode()
+            + b'","timestamp":"%d","chunk":%d,"payload":"'
+        )
+
+
+class VobizDialect(PlivoDialect):
+    """The same under another name, with a barer answer to checkpoints."""
+
+    name: ClassVar[str] = "vobiz"
+
+    __slots__ = ()
+
+    def _played(self, name: str) -> bytes:
+        return f'{{"event":"playedStream","name":{json.dumps(name)}}}'.encode()
+
+
+def _headers_of(setup: StreamSetup) -> str:
+    """Custom parameters as this dialect joins them; what would end a name or a value is escaped."""
+    return ";".join(f"{_escaped(name)}={_escaped(value)}" for name, value in setup.custom_parameters)
+
+
+def _escaped(text: str) -> str:
+    return quote(text, safe=" !#$&'()*+,/:<>?@[]^_`{|}~-.", errors="replace")
+
+
+def _encoding_of(described: Mapping[str, Any], setup: StreamSetup) -> Encoding:
+    content_type = described.get("contentType")
+    if content_type is None:
+        return setup.encoding
+    kind = content_type.partition(";")[0].strip().lower() if isinstance(content_type, str) else None
+    if kind not in _CONTENT_TYPES:
+        known = ", ".join(_CONTENT_TYPES)
+        raise CommandError(f"media.contentType must be one of {known}", ref="playAudio")
+    return _CONTENT_TYPES[kind]

@@ -10,7 +10,7 @@ import pytest
 
 from callcontrol.models import CallStatus
 from media.aio.agent_types import AgentStreamSettings
-from media.audio import tone_level_dbfs
+from media.audio import tone, tone_level_dbfs
 from sip import Answered, Ended
 from tests.support.agent_bot import Bot
 from tests.support.domain import CALLEE, OWN_NUMBER
@@ -177,5 +177,51 @@ async def test_what_agents_are_told_where_it_is_asked_for(tmp_path: Path) -> Non
         assert await eventually(
             lambda: [frame["hold"]["active"] for frame in frames(bot, "hold")] == [True, False]
         )
+        a.hang_up()
+        await world.ended()
+
+
+async def test_an_agent_is_told_when_too_much_of_its_audio_waits(world: World) -> None:
+    async def burst(bot: Bot) -> None:
+        payload = base64.b64encode(bytes(16_000)).decode()
+        for _ in range(70):
+            await bot.send(event="media", media={"payload": payload})
+        await bot.until("buffer")
+        await bot.send(event="clear")
+        await bot.until("buffer")
+        await bot.until_closed()
+
+    async with Bot(burst).running() as bot:
+        world.stream(f"{bot.url}?stream_events=buffer")
+        a = world.phone.call(OWN_NUMBER, world.port)
+        await a.wait(Answered)
+        assert await eventually(lambda: len(frames(bot, "buffer")) == 2)
+        full, free = [frame["buffer"] for frame in frames(bot, "buffer")]
+        assert (full["state"], free["state"]) == ("xoff", "xon")
+        assert full["level_ms"] >= 60_000 > 30_000 >= free["level_ms"]
+        a.hang_up()
+        await world.ended()
+
+
+async def test_an_agent_may_hear_both_parties(world: World) -> None:
+    async def talk(bot: Bot) -> None:
+        while frame := await bot.next():
+            if frame["event"] == "media" and frame["media"]["track"] == "inbound":
+                said = base64.b64encode(tone(900.0, 20)).decode()
+                await bot.send(event="media", media={"payload": said})
+
+    def level(bot: Bot, track: str, freq_hz: float) -> float:
+        heard = [frame for frame in frames(bot, "media") if frame["media"]["track"] == track][-20:]
+        pcm = b"".join(base64.b64decode(frame["media"]["payload"]) for frame in heard)
+        return tone_level_dbfs(pcm, freq_hz) if len(pcm) >= 6400 else -100.0
+
+    async with Bot(talk).running() as bot:
+        world.stream(bot.url, stream_track="both")
+        a = world.phone.call(OWN_NUMBER, world.port)
+        await a.wait(Answered)
+        a.speak(440.0)
+        assert await eventually(lambda: level(bot, "inbound", 440.0) > -25.0)
+        assert await eventually(lambda: level(bot, "outbound", 900.0) > -25.0)
+        assert level(bot, "inbound", 900.0) < -40.0
         a.hang_up()
         await world.ended()

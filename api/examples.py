@@ -68,8 +68,22 @@ EXAMPLES: Mapping[str, Any] = {
         "name": "Front desk",
         "language": "hi-IN",
         "greeting": "Namaste",
-        "stream_url": _AGENT,
-        "sample_rate": 16000,
+        "script": {
+            "nodes": {
+                "start": {
+                    "say": "For the sales department press 1, or say what you need after the question.",
+                    "gather": {"num_digits": 1, "timeout_s": 6},
+                    "on": {"1": "sales", "speech": "noted", "failed": "bye"},
+                },
+                "sales": {
+                    "say": "One moment.",
+                    "transfer": {"to": _ECHO, "timeout_s": 30},
+                    "on": {"failed": "bye"},
+                },
+                "noted": {"say": "Thank you, {{name|dear caller}}.", "next": "bye"},
+                "bye": {"say": "Goodbye.", "hangup": True},
+            }
+        },
     },
     "update_agent": {"voice": "calm"},
     "create_application": {"name": "Front desk", "target": "media_stream", "stream_url": _AGENT},

@@ -1,22 +1,29 @@
 """
-Voice agents of accounts: who they are, and how the server is reached that speaks for each.
+Voice agents of accounts: who they are, and who speaks for each.
 
-An agent is a name for a stream and for what its server needs to know. Numbers and calls name it by its
+An agent with a ``stream_url`` is a name for a stream and for what its server needs to know. For any other one
+the built-in agent speaks, by the agent's script or by the stock one. Numbers and calls name an agent by its
 ``agent_id``; what it is changed to holds from the next call on.
 """
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Protocol
 
+from callcontrol.agent_script import stock_script, stock_words, usable
 from callcontrol.errors import BindFailed, FieldError, ValidationFailed
 from callcontrol.models import Binding
-from callcontrol.numbers import UUID, check_binding, stream_fields_of
+from callcontrol.numbers import UUID, check_binding, choice_of, stream_fields_of
+from callcontrol.plan import Converse, Stream
 from callcontrol.requests import CreateCall, StreamRequest
+from callcontrol.script_reader import read_script, text_errors
+from media.audio.speech import ESPEAK_VOICES
 
 DEFAULT_LANGUAGE: Final = "en-IN"
+MAX_SCRIPT_CHARS: Final = 64_000
 
 _TEXTS: Final = {"name": 128, "voice": 128, "greeting": 2000, "instructions": 20_000}
 _STREAM_FIELDS: Final = (
@@ -27,16 +34,17 @@ _STREAM_FIELDS: Final = (
     "custom_parameters",
     "stream_auth",
 )
-_OWN_FIELDS: Final = ("name", "language", "voice", "greeting", "instructions", "workspace_id")
+_OWN_FIELDS: Final = ("name", "language", "voice", "greeting", "instructions", "workspace_id", "script")
 LANGUAGE: Final = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class VoiceAgent:
     """
-    An agent; ``stream`` is the binding of calls to its server, None while that has no address.
+    An agent; ``stream`` is the binding of calls to its server, None when it has none.
 
-    ``workspace_id`` is the customer's own grouping; where it is set, bindings have to name the same one.
+    ``script`` is what the built-in agent says and asks then, as ``script_reader`` reads it. ``workspace_id``
+    is the customer's own grouping; where it is set, bindings have to name the same one.
     """
 
     agent_id: str
@@ -50,17 +58,7 @@ class VoiceAgent:
     instructions: str | None = None
     workspace_id: str | None = None
     stream: Binding | None = None
-
-    def wiring(self, binding: Binding) -> Binding | None:
-        """What calls do whose binding names this agent, None when its server has no address."""
-        if self.stream is None:
-            return None
-        return replace(
-            self.stream,
-            custom_parameters={"agent_id": self.agent_id, **(self.stream.custom_parameters or {})},
-            record=binding.record,
-            status_webhook_url=binding.status_webhook_url,
-        )
+    script: Mapping[str, Any] | None = None
 
 
 class Agents(Protocol):
@@ -95,28 +93,54 @@ def agent_errors(account_sid: str, binding: Binding, agents: Agents) -> list[Fie
     agent = agents.agent(binding.agent_id or "")
     if agent is None or agent.account_sid != account_sid:
         return [FieldError("agent_id", "names no agent of the account")]
-    errors: list[FieldError] = []
-    if agent.stream is None:
-        errors.append(FieldError("agent_id", "names an agent without stream_url; give it one first"))
     if agent.workspace_id is not None and agent.workspace_id != binding.workspace_id:
-        errors.append(FieldError("workspace_id", "is not that of the agent"))
-    return errors
+        return [FieldError("workspace_id", "is not that of the agent")]
+    return []
+
+
+def agent_step(agent: VoiceAgent, context: Mapping[str, str] | None = None) -> Stream | Converse:
+    """
+    What a call with an agent does: stream to its server, or have the built-in agent talk.
+
+    ``context`` is what is known of the call; it goes to the server as custom parameters, before the agent's
+    own, and fills the variables of what the built-in agent says.
+
+    Raises:
+        StreamSetupError: The agent's stream is not possible any more.
+    """
+    if agent.stream is not None:
+        return Stream(choice_of(_stream_of(agent, context or {})))
+    greeting = agent.greeting or ""
+    if agent.script is not None:
+        script = read_script(agent.script)
+    else:
+        script = stock_script(agent.language)
+        greeting = greeting or stock_words(agent.language).greeting
+    variables = usable({"agent_name": agent.name, **(context or {})})
+    return Converse(agent.agent_id, script, agent.language, greeting, variables)
 
 
 def with_agent(request: CreateCall, agent: VoiceAgent) -> CreateCall:
     """
-    A request that names an agent as one for the agent's stream; parameters of the request go before its own.
+    A request that names an agent as one for what the agent does.
 
-    Raises:
-        ValidationFailed: The agent's server has no address.
+    Its custom parameters are the context of the call.
     """
-    wiring = agent.wiring(Binding("voice_agent"))
-    if wiring is None:
-        raise ValidationFailed.of("agent_id", "names an agent without stream_url; give it one first")
     given = request.stream_fields.get("custom_parameters")
-    parameters = {**(wiring.custom_parameters or {}), **(given if isinstance(given, Mapping) else {})}
-    fields = {**stream_fields_of(wiring), "custom_parameters": parameters}
-    return replace(request, agent_id=None, stream=StreamRequest(wiring.stream_url or "", fields))
+    context = dict(given) if isinstance(given, Mapping) else {}
+    if agent.stream is None:
+        return replace(request, agent_id=None, step=agent_step(agent, context))
+    wiring = _stream_of(agent, context)
+    return replace(
+        request, agent_id=None, stream=StreamRequest(wiring.stream_url or "", stream_fields_of(wiring))
+    )
+
+
+def _stream_of(agent: VoiceAgent, context: Mapping[str, str]) -> Binding:
+    """The stream of an agent's call; what is known of the call goes before what the agent always gets."""
+    assert agent.stream is not None
+    own = agent.stream.custom_parameters or {}
+    return replace(agent.stream, custom_parameters={"agent_id": agent.agent_id, **own, **context})
 
 
 def _with(agent: VoiceAgent, values: Mapping[str, Any]) -> VoiceAgent:
@@ -128,13 +152,41 @@ def _with(agent: VoiceAgent, values: Mapping[str, Any]) -> VoiceAgent:
     if isinstance(changed.workspace_id, str):
         changed = replace(changed, workspace_id=changed.workspace_id.lower())
     errors += _own_errors(changed)
+    errors += _script_errors(changed.script)
     try:
         stream = _stream(agent.stream, {name: values[name] for name in values if name in _STREAM_FIELDS})
     except BindFailed as refusal:
         errors += refusal.errors
+        stream = None
+    errors += _built_in_errors(replace(changed, stream=stream)) if not errors else []
     if errors:
         raise ValidationFailed(errors)
     return replace(changed, stream=stream)
+
+
+def _script_errors(script: object) -> list[FieldError]:
+    if script is None:
+        return []
+    try:
+        read_script(script)
+    except ValidationFailed as refusal:
+        return list(refusal.errors)
+    if len(json.dumps(script, ensure_ascii=False)) > MAX_SCRIPT_CHARS:
+        return [FieldError("script", f"must have at most {MAX_SCRIPT_CHARS} characters")]
+    return []
+
+
+def _built_in_errors(agent: VoiceAgent) -> list[FieldError]:
+    """What of an agent the built-in one cannot do; an agent with a server of its own may be anything."""
+    if agent.stream is not None:
+        if agent.script is None:
+            return []
+        return [FieldError("script", "is for agents without stream_url: take one of the two out with null")]
+    errors = text_errors("greeting", agent.greeting) if agent.greeting else []
+    if agent.language.partition("-")[0] not in ESPEAK_VOICES:
+        spoken = ", ".join(sorted(ESPEAK_VOICES))
+        errors.append(FieldError("language", f"needs a stream_url; the built-in agent speaks {spoken}"))
+    return errors
 
 
 def _own_errors(agent: VoiceAgent) -> list[FieldError]:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from callcontrol.agents import Agents
+from callcontrol.agents import Agents, agent_step
 from callcontrol.applications import Inbound, inbound_of
 from callcontrol.errors import DomainError
 from callcontrol.hangup import (
@@ -27,6 +27,7 @@ from callcontrol.plan import (
     missed_call_plan,
     stream_plan,
 )
+from callcontrol.requests import DEFAULT_STATUS_EVENTS
 from callcontrol.routing import parse_target
 from media.streams import StreamSetupError
 from sip import Headers, NameAddr, SipUri
@@ -107,8 +108,7 @@ def receive(
     carrier, gateway = origin
     caller = caller_of(invitation.from_, invitation.headers, carrier)
     inbound = inbound_of(number, routes)
-    wiring = _wiring(inbound.binding, account.account_sid, routes)
-    plan, refusal = _plan(number, wiring, caller, allowed_countries, time_limit_s)
+    plan, refusal = _plan(number, inbound.binding, caller, routes, allowed_countries, time_limit_s)
     return Arrival(account, number, carrier, gateway, caller, plan, refusal, inbound)
 
 
@@ -145,24 +145,18 @@ def _number(
     return None
 
 
-def _wiring(binding: Binding | None, account_sid: str, agents: Agents) -> Binding | None:
-    """What calls of a binding do: those to a voice agent are streamed to the agent's server."""
-    if binding is None or binding.target != "voice_agent":
-        return binding
-    agent = agents.agent(binding.agent_id or "")
-    found = agent.wiring(binding) if agent is not None and agent.account_sid == account_sid else None
-    return found or binding
-
-
 def _plan(
     number: PhoneNumber,
     binding: Binding | None,
     caller: Caller,
+    agents: Agents,
     allowed_countries: Collection[str],
     time_limit_s: float,
 ) -> tuple[Plan | None, Ending | None]:
     if binding is None:
         return None, NO_TARGET
+    if binding.target == "voice_agent":
+        return _agent_plan(number, binding, agents, time_limit_s)
     if binding.target == "media_stream":
         try:
             return stream_plan(binding, time_limit_s), None
@@ -181,6 +175,26 @@ def _plan(
     if binding.target == "masking":
         return masking_plan(binding, caller, number.number, time_limit_s), None
     return None, NOT_AVAILABLE
+
+
+def wanted_events(binding: Binding | None) -> tuple[str, ...]:
+    """The events of a call that its binding wants told, of those that may be chosen."""
+    chosen = binding.status_webhook_events if binding is not None else None
+    return DEFAULT_STATUS_EVENTS if chosen is None else chosen
+
+
+def _agent_plan(
+    number: PhoneNumber, binding: Binding, agents: Agents, time_limit_s: float
+) -> tuple[Plan | None, Ending | None]:
+    """The plan of a call to a voice agent, whoever speaks for it."""
+    agent = agents.agent(binding.agent_id or "")
+    if agent is None or agent.account_sid != number.account_sid:
+        return None, NOT_AVAILABLE
+    try:
+        step = agent_step(agent)
+    except (StreamSetupError, DomainError):
+        return None, NOT_AVAILABLE
+    return Plan((step,), record=bool(binding.record), time_limit_s=time_limit_s), None
 
 
 def masked_facts(arrival: Arrival) -> dict[str, Any] | None:

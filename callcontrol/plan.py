@@ -5,9 +5,11 @@ A plan is made from what the API was asked for, or from the binding of the numbe
 only data; ``callcontrol.call`` runs it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from callcontrol.agent_script import Script
 from callcontrol.identity import Caller
 from callcontrol.models import Binding
 from callcontrol.numbers import choice_of
@@ -16,10 +18,16 @@ from media.audio import Sound
 from media.streams import StreamChoice
 
 DEFAULT_RING_TIMEOUT_S: Final = 60.0
+FALLBACK_EVENT: Final = "call.fallback"
+"""Why a server is asked in the place of one that failed."""
+
 DEFAULT_MISSED_CALL_S: Final = 30.0
 DEFAULT_TIME_LIMIT_S: Final = 14_400.0
 
 WebhookMethod = Literal["POST", "GET"]
+
+WebhookFormat = Literal["json", "form"]
+"""How the customer's server is asked: in our JSON, or as servers written for TwiML expect it."""
 
 
 MachineDetection = Literal["off", "detect", "hangup"]
@@ -100,10 +108,33 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
+class Converse:
+    """
+    Have the built-in agent talk with the party, by its script, in a language such as ``hi-IN``.
+
+    The greeting comes before the first node, and only a key breaks it off. ``variables`` are what texts may
+    name; beside them they may name ``from`` and ``to``.
+    """
+
+    agent_id: str
+    script: Script
+    language: str = "en-IN"
+    greeting: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Dial:
-    """Dial a second party and let the two hear each other until one hangs up."""
+    """
+    Dial a second party and let the two hear each other until one hangs up.
+
+    With ``action`` the customer's server is asked then, whether or not the party was reached, and told the
+    facts ``dial_call_status`` and ``dial_call_duration``. ``time_limit_s`` counts from that party's answer.
+    """
 
     party: Party
+    action: "Consult | None" = None
+    time_limit_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +186,8 @@ class Consult:
     ``event`` tells the server why it is asked. A caller who waits hears ringing, and goes on hearing it for
     ``ring_timeout_s`` when the server has nothing to say. ``facts`` are told with the question (the digits
     that were gathered, the recording that was made, ...). ``fallback`` is asked instead when the server
-    cannot be asked, or answers what cannot be followed.
+    cannot be asked, or answers what cannot be followed; questions that the answer brings about have the
+    same one, and the same ``format``.
     """
 
     url: str
@@ -164,6 +196,7 @@ class Consult:
     ring_timeout_s: float = DEFAULT_RING_TIMEOUT_S
     facts: tuple[tuple[str, str | int | None], ...] = ()
     fallback: "Consult | None" = None
+    format: WebhookFormat = "json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +281,7 @@ Step = (
     | Pause
     | SendDtmf
     | Stream
+    | Converse
     | Dial
     | Connect
     | RouteByCaller
@@ -294,16 +328,31 @@ def stream_plan(binding: Binding, time_limit_s: float) -> Plan:
         StreamSetupError: The binding no longer describes a stream that is possible.
     """
     choice = choice_of(binding)
-    return Plan((Stream(choice),), record=bool(binding.record), time_limit_s=time_limit_s)
+    return Plan(
+        (Stream(choice, fallback_of(binding.fallback_url)),),
+        record=bool(binding.record),
+        time_limit_s=time_limit_s,
+    )
+
+
+def fallback_of(
+    url: str | None, method: WebhookMethod = "POST", form: WebhookFormat = "json"
+) -> Consult | None:
+    """The question to whom a customer names for when something cannot be asked or reached."""
+    return None if url is None else Consult(url, method, FALLBACK_EVENT, format=form)
 
 
 def consult_plan(binding: Binding, time_limit_s: float) -> Plan:
     """The plan of an inbound call to a number bound to ``webhook``."""
+    method: WebhookMethod = "GET" if binding.webhook_method == "GET" else "POST"
+    form: WebhookFormat = "form" if binding.webhook_format == "form" else "json"
     consult = Consult(
         binding.webhook_url or "",
-        "GET" if binding.webhook_method == "GET" else "POST",
+        method,
         "call.incoming",
         float(binding.timeout_s or DEFAULT_RING_TIMEOUT_S),
+        fallback=fallback_of(binding.fallback_url, method, form),
+        format=form,
     )
     return Plan((consult,), record=bool(binding.record), time_limit_s=time_limit_s)
 

@@ -4,16 +4,18 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from callcontrol.announcement import AnnounceStep
-from callcontrol.bridge import Bridge
 from callcontrol.caller_routing import RouteByCallerStep
 from callcontrol.connecting import Connecting
 from callcontrol.consult import ConsultStep
+from callcontrol.conversation import ConverseStep
+from callcontrol.dialling import DialStep
 from callcontrol.gathering import GatherStep, SayStep
 from callcontrol.plan import (
     Announce,
     Answer,
     Connect,
     Consult,
+    Converse,
     Dial,
     Gather,
     Pause,
@@ -34,10 +36,11 @@ _MAKERS: Final[Mapping[type, Callable[[CallParts, Any], RunningStep]]] = {
     Say: SayStep,
     Gather: GatherStep,
     Announce: AnnounceStep,
+    Converse: ConverseStep,
     Pause: PauseStep,
     Ring: RingStep,
     SendDtmf: DigitsStep,
-    Dial: lambda call, step: Bridge(call, step.party),
+    Dial: DialStep,
     Connect: Connecting,
     Stream: lambda call, step: AgentStep(call, step.choice, call.next_stream_sid(), step.fallback),
     RouteByCaller: RouteByCallerStep,

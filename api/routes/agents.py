@@ -13,7 +13,7 @@ from callcontrol.errors import Conflict
 
 __all__ = ["ENDPOINTS"]
 
-_SHOWN = ("name", "language", "voice", "greeting", "instructions", "workspace_id")
+_SHOWN = ("name", "language", "voice", "greeting", "instructions", "workspace_id", "script")
 _SHOWN_OF_STREAM = ("stream_url", "sample_rate", "stream_protocol", "encoding", "custom_parameters")
 
 
@@ -38,6 +38,8 @@ async def get_agent(context: Context[NoBody, NoQuery]) -> Reply:
 async def update_agent(context: Context[UpdateAgent, NoQuery]) -> Reply:
     """Answer PATCH /v1/agents/{agent_id} of the voice assistant."""
     values = context.body.model_dump(exclude_unset=True)
+    if context.body.script is not None:
+        values["script"] = context.body.script.model_dump(exclude_none=True)
     if values.get("stream_auth") is not None:
         values["stream_auth"] = {name: value for name, value in values["stream_auth"].items() if value}
     changed = await context.services.agents.update(context.account_sid, context.path["agent_id"], values)
@@ -76,7 +78,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         path=_AGENTS,
         handler=create_agent,
         summary="Create a voice agent",
-        description="Numbers and calls name it by its id once it has a stream_url.",
+        description="Numbers and calls name it by its id. Without stream_url the built-in agent speaks.",
         success=201,
         body=CreateAgent,
         response=AgentObject,
@@ -109,7 +111,6 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         description="Fields that are left out stay as they are. The next call goes by the new ones.",
         body=UpdateAgent,
         response=AgentObject,
-        errors=(Conflict,),
         **_COMMON,
     ),
     Endpoint(

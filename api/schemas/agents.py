@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
+from api.schemas.agent_scripts import AgentScript
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import Page, PerPage, Timestamp
 from api.schemas.streams import CustomParameters, StreamAuth
@@ -37,6 +38,10 @@ class AgentFields(RequestModel):
         Annotated[CustomParameters, Field(description="Handed to the agent at start.")] | None
     ) = None
     stream_auth: StreamAuth | None = None
+    script: (
+        Annotated[AgentScript, Field(description="For agents without stream_url: what is said and asked.")]
+        | None
+    ) = None
 
 
 class CreateAgent(AgentFields):
@@ -81,5 +86,6 @@ class AgentObject(ResponseModel):
     stream_protocol: str | None
     encoding: str | None
     custom_parameters: dict[str, str] | None
+    script: AgentScript | None
     created_at: Timestamp
     updated_at: Timestamp

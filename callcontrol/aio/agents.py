@@ -78,7 +78,6 @@ class AgentService:
             NotFound: There is no such agent.
             Forbidden: It is another account's.
             ValidationFailed: With every unknown field, and every one that would be wrong.
-            Conflict: Its server's address is taken out while calls are sent to it.
         """
         now = utc_now()
 
@@ -91,10 +90,6 @@ class AgentService:
                 self._check_reach(changed)
             except ValidationFailed as refusal:
                 return refusal
-            if changed.stream is None and owned.stream is not None:
-                objection = _objection(connection, account_sid, agent_id)
-                if objection is not None:
-                    return objection
             agents.update(connection, changed, revisions.next_revision(connection))
             return changed
 

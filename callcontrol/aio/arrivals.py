@@ -13,7 +13,7 @@ from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.capacity import Capacity
 from callcontrol.errors import DomainError
 from callcontrol.identification import identify
-from callcontrol.inbound import Arrival, Invitation, masked_facts, receive
+from callcontrol.inbound import Arrival, Invitation, masked_facts, receive, wanted_events
 from callcontrol.masked_calls import PRODUCT as MASKING
 from callcontrol.models import CallRecord
 from callcontrol.received import Received
@@ -174,7 +174,7 @@ class Arrivals:
             phone_number_id=arrival.number.phone_number_id,
             app_sid=arrival.inbound.app_sid,
             status_webhook_url=binding.status_webhook_url if binding is not None else None,
-            status_webhook_events=("initiated", "ringing", "answered", "completed"),
+            status_webhook_events=wanted_events(binding),
             product=MASKING if details is not None else None,
             details=details,
         )

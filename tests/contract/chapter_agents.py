@@ -12,6 +12,18 @@ _BODY = {"name": "Front desk", "language": "hi-IN", "stream_url": agent_url, "sa
 _ONE = {"agent_id": voice_agent}
 
 
+_SCRIPT = {
+    "nodes": {
+        "start": {"say": "Press 1.", "gather": {"num_digits": 1}, "on": {"1": "bye", "failed": "bye"}},
+        "bye": {"say": "Goodbye {{name|then}}.", "hangup": True},
+    }
+}
+
+
+async def _has_a_script(_: Stage, answer: Answer) -> None:
+    assert answer.data["script"] == _SCRIPT and answer.data["stream_url"] is None
+
+
 async def _streams(stage: Stage, answer: Answer) -> None:
     assert (answer.data["stream_url"], answer.data["sample_rate"]) == (stage.agent.url, 16000)
 
@@ -50,6 +62,21 @@ CASES = (
             body={"name": "x", "stream_url": "https://agent.example", "sample_rate": 11025},
             fields=("stream_url", "sample_rate"),
         ),
+        ok(201, body={"name": "Reception", "greeting": "Namaste.", "script": _SCRIPT}, then=_has_a_script),
+        refused(
+            400,
+            "VALIDATION_ERROR",
+            name="a script that leads nowhere",
+            body={"name": "x", "script": {"nodes": {"start": {"gather": {}, "on": {"1": "sales"}}}}},
+            fields=("script.nodes.start.on.1",),
+        ),
+        refused(
+            400,
+            "VALIDATION_ERROR",
+            name="a script that is none",
+            body={"name": "x", "script": {"nodes": {"start": {"say": 7, "colour": "red"}}}},
+            fields=("script.nodes.start.say", "script.nodes.start.colour"),
+        ),
         refused(409, "CONFLICT", body=_BODY, during=limited(agent_service, "_MAX_AGENTS")),
         unseen(201, body=_BODY, then=_belongs_to_the_other),
     ),
@@ -73,13 +100,14 @@ CASES = (
         ),
         foreign(403, "FORBIDDEN", path=_ONE, body={"name": "Reception"}),
         refused(404, "NOT_FOUND", path={"agent_id": NOWHERE}, body={"name": "Reception"}),
+        ok(path={"agent_id": bound_agent}, body={"stream_url": None, "script": _SCRIPT}, then=_has_a_script),
         refused(
-            409,
-            "CONFLICT",
-            name="a number needs its stream",
-            path={"agent_id": bound_agent},
-            body={"stream_url": None},
-            then=_counts_numbers,
+            400,
+            "VALIDATION_ERROR",
+            name="a script for a server that speaks itself",
+            path=_ONE,
+            body={"script": _SCRIPT},
+            fields=("script",),
         ),
     ),
     *row(

@@ -203,10 +203,10 @@ async def test_the_second_try_may_succeed(shop: Shop) -> None:
 @pytest.mark.parametrize(
     ("answer", "reason", "message"),
     [
-        ({"body": '[{"verb":"say","text":"x"}]'}, "instruction", "[0].verb: say is not available yet"),
+        ({"body": '[{"verb":"dance"}]'}, "instruction", "[0].verb: must be one of"),
         ({"body": "not json"}, "instruction", "body: must be JSON"),
         ({"body": "[" * 9000}, "instruction", "body: must be JSON"),
-        ({"body": "<Response/>", "content_type": "text/xml"}, "instruction", "Content-Type"),
+        ({"body": "hello", "content_type": "text/plain"}, "instruction", "Content-Type"),
         (
             {"body": '[{"verb":"dial","target":[{"number":"+442071234567"}]}]'},
             "instruction",
@@ -351,10 +351,9 @@ async def test_an_agent_talks_to_callers_and_to_whom_is_called(shop: Shop) -> No
 
 async def test_an_agent_that_cannot_be_had_is_named(shop: Shop) -> None:
     known(shop, None)
-    for agent_id in (AGENT, CALLEE):
-        with pytest.raises(ValidationFailed) as refusal:
-            await shop.world.place(agent_id=agent_id)
-        assert [error.field for error in refusal.value.errors] == ["agent_id"]
+    with pytest.raises(ValidationFailed) as refusal:
+        await shop.world.place(agent_id=CALLEE)
+    assert [error.field for error in refusal.value.errors] == ["agent_id"]
     with pytest.raises(Forbidden):
         await shop.world.place(agent_id=OTHER_AGENT)
     assert not shop.world.records.records

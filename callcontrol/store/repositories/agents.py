@@ -13,7 +13,7 @@ from callcontrol.store.sealing import seal_binding, unseal_binding
 from callcontrol.store.tables import phone_numbers
 from callcontrol.store.tables.agents import agents
 from callcontrol.store.tables.applications import applications
-from callcontrol.store.values import to_micros, to_moment, unpack
+from callcontrol.store.values import pack, to_micros, to_moment, unpack
 
 _LIVE = agents.c.deleted_at.is_(None)
 
@@ -106,6 +106,7 @@ def _mutable(connection: Connection, agent: VoiceAgent, revision: int) -> dict[s
         "greeting": agent.greeting,
         "instructions": agent.instructions,
         "binding": _sealed(connection, agent),
+        "script": pack(agent.script) if agent.script is not None else None,
         "updated_at": to_micros(agent.updated_at),
         "revision": revision,
     }
@@ -122,6 +123,7 @@ def _agent(connection: Connection, row: Row[Any]) -> VoiceAgent:
         greeting=row.greeting,
         instructions=row.instructions,
         stream=_opened(connection, row),
+        script=unpack(row.script) if row.script is not None else None,
         created_at=to_moment(row.created_at),
         updated_at=to_moment(row.updated_at),
     )

@@ -18,6 +18,7 @@ agents: Final = sa.Table(
     text("greeting"),
     text("instructions"),
     text("binding"),
+    text("script"),
     whole("created_at", nullable=False),
     whole("updated_at", nullable=False),
     whole("deleted_at"),

@@ -37,7 +37,7 @@ async def test_an_agent_is_created_and_shown_without_its_secret(client: Client, 
     answer = await client.post(PATH, body, headers=HEADERS)
     assert answer.status == 201
     shown = {name: value for name, value in body.items() if name != "stream_auth"}
-    added = {"id", "workspace_id", "stream_protocol", "encoding", "created_at", "updated_at"}
+    added = {"id", "workspace_id", "script", "stream_protocol", "encoding", "created_at", "updated_at"}
     assert shown.items() <= answer.data.items()
     assert set(answer.data) == {*shown, *added}
     assert b"s3cret" not in answer.body

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from callcontrol.agents import VoiceAgent, agent_errors, changed_agent, new_agent, with_agent
+from callcontrol.agents import VoiceAgent, agent_errors, agent_step, changed_agent, new_agent, with_agent
 from callcontrol.directory import Changes, Directory
 from callcontrol.errors import ValidationFailed
 from callcontrol.models import Binding
+from callcontrol.plan import Converse, Stream
 from callcontrol.requests import CreateCall
 from tests.support.domain import ACCOUNT_SID, CALLEE, NOW, OTHER_SID, OWN_NUMBER
 
@@ -16,6 +17,7 @@ AGENT_ID = "0a6c4d0e-5b0e-4f7e-9a35-0f6d6f7f2a10"
 WORKSPACE = "0b6c4d0e-5b0e-4f7e-9a35-0f6d6f7f2a10"
 URL = "wss://agents.example/asha"
 AUTH = {"type": "bearer", "token": "t0p-s3cret"}
+SCRIPT = {"nodes": {"start": {"say": "Hello {{name|there}}.", "hangup": True}}}
 LATER = NOW + timedelta(hours=1)
 
 
@@ -32,7 +34,8 @@ def wrong(**values: Any) -> set[str]:
 def test_an_agent_needs_a_name_and_nothing_else() -> None:
     agent = make()
     assert (agent.name, agent.language, agent.stream) == ("Asha", "en-IN", None)
-    assert agent.wiring(Binding("voice_agent")) is None
+    step = agent_step(agent)
+    assert isinstance(step, Converse) and step.variables == {"agent_name": "Asha"}
 
 
 def test_a_stream_is_filled_in_and_keeps_its_secret_to_itself() -> None:
@@ -59,6 +62,10 @@ def test_a_stream_is_filled_in_and_keeps_its_secret_to_itself() -> None:
         ({"stream_url": URL, "sample_rate": 44_100}, {"sample_rate"}),
         ({"sample_rate": 8000, "stream_auth": AUTH}, {"sample_rate", "stream_auth"}),
         ({"colour": "red"}, {"colour"}),
+        ({"language": "fr-FR"}, {"language"}),
+        ({"greeting": "Hello {{name"}, {"greeting"}),
+        ({"script": {"nodes": {"start": {"say": "Hi", "next": "there"}}}}, {"script.nodes.start.next"}),
+        ({"script": SCRIPT, "stream_url": URL}, {"script"}),
     ],
 )
 def test_every_wrong_field_is_named(values: dict[str, Any], fields: set[str]) -> None:
@@ -75,13 +82,21 @@ def test_what_is_left_out_of_a_change_stays() -> None:
     assert changed_agent(agent, {"stream_url": None}, LATER).stream is None
 
 
-def test_the_calls_of_a_binding_stream_to_its_agent() -> None:
-    agent = make(stream_url=URL, custom_parameters={"desk": "1"})
-    wiring = agent.wiring(Binding("voice_agent", record=True, status_webhook_url="https://x.example/"))
-    assert wiring is not None
-    assert (wiring.target, wiring.stream_url) == ("media_stream", URL)
-    assert wiring.custom_parameters == {"agent_id": AGENT_ID, "desk": "1"}
-    assert (wiring.record, wiring.status_webhook_url) == (True, "https://x.example/")
+def test_the_calls_of_an_agent_stream_to_its_server() -> None:
+    step = agent_step(make(stream_url=URL, custom_parameters={"desk": "1"}), {"order": "42"})
+    assert isinstance(step, Stream) and step.choice.url == URL
+    assert dict(step.choice.custom_parameters) == {"agent_id": AGENT_ID, "desk": "1", "order": "42"}
+
+
+def test_the_calls_of_an_agent_without_a_server_follow_its_script() -> None:
+    agent = make(script=SCRIPT, greeting="Namaste.", language="hi-IN")
+    step = agent_step(agent, {"name": "Ravi\n" + "x" * 600})
+    assert isinstance(step, Converse)
+    assert (step.agent_id, step.language, step.greeting) == (AGENT_ID, "hi-IN", "Namaste.")
+    assert step.script.nodes["start"].say == "Hello {{name|there}}."
+    assert step.variables["name"].startswith("Ravi x") and len(step.variables["name"]) == 512
+    stock = agent_step(changed_agent(agent, {"script": None}, LATER))
+    assert isinstance(stock, Converse) and set(stock.script.nodes) == {"start", "noted", "goodbye"}
 
 
 def test_a_placed_call_adds_its_own_parameters() -> None:
@@ -98,8 +113,9 @@ def test_a_placed_call_adds_its_own_parameters() -> None:
     parameters = {"agent_id": AGENT_ID, "desk": "2", "order": "42"}
     assert asked.stream.fields["custom_parameters"] == parameters
     assert asked.stream.fields["stream_auth"] == AUTH
-    with pytest.raises(ValidationFailed):
-        with_agent(request, make())
+    talking = with_agent(request, make())
+    assert talking.agent_id is None and isinstance(talking.step, Converse)
+    assert talking.step.variables["order"] == "42"
 
 
 @pytest.mark.parametrize(
@@ -107,8 +123,8 @@ def test_a_placed_call_adds_its_own_parameters() -> None:
     [
         (None, ["agent_id"]),
         (new_agent(AGENT_ID, OTHER_SID, {"name": "x", "stream_url": URL}, NOW), ["agent_id"]),
-        (make(), ["agent_id"]),
-        (make(workspace_id=AGENT_ID), ["agent_id", "workspace_id"]),
+        (make(), []),
+        (make(workspace_id=AGENT_ID), ["workspace_id"]),
         (make(stream_url=URL), []),
         (make(stream_url=URL, workspace_id=WORKSPACE), []),
     ],

@@ -1,5 +1,8 @@
 """What the built-in voice agent of an account says and asks."""
 
+import sqlalchemy as sa
+from alembic import op
+
 revision = "0018"
 down_revision = "0017"
 branch_labels = None
@@ -7,8 +10,8 @@ depends_on = None
 
 
 def upgrade() -> None:
-    pass
+    op.add_column("agents", sa.Column("script", sa.Text()))
 
 
 def downgrade() -> None:
-    pass
+    op.drop_column("agents", "script")

@@ -1,0 +1,75 @@
+"""The script of a voice agent that the server speaks for itself."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from api.schemas.base import RequestModel
+from callcontrol.agent_script import MAX_NODES, MAX_TEXT_CHARS, MAX_TURNS
+
+__all__ = ["AgentScript"]
+
+_Text = Annotated[str, Field(max_length=MAX_TEXT_CHARS)]
+_NodeName = Annotated[str, Field(min_length=1, max_length=64)]
+_Outcome = Annotated[str, Field(min_length=1, max_length=32)]
+
+
+class ScriptGather(RequestModel):
+    """What is listened for, after the words of the node and while they are spoken."""
+
+    num_digits: Annotated[int, Field(ge=1, le=32, description="Default: as many as `on` names.")] | None = (
+        None
+    )
+    finish_on_key: Annotated[str, Field(max_length=1, description="Default #; empty for none.")] | None = None
+    timeout_s: Annotated[float, Field(ge=1, le=60, description="Default 5.")] | None = None
+    barge_in: (
+        Annotated[bool, Field(description="Whether keys and speech break the words off; default true.")]
+        | None
+    ) = None
+    retries: (
+        Annotated[int, Field(ge=0, le=5, description="How often it is asked again; default 1.")] | None
+    ) = None
+    retry_say: Annotated[_Text, Field(description="Instead of `say` then.")] | None = None
+    variable: (
+        Annotated[str, Field(min_length=1, max_length=64, description="What the keys are known as.")] | None
+    ) = None
+
+
+class ScriptTransfer(RequestModel):
+    """Whom the call is put through to."""
+
+    to: Annotated[str, Field(min_length=1, max_length=256, description="A number, or a sip: address.")]
+    caller_id: Annotated[str, Field(min_length=1, max_length=64)] | None = None
+    timeout_s: Annotated[float, Field(ge=5, le=120, description="Default 30.")] | None = None
+
+
+class ScriptNode(RequestModel):
+    """One node: what is said, then exactly one of gather, transfer, next and hangup."""
+
+    say: Annotated[_Text, Field(description="{{name}} and {{name|other words}} are variables.")] | None = None
+    gather: ScriptGather | None = None
+    transfer: ScriptTransfer | None = None
+    next: _NodeName | None = None
+    hangup: Literal[True] | None = None
+    on: (
+        Annotated[
+            dict[_Outcome, _NodeName],
+            Field(
+                max_length=64,
+                description="Where keys, `digits` (any others), `speech`, `none` and `failed` lead.",
+            ),
+        ]
+        | None
+    ) = None
+
+
+class AgentScript(RequestModel):
+    """What the built-in agent says and asks, as nodes that lead to one another."""
+
+    start: Annotated[_NodeName, Field(description="The first node; default start.")] | None = None
+    max_turns: (
+        Annotated[int, Field(ge=1, le=MAX_TURNS, description="Then it says goodbye; default 50.")] | None
+    ) = None
+    nodes: Annotated[dict[_NodeName, ScriptNode], Field(min_length=1, max_length=MAX_NODES)]

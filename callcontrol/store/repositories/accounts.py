@@ -74,9 +74,9 @@ def set_streams(connection: Connection, account: Account, revision: int) -> None
         .values(
             stream_protocol=account.stream_protocol,
             stream_secret=seal(connection, _STREAM_SECRET, sid, made.secret if made else None),
-            stream_secret_at=to_micros(made.made_at) if made else None,
+            stream_signed_since=to_micros(made.made_at) if made else None,
             former_stream_secret=seal(connection, _FORMER_SECRET, sid, made.former if made else None),
-            former_stream_secret_until=to_micros_or_none(made.former_until if made else None),
+            former_signature_until=to_micros_or_none(made.former_until if made else None),
             updated_at=to_micros(account.updated_at),
             revision=revision,
         )
@@ -207,9 +207,9 @@ def _stream_secret(connection: Connection, row: Row[Any]) -> StreamSecret | None
         return None
     return StreamSecret(
         secret,
-        to_moment(row.stream_secret_at),
+        to_moment(row.stream_signed_since),
         unseal(connection, _FORMER_SECRET, row.account_sid, row.former_stream_secret),
-        to_moment_or_none(row.former_stream_secret_until),
+        to_moment_or_none(row.former_signature_until),
     )
 
 

@@ -11,9 +11,9 @@ depends_on = None
 _COLUMNS = (
     ("stream_protocol", sa.Text()),
     ("stream_secret", sa.Text()),
-    ("stream_secret_at", sa.BigInteger()),
+    ("stream_signed_since", sa.BigInteger()),
     ("former_stream_secret", sa.Text()),
-    ("former_stream_secret_until", sa.BigInteger()),
+    ("former_signature_until", sa.BigInteger()),
 )
 
 

@@ -47,7 +47,8 @@ class CreateCall:
     agent becomes its stream, or the ``step`` that talks for it, before the plan is made
     (``callcontrol.agents``). Without any of them the
     application ``app_sid`` says it (``callcontrol.application_calls``); ``stream_fields`` then replace those
-    of its stream, and ``needs_stream`` asks for an application that has one.
+    of its stream, and ``needs_stream`` asks for an application that has one. A ``sandbox`` call is
+    confined to its ``carrier_sid`` and not charged (``callcontrol.sandbox_calls``).
     """
 
     from_: str
@@ -59,6 +60,7 @@ class CreateCall:
     webhook_format: WebhookFormat = "json"
     fallback_url: str | None = None
     agent_id: str | None = None
+    sandbox: bool = False
     step: Step | None = None
     timeout_s: float = DEFAULT_RING_TIMEOUT_S
     time_limit_s: float = DEFAULT_TIME_LIMIT_S

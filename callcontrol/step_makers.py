@@ -5,11 +5,13 @@ from typing import Any, Final
 
 from callcontrol.announcement import AnnounceStep
 from callcontrol.caller_routing import RouteByCallerStep
+from callcontrol.conferring import ConferenceStep
 from callcontrol.connecting import Connecting
 from callcontrol.consult import ConsultStep
 from callcontrol.conversation import ConverseStep
 from callcontrol.dialling import DialStep
 from callcontrol.gathering import GatherStep, SayStep
+from callcontrol.message_taking import MessageStep
 from callcontrol.plan import (
     Announce,
     Answer,
@@ -18,8 +20,10 @@ from callcontrol.plan import (
     Converse,
     Dial,
     Gather,
+    JoinConference,
     Pause,
     Play,
+    RecordMessage,
     Ring,
     RouteByCaller,
     Say,
@@ -35,6 +39,8 @@ _MAKERS: Final[Mapping[type, Callable[[CallParts, Any], RunningStep]]] = {
     Play: PlayStep,
     Say: SayStep,
     Gather: GatherStep,
+    RecordMessage: MessageStep,
+    JoinConference: ConferenceStep,
     Announce: AnnounceStep,
     Converse: ConverseStep,
     Pause: PauseStep,

@@ -8,6 +8,9 @@ from api.endpoint import Endpoint
 from api.routes import (
     agents,
     applications,
+    assistant,
+    assistant_keys,
+    assistant_webhooks,
     call_logs,
     calls,
     dids,
@@ -46,5 +49,8 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *subscriptions.ENDPOINTS,
     *agents.ENDPOINTS,
     *stream_settings.ENDPOINTS,
+    *assistant.ENDPOINTS,
+    *assistant_webhooks.ENDPOINTS,
+    *assistant_keys.ENDPOINTS,
     *wallet.ENDPOINTS,
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from api.services.access import Idempotency, Keys, StoredReply
-from api.services.assistant import Agents, StreamSettings
+from api.services.assistant import Agents, Assistant, AssistantKeys
 from api.services.calls import CallLogs, Calls, Otp, Recordings
 from api.services.events import Subscriptions
 from api.services.masking import (
@@ -22,10 +22,13 @@ from api.services.masking import (
 from api.services.money import Wallets
 from api.services.numbers import Applications, Market, Numbers, TrunkNumbers, Trunks
 from api.services.process import Lifecycle, Phase
+from api.services.streams import StreamSettings
 
 __all__ = [
     "Agents",
     "Applications",
+    "Assistant",
+    "AssistantKeys",
     "CallLogs",
     "Calls",
     "Idempotency",
@@ -74,6 +77,9 @@ class Services:
     wallets: Wallets
     call_logs: CallLogs
     agents: Agents
+    assistant: Assistant
+    assistant_keys: AssistantKeys
+    assistant_webhooks: Subscriptions
     subscriptions: Subscriptions
     idempotency: Idempotency
     lifecycle: Lifecycle

@@ -85,6 +85,7 @@ class AgentLink:
             custom_parameters=choice.custom_parameters,
             auth=choice.auth,
             track=choice.track,
+            sip_call_id=record.sip_call_id or "",
             secret=secret,
             previous_secret=former_secret,
             reconnect=effect.reconnect,

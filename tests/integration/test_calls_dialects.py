@@ -1,23 +1,25 @@
-"""Whole calls in every dialect: heard to the end, transferred and left, connected anew, ended in order."""
+"""Calls that come in by SIP and are streamed to agents of every dialect."""
+
+from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import WSMsgType
 
 from callcontrol.models import CallStatus
-from media.audio import tone_level_dbfs
+from media.audio import tone, tone_level_dbfs
 from media.streams import DIALECTS
 from sip import Answered, Ended
-from tests.support.agent_bot import Bot
+from tests.support.dialect_agent import CLEARS, DECODERS, ENCODERS, LASTS, MARKS, DialectAgent
 from tests.support.domain import CALLEE, OWN_NUMBER
-from tests.support.phone import eventually
+from tests.support.phone import PhoneCall, eventually
 from tests.support.world import World, running
 
-PROTOCOLS = sorted(DIALECTS)
+EVERY_DIALECT = pytest.mark.parametrize("name", sorted(DIALECTS))
 
 
 @pytest.fixture
@@ -26,55 +28,83 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         yield world
 
 
-class Listener:
-    """Takes every frame of a socket, whatever kind it is of."""
-
-    def __init__(self, bot: Bot) -> None:
-        self.bot = bot
-        self.texts: list[str] = []
-        self.binaries = 0
-
-    async def until(self, text: str | None = None) -> None:
-        """Read until a text frame holds ``text``, or until the socket is closed."""
-        async with asyncio.timeout(20):
-            while True:
-                message = await self.bot.socket.receive()
-                if message.type is WSMsgType.TEXT:
-                    self.texts.append(message.data)
-                    if text is not None and text in message.data:
-                        return
-                elif message.type is WSMsgType.BINARY:
-                    self.binaries += 1
-                else:
-                    self.bot.close_code = self.bot.socket.close_code
-                    self.bot.closed.set()
-                    assert text is None, f"closed before {text}: {self.texts[-3:]}"
-                    return
+def key_pressed(frame: dict[str, Any]) -> str | None:
+    """The key that a frame tells of, in whatever words."""
+    if frame.get("event") not in ("dtmf", "websocket:dtmf"):
+        return None
+    digit = frame.get("digit", frame.get("dtmf"))
+    return str(digit["digit"]) if isinstance(digit, dict) else str(digit)
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-async def test_a_transfer_takes_the_caller_over_and_the_close_that_follows_does_not_end_the_call(
-    world: World, protocol: str
-) -> None:
-    seen: list[Listener] = []
-
-    async def script(bot: Bot) -> None:
-        listener = Listener(bot)
-        seen.append(listener)
-        await bot.send(event="transfer", transfer={"to": CALLEE})
-        await listener.until("ringing")
-        await listener.until("answered")
-        await listener.until()
-
-    world.phone.on_call = lambda call: call.ring()
-    async with Bot(script, opening_frames=0).running() as bot:
-        world.stream(bot.url, stream_protocol=protocol)
+@EVERY_DIALECT
+async def test_a_call_is_heard_both_ways_and_keys_get_through(world: World, name: str) -> None:
+    encoding, rate = DIALECTS[name].formats[0]
+    async with DialectAgent(name, echo=True).running() as agent:
+        world.stream(agent.url)
         a = world.phone.call(OWN_NUMBER, world.port)
+        await a.wait(Answered)
+        a.speak(440.0)
+        await a.hears(440.0)
+        a.open().send_dtmf("5")
+        assert await eventually(lambda: any(key_pressed(frame) == "5" for frame in agent.frames))
+        a.hang_up()
+        record = await world.ended()
+        await asyncio.wait_for(agent.closed.wait(), 10)
+    assert (record.status, record.hangup_source) == (CallStatus.COMPLETED, "caller")
+    heard = DECODERS[encoding](bytes(agent.heard))
+    assert tone_level_dbfs(heard[-rate:], 440.0, rate) > -20.0
+    assert record.call_sid in json.dumps(
+        agent.frames[0 if agent.frames[0].get("event") != "connected" else 1]
+    )
+    last = agent.frames[-1]
+    assert last["event"] == LASTS[name] and agent.close_code == 1000
+
+
+@EVERY_DIALECT
+async def test_an_interruption_takes_back_what_was_said(world: World, name: str) -> None:
+    encoding, rate = DIALECTS[name].formats[0]
+    mark, reached = MARKS[name]
+    clear, cleared = CLEARS[name]
+    async with DialectAgent(name).running() as agent:
+        world.stream(agent.url)
+        a = world.phone.call(OWN_NUMBER, world.port)
+        await a.wait(Answered)
+        await agent.say(ENCODERS[encoding](tone(1000, 200, sample_rate=rate)))
+        await agent.send(mark)
+        assert await eventually(lambda: len(agent.told(reached)) == 1), "a mark that was played"
+        await agent.say(ENCODERS[encoding](tone(1000, 20_000, sample_rate=rate)))
+        await agent.send(mark)
+        await a.hears(1000.0)
+        await agent.send(clear)
+        await a.hears_silence()
+        if cleared is not None:
+            assert await eventually(lambda: bool(agent.told(cleared)))
+        answers = 1 if name in ("plivo", "vobiz") else 2
+        assert await eventually(lambda: len(agent.told(reached)) == answers)
+        await agent.say(ENCODERS[encoding](tone(440, 20_000, sample_rate=rate)))
+        await a.hears(440.0)
+        a.hang_up()
+        await world.ended()
+
+
+@EVERY_DIALECT
+async def test_a_transferred_caller_stays_when_the_agent_closes(world: World, name: str) -> None:
+    def ring(call: PhoneCall) -> None:
+        call.ring()
+
+    world.phone.on_call = ring
+    async with DialectAgent(name).running() as agent:
+        world.stream(agent.url)
+        a = world.phone.call(OWN_NUMBER, world.port)
+        await a.wait(Answered)
+        await agent.send(json.dumps({"event": "transfer", "transfer": {"to": CALLEE, "timeout": 20}}))
         b = await world.phone.next_call(2)
-        await asyncio.sleep(0.1)
         b.answer()
-        await asyncio.wait_for(bot.closed.wait(), 20)
-        assert bot.close_code == 1000
+        await asyncio.wait_for(agent.closed.wait(), 10)
+        statuses = [frame["transfer"]["status"] for frame in agent.told({"event": "transfer"})]
+        assert statuses == ["ringing", "answered"]
+        assert agent.frames[-1]["event"] == LASTS[name]
+        assert "transferred" in json.dumps(agent.frames[-1])
         a.speak(440.0)
         b.speak(1000.0)
         await b.hears(440.0)
@@ -83,60 +113,18 @@ async def test_a_transfer_takes_the_caller_over_and_the_close_that_follows_does_
         await a.wait(Ended)
         record = await world.ended()
     assert record.hangup_source == "callee"
-    assert "call.transferred" in world.records.event_names()
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-async def test_commands_are_taken_and_the_hang_up_of_the_agent_ends_the_call(
-    world: World, protocol: str
-) -> None:
-    async def script(bot: Bot) -> None:
-        listener = Listener(bot)
-        await bot.send(event="hold", hold={"active": True})
-        await listener.until('"hold"')
-        await bot.send(event="mute", mute={"active": True})
-        await listener.until('"mute"')
-        await bot.send(event="record", record={"action": "stop"})
-        await listener.until("the call is not being recorded")
-        await bot.send(event="transfer", transfer={"to": "nobody"})
-        await listener.until("transfer.to")
-        await bot.send(event="hangup", hangup={"drain": True})
-        await listener.until()
-
-    async with Bot(script, opening_frames=0).running() as bot:
-        world.stream(bot.url, stream_protocol=protocol)
-        a = world.phone.call(OWN_NUMBER, world.port)
-        await a.wait(Ended)
-        record = await world.ended()
-        await asyncio.wait_for(bot.closed.wait(), 20)
-    assert bot.close_code == 1000
-    assert (record.status, record.hangup_source) == (CallStatus.COMPLETED, "stream")
-    assert record.stream is not None and record.stream.protocol == protocol
-
-
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-async def test_a_connection_that_breaks_is_opened_anew(world: World, protocol: str) -> None:
-    again: list[Any] = []
-
-    async def script(bot: Bot) -> None:
-        listener = Listener(bot)
-        if bot.connections > 1:
-            again.append(listener)
-            await listener.until()
-            return
-        await asyncio.sleep(0.2)
-        assert bot.request is not None and bot.request.transport is not None
-        bot.request.transport.abort()
-
-    async with Bot(script, opening_frames=0).running() as bot:
-        world.stream(bot.url, stream_protocol=protocol, stream_max_retries=2)
+@EVERY_DIALECT
+async def test_an_agent_that_closes_is_heard_to_its_end(world: World, name: str) -> None:
+    encoding, rate = DIALECTS[name].formats[0]
+    async with DialectAgent(name).running() as agent:
+        world.stream(agent.url)
         a = world.phone.call(OWN_NUMBER, world.port)
         await a.wait(Answered)
-        a.speak(440.0)
-        assert await eventually(lambda: bool(again) and len(again[0].texts) + again[0].binaries > 25)
-        a.hang_up()
+        await agent.say(ENCODERS[encoding](tone(1000, 600, sample_rate=rate)))
+        await agent.close()
+        await a.hears(1000.0)
+        await a.wait(Ended)
         record = await world.ended()
-    assert record.hangup_source == "caller"
-    names = [name for name in world.records.event_names() if name.startswith("stream.")]
-    assert names == ["stream.started", "stream.reconnecting", "stream.started", "stream.stopped"]
-    assert tone_level_dbfs(bytes(a.heard), 880.0) < -40.0
+    assert (record.status, record.hangup_source) == (CallStatus.COMPLETED, "stream")

@@ -27,6 +27,8 @@ def call_request(body: CreateCall | CreateStreamCall) -> domain.CreateCall:
         verbs=None if verbs is None else [verb.model_dump(exclude_none=True) for verb in verbs],
         webhook_url=asked.webhook_url if asked is not None else None,
         webhook_method=asked.webhook_method if asked is not None else "POST",
+        webhook_format=asked.webhook_format if asked is not None else "json",
+        fallback_url=body.fallback_url,
         agent_id=body.agent_id,
         timeout_s=float(body.timeout),
         time_limit_s=float(body.time_limit),

@@ -84,6 +84,20 @@ EXAMPLES: Mapping[str, Any] = {
         },
     },
     "update_agent": {"voice": "calm"},
+    "start_assistant_call": {
+        "phone_number": _ECHO,
+        "agent_id": _SID,
+        "context": {"customer_name": "Asha", "order": "4711"},
+    },
+    "create_assistant_webhook": {
+        "url": "https://app.example.com/assistant",
+        "events": ["call.completed", "transcript.ready"],
+        "description": "CRM",
+    },
+    "update_assistant_webhook": {"is_active": False},
+    "replay_failed_assistant_deliveries": {"status": "failed", "since": "2026-01-31T00:00:00Z"},
+    "create_assistant_key": {"name": "staging", "environment": "sandbox"},
+    "rotate_assistant_key": {"overlap_seconds": 3600},
     "create_application": {"name": "Front desk", "target": "media_stream", "stream_url": _AGENT},
     "update_application": {"name": "Reception", "record_all_calls": True},
     "create_subscription": {

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from callcontrol.aio.storage import Storage
 from callcontrol.models import Account, Binding
+from callcontrol.sandbox_calls import TEST_PREFIX
 
 __all__ = ["SANDBOX_PREFIX", "DemoAccount", "greeting", "prepare_demo", "prepare_sandbox"]
 
@@ -20,7 +21,7 @@ DEMO_NUMBER = "+918047000001"
 DEMO_BALANCE_PAISE = 1000 * 100
 DEMO_MAX_CPS, DEMO_MAX_CALLS = 10, 100
 SANDBOX_NAME = "Sandbox"
-SANDBOX_PREFIX = "+919800000"
+SANDBOX_PREFIX = TEST_PREFIX
 """What the sandbox carrier's numbers begin with; it serves no others."""
 
 ECHO_NUMBER = "+919800000001"
@@ -35,9 +36,9 @@ class DemoAccount:
     api_key: str | None
 
 
-async def prepare_sandbox(storage: Storage, address: tuple[str, int] | None) -> None:
+async def prepare_sandbox(storage: Storage, address: tuple[str, int] | None) -> str | None:
     """
-    Make the sandbox a carrier of the platform, at `address`; None takes it away.
+    Make the sandbox a carrier of the platform, at `address`, and return its sid; None takes it away.
 
     A carrier that stayed behind without its far end would have calls run into a timeout.
     """
@@ -48,12 +49,14 @@ async def prepare_sandbox(storage: Storage, address: tuple[str, int] | None) -> 
         gateways = await storage.trunks.platform_gateways(carrier.carrier_sid)
         same = [(gateway.host, gateway.port) for gateway in gateways] == [address]
         if same and carrier.prefixes == (SANDBOX_PREFIX,):
-            return
+            return carrier.carrier_sid
         await storage.trunks.delete_platform_carrier(carrier.carrier_sid)
-    if address is not None:
-        await storage.trunks.add_platform_carrier(
-            SANDBOX_NAME, [("udp", *address)], inbound=True, outbound=True, prefixes=(SANDBOX_PREFIX,)
-        )
+    if address is None:
+        return None
+    made, _ = await storage.trunks.add_platform_carrier(
+        SANDBOX_NAME, [("udp", *address)], inbound=True, outbound=True, prefixes=(SANDBOX_PREFIX,)
+    )
+    return made.carrier_sid
 
 
 async def prepare_demo(storage: Storage) -> DemoAccount | None:

@@ -9,8 +9,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from api.present import purchase_json, rfc3339
+from api.routes.assistant import OUTBOUND
 from callcontrol.aio.market import bought
 from callcontrol.aio.storage import Storage
+from callcontrol.assistant_calls import PRODUCT as ASSISTANT
+from callcontrol.assistant_calls import assistant_object
 from callcontrol.call_object import call_object
 from callcontrol.errors import Internal, NotFound
 from callcontrol.masked_calls import PRODUCT as MASKING
@@ -63,7 +66,11 @@ def _answer(
 ) -> tuple[int, bytes]:
     data = None if purchase is None else purchase_json(purchase)
     # What spoke a password is told with the password's own row, which is not looked for here.
-    if record is not None and record.product in _PLACED:
+    if record is not None and record.product == ASSISTANT:
+        # The call interface places calls of agents too, and shows them as any other.
+        assistant = request.endpoint.endswith(OUTBOUND)
+        data = assistant_object(record) if assistant else call_object(record)
+    elif record is not None and record.product in _PLACED:
         data = _PLACED[record.product](record)
     if data is not None:
         meta = {"request_id": "", "timestamp": rfc3339(datetime.now(UTC))}

@@ -68,14 +68,16 @@ def allowances_of(
 
     An account without a limit of its own has `default` requests for each key. Its own limit is one for all
     its keys together, so that more keys are not more requests. What an endpoint allows is counted for each
-    key.
+    key. The voice assistant counts by account alone, and apart from all else.
     """
     own = principal.requests_per_minute
-    listed = [
-        Allowance("key", principal.key_id, default)
-        if own is None
-        else Allowance("account", principal.account_sid, own)
-    ]
+    if principal.service == "assistant":
+        shared = f"{principal.account_sid} assistant"
+        listed = [Allowance("account", shared, default if own is None else own)]
+    elif own is None:
+        listed = [Allowance("key", principal.key_id, default)]
+    else:
+        listed = [Allowance("account", principal.account_sid, own)]
     if endpoint_limit is not None:
         listed.append(Allowance("endpoint", f"{principal.key_id} {endpoint}", endpoint_limit))
     return listed

@@ -32,6 +32,7 @@ from api.sip_settings import name_servers, sip_listens, user_agent_settings
 from api.speech import make_speech
 from api.values import HostPort
 from api.watch import watch
+from callcontrol.aio.assistant import AssistantService
 from callcontrol.aio.market import NumberMarket
 from callcontrol.aio.masked_routes import MaskedRouter
 from callcontrol.aio.masking import MaskingService
@@ -78,6 +79,8 @@ class Server:
         self.recordings: RecordingService
         self.masking: MaskingService
         self.market: NumberMarket
+        self.assistant: AssistantService
+        self._sandbox_sid: str | None = None
         self.url = settings.public_url or ""
         self._parts = AsyncExitStack()
 
@@ -149,7 +152,7 @@ class Server:
             raise _cannot_listen("TRUNKLINE_SANDBOX_LISTEN", str(listen), error) from error
         self._parts.push_async_callback(sandbox.stop)
         self.sandbox = sandbox
-        await prepare_sandbox(self.storage, sandbox.address)
+        self._sandbox_sid = await prepare_sandbox(self.storage, sandbox.address)
 
     async def _start_control(self) -> None:
         storage = self.storage
@@ -176,6 +179,7 @@ class Server:
                 masked_routes=routes,
                 transcripts=storage.transcripts,
                 speech=speech,
+                messages=storage.messages,
             ),
         )
         self._parts.push_async_callback(self.control.close)
@@ -184,6 +188,7 @@ class Server:
             storage.database,
             storage.writer,
             storage.calls,
+            storage.messages,
             storage.directory,
             storage.secrets,
             RecordingSettings(
@@ -213,6 +218,15 @@ class Server:
             synthesizer,
             storage.secrets,
             self.settings.allowed_countries,
+        )
+        self.assistant = AssistantService(
+            storage.database,
+            storage.writer,
+            self.control,
+            storage.agents,
+            storage.transcripts,
+            self.settings.allowed_countries,
+            lambda: self._sandbox_sid,
         )
         self.masking = MaskingService(
             storage.database, self.control, storage.masking_settings, self.settings.allowed_countries
@@ -246,6 +260,7 @@ class Server:
         if settings.public_url is None:
             reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
             self.url = f"http://{HostPort(reachable, port)}"
+        self.storage.calls.public_url = self.url
         app = create_app(
             self._services(),
             metrics=self.metrics,
@@ -277,6 +292,9 @@ class Server:
             applications=storage.applications,
             call_logs=storage.call_logs,
             agents=storage.agents,
+            assistant=self.assistant,
+            assistant_keys=storage.assistant_keys,
+            assistant_webhooks=storage.assistant_webhooks,
             subscriptions=storage.subscriptions,
             wallets=storage.wallet,
             idempotency=storage.idempotency,

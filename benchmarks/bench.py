@@ -1,5 +1,5 @@
 """
-Runs the benchmarks: `python -m benchmarks.bench [w1] [w2] [w3] [api] [masked] [--out DIRECTORY]`.
+Runs the benchmarks: `python -m benchmarks.bench [w1] [w2] [w3] [api] [masked] [streams] [--out DIRECTORY]`.
 
 Each one starts a server of its own on one core, with the load on another, prints a table and leaves a JSON
 file with everything it saw: machine, commit, versions, and the numbers of every step.
@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks import api_latency, machine, masked_calls, w1_signalling, w2_relay, w3_agent
+from benchmarks import api_latency, machine, masked_calls, streams, w1_signalling, w2_relay, w3_agent
 from benchmarks.sut import SystemUnderTest, tools_missing
 
 _CLAIMS = {
@@ -23,6 +23,7 @@ _CLAIMS = {
     "w3": w3_agent,
     "api": api_latency,
     "masked": masked_calls,
+    "streams": streams,
 }
 
 
@@ -31,13 +32,17 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "claims", nargs="*", metavar="w1|w2|w3|api|masked", help="which to run (default: all)"
+        "claims", nargs="*", metavar="w1|w2|w3|api|masked|streams", help="which to run (default: all)"
     )
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="where JSON goes")
     parser.add_argument("--seconds", type=float, default=None, help="length of each measured window")
     parser.add_argument("--rates", default="50,100", help="w1: calls per second")
     parser.add_argument("--api-rates", default="10,50", help="api: calls per second")
-    parser.add_argument("--calls", help="w2, w3: calls at the same time (100,200 and 50,100)")
+    parser.add_argument("--calls", help="w2, w3, streams: calls at the same time (100,200; 50,100; 100)")
+    parser.add_argument("--dialects", help="streams: which to measure (default: all)")
+    parser.add_argument(
+        "--most", action="store_true", help="streams: also look for the most one core carries"
+    )
     parser.add_argument("--masked-rate", type=float, default=20.0, help="masked: calls per second")
     parser.add_argument("--masked-calls", type=int, default=2000, help="masked: how many calls of each kind")
     arguments = parser.parse_args()

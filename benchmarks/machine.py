@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-__all__ = ["SUT_PREFIX", "TOOL_PREFIX", "Usage", "describe", "sample"]
+__all__ = ["AGENT_PREFIX", "SUT_PREFIX", "TOOL_PREFIX", "Usage", "describe", "sample"]
 
 _ROOT = Path(__file__).resolve().parent.parent
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -21,6 +21,8 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _CORES = sorted(os.sched_getaffinity(0))
 SUT_PREFIX = ["taskset", "-c", str(_CORES[0])]
 TOOL_PREFIX = ["taskset", "-c", str(_CORES[-1])]
+# Agents work as hard as the callers' side; where there is a third core it is theirs.
+AGENT_PREFIX = ["taskset", "-c", str(_CORES[-2] if len(_CORES) > 2 else _CORES[-1])]
 
 
 @dataclass(frozen=True, slots=True)

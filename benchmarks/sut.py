@@ -101,10 +101,12 @@ def tools_missing() -> list[str]:
 
 
 @contextmanager
-def background(command: list[str], directory: Path) -> Iterator[dict[str, Any]]:
-    """Run a tool on the tools' core; what it printed on SIGTERM is in the dictionary afterwards."""
+def background(
+    command: list[str], directory: Path, prefix: list[str] = TOOL_PREFIX
+) -> Iterator[dict[str, Any]]:
+    """Run a tool; what it printed on SIGTERM is in the dictionary afterwards."""
     report: dict[str, Any] = {}
-    process = subprocess.Popen([*TOOL_PREFIX, *command], cwd=directory, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([*prefix, *command], cwd=directory, stdout=subprocess.PIPE, text=True)
     try:
         yield report
     finally:
@@ -168,22 +170,27 @@ def run_rtpload(
 
 @contextmanager
 def media_calls(
-    sut: SystemUnderTest, number: str, calls: int, seconds: float, load_port: int
+    sut: SystemUnderTest, number: str, calls: int, seconds: float, load_port: int, uac_port: int = 0
 ) -> Iterator[list[int]]:
-    """Bring calls up through the server and hold them; the server's RTP ports of the callers' side."""
+    """
+    Bring calls up through the server and hold them; the server's RTP ports of the callers' side.
+
+    They come from the caller's trunk, or from `uac_port`, which must be another trunk's.
+    """
+    uac_port = uac_port or sut.uac_port
     rate = min(25.0, max(10.0, calls / 6))
     hold_ms = round(1000 * (calls / rate + seconds + 8))
     uac = start_sipp(
         str(LOAD / "uac_media.xml"),
         sut.directory,
-        sut.uac_port,
+        uac_port,
         Load(calls, rate, hold_ms),
         target=sut.target,
         number=number,
         extra=["-key", "load_port", str(load_port)],
         prefix=TOOL_PREFIX,
     )
-    log = sut.directory / f"uac_media-{sut.uac_port}.log"
+    log = sut.directory / f"uac_media-{uac_port}.log"
     try:
         wait_until(lambda: not uac.running or len(_ports(log)) >= calls, calls / rate + 20)
         ports = _ports(log)

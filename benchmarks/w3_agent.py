@@ -32,7 +32,7 @@ COLUMNS = {
 
 
 # Wake-ups of the native bridge: each time something comes, or on a grid that adds up to a millisecond.
-_GRIDS_US = (0, 1000)
+GRIDS_US = (0, 1000)
 _NEAR = 20000
 
 
@@ -43,12 +43,12 @@ def run(sut: SystemUnderTest, arguments: argparse.Namespace) -> list[dict[str, A
         wait_until(lambda: False, 1.0)
         for calls in map(int, (arguments.calls or "50,100").split(",")):
             seconds = arguments.seconds or 10.0
-            steps += [_floor(sut, calls, seconds, grid_us) for grid_us in _GRIDS_US]
+            steps += [floor(sut, calls, seconds, grid_us) for grid_us in GRIDS_US]
             steps.append(_trunkline(sut, calls, seconds))
     return steps
 
 
-def _floor(sut: SystemUnderTest, calls: int, seconds: float, grid_us: int) -> dict[str, Any]:
+def floor(sut: SystemUnderTest, calls: int, seconds: float, grid_us: int) -> dict[str, Any]:
     bridge = [*SUT_PREFIX, tool_binary(sut.directory, "agent_bridge"), "--near", str(_NEAR)]
     bridge += ["--agent", str(sut.agent_port), "--calls", str(calls), "--grid-us", str(grid_us)]
     process = subprocess.Popen(bridge, stdout=subprocess.DEVNULL)

@@ -5,8 +5,8 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Final, get_args
 
-from callcontrol.errors import FieldError, Unauthorized, ValidationFailed
-from callcontrol.models import Service
+from callcontrol.errors import FieldError, Forbidden, Unauthorized, ValidationFailed
+from callcontrol.models import Environment, Principal, Service
 from callcontrol.money import MAX_PAISE
 from callcontrol.recording_retention import MAX_RETENTION_DAYS
 
@@ -29,13 +29,13 @@ _MESSAGING_SCOPES: Final = (
 SCOPES: Final[Mapping[Service, tuple[str, ...]]] = {
     "platform": _PLATFORM_SCOPES,
     "messaging": _MESSAGING_SCOPES,
-    "assistant": ("assistant",),
+    "assistant": ("assistant", "assistant.keys"),
     "tools": ("tools",),
     "admin": ("admin",),
 }
 """Every scope a key of a service may carry."""
 
-_EXPLICIT: Final = frozenset({"webhooks.read", "webhooks.write"})
+_EXPLICIT: Final = frozenset({"webhooks.read", "webhooks.write", "assistant.keys"})
 MAX_OVERLAP_S: Final = 30 * 24 * 3600
 """How long a key that was rotated may still be used."""
 
@@ -44,6 +44,7 @@ _SHOWN_CHARACTERS: Final = 5
 _MAX_NAME_CHARACTERS: Final = 200
 _MAX_CALLS: Final = 100_000
 _MAX_REQUESTS: Final = 1_000_000
+_MAX_ASSISTANT_REQUESTS: Final = 10_000
 
 
 def make_key(service: Service, random_bytes: bytes) -> str:
@@ -97,7 +98,8 @@ def scopes_of(service: Service, wanted: Iterable[str] | None) -> tuple[str, ...]
     """
     The scopes of a new key: those wanted, else all of its service that may be had implicitly.
 
-    The webhook scopes let a holder redirect events, so they are given only when they are named.
+    The webhook scopes let a holder redirect events, and ``assistant.keys`` make keys, so they are given only
+    when they are named.
 
     Raises:
         ValidationFailed: A scope does not belong to the service.
@@ -112,6 +114,20 @@ def scopes_of(service: Service, wanted: Iterable[str] | None) -> tuple[str, ...]
             "scopes", f"must be among {', '.join(known)}" + (f", not {', '.join(unknown)}" if unknown else "")
         )
     return chosen
+
+
+def check_minted(principal: Principal, environment: Environment, scopes: Iterable[str]) -> None:
+    """
+    Refuse a key that opens more than the key of whoever makes it.
+
+    Raises:
+        Forbidden: It has a scope that the principal lacks, or leaves the sandbox.
+    """
+    more = [scope for scope in scopes if not principal.may(scope)]
+    if more:
+        raise Forbidden(f"A key gives no scope that it lacks itself: {', '.join(more)}.")
+    if principal.sandbox and environment != "sandbox":
+        raise Forbidden("A key of the sandbox manages keys of the sandbox alone.")
 
 
 def check_overlap(overlap_s: int) -> None:
@@ -134,6 +150,7 @@ def check_account(
     requests_per_minute: int | None = None,
     max_spend_paise_per_hour: int | None = None,
     recording_retention_days: int | None = None,
+    assistant_requests_per_minute: int | None = None,
 ) -> None:
     """
     Refuse an account that makes no sense.
@@ -152,6 +169,10 @@ def check_account(
         errors.append(FieldError("max_calls", f"must be 1 to {_MAX_CALLS}"))
     if requests_per_minute is not None and not 1 <= requests_per_minute <= _MAX_REQUESTS:
         errors.append(FieldError("requests_per_minute", f"must be 1 to {_MAX_REQUESTS}"))
+    if assistant_requests_per_minute is not None and not (
+        1 <= assistant_requests_per_minute <= _MAX_ASSISTANT_REQUESTS
+    ):
+        errors.append(FieldError("assistant_requests_per_minute", f"must be 1 to {_MAX_ASSISTANT_REQUESTS}"))
     if max_spend_paise_per_hour is not None and not 0 <= max_spend_paise_per_hour <= MAX_PAISE:
         errors.append(FieldError("max_spend_per_hour", "must be an amount of money that is not negative"))
     if recording_retention_days is not None and not 0 <= recording_retention_days <= MAX_RETENTION_DAYS:

@@ -31,6 +31,7 @@ def applied(request: CreateCall, application: Application) -> CreateCall:
         request,
         record=request.record or application.record_all_calls,
         status_webhook_url=request.status_webhook_url or wiring.status_webhook_url,
+        fallback_url=request.fallback_url or wiring.fallback_url,
     )
     return filled if says else replace(filled, **_task(request, wiring))
 
@@ -45,7 +46,11 @@ def _task(request: CreateCall, wiring: Binding) -> Mapping[str, Any]:
     if wiring.target == "voice_agent":
         return {"agent_id": wiring.agent_id}
     if wiring.target == "webhook":
-        return {"webhook_url": wiring.webhook_url, "webhook_method": wiring.webhook_method or "POST"}
+        return {
+            "webhook_url": wiring.webhook_url,
+            "webhook_method": wiring.webhook_method or "POST",
+            "webhook_format": wiring.webhook_format or "json",
+        }
     return {"verbs": _dial(wiring)}
 
 

@@ -20,7 +20,7 @@ MAX_NAME_CHARACTERS: Final = 128
 _OWN_FIELDS: Final = frozenset({"name", "record_all_calls"})
 _BINDING_FIELDS: Final = frozenset(item.name for item in fields(Binding)) - {"record"}
 # What says as much of one target as of another, and so outlives a change of the target.
-_KEPT_FIELDS: Final = ("status_webhook_url",)
+_KEPT_FIELDS: Final = ("status_webhook_url", "status_webhook_events")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from callcontrol.call_events import show_call
 from callcontrol.call_transfers import CallTransfers
 from callcontrol.clock import WallClock
 from callcontrol.consult import Consultations
-from callcontrol.effects import Arm, DetectMachine, Effect, Finish, Save, TellAgentError
+from callcontrol.effects import Arm, DetectMachine, Disarm, Effect, Finish, Save, TellAgentError
 from callcontrol.events import (
     AgentTransfer,
     ConsultRequested,
@@ -29,6 +29,7 @@ from callcontrol.events import (
     JoinRequested,
     LegProgress,
     MediaConnected,
+    MessageEnded,
     OfferTaken,
     PartnerReady,
     RecordingEnded,
@@ -51,10 +52,11 @@ from callcontrol.leg import InboundLeg, Leg, LegFacts, LegInput, OutboundLeg
 from callcontrol.leg_events import leg_handler
 from callcontrol.live_control import LiveControl
 from callcontrol.masked_progress import progress_of
+from callcontrol.messages import CallMessages
 from callcontrol.meter import Rates
 from callcontrol.models import CallRecord, CallStatus
 from callcontrol.plan import Gather, Hangup, Party, Plan, Reject, Step, Stream
-from callcontrol.recordings import CallRecording
+from callcontrol.recordings import RECORDING_LIMIT_S, CallRecording
 from callcontrol.reserve import ReserveWatch
 from callcontrol.routing import Attempt
 from callcontrol.step_makers import make_step
@@ -115,6 +117,7 @@ class CallMachine:
         self._last_ending: Ending | None = None
         self._hunt: Hunt | None = None
         self.recording = CallRecording(record)
+        self.messages = CallMessages(record)
         self.keys = TypedKeys()
         self.progress = progress_of(record, rates)
         self._ending: Ending | None = None
@@ -138,7 +141,7 @@ class CallMachine:
     @property
     def finished(self) -> bool:
         """Whether the call is over and nothing of it is awaited."""
-        return self.stage is Stage.ENDED and not self.recording.pending
+        return self.stage is Stage.ENDED and not self.recording.pending and not self.messages.pending
 
     def start_inbound(self, now: float) -> list[Effect]:
         """Begin with a caller whose INVITE is waiting; the record was inserted as initiated."""
@@ -397,12 +400,24 @@ class CallMachine:
     def _recorded(self, event: RecordingEnded) -> Iterator[Effect]:
         yield from self.recording.ended(event)
 
+    def _message_ended(self, event: MessageEnded) -> Iterator[Effect]:
+        yield from self.messages.ended(event)
+        yield from self.pass_on(event)
+
     def _afterwards(self, event: Event) -> Iterator[Effect]:
-        """A call that is over waits for nothing but its recording."""
-        if isinstance(event, RecordingEnded):
-            yield from self._recorded(event)
-        elif isinstance(event, TimerFired) and event.timer is Timer.RECORDING:
-            yield from self.recording.give_up()
+        """A call that is over waits for nothing but its recording, and a message."""
+        match event:
+            case RecordingEnded():
+                yield from self._recorded(event)
+            case MessageEnded():
+                yield from self.messages.ended(event)
+            case TimerFired(Timer.RECORDING):
+                yield from self.recording.give_up()
+                self.messages.give_up()
+            case _:
+                return
+        if self.finished:
+            yield Disarm(Timer.RECORDING)
 
     # --- the plan -------------------------------------------------------------------------------------------
 
@@ -525,7 +540,8 @@ class CallMachine:
         pulses += meter.pulses(self._a_id, self._now, self._first_since)
         record.bill_duration_sec = round(pulses * self._rates.pulse_s)
         yield Finish(meter.charge_paise(self._now))
-        yield from self.recording.wait()
+        if self.recording.pending or self.messages.pending:
+            yield Arm(Timer.RECORDING, RECORDING_LIMIT_S)
 
 
 _HANDLERS: Final[dict[type, Callable[[CallMachine, Any], Iterator[Effect]]]] = {
@@ -534,6 +550,7 @@ _HANDLERS: Final[dict[type, Callable[[CallMachine, Any], Iterator[Effect]]]] = {
     AgentTransfer: CallMachine._agent_transfer,
     TimerFired: CallMachine._timer,
     RecordingEnded: CallMachine._recorded,
+    MessageEnded: CallMachine._message_ended,
     ReserveExtended: CallMachine._extended,
     ReserveRefused: CallMachine._not_extended,
     ConsultRequested: lambda call, event: call.consultations.requested(event),

@@ -6,6 +6,7 @@ answer to another number than the awaited one is none.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from enum import IntEnum, auto
 from typing import TYPE_CHECKING, Final
 
@@ -24,7 +25,7 @@ from callcontrol.hunt import Ending
 from callcontrol.joining import PartnerStep
 from callcontrol.leg import InboundLeg
 from callcontrol.models import CallStatus
-from callcontrol.plan import Consult
+from callcontrol.plan import FALLBACK_EVENT, Consult
 from callcontrol.steps import CallParts
 from callcontrol.table_step import Rules, TableStep
 
@@ -118,7 +119,11 @@ class ConsultStep(TableStep[ConsultState, ConsultInput]):
         if self._number == 1 and not self.call.a_leg.up:
             yield Arm(Timer.TIME_LIMIT, MAX_UNANSWERED_S)  # the answer sets that of the call
         consult = self._consult
-        yield AskWebhook(self._number, consult.url, consult.method, consult.event)
+        # What a fallback brings about falls back to it, too.
+        fallback = replace(consult, facts=()) if consult.event == FALLBACK_EVENT else consult.fallback
+        yield AskWebhook(
+            self._number, consult.url, consult.method, consult.event, consult.facts, consult.format, fallback
+        )
 
     def _instructed(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, InstructionsReceived)
@@ -136,9 +141,27 @@ class ConsultStep(TableStep[ConsultState, ConsultInput]):
 
     def _failed(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, InstructionsFailed)
-        self.call.follow(())
-        self.ending = Ending(CallStatus.FAILED, NORMAL_TEMPORARY_FAILURE, "system", 480)
         yield _alert(self._consult.url, event)
+        fallback = self._consult.fallback
+        if fallback is None or event.reason == "limit":
+            self.call.follow(())
+            self.ending = Ending(CallStatus.FAILED, NORMAL_TEMPORARY_FAILURE, "system", 480)
+        else:
+            self.call.follow((self._instead(fallback, event),))
+
+    def _instead(self, fallback: Consult, event: InstructionsFailed) -> Consult:
+        """The question to whom the customer has named for this case, who is told what has come before."""
+        why = (
+            ("failed_url", self._consult.url),
+            ("error_reason", event.reason),
+            ("error_message", event.message),
+        )
+        return replace(
+            fallback,
+            event=FALLBACK_EVENT,
+            facts=(*self._consult.facts, *why),
+            ring_timeout_s=self._consult.ring_timeout_s,
+        )
 
     def _rung(self, _: Event | None) -> Iterator[Effect]:
         self.ending = Ending(CallStatus.NO_ANSWER, NO_ANSWER, "system", 480)

@@ -6,6 +6,8 @@ from typing import Any, Final
 
 from callcontrol.agents import Agents, agent_step
 from callcontrol.applications import Inbound, inbound_of
+from callcontrol.assistant_calls import PRODUCT as ASSISTANT
+from callcontrol.assistant_calls import assistant_details
 from callcontrol.errors import DomainError
 from callcontrol.hangup import (
     CALL_REJECTED,
@@ -16,6 +18,7 @@ from callcontrol.hunt import Ending
 from callcontrol.identification import Origin, origins_of, registered_user
 from callcontrol.identity import Caller, caller_of
 from callcontrol.interfaces import Routes
+from callcontrol.masked_calls import PRODUCT as MASKING
 from callcontrol.masked_calls import masked_details
 from callcontrol.models import Account, Binding, CallStatus, Carrier, Gateway, PhoneNumber
 from callcontrol.number_format import numbers_in, user_of
@@ -27,6 +30,7 @@ from callcontrol.plan import (
     missed_call_plan,
     stream_plan,
 )
+from callcontrol.requests import DEFAULT_STATUS_EVENTS
 from callcontrol.routing import parse_target
 from media.streams import StreamSetupError
 from sip import Headers, NameAddr, SipUri
@@ -174,6 +178,24 @@ def _plan(
     if binding.target == "masking":
         return masking_plan(binding, caller, number.number, time_limit_s), None
     return None, NOT_AVAILABLE
+
+
+def product_facts(arrival: Arrival, agents: Agents) -> tuple[str | None, dict[str, Any] | None]:
+    """Which product a call that comes in belongs to, and what its record keeps for that."""
+    masked = masked_facts(arrival)
+    if masked is not None:
+        return MASKING, masked
+    binding = arrival.inbound.binding
+    agent = agents.agent(binding.agent_id or "") if binding and binding.target == "voice_agent" else None
+    if agent is None or agent.account_sid != arrival.account.account_sid:
+        return None, None
+    return ASSISTANT, assistant_details(agent.agent_id, language=agent.language)
+
+
+def wanted_events(binding: Binding | None) -> tuple[str, ...]:
+    """The events of a call that its binding wants told, of those that may be chosen."""
+    chosen = binding.status_webhook_events if binding is not None else None
+    return DEFAULT_STATUS_EVENTS if chosen is None else chosen
 
 
 def _agent_plan(

@@ -7,7 +7,7 @@ the same verbs are other readers in one table, by the media type of the answer.
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -16,7 +16,8 @@ from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.identity import Caller
 from callcontrol.models import CallRecord
 from callcontrol.plan import Step
-from callcontrol.verbs import VerbReader, VerbRules
+from callcontrol.twiml import named_in, read_twiml
+from callcontrol.verbs import Asking, VerbReader, VerbRules
 
 ATTEMPTS: Final = 2
 """How often a question is asked; a caller hears ringing, or nothing, meanwhile."""
@@ -24,13 +25,21 @@ ATTEMPTS: Final = 2
 RETRY_AFTER_S: Final = 0.5
 TIMEOUT_S: Final = 5.0
 MAX_ANSWER_BYTES: Final = 64 * 1024
+ACCEPT: Final = "application/json, application/xml, text/xml"
 
 _MAX_DEPTH: Final = 20
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
-def question(record: CallRecord, event: str, *, event_id: str, at: datetime) -> bytes:
-    """The JSON body that asks what to do with a call; ``event`` says why it is asked."""
+def question(
+    record: CallRecord,
+    event: str,
+    *,
+    event_id: str,
+    at: datetime,
+    facts: Sequence[tuple[str, str | int | None]] = (),
+) -> bytes:
+    """The JSON body that asks what to do with a call: ``event`` says why, ``facts`` what came of it."""
     body = {
         "event": event,
         "event_id": event_id,
@@ -49,19 +58,28 @@ def question(record: CallRecord, event: str, *, event_id: str, at: datetime) -> 
             "answered_by": record.answered_by,
             "tag": record.tag,
             "headers": dict((record.sip or {}).get("headers") or {}),
+            **dict(facts),
         },
     }
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
 
 
 def read_instructions(
-    media_type: str, body: bytes, rules: VerbRules, record: CallRecord, *, caller: Caller | None, url: str
+    media_type: str,
+    body: bytes,
+    rules: VerbRules,
+    record: CallRecord,
+    *,
+    caller: Caller | None,
+    url: str,
+    asking: Asking | None = None,
 ) -> list[Step]:
     """
     The steps that an answer means; an empty answer means none.
 
     A party that is dialled sees the account's number of this call unless a verb says otherwise; ``caller``
-    is who called us, and addresses without a host count from ``url``.
+    is who called us, and addresses without a host count from ``url``. Questions that the answer brings about
+    are asked as ``asking`` says.
 
     Raises:
         ValidationFailed: It cannot be read, or asks for what cannot be; all that is wrong is named.
@@ -74,10 +92,11 @@ def read_instructions(
         known = " or ".join(sorted(_READERS))
         raise ValidationFailed.of("Content-Type", f"must be {known}, not {media_type[:100] or 'absent'}")
     own = record.to if record.direction == "inbound" else record.from_
-    reader = VerbReader(rules, own, caller=caller, base_url=url)
-    steps = reader.read("verbs", read(body))
+    reader = VerbReader(rules, own, caller=caller, base_url=url, asking=asking or Asking())
+    verbs, places = read(body, url)
+    steps = reader.read("verbs", verbs)
     if reader.errors:
-        raise ValidationFailed(reader.errors[:20])
+        raise ValidationFailed([named_in(error, places) for error in reader.errors[:20]])
     return steps
 
 
@@ -122,4 +141,18 @@ def _unstorable(value: object) -> bool:
     return isinstance(value, list) and any(_unstorable(item) for item in value)
 
 
-_READERS: Final[Mapping[str, Callable[[bytes], object]]] = {"application/json": _read_json}
+Verbs = tuple[object, Mapping[str, str]]
+"""What an answer says, as verbs, and how its own language calls the places of their list."""
+
+
+def _json_verbs(body: bytes, _: str) -> Verbs:
+    return _read_json(body), {}
+
+
+_READERS: Final[Mapping[str, Callable[[bytes, str], Verbs]]] = {
+    "application/json": _json_verbs,
+    "application/xml": read_twiml,
+    "text/xml": read_twiml,
+    # Many a server of TwiML sends it as what its framework sends everything as.
+    "text/html": read_twiml,
+}

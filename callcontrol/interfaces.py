@@ -23,6 +23,7 @@ from callcontrol.models import (
     CallRecord,
     Carrier,
     Gateway,
+    Message,
     Page,
     PhoneNumber,
     Position,
@@ -137,6 +138,13 @@ class CallRecords(Protocol):
 
     async def cut_recordings(self) -> Sequence[CallRecord]:
         """Calls of this node that are over and whose recording a former process left incomplete."""
+
+
+class Messages(Protocol):
+    """Messages that parties leave on calls; see ``callcontrol.aio.messages.MessageStore``."""
+
+    def add(self, message: Message) -> None:
+        """Keep a message; never waits, and never fails while the database is away."""
 
 
 class Transcripts(Protocol):

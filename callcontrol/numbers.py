@@ -58,14 +58,18 @@ _STREAM_FIELDS: Final = (
     "stream_track",
     "stream_max_retries",
 )
-_ANY_TARGET: Final = frozenset({"target", "record", "status_webhook_url"})
+STATUS_EVENTS: Final = ("initiated", "ringing", "early-media", "answered", "completed")
+"""Events of a call that a status webhook is told when they are asked for; all others are told always."""
+
+_STATUS: Final = frozenset({"status_webhook_url", "status_webhook_events"})
+_ANY_TARGET: Final = _STATUS | {"target", "record"}
 _TARGET_FIELDS: Final = {
-    "media_stream": _ANY_TARGET | {"stream_url", *_STREAM_FIELDS},
+    "media_stream": _ANY_TARGET | {"stream_url", "fallback_url", *_STREAM_FIELDS},
     "forward": _ANY_TARGET | {"forward_to", "caller_id", "timeout_s"},
-    "webhook": _ANY_TARGET | {"webhook_url", "webhook_method", "timeout_s"},
+    "webhook": _ANY_TARGET | {"webhook_url", "webhook_method", "webhook_format", "fallback_url", "timeout_s"},
     "voice_agent": _ANY_TARGET | {"agent_id", "workspace_id"},
     # Its calls are never connected, so there is nothing to record.
-    "missed_call": frozenset({"target", "status_webhook_url", "timeout_s"}),
+    "missed_call": _STATUS | {"target", "timeout_s"},
     # Its calls are told of and recorded as the account's masking settings say.
     "masking": frozenset({"target", "language"}),
 }
@@ -162,6 +166,9 @@ def check_binding(binding: Binding) -> Binding:
             ]
         )
     errors = _foreign_fields(binding) + _web_url_errors("status_webhook_url", binding.status_webhook_url)
+    errors += _web_url_errors("fallback_url", binding.fallback_url) + _event_errors(binding)
+    if binding.status_webhook_events is not None:
+        binding = replace(binding, status_webhook_events=tuple(binding.status_webhook_events))
     filled = _FILLED[binding.target](binding, errors)
     if errors:
         raise BindFailed(errors)
@@ -191,10 +198,13 @@ def _filled_webhook(binding: Binding, errors: list[FieldError]) -> Binding:
     errors += _web_url_errors("webhook_url", binding.webhook_url)
     if method not in ("POST", "GET"):
         errors.append(FieldError("webhook_method", "must be POST or GET"))
+    if binding.webhook_format not in (None, "json", "form"):
+        errors.append(FieldError("webhook_format", "must be json or form"))
     errors += _timeout_errors(binding)
     return replace(
         binding,
         webhook_method=method,
+        webhook_format=binding.webhook_format or "json",
         timeout_s=60 if binding.timeout_s is None else binding.timeout_s,
         record=bool(binding.record),
     )
@@ -318,6 +328,12 @@ def _web_url_errors(field: str, url: str | None) -> list[FieldError]:
     except DestinationForbidden:
         pass
     return []
+
+
+def _event_errors(binding: Binding) -> list[FieldError]:
+    if binding.status_webhook_events is None or set(binding.status_webhook_events) <= set(STATUS_EVENTS):
+        return []
+    return [FieldError("status_webhook_events", f"may have {', '.join(STATUS_EVENTS)}")]
 
 
 def _timeout_errors(binding: Binding) -> list[FieldError]:

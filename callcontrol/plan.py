@@ -18,10 +18,16 @@ from media.audio import Sound
 from media.streams import StreamChoice
 
 DEFAULT_RING_TIMEOUT_S: Final = 60.0
+FALLBACK_EVENT: Final = "call.fallback"
+"""Why a server is asked in the place of one that failed."""
+
 DEFAULT_MISSED_CALL_S: Final = 30.0
 DEFAULT_TIME_LIMIT_S: Final = 14_400.0
 
 WebhookMethod = Literal["POST", "GET"]
+
+WebhookFormat = Literal["json", "form"]
+"""How the customer's server is asked: in our JSON, or as servers written for TwiML expect it."""
 
 
 MachineDetection = Literal["off", "detect", "hangup"]
@@ -119,9 +125,16 @@ class Converse:
 
 @dataclass(frozen=True, slots=True)
 class Dial:
-    """Dial a second party and let the two hear each other until one hangs up."""
+    """
+    Dial a second party and let the two hear each other until one hangs up.
+
+    With ``action`` the customer's server is asked then, whether or not the party was reached, and told the
+    facts ``dial_call_status`` and ``dial_call_duration``. ``time_limit_s`` counts from that party's answer.
+    """
 
     party: Party
+    action: "Consult | None" = None
+    time_limit_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +186,8 @@ class Consult:
     ``event`` tells the server why it is asked. A caller who waits hears ringing, and goes on hearing it for
     ``ring_timeout_s`` when the server has nothing to say. ``facts`` are told with the question (the digits
     that were gathered, the recording that was made, ...). ``fallback`` is asked instead when the server
-    cannot be asked, or answers what cannot be followed.
+    cannot be asked, or answers what cannot be followed; questions that the answer brings about have the
+    same one, and the same ``format``.
     """
 
     url: str
@@ -182,6 +196,7 @@ class Consult:
     ring_timeout_s: float = DEFAULT_RING_TIMEOUT_S
     facts: tuple[tuple[str, str | int | None], ...] = ()
     fallback: "Consult | None" = None
+    format: WebhookFormat = "json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,16 +328,31 @@ def stream_plan(binding: Binding, time_limit_s: float) -> Plan:
         StreamSetupError: The binding no longer describes a stream that is possible.
     """
     choice = choice_of(binding)
-    return Plan((Stream(choice),), record=bool(binding.record), time_limit_s=time_limit_s)
+    return Plan(
+        (Stream(choice, fallback_of(binding.fallback_url)),),
+        record=bool(binding.record),
+        time_limit_s=time_limit_s,
+    )
+
+
+def fallback_of(
+    url: str | None, method: WebhookMethod = "POST", form: WebhookFormat = "json"
+) -> Consult | None:
+    """The question to whom a customer names for when something cannot be asked or reached."""
+    return None if url is None else Consult(url, method, FALLBACK_EVENT, format=form)
 
 
 def consult_plan(binding: Binding, time_limit_s: float) -> Plan:
     """The plan of an inbound call to a number bound to ``webhook``."""
+    method: WebhookMethod = "GET" if binding.webhook_method == "GET" else "POST"
+    form: WebhookFormat = "form" if binding.webhook_format == "form" else "json"
     consult = Consult(
         binding.webhook_url or "",
-        "GET" if binding.webhook_method == "GET" else "POST",
+        method,
         "call.incoming",
         float(binding.timeout_s or DEFAULT_RING_TIMEOUT_S),
+        fallback=fallback_of(binding.fallback_url, method, form),
+        format=form,
     )
     return Plan((consult,), record=bool(binding.record), time_limit_s=time_limit_s)
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from callcontrol.effects import Arm, ControlRecording, Disarm, Effect, Save, StartRecording
-from callcontrol.events import RecordingAction, RecordingEnded, Timer
+from callcontrol.effects import ControlRecording, Effect, Save, StartRecording
+from callcontrol.events import RecordingAction, RecordingEnded
 from callcontrol.ids import LegId
 from callcontrol.models import CallRecord, RecordingStatus
 
@@ -70,7 +70,6 @@ class CallRecording:
         record = self._record
         if not self.pending:
             return
-        yield Disarm(Timer.RECORDING)
         if event.problem is not None:
             record.recording_status = "failed"
             yield Save()
@@ -79,11 +78,6 @@ class CallRecording:
         record.recording_path = event.path
         record.recording_url = recording_url(record.call_sid)
         yield Save("call.recording.ready", {"recording_duration_ms": event.duration_ms})
-
-    def wait(self) -> Iterator[Effect]:
-        """The call is over: wait for what is still to come, and not for ever."""
-        if self.pending:
-            yield Arm(Timer.RECORDING, RECORDING_LIMIT_S)
 
     def give_up(self) -> Iterator[Effect]:
         """It has been waited for long enough."""

@@ -17,9 +17,11 @@ from callcontrol.plan import (
     Party,
     Plan,
     Step,
+    WebhookFormat,
     WebhookMethod,
+    fallback_of,
 )
-from callcontrol.verbs import MAX_VERBS, VerbReader, VerbRules
+from callcontrol.verbs import MAX_VERBS, Asking, VerbReader, VerbRules
 
 RecordingChannels = Literal["mono", "dual"]
 
@@ -45,7 +47,8 @@ class CreateCall:
     agent becomes its stream, or the ``step`` that talks for it, before the plan is made
     (``callcontrol.agents``). Without any of them the
     application ``app_sid`` says it (``callcontrol.application_calls``); ``stream_fields`` then replace those
-    of its stream, and ``needs_stream`` asks for an application that has one.
+    of its stream, and ``needs_stream`` asks for an application that has one. A ``sandbox`` call is
+    confined to its ``carrier_sid`` and not charged (``callcontrol.sandbox_calls``).
     """
 
     from_: str
@@ -54,7 +57,10 @@ class CreateCall:
     verbs: Sequence[Mapping[str, Any]] | None = None
     webhook_url: str | None = None
     webhook_method: WebhookMethod = "POST"
+    webhook_format: WebhookFormat = "json"
+    fallback_url: str | None = None
     agent_id: str | None = None
+    sandbox: bool = False
     step: Step | None = None
     timeout_s: float = DEFAULT_RING_TIMEOUT_S
     time_limit_s: float = DEFAULT_TIME_LIMIT_S
@@ -92,12 +98,15 @@ class _Reader:
         numbers = VerbReader(self._rules, None)
         caller_id = numbers.number("from", request.from_)
         target = numbers.target("to", request.to)
-        reader = VerbReader(self._rules, caller_id)
+        fallback = fallback_of(request.fallback_url, request.webhook_method, request.webhook_format)
+        reader = VerbReader(self._rules, caller_id, asking=Asking(request.webhook_format, fallback))
         steps = self._steps(reader)
         if request.send_digits is not None:
             steps = [*reader.digits("send_digits", request.send_digits), *steps]
         if request.status_webhook_url is not None:
             reader.check_url("status_webhook_url", request.status_webhook_url, ("http", "https"))
+        if request.fallback_url is not None:
+            reader.check_url("fallback_url", request.fallback_url, ("http", "https"))
         self.errors = numbers.errors + reader.errors
         if caller_id is None or target is None or self.errors:
             return None
@@ -129,9 +138,8 @@ class _Reader:
         if request.stream is not None:
             return reader.stream(request.stream.url, request.stream.fields, "", "stream_url")
         if request.webhook_url is not None:
-            return reader.consult(
-                "webhook_url", request.webhook_url, "webhook_method", request.webhook_method, "call.answered"
-            )
+            asked = ("webhook_url", request.webhook_url, "webhook_method", request.webhook_method)
+            return [*reader.consult(*asked, "call.answered")]
         if not request.verbs:
             reader.wrong("verbs", f"must have 1 to {MAX_VERBS} verbs")
             return []

@@ -4,12 +4,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from callcontrol.announcement import AnnounceStep
-from callcontrol.bridge import Bridge
 from callcontrol.caller_routing import RouteByCallerStep
+from callcontrol.conferring import ConferenceStep
 from callcontrol.connecting import Connecting
 from callcontrol.consult import ConsultStep
 from callcontrol.conversation import ConverseStep
+from callcontrol.dialling import DialStep
 from callcontrol.gathering import GatherStep, SayStep
+from callcontrol.message_taking import MessageStep
 from callcontrol.plan import (
     Announce,
     Answer,
@@ -18,8 +20,10 @@ from callcontrol.plan import (
     Converse,
     Dial,
     Gather,
+    JoinConference,
     Pause,
     Play,
+    RecordMessage,
     Ring,
     RouteByCaller,
     Say,
@@ -35,12 +39,14 @@ _MAKERS: Final[Mapping[type, Callable[[CallParts, Any], RunningStep]]] = {
     Play: PlayStep,
     Say: SayStep,
     Gather: GatherStep,
+    RecordMessage: MessageStep,
+    JoinConference: ConferenceStep,
     Announce: AnnounceStep,
     Converse: ConverseStep,
     Pause: PauseStep,
     Ring: RingStep,
     SendDtmf: DigitsStep,
-    Dial: lambda call, step: Bridge(call, step.party),
+    Dial: DialStep,
     Connect: Connecting,
     Stream: lambda call, step: AgentStep(call, step.choice, call.next_stream_sid(), step.fallback),
     RouteByCaller: RouteByCallerStep,

@@ -14,6 +14,7 @@ from callcontrol.hangup import NO_ANSWER, NORMAL_CLEARING
 from callcontrol.hunt import Ending
 from callcontrol.leg import Leg, OutboundLeg
 from callcontrol.masked_progress import MaskedProgress
+from callcontrol.messages import CallMessages
 from callcontrol.models import CallRecord, CallStatus
 from callcontrol.plan import Party, Pause, Play, Ring, SendDtmf, Step
 from callcontrol.recordings import CallRecording
@@ -35,6 +36,10 @@ class CallParts(Protocol):
     @property
     def recording(self) -> CallRecording:
         """The recording of the call."""
+
+    @property
+    def messages(self) -> CallMessages:
+        """The messages that are left on the call."""
 
     @property
     def keys(self) -> TypedKeys:

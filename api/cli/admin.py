@@ -66,8 +66,14 @@ def create_account(settings: Settings, arguments: argparse.Namespace) -> int:
 _ACCOUNT_FIELDS = (
     *("name", "kyc_complete", "is_active", "max_cps", "max_calls"),
     *("requests_per_minute", "max_spend_paise_per_hour", "recording_retention_days"),
+    "assistant_requests_per_minute",
 )
-_MAY_BE_NONE = frozenset({"requests_per_minute", "max_spend_paise_per_hour", "recording_retention_days"})
+_MAY_BE_NONE = frozenset(
+    {
+        *("requests_per_minute", "max_spend_paise_per_hour", "recording_retention_days"),
+        "assistant_requests_per_minute",
+    }
+)
 
 
 def update_account(settings: Settings, arguments: argparse.Namespace) -> int:
@@ -90,6 +96,7 @@ def update_account(settings: Settings, arguments: argparse.Namespace) -> int:
             "requests_per_minute": account.requests_per_minute,
             "max_spend_per_hour": None if spend_paise is None else rupees(spend_paise),
             "recording_retention_days": account.recording_retention_days,
+            "assistant_requests_per_minute": account.assistant_requests_per_minute,
         }
 
     return _run(settings, work)
@@ -124,7 +131,13 @@ def create_key(settings: Settings, arguments: argparse.Namespace) -> int:
         scopes = [scope.strip() for scope in arguments.scopes.split(",") if scope.strip()]
 
     async def work(storage: Storage) -> dict[str, Any]:
-        record, key = await storage.keys.issue(arguments.account, arguments.service, scopes)
+        record, key = await storage.keys.issue(
+            arguments.account,
+            arguments.service,
+            scopes,
+            name=arguments.name,
+            environment=arguments.environment,
+        )
         return {"key": key, **_key(record)}
 
     return _run(settings, work)
@@ -170,6 +183,8 @@ def _key(record: ApiKey) -> dict[str, Any]:
         "service": record.service,
         "scopes": list(record.scopes),
         "prefix": record.prefix,
+        "name": record.name,
+        "environment": record.environment,
         "state": state,
         "created_at": _moment(record.created_at),
         "revoked_at": _moment(ends) if ends is not None else None,

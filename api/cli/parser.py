@@ -160,6 +160,13 @@ def _accounts_update(group: _Subparsers[argparse.ArgumentParser]) -> None:
         help="requests of all its keys together per minute; none: 600 for each key",
     )
     parser.add_argument(
+        "--assistant-requests-per-minute",
+        type=_or_none(_whole(1, 10_000)),
+        default=argparse.SUPPRESS,
+        metavar="N|none",
+        help="requests of all its keys of the voice assistant per minute; none: 100",
+    )
+    parser.add_argument(
         "--max-spend-per-hour",
         type=_or_none(_inr),
         default=argparse.SUPPRESS,
@@ -199,6 +206,13 @@ def _keys(commands: _Subparsers[argparse.ArgumentParser]) -> None:
     parser.add_argument("--service", required=True, choices=SERVICES, help="which interface the key opens")
     parser.add_argument(
         "--scopes", metavar="A,B", help="scopes of the key, separated by commas (default: see docs)"
+    )
+    parser.add_argument("--name", metavar="TEXT", help="what people know the key by")
+    parser.add_argument(
+        "--environment",
+        choices=("live", "sandbox"),
+        default="live",
+        help="a sandbox key of the voice assistant calls test numbers alone (default: live)",
     )
     parser.set_defaults(run=_later("admin", "create_key"))
     parser = _command(group, "list", "list the keys of an account; prints JSON, without the keys themselves")

@@ -8,6 +8,9 @@ from api.endpoint import Endpoint
 from api.routes import (
     agents,
     applications,
+    assistant,
+    assistant_keys,
+    assistant_webhooks,
     call_logs,
     calls,
     dids,
@@ -44,5 +47,8 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *recordings.ENDPOINTS,
     *subscriptions.ENDPOINTS,
     *agents.ENDPOINTS,
+    *assistant.ENDPOINTS,
+    *assistant_webhooks.ENDPOINTS,
+    *assistant_keys.ENDPOINTS,
     *wallet.ENDPOINTS,
 )

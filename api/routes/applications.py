@@ -18,6 +18,8 @@ __all__ = ["ENDPOINTS"]
 _SHOWN = (
     "webhook_url",
     "webhook_method",
+    "webhook_format",
+    "fallback_url",
     "status_webhook_url",
     "stream_url",
     "sample_rate",
@@ -77,6 +79,7 @@ def _json(application: Application) -> dict[str, Any]:
         "name": application.name,
         "target": binding.target,
         **{name: getattr(binding, name) for name in _SHOWN},
+        "status_webhook_events": binding.status_webhook_events and list(binding.status_webhook_events),
         "timeout": binding.timeout_s,
         "record_all_calls": application.record_all_calls,
         "created_at": rfc3339(application.created_at),

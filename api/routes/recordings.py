@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.endpoint import Context, Endpoint, FileReply, Reply
+from api.present import rfc3339
 from api.routes.masking import MASKING
 from api.schemas.base import NoBody, NoQuery
-from api.schemas.recordings import RecordingLinkObject, RecordingQuery
+from api.schemas.recordings import CallMessages, RecordingLinkObject, RecordingQuery
 from api.services import Services
-from callcontrol.errors import Conflict
+from callcontrol.errors import Conflict, NotFound
 from callcontrol.masked_calls import PRODUCT
-from callcontrol.models import Principal
+from callcontrol.models import Message, Principal
+from callcontrol.recordings import recording_url
 
 __all__ = ["ENDPOINTS"]
 
@@ -48,6 +50,30 @@ async def delete_recording(context: Context[NoBody, NoQuery]) -> Reply:
     return Reply(None)
 
 
+async def list_messages(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer GET /calls/{callSid}/messages."""
+    call_sid = context.path["callSid"]
+    left = await context.services.recordings.messages(context.account_sid, call_sid)
+    return Reply({"call_sid": call_sid, "messages": [_message(message, url) for message, url in left]})
+
+
+async def delete_message(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer DELETE /calls/{callSid}/messages/{messageSid}."""
+    path = context.path
+    await context.services.recordings.delete_message(context.account_sid, path["callSid"], path["messageSid"])
+    return Reply(None)
+
+
+def _message(message: Message, url: str) -> dict[str, Any]:
+    return {
+        "message_sid": message.message_sid,
+        "duration_ms": message.duration_ms,
+        "created_at": rfc3339(message.created_at),
+        "recording_url": recording_url(message.message_sid),
+        "url": url,
+    }
+
+
 def _link(url: str, call_sid: str) -> Reply:
     return Reply({"url": url, "call_sid": call_sid})
 
@@ -61,7 +87,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         path="/recordings/{callSid}.wav",
         handler=get_recording,
         scope="calls.read",
-        summary="Download the recording of a call",
+        summary="Download the recording of a call, or a message that was left on one",
         description="By a link that was made for it, or with a key. HEAD and Range are understood.",
         query=RecordingQuery,
         response=None,
@@ -88,6 +114,29 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         description="For ever, and at once; the call itself is kept.",
         response=None,
         errors=(Conflict,),
+        **_RECORDINGS,
+    ),
+    Endpoint(
+        method="GET",
+        path="/v1/calls/{callSid}/messages",
+        handler=list_messages,
+        scope="calls.read",
+        summary="List the messages that were left on a call",
+        description="The oldest first, each with a link that opens it for an hour.",
+        response=CallMessages,
+        errors=(NotFound,),
+        **_RECORDINGS,
+    ),
+    Endpoint(
+        method="DELETE",
+        path="/v1/calls/{callSid}/messages/{messageSid}",
+        handler=delete_message,
+        scope="calls.write",
+        success=204,
+        summary="Delete a message that was left on a call",
+        description="For ever, and at once.",
+        response=None,
+        errors=(NotFound,),
         **_RECORDINGS,
     ),
     Endpoint(

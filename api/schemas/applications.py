@@ -31,7 +31,12 @@ class CreateApplication(StreamFields):
     timeout: Annotated[int, Field(description="Ring seconds of the forwarded call, 5 to 120.")] | None = None
     webhook_url: WebUrl | None = None
     webhook_method: Annotated[str, Field(max_length=8)] | None = None
+    webhook_format: (
+        Annotated[str, Field(max_length=8, description="json, or form as servers of TwiML expect it.")] | None
+    ) = None
+    fallback_url: Annotated[WebUrl, Field(description="Asked when your server or agent fails.")] | None = None
     status_webhook_url: WebUrl | None = None
+    status_webhook_events: Annotated[list[str], Field(max_length=5)] | None = None
     agent_id: Annotated[str, Field(max_length=64)] | None = None
     workspace_id: Annotated[str, Field(max_length=64)] | None = None
     record_all_calls: Annotated[bool, Field(description="Record calls whatever else is asked for.")] = False
@@ -63,7 +68,10 @@ class ApplicationObject(ResponseModel):
     target: Target
     webhook_url: str | None
     webhook_method: str | None
+    webhook_format: str | None
+    fallback_url: str | None
     status_webhook_url: str | None
+    status_webhook_events: list[str] | None
     stream_url: str | None
     sample_rate: int | None
     stream_protocol: str | None

@@ -77,6 +77,7 @@ class CallFields(StreamFields):
         Field(description="E.164, a 10-digit Indian number, or sip: on an own trunk; or {type, number}."),
     ]
     sample_rate: Annotated[StreamRate, Field(description="8000 or 16000; default 8000.")] | None = None
+    fallback_url: Annotated[WebUrl, Field(description="Asked when your server or agent fails.")] | None = None
     status_webhook_url: WebUrl | None = None
     status_webhook_events: Annotated[list[StatusEvent], Field(max_length=5)] = [
         "initiated",
@@ -128,6 +129,10 @@ class CreateCall(CallFields):
         Annotated[WebUrl, Field(description="Asked what to do once the call is answered.")] | None
     ) = None
     webhook_method: Literal["POST", "GET"] = "POST"
+    webhook_format: Annotated[
+        Literal["json", "form"],
+        Field(description="How your server is asked; form as servers of TwiML expect."),
+    ] = "json"
     verbs: (
         Annotated[
             list[Verb],

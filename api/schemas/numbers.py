@@ -83,7 +83,14 @@ class InboundBinding(StreamFields):
     record: bool | None = None
     webhook_url: Annotated[str, Field(max_length=2048)] | None = None
     webhook_method: Annotated[str, Field(max_length=8)] | None = None
+    webhook_format: (
+        Annotated[str, Field(max_length=8, description="json, or form as servers of TwiML expect it.")] | None
+    ) = None
+    fallback_url: (
+        Annotated[str, Field(max_length=2048, description="Asked when your server or agent fails.")] | None
+    ) = None
     status_webhook_url: Annotated[str, Field(max_length=2048)] | None = None
+    status_webhook_events: Annotated[list[str], Field(max_length=5)] | None = None
     agent_id: Annotated[str, Field(max_length=64)] | None = None
     workspace_id: Annotated[str, Field(max_length=64)] | None = None
     language: (

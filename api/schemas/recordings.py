@@ -7,8 +7,9 @@ from typing import Annotated
 from pydantic import Field
 
 from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.common import Timestamp
 
-__all__ = ["RecordingLinkObject", "RecordingQuery"]
+__all__ = ["CallMessages", "MessageObject", "RecordingLinkObject", "RecordingQuery"]
 
 
 class RecordingLinkObject(ResponseModel):
@@ -18,6 +19,25 @@ class RecordingLinkObject(ResponseModel):
         str, Field(description="Path and query; put the origin of the API before it, without /v1.")
     ]
     call_sid: str
+
+
+class MessageObject(ResponseModel):
+    """A message that a party left on a call."""
+
+    message_sid: str
+    duration_ms: int
+    created_at: Timestamp
+    recording_url: Annotated[str, Field(description="The path of the file; a key opens it.")]
+    url: Annotated[
+        str, Field(description="Path and query of a link that opens it for an hour, without a key.")
+    ]
+
+
+class CallMessages(ResponseModel):
+    """The messages that were left on a call, the oldest first; deleted ones are not among them."""
+
+    call_sid: str
+    messages: list[MessageObject]
 
 
 class RecordingQuery(RequestModel):

@@ -2,22 +2,23 @@
 The verbs of a call request: what to do with the call once it is answered.
 
 The list is an addition to the specification, written as jambonz writes its own. Verbs that are known and not
-available yet are refused by name.
+available yet are refused by name. ``callcontrol.verbs`` checks the values; their form is checked here too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from api.schemas.base import RequestModel
 from api.schemas.common import Digits
-from api.schemas.forms import Number, SipAddress, StreamRate, StreamUrl, WebUrl
-from api.schemas.streams import CustomParameters, StreamAuth
+from api.schemas.forms import Number, SipAddress, StreamUrl, WebUrl
+from api.schemas.streams import StreamFields
 from callcontrol.errors import FieldError
-from callcontrol.verbs import NOT_YET
+from callcontrol.verbs import NOT_YET, VERBS
+from media.audio.speech import MAX_SPEECH_CHARS
 
 __all__ = [
     "Answer",
@@ -33,6 +34,14 @@ __all__ = [
     "Verb",
     "check_names",
 ]
+
+
+Loop = Annotated[int, Field(ge=1, le=100, description="How often.")]
+Wait = Annotated[float, Field(ge=1, le=60, description="Seconds.")]
+Method = Literal["POST", "GET"]
+ActionUrl = Annotated[WebUrl, Field(description="Asked what follows, and told what came of this.")]
+RoomName = Annotated[str, Field(min_length=1, max_length=128)]
+Members = Annotated[int, Field(ge=2, le=40)]
 
 
 class CallTarget(RequestModel):
@@ -70,7 +79,16 @@ class Play(RequestModel):
 
     verb: Literal["play"]
     url: Annotated[str, Field(min_length=3, max_length=2048)]
-    loop: Annotated[int, Field(ge=1, le=100, description="How often.")] = 1
+    loop: Loop = 1
+
+
+class Say(RequestModel):
+    """Speak a text."""
+
+    verb: Literal["say"]
+    text: Annotated[str, Field(min_length=1, max_length=MAX_SPEECH_CHARS)]
+    language: Annotated[str, Field(min_length=2, max_length=35)] = "en-IN"
+    loop: Loop = 1
 
 
 class Redirect(RequestModel):
@@ -88,25 +106,117 @@ class Pause(RequestModel):
     length: Annotated[float, Field(gt=0, le=600, description="Seconds.")] = 1.0
 
 
+class SpokenPrompt(RequestModel):
+    """Something to say while keys are gathered."""
+
+    text: Annotated[str, Field(min_length=1, max_length=MAX_SPEECH_CHARS)]
+    language: Annotated[str, Field(min_length=2, max_length=35)] = "en-IN"
+    loop: Loop = 1
+
+
+class PlayedPrompt(RequestModel):
+    """Something to play while keys are gathered."""
+
+    url: Annotated[str, Field(min_length=3, max_length=2048)]
+    loop: Loop = 1
+
+
+Prompt = Annotated[
+    Annotated[Say, Tag("<say>")] | Annotated[Play, Tag("<play>")] | Annotated[Pause, Tag("<pause>")],
+    Discriminator(lambda value: tag_of(value, ("say", "play", "pause"))),
+]
+
+
+class Gather(RequestModel):
+    """Collect the keys that the party presses, while it hears something."""
+
+    verb: Literal["gather"]
+    prompts: Annotated[list[Prompt], Field(max_length=20, description="What is heard meanwhile.")] | None = (
+        None
+    )
+    say: Annotated[SpokenPrompt, Field(description="Instead of prompts.")] | None = None
+    play: Annotated[PlayedPrompt, Field(description="Instead of prompts.")] | None = None
+    num_digits: Annotated[int, Field(ge=1, le=32, description="So many keys are enough.")] = 32
+    finish_on_key: Annotated[str, Field(pattern=r"^[0-9*#]?$", description="Empty for none.")] = "#"
+    timeout: Annotated[Wait, Field(description="Seconds without a key.")] = 5
+    action_url: ActionUrl | None = None
+    action_method: Method | None = None
+    action_on_empty: Annotated[bool, Field(description="Ask even when no key was pressed.")] | None = None
+
+
+class Record(RequestModel):
+    """Record what the party says, as one leaves a message."""
+
+    verb: Literal["record"]
+    max_length: Annotated[float, Field(ge=1, le=3600, description="Seconds.")] = 3600
+    silence_timeout: Annotated[Wait, Field(description="Seconds of silence that end it.")] = 5
+    finish_on_key: Annotated[str, Field(pattern=r"^[0-9*#]{0,12}$")] = "1234567890*#"
+    beep: bool = True
+    action_url: ActionUrl | None = None
+    action_method: Method | None = None
+
+
+class Conference(RequestModel):
+    """Let the party join a conference of the account."""
+
+    verb: Literal["conference"]
+    name: RoomName
+    muted: bool = False
+    start_on_enter: bool = True
+    end_on_exit: bool = False
+    beep: bool = True
+    max_participants: Members = 40
+    action_url: ActionUrl | None = None
+    action_method: Method | None = None
+
+
+class ConferenceTarget(RequestModel):
+    """A conference to join."""
+
+    type: Literal["conference"]
+    name: RoomName
+    muted: bool = False
+    start_on_enter: bool = True
+    end_on_exit: bool = False
+    beep: bool = True
+    max_participants: Members = 40
+
+
+def _kind(value: Any) -> str:
+    kind = value.get("type") if isinstance(value, Mapping) else getattr(value, "type", None)
+    return "<conference>" if kind == "conference" else "<party>"
+
+
+DialTarget = Annotated[
+    Annotated[CompleteTarget, Tag("<party>")] | Annotated[ConferenceTarget, Tag("<conference>")],
+    Discriminator(_kind),
+]
+
+
 class Dial(RequestModel):
-    """Call a second party and bridge the two."""
+    """Call a second party and bridge the two, or join a conference."""
 
     verb: Literal["dial"]
-    target: Annotated[list[CompleteTarget], Field(min_length=1, max_length=1)]
+    target: Annotated[list[DialTarget], Field(min_length=1, max_length=1)]
     caller_id: Annotated[str, Field(min_length=2, max_length=32)] | None = None
-    timeout: Annotated[int, Field(ge=5, le=120)] = 60
+    timeout: Annotated[int, Field(ge=5, le=120)] | None = None
+    time_limit: (
+        Annotated[int, Field(ge=1, le=14_400, description="Seconds that the two may talk.")] | None
+    ) = None
+    headers: (
+        Annotated[dict[str, str], Field(max_length=20, description="X-* headers of the INVITE.")] | None
+    ) = None
+    action_url: ActionUrl | None = None
+    action_method: Method | None = None
 
 
-class Stream(RequestModel):
+class Stream(StreamFields):
     """Connect the call to a voice agent over WebSocket."""
 
     verb: Literal["stream"]
     url: StreamUrl
-    sample_rate: StreamRate | None = None
-    stream_protocol: Annotated[str, Field(max_length=32)] | None = None
-    encoding: Annotated[str, Field(max_length=32)] | None = None
-    custom_parameters: CustomParameters | None = None
-    stream_auth: StreamAuth | None = None
+    action_url: ActionUrl | None = None
+    action_method: Method | None = None
 
 
 class SendDigits(RequestModel):
@@ -122,24 +232,32 @@ class Hangup(RequestModel):
     verb: Literal["hangup"]
 
 
-AVAILABLE = ("answer", "play", "pause", "dial", "stream", "send_digits", "redirect", "hangup")
+ONLY_IN_ANSWERS = ("reject",)
+"""Verbs for callers who wait; whom we call has been answered."""
+
+AVAILABLE = tuple(name for name in VERBS if name not in (*NOT_YET, *ONLY_IN_ANSWERS))
 
 
-def _tag(value: Any) -> str | None:
+def tag_of(value: Any, known: Sequence[str]) -> str | None:
+    """The tag of a verb that is known."""
     name = value.get("verb") if isinstance(value, Mapping) else getattr(value, "verb", None)
-    return f"<{name}>" if name in AVAILABLE else None
+    return f"<{name}>" if name in known else None
 
 
 Verb = Annotated[
     Annotated[Answer, Tag("<answer>")]
     | Annotated[Play, Tag("<play>")]
+    | Annotated[Say, Tag("<say>")]
     | Annotated[Pause, Tag("<pause>")]
+    | Annotated[Gather, Tag("<gather>")]
+    | Annotated[Record, Tag("<record>")]
     | Annotated[Dial, Tag("<dial>")]
+    | Annotated[Conference, Tag("<conference>")]
     | Annotated[Stream, Tag("<stream>")]
     | Annotated[SendDigits, Tag("<send_digits>")]
     | Annotated[Redirect, Tag("<redirect>")]
     | Annotated[Hangup, Tag("<hangup>")],
-    Discriminator(_tag),
+    Discriminator(lambda value: tag_of(value, AVAILABLE)),
 ]
 
 

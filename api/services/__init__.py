@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from api.services.access import Idempotency, Keys, StoredReply
-from api.services.assistant import Agents
+from api.services.assistant import Agents, Assistant, AssistantKeys
 from api.services.calls import CallLogs, Calls, Otp, Recordings
 from api.services.events import Subscriptions
 from api.services.masking import (
@@ -26,6 +26,8 @@ from api.services.process import Lifecycle, Phase
 __all__ = [
     "Agents",
     "Applications",
+    "Assistant",
+    "AssistantKeys",
     "CallLogs",
     "Calls",
     "Idempotency",
@@ -72,6 +74,9 @@ class Services:
     wallets: Wallets
     call_logs: CallLogs
     agents: Agents
+    assistant: Assistant
+    assistant_keys: AssistantKeys
+    assistant_webhooks: Subscriptions
     subscriptions: Subscriptions
     idempotency: Idempotency
     lifecycle: Lifecycle

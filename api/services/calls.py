@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from callcontrol.call_logs import CallLog, CallLogFilter
 from callcontrol.gateway_health import GatewayTable
 from callcontrol.live_requests import LiveUpdate
-from callcontrol.models import CallFilter, CallRecord, Page, Position, Principal
+from callcontrol.models import CallFilter, CallRecord, Message, Page, Position, Principal
 from callcontrol.otp import OtpCall, OtpFilter, OtpStats, Period, SendOtp, Verification
 from callcontrol.registration import RegistrationView
 
@@ -75,6 +75,12 @@ class Recordings(Protocol):
 
     async def delete(self, account_sid: str, call_sid: str) -> None:
         """Delete a recording for ever."""
+
+    async def messages(self, account_sid: str, call_sid: str) -> Sequence[tuple[Message, str]]:
+        """The messages that were left on a call, each with a link to it."""
+
+    async def delete_message(self, account_sid: str, call_sid: str, message_sid: str) -> None:
+        """Delete a message for ever."""
 
 
 class Otp(Protocol):

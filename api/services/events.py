@@ -17,6 +17,9 @@ class Subscriptions(Protocol):
     async def create(self, account_sid: str, values: Mapping[str, Any]) -> Subscription:
         """Subscribe a URL to events; `values` are attributes of `Subscription`."""
 
+    async def get(self, account_sid: str, subscription_id: str) -> Subscription:
+        """One subscription of the account."""
+
     async def list(self, account_sid: str) -> Sequence[Subscription]:
         """Subscriptions of the account, newest first."""
 

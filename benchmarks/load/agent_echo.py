@@ -1,8 +1,8 @@
 """
 A WebSocket agent that sends every frame of audio back, as cheaply as Python can.
 
-It finds the payload in the text of the event instead of decoding JSON, so that the tools' core is left to the
-load.
+The path of its URL names the dialect. It finds the payload in the text of the event instead of decoding JSON,
+so that the tools' core is left to the load.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import signal
 from typing import Any
 
+import uvloop
 from picows import WSFrame, WSListener, WSMsgType, WSTransport, WSUpgradeRequest, ws_create_server
 
 _FRAMES = {"echoed": 0, "streams": 0}
@@ -20,6 +21,10 @@ _FRAMES = {"echoed": 0, "streams": 0}
 
 class Echo(WSListener):
     """One stream."""
+
+    def __init__(self, before: bytes) -> None:
+        super().__init__()
+        self._before = before
 
     def on_ws_connected(self, transport: WSTransport) -> None:
         _FRAMES["streams"] += 1
@@ -34,7 +39,10 @@ class Echo(WSListener):
             payload = _payload(frame.get_payload_as_bytes())
             if payload is not None:
                 _FRAMES["echoed"] += 1
-                transport.send(WSMsgType.TEXT, b'{"event":"media","media":{"payload":"' + payload + b'"}}')
+                transport.send(WSMsgType.TEXT, self._before + payload + b'"}}')
+        elif frame.msg_type == WSMsgType.BINARY:
+            _FRAMES["echoed"] += 1
+            transport.send(WSMsgType.BINARY, frame.get_payload_as_bytes())
 
 
 def _payload(event: bytes) -> bytes | None:
@@ -45,8 +53,13 @@ def _payload(event: bytes) -> bytes | None:
     return event[begin : event.index(b'"', begin)]
 
 
-def _accept(_: WSUpgradeRequest) -> Any:
-    return Echo()
+def _accept(request: WSUpgradeRequest) -> Any:
+    path = request.path.decode()
+    if not path.startswith("/plivo"):
+        return Echo(b'{"event":"media","media":{"payload":"')
+    form, rate = ("x-l16", 16000) if "16000" in path else ("x-mulaw", 8000)
+    media = f'"contentType":"audio/{form}","sampleRate":{rate}'
+    return Echo(b'{"event":"playAudio","media":{%s,"payload":"' % media.encode())
 
 
 async def main() -> None:
@@ -61,4 +74,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    uvloop.run(main())

@@ -99,6 +99,7 @@ class AccountService:
                     requests_per_minute=changed.requests_per_minute,
                     max_spend_paise_per_hour=changed.max_spend_paise_per_hour,
                     recording_retention_days=changed.recording_retention_days,
+                    assistant_requests_per_minute=changed.assistant_requests_per_minute,
                 )
             except ValidationFailed as refusal:
                 return refusal

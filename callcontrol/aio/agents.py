@@ -1,8 +1,9 @@
 """Voice agents of accounts; what makes sense of one is said by ``callcontrol.agents``."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from sqlalchemy.engine import Connection
 
@@ -12,15 +13,23 @@ from callcontrol.aio.database import Database
 from callcontrol.aio.mirrored import MirroredRows
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.writer import Writer
+from callcontrol.assistant_calls import agent_updated
 from callcontrol.errors import Conflict, DomainError, Forbidden, NotFound, ValidationFailed
 from callcontrol.interfaces import Destinations
 from callcontrol.models import Page
-from callcontrol.store.repositories import agents
+from callcontrol.store.repositories import agents, fan_out
 from callcontrol.store.repositories import directory as revisions
 
 __all__ = ["AgentService"]
 
 _MAX_AGENTS: Final = 1000
+
+
+class Notified(Protocol):
+    """What agents need of the outbox."""
+
+    def changed(self) -> None:
+        """Events were published: deliver them."""
 
 
 class AgentService:
@@ -31,10 +40,16 @@ class AgentService:
     """
 
     def __init__(
-        self, database: Database, writer: Writer, directory: Refresher, destinations: Destinations
+        self,
+        database: Database,
+        writer: Writer,
+        directory: Refresher,
+        destinations: Destinations,
+        outbox: Notified,
     ) -> None:
         self._rows = MirroredRows(database, writer, directory)
         self._destinations = destinations
+        self._outbox = outbox
 
     async def create(self, account_sid: str, values: Mapping[str, Any]) -> VoiceAgent:
         """
@@ -72,14 +87,14 @@ class AgentService:
 
     async def update(self, account_sid: str, agent_id: str, values: Mapping[str, Any]) -> VoiceAgent:
         """
-        Change the fields that are given; the next call goes by them.
+        Change the fields that are given; the next call goes by them, and subscribers hear of it.
 
         Raises:
             NotFound: There is no such agent.
             Forbidden: It is another account's.
             ValidationFailed: With every unknown field, and every one that would be wrong.
         """
-        now = utc_now()
+        now, event_id = utc_now(), new_id()
 
         def write(connection: Connection) -> VoiceAgent | DomainError:
             owned = _own(connection, account_sid, agent_id, lock=True)
@@ -91,9 +106,13 @@ class AgentService:
             except ValidationFailed as refusal:
                 return refusal
             agents.update(connection, changed, revisions.next_revision(connection))
+            if replace(changed, updated_at=owned.updated_at) != owned:
+                fan_out.publish(connection, [agent_updated(changed, values, event_id=event_id, at=now)])
             return changed
 
-        return await self._rows.change(write)
+        changed = await self._rows.change(write)
+        self._outbox.changed()
+        return changed
 
     async def delete(self, account_sid: str, agent_id: str) -> None:
         """

@@ -13,8 +13,7 @@ from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.capacity import Capacity
 from callcontrol.errors import DomainError
 from callcontrol.identification import identify
-from callcontrol.inbound import Arrival, Invitation, masked_facts, receive
-from callcontrol.masked_calls import PRODUCT as MASKING
+from callcontrol.inbound import Arrival, Invitation, product_facts, receive, wanted_events
 from callcontrol.models import CallRecord
 from callcontrol.received import Received
 from sip import Request, Secret, State
@@ -160,7 +159,8 @@ class Arrivals:
             session.reject(503, headers=[("Retry-After", str(_RETRY_AFTER_S))])
             return
         received = Received.of(session.request.headers)
-        binding, details = arrival.inbound.binding, masked_facts(arrival)
+        binding = arrival.inbound.binding
+        product, details = product_facts(arrival, self._services.routes)
         record = CallRecord(
             call_sid=new_id(),
             account_sid=account.account_sid,
@@ -174,8 +174,8 @@ class Arrivals:
             phone_number_id=arrival.number.phone_number_id,
             app_sid=arrival.inbound.app_sid,
             status_webhook_url=binding.status_webhook_url if binding is not None else None,
-            status_webhook_events=("initiated", "ringing", "answered", "completed"),
-            product=MASKING if details is not None else None,
+            status_webhook_events=wanted_events(binding),
+            product=product,
             details=details,
         )
         self._begin(arrival, record, session, received)

@@ -26,6 +26,7 @@ from callcontrol.models import Account, CallRecord, CallStatus, Carrier, Gateway
 from callcontrol.received import Received
 from callcontrol.reconcile import close_record
 from callcontrol.routing import Attempt
+from callcontrol.sandbox_calls import rates_of
 from sip.aio import InboundSession
 
 _UNPAID: Final = Ending(CallStatus.FAILED, BALANCE_EXHAUSTED, "system", 480, "Temporarily Unavailable")
@@ -191,5 +192,7 @@ class CallRunner:
             return
         charge_paise = self.record.price_paise or 0
         if not self.record.status.ended:
-            charge_paise = close_record(self.record, NORMAL_TEMPORARY_FAILURE, self._context.rates)
+            charge_paise = close_record(
+                self.record, NORMAL_TEMPORARY_FAILURE, rates_of(self.record, self._context.rates)
+            )
         self._context.records.finish(self.record, charge_paise=charge_paise)

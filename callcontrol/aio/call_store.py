@@ -19,12 +19,14 @@ from callcontrol.aio.idempotency import CLAIM
 from callcontrol.aio.lists import ListQuery, Pager
 from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.writer import Writer
+from callcontrol.assistant_calls import end_events
 from callcontrol.errors import DomainError, Forbidden, NotFound
 from callcontrol.interfaces import Companion
 from callcontrol.missed_calls import missed_call
 from callcontrol.models import CallFilter, CallRecord, Page, Position, PublishedEvent, WebhookEvent
 from callcontrol.store.failures import is_transient
 from callcontrol.store.repositories import (
+    assistant_calls,
     call_lists,
     calls,
     fan_out,
@@ -65,6 +67,8 @@ class CallStore:
         self._taken: _Held | None = None
         self._careful = False
         self._pager = Pager(call_lists.LISTING)
+        self.public_url = ""
+        """What links in events begin with, once it is known."""
         writer.attach(self)
 
     async def insert(
@@ -103,12 +107,14 @@ class CallStore:
         """
         Write the last state of a call, settle its reserve and queue its events, in one transaction.
 
-        Subscribers hear of a missed call with it.
+        Subscribers hear of a missed call with it, and of the end of a call with a voice agent.
         """
         record.price_paise = charge_paise
         self._held.charges.setdefault(record.call_sid, charge_paise)
-        missed = missed_call(record, utc_now())
-        self.update(record, events=events if missed is None else [*events, missed])
+        now = utc_now()
+        missed = missed_call(record, now)
+        told = [*events, *end_events(record, now, self.public_url), *([] if missed is None else [missed])]
+        self.update(record, events=told)
 
     async def flush(self) -> None:
         """Wait until everything handed over before this is durable."""
@@ -260,6 +266,7 @@ def _insert(
         return refusal
     calls.insert(connection, row)
     masked_calls.insert(connection, row)
+    assistant_calls.insert(connection, row)
     fan_out.publish(connection, events)
     if companion is not None:
         companion.insert(connection, row["call_sid"])
@@ -280,6 +287,7 @@ def _take_back(
     wallet.settle(connection, call_sid, 0, now)
     calls.delete(connection, call_sid)
     masked_calls.delete(connection, call_sid)
+    assistant_calls.delete(connection, call_sid)
     fan_out.take_back(connection, events)
 
 
@@ -296,6 +304,7 @@ def _write_all(
             row["price_paise"] = charged[row["call_sid"]]
     calls.update(connection, rows)
     masked_calls.update(connection, rows)
+    assistant_calls.update(connection, rows)
     fan_out.publish(connection, events)
     return charged
 

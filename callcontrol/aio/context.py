@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from callcontrol.aio.audio_source import AudioSource
+from callcontrol.aio.conferences import Conferences
 from callcontrol.aio.instructions import InstructionClient
 from callcontrol.aio.media_leg import MediaSettings
 from callcontrol.aio.switchboard import Switchboard
 from callcontrol.aio.trace import TraceBook
 from callcontrol.capacity import Capacity
-from callcontrol.interfaces import CallRecords, Destinations, MaskedRoutes, Transcripts, Wallets
+from callcontrol.interfaces import CallRecords, Destinations, MaskedRoutes, Messages, Transcripts, Wallets
 from callcontrol.meter import Rates
 from callcontrol.models import Carrier, Gateway
 from callcontrol.quality import QualityFigures
@@ -45,8 +46,11 @@ class CallContext:
     quality: QualityFigures = field(default_factory=QualityFigures)
     masked_routes: MaskedRoutes | None = None
     transcripts: Transcripts | None = None
+    conferences: Conferences | None = None
+    """Who confers with whom; None where nobody does."""
     speech: Synthesizer | None = None
     """What speaks texts on calls."""
+    messages: Messages | None = None
     forwarded_headers: Collection[str] = frozenset()
     on_gateway: Callable[[str, SessionEvent], None] | None = None
     """Told what becomes of calls at each gateway."""

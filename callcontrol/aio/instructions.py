@@ -10,8 +10,10 @@ from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.effects import AskWebhook, RouteCaller
 from callcontrol.errors import DomainError
 from callcontrol.events import CallerRouted, Event, InstructionsFailed, InstructionsReceived
+from callcontrol.form_question import FormRequest, form_fields, form_request
 from callcontrol.identity import Caller
 from callcontrol.instructions import (
+    ACCEPT,
     ATTEMPTS,
     MAX_ANSWER_BYTES,
     RETRY_AFTER_S,
@@ -21,7 +23,7 @@ from callcontrol.instructions import (
 )
 from callcontrol.interfaces import Destinations, MaskedRoutes
 from callcontrol.models import Account, CallRecord, WebhookEvent
-from callcontrol.verbs import VerbRules
+from callcontrol.verbs import Asking, VerbRules
 
 __all__ = ["CallAsker", "InstructionClient", "NotAnswered"]
 
@@ -34,17 +36,21 @@ class InstructionClient:
     """
 
     def __init__(self, destinations: Destinations, rules: Callable[[], VerbRules]) -> None:
-        self._client = QuestionClient(destinations, timeout_s=TIMEOUT_S, max_answer_bytes=MAX_ANSWER_BYTES)
+        self._client = QuestionClient(
+            destinations, timeout_s=TIMEOUT_S, max_answer_bytes=MAX_ANSWER_BYTES, accept=ACCEPT
+        )
         self.rules = rules
 
-    async def ask(self, event: WebhookEvent, secret: str) -> tuple[str, bytes]:
+    async def ask(
+        self, event: WebhookEvent, secret: str, form: FormRequest | None = None
+    ) -> tuple[str, bytes]:
         """
-        Ask once; returns the media type and the body of the answer.
+        Ask once, by the form if there is one; returns the media type and the body of the answer.
 
         Raises:
             NotAnswered: There is none that could be read.
         """
-        return await self._client.ask(event, (secret,))
+        return await self._client.ask(event, (secret,), form)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -122,14 +128,15 @@ class CallAsker:
             account_sid=self._account.account_sid,
             event=effect.event,
             url=effect.url,
-            body=question(self._record, effect.event, event_id=event_id, at=at),
+            body=question(self._record, effect.event, event_id=event_id, at=at, facts=effect.facts),
             created_at=at,
             call_sid=self._record.call_sid,
             method=effect.method,
         )
+        secret = self._account.webhook_secret
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                media_type, body = await self._client.ask(event, self._account.webhook_secret)
+                media_type, body = await self._client.ask(event, secret, self._form(effect))
             except NotAnswered as failure:
                 problem = failure
             else:
@@ -140,11 +147,25 @@ class CallAsker:
             effect.number, problem.reason, problem.message, problem.http_status, ATTEMPTS
         )
 
+    def _form(self, effect: AskWebhook) -> FormRequest | None:
+        """The question as servers of TwiML expect it, None for one in JSON."""
+        if effect.format != "form":
+            return None
+        fields = form_fields(self._record, effect.facts)
+        return form_request(effect.url, effect.method, fields, [self._account.webhook_secret])
+
     def _read(self, effect: AskWebhook, media_type: str, body: bytes, attempt: int) -> Event:
         """What an answer means. One that cannot be followed is not asked for again: it would come again."""
+        asking = Asking(effect.format, effect.fallback)
         try:
             steps = read_instructions(
-                media_type, body, self._client.rules(), self._record, caller=self.caller, url=effect.url
+                media_type,
+                body,
+                self._client.rules(),
+                self._record,
+                caller=self.caller,
+                url=effect.url,
+                asking=asking,
             )
         except DomainError as refusal:
             message = refusal.message[:MAX_MESSAGE_CHARS]

@@ -15,7 +15,7 @@ from callcontrol.aio.database import Database
 from callcontrol.aio.tokens import new_id, new_secret_bytes, utc_now
 from callcontrol.aio.writer import Writer
 from callcontrol.errors import Conflict, NotFound, Unauthorized
-from callcontrol.models import ApiKey, Principal, Service
+from callcontrol.models import ApiKey, Environment, Principal, Service
 from callcontrol.store.repositories import accounts
 
 CACHE_S: Final = 1.0
@@ -49,7 +49,13 @@ class KeyService:
         return key
 
     async def issue(
-        self, account_sid: str, service: str, scopes: Sequence[str] | None = None
+        self,
+        account_sid: str,
+        service: str,
+        scopes: Sequence[str] | None = None,
+        *,
+        name: str | None = None,
+        environment: Environment = "live",
     ) -> tuple[ApiKey, str]:
         """
         Create a key and return its record and itself: this is the only time it can be seen.
@@ -59,6 +65,7 @@ class KeyService:
             NotFound: There is no such account.
         """
         record, key, key_hash = self.make(account_sid, rules.parse_service(service), scopes)
+        record = replace(record, name=name, environment=environment)
 
         def write(connection: Connection) -> NotFound | None:
             if accounts.get(connection, account_sid) is None:
@@ -93,6 +100,7 @@ class KeyService:
         if old is None:
             raise NotFound("There is no such key on the account.")
         record, key, key_hash = self._make(account_sid, old.service, old.scopes, now)
+        record = replace(record, name=old.name, environment=old.environment)
 
         def write(connection: Connection) -> Conflict | None:
             # It may be there: the answer to a first commit can be lost on the way.
@@ -190,12 +198,14 @@ class KeyService:
         record, now = found.key, utc_now()
         if record.is_revoked(now) or not found.account_is_active:
             return None, CACHE_S
+        assistant = record.service == "assistant"
         principal = Principal(
             record.account_sid,
             record.key_id,
             record.service,
             frozenset(record.scopes),
-            found.requests_per_minute,
+            found.assistant_requests_per_minute if assistant else found.requests_per_minute,
+            record.environment == "sandbox",
         )
         left_s = CACHE_S if record.revoked_at is None else (record.revoked_at - now).total_seconds()
         return principal, min(CACHE_S, left_s)

@@ -236,12 +236,7 @@ class LegAudio:
 
 def _shared_rate_hz(one: LegMedia, two: LegMedia) -> Literal[8000, 16000]:
     """What two legs can both make use of."""
-    return 16000 if _is_wide(one) and _is_wide(two) else 8000
-
-
-def _is_wide(media: LegMedia) -> bool:
-    remote = media.remote
-    return remote is not None and (remote.codec in ("G722", "OPUS") or remote.clock_rate > 8000)
+    return 16000 if one.wide and two.wide else 8000
 
 
 def _pass(frames: bytes, to: LegMedia) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from callcontrol.aio.descriptions import Descriptions
 from callcontrol.aio.leg_audio import DRAIN_MARK, LegAudio
 from callcontrol.aio.leg_digits import LegDigits
+from callcontrol.aio.leg_messages import LegMessages
 from callcontrol.aio.media_leg import LegMedia, MediaSettings
 from callcontrol.events import (
     DigitReceived,
@@ -76,6 +77,7 @@ class MediaLegs:
         self._qualities: dict[LegId, LegQuality] = {}
         self.audio = LegAudio(self._legs, post, settings)
         self.digits = LegDigits(self._legs, post)
+        self.messages = LegMessages(engine, self._legs, post)
 
     @property
     def descriptions(self) -> Descriptions:
@@ -111,6 +113,11 @@ class MediaLegs:
             media.stream.detection.start(machine=True)
         except MediaError:
             self._post(MachineDetected(leg, "unknown", "unavailable", 0))
+
+    def stream_of(self, leg: LegId) -> RtpStream | None:
+        """The stream of a leg; None when it has none any more."""
+        media = self._legs.get(leg)
+        return media.stream if media is not None else None
 
     def detect_speech(self, leg: LegId, *, wanted: bool) -> None:
         """Listen for the party's voice, or no longer; a leg without media is not heard."""

@@ -74,6 +74,12 @@ class LegMedia:
     music: int | None = None
     """The playback of hold music that it hears."""
 
+    @property
+    def wide(self) -> bool:
+        """Whether its codec carries more than a telephone's band."""
+        remote = self.remote
+        return remote is not None and (remote.codec in ("G722", "OPUS") or remote.clock_rate > 8000)
+
 
 MediaTable = dict[int, LegMedia]
 """The media of a call's legs."""

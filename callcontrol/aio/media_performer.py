@@ -1,6 +1,8 @@
 """Doing what a call asks of its legs' media: who hears whom, what is played and spoken, digits, files."""
 
 import asyncio
+import contextlib
+import os
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final
@@ -11,6 +13,7 @@ from callcontrol.aio.call_owner import Owner
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.info_digits import InfoDigits
 from callcontrol.aio.media_adapter import MediaLegs
+from callcontrol.aio.tokens import new_id
 from callcontrol.events import PlaybackEnded
 from callcontrol.ids import LegId
 from callcontrol.models import CallRecord
@@ -143,6 +146,21 @@ class MediaPerformer:
         path = self._context.recordings_dir / recording_file(self._record.call_sid)
         self._media.audio.record(effect.leg, str(path), effect.channels)
 
+    def _start_message(self, effect: do.StartMessage) -> None:
+        message_sid = new_id()
+        path = self._context.recordings_dir / recording_file(message_sid)
+        self._media.messages.start(effect.leg, effect.number, message_sid, str(path), effect.max_length_s)
+
+    def _stop_message(self, effect: do.StopMessage) -> None:
+        self._media.messages.stop(effect.number)
+
+    def _keep_message(self, effect: do.KeepMessage) -> None:
+        if self._context.messages is not None:
+            self._context.messages.add(effect.message)
+
+    def _drop_message(self, effect: do.DropMessage) -> None:
+        self._owner.spawn(asyncio.to_thread(_unlink, effect.path))
+
     def _control_recording(self, effect: do.ControlRecording) -> None:
         self._media.audio.control_recording(effect.action)
 
@@ -159,6 +177,11 @@ class MediaPerformer:
         self._media.detect_speech(effect.leg, wanted=False)
 
 
+def _unlink(path: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(path)
+
+
 PERFORMERS: Final[dict[type, Callable[[MediaPerformer, Any], None]]] = {
     do.LinkMedia: MediaPerformer._link,
     do.MuteLeg: MediaPerformer._mute,
@@ -171,6 +194,10 @@ PERFORMERS: Final[dict[type, Callable[[MediaPerformer, Any], None]]] = {
     do.SendDigits: MediaPerformer._send_digits,
     do.RelayDigit: MediaPerformer._relay_digit,
     do.StartRecording: MediaPerformer._record_leg,
+    do.StartMessage: MediaPerformer._start_message,
+    do.StopMessage: MediaPerformer._stop_message,
+    do.KeepMessage: MediaPerformer._keep_message,
+    do.DropMessage: MediaPerformer._drop_message,
     do.ControlRecording: MediaPerformer._control_recording,
     do.DetectMachine: MediaPerformer._detect_machine,
     do.StopDetecting: MediaPerformer._stop_detecting,

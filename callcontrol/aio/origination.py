@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from callcontrol.agents import VoiceAgent, with_agent
@@ -10,6 +10,8 @@ from callcontrol.aio.settings import CallControlSettings, CallServices
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.application_calls import applied
 from callcontrol.applications import Application
+from callcontrol.assistant_calls import PRODUCT as ASSISTANT
+from callcontrol.assistant_calls import assistant_details
 from callcontrol.capacity import Capacity
 from callcontrol.errors import (
     DomainError,
@@ -26,6 +28,7 @@ from callcontrol.requests import DEFAULT_STATUS_EVENTS, CreateCall, plan_of
 from callcontrol.reserve import initial_reserve_paise
 from callcontrol.router import Router
 from callcontrol.routing import Attempt
+from callcontrol.sandbox_calls import rates_of
 from callcontrol.verbs import VerbRules
 
 
@@ -85,10 +88,14 @@ class Originator:
         """Place what a request asks for; see ``CallControl.create_call``."""
         if request.app_sid is not None:
             request = applied(request, await self._application(account_sid, request.app_sid))
+        facts = CallFacts()
         if request.agent_id is not None:
-            request = with_agent(request, await self._agent(account_sid, request.agent_id))
+            agent = await self._agent(account_sid, request.agent_id)
+            facts = CallFacts(product=ASSISTANT, details=_details(agent, request))
+            request = with_agent(request, agent)
         plan = plan_of(request, self._verb_rules())
-        facts = CallFacts(
+        facts = replace(
+            facts,
             tag=request.tag,
             app_sid=request.app_sid,
             status_webhook_url=request.status_webhook_url,
@@ -136,7 +143,7 @@ class Originator:
             details=facts.details,
         )
         self._capacity.enter(account, now)
-        reserve_paise = initial_reserve_paise(plan, self._settings.rates)
+        reserve_paise = initial_reserve_paise(plan, rates_of(record, self._settings.rates))
         try:
             await self._services.calls.insert(record, reserve_paise=reserve_paise, companion=companion)
         except BaseException:
@@ -211,3 +218,14 @@ class Originator:
         if account is None:
             raise NotFound("There is no such account.")
         return account
+
+
+def _details(agent: VoiceAgent, request: CreateCall) -> dict[str, Any]:
+    """What the record of a call keeps of the agent that makes it."""
+    context = request.stream_fields.get("custom_parameters")
+    return assistant_details(
+        agent.agent_id,
+        language=agent.language,
+        context=context if isinstance(context, Mapping) else None,
+        sandbox_carrier=request.carrier_sid if request.sandbox else None,
+    )

@@ -9,6 +9,7 @@ from callcontrol.aio.agent_adapter import AgentLink
 from callcontrol.aio.agent_performer import AgentPerformer
 from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.call_owner import Owner
+from callcontrol.aio.conference_performer import ConferencePerformer
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.info_digits import InfoDigits
 from callcontrol.aio.instructions import CallAsker
@@ -18,6 +19,8 @@ from callcontrol.aio.media_performer import MediaPerformer
 from callcontrol.aio.sip_adapter import SipLegs
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.transfer_performer import TransferPerformer
+from callcontrol.assistant_calls import PRODUCT as ASSISTANT
+from callcontrol.assistant_calls import assistant_event
 from callcontrol.call_events import call_event
 from callcontrol.effects import Effect
 from callcontrol.errors import (
@@ -51,9 +54,10 @@ from callcontrol.hangup import (
 from callcontrol.ids import A_LEG, LegId
 from callcontrol.masked_calls import PRODUCT as MASKING
 from callcontrol.media_policy import MediaPolicy
-from callcontrol.models import Account, CallRecord, Carrier, Gateway, WebhookEvent
+from callcontrol.models import Account, CallRecord, Carrier, Gateway, PublishedEvent, WebhookEvent
 from callcontrol.received import Received
 from callcontrol.redirection import redirects_of
+from callcontrol.sandbox_calls import confined
 from sip import InvalidValue
 from sip.aio import InboundSession
 
@@ -106,6 +110,7 @@ class Performer:
         self._agents = AgentPerformer(record, self.media, self.agent)
         self.transfers = TransferPerformer(context, record, self.sip, self.media, owner.post, owner.follow)
         self._info_digits = InfoDigits(self.sip.send_digit, owner.post, owner.spawn)
+        self._conferring = ConferencePerformer(context, record, self.media, owner)
         # Bound to the table and not to the performer, which is freed as soon as the call is over.
         self._sounds = MediaPerformer(
             context, record, self.media, owner, self._info_digits, partial(_takes_info, self._trunks)
@@ -118,6 +123,8 @@ class Performer:
             perform(self, effect)
         elif self._sounds.performs(effect):
             self._sounds.perform(effect)
+        elif self._conferring.performs(effect):
+            self._conferring.perform(effect)
         elif self._agents.performs(effect):
             self._agents.perform(effect)
         else:
@@ -137,9 +144,19 @@ class Performer:
         made = call_event(self._record, name, details or {}, event_id=new_id(), at=utc_now(), shown=shown)
         return [made] if made is not None else []
 
+    def _events(self, name: str, details: Any, shown: Any) -> list[PublishedEvent]:
+        """An event for the customer, and for those who subscribed to it."""
+        made: list[PublishedEvent] = [*self.event(name, details, shown)]
+        if self._record.product == ASSISTANT:
+            told = assistant_event(self._record, name, details, event_id=new_id(), at=utc_now())
+            if told is not None:
+                made.append(told)
+        return made
+
     def release(self) -> None:
         """Let go of every session, stream, port and carrier's place that is still held."""
         self.transfers.release()
+        self._conferring.release()
         self._sounds.release()
         self.sip.release()
         self._info_digits.stop()
@@ -266,7 +283,7 @@ class Performer:
     def _find_route(self, effect: do.FindRoute) -> None:
         try:
             attempts = self._context.router.attempts(
-                self._record.account_sid, effect.party, self._owner.now()
+                self._record.account_sid, confined(self._record, effect.party), self._owner.now()
             )
         except DomainError as refusal:
             self._owner.log.info("no route: %s", refusal.message)
@@ -298,7 +315,7 @@ class Performer:
         self._owner.post(ReserveExtended(total_paise))
 
     def _save(self, effect: do.Save) -> None:
-        events = self.event(effect.event, effect.details, effect.shown) if effect.event is not None else []
+        events = self._events(effect.event, effect.details, effect.shown) if effect.event is not None else []
         self._context.records.update(self._record, events=events)
 
     def _transcribe(self, effect: do.Transcribe) -> None:

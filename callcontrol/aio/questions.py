@@ -4,13 +4,16 @@ import asyncio
 import ssl
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import aiohttp
+from yarl import URL
 
 from callcontrol.aio.destinations import checked_connector
 from callcontrol.errors import DomainError
 from callcontrol.events import InstructionProblem
+from callcontrol.form_question import FormRequest
 from callcontrol.interfaces import Destinations
 from callcontrol.models import WebhookEvent
 from callcontrol.webhooks import is_success, query_url, signed_headers
@@ -37,22 +40,34 @@ class QuestionClient:
     ``timeout_s`` is for all of a question, from the first look at the name to the last byte of the answer.
     """
 
-    def __init__(self, destinations: Destinations, *, timeout_s: float, max_answer_bytes: int) -> None:
+    def __init__(
+        self,
+        destinations: Destinations,
+        *,
+        timeout_s: float,
+        max_answer_bytes: int,
+        accept: str = "application/json",
+    ) -> None:
+        self._accept = accept
         self._destinations = destinations
         self._timeout_s = timeout_s
         self._max_answer_bytes = max_answer_bytes
         self._session: aiohttp.ClientSession | None = None
 
-    async def ask(self, event: WebhookEvent, secrets: Sequence[str]) -> tuple[str, bytes]:
+    async def ask(
+        self, event: WebhookEvent, secrets: Sequence[str], form: FormRequest | None = None
+    ) -> tuple[str, bytes]:
         """
         Ask once, signed with each of the secrets; returns the media type and the body of the answer.
+
+        A ``form`` takes the place of the event's own address and body, and adds its headers.
 
         Raises:
             NotAnswered: There is none that could be read.
         """
         try:
             async with asyncio.timeout(self._timeout_s):
-                return await self._ask(event, secrets)
+                return await self._ask(event, secrets, form)
         except NotAnswered:
             raise
         except DomainError as refusal:
@@ -62,14 +77,20 @@ class QuestionClient:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise NotAnswered(_reason_of(error), str(error) or type(error).__name__) from None
 
-    async def _ask(self, event: WebhookEvent, secrets: Sequence[str]) -> tuple[str, bytes]:
+    async def _ask(
+        self, event: WebhookEvent, secrets: Sequence[str], form: FormRequest | None
+    ) -> tuple[str, bytes]:
         self._destinations.check_url(event.url, schemes=("http", "https"))
         get, limit = event.method == "GET", self._max_answer_bytes
+        if form is not None:
+            event = replace(event, body=form.body)
+        headers = signed_headers(event, secrets, int(time.time()))
         async with self._opened().request(
             event.method,
-            query_url(event) if get else event.url,
+            # What is signed is the address as it is written, which must then go out as it is.
+            URL(form.url, encoded=True) if form is not None else query_url(event) if get else event.url,
             data=None if get else event.body,
-            headers=signed_headers(event, secrets, int(time.time())),
+            headers=headers if form is None else {**headers, **form.headers},
             allow_redirects=False,
         ) as response:
             if not is_success(response.status):
@@ -90,7 +111,7 @@ class QuestionClient:
                 timeout=aiohttp.ClientTimeout(total=None),
                 headers={
                     "User-Agent": "trunkline",
-                    "Accept": "application/json",
+                    "Accept": self._accept,
                     # What is compressed may be without end once it is not.
                     "Accept-Encoding": "identity",
                 },

@@ -90,6 +90,7 @@ class _Stored:
 _URLS = (
     ("stream_url", ("ws", "wss")),
     ("webhook_url", ("http", "https")),
+    ("fallback_url", ("http", "https")),
     ("status_webhook_url", ("http", "https")),
 )
 

@@ -12,14 +12,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Protocol
 
+from sqlalchemy.engine import Connection
+
 from callcontrol.aio.database import Database
 from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.writer import Writer
 from callcontrol.errors import Conflict, Forbidden, NotFound
-from callcontrol.models import Account, CallRecord, Principal
+from callcontrol.models import Account, CallRecord, Message, Principal
 from callcontrol.recording_links import Digests, RecordingLinks, may_open
-from callcontrol.recording_retention import is_left_over
+from callcontrol.recording_retention import KeptRecording, is_left_over
 from callcontrol.recordings import PENDING, recording_file
+from callcontrol.store.repositories import messages as message_rows
 from callcontrol.store.repositories import recordings
 from callcontrol.store.repositories.recordings import Removal
 
@@ -46,6 +49,19 @@ class CallRecords(Protocol):
         """Wait until everything handed over before this is durable."""
 
 
+class Messages(Protocol):
+    """Messages that parties left; see ``callcontrol.aio.messages.MessageStore``."""
+
+    async def find(self, message_sid: str) -> Message | None:
+        """One message, of whichever account."""
+
+    async def of_call(self, call_sid: str) -> Sequence[Message]:
+        """The messages of a call that can be had."""
+
+    async def flush(self) -> None:
+        """Wait until everything that was added before this is durable."""
+
+
 class Accounts(Protocol):
     """Accounts in memory; see ``callcontrol.directory.Directory``."""
 
@@ -69,13 +85,18 @@ class RecordingSettings:
 
 
 class RecordingService:
-    """The recordings of calls once they are complete."""
+    """
+    The recordings of calls once they are complete, and the messages that were left on them.
+
+    A file is named after its call or its message, and its link is made and judged in the same way.
+    """
 
     def __init__(
         self,
         database: Database,
         writer: Writer,
         calls: CallRecords,
+        messages: Messages,
         accounts: Accounts,
         digests: Digests,
         settings: RecordingSettings,
@@ -83,6 +104,7 @@ class RecordingService:
         self._database = database
         self._writer = writer
         self._calls = calls
+        self._messages = messages
         self._accounts = accounts
         self._links = RecordingLinks(digests)
         self._folder = settings.folder
@@ -102,7 +124,7 @@ class RecordingService:
             Forbidden: It is another account's.
         """
         record = await self._calls.get(account_sid, call_sid)
-        await self._checked(record)
+        await self._checked(_of_call(record))
         return self._links.link(record.account_sid, record.call_sid, self._now())
 
     async def link_of_product(self, account_sid: str, call_sid: str, product: str) -> str:
@@ -115,8 +137,38 @@ class RecordingService:
         record = await self._calls.find(call_sid)
         if record is None or record.account_sid != account_sid or record.product != product:
             raise NotFound("There is no such call.")
-        await self._checked(record)
+        await self._checked(_of_call(record))
         return self._links.link(record.account_sid, record.call_sid, self._now())
+
+    async def messages(self, account_sid: str, call_sid: str) -> list[tuple[Message, str]]:
+        """
+        The messages that were left on a call of the account, the oldest first, each with a link to it.
+
+        Raises:
+            NotFound: There is no such call.
+            Forbidden: It is another account's.
+        """
+        await self._calls.get(account_sid, call_sid)
+        left = await self._messages.of_call(call_sid)
+        return [(item, self._links.link(account_sid, item.message_sid, self._now())) for item in left]
+
+    async def delete_message(self, account_sid: str, call_sid: str, message_sid: str) -> None:
+        """
+        Delete a message for ever; nobody gets it from the moment this returns, as with ``delete``.
+
+        Raises:
+            NotFound: There is no such call, or no such message on it.
+            Forbidden: The call is another account's.
+        """
+        await self._calls.get(account_sid, call_sid)
+        message = await self._messages.find(message_sid)
+        if message is None or message.call_sid != call_sid:
+            raise _no_message()
+        await self._messages.flush()
+        if not await self._writer.commit(lambda connection: message_rows.discard(connection, message_sid)):
+            raise _no_message()
+        await self._remove_one(message_sid)
+        log.info("a message of call %s was deleted over the API", call_sid)
 
     async def admit(self, call_sid: str, query: Mapping[str, str]) -> Principal:
         """
@@ -127,7 +179,7 @@ class RecordingService:
                 and whether there is such a call, is not told.
         """
         now = self._now()
-        record = await self._calls.find(call_sid) if may_open(query, now) else None
+        record = await self._find(call_sid) if may_open(query, now) else None
         # The digest of a call that is not there is made and compared as well, so that it takes as long.
         owner = record.account_sid if record is not None else _NOBODY
         opens = self._links.opens(owner, call_sid, query, now)
@@ -138,15 +190,19 @@ class RecordingService:
 
     async def file(self, account_sid: str, call_sid: str) -> Path:
         """
-        The file with the recording of a call of the account.
+        The file with the recording of a call of the account, or with a message that was left on one.
 
         Raises:
             NotFound: There is no such call, or no recording of it (yet, or any more), or it is on the disk
                 of another server.
             Forbidden: It is another account's.
         """
-        record = await self._calls.get(account_sid, call_sid)
-        path = await self._checked(record)
+        found = await self._find(call_sid)
+        if found is None:
+            raise NotFound("There is no such call.")
+        if found.account_sid != account_sid:
+            raise Forbidden("The call belongs to another account.")
+        path = await self._checked(found)
         if path is None:
             raise NotFound("The recording is on the disk of another server; ask that one.")
         return path
@@ -174,18 +230,29 @@ class RecordingService:
         await self._calls.flush()
         if not await self._writer.commit(lambda connection: recordings.discard(connection, record.call_sid)):
             raise _none()
-        found = await self._database.read(lambda connection: recordings.removal(connection, record.call_sid))
+        await self._remove_one(record.call_sid)
+        log.info("the recording of call %s was deleted over the API", record.call_sid)
+
+    async def _remove_one(self, sid: str) -> None:
+        found = await self._database.read(lambda connection: recordings.removal(connection, sid))
         # Of another server's files only those are deleted that are seen here; the others it does itself.
         if found is not None and (found.node == self._node or await asyncio.to_thread(self._seen, found)):
             await self._remove([found])
-        log.info("the recording of call %s was deleted over the API", record.call_sid)
 
-    async def _checked(self, record: CallRecord) -> Path | None:
+    async def _find(self, sid: str) -> "_Recorded | None":
+        """What is known of a file by the name of its call or its message."""
+        record = await self._calls.find(sid)
+        if record is not None:
+            return _of_call(record)
+        message = await self._messages.find(sid)
+        return _of_message(message) if message is not None else None
+
+    async def _checked(self, recorded: "_Recorded") -> Path | None:
         """The file of a recording; None when it is on the disk of another server."""
-        if record.recording_path is None or record.recording_url is None:
+        if recorded.path is None:
             raise _none()
-        path = await asyncio.to_thread(self._locate, record.call_sid, record.recording_path)
-        if path is None and record.node == self._node:
+        path = await asyncio.to_thread(self._locate, recorded.sid, recorded.path)
+        if path is None and recorded.node == self._node:
             raise NotFound("The recording is no longer kept.")
         return path
 
@@ -212,11 +279,12 @@ class RecordingService:
         return count
 
     async def _discard_older(self, account_sid: str, before: datetime) -> None:
-        discard = partial(recordings.discard_older, account_sid=account_sid, before=before, limit=_STEP)
-        while True:
-            if await self._writer.commit(discard) < _STEP:
-                return
-            await asyncio.sleep(_PAUSE_S)
+        for discard in (recordings.discard_older, message_rows.discard_older):
+            step = partial(discard, account_sid=account_sid, before=before, limit=_STEP)
+            while True:
+                if await self._writer.commit(step) < _STEP:
+                    break
+                await asyncio.sleep(_PAUSE_S)
 
     async def _remove_all(self) -> int:
         """Delete the files of this server that are to be deleted."""
@@ -241,8 +309,7 @@ class RecordingService:
         names = await asyncio.to_thread(_recorded_files, self._folder)
         remaining = iter(names)
         while step := list(islice(remaining, _STEP)):
-            read = partial(recordings.kept, call_sids=[name.removesuffix(".wav") for name in step])
-            calls = await self._database.read(read)
+            calls = await self._database.read(partial(_kept, [name.removesuffix(".wav") for name in step]))
             for name in step:
                 path = self._folder / name
                 written = await asyncio.to_thread(_written_at, path)
@@ -272,6 +339,33 @@ class RecordingService:
             for removal in removals
             if all([_unlink_file(path) for path in self._places(removal.call_sid, removal.path)])
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """A file with what was recorded, which bears the name of its call or its message."""
+
+    sid: str
+    account_sid: str
+    node: str | None
+    path: str | None
+
+
+def _of_call(record: CallRecord) -> _Recorded:
+    path = record.recording_path if record.recording_url is not None else None
+    return _Recorded(record.call_sid, record.account_sid, record.node, path)
+
+
+def _of_message(message: Message) -> _Recorded:
+    return _Recorded(message.message_sid, message.account_sid, message.node, message.path)
+
+
+def _kept(sids: Sequence[str], connection: Connection) -> Mapping[str, KeptRecording]:
+    return {**recordings.kept(connection, sids), **message_rows.kept(connection, sids)}
+
+
+def _no_message() -> NotFound:
+    return NotFound("The call has no such message, or it was deleted.")
 
 
 def _none() -> NotFound:

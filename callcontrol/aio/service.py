@@ -14,6 +14,7 @@ from callcontrol.aio.arrivals import Arrivals
 from callcontrol.aio.audio_source import AudioSource, load_hold_music
 from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.call_runner import CallRunner
+from callcontrol.aio.conferences import Conferences
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.cut_recordings import keep_recording
 from callcontrol.aio.gatekeeper import make_guard
@@ -52,6 +53,7 @@ from callcontrol.requests import CreateCall
 from callcontrol.reserve import initial_reserve_paise
 from callcontrol.router import Router
 from callcontrol.routing import Attempt
+from callcontrol.sandbox_calls import rates_of
 from callcontrol.verbs import VerbRules
 from media.aio import MediaEngine
 from media.audio import PromptLibrary
@@ -168,7 +170,9 @@ class CallControl:
             quality=self.quality,
             masked_routes=self._services.masked_routes,
             transcripts=self._services.transcripts,
+            conferences=Conferences(self._engine, hold_music),
             speech=self._services.speech,
+            messages=self._services.messages,
             service_route=self._registrar.service_route,
             forwarded_headers=settings.forwarded_headers,
             on_gateway=self._prober.note,
@@ -234,7 +238,7 @@ class CallControl:
     async def _reconcile(self) -> None:
         calls, folder = self._services.calls, self._context.recordings_dir
         for record in await calls.unfinished():
-            charge_paise = close_record(record, CRASH, self.settings.rates)
+            charge_paise = close_record(record, CRASH, rates_of(record, self.settings.rates))
             record.price_paise = charge_paise
             recorded_ms = await keep_recording(record, folder)
             events = [*_late_event(record, "call.completed"), *_recorded_events(record, recorded_ms)]
@@ -406,7 +410,11 @@ class CallControl:
     def _runner(self, record: CallRecord, plan: Plan, account: Account, reserve_paise: int) -> CallRunner:
         clock = WallClock(asyncio.get_running_loop().time(), record.created_at)
         machine = CallMachine(
-            record, plan, rates=self.settings.rates, clock=clock, reserved_paise=reserve_paise
+            record,
+            plan,
+            rates=rates_of(record, self.settings.rates),
+            clock=clock,
+            reserved_paise=reserve_paise,
         )
         return CallRunner(self._context, machine, account, self._on_closed)
 

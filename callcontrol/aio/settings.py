@@ -10,6 +10,7 @@ from callcontrol.interfaces import (
     CallRecords,
     Destinations,
     MaskedRoutes,
+    Messages,
     Numbers,
     Routes,
     Transcripts,
@@ -74,7 +75,8 @@ class CallServices:
 
     ``masked_routes`` says whom callers of masked numbers reach; without it no caller is known. ``speech``
     speaks texts; without it none is spoken. ``transcripts`` keeps what is said on calls with voice agents;
-    without it nothing of that is kept.
+    without it nothing of that is kept. ``messages`` keeps messages that parties leave; without it their
+    files stay where they are, and nobody finds them.
 
     ``refresh`` brings the directory up to date when something is missing from it: another process may have
     added it a moment ago.
@@ -89,3 +91,4 @@ class CallServices:
     masked_routes: MaskedRoutes | None = None
     transcripts: Transcripts | None = None
     speech: Synthesizer | None = None
+    messages: Messages | None = None

@@ -12,6 +12,7 @@ from sqlalchemy.exc import ArgumentError
 from callcontrol.aio.accounts import AccountService
 from callcontrol.aio.agents import AgentService
 from callcontrol.aio.applications import ApplicationService
+from callcontrol.aio.assistant_keys import AssistantKeys
 from callcontrol.aio.call_logs import CallLogService
 from callcontrol.aio.call_store import CallStore
 from callcontrol.aio.database import Database
@@ -24,6 +25,7 @@ from callcontrol.aio.masking_logs import MaskingLogs
 from callcontrol.aio.masking_numbers import MaskingNumberService
 from callcontrol.aio.masking_sessions import MaskingSessionService
 from callcontrol.aio.masking_settings import MaskingSettingsService
+from callcontrol.aio.messages import MessageStore
 from callcontrol.aio.numbers import DEFAULT_COUNTRIES, NumberService
 from callcontrol.aio.outbox import Outbox, OutboxSettings
 from callcontrol.aio.secrets import SecretBox, key_file
@@ -57,9 +59,9 @@ class Storage:
         destinations: Judges where webhooks and streams may go.
         outbox: Delivers webhooks.
         housekeeper: Deletes what is kept for a time only.
-        calls, transcripts, wallet, accounts, keys, numbers, masking_numbers, masking_sessions,
-            masking_settings, masking_logs, masking_webhooks, applications, agents, trunks,
-            trunk_numbers, call_logs, subscriptions, idempotency: The services.
+        calls, messages, transcripts, wallet, accounts, keys, assistant_keys, numbers, masking_numbers,
+            masking_sessions, masking_settings, masking_logs, masking_webhooks, assistant_webhooks,
+            applications, agents, trunks, trunk_numbers, call_logs, subscriptions, idempotency: The services.
     """
 
     def __init__(
@@ -79,11 +81,13 @@ class Storage:
         self.directory = DirectoryLoader(database, name_servers)
         self.destinations = DestinationGuard(allow_private_destinations)
         self.outbox = Outbox(self.writer, self.destinations, self.secrets_of, OutboxSettings(node=node))
-        # Before the calls: what was said on one is durable when its end is.
+        # Before the calls: what was said on one, and left on it, is durable when its end is.
         self.transcripts = TranscriptStore(database, self.writer)
+        self.messages = MessageStore(database, self.writer, node=node)
         self.calls = CallStore(database, self.writer, self.outbox, node=node)
         self.wallet = WalletService(database, self.writer)
         self.keys = KeyService(database, self.writer)
+        self.assistant_keys = AssistantKeys(self.keys)
         self.accounts = AccountService(database, self.writer, self.keys, self.directory)
         self.numbers = NumberService(
             database, self.writer, self.directory, self.destinations, allowed_countries
@@ -93,7 +97,7 @@ class Storage:
         self.applications = ApplicationService(
             database, self.writer, self.directory, self.destinations, allowed_countries
         )
-        self.agents = AgentService(database, self.writer, self.directory, self.destinations)
+        self.agents = AgentService(database, self.writer, self.directory, self.destinations, self.outbox)
         self.subscriptions = SubscriptionService(database, self.writer, self.destinations, self.outbox)
         self.trunks = TrunkService(database, self.writer, self.directory)
         self.trunk_numbers = TrunkNumberService(database, self.writer, self.directory)
@@ -101,6 +105,15 @@ class Storage:
         self.masking_settings = MaskingSettingsService(database, self.writer, self.destinations, self.outbox)
         self.masking_webhooks = SubscriptionService(
             database, self.writer, self.destinations, self.outbox, "masking", self.secrets_of
+        )
+        self.assistant_webhooks = SubscriptionService(
+            database,
+            self.writer,
+            self.destinations,
+            self.outbox,
+            "assistant",
+            self.secrets_of,
+            makes_secrets=True,
         )
         self.masking_logs = MaskingLogs(database, self.writer)
         self.idempotency = IdempotencyStore(database, self.writer, self.secrets, node=node)

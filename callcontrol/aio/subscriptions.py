@@ -1,6 +1,7 @@
 """Webhook subscriptions of accounts; what makes sense of one is said by ``callcontrol.subscriptions``."""
 
 import asyncio
+import base64
 import contextlib
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +13,7 @@ from urllib.parse import urlsplit
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.database import Database
-from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.aio.tokens import new_id, new_secret_bytes, utc_now
 from callcontrol.aio.webhook_client import Answer
 from callcontrol.aio.writer import Writer
 from callcontrol.call_object import timestamp
@@ -58,7 +59,8 @@ class SubscriptionService:
 
     One of another account or another service is not there, as far as anybody can tell.
 
-    ``secrets_of`` gives the secrets of an account that sign for a subscription without one of its own.
+    ``secrets_of`` gives the secrets of an account that sign for a subscription without one of its own. One
+    that is created without a secret gets one where the service ``makes_secrets``.
     """
 
     def __init__(
@@ -69,6 +71,8 @@ class SubscriptionService:
         outbox: Deliverer,
         service: SubscribedService = "calls",
         secrets_of: Callable[[str], Sequence[str]] = lambda _: (),
+        *,
+        makes_secrets: bool = False,
     ) -> None:
         self._database = database
         self._writer = writer
@@ -76,6 +80,7 @@ class SubscriptionService:
         self._outbox = outbox
         self._service: SubscribedService = service
         self._secrets_of = secrets_of
+        self._makes_secrets = makes_secrets
 
     async def create(self, account_sid: str, values: Mapping[str, Any]) -> Subscription:
         """
@@ -86,6 +91,8 @@ class SubscriptionService:
                 does not go.
             Conflict: The account has as many subscriptions as it may have.
         """
+        if self._makes_secrets and values.get("secret") is None:
+            values = {**values, "secret": "whsec_" + base64.b64encode(new_secret_bytes()).decode()}
         made = await self._judged(
             partial(new_subscription, new_id(), account_sid, self._service, values, utc_now()), values
         )
@@ -342,7 +349,8 @@ def _test_event(subscription: Subscription, event_id: str, now: datetime) -> Web
     body = {
         "id": event_id,
         "event": WEBHOOK_TEST,
-        "created_at": timestamp(now),
+        # The assistant's events say when they came about under another name.
+        "timestamp" if subscription.service == "assistant" else "created_at": timestamp(now),
         "data": {"message": "test"},
     }
     return WebhookEvent(

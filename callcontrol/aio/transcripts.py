@@ -49,6 +49,11 @@ class TranscriptStore:
         await self._writer.catch_up()
         return await self._database.read(partial(_of_call, call_sid))
 
+    async def delete(self, call_sid: str) -> None:
+        """Delete what was said on a call that has ended, for ever."""
+        await self._writer.flush()
+        await self._writer.commit(lambda connection: transcripts.delete(connection, call_sid))
+
     # The writer asks these four when it puts a transaction together and when that has ended.
 
     def take(self) -> Operation[None] | None:

@@ -20,6 +20,7 @@ from callcontrol.effects.agent import (
     TellAgentSpeech,
     TellAgentTransfer,
 )
+from callcontrol.effects.conferences import EnterConference, LeaveConference
 from callcontrol.effects.instructions import AskWebhook, RouteCaller, StopAsking
 from callcontrol.effects.media import (
     AnswerOffer,
@@ -28,6 +29,7 @@ from callcontrol.effects.media import (
     ControlRecording,
     DetectMachine,
     DetectSpeech,
+    DropMessage,
     FillSilence,
     LinkMedia,
     MuteLeg,
@@ -37,9 +39,11 @@ from callcontrol.effects.media import (
     RelayDigit,
     SendDigits,
     Speak,
+    StartMessage,
     StartRecording,
     StopAudio,
     StopDetecting,
+    StopMessage,
     StopSpeech,
 )
 from callcontrol.effects.records import (
@@ -48,6 +52,7 @@ from callcontrol.effects.records import (
     ExtendReserve,
     FindRoute,
     Finish,
+    KeepMessage,
     RestGateway,
     Save,
     Transcribe,
@@ -84,13 +89,17 @@ __all__ = [
     "DialLeg",
     "Disarm",
     "DrainAgent",
+    "DropMessage",
     "Effect",
+    "EnterConference",
     "ExtendReserve",
     "FillSilence",
     "FindPartner",
     "FindRoute",
     "Finish",
     "HangUpLeg",
+    "KeepMessage",
+    "LeaveConference",
     "LinkMedia",
     "LinkPartner",
     "ListenAgent",
@@ -113,11 +122,13 @@ __all__ = [
     "SendDigits",
     "Speak",
     "StartAgent",
+    "StartMessage",
     "StartRecording",
     "StopAgent",
     "StopAsking",
     "StopAudio",
     "StopDetecting",
+    "StopMessage",
     "StopSpeech",
     "TakeOffer",
     "TellAgentDigit",
@@ -146,6 +157,7 @@ Effect = (
     | PlayAudio
     | PlaySounds
     | Speak
+    | StartMessage
     | FillSilence
     | PlayRingback
     | StopAudio
@@ -155,7 +167,9 @@ Effect = (
     | ControlRecording
     | DetectMachine
     | StopDetecting
+    | StopMessage
     | DetectSpeech
+    | DropMessage
     | StopSpeech
     | OpenAgent
     | StartAgent
@@ -192,4 +206,7 @@ Effect = (
     | Save
     | Transcribe
     | Finish
+    | KeepMessage
+    | EnterConference
+    | LeaveConference
 )

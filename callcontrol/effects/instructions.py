@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from callcontrol.plan import WebhookMethod
+from callcontrol.plan import Consult, WebhookFormat, WebhookMethod
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,13 +11,17 @@ class AskWebhook:
     Ask the customer's server what to do with the call.
 
     ``InstructionsReceived`` or ``InstructionsFailed`` of the same ``number`` follows. ``event`` is the word
-    that tells the server why it is asked.
+    that tells the server why it is asked, ``facts`` what has come of it. ``fallback`` is whom questions go
+    to in case of need that the answer brings about.
     """
 
     number: int
     url: str
     method: WebhookMethod
     event: str
+    facts: tuple[tuple[str, str | int | None], ...] = ()
+    format: WebhookFormat = "json"
+    fallback: Consult | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,6 +171,33 @@ class ControlRecording:
 
 
 @dataclass(frozen=True, slots=True)
+class StartMessage:
+    """
+    Record what the party of a leg says into a file of its own; ``MessageEnded`` of that ``number`` follows.
+
+    It does so also when the leg is closed, or the message is as long as it may be.
+    """
+
+    leg: LegId
+    number: int
+    max_length_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class StopMessage:
+    """Complete a message."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class DropMessage:
+    """Delete the file of a message that nobody is to have."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class DetectMachine:
     """Listen for who answered; ``MachineDetected`` follows, and ``GreetingOver`` when it is a machine."""
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from callcontrol.events import Timer
-from callcontrol.models import TranscriptSegment
+from callcontrol.models import Message, TranscriptSegment
 from callcontrol.plan import Party
 
 
@@ -57,6 +57,13 @@ class Save:
     event: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     shown: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeepMessage:
+    """Keep a message that a party left, so that it can be fetched like a recording."""
+
+    message: Message
 
 
 @dataclass(frozen=True, slots=True)

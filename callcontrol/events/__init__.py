@@ -20,6 +20,12 @@ from callcontrol.events.agent import (
 )
 from callcontrol.events.answers import ReserveExtended, ReserveRefused, RouteFound, RouteRefused
 from callcontrol.events.clock import Timer, TimerFired
+from callcontrol.events.conferences import (
+    ConferenceBegan,
+    ConferenceEntered,
+    ConferenceOver,
+    ConferenceRefused,
+)
 from callcontrol.events.instructions import (
     CallerRouted,
     InstructionProblem,
@@ -47,6 +53,7 @@ from callcontrol.events.media import (
     LegHeld,
     MachineDetected,
     MediaSilent,
+    MessageEnded,
     PlaybackEnded,
     PlayoutDrained,
     RecordingEnded,
@@ -93,6 +100,10 @@ __all__ = [
     "AgentTranscript",
     "AgentTransfer",
     "CallerRouted",
+    "ConferenceBegan",
+    "ConferenceEntered",
+    "ConferenceOver",
+    "ConferenceRefused",
     "ConsultRequested",
     "DigitReceived",
     "DigitsRequested",
@@ -122,6 +133,7 @@ __all__ = [
     "MediaConnected",
     "MediaProblem",
     "MediaSilent",
+    "MessageEnded",
     "MuteRequested",
     "OfferTaken",
     "PartnerDigit",
@@ -170,6 +182,7 @@ Event = (
     | LegHeld
     | PlayoutDrained
     | MediaSilent
+    | MessageEnded
     | RecordingEnded
     | AgentOpened
     | AgentRefused
@@ -201,4 +214,8 @@ Event = (
     | LiveOrder
     | ReserveExtended
     | ReserveRefused
+    | ConferenceBegan
+    | ConferenceEntered
+    | ConferenceOver
+    | ConferenceRefused
 )

@@ -15,6 +15,7 @@ class Timer(IntEnum):
     RECORDING = auto()
     TRANSFER = auto()
     WARNING = auto()
+    TALK = auto()
     RECONNECT = auto()
 
 

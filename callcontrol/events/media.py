@@ -83,6 +83,17 @@ class RecordingEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class MessageEnded:
+    """A message is complete on disk, or was given up; ``number`` is that of its ``StartMessage``."""
+
+    number: int
+    message_sid: str
+    path: str
+    duration_ms: int
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class MachineDetected:
     """Who answered: ``human``, ``machine`` or ``unknown``; what told it, and how long that took."""
 

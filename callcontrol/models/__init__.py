@@ -6,7 +6,7 @@ paise. Everything is immutable but ``CallRecord``, what it holds, and ``Delivery
 every ``repr``.
 """
 
-from callcontrol.models.accounts import Account, ApiKey, Principal, Service
+from callcontrol.models.accounts import Account, ApiKey, Environment, Principal, Service
 from callcontrol.models.calls import (
     ENDED,
     CallFilter,
@@ -16,6 +16,7 @@ from callcontrol.models.calls import (
     DirectionQuality,
     HangupSource,
     LegQuality,
+    Message,
     Quality,
     RecordingStatus,
     StreamInfo,
@@ -55,6 +56,7 @@ __all__ = [
     "DtmfType",
     "ENDED",
     "Gateway",
+    "Environment",
     "HangupSource",
     "IdentityHeader",
     "InboundTarget",
@@ -62,6 +64,7 @@ __all__ = [
     "LedgerEntry",
     "LedgerFilter",
     "LegQuality",
+    "Message",
     "MediaEncryption",
     "NumberFormat",
     "Page",

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Literal
 
 Service = Literal["platform", "messaging", "assistant", "tools", "admin"]
+Environment = Literal["live", "sandbox"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,8 +13,9 @@ class Account:
     """
     A customer: what it may do at once, and the secret that signs its webhooks.
 
-    None for ``requests_per_minute`` is the limit of the server, for ``max_spend_paise_per_hour`` no limit,
-    and for ``recording_retention_days`` the time of the server; 0 there keeps recordings for ever.
+    None for ``requests_per_minute`` and ``assistant_requests_per_minute`` is the limit of the server, for
+    ``max_spend_paise_per_hour`` no limit, and for ``recording_retention_days`` the time of the server; 0
+    there keeps recordings for ever.
     """
 
     account_sid: str
@@ -27,6 +29,7 @@ class Account:
     requests_per_minute: int | None = None
     max_spend_paise_per_hour: int | None = None
     recording_retention_days: int | None = None
+    assistant_requests_per_minute: int | None = None
     webhook_secret: str = field(default="", repr=False)
 
 
@@ -45,6 +48,8 @@ class ApiKey:
     prefix: str
     created_at: datetime
     revoked_at: datetime | None = None
+    name: str | None = None
+    environment: Environment = "live"
 
     def is_revoked(self, now: datetime) -> bool:
         """Whether the key opens nothing any more."""
@@ -56,7 +61,8 @@ class Principal:
     """
     Who makes a request: an authenticated key.
 
-    ``requests_per_minute`` is the limit of the account's own, None when it has none.
+    ``requests_per_minute`` is the limit of the account's own for the key's service, None when it has none.
+    Who is confined to the ``sandbox`` places sandbox calls of the assistant and sees no others.
     """
 
     account_sid: str
@@ -64,6 +70,7 @@ class Principal:
     service: Service
     scopes: frozenset[str]
     requests_per_minute: int | None = None
+    sandbox: bool = False
 
     def may(self, scope: str) -> bool:
         """Whether the key carries the scope."""

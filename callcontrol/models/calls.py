@@ -157,6 +157,23 @@ class TranscriptSegment:
     end_ms: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """
+    What a party said as one leaves a message, in a file that bears the message's name.
+
+    ``path`` is None when the file was deleted. ``created_at`` and ``node`` are set by whoever keeps it.
+    """
+
+    message_sid: str
+    account_sid: str
+    call_sid: str
+    path: str | None
+    duration_ms: int
+    created_at: datetime | None = None
+    node: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class CallFilter:
     """What a list of calls is narrowed to; ``start`` is inclusive, ``end`` exclusive, of ``created_at``."""

@@ -27,7 +27,10 @@ class Binding:
     record: bool | None = None
     webhook_url: str | None = None
     webhook_method: str | None = None
+    webhook_format: str | None = None
+    fallback_url: str | None = None
     status_webhook_url: str | None = None
+    status_webhook_events: tuple[str, ...] | None = None
     agent_id: str | None = None
     workspace_id: str | None = None
     language: str | None = None
@@ -39,7 +42,9 @@ class Binding:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Binding":
         """Read what ``to_json`` gave; fields of a later version are passed over."""
-        return cls(**{name: stored[name] for name in _BINDING_FIELDS if name in stored})
+        fields = {name: stored[name] for name in _BINDING_FIELDS if name in stored}
+        events = fields.get("status_webhook_events")
+        return cls(**{**fields, "status_webhook_events": None if events is None else tuple(events)})
 
 
 _BINDING_FIELDS: Final = tuple(item.name for item in fields(Binding))

@@ -16,9 +16,10 @@ class InterruptedRequest:
     """
     A request with an idempotency key whose process was killed after it had taken effect.
 
-    ``effect`` is what it did, as kind and identifier: ``call:0198...``.
+    ``effect`` is what it did, as kind and identifier (``call:0198...``), ``endpoint`` its method and path.
     """
 
     account_sid: str
     key: str
     effect: str
+    endpoint: str

@@ -1,4 +1,4 @@
-"""Voice agents, which numbers and calls name; the rest of the assistant is not served yet."""
+"""Voice agents, which numbers and calls name."""
 
 from __future__ import annotations
 

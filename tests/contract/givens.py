@@ -13,9 +13,12 @@ import pytest
 
 from api import pipeline
 from api.ratelimit import allowances_of
+from callcontrol.aio.tokens import new_id
 from callcontrol.masked_calls import ENDED as MASKED_ENDED
-from callcontrol.models import Binding
+from callcontrol.models import Binding, Message
 from callcontrol.otp import PER_DESTINATION
+from callcontrol.recordings import RECORDINGS_FOLDER, recording_file
+from media.audio import Clip, tone, write_wav
 from tests.contract.cases import During, Given
 from tests.contract.stage import ENDED, PATIENCE_S, Answer, Stage
 from tests.support.webhook_stage import statuses
@@ -180,6 +183,31 @@ async def recorded_call(stage: Stage) -> str:
         while (await stage.call(call_sid))["recording_status"] != "completed":  # noqa: ASYNC110 - asked over HTTP
             await asyncio.sleep(0.02)
     return call_sid
+
+
+async def messaged_call(stage: Stage) -> str:
+    """The SID of a call on which messages are left; one for all cases."""
+    if "messaged call" not in stage.kept:
+        stage.kept["messaged call"] = call_sid = await place(stage, BUSY)
+        await stage.call_when(call_sid, "busy")
+    return str(stage.kept["messaged call"])
+
+
+async def message(stage: Stage) -> str:
+    """The SID of a message of half a second that was just left on that call."""
+    message_sid = stage.kept["message"] = new_id()
+    path = stage.server.settings.data_dir / RECORDINGS_FOLDER / recording_file(message_sid)
+    await asyncio.to_thread(path.write_bytes, write_wav(Clip(tone(440.0, 500))))
+    stage.server.storage.messages.add(
+        Message(
+            message_sid=message_sid,
+            account_sid=stage.accounts["own"].account_sid,
+            call_sid=await messaged_call(stage),
+            path=str(path),
+            duration_ms=500,
+        )
+    )
+    return message_sid
 
 
 async def recording_call(stage: Stage) -> str:

@@ -14,7 +14,9 @@ from tests.contract.cases import Case
 
 _LIST = Path(__file__).with_name("endpoints.json")
 
-CHAPTERS = frozenset({"numbers", "calls", "trunks", "voice-otp", "masking", "webhook-subscriptions"})
+CHAPTERS = frozenset(
+    {"numbers", "calls", "trunks", "voice-otp", "masking", "webhook-subscriptions", "assistant"}
+)
 """The services whose every row is served and proved; those of the others are not served yet."""
 
 # Success where the specification shows none, as it was decided.
@@ -71,6 +73,10 @@ _NAMED: Mapping[str, set[tuple[int, str]]] = {
     },
     **{f"GET /v1/masking/calls/{{call_sid}}{part}": {(404, "not_found")} for part in ("", "/recording")},
     "GET /v1/masking/stats": {(400, "validation")},
+    "POST /api/v1/calls/outbound": _PLACED | {(404, "NOT_FOUND")},
+    "GET /api/v1/calls/{call_id}": {(404, "NOT_FOUND")},
+    "GET /api/v1/calls/{call_id}/transcript": {(404, "NOT_FOUND")},
+    "POST /api/v1/webhooks": {_VALIDATION},
 }
 
 

@@ -211,7 +211,11 @@ class Stage:
             account, _ = await storage.accounts.create(name, max_calls=1000, **kind)
             sid = account.account_sid
             # All cases together ask more often than a key may.
-            limits = {"requests_per_minute": 100_000, "max_spend_paise_per_hour": _SPEND.get(name)}
+            limits = {
+                "requests_per_minute": 100_000,
+                "assistant_requests_per_minute": 10_000,
+                "max_spend_paise_per_hour": _SPEND.get(name),
+            }
             await storage.accounts.update(sid, limits)
             record, revoked = await storage.keys.issue(sid, "platform")
             await storage.keys.revoke(sid, record.key_id)
@@ -221,7 +225,7 @@ class Stage:
                 await storage.keys.create(sid, "platform", ["masking.read"]),
                 await storage.keys.create(sid, "platform", ["numbers.read"]),
                 revoked,
-                await storage.keys.create(sid, "assistant"),
+                await storage.keys.create(sid, "assistant", SCOPES["assistant"]),
             )
 
 

@@ -12,9 +12,12 @@ from api.endpoint import Endpoint
 from api.routes import ENDPOINTS
 from tests.contract import (
     chapter_agents,
+    chapter_assistant,
+    chapter_assistant_access,
     chapter_calls,
     chapter_masking,
     chapter_masklogs,
+    chapter_messages,
     chapter_money,
     chapter_numbers,
     chapter_otp,
@@ -39,7 +42,10 @@ CHAPTERS = (
     chapter_otp,
     chapter_money,
     chapter_agents,
+    chapter_assistant,
+    chapter_assistant_access,
     chapter_recordings,
+    chapter_messages,
     chapter_masking,
     chapter_sessions,
     chapter_masklogs,

@@ -95,13 +95,16 @@ def _what_is_there(server: ServerProcess) -> dict[str, str]:
     carrier = made("/v1/trunk-portal/carriers", "create_carrier")
     numbers = "/v1/trunk-portal/numbers"
     gateways = f"/v1/trunk-portal/carriers/{carrier['carrier_sid']}/gateways"
-    assistant = server.command("keys", "create", "--account", call["account_sid"], "--service", "assistant")[
-        "key"
-    ]
+    account = ("--account", call["account_sid"], "--service", "assistant")
+    assistant = server.command("keys", "create", *account, "--scopes", ",".join(SCOPES["assistant"]))["key"]
+    agent_id = made("/api/v1/agents", "create_agent", assistant)["id"]
+    outbound = made("/api/v1/calls/outbound", "start_assistant_call", assistant, agent_id=agent_id)
     return {
         "CONTRACT_KEY": key,
         "CONTRACT_ASSISTANT_KEY": assistant,
-        "CONTRACT_AGENT": made("/api/v1/agents", "create_agent", assistant)["id"],
+        "CONTRACT_AGENT": agent_id,
+        "CONTRACT_ASSISTANT_CALL": outbound["id"],
+        "CONTRACT_WEBHOOK": made("/api/v1/webhooks", "create_assistant_webhook", assistant)["id"],
         "CONTRACT_PASSWORD": made("/v1/voice-otp/send", "send_otp")["id"],
         "CONTRACT_ACCOUNT": call["account_sid"],
         "CONTRACT_CALL": call["call_sid"],

@@ -364,7 +364,7 @@ async def test_requests_that_are_refused_leave_nothing(world: World) -> None:
         await world.place(pause(), to="+12025550123")
     with pytest.raises(ValidationFailed) as refusal:
         await world.place({"verb": "say"}, {"verb": "play", "url": "prompt:none"}, to="nobody")
-    assert [error.field for error in refusal.value.errors] == ["to", "verbs[0].verb", "verbs[1].url"]
+    assert [error.field for error in refusal.value.errors] == ["to", "verbs[0].text", "verbs[1].url"]
     with pytest.raises(ValidationFailed) as refusal:
         await world.place(stream_url="http://bot.example/")
     assert [error.field for error in refusal.value.errors] == ["stream_url"]

@@ -1,14 +1,15 @@
 """Calls that speak texts and gather keys, over real SIP and RTP."""
 
 import asyncio
+import json
 from pathlib import Path
 
 from aiohttp import web
 
 from callcontrol.aio.origination import CallFacts
-from callcontrol.plan import Consult, Gather, Pause, Plan, Play, Say, Step
+from callcontrol.plan import Consult, Gather, Pause, Plan, Play, RecordMessage, Say, Step
 from media.aio import EspeakSynthesizer
-from media.audio import Clip, SpeechUnavailable, level_dbfs, tone
+from media.audio import Clip, SpeechUnavailable, level_dbfs, read_wav, tone, tone_level_dbfs
 from sip import Ended
 from tests.support.call_drive import make_party
 from tests.support.domain import ACCOUNT_SID, make_account
@@ -16,6 +17,7 @@ from tests.support.phone import PhoneCall, eventually
 from tests.support.webhook_stage import SECRET, Receiver
 from tests.support.world import WEBHOOK, World, running
 
+VECTORS = Path(__file__).parent.parent / "vectors" / "audio"
 WELCOME_HZ, MENU_HZ = 700.0, 1100.0
 
 
@@ -39,6 +41,11 @@ async def call_with(world: World, *steps: Step) -> PhoneCall:
     plan = Plan(steps, dial=make_party())
     await world.control.place(ACCOUNT_SID, plan, CallFacts(status_webhook_url=WEBHOOK))
     return await world.phone.next_call()
+
+
+def words() -> bytes:
+    """Somebody talking: a tone is none."""
+    return read_wav((VECTORS / "talk_en.wav").read_bytes()).pcm[: 16 * 2500]
 
 
 def voiced_ms(call: PhoneCall) -> int:
@@ -109,3 +116,46 @@ async def test_the_voice_of_the_server_is_heard(tmp_path: Path) -> None:
         await world.ended()
     await speech.close()
     assert list((tmp_path / "speech").iterdir()), "it is kept for the next call"
+
+
+async def test_a_message_is_in_a_file_of_its_own_beside_the_recording(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        plan = Plan((RecordMessage(silence_s=0.6), Say("welcome")), dial=make_party(), record=True)
+        await world.control.place(ACCOUNT_SID, plan, CallFacts(status_webhook_url=WEBHOOK))
+        call = await world.phone.next_call()
+        await call.hears(1000.0)  # the beep
+        call.open().play(words())
+        await call.wait(Ended)
+        record = await world.ended()
+    ready = [
+        json.loads(item.body)["data"]
+        for item in world.records.events
+        if item.event.endswith("recording.ready")
+    ]
+    (message,) = [data for data in ready if "message_sid" in data]
+    assert message["recording_url"] == f"/recordings/{message['message_sid']}.wav"
+    clip = read_wav((tmp_path / "recordings" / f"{message['message_sid']}.wav").read_bytes())
+    assert clip.channels == 1 and abs(clip.duration_ms - message["recording_duration_ms"]) < 100
+    assert level_dbfs(clip.pcm) > -35.0, "what the party said"
+    assert tone_level_dbfs(clip.pcm[: 16 * 200], 1000.0) < -40.0, "and not the beep"
+    assert record.recording_status == "completed", "the whole call was recorded as well"
+
+
+async def test_a_message_is_kept_when_its_party_hangs_up(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        call = await call_with(world, RecordMessage(beep=False))
+        call.open().play(words())
+        await asyncio.sleep(0.9)
+        call.hang_up()
+        await world.ended()
+        assert world.published("call.recording.ready")["data"]["recording_duration_ms"] > 300
+        assert world.control.open_recordings == world.control.open_conferences == 0
+
+
+async def test_nothing_is_left_of_a_message_without_words(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        call = await call_with(world, RecordMessage(beep=False, silence_s=0.3))
+        await call.wait(Ended)
+        await world.ended()
+        assert not [item for item in world.records.events if item.event == "call.recording.ready"]
+        assert await eventually(lambda: not list((tmp_path / "recordings").iterdir()))

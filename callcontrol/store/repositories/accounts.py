@@ -29,6 +29,7 @@ def insert(connection: Connection, account: Account, revision: int) -> None:
             requests_per_minute=account.requests_per_minute,
             max_spend_paise_per_hour=account.max_spend_paise_per_hour,
             recording_retention_days=account.recording_retention_days,
+            assistant_requests_per_minute=account.assistant_requests_per_minute,
             webhook_secret=seal(connection, _SECRET, account.account_sid, account.webhook_secret),
             created_at=to_micros(account.created_at),
             updated_at=to_micros(account.updated_at),
@@ -57,6 +58,7 @@ def update(connection: Connection, account: Account, revision: int) -> None:
             requests_per_minute=account.requests_per_minute,
             max_spend_paise_per_hour=account.max_spend_paise_per_hour,
             recording_retention_days=account.recording_retention_days,
+            assistant_requests_per_minute=account.assistant_requests_per_minute,
             updated_at=to_micros(account.updated_at),
             revision=revision,
         )
@@ -94,6 +96,8 @@ def insert_key(connection: Connection, key: ApiKey, key_hash: str) -> None:
             key_hash=key_hash,
             created_at=to_micros(key.created_at),
             revoked_at=None,
+            name=key.name,
+            environment=key.environment,
         )
     )
 
@@ -106,18 +110,30 @@ class StoredKey:
     key_hash: str
     account_is_active: bool
     requests_per_minute: int | None
+    assistant_requests_per_minute: int | None
 
 
 def key_by_hash(connection: Connection, key_hash: str) -> StoredKey | None:
     """The key with a hash."""
     row = connection.execute(
-        sa.select(api_keys, accounts.c.is_active, accounts.c.requests_per_minute)
+        sa.select(
+            api_keys,
+            accounts.c.is_active,
+            accounts.c.requests_per_minute,
+            accounts.c.assistant_requests_per_minute,
+        )
         .join(accounts, accounts.c.account_sid == api_keys.c.account_sid)
         .where(api_keys.c.key_hash == key_hash)
     ).first()
     if row is None:
         return None
-    return StoredKey(_key(row), row.key_hash, bool(row.is_active), row.requests_per_minute)
+    return StoredKey(
+        _key(row),
+        row.key_hash,
+        bool(row.is_active),
+        row.requests_per_minute,
+        row.assistant_requests_per_minute,
+    )
 
 
 def key_of(connection: Connection, account_sid: str, key_id: str) -> ApiKey | None:
@@ -173,6 +189,7 @@ def _account(connection: Connection, row: Row[Any]) -> Account:
         requests_per_minute=row.requests_per_minute,
         max_spend_paise_per_hour=row.max_spend_paise_per_hour,
         recording_retention_days=row.recording_retention_days,
+        assistant_requests_per_minute=row.assistant_requests_per_minute,
         webhook_secret=unseal(connection, _SECRET, row.account_sid, row.webhook_secret) or "",
         created_at=to_moment(row.created_at),
         updated_at=to_moment(row.updated_at),
@@ -188,4 +205,6 @@ def _key(row: Row[Any]) -> ApiKey:
         prefix=row.prefix,
         created_at=to_moment(row.created_at),
         revoked_at=to_moment_or_none(row.revoked_at),
+        name=row.name,
+        environment=row.environment or "live",
     )

@@ -131,7 +131,12 @@ def free(connection: Connection, node: str) -> int:
 def interrupted(connection: Connection, node: str) -> list[InterruptedRequest]:
     """Requests that a former run of this node left running after they had taken effect."""
     rows = connection.execute(
-        sa.select(idempotency_keys.c.account_sid, idempotency_keys.c.key, idempotency_keys.c.effect)
+        sa.select(
+            idempotency_keys.c.account_sid,
+            idempotency_keys.c.key,
+            idempotency_keys.c.effect,
+            idempotency_keys.c.endpoint,
+        )
         .where(*_running(node), idempotency_keys.c.effect.is_not(None))
         .order_by(idempotency_keys.c.created_at)
     )

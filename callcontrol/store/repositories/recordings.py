@@ -13,6 +13,7 @@ from callcontrol.recording_retention import FOR_EVER, KeptRecording
 from callcontrol.store.repositories.calls import record_of
 from callcontrol.store.statements import insert_into
 from callcontrol.store.tables import accounts, calls
+from callcontrol.store.tables.messages import messages
 from callcontrol.store.tables.recordings import recording_removals
 from callcontrol.store.values import to_micros, to_moment, to_moment_or_none
 
@@ -32,7 +33,7 @@ class Removal:
 
 
 def due(connection: Connection, now: datetime, default_days: int) -> list[tuple[str, datetime]]:
-    """The accounts with recordings that have been kept for long enough, and since when they are too old."""
+    """The accounts with recordings or messages that are too old, and since when those are."""
     days = sa.func.coalesce(accounts.c.recording_retention_days, default_days)
     before = to_micros(now) - days * _DAY_MICROS
     old = sa.exists().where(
@@ -40,8 +41,13 @@ def due(connection: Connection, now: datetime, default_days: int) -> list[tuple[
         calls.c.recording_path.is_not(None),
         calls.c.ended_at < before,
     )
+    left = sa.exists().where(
+        messages.c.account_sid == accounts.c.account_sid,
+        messages.c.path.is_not(None),
+        messages.c.created_at < before,
+    )
     rows = connection.execute(
-        sa.select(accounts.c.account_sid, before.label("before")).where(days != FOR_EVER, old)
+        sa.select(accounts.c.account_sid, before.label("before")).where(days != FOR_EVER, sa.or_(old, left))
     )
     return [(row.account_sid, to_moment(row.before)) for row in rows]
 

@@ -15,6 +15,7 @@ from callcontrol.store.tables import applications as _applications
 from callcontrol.store.tables import assistant as _assistant
 from callcontrol.store.tables import masking as _masking
 from callcontrol.store.tables import masking_sessions as _masking_sessions
+from callcontrol.store.tables import messages as _messages
 from callcontrol.store.tables import orders as _orders
 from callcontrol.store.tables import otp as _otp
 from callcontrol.store.tables import recordings as _recordings
@@ -57,5 +58,5 @@ __all__ = [
 # Imported for what they add to the metadata; whoever reads their tables imports them by module.
 _MODULES = (
     *(_agents, _applications, _assistant, _masking, _masking_sessions),
-    *(_orders, _otp, _recordings, _secrets, _subscriptions),
+    *(_messages, _orders, _otp, _recordings, _secrets, _subscriptions),
 )

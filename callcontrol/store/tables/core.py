@@ -19,6 +19,7 @@ accounts: Final = sa.Table(
     whole("requests_per_minute"),
     whole("max_spend_paise_per_hour"),
     whole("recording_retention_days"),
+    whole("assistant_requests_per_minute"),
     whole("created_at", nullable=False),
     whole("updated_at", nullable=False),
     whole("revision", nullable=False),
@@ -36,6 +37,9 @@ api_keys: Final = sa.Table(
     sa.Column("key_hash", sa.Text, nullable=False, unique=True),
     whole("created_at", nullable=False),
     whole("revoked_at"),
+    text("name"),
+    # None is a live one.
+    text("environment"),
 )
 sa.Index("ix_api_keys_account_sid", api_keys.c.account_sid)
 

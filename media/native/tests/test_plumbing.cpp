@@ -10,6 +10,7 @@
 
 #include "support.hpp"
 #include "trunkline/engine/port_pool.hpp"
+#include "trunkline/engine/stream.hpp"
 #include "trunkline/engine/tick_wheel.hpp"
 #include "trunkline/io/address.hpp"
 #include "trunkline/util/byte_ring.hpp"
@@ -289,4 +290,26 @@ TEST_CASE("addresses of both families are parsed and compared") {
     CHECK_FALSE(io::Address().reachable());
     CHECK_FALSE(io::Address::parse("localhost", 5));
     CHECK_FALSE(io::Address::parse("", 5));
+}
+
+TEST_CASE("only what is relayed at once is hurried") {
+    engine::Notifier notifier;
+    engine::Outlet outlet(notifier);
+    engine::TickWheel wheel;
+    engine::Stream one(1, {}, {1, 1, 1, 8000}, outlet, wheel);
+    engine::Stream two(2, {}, {2, 2, 2, 8000}, outlet, wheel);
+    engine::Stream three(3, {}, {3, 3, 3, 8000}, outlet, wheel);
+    CHECK_FALSE(one.hurried);
+    CHECK_FALSE(one.rtcp().hurried);
+    one.link(two, 0);
+    CHECK((one.hurried && two.hurried));
+    three.link(two, 0);
+    CHECK((!one.hurried && two.hurried && three.hurried));
+    two.unlink(0);
+    CHECK((!two.hurried && !three.hurried));
+    // A stream linked to itself echoes.
+    one.link(one, 0);
+    CHECK(one.hurried);
+    one.unlink(0);
+    CHECK_FALSE(one.hurried);
 }

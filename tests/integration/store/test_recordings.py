@@ -47,7 +47,13 @@ class Shelf:
             folder=self.folder, node=self.node, kept_days=self.kept_days, now=lambda: self.now
         )
         return RecordingService(
-            storage.database, storage.writer, storage.calls, storage.directory, secrets, settings
+            storage.database,
+            storage.writer,
+            storage.calls,
+            storage.messages,
+            storage.directory,
+            secrets,
+            settings,
         )
 
     def file(self, call_sid: str) -> Path:

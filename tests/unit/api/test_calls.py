@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from api.schemas.verbs import AVAILABLE
 from callcontrol.errors import (
     DestinationForbidden,
     InsufficientBalance,
@@ -164,7 +165,7 @@ async def test_single_fields(
         ([], {"verbs": "must have at least 1 items"}),
         ("play", {"verbs": "must be a list"}),
         ([17], {"verbs[0]": "is not of a known kind"}),
-        ([{"verb": "say", "text": "x"}], {"verbs[0].verb": "say is not available yet"}),
+        ([{"verb": "say"}], {"verbs[0].text": "is required"}),
         ([{"verb": "reject"}], {"verbs[0].verb": "reject is for calls that come in; use hangup"}),
         ([{"verb": "play", "url": "prompt:x", "loop": 0}], {"verbs[0].loop": "must be at least 1"}),
         ([{"verb": "redirect", "method": "GET"}], {"verbs[0].url": "is required"}),
@@ -172,7 +173,7 @@ async def test_single_fields(
             [{"verb": "dance"}, {}],
             dict.fromkeys(
                 ["verbs[0].verb", "verbs[1].verb"],
-                "must be one of answer, play, pause, dial, stream, send_digits, redirect, hangup",
+                f"must be one of {', '.join(AVAILABLE)}",
             ),
         ),
         (

@@ -91,6 +91,13 @@ def test_what_a_request_is_counted_by() -> None:
     ]
 
 
+def test_all_keys_of_the_assistant_are_counted_together_and_apart_from_the_platforms() -> None:
+    plain = Principal("account", "key-1", "assistant", frozenset())
+    other = Principal("account", "key-2", "assistant", frozenset(), requests_per_minute=5000)
+    assert allowances_of(plain, "get", 100, None) == [Allowance("account", "account assistant", 100)]
+    assert allowances_of(other, "get", 100, None) == [Allowance("account", "account assistant", 5000)]
+
+
 def test_old_windows_are_forgotten() -> None:
     clock = Clock()
     limiter = RateLimiter(60, monotonic=clock, wall=lambda: 0.0)

@@ -18,6 +18,10 @@ from callcontrol.events import (
     AgentRefused,
     AgentTranscript,
     AgentTransfer,
+    ConferenceBegan,
+    ConferenceEntered,
+    ConferenceOver,
+    ConferenceRefused,
     ConsultRequested,
     DigitReceived,
     DigitsRequested,
@@ -42,6 +46,7 @@ from callcontrol.events import (
     MachineDetected,
     MediaConnected,
     MediaSilent,
+    MessageEnded,
     MuteRequested,
     OfferTaken,
     PartnerDigit,
@@ -69,7 +74,21 @@ from callcontrol.events import (
 )
 from callcontrol.hangup import NO_ANSWER, NO_ROUTE_DESTINATION
 from callcontrol.models import CallStatus
-from callcontrol.plan import Answer, Consult, Dial, Hangup, Pause, Play, Reject, SendDtmf, Stream
+from callcontrol.plan import (
+    Answer,
+    Consult,
+    Dial,
+    Gather,
+    Hangup,
+    JoinConference,
+    Pause,
+    Play,
+    RecordMessage,
+    Reject,
+    Say,
+    SendDtmf,
+    Stream,
+)
 from media.streams import choose_stream
 from sip import Replaces, SipUri
 from tests.support.call_drive import (
@@ -85,6 +104,15 @@ from tests.support.call_drive import (
 from tests.support.masked_drive import Masked
 
 LASTING = choose_stream("wss://agent.example/?stream_events=speech,hold", {"stream_max_retries": 3})
+MENU = Consult("https://customer.example/menu")
+SPOKEN = (
+    Say("Hello.", loops=2),
+    Gather(
+        (Say("Press one."), Pause(0.5), Play("prompt:x")), num_digits=2, action=MENU, action_on_empty=True
+    ),
+    RecordMessage(action=MENU),
+    JoinConference("sales"),
+)
 legs = st.integers(0, 4)
 names = st.sampled_from(["a", "b"])
 bodies = st.sampled_from([b"", b"sdp"])
@@ -110,6 +138,13 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.builds(SpeechEnded, legs, st.just(900)),
     st.builds(LegHeld, legs, st.booleans()),
     st.builds(MediaSilent, legs, st.just(60.0)),
+    st.builds(PlaybackEnded, legs, st.sampled_from([None, "gone"]), st.integers(0, 3)),
+    st.builds(MessageEnded, st.integers(1, 2), st.just("m"), st.just("/m.wav"), st.just(900)),
+    st.builds(MessageEnded, st.just(1), st.just("m"), st.just("/m.wav"), st.just(0), st.just("disk full")),
+    st.builds(ConferenceEntered, legs, st.booleans()),
+    st.builds(ConferenceRefused, legs, st.sampled_from(["full", "media"])),
+    st.builds(ConferenceBegan, legs),
+    st.builds(ConferenceOver, legs),
     st.builds(RecordingEnded, legs, st.just("/x.wav"), st.just(1), st.sampled_from([None, "disk full"])),
     st.just(AgentOpened()),
     st.builds(AgentRefused, st.just("dns")),
@@ -153,6 +188,7 @@ consulting: st.SearchStrategy[Event] = st.one_of(
                     Dial(make_party()),
                     Stream(choose_stream("wss://agent.example/")),
                     Consult("https://customer.example/again"),
+                    *SPOKEN,
                     Reject(),
                     Hangup(),
                 ]
@@ -195,6 +231,7 @@ steps = st.lists(
             Stream(choose_stream("wss://agent.example/")),
             Stream(LASTING, Consult("https://customer.example/fallback")),
             Consult("https://customer.example/calls"),
+            *SPOKEN,
             Reject(),
             Hangup(),
         ]

@@ -63,7 +63,7 @@ def test_a_stream() -> None:
 
 def test_every_wrong_value_is_named() -> None:
     assert wrong(
-        {"verb": "say", "text": "x"},
+        {"verb": "dance"},
         {"verb": "play", "url": "prompt:en/none"},
         {"verb": "play", "url": "ftp://x"},
         {"verb": "play"},

@@ -18,6 +18,9 @@ constexpr std::int64_t check_interval_ns = 250'000'000;
 /// Waking up costs more than reading a packet. When sockets become ready faster than this, they are read on a
 /// grid, many at a time, which delays a packet by half of the grid on average.
 constexpr std::int64_t pace_ns = 312'500;
+/// The grid while nothing is relayed: audio for agents, recordings and conferences leaves with the next beat.
+constexpr std::int64_t calm_pace_ns = 1'250'000;
+constexpr std::int64_t hurried_ns = 250'000'000;
 constexpr std::int64_t pace_window_ns = 8'000'000;
 constexpr std::size_t paced_ready = 24;
 constexpr std::int64_t idle_turn_ns = 1'000'000'000;
@@ -101,7 +104,9 @@ void Shard::run() {
         for (std::size_t n = 0; n < ready_count_; ++n) {
             // The wake-up descriptor is never read: edge-triggered, each write to it is an event.
             auto* reader = static_cast<Readable*>(ready_[n].data.ptr);
-            if (reader != nullptr) receive(*reader, now_ns);
+            if (reader == nullptr) continue;
+            if (reader->hurried) hurried_until_ns_ = now_ns + hurried_ns;
+            receive(*reader, now_ns);
         }
         receive_unfinished(now_ns);
         wheel_.advance(now_ns);
@@ -121,7 +126,9 @@ void Shard::pace(std::int64_t now_ns) {
         ready_in_window_ = 0;
         window_end_ns_ = now_ns + pace_window_ns;
     }
-    if (paced_ && unfinished_.empty() && !stopping_) sleep_until((monotonic_ns() / pace_ns + 1) * pace_ns);
+    if (!paced_ || !unfinished_.empty() || stopping_) return;
+    const std::int64_t grid_ns = now_ns < hurried_until_ns_ ? pace_ns : calm_pace_ns;
+    sleep_until((monotonic_ns() / grid_ns + 1) * grid_ns);
 }
 
 /// How long to sleep at most, in milliseconds as epoll counts them.

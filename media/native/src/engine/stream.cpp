@@ -89,6 +89,7 @@ void Stream::link(Stream& other, std::int64_t now_ns) {
     other.unlink(now_ns);
     peer_ = &other;
     other.peer_ = this;
+    hurried = other.hurried = true;
     route_ = other.route_ = Route::none;
     event_.press = other.event_.press = 0;
     run_clocks(now_ns);
@@ -99,6 +100,7 @@ void Stream::unlink(std::int64_t now_ns) {
     if (peer_ == nullptr) return;
     Stream& other = *std::exchange(peer_, nullptr);
     other.peer_ = nullptr;
+    hurried = other.hurried = false;
     run_clocks(now_ns);
     other.run_clocks(now_ns);
 }

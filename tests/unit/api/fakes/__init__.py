@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from api.services import Lifecycle, Phase, Services
 from tests.unit.api.fakes.access import FakeIdempotency, FakeKeys, FakeReply, FakeWallets
+from tests.unit.api.fakes.assistant import FakeAssistant, FakeAssistantKeys
 from tests.unit.api.fakes.calls import CALL_LOG, FakeCallLogs, FakeCalls, FakeTraceEntry, call
 from tests.unit.api.fakes.facts import (
     ACCOUNT,
@@ -57,6 +58,8 @@ __all__ = [
     "FakeMasking",
     "FakeMaskingNumbers",
     "FakeMaskingSessions",
+    "FakeAssistant",
+    "FakeAssistantKeys",
     "FakeMaskingLogs",
     "FakeMaskingSettings",
     "FakeNumbers",
@@ -108,6 +111,9 @@ class Fakes:
     applications: FakeApplications = field(default_factory=FakeApplications)
     call_logs: FakeCallLogs = field(default_factory=FakeCallLogs)
     agents: FakeAgents = field(default_factory=FakeAgents)
+    assistant: FakeAssistant = field(default_factory=FakeAssistant)
+    assistant_keys: FakeAssistantKeys = field(default_factory=FakeAssistantKeys)
+    assistant_webhooks: FakeSubscriptions = field(default_factory=lambda: FakeSubscriptions("assistant"))
     subscriptions: FakeSubscriptions = field(default_factory=FakeSubscriptions)
     wallets: FakeWallets = field(default_factory=FakeWallets)
     idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
@@ -132,6 +138,9 @@ class Fakes:
             applications=self.applications,
             call_logs=self.call_logs,
             agents=self.agents,
+            assistant=self.assistant,
+            assistant_keys=self.assistant_keys,
+            assistant_webhooks=self.assistant_webhooks,
             subscriptions=self.subscriptions,
             wallets=self.wallets,
             idempotency=self.idempotency,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from callcontrol.errors import Conflict, Forbidden, NotFound
-from callcontrol.models import Principal
+from callcontrol.models import Message, Principal
 from tests.unit.api.fakes.facts import ACCOUNT, CALL_SID, ENDED_SID, OTHER_CALL_SID
 
 VALID = "f" * 64
@@ -48,3 +48,11 @@ class FakeRecordings:
         if call_sid == CALL_SID:
             raise Conflict("The call is up.")
         self.deleted.append(call_sid)
+
+    async def messages(self, account_sid: str, call_sid: str) -> list[tuple[Message, str]]:
+        self._check(account_sid, call_sid)
+        return []
+
+    async def delete_message(self, account_sid: str, call_sid: str, message_sid: str) -> None:
+        self._check(account_sid, call_sid)
+        raise NotFound("The call has no such message.")

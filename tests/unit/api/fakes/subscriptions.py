@@ -8,8 +8,10 @@ from typing import Any
 
 from callcontrol.errors import NotFound
 from callcontrol.subscriptions import (
+    EVENT_TYPES,
     LoggedDelivery,
     Replayed,
+    SubscribedService,
     Subscription,
     Trial,
     changed_subscription,
@@ -25,19 +27,24 @@ SECRET = "a secret of the customer"
 class FakeSubscriptions:
     """One subscription, with one delivery that has failed and one that is of no call."""
 
-    def __init__(self) -> None:
+    def __init__(self, service: SubscribedService = "calls") -> None:
+        self.service: SubscribedService = service
         values = {
             "url": "https://app.example.com/missed",
             "secret": SECRET,
-            "event_types": ["call.missed"],
+            "event_types": [EVENT_TYPES[service][0]],
         }
-        self.held = new_subscription(SUBSCRIPTION_ID, ACCOUNT, "calls", values, MOMENT)
+        self.held = new_subscription(SUBSCRIPTION_ID, ACCOUNT, service, values, MOMENT)
         self.trial = Trial(204)
         self.asked: list[Any] = []
 
     async def create(self, account_sid: str, values: Mapping[str, Any]) -> Subscription:
         self.asked.append(values)
-        return new_subscription(SUBSCRIPTION_ID, account_sid, "calls", values, MOMENT)
+        return new_subscription(SUBSCRIPTION_ID, account_sid, self.service, values, MOMENT)
+
+    async def get(self, account_sid: str, subscription_id: str) -> Subscription:
+        self._find(subscription_id)
+        return self.held
 
     async def list(self, account_sid: str) -> list[Subscription]:
         return [self.held]

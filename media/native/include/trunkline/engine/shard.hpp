@@ -76,6 +76,7 @@ class Shard {
     std::int64_t window_end_ns_ = 0;   ///< Of the present measurement of how much there is to read.
     std::size_t ready_in_window_ = 0;  ///< Sockets that were ready in it.
     bool paced_ = false;
+    std::int64_t hurried_until_ns_ = 0;  ///< Something was read that waits are heard of.
     bool stopping_ = false;
     int epoll_ = -1;
     int wake_ = -1;

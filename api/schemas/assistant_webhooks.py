@@ -1,0 +1,93 @@
+"""Requests and answers of the voice assistant's webhooks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, RootModel
+
+from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.common import Timestamp
+from callcontrol.subscriptions import MAX_SECRET_CHARS, MIN_SECRET_CHARS
+
+__all__ = ["CreateWebhook", "CreatedWebhook", "UpdateWebhook", "WebhookObject", "WebhookObjects"]
+
+AssistantEvent = Literal[
+    "call.started",
+    "call.completed",
+    "call.transferred",
+    "transcript.ready",
+    "agent.updated",
+    "error.occurred",
+]
+
+_Url = Annotated[
+    str,
+    Field(
+        max_length=2048,
+        description="https://, and public wherever its name leads.",
+        json_schema_extra={"pattern": r"^[Hh][Tt][Tt][Pp][Ss]?://[^\s\\]+$"},
+    ),
+]
+_Events = Annotated[list[AssistantEvent], Field(min_length=1, max_length=50)]
+_Secret = Annotated[
+    str,
+    Field(
+        description="Signs what is sent. Of whsec_ and base64, the bytes are the key.",
+        json_schema_extra={
+            "writeOnly": True,
+            "minLength": MIN_SECRET_CHARS,
+            "maxLength": MAX_SECRET_CHARS,
+        },
+    ),
+]
+_Description = Annotated[str, Field(max_length=256)]
+
+
+class CreateWebhook(RequestModel):
+    """A new webhook; without a secret one is made."""
+
+    url: _Url
+    events: _Events
+    secret: _Secret | None = None
+    description: _Description | None = None
+
+
+def _all_optional(schema: dict[str, Any]) -> None:
+    """A field that is left out keeps its value: no default may be shown for it."""
+    for field in schema["properties"].values():
+        field.pop("default", None)
+
+
+class UpdateWebhook(RequestModel):
+    """The fields that are to change; a secret of null has the account's sign, all others stay as they are."""
+
+    model_config = ConfigDict(json_schema_extra=_all_optional)
+
+    url: _Url = ""
+    events: _Events = ["call.completed"]
+    secret: _Secret | None = None
+    description: _Description | None = None
+    is_active: Annotated[bool, Field(description="false pauses deliveries.")] = True
+
+
+class WebhookObject(ResponseModel):
+    """A webhook; its secret is never shown again."""
+
+    id: str
+    url: str
+    events: list[AssistantEvent]
+    description: str | None
+    is_active: bool
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class CreatedWebhook(WebhookObject):
+    """A webhook that was just made, with its secret."""
+
+    secret: Annotated[str, Field(description="Shown this once.")]
+
+
+class WebhookObjects(RootModel[list[WebhookObject]]):
+    """All webhooks of the account, newest first."""

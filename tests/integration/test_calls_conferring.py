@@ -1,0 +1,136 @@
+"""Conferences of real parties: who hears whom, who waits, and what is left when all are gone."""
+
+from pathlib import Path
+
+from callcontrol.aio.conferences import ConferenceMember, Conferences
+from callcontrol.aio.origination import CallFacts
+from callcontrol.conference_room import MemberTerms
+from callcontrol.events import ConferenceEntered, ConferenceOver, Event
+from callcontrol.plan import JoinConference, Plan, Step
+from media.aio import MediaEngine, RtpStream
+from media.audio import Clip, tone, tone_level_dbfs
+from sip import Ended
+from tests.support.call_drive import make_party
+from tests.support.domain import ACCOUNT_SID
+from tests.support.phone import PhoneCall, engine_settings, eventually
+from tests.support.world import WEBHOOK, World, running
+
+ROOM = JoinConference("sales", beep=False)
+GUEST = JoinConference("sales", beep=False, starts=False)
+
+
+async def in_conference(world: World, *steps: Step) -> PhoneCall:
+    number = len(world.phone.calls) + 1
+    plan = Plan(steps, dial=make_party())
+    await world.control.place(ACCOUNT_SID, plan, CallFacts(status_webhook_url=WEBHOOK))
+    return await world.phone.next_call(number)
+
+
+def events(world: World, name: str) -> int:
+    return sum(item.event == name for item in world.records.events)
+
+
+async def over(world: World) -> None:
+    assert await eventually(lambda: world.control.active_calls == 0)
+    assert await eventually(lambda: world.control.open_conferences == 0)
+
+
+async def test_members_hear_each_other_and_not_themselves(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        ann, bob = await in_conference(world, ROOM), await in_conference(world, ROOM)
+        ann.speak(440.0)
+        bob.speak(1000.0)
+        await ann.hears(1000.0)
+        await bob.hears(440.0)
+        assert not ann.hears_now(440.0)
+        ann.hang_up()
+        bob.hang_up()
+        await over(world)
+
+
+async def test_who_waits_hears_music_until_the_host_is_there_and_goes_with_it(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        guest = await in_conference(world, GUEST)
+        await guest.until(lambda: any(guest.heard))
+        assert events(world, "conference.joined") == 0
+        host = await in_conference(world, JoinConference("sales", beep=False, ends=True))
+        host.speak(1000.0)
+        await guest.hears(1000.0)
+        assert events(world, "conference.joined") == 2
+        host.hang_up()
+        await guest.wait(Ended)
+        await over(world)
+        assert events(world, "conference.left") == 2
+
+
+async def test_a_muted_member_hears_and_is_not_heard(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        ann = await in_conference(world, ROOM)
+        mute = await in_conference(world, JoinConference("sales", muted=True, beep=False))
+        mute.speak(440.0)
+        ann.speak(1000.0)
+        await mute.hears(1000.0)
+        await ann.hears_silence()
+        for call in (ann, mute):
+            call.hang_up()
+        await over(world)
+
+
+async def test_a_full_conference_takes_nobody_else(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        ann = await in_conference(world, ROOM)
+        late = await in_conference(world, JoinConference("sales", max_members=1))
+        await late.wait(Ended)
+        assert world.published("conference.refused")["data"]["reason"] == "full"
+        ann.hang_up()
+        await over(world)
+
+
+async def opened(engine: MediaEngine) -> list[RtpStream]:
+    return [engine.open_stream(lambda _: None) for _ in range(3)]
+
+
+async def test_accounts_never_meet_and_a_closed_stream_is_out() -> None:
+    engine = MediaEngine(engine_settings(45_000))
+    await engine.start()
+    try:
+        conferences = Conferences(engine, Clip(tone(440.0, 100)))
+        told: list[Event] = []
+        ann, bob, eve = [
+            ConferenceMember(f"call-{number}", 0, stream, told.append)
+            for number, stream in enumerate(await opened(engine))
+        ]
+        for account, member in (("one", ann), ("one", bob), ("two", eve)):
+            came = conferences.enter(account, "sales", member, MemberTerms(ends=True), 40)
+            assert came == ConferenceEntered(0, waits=False)
+        assert (len(conferences), len(engine.conferences)) == (2, 2)
+        assert engine.conferences.of(ann.stream) is engine.conferences.of(bob.stream)
+        assert engine.conferences.of(eve.stream) is not engine.conferences.of(ann.stream)
+        # Its call broke down without a word.
+        ann.stream.close()
+        assert await eventually(lambda: told == [ConferenceOver(0)])
+        assert (len(conferences), len(engine.conferences)) == (1, 1)
+        conferences.leave(eve.name)
+        assert (len(conferences), len(engine.conferences)) == (0, 0)
+    finally:
+        await engine.close()
+
+
+def beeped(call: PhoneCall, freq_hz: float) -> bool:
+    """Whether a short tone is in what was heard last."""
+    heard, step = bytes(call.heard), 16 * 20
+    windows = (heard[at : at + 16 * 60] for at in range(0, len(heard) - 16 * 60, step))
+    return any(tone_level_dbfs(window, freq_hz) > -26.0 for window in windows)
+
+
+async def test_those_who_are_there_hear_one_come_and_go(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        ann = await in_conference(world, ROOM)
+        assert await eventually(lambda: events(world, "conference.joined") == 1)
+        bob = await in_conference(world, JoinConference("sales"))
+        await ann.until(lambda: beeped(ann, 880.0))
+        assert not beeped(ann, 440.0)
+        bob.hang_up()
+        await ann.until(lambda: beeped(ann, 440.0))
+        ann.hang_up()
+        await over(world)

@@ -17,7 +17,7 @@ THREADED_TESTS = $(foreach source,$(notdir $(shell grep -lE 'peer[.]hpp|far_end[
 TEST_RUNNERS ?= 2
 SANITIZED := build/sanitized
 
-PYTHON_SOURCES := sip media callcontrol api fixtures tests benchmarks fuzz
+PYTHON_SOURCES := sip media callcontrol api fixtures tests benchmarks fuzz examples
 NATIVE_SOURCES = $(shell find media/native -name '*.cpp' -o -name '*.hpp' -o -name '*.h')
 # What the native module is built from, and nothing else: a change here, and only here, builds it again.
 BUILD_INPUTS := pyproject.toml $(shell find media/native -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' -o -name CMakeLists.txt \) -not -path '*/tests/*' -not -path '*/fuzz/*' 2>/dev/null)

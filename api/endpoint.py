@@ -157,7 +157,7 @@ class Endpoint(Generic[BodyT, QueryT]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicEndpoint:
-    """An endpoint without key: health, metrics, documents."""
+    """An endpoint without key: health, metrics, documents; `parameters` has the values of its path's."""
 
     path: str
     summary: str
@@ -165,6 +165,7 @@ class PublicEndpoint:
     handler: Callable[[Any], Awaitable[Any]]
     statuses: Mapping[int, str] = field(default_factory=lambda: {200: "The document."})
     tag: str = "service"
+    parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

@@ -16,7 +16,7 @@ from api.formbody import FORM
 from api.links import links_from
 from callcontrol import errors as domain
 
-__all__ = ["openapi_document"]
+__all__ = ["openapi_document", "product_version"]
 
 _REF = "#/components/schemas/{model}"
 
@@ -57,7 +57,7 @@ def openapi_document(
         "openapi": "3.1.0",
         "info": {
             "title": "Trunkline",
-            "version": _version(),
+            "version": product_version(),
             "description": "Calls, numbers and carrier trunks over a REST API.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
@@ -89,7 +89,8 @@ def openapi_document(
     }
 
 
-def _version() -> str:
+def product_version() -> str:
+    """The version that is installed."""
     try:
         return metadata.version("trunkline")
     except metadata.PackageNotFoundError:
@@ -242,6 +243,10 @@ def _public_operation(route: PublicEndpoint) -> dict[str, Any]:
         "summary": route.summary,
         "tags": [route.tag],
         "security": [],
+        "parameters": [
+            {"name": name, "in": "path", "required": True, "schema": {"enum": list(values)}}
+            for name, values in route.parameters.items()
+        ],
         "responses": {
             str(status): {"description": text, "content": {route.media_type: {"schema": schema}}}
             for status, text in route.statuses.items()

@@ -12,9 +12,12 @@ from typing import Any
 
 from aiohttp import web
 
+from api.asyncapi import stream_documents
 from api.endpoint import PublicEndpoint
+from api.errors import ApiError
 from api.metrics import METRICS_CONTENT_TYPE, Metrics
 from api.services import Lifecycle, Phase
+from media.streams.schemas import FRAMES
 
 __all__ = ["ServiceRoutes"]
 
@@ -27,6 +30,7 @@ class ServiceRoutes:
         self._metrics = metrics
         self._page = resources.files("api").joinpath("static/docs.html").read_text(encoding="utf-8")
         self._page_policy = _content_policy(self._page)
+        self._streams = stream_documents()
         self.document: Mapping[str, Any] = {}
         self.endpoints = (
             PublicEndpoint(
@@ -56,6 +60,20 @@ class ServiceRoutes:
                 handler=self.openapi,
             ),
             PublicEndpoint(
+                path="/asyncapi.json",
+                summary="The streams to voice agents, as AsyncAPI",
+                media_type="application/json",
+                handler=self.asyncapi,
+            ),
+            PublicEndpoint(
+                path="/schemas/streams/{dialect}.json",
+                summary="The frames of a stream protocol, as JSON Schema",
+                media_type="application/json",
+                handler=self.stream_schema,
+                statuses={200: "The schema.", 404: "There is no such protocol."},
+                parameters={"dialect": tuple(FRAMES)},
+            ),
+            PublicEndpoint(
                 path="/docs", summary="This document, to read", media_type="text/html", handler=self.docs
             ),
         )
@@ -77,6 +95,18 @@ class ServiceRoutes:
     async def openapi(self, _: web.Request) -> web.Response:
         """Answer GET /openapi.json."""
         return web.Response(text=json.dumps(self.document), content_type="application/json")
+
+    async def asyncapi(self, _: web.Request) -> web.Response:
+        """Answer GET /asyncapi.json."""
+        return web.Response(text=json.dumps(self._streams["asyncapi.json"]), content_type="application/json")
+
+    async def stream_schema(self, request: web.Request) -> web.Response:
+        """Answer GET /schemas/streams/{dialect}.json."""
+        document = self._streams.get(request.path.removeprefix("/"))
+        if document is None:
+            known = ", ".join(FRAMES)
+            raise ApiError(404, "NOT_FOUND", f"There is no such stream protocol; there are {known}.")
+        return web.Response(text=json.dumps(document), content_type="application/json")
 
     async def docs(self, _: web.Request) -> web.Response:
         """Answer GET /docs."""

@@ -83,6 +83,7 @@ class AgentLink:
             custom_parameters=choice.custom_parameters,
             auth=choice.auth,
             track=choice.track,
+            sip_call_id=record.sip_call_id or "",
             secret=self._account.webhook_secret or None,
             reconnect=effect.reconnect,
         )

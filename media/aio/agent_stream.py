@@ -50,6 +50,8 @@ _LOGGER = logging.getLogger(__name__)
 
 # What an agent may send before the call is answered; as much as the playout queue holds.
 _MAX_EARLY_MS = 120_000
+# Answers that wait for the frame that has to come before them.
+_MAX_UNANNOUNCED = 2000
 _CLOSE_NO_PONG = 4408
 _CLOSE_ABUSE = 1008
 _CLOSE_INTERNAL = 1011
@@ -83,6 +85,7 @@ class AgentStream:
         self._marks = PendingMarks()
         self._early = EarlyPlayout(self._frame_bytes * _MAX_EARLY_MS // FRAME_MS)
         self._early_full = False
+        self._unannounced: list[Callable[[], bytes | None]] = []
         # Until connect() has returned, nobody could make sense of an event.
         self._withheld: list[AgentEvent] | None = []
         self._malformed = RateGuard(settings.malformed_limit, settings.malformed_window_s)
@@ -346,6 +349,9 @@ class AgentStream:
         if not self._announced:
             self._announced = True
             self._outbox.control(self._dialect.start(int(time.time() * 1000)))
+            waiting, self._unannounced = self._unannounced, []
+            for write in waiting:
+                self._send(write)
 
     def _play(self, audio: bytes) -> None:
         self.stats.audio_bytes_received += len(audio)
@@ -421,7 +427,12 @@ class AgentStream:
         """Send a frame; it is written only if it will be sent, since frames are numbered."""
         if self._closed or self._transport is None:
             return
-        if not self._outbox.control(write()):
+        if not self._announced:
+            # Clients take what follows the socket's opening for the description of the call.
+            self._unannounced.append(write)
+            if len(self._unannounced) > _MAX_UNANNOUNCED:
+                self._fail(_CLOSE_ABUSE, "too many messages before the call was answered")
+        elif not self._outbox.control(write()):
             self._fail(_CLOSE_ABUSE, "the agent does not read")
 
     def _ping(self) -> None:
@@ -447,6 +458,7 @@ class AgentStream:
         self.stats.frames_sent = self._outbox.frames_sent
         self.stats.frames_dropped = self._outbox.frames_dropped
         self._early.clear()
+        self._unannounced.clear()
         self._pace.stop()
         self._speaks()
         self._tap = None

@@ -171,6 +171,28 @@ async def test_an_outbound_call_is_described_when_it_is_answered() -> None:
     assert [frame["event"] for frame in bot.received] == ["connected", "start", "stop"]
 
 
+async def test_what_is_answered_before_the_call_is_described_waits() -> None:
+    """Clients guess the protocol from the first two messages; nothing may come between them."""
+
+    async def hurry(bot: Bot) -> None:
+        await bot.send(event="mark", mark={"name": "early"})
+        await bot.send(event="clear")
+        await bot.send(event="nonsense")
+        await bot.send(event="hold", hold={"active": True})
+        await bot.until("error")
+        await bot.until_closed()
+
+    bot, events = Bot(hurry, opening_frames=1), Events()
+    async with bot.running():
+        stream = await connect(bot, events, announce=False)
+        assert await events.next() == AgentClear()
+        assert await events.next() == AgentHold(True)
+        stream.start(FakeTap())
+        await stream.stop()
+    assert [frame["event"] for frame in bot.received] == ["connected", "start", "mark", "error", "stop"]
+    assert [frame.get("sequence_number") for frame in bot.received] == [None, "1", "2", "3", "4"]
+
+
 async def test_a_call_that_is_never_answered_gets_no_stop() -> None:
     bot = Bot(wait_closed, opening_frames=1)
     async with bot.running():

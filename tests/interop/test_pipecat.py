@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -18,8 +20,36 @@ from tests.support.phone import PhoneCall, eventually
 # The first of them may have to install pipecat.
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow, pytest.mark.timeout(300)]
 
-DIALECTS = ["exotel", "exotel-16000"]
 TONE_HZ = 1000.0
+TRANSFERRED = "+919812345678"
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """How a number is bound, and what that means for the agent."""
+
+    protocol: str
+    rate_hz: int = 8000
+    encoding: str | None = None
+    detected: bool = True
+    parties: bool = True
+    """Whether the runner finds out who is calling whom."""
+
+    def __str__(self) -> str:
+        return "-".join(filter(None, (self.protocol, self.encoding, str(self.rate_hz))))
+
+
+DIALECTS = [
+    Spoken("exotel"),
+    Spoken("exotel", 16000),
+    Spoken("twilio"),
+    Spoken("vonage", detected=False),
+    Spoken("vonage", 16000, detected=False),
+    Spoken("plivo", parties=False),
+    Spoken("telnyx"),
+    Spoken("telnyx", encoding="alaw"),
+]
+every_dialect = pytest.mark.parametrize("spoken", DIALECTS, ids=str)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -31,15 +61,27 @@ async def agent() -> AsyncIterator[PipecatAgent]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InboundStage]:
-    async with inbound_stage(tmp_path_factory.mktemp("pipecat"), 24_000) as running:
+    async with inbound_stage(tmp_path_factory.mktemp("pipecat"), 33_000) as running:
         yield running
 
 
-async def connect(stage: InboundStage, agent: PipecatAgent, dialect: str) -> PhoneCall:
+async def connect(stage: InboundStage, agent: PipecatAgent, spoken: Spoken) -> PhoneCall:
     """Have a call come in that the agent answers."""
-    name, _, rate = dialect.partition("-")
-    query = f"sample-rate={rate}" if rate else ""
-    await stage.bind(target="media_stream", stream_url=agent.url("", query), stream_protocol=name)
+    query = f"sample-rate={spoken.rate_hz}" if spoken.rate_hz != 8000 else ""
+    binding: dict[str, Any] = {"encoding": spoken.encoding} if spoken.encoding else {}
+    if spoken.protocol == "twilio":
+        # What its serializer needs to hang up; customers would have it in their own settings.
+        binding["custom_parameters"] = {
+            "account": stage.account_sid,
+            "key": stage.key,
+            "base_url": stage.server.url,
+        }
+    await stage.bind(
+        target="media_stream",
+        stream_url=agent.url("" if spoken.detected else spoken.protocol, query),
+        stream_protocol=spoken.protocol,
+        **binding,
+    )
     await agent.expect_call()
     caller = stage.call()
     await caller.wait(Answered)
@@ -47,16 +89,18 @@ async def connect(stage: InboundStage, agent: PipecatAgent, dialect: str) -> Pho
     return caller
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-async def test_a_call(stage: InboundStage, agent: PipecatAgent, dialect: str) -> None:
-    caller = await connect(stage, agent, dialect)
+@every_dialect
+async def test_a_call(stage: InboundStage, agent: PipecatAgent, spoken: Spoken) -> None:
+    caller = await connect(stage, agent, spoken)
     call = await stage.latest()
 
     # It is taken for what it is, by the stock runner.
     state = await agent.state()
-    assert state["dialect"] == dialect.partition("-")[0]
-    assert state["call"]["call_id"] == call["call_sid"]
-    assert (state["call"]["from"], state["call"]["to"]) == (CALLER, NUMBER)
+    assert state["dialect"] == spoken.protocol
+    if spoken.detected:
+        assert state["call"]["call_id"] == call["call_sid"]
+    if spoken.detected and spoken.parties:
+        assert (state["call"]["from"], state["call"]["to"]) == (CALLER, NUMBER)
 
     # The caller is heard.
     caller.speak(TONE_HZ)
@@ -86,23 +130,28 @@ async def test_a_call(stage: InboundStage, agent: PipecatAgent, dialect: str) ->
     await caller.wait(Ended)
     ended = await stage.ended()
     assert (ended["status"], ended["hangup_cause"]) == ("completed", "NORMAL_CLEARING")
-    assert ended["hangup_source"] == "stream"
+    assert ended["hangup_source"] == ("api" if spoken.protocol == "twilio" else "stream")
     await agent.until(lambda state: state["over"])
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-async def test_a_caller_who_hangs_up(stage: InboundStage, agent: PipecatAgent, dialect: str) -> None:
-    caller = await connect(stage, agent, dialect)
+@every_dialect
+async def test_a_caller_who_hangs_up(stage: InboundStage, agent: PipecatAgent, spoken: Spoken) -> None:
+    caller = await connect(stage, agent, spoken)
     caller.hang_up()
     await agent.until(lambda state: state["disconnected"] and state["over"])
     assert (await stage.ended())["hangup_source"] == "caller"
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-async def test_a_transfer_by_message(stage: InboundStage, agent: PipecatAgent, dialect: str) -> None:
-    caller = await connect(stage, agent, dialect)
-    await agent.do("say", event="transfer", transfer={"to": "+919812345678", "caller_id": NUMBER})
-    assert await eventually(lambda: len(stage.phone.calls) > 0 and stage.phone.calls[-1] is not caller)
+@pytest.mark.parametrize(
+    # The serializer of telnyx sends no messages of its users.
+    "spoken",
+    [spoken for spoken in DIALECTS if spoken.protocol != "telnyx"],
+    ids=str,
+)
+async def test_a_transfer_by_message(stage: InboundStage, agent: PipecatAgent, spoken: Spoken) -> None:
+    caller = await connect(stage, agent, spoken)
+    await agent.do("say", event="transfer", transfer={"to": TRANSFERRED, "caller_id": NUMBER})
+    assert await eventually(lambda: stage.phone.calls[-1] is not caller)
     callee = stage.phone.calls[-1]
     # The agent is done with the call, and the two parties have each other.
     await agent.until(lambda state: state["disconnected"] and state["over"])

@@ -1,9 +1,10 @@
 """Headers of the upgrade request."""
 
+import base64
 import hashlib
 import hmac
 
-from media.streams import BasicAuth, BearerAuth, StreamSetup, upgrade_headers
+from media.streams import DIALECTS, BasicAuth, BearerAuth, StreamSetup, upgrade_headers
 from media.streams.upgrade import authorization
 
 SETUP = StreamSetup(
@@ -48,3 +49,24 @@ def test_authorization_and_headers_of_the_caller() -> None:
     assert ("Authorization", "Bearer t") in headers
     assert headers[-1] == ("X-Trace", "1")
     assert authorization(BasicAuth("Aladdin", "open sesame")) == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="
+
+
+def test_servers_of_twilio_find_the_signature_that_they_check() -> None:
+    fields = {name: getattr(SETUP, name) for name in SETUP.__slots__}
+    twilio = StreamSetup(**fields | {"secret": "new", "previous_secret": "old", "dialect": "twilio"})
+    expected = base64.b64encode(hmac.new(b"new", SETUP.url.encode(), hashlib.sha1).digest()).decode()
+    assert dict(upgrade_headers(twilio, 1))["X-Twilio-Signature"] == expected
+    unsigned = StreamSetup(**fields | {"dialect": "twilio"})
+    assert "X-Twilio-Signature" not in dict(upgrade_headers(unsigned, 1))
+    assert "X-Twilio-Signature" not in dict(upgrade_headers(StreamSetup(**fields | {"secret": "new"}), 1))
+
+
+def test_only_jambonz_offers_a_subprotocol() -> None:
+    fields = {name: getattr(SETUP, name) for name in SETUP.__slots__}
+    offers = {
+        name: dict(upgrade_headers(StreamSetup(**fields | {"dialect": name}), 1)).get(
+            "Sec-WebSocket-Protocol"
+        )
+        for name in DIALECTS
+    }
+    assert {name: offer for name, offer in offers.items() if offer} == {"jambonz": "audio.drachtio.org"}

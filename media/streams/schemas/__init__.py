@@ -1,0 +1,50 @@
+"""
+JSON Schemas of every frame of every dialect: what agents get, and what they may send.
+
+One source for the documents that are served, for those in docs, and for the tests, which hold against it what
+the dialects write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from media.streams.schemas.binary import JAMBONZ, VONAGE
+from media.streams.schemas.parts import COMMANDS, Frames, Schema
+from media.streams.schemas.text import EXOTEL, PLIVO, TELNYX, TWILIO, VOBIZ
+
+__all__ = ["COMMANDS", "FRAMES", "Frames", "Schema", "schema_document"]
+
+FRAMES: Mapping[str, Frames] = MappingProxyType(
+    {
+        "exotel": EXOTEL,
+        "twilio": TWILIO,
+        "vonage": VONAGE,
+        "plivo": PLIVO,
+        "vobiz": VOBIZ,
+        "jambonz": JAMBONZ,
+        "telnyx": TELNYX,
+    }
+)
+
+
+def schema_document(dialect: str) -> Schema:
+    """
+    The JSON Schema of a dialect's text frames: of all that are sent to agents, and all that agents send.
+
+    `$defs.ToAgent` and `$defs.FromAgent` are those of one direction.
+    """
+    frames = FRAMES[dialect]
+    definitions: dict[str, Schema] = {}
+    directions = {"ToAgent": frames.to_agent, "FromAgent": frames.from_agent}
+    for direction, named in directions.items():
+        definitions |= {f"{direction}.{name}": schema for name, schema in named.items()}
+        definitions[direction] = {"anyOf": [{"$ref": f"#/$defs/{direction}.{name}"} for name in named]}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"Text frames of the stream protocol {dialect}",
+        "description": frames.description,
+        "anyOf": [{"$ref": f"#/$defs/{direction}"} for direction in directions],
+        "$defs": definitions,
+    }

@@ -61,10 +61,10 @@ class ConferenceRoom:
         self.begun = self.begun or terms.starts
         return Entered(not self.begun, waiting if self.begun else ())
 
-    def leave(self, member: str) -> Left:
-        """Let somebody go; harmless when it is not there."""
+    def leave(self, member: str, *, took_part: bool = True) -> Left:
+        """Let somebody go, who ends nothing if it never took part; harmless when it is not there."""
         terms = self._members.pop(member, None)
-        over = terms is not None and terms.ends and self.begun
+        over = terms is not None and terms.ends and self.begun and took_part
         dismissed = self.members if over else ()
         if over:
             self._members.clear()

@@ -5,8 +5,6 @@ The fields have the names of Twilio's requests, so that a server reads ours as i
 is theirs too: HMAC-SHA1 over the URL, followed by the names and values of a POST in the order of the names.
 """
 
-import hmac
-from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -14,6 +12,7 @@ from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from callcontrol.models import CallRecord, CallStatus
 from callcontrol.plan import WebhookMethod
+from media.streams import sign_as_twilio
 
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
 
@@ -76,7 +75,7 @@ def form_request(
 def form_signature(key: str, url: str, fields: Mapping[str, str]) -> str:
     """What ``X-Twilio-Signature`` is to be, for the URL as it is asked and the fields of a POST."""
     content = url + "".join(f"{name}{fields[name]}" for name in sorted(fields))
-    return b64encode(hmac.digest(key.encode(), content.encode(errors="replace"), "sha1")).decode()
+    return sign_as_twilio(key, content)
 
 
 def _signed(url: str, fields: Mapping[str, str], keys: Sequence[str]) -> dict[str, str]:

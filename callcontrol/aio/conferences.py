@@ -87,17 +87,21 @@ class Conferences:
                     self._free(hall, hall.members[freed])
         except MediaError as error:
             log.warning("call %s cannot take part in a conference: %s", member.call_sid, error)
-            self.leave(member.name)
+            self.leave(member.name, took_part=False)
             return ConferenceRefused(member.leg, "media")
         return ConferenceEntered(member.leg, entered.waits)
 
-    def leave(self, name: str) -> None:
-        """Let somebody go, and everybody when that ends the conference; harmless when it is not there."""
+    def leave(self, name: str, *, took_part: bool = True) -> None:
+        """
+        Let somebody go, and everybody when that ends the conference; harmless when it is not there.
+
+        Who never ``took_part``, because the media engine would not have it, ends nothing.
+        """
         hall = self._of.get(name)
         if hall is None:
             return
         terms = hall.terms[name]
-        left = hall.room.leave(name)
+        left = hall.room.leave(name, took_part=took_part)
         self._part(hall, name)
         for dismissed in left.dismissed:
             member = hall.members[dismissed]
@@ -128,7 +132,7 @@ class Conferences:
             self._admit(hall, member, hall.terms[member.name])
         except MediaError as error:
             log.warning("call %s cannot take part in a conference: %s", member.call_sid, error)
-            self.leave(member.name)
+            self.leave(member.name, took_part=False)
             member.post(ConferenceOver(member.leg))
         else:
             member.post(ConferenceBegan(member.leg))

@@ -42,7 +42,7 @@ from media.streams.model import (
     frame_bytes,
 )
 from media.streams.selection import MAX_URL_CHARS, StreamChoice, choose_stream
-from media.streams.upgrade import upgrade_headers
+from media.streams.upgrade import sign_as_twilio, upgrade_headers
 
 __all__ = [
     "DIALECTS",
@@ -89,5 +89,6 @@ __all__ = [
     "choose_stream",
     "decode_command",
     "frame_bytes",
+    "sign_as_twilio",
     "upgrade_headers",
 ]

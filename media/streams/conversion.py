@@ -23,6 +23,9 @@ _ENCODERS: dict[Encoding, _Coder] = {"mulaw": l16_to_mulaw, "alaw": l16_to_alaw,
 # How much the filter looks around a sample, generously; it must know what comes before and after.
 _CONTEXT_MS = 10
 
+# Less is not worth converting by itself: an agent that sends sample by sample would keep us busy.
+_LEAST_MS = 5
+
 
 class AudioConverter:
     """
@@ -74,13 +77,14 @@ class _Resampler:
         # Samples that last a whole number of samples at either rate.
         self._step_in, self._step_out = from_hz // common, to_hz // common
         self._context = -(-from_hz * _CONTEXT_MS // 1000 // self._step_in) * self._step_in
+        self._least = from_hz * _LEAST_MS // 1000
         self._before = b""
         self._waiting = b""
 
     def feed(self, pcm: bytes) -> bytes:
         waiting = self._waiting = self._waiting + pcm
         steps = (len(waiting) // 2 - self._context) // self._step_in
-        if steps <= 0:
+        if steps * self._step_in < self._least:
             return b""
         size = 2 * steps * self._step_in
         return self._cut(size, waiting[size : size + 2 * self._context])

@@ -41,9 +41,9 @@ def sign(secret: str, timestamp_s: int, url: str) -> str:
     return f"sha256={digest.hexdigest()}"
 
 
-def sign_as_twilio(key: str, url: str) -> str:
-    """Signature that servers of that dialect check: HMAC-SHA1 over the URL as dialled, in base64."""
-    return b64encode(hmac.new(key.encode(), url.encode(), "sha1").digest()).decode()
+def sign_as_twilio(key: str, content: str) -> str:
+    """Signature that servers of that dialect check; of a stream, the content is the URL as it is dialled."""
+    return b64encode(hmac.digest(key.encode(), content.encode(errors="replace"), "sha1")).decode()
 
 
 def authorization(auth: StreamAuth) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,20 +26,10 @@ from media.streams import (
 )
 from media.types import EngineSettings, MarkReached, MediaEvent, RemoteMedia
 from tests.support.agent_bot import FakeTap, no_leaks, to_loopback
+from tests.support.dialect_agent import DECODERS, MARKS, heard_in, spoken
 
 FORMATS = [(name, encoding, rate) for name, dialect in DIALECTS.items() for encoding, rate in dialect.formats]
 FRAMES_ECHOED = 75
-
-# How an agent of each dialect sets a mark, and what it is told when that is reached.
-MARKS: dict[str, tuple[str, dict[str, Any]]] = {
-    "exotel": ('{"event":"mark","mark":{"name":"m"}}', {"event": "mark"}),
-    "twilio": ('{"event":"mark","streamSid":"s","mark":{"name":"m"}}', {"event": "mark"}),
-    "telnyx": ('{"event":"mark","mark":{"name":"m"}}', {"event": "mark"}),
-    "plivo": ('{"event":"checkpoint","streamId":"s","name":"m"}', {"event": "playedStream"}),
-    "vobiz": ('{"event":"checkpoint","streamId":"s","name":"m"}', {"event": "playedStream"}),
-    "vonage": ('{"action":"notify","payload":{"mark":"m"}}', {"event": "websocket:notify"}),
-    "jambonz": ('{"type":"mark","data":{"name":"m"}}', {"type": "mark"}),
-}
 
 
 @pytest.fixture(autouse=True)
@@ -62,26 +51,19 @@ class Echo:
 
     async def serve(self, socket: web.WebSocketResponse) -> None:
         async for message in socket:
-            if message.type is WSMsgType.BINARY:
-                await self.echo(socket, message.data)
+            content = heard_in(message)
+            if isinstance(content, bytes):
+                await self.echo(socket, content)
             else:
-                frame = json.loads(message.data)
-                if frame.get("event") == "media":
-                    await self.echo(socket, base64.b64decode(frame["media"]["payload"]))
-                else:
-                    self.note(frame)
+                self.note(content)
 
     async def echo(self, socket: web.WebSocketResponse, audio: bytes) -> None:
         self.heard += audio
         self.echoed += 1
         if self.echoed > FRAMES_ECHOED:
             return
-        if DIALECTS[self.dialect].binary_audio:
-            await socket.send_bytes(audio)
-        else:
-            event = "playAudio" if self.dialect in ("plivo", "vobiz") else "media"
-            payload = base64.b64encode(audio).decode()
-            await socket.send_json({"event": event, "media": {"payload": payload}})
+        frame = spoken(self.dialect, audio)
+        await (socket.send_str(frame) if isinstance(frame, str) else socket.send_bytes(frame))
         if self.echoed == FRAMES_ECHOED:
             await socket.send_str(MARKS[self.dialect][0])
 
@@ -203,13 +185,6 @@ async def test_a_tone_is_heard_both_ways_in_every_dialect_and_format(echoes: Ech
     for dialect, encoding, rate in FORMATS:
         path = f"{dialect}-{encoding}-{rate}"
         check(echoes.agents[path], calls[path], encoding, rate)
-
-
-DECODERS: dict[Encoding, Callable[[bytes], bytes]] = {
-    "l16": bytes,
-    "mulaw": mulaw_to_l16,
-    "alaw": alaw_to_l16,
-}
 
 
 def check(agent: Echo, call: Call, encoding: Encoding, rate: int) -> None:

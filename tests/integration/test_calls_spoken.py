@@ -120,10 +120,10 @@ async def test_the_voice_of_the_server_is_heard(tmp_path: Path) -> None:
 
 async def test_a_message_is_in_a_file_of_its_own_beside_the_recording(tmp_path: Path) -> None:
     async with running(tmp_path) as world:
-        plan = Plan((RecordMessage(silence_s=0.6), Say("welcome")), dial=make_party(), record=True)
+        plan = Plan((RecordMessage(silence_s=2.5), Say("welcome")), dial=make_party(), record=True)
         await world.control.place(ACCOUNT_SID, plan, CallFacts(status_webhook_url=WEBHOOK))
         call = await world.phone.next_call()
-        await call.hears(1000.0)  # the beep
+        await call.until(lambda: call.heard_beep(1000.0))
         call.open().play(words())
         await call.wait(Ended)
         record = await world.ended()

@@ -158,6 +158,12 @@ class PhoneCall:
         recent = bytes(self.heard[-400 * _BYTES_PER_MS :])
         return len(recent) == 400 * _BYTES_PER_MS and tone_level_dbfs(recent, freq_hz) > -16.0
 
+    def heard_beep(self, freq_hz: float) -> bool:
+        """Whether 60 ms of a tone are in what was heard last."""
+        heard, size = bytes(self.heard), 60 * _BYTES_PER_MS
+        starts = range(0, len(heard) - size + 1, 20 * _BYTES_PER_MS)
+        return any(tone_level_dbfs(heard[at : at + size], freq_hz) > -26.0 for at in starts)
+
     async def hears_silence(self, timeout_s: float = PATIENCE_S) -> None:
         self.heard.clear()
         await self.until(

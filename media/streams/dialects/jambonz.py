@@ -98,7 +98,7 @@ class JambonzDialect(BinaryAudioDialect):
         if not isinstance(kind, str):
             return self._common({})
         # The commands that every dialect takes may come in the shape of this one.
-        return self._common({"event": kind, kind: message.get("data")})
+        return self._common({kind: message.get("data")}, word=kind)
 
     def play_audio(self, data: object) -> AgentPlay:
         """

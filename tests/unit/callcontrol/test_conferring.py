@@ -51,6 +51,14 @@ def test_one_who_ends_it_ends_nothing_while_it_has_not_begun() -> None:
     assert room.leave("chair") == Left()
 
 
+def test_one_who_never_took_part_ends_nothing() -> None:
+    room = ConferenceRoom()
+    room.enter("ann", MemberTerms())
+    room.enter("host", HOST)
+    assert room.leave("host", took_part=False) == Left()
+    assert room.members == ("ann",)
+
+
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 5), st.booleans(), st.booleans())))
 def test_nobody_waits_in_a_conference_that_has_begun(script: list[tuple[bool, int, bool, bool]]) -> None:
     room, waiting, talking = ConferenceRoom(), set[str](), set[str]()

@@ -55,6 +55,15 @@ def test_a_pause_in_the_middle_loses_and_adds_no_sample() -> None:
     assert max(abs(one - two) for one, two in zip(array("h", heard), expected, strict=True)) < 3000
 
 
+def test_an_agent_that_sends_sample_by_sample_is_converted_in_bigger_pieces() -> None:
+    pcm = tone(48_000, 100)
+    converter = AudioConverter(("l16", 48_000), ("l16", 8000))
+    pieces = [converter.convert(pcm[at : at + 2]) for at in range(0, len(pcm), 2)]
+    heard = b"".join(pieces)
+    assert heard == resample(pcm, 48_000, 8000)[: len(heard)]
+    assert sum(map(bool, pieces)) <= 20
+
+
 @pytest.mark.parametrize("content_type", ["audio/x-l16", "audio/x-L16;rate=16000"])
 def test_plivo_converts_what_is_coded_otherwise(content_type: str) -> None:
     made = make_dialect("plivo")

@@ -413,6 +413,12 @@ def test_garbage_is_refused_and_can_be_answered(name: str, data: bytes) -> None:
     assert answer["event"] == "error"
 
 
+def test_a_type_is_not_taken_for_the_command_that_its_data_names() -> None:
+    with pytest.raises(CommandError) as caught:
+        make_dialect("jambonz").decode(b'{"type":"event","data":"hangup"}')
+    assert caught.value.code == "unknown_event"
+
+
 @pytest.mark.parametrize(
     ("name", "text", "reason"),
     [

@@ -145,8 +145,14 @@ class _Bench:
     def _measure(self, ports: list[int], seconds: float, load_port: int) -> dict[str, Any]:
         server = self._sut.server
         ends: list[Usage] = []
-        dry = server.metric("trunkline_agent_underruns_total")
-        report = run_rtpload(self._sut.directory, ports, seconds, load_port, taker(server.pid, ends))
+        dry: list[float] = []
+        take = taker(server.pid, ends)
+
+        def measure(begins: bool) -> None:
+            take(begins)
+            dry.append(server.metric("trunkline_agent_underruns_total"))
+
+        report = run_rtpload(self._sut.directory, ports, seconds, load_port, measure)
         used = ends[-1].since(ends[0])
         # Marks do not pass a change of the sampling rate; there, what comes back is counted whatever it is.
         marked = report["loss_pct"] < 50
@@ -156,7 +162,7 @@ class _Bench:
             "calls": len(ports),
             "cpu_pct_per_100": round(100 * used["cpu_pct"] / len(ports), 1),
             "lost_pct": lost_pct if marked else None,
-            "underruns": int(server.metric("trunkline_agent_underruns_total") - dry),
+            "underruns": int(dry[-1] - dry[0]),
             "rtp": report if marked else report | {"rtt_ms": {}},
             "server": used,
         }

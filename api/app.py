@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
@@ -52,16 +53,42 @@ def create_app(
     app = web.Application(
         client_max_size=MAX_BODY_BYTES, middlewares=[edge(metrics, style_finder(ENDPOINTS))]
     )
+    paths = {endpoint.path for endpoint in ENDPOINTS}
     for endpoint in ENDPOINTS:
         handler = pipeline.handler(endpoint)
-        app.router.add_route(endpoint.method, endpoint.path, handler)
+        path = route_of(endpoint.path, paths)
+        app.router.add_route(endpoint.method, path, handler)
         if endpoint.media_type is not None:
-            app.router.add_route("HEAD", endpoint.path, handler)
+            app.router.add_route("HEAD", path, handler)
     public = ServiceRoutes(services.lifecycle, metrics)
     public.document = openapi_document(ENDPOINTS, public.endpoints, public_url)
     for route in public.endpoints:
         app.router.add_get(route.path, route.handler)
     return app
+
+
+def route_of(path: str, paths: Iterable[str]) -> str:
+    """
+    The pattern that a path is routed by: its parameters stand for nothing that another path says in words.
+
+    So a method that ``/calls/outbound`` has not is not taken for one of ``/calls/{call_id}``.
+    """
+    parts = path.split("/")
+    for place, part in enumerate(parts):
+        if not part.startswith("{") or not part.endswith("}"):
+            continue
+        others = [other.split("/") for other in paths]
+        words = {
+            other[place]
+            for other in others
+            if len(other) == len(parts)
+            and other[:place] == path.split("/")[:place]
+            and "{" not in other[place]
+        }
+        if words:
+            taken = "|".join(sorted(map(re.escape, words)))
+            parts[place] = f"{{{part[1:-1]}:(?!(?:{taken})(?:/|$))[^/]+}}"
+    return "/".join(parts)
 
 
 def trusts(networks: Iterable[IpNetwork]) -> Callable[[str | None], bool]:

@@ -46,6 +46,7 @@ from api.values import (
 )
 from callcontrol.recording_retention import MAX_RETENTION_DAYS
 from media.audio import TONE_PLANS
+from media.streams import DIALECTS
 
 __all__ = ["PREFIX", "VARIABLES", "ConfigError", "Problem", "Settings", "Variable", "load_settings"]
 
@@ -163,6 +164,18 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("MEDIA_TIMEOUT_S", "60", parse_float(0, 86_400), "seconds without RTP that end a call; 0 never"),
     Variable("HOLD_TIMEOUT_S", "0", parse_float(0, 86_400), "the same while a party is on hold; 0 never"),
     Variable(
+        "STREAM_DEFAULT_PROTOCOL",
+        "exotel",
+        parse_choice(*sorted(DIALECTS)),
+        f"what voice agents are spoken to in where nothing else is said: {', '.join(sorted(DIALECTS))}",
+    ),
+    Variable(
+        "STREAM_START_TIMEOUT_S",
+        "0",
+        parse_float(0, 3600),
+        "seconds a voice agent may be silent at the beginning of a call; 0 for as long as it likes",
+    ),
+    Variable(
         "TONE_PLAN",
         "in",
         parse_tone_plan,
@@ -261,6 +274,8 @@ class Settings:
     rtp_threads: int
     media_timeout_s: float
     hold_timeout_s: float
+    stream_default_protocol: str
+    stream_start_timeout_s: float
     tone_plan: str
     hold_music: str
     database_url: str

@@ -46,6 +46,8 @@ EXAMPLES: Mapping[str, Any] = {
         "webhook_secret": "a long random text",
         "record_calls": False,
     },
+    "update_stream_settings": {"default_stream_protocol": "twilio"},
+    "rotate_stream_secret": {"overlap_sec": 86400},
     "create_carrier": {
         "name": "My trunk",
         "trunk_type": "auth",

@@ -14,6 +14,9 @@ _FIELDS: Mapping[str, Sequence[str]] = {
     "sid": ("account_sid",),
     "callSid": ("call_sid",),
     "id": ("phone_number_id", "id"),
+    "call_id": ("id",),
+    "webhook_id": ("id",),
+    "key_id": ("id",),
 }
 
 

@@ -45,6 +45,7 @@ from callcontrol.recordings import RECORDINGS_FOLDER
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.inventory import SandboxInventory
 from media.aio import EspeakSynthesizer
+from media.aio.agent_types import AgentStreamSettings
 from media.audio import PromptLibrary, Speaker
 from media.types import EngineSettings
 from sip.aio import Destination, HepSettings, Listen
@@ -287,6 +288,7 @@ class Server:
             masking_numbers=storage.masking_numbers,
             masking_logs=storage.masking_logs,
             masking_settings=storage.masking_settings,
+            stream_settings=storage.stream_settings,
             masking_webhooks=storage.masking_webhooks,
             trunk_numbers=storage.trunk_numbers,
             applications=storage.applications,
@@ -391,6 +393,8 @@ def _control_settings(settings: Settings) -> CallControlSettings:
         ping_every_s=settings.options_interval_s,
         media_timeout_s=settings.media_timeout_s,
         hold_timeout_s=settings.hold_timeout_s,
+        stream_protocol=settings.stream_default_protocol,
+        streams=AgentStreamSettings(start_timeout_s=settings.stream_start_timeout_s or None),
         hold_music=settings.hold_music,
         tone_plan=settings.tone_plan,
         hep=_hep_settings(settings),

@@ -93,9 +93,18 @@ class CallMachine:
     """
 
     def __init__(
-        self, record: CallRecord, plan: Plan, *, rates: Rates, clock: WallClock, reserved_paise: int = 0
+        self,
+        record: CallRecord,
+        plan: Plan,
+        *,
+        rates: Rates,
+        clock: WallClock,
+        reserved_paise: int = 0,
+        stream_protocol: str = "exotel",
     ) -> None:
         self.record = record
+        self.stream_protocol = stream_protocol
+        """What agents are spoken to in that nothing else is said of."""
         self.plan = plan
         self.stage = Stage.QUEUED
         self.legs: dict[LegId, Leg] = {}

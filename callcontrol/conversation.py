@@ -8,6 +8,7 @@ place once the two are joined, and the script goes on when it fails.
 from collections.abc import Iterator
 from typing import Final
 
+from callcontrol.agent_party import agent_party
 from callcontrol.agent_script import (
     DIGITS,
     FAILED,
@@ -27,9 +28,8 @@ from callcontrol.errors import DomainError
 from callcontrol.events import DigitReceived, Event, SpeechEnded, SpeechStarted
 from callcontrol.hangup import NORMAL_CLEARING
 from callcontrol.hunt import Ending
-from callcontrol.models import CallRecord, CallStatus
+from callcontrol.models import CallStatus
 from callcontrol.plan import Converse, Party
-from callcontrol.routing import PhoneTarget, normalise_number, parse_sip_target
 from callcontrol.steps import CallParts, RunningStep
 
 _LAST_WORDS: Final = Node()
@@ -204,17 +204,12 @@ class ConverseStep(RunningStep):
 
     def _party_of(self, forwarding: Forwarding) -> Party:
         """Whom to call; the caller-ID is the account's number of the call, unless the script has another."""
-        to = fill(forwarding.to, self._variables)
-        is_sip = to[:4].lower() == "sip:"
-        target = parse_sip_target(to) if is_sip else PhoneTarget(normalise_number(to))
-        shown = fill(forwarding.caller_id, self._variables) if forwarding.caller_id else ""
-        caller_id = normalise_number(shown, field="caller_id") if shown else own_number(self.call.record)
-        return Party(target, caller_id, ring_timeout_s=forwarding.timeout_s)
-
-
-def own_number(record: CallRecord) -> str:
-    """The number of a call that belongs to the account."""
-    return record.to if record.direction == "inbound" else record.from_
+        return agent_party(
+            self.call.record,
+            fill(forwarding.to, self._variables),
+            fill(forwarding.caller_id or "", self._variables),
+            ring_timeout_s=forwarding.timeout_s,
+        )
 
 
 def _way(node: Node, heard: Heard) -> str | None:

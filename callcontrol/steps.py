@@ -34,6 +34,10 @@ class CallParts(Protocol):
         """The first leg."""
 
     @property
+    def stream_protocol(self) -> str:
+        """What agents are spoken to in that nothing else is said of."""
+
+    @property
     def recording(self) -> CallRecording:
         """The recording of the call."""
 

@@ -7,6 +7,7 @@ to call elsewhere (REFER). Until that has come about the agent goes on being hea
 
 from collections.abc import Iterator
 
+from callcontrol.agent_party import agent_party
 from callcontrol.bridge import Bridge
 from callcontrol.effects import Effect, ReferLeg, Save, TellAgentError, TellAgentTransfer
 from callcontrol.errors import DomainError
@@ -15,7 +16,6 @@ from callcontrol.hangup import NORMAL_CLEARING, HangupCause, outcome_of
 from callcontrol.hunt import Ending
 from callcontrol.models import CallStatus
 from callcontrol.plan import Party
-from callcontrol.routing import PhoneTarget, normalise_number, parse_sip_target
 from callcontrol.steps import CallParts
 from callcontrol.transfer import transfer_failed
 
@@ -67,12 +67,13 @@ class StreamTransfer:
 
     def _party_of(self, event: AgentTransfer) -> Party:
         """Whom to dial; the caller-ID is the number of the call that belongs to the account, if not given."""
-        record = self._call.record
-        own = record.to if record.direction == "inbound" else record.from_
-        is_sip = event.to[:4].lower() == "sip:"
-        target = parse_sip_target(event.to) if is_sip else PhoneTarget(normalise_number(event.to))
-        caller_id = normalise_number(event.caller_id, field="caller_id") if event.caller_id else own
-        return Party(target, caller_id, ring_timeout_s=event.timeout_s, headers=event.headers)
+        return agent_party(
+            self._call.record,
+            event.to,
+            event.caller_id,
+            ring_timeout_s=event.timeout_s,
+            headers=event.headers,
+        )
 
     def after_bridge(self, bridge: Bridge, event: Event) -> Iterator[Effect]:
         """Tell the agent what became of the event that the bridge took."""

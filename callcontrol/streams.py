@@ -67,7 +67,7 @@ from callcontrol.steps import CallParts, RunningStep
 from callcontrol.stream_retries import StreamRetries
 from callcontrol.stream_transfers import StreamTransfer
 from callcontrol.stream_wishes import StreamWishes
-from media.streams import Reconnect, StreamChoice
+from media.streams import Reconnect, StreamChoice, under_default
 
 DRAIN_LIMIT_S: Final = 10.0
 """How long the audio that a leaving agent has queued may go on (streaming 1.6)."""
@@ -140,7 +140,7 @@ class AgentStep(RunningStep):
     ) -> None:
         super().__init__(call)
         self.state = StreamState.NEW
-        self._choice = choice
+        self._choice = choice = under_default(choice, call.stream_protocol)
         self._sid = stream_sid
         self._former_sid = stream_sid
         """The stream that was there last; another one while its connection is sought again."""
@@ -149,6 +149,8 @@ class AgentStep(RunningStep):
         self._retries = StreamRetries(choice.max_retries)
         self._wishes = StreamWishes(call, choice.events)
         self._detail = "stream_hangup"
+        self._close_code: int | None = None
+        """What the connection that broke was closed with; 1006 where it was without one."""
 
     @property
     def live(self) -> bool:
@@ -282,6 +284,7 @@ class AgentStep(RunningStep):
     def _broken(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, AgentClosed)
         self._retries.broken(self.call.now_s)
+        self._close_code = event.code
         yield StopAgent("stopped", "stream_hangup")
         yield from self._wishes.away()
         yield self._saved("reconnecting", "stream.reconnecting", {"close_code": event.code})
@@ -348,15 +351,20 @@ class AgentStep(RunningStep):
         yield StopAgent("stopped", "stream_hangup")
         yield from self._not_opened({"reason": "dropped", "http_status": None, "attempts": 1})
 
-    def _lost(self, _: Event | None) -> Iterator[Effect]:
+    def _lost(self, event: Event | None) -> Iterator[Effect]:
         yield from self._transfer.abandon()
         yield from self._wishes.end()
         self.ending = Ending(CallStatus.COMPLETED, STREAM_DISCONNECTED, "stream")
         yield StopAgent("stopped", "stream_hangup")
-        attempts = 1 + self._retries.attempt
-        yield self._saved(
-            "failed", "stream.failed", {"reason": "dropped", "http_status": None, "attempts": attempts}
-        )
+        if isinstance(event, AgentClosed):
+            self._close_code = event.code
+        details = {
+            "reason": "dropped",
+            "http_status": None,
+            "attempts": 1 + self._retries.attempt,
+            "close_code": self._close_code,
+        }
+        yield self._saved("failed", "stream.failed", details)
 
     def _stop_connecting(self, _: Event | None) -> Iterator[Effect]:
         yield from self._tell_stop()

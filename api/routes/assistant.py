@@ -42,7 +42,7 @@ async def start_assistant_call(context: Context[StartCall, NoQuery]) -> Reply:
         context.account_sid,
         OutboundCall(
             phone_number=body.phone_number,
-            agent_id=body.agent_id.lower(),
+            agent_id=body.agent_id,
             context=body.context,
             from_=body.from_,
             machine_detection=body.machine_detection,
@@ -73,7 +73,7 @@ async def list_assistant_calls(context: Context[NoBody, AssistantCallList]) -> R
     wanted = AssistantCallFilter(
         status=query.status,
         direction=query.direction,
-        agent_id=query.agent_id.lower() if query.agent_id else None,
+        agent_id=query.agent_id,
         phone_number=recorded_address(query.phone_number) if query.phone_number else None,
         sandbox=_environment(context, query.environment),
         start=start,
@@ -131,7 +131,7 @@ async def get_analytics(context: Context[NoBody, Analytics]) -> Reply:
         context.account_sid,
         start,
         end,
-        agent_id=query.agent_id.lower() if query.agent_id else None,
+        agent_id=query.agent_id,
         sandbox=bool(_environment(context, query.environment)),
     )
     return Reply(analytics_object(found, counts, CURRENCY))

@@ -64,7 +64,7 @@ def _json(key: ApiKey) -> dict[str, Any]:
 
 _ALL = "/api/v1/keys"
 _ONE = _ALL + "/{key_id}"
-_MANAGE: dict[str, Any] = {**ASSISTANT, "scope": "assistant.keys"}
+_MANAGE: dict[str, Any] = {**ASSISTANT, "scope": "assistant.keys", "tag": "voice assistant keys"}
 
 ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     Endpoint(

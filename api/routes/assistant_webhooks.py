@@ -103,6 +103,7 @@ def _json(webhook: Subscription) -> dict[str, Any]:
     }
 
 
+_WEBHOOKS: dict[str, Any] = {**ASSISTANT, "tag": "voice assistant webhooks"}
 _ALL = "/api/v1/webhooks"
 _ONE = _ALL + "/{webhook_id}"
 _LOG = _ONE + "/deliveries"
@@ -118,7 +119,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         body=CreateWebhook,
         response=CreatedWebhook,
         errors=(Conflict,),
-        **ASSISTANT,
+        **_WEBHOOKS,
     ),
     Endpoint(
         method="GET",
@@ -126,7 +127,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         handler=list_assistant_webhooks,
         summary="List webhooks, newest first",
         response=WebhookObjects,
-        **ASSISTANT,
+        **_WEBHOOKS,
     ),
     Endpoint(
         method="GET",
@@ -134,7 +135,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         handler=get_assistant_webhook,
         summary="Get a webhook",
         response=WebhookObject,
-        **ASSISTANT,
+        **_WEBHOOKS,
     ),
     Endpoint(
         method="PATCH",
@@ -144,7 +145,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         description="Fields that are left out stay as they are. What waits to be sent goes to the new URL.",
         body=UpdateWebhook,
         response=WebhookObject,
-        **ASSISTANT,
+        **_WEBHOOKS,
     ),
     Endpoint(
         method="DELETE",
@@ -154,7 +155,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         description="What waits to be sent is not sent.",
         success=204,
         response=None,
-        **ASSISTANT,
+        **_WEBHOOKS,
     ),
     Endpoint(
         method="POST",
@@ -164,7 +165,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         description="The answer is 200 however the receiver takes it, and says how it did.",
         response=TestOutcome,
         requests_per_minute=_TESTS_PER_MINUTE,
-        **ASSISTANT,
+        **_WEBHOOKS,
     ),
     Endpoint(
         method="GET",
@@ -173,7 +174,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         summary="The delivery log of a webhook, newest first",
         query=DeliveryLog,
         response=DeliveryObjects,
-        **ASSISTANT,
+        **_WEBHOOKS,
     ),
     Endpoint(
         method="POST",
@@ -183,7 +184,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         description="It keeps its id. It is not charged.",
         response=ReplayedOne,
         errors=(Conflict,),
-        **ASSISTANT,
+        **_WEBHOOKS,
     ),
     Endpoint(
         method="POST",
@@ -194,6 +195,6 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         body=ReplayFailed,
         response=ReplayedAll,
         errors=(Conflict,),
-        **ASSISTANT,
+        **_WEBHOOKS,
     ),
 )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.calls import DEFAULT_TIMEOUT_S, MAX_TIME_LIMIT_S, MAX_TIMEOUT_S, MIN_TIMEOUT_S
 from api.schemas.common import EndDate, Page, PerPage, QueryNumber, StartDate, Timestamp
 from api.schemas.forms import Number, WebUrl
 from callcontrol.assistant_calls import AssistantStatus
+from callcontrol.numbers import UUID
 
 __all__ = [
     "Analytics",
@@ -21,7 +22,14 @@ __all__ = [
     "TranscriptObject",
 ]
 
-_Id = Annotated[str, Field(max_length=64, json_schema_extra={"format": "uuid"})]
+
+def _uuid(text: str) -> str:
+    if UUID.fullmatch(text) is None:
+        raise ValueError("must be a UUID")
+    return text.lower()
+
+
+_Id = Annotated[str, Field(max_length=64, json_schema_extra={"format": "uuid"}), AfterValidator(_uuid)]
 _Environment = Annotated[
     Literal["live", "sandbox"], Field(description="A sandbox key sees the sandbox in any case.")
 ]

@@ -52,4 +52,7 @@ class StreamFields(RequestModel):
     stream_track: Annotated[str, Field(max_length=32, description="inbound (default), or both.")] | None = (
         None
     )
-    stream_max_retries: Annotated[int, Field(ge=0, le=10)] | None = None
+    stream_max_retries: (
+        Annotated[int, Field(ge=0, le=10, description="How often a stream that breaks is opened anew.")]
+        | None
+    ) = None

@@ -1,8 +1,8 @@
 """
 The verbs of a call request: what to do with the call once it is answered.
 
-The list is an addition to the specification, written as jambonz writes its own. Verbs that are known and not
-available yet are refused by name. ``callcontrol.verbs`` checks the values; their form is checked here too.
+The list is an addition to the specification, written as jambonz writes its own. ``callcontrol.verbs`` checks
+the values; their form is checked here too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from api.schemas.common import Digits
 from api.schemas.forms import Number, SipAddress, StreamUrl, WebUrl
 from api.schemas.streams import StreamFields
 from callcontrol.errors import FieldError
-from callcontrol.verbs import NOT_YET, VERBS
+from callcontrol.verbs import VERBS
 from media.audio.speech import MAX_SPEECH_CHARS
 
 __all__ = [
@@ -235,7 +235,7 @@ class Hangup(RequestModel):
 ONLY_IN_ANSWERS = ("reject",)
 """Verbs for callers who wait; whom we call has been answered."""
 
-AVAILABLE = tuple(name for name in VERBS if name not in (*NOT_YET, *ONLY_IN_ANSWERS))
+AVAILABLE = tuple(name for name in VERBS if name not in ONLY_IN_ANSWERS)
 
 
 def tag_of(value: Any, known: Sequence[str]) -> str | None:
@@ -262,13 +262,11 @@ Verb = Annotated[
 
 
 def check_names(verbs: Any) -> list[FieldError]:
-    """Name the verbs of a raw list that do not exist or are not available yet."""
+    """Name the verbs of a raw list that do not exist, or that placed calls have no use for."""
     errors: list[FieldError] = []
     for index, verb in enumerate(verbs[:100] if isinstance(verbs, list) else []):
         name = verb.get("verb") if isinstance(verb, dict) else None
-        if isinstance(name, str) and name in NOT_YET:
-            errors.append(FieldError(f"verbs[{index}].verb", f"{name} is not available yet"))
-        elif name == "reject":
+        if name == "reject":
             message = "reject is for calls that come in; use hangup"
             errors.append(FieldError(f"verbs[{index}].verb", message))
         elif isinstance(verb, dict) and (not isinstance(name, str) or name not in AVAILABLE):

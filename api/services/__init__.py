@@ -22,6 +22,7 @@ from api.services.masking import (
 from api.services.money import Wallets
 from api.services.numbers import Applications, Market, Numbers, TrunkNumbers, Trunks
 from api.services.process import Lifecycle, Phase
+from api.services.streams import StreamSettings
 
 __all__ = [
     "Agents",
@@ -45,6 +46,7 @@ __all__ = [
     "Recordings",
     "Services",
     "StoredReply",
+    "StreamSettings",
     "Subscriptions",
     "TrunkNumbers",
     "Trunks",
@@ -68,6 +70,7 @@ class Services:
     masking_numbers: MaskingNumbers
     masking_logs: MaskingLogs
     masking_settings: MaskingSettingsOfAccounts
+    stream_settings: StreamSettings
     masking_webhooks: Subscriptions
     trunk_numbers: TrunkNumbers
     applications: Applications

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from callcontrol import events
 from callcontrol.aio.leg_audio import Ears
+from callcontrol.aio.tokens import utc_now
 from callcontrol.effects import OpenAgent
 from callcontrol.errors import DestinationForbidden
 from callcontrol.events import AgentClosed, AgentExit, AgentOpened, AgentRefused, Event, ListenStatus
@@ -68,6 +69,7 @@ class AgentLink:
         """Connect to the agent; ``AgentOpened`` or ``AgentRefused`` follows."""
         choice = effect.choice
         # The stream of an outbound call is announced when the party has answered.
+        secret, former_secret = self._account.stream_secrets(utc_now())
         announce = record.direction == "inbound" or record.answered_at is not None
         setup = StreamSetup(
             url=choice.url,
@@ -84,7 +86,8 @@ class AgentLink:
             auth=choice.auth,
             track=choice.track,
             sip_call_id=record.sip_call_id or "",
-            secret=self._account.webhook_secret or None,
+            secret=secret,
+            previous_secret=former_secret,
             reconnect=effect.reconnect,
         )
         settings = self._settings

@@ -415,6 +415,7 @@ class CallControl:
             rates=rates_of(record, self.settings.rates),
             clock=clock,
             reserved_paise=reserve_paise,
+            stream_protocol=account.stream_protocol or self.settings.stream_protocol,
         )
         return CallRunner(self._context, machine, account, self._on_closed)
 

@@ -51,6 +51,7 @@ class CallControlSettings:
     max_calls: int = 2000
     max_cps: int = 200
     media_timeout_s: float = 60.0
+    stream_protocol: str = "exotel"
     streams: AgentStreamSettings = field(default_factory=AgentStreamSettings)
     hold_timeout_s: float = 0.0
     hold_music: str = "none"

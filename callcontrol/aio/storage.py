@@ -29,6 +29,7 @@ from callcontrol.aio.messages import MessageStore
 from callcontrol.aio.numbers import DEFAULT_COUNTRIES, NumberService
 from callcontrol.aio.outbox import Outbox, OutboxSettings
 from callcontrol.aio.secrets import SecretBox, key_file
+from callcontrol.aio.stream_settings import StreamSettingsService
 from callcontrol.aio.subscriptions import SubscriptionService
 from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.transcripts import TranscriptStore
@@ -94,6 +95,7 @@ class Storage:
         )
         self.masking_numbers = MaskingNumberService(database, self.writer, self.directory, self.numbers)
         self.masking_sessions = MaskingSessionService(database, self.writer)
+        self.stream_settings = StreamSettingsService(database, self.writer, self.directory)
         self.applications = ApplicationService(
             database, self.writer, self.directory, self.destinations, allowed_countries
         )

@@ -6,7 +6,7 @@ paise. Everything is immutable but ``CallRecord``, what it holds, and ``Delivery
 every ``repr``.
 """
 
-from callcontrol.models.accounts import Account, ApiKey, Environment, Principal, Service
+from callcontrol.models.accounts import Account, ApiKey, Environment, Principal, Service, StreamSecret
 from callcontrol.models.calls import (
     ENDED,
     CallFilter,
@@ -81,6 +81,7 @@ __all__ = [
     "Service",
     "StoredReply",
     "StreamInfo",
+    "StreamSecret",
     "TranscriptSegment",
     "TrunkType",
     "Wallet",

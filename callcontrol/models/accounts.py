@@ -9,6 +9,16 @@ Environment = Literal["live", "sandbox"]
 
 
 @dataclass(frozen=True, slots=True)
+class StreamSecret:
+    """The key that signs requests to agents, since when, and the one before it while both are used."""
+
+    secret: str = field(repr=False)
+    made_at: datetime
+    former: str | None = field(default=None, repr=False)
+    former_until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
     """
     A customer: what it may do at once, and the secret that signs its webhooks.
@@ -31,6 +41,20 @@ class Account:
     recording_retention_days: int | None = None
     assistant_requests_per_minute: int | None = None
     webhook_secret: str = field(default="", repr=False)
+    stream_protocol: str | None = None
+    """What agents are spoken to in that nothing else is said of; None for the server's default."""
+    stream_secret: StreamSecret | None = None
+
+    def stream_secrets(self, now: datetime) -> tuple[str | None, str | None]:
+        """
+        What requests to agents are signed with: the secret, and the one before it while that is good, too.
+
+        An account that never made a stream secret signs with that of its webhooks.
+        """
+        own = self.stream_secret
+        if own is None:
+            return self.webhook_secret or None, None
+        return own.secret, own.former if own.former_until is not None and own.former_until > now else None
 
 
 @dataclass(frozen=True, slots=True)

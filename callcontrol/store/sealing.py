@@ -43,6 +43,8 @@ class Box(Protocol):
 
 SEALED: Final[tuple[sa.Column[Any], ...]] = (
     accounts.c.webhook_secret,
+    accounts.c.stream_secret,
+    accounts.c.former_stream_secret,
     carriers.c.register_password,
     carriers.c.inbound_auth_password,
     subscriptions.c.secret,

@@ -8,11 +8,10 @@ says the same things (an XML one) only has to be brought to these objects.
 
 from callcontrol.verbs.control import REJECT_STATUSES
 from callcontrol.verbs.reader import MAX_VERBS, VERBS, VerbReader
-from callcontrol.verbs.values import NOT_YET, Asking, CheckUrl, VerbRules
+from callcontrol.verbs.values import Asking, CheckUrl, VerbRules
 
 __all__ = [
     "MAX_VERBS",
-    "NOT_YET",
     "REJECT_STATUSES",
     "VERBS",
     "Asking",

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from callcontrol.plan import Consult, Dial, JoinConference, Party, Step, Stream
 from callcontrol.routing import Target
-from callcontrol.verbs.values import NOT_YET, VerbValues
+from callcontrol.verbs.values import VerbValues
 from media.streams import StreamSetupError, choose_stream
 
 _RING_S: Final = (5.0, 120.0)
@@ -86,9 +86,6 @@ def _dial_action(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Cons
 def _dial_conference(
     values: VerbValues, path: str, verb: Mapping[str, Any], target: Mapping[str, Any]
 ) -> Sequence[Step]:
-    if "conference" in NOT_YET:
-        values.wrong(f"{path}.target[0].type", "conference is not available yet")
-        return []
     for field in verb:
         if field not in ("verb", "target", *_ACTION_FIELDS):
             values.wrong(f"{path}.{str(field)[:100]}", "does not go with a conference")

@@ -33,7 +33,7 @@ from callcontrol.verbs.speaking import (
     read_record,
     read_say,
 )
-from callcontrol.verbs.values import NOT_YET, VerbValues
+from callcontrol.verbs.values import VerbValues
 
 MAX_VERBS: Final = 50
 
@@ -69,11 +69,9 @@ class VerbReader(VerbValues):
             self.wrong(path, "must be an object with the field verb")
             return []
         name = verb.get("verb")
-        known = VERBS.get(name) if isinstance(name, str) and name not in NOT_YET else None
+        known = VERBS.get(name) if isinstance(name, str) else None
         if known is None:
-            later = isinstance(name, str) and name in NOT_YET
-            message = f"{name} is not available yet" if later else f"must be one of {', '.join(VERBS)}"
-            self.wrong(f"{path}.verb", message)
+            self.wrong(f"{path}.verb", f"must be one of {', '.join(VERBS)}")
             return []
         fields, read = known
         for field in verb:

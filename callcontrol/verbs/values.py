@@ -10,9 +10,6 @@ from callcontrol.identity import Caller
 from callcontrol.plan import Consult, WebhookFormat, WebhookMethod
 from callcontrol.routing import Target, normalise_number, parse_target
 
-NOT_YET: Final = ("record", "conference")
-"""Verbs of the interface that a later version brings; refused by name until then."""
-
 _MAX_URL_CHARS: Final = 2048
 
 

@@ -41,7 +41,7 @@ from media.streams.model import (
     TransferMode,
     frame_bytes,
 )
-from media.streams.selection import MAX_URL_CHARS, StreamChoice, choose_stream
+from media.streams.selection import MAX_URL_CHARS, StreamChoice, choose_stream, under_default
 from media.streams.upgrade import sign_as_twilio, upgrade_headers
 
 __all__ = [
@@ -90,5 +90,6 @@ __all__ = [
     "decode_command",
     "frame_bytes",
     "sign_as_twilio",
+    "under_default",
     "upgrade_headers",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
@@ -17,7 +17,7 @@ from media.streams.dialects import DIALECTS
 from media.streams.errors import StreamSetupError
 from media.streams.model import BasicAuth, BearerAuth, Encoding, StreamAuth, StreamEvent, StreamTrack
 
-__all__ = ["MAX_URL_CHARS", "StreamChoice", "choose_stream"]
+__all__ = ["MAX_URL_CHARS", "StreamChoice", "choose_stream", "under_default"]
 
 MAX_URL_CHARS = 2048
 _MAX_PARAMETERS = 64
@@ -44,6 +44,7 @@ class StreamChoice:
         track: Whether the agent also gets what the party hears.
         events: What the agent is told beside the events that all get.
         max_retries: How often a socket that breaks during the call may be opened anew.
+        by_default: Which of `protocol` and `encoding` nobody asked for.
     """
 
     url: str
@@ -56,6 +57,7 @@ class StreamChoice:
     max_retries: int = 0
     tls: bool = False
     events: frozenset[StreamEvent] = frozenset()
+    by_default: frozenset[str] = frozenset()
 
 
 def choose_stream(
@@ -88,9 +90,32 @@ def choose_stream(
         auth=_auth(body.get("stream_auth"), url_auth),
         track=_track(body.get("stream_track"), protocol),
         max_retries=_max_retries(body.get("stream_max_retries")),
+        by_default=frozenset(
+            name
+            for name, field, parameter in (
+                ("protocol", "stream_protocol", "stream_protocol"),
+                ("encoding", "encoding", "stream_encoding"),
+            )
+            if body.get(field) is None and parameter not in query
+        ),
         tls=parts.scheme.lower() == "wss",
         events=_events(query),
     )
+
+
+def under_default(choice: StreamChoice, protocol: str) -> StreamChoice:
+    """
+    The same choice where `protocol` is spoken unless the customer asked for another one.
+
+    A default gives way where it cannot carry the encoding or the rate that was asked for.
+    """
+    if "protocol" not in choice.by_default or protocol == choice.protocol:
+        return choice
+    for encoding, rate in DIALECTS[protocol].formats:
+        asked = rate == choice.sample_rate and encoding == choice.encoding
+        if asked or ("encoding" in choice.by_default and rate == choice.sample_rate):
+            return replace(choice, protocol=protocol, encoding=encoding)
+    return choice
 
 
 def _split_url(value: object) -> SplitResult:

@@ -13,13 +13,14 @@ from aiohttp import web
 from callcontrol.consult import MAX_CONSULTATIONS
 from callcontrol.form_question import form_signature
 from callcontrol.models import CallStatus
-from media.audio import Clip, tone
+from media.audio import Clip, read_wav, tone
 from sip import Answered, Ended, Failed
 from tests.support.domain import CALLEE, OWN_NUMBER, make_account
-from tests.support.phone import PhoneCall
+from tests.support.phone import PhoneCall, eventually
 from tests.support.webhook_stage import SECRET, Received, Receiver
 from tests.support.world import World, running
 
+VECTORS = Path(__file__).parent.parent / "vectors" / "audio"
 PITCHES = {"welcome": 700.0, "menu": 1100.0, "sorry": 1500.0}
 
 
@@ -82,6 +83,11 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 def press(call: PhoneCall, keys: str) -> None:
     assert call.stream is not None
     call.stream.send_dtmf(keys)
+
+
+def words() -> bytes:
+    """Somebody talking: a tone is none."""
+    return read_wav((VECTORS / "talk_en.wav").read_bytes()).pcm[: 16 * 2500]
 
 
 def busy(call: PhoneCall) -> None:
@@ -159,6 +165,34 @@ async def test_whom_a_verb_dials_gets_its_headers_and_the_action_how_it_went(sta
     await stage.world.ended()
     told = stage.told("/after")
     assert told["dial_call_status"] == "completed" and told["dial_call_duration"] >= 0
+
+
+async def test_a_message_is_taken_and_the_server_told_where_it_is(stage: Stage) -> None:
+    stage.writes("/voice", '<Response><Record action="/taken" finishOnKey="#" playBeep="false"/></Response>')
+    stage.writes("/taken", "<Response><Say>sorry</Say></Response>")
+    call = await stage.call(webhook_format="form")
+    await call.wait(Answered)
+    call.open().play(words())
+    await asyncio.sleep(0.9)  # The message is as long as this: nobody tells when it is long enough.
+    press(call, "#")
+    await call.hears(PITCHES["sorry"])
+    await call.wait(Ended)
+    await stage.world.ended()
+    taken = stage.form("/taken")
+    assert taken["RecordingUrl"].startswith("/recordings/")
+    assert int(taken["RecordingDuration"]) >= 0
+
+
+async def test_two_callers_meet_in_a_conference(stage: Stage) -> None:
+    stage.writes("/voice", "<Response><Dial><Conference beep='false'>Desk</Conference></Dial></Response>")
+    first, second = await stage.call(), await stage.call()
+    for call in (first, second):
+        await call.wait(Answered)
+    first.speak(440.0)
+    await second.hears(440.0)
+    for call in (first, second):
+        call.hang_up()
+    assert await eventually(lambda: stage.world.control.active_calls == 0)
 
 
 async def test_a_document_that_goes_in_circles_comes_to_an_end(stage: Stage) -> None:

@@ -8,12 +8,14 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from callcontrol.models import Account, ApiKey
+from callcontrol.models import Account, ApiKey, StreamSecret
 from callcontrol.store.sealing import seal, unseal
 from callcontrol.store.tables import accounts, api_keys
-from callcontrol.store.values import pack, to_micros, to_moment, to_moment_or_none, unpack
+from callcontrol.store.values import pack, to_micros, to_micros_or_none, to_moment, to_moment_or_none, unpack
 
 _SECRET: Final = accounts.c.webhook_secret
+_STREAM_SECRET: Final = accounts.c.stream_secret
+_FORMER_SECRET: Final = accounts.c.former_stream_secret
 
 
 def insert(connection: Connection, account: Account, revision: int) -> None:
@@ -59,6 +61,24 @@ def update(connection: Connection, account: Account, revision: int) -> None:
             max_spend_paise_per_hour=account.max_spend_paise_per_hour,
             recording_retention_days=account.recording_retention_days,
             assistant_requests_per_minute=account.assistant_requests_per_minute,
+            updated_at=to_micros(account.updated_at),
+            revision=revision,
+        )
+    )
+
+
+def set_streams(connection: Connection, account: Account, revision: int) -> None:
+    """Write what an account has set for its streams to voice agents."""
+    sid, made = account.account_sid, account.stream_secret
+    connection.execute(
+        sa.update(accounts)
+        .where(accounts.c.account_sid == sid)
+        .values(
+            stream_protocol=account.stream_protocol,
+            stream_secret=seal(connection, _STREAM_SECRET, sid, made.secret if made else None),
+            stream_signed_since=to_micros(made.made_at) if made else None,
+            former_stream_secret=seal(connection, _FORMER_SECRET, sid, made.former if made else None),
+            former_signature_until=to_micros_or_none(made.former_until if made else None),
             updated_at=to_micros(account.updated_at),
             revision=revision,
         )
@@ -191,8 +211,22 @@ def _account(connection: Connection, row: Row[Any]) -> Account:
         recording_retention_days=row.recording_retention_days,
         assistant_requests_per_minute=row.assistant_requests_per_minute,
         webhook_secret=unseal(connection, _SECRET, row.account_sid, row.webhook_secret) or "",
+        stream_protocol=row.stream_protocol,
+        stream_secret=_stream_secret(connection, row),
         created_at=to_moment(row.created_at),
         updated_at=to_moment(row.updated_at),
+    )
+
+
+def _stream_secret(connection: Connection, row: Row[Any]) -> StreamSecret | None:
+    secret = unseal(connection, _STREAM_SECRET, row.account_sid, row.stream_secret)
+    if secret is None:
+        return None
+    return StreamSecret(
+        secret,
+        to_moment(row.stream_signed_since),
+        unseal(connection, _FORMER_SECRET, row.account_sid, row.former_stream_secret),
+        to_moment_or_none(row.former_signature_until),
     )
 
 

@@ -108,3 +108,14 @@ async def test_keys_are_managed_by_keys_that_may(client: Client, fakes: Fakes) -
     assert fakes.assistant_keys.asked[-1] == (KEY_ID, 86_400)
     (listed,) = (await client.get("/api/v1/keys", key=LIVE)).data
     assert "key" not in listed
+
+
+async def test_a_word_in_a_path_is_not_taken_for_an_identifier(client: Client) -> None:
+    answer = await client.get(f"{CALLS}/outbound", key=LIVE)
+    assert (answer.status, answer.headers["Allow"]) == (405, "POST")
+
+
+async def test_an_agent_is_named_by_a_uuid(client: Client) -> None:
+    for path in (f"{CALLS}?agent_id=AAA", "/api/v1/analytics?agent_id=AAA"):
+        answer = await client.get(path, key=LIVE)
+        assert answer.status == 400 and answer.json()["error"]["details"]["errors"][0]["field"] == "agent_id"

@@ -12,7 +12,22 @@ from callcontrol.errors import DomainError, Forbidden, ValidationFailed
 from callcontrol.identity import Caller
 from callcontrol.instructions import question, read_instructions
 from callcontrol.models import CallRecord, CallStatus
-from callcontrol.plan import Answer, Consult, Dial, Hangup, Pause, Play, Reject, SendDtmf, Step, Stream
+from callcontrol.plan import (
+    Answer,
+    Consult,
+    Dial,
+    Gather,
+    Hangup,
+    JoinConference,
+    Pause,
+    Play,
+    RecordMessage,
+    Reject,
+    Say,
+    SendDtmf,
+    Step,
+    Stream,
+)
 from callcontrol.verbs import VerbRules
 from tests.support.domain import ACCOUNT_SID, CALLEE, NOW, OWN_NUMBER, OpenDestinations
 
@@ -111,6 +126,27 @@ def test_every_verb_becomes_its_step() -> None:
     assert steps[9] == Reject(486)
 
 
+def test_the_verbs_that_speak_and_listen_become_their_steps() -> None:
+    assert read(
+        [
+            {"verb": "say", "text": "Hello", "language": "hi-IN", "loop": 2},
+            {"verb": "gather", "say": {"text": "One?"}, "finish_on_key": "", "action_url": "/keys"},
+            {"verb": "record", "max_length": 30, "silence_timeout": 2, "beep": False},
+            {"verb": "conference", "name": "Desk", "muted": True, "max_participants": 3, "action_url": "/on"},
+        ]
+    ) == [
+        Say("Hello", "hi-IN", 2),
+        Gather(
+            (Say("One?"),),
+            finish_on_key="",
+            action=Consult("https://customer.example/keys", event="call.gathered"),
+        ),
+        RecordMessage(30.0, 2.0, beep=False),
+        JoinConference("Desk", muted=True, max_members=3),
+        Consult("https://customer.example/on", event="call.dialled"),
+    ]
+
+
 @pytest.mark.parametrize("answer", [b"", b" \r\n", b"[]", b"{}"])
 def test_a_server_without_a_word_has_nothing_to_say(answer: bytes) -> None:
     assert read(answer) == []
@@ -147,6 +183,26 @@ def test_the_action_stream_has_its_own_word_for_the_address() -> None:
         (7, ["verbs"]),
         ([7, None], at("0", "1")),
         ([{"verb": "hangup"}] * 51, ["verbs"]),
+        (
+            [{"verb": "gather", "say": {"text": "a", "x": 1}, "play": {"url": "prompt:beep"}, "timeout": 0}],
+            at("0.play", "0.say.x", "0.timeout"),
+        ),
+        (
+            [{"verb": "gather", "prompts": [{"verb": "dial"}, 7]}],
+            at("0.prompts[0].verb", "0.prompts[1].verb"),
+        ),
+        (
+            [{"verb": "gather", "action_on_empty": True, "finish_on_key": "x"}],
+            at("0.finish_on_key", "0.action_on_empty"),
+        ),
+        ([{"verb": "record", "beep": 1, "max_length": 9999}], at("0.max_length", "0.beep")),
+        ([{"verb": "conference"}, {"verb": "conference", "name": "a\n"}], at("0.name", "1.name")),
+        ([dial(headers={"From": "x"}), dial(time_limit=0)], at("0.headers", "1.time_limit")),
+        ([{"verb": "dial", "timeout": 9, "target": [{"type": "conference", "name": "a"}]}], at("0.timeout")),
+        (
+            [{"verb": "say", "text": "a", "language": "tlh"}, {"verb": "say", "text": "..."}],
+            at("0.language", "1.text"),
+        ),
         ([{"verb": "say"}, {"verb": "gather"}, {"verb": "dance"}], at("0.text", "2.verb")),
         ([{"verb": ["play"]}, {}], at("0.verb", "1.verb")),
         ([{"verb": "play", "url": "prompt:none"}], at("0.url")),

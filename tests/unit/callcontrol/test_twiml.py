@@ -17,8 +17,10 @@ from callcontrol.plan import (
     Dial,
     Gather,
     Hangup,
+    JoinConference,
     Pause,
     Play,
+    RecordMessage,
     Reject,
     Say,
     SendDtmf,
@@ -142,6 +144,22 @@ def test_a_dial_says_how_and_what_then() -> None:
     assert step.action == Consult("https://customer.example/after", event="call.dialled")
     assert (step.time_limit_s, step.party.ring_timeout_s) == (90.0, 120.0), "the ring time has its bounds"
     assert (step.party.caller_id, step.party.passthrough) == (CALLER.number, True)
+
+
+def test_a_message_is_taken() -> None:
+    (step,) = response(
+        '<Record maxLength="30" timeout="2" finishOnKey="#" playBeep="false" trim="do-not-trim"/>'
+    )
+    assert step == RecordMessage(30.0, 2.0, "#", False, Consult(URL, event="call.recorded"))
+
+
+def test_a_conference_is_joined() -> None:
+    room = (
+        '<Conference muted="true" startConferenceOnEnter="false" endConferenceOnExit="true">Desk</Conference>'
+    )
+    step, then = response(f'<Dial action="/after" timeout="9">{room}</Dial>')
+    assert step == JoinConference("Desk", muted=True, starts=False, ends=True)
+    assert then == Consult("https://customer.example/after", event="call.dialled")
 
 
 def test_an_agent_is_connected_and_told_its_parameters() -> None:

@@ -36,6 +36,7 @@ from tests.unit.api.fakes.masking_sessions import FakeMaskingNumbers, FakeMaskin
 from tests.unit.api.fakes.numbers import FakeMarket, FakeNumbers
 from tests.unit.api.fakes.products import FakeAgents, FakeOtp
 from tests.unit.api.fakes.recordings import FakeRecordings
+from tests.unit.api.fakes.streams import FakeStreamSettings
 from tests.unit.api.fakes.subscriptions import DELIVERY_ID, SUBSCRIPTION_ID, FakeSubscriptions
 from tests.unit.api.fakes.trunks import FakeApplications, FakeTrunkNumbers, FakeTrunks
 
@@ -106,6 +107,7 @@ class Fakes:
     masking_numbers: FakeMaskingNumbers = field(default_factory=FakeMaskingNumbers)
     masking_logs: FakeMaskingLogs = field(default_factory=FakeMaskingLogs)
     masking_settings: FakeMaskingSettings = field(default_factory=FakeMaskingSettings)
+    stream_settings: FakeStreamSettings = field(default_factory=FakeStreamSettings)
     masking_webhooks: FakeSubscriptions = field(default_factory=FakeSubscriptions)
     trunk_numbers: FakeTrunkNumbers = field(default_factory=FakeTrunkNumbers)
     applications: FakeApplications = field(default_factory=FakeApplications)
@@ -129,6 +131,7 @@ class Fakes:
             otp=self.otp,
             recordings=self.recordings,
             masking=self.masking,
+            stream_settings=self.stream_settings,
             masking_sessions=self.masking_sessions,
             masking_numbers=self.masking_numbers,
             masking_logs=self.masking_logs,

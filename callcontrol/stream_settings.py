@@ -1,0 +1,37 @@
+"""How calls of an account speak to voice agents: in which dialect by default, signed with which secret."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from callcontrol.errors import ValidationFailed
+from callcontrol.models import Account, StreamSecret
+from media.streams import DIALECTS
+
+__all__ = ["DEFAULT_OVERLAP_S", "MAX_OVERLAP_S", "check_protocol", "rotated"]
+
+DEFAULT_OVERLAP_S: Final = 86_400
+"""How long requests are signed with the former secret as well, unless the rotation says otherwise."""
+
+MAX_OVERLAP_S: Final = 30 * 86_400
+
+
+def check_protocol(protocol: str | None) -> None:
+    """
+    Refuse what is not spoken here.
+
+    Raises:
+        ValidationFailed: It names the field ``default_stream_protocol``.
+    """
+    if protocol is not None and protocol not in DIALECTS:
+        raise ValidationFailed.of("default_stream_protocol", f"must be one of {', '.join(sorted(DIALECTS))}")
+
+
+def rotated(account: Account, secret: str, overlap_s: int, now: datetime) -> Account:
+    """An account with a new stream secret; requests carry the signature by the former one too for a while."""
+    if not 0 <= overlap_s <= MAX_OVERLAP_S:
+        raise ValidationFailed.of("overlap_sec", f"must be from 0 to {MAX_OVERLAP_S}")
+    former, _ = account.stream_secrets(now)
+    until = now + timedelta(seconds=overlap_s)
+    made = StreamSecret(secret, now, former if overlap_s else None, until if overlap_s and former else None)
+    return replace(account, stream_secret=made, updated_at=now)

@@ -1,4 +1,4 @@
-"""How fast an agent is read: floods of bytes, of frames and of work are all held back, and a call never is."""
+"""How fast an agent is read: floods of bytes, of frames and of work are held back, and a call never is."""
 
 from __future__ import annotations
 

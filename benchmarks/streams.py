@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from benchmarks.machine import AGENT_PREFIX, Usage
@@ -82,10 +84,13 @@ class _Bench:
         self._probe_port = free_port()
         self._probe_uac = free_port()
 
-    def echo(self) -> Any:
+    @contextmanager
+    def echo(self) -> Iterator[None]:
         """The agents that say everything back."""
         command = [sys.executable, "-m", "benchmarks.load.agent_echo", "--port", str(self._sut.agent_port)]
-        return background(command, self._sut.source_root, AGENT_PREFIX)
+        with background(command, self._sut.source_root, AGENT_PREFIX):
+            wait_until(lambda: False, 2.0)
+            yield
 
     def step(self, name: str, encoding: str, rate_hz: int, calls: int, seconds: float) -> dict[str, Any]:
         """Streams of one form, all saying everything back."""

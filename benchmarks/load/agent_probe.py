@@ -23,6 +23,7 @@ import uvloop
 from picows import WSFrame, WSListener, WSMsgType, WSTransport, WSUpgradeRequest, ws_create_server
 
 _MU_SILENCE = 0xFF
+_QUIET = b"\xff\x7f"
 _FIRST_CODE = 0x80  # Positive and loud; each call has one of its own.
 _CALLS_MAX = 64
 _CYCLE_S = 1.6
@@ -67,10 +68,12 @@ class Probe(asyncio.DatagramProtocol):
         payload = data[12:]
         if len(payload) != 160:
             return
-        first, last = payload[0], payload[-1]
-        for code in {first, last}:
-            if _FIRST_CODE <= code < _FIRST_CODE + len(self.agents):
-                self.agents[code - _FIRST_CODE].heard(now_s, ends=last != code)
+        code = payload[0]
+        if payload.count(code) == len(payload) and _FIRST_CODE <= code < _FIRST_CODE + len(self.agents):
+            caller.agent = self.agents[code - _FIRST_CODE]
+        # A sound that fades passes through the levels of other calls.
+        if caller.agent is not None and payload.strip(_QUIET):
+            caller.agent.heard(now_s)
 
     def took(self, what: str, seconds: float) -> None:
         """Note one measurement."""
@@ -84,6 +87,7 @@ class Caller:
         self, probe: Probe, socket: asyncio.DatagramTransport, address: tuple[str, int], index: int
     ) -> None:
         self.said_s = 0.0
+        self.agent: Agent | None = None
         self._probe = probe
         self._socket = socket
         self._address = address
@@ -150,8 +154,8 @@ class Agent(WSListener):
                 self._probe.took("caller_to_agent", now_s - caller.said_s)
         self._quiet = code is None
 
-    def heard(self, now_s: float, *, ends: bool) -> None:
-        """Note a packet with this agent's sound in it; `ends` when the sound ends in it."""
+    def heard(self, now_s: float) -> None:
+        """Note a packet with this agent's sound in it."""
         if self._said_s:
             self._probe.took("agent_to_caller", now_s - self._said_s)
             self._said_s = 0.0

@@ -193,6 +193,16 @@ async def test_a_sandbox_key_reaches_test_numbers_and_sandbox_calls_alone(office
     assert [item["id"] for item in await office.data("GET", "/calls?environment=live", key=key)] == [call_id]
 
 
+async def test_a_key_that_only_manages_keys_makes_none_that_opens_more(office: Office) -> None:
+    made = await office.data("POST", "/keys", {"name": "keeper", "scopes": ["assistant.keys"]})
+    for body in ({"name": "implicit"}, {"name": "explicit", "scopes": ["assistant"]}):
+        status, answer = await office.ask("POST", "/keys", body, key=made["key"])
+        assert (status, answer["error"]["code"]) == (403, "FORBIDDEN")
+    body = {"name": "another keeper", "scopes": ["assistant.keys"]}
+    status, _ = await office.ask("POST", "/keys", body, key=made["key"])
+    assert status == 201
+
+
 async def test_two_keys_are_valid_while_one_follows_the_other_and_no_request_fails(office: Office) -> None:
     limits = {"assistant_requests_per_minute": 10_000}
     await office.server.storage.accounts.update(office.account_sid, limits)

@@ -20,7 +20,8 @@ class UpdateStreamSettings(RequestModel):
     """What to change."""
 
     default_stream_protocol: Annotated[
-        Annotated[str, Field(min_length=1, max_length=32, json_schema_extra={"enum": sorted(DIALECTS)})] | None,
+        Annotated[str, Field(min_length=1, max_length=32, json_schema_extra={"enum": sorted(DIALECTS)})]
+        | None,
         Field(description="What agents are spoken to in where nothing else is said; null: server's default."),
     ]
 

@@ -70,7 +70,7 @@ class ReadPace:
         """Hold nothing back any more: the answer to a close is still to be read."""
         if self._timer is not None:
             self._timer.cancel()
-            self._resume()
+            self._go_on()
 
     def _rest(self) -> None:
         """Pause until what was read and done is made up for."""
@@ -84,14 +84,16 @@ class ReadPace:
             self._timer = self._loop.call_later(_BURST_S, self._resume)
 
     def _resume(self) -> None:
-        self._timer = None
-        now_s = self._loop.time()
         owed_s = -self._left / _BYTES_PER_S
         if owed_s > _BURST_S:
             # What was read with the rest of its buffer, or took long, came on top.
             self._timer = self._loop.call_later(min(owed_s, _MAX_REST_S), self._resume)
             self._left = 0
-            return
-        self._left, self._since_s = _BURST_BYTES, now_s
+        else:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        self._timer = None
+        self._left, self._since_s = _BURST_BYTES, self._loop.time()
         if self._transport is not None and not self._transport.underlying_transport.is_closing():
             self._transport.underlying_transport.resume_reading()

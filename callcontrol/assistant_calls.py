@@ -265,7 +265,7 @@ def _error_of(record: CallRecord, name: str, told: Mapping[str, Any]) -> dict[st
     reason = str(told.get("reason") or "unknown")
     if name == "webhook.failed":
         return {"code": "WEBHOOK_FAILED", "message": f"The server of the call could not be asked: {reason}."}
-    if record.answered_at is not None:
+    if reason == "dropped":
         return {"code": "AGENT_DISCONNECTED", "message": f"The connection to the agent failed: {reason}."}
     status = told.get("http_status")
     answered = f" (HTTP {status})" if status else ""

@@ -33,7 +33,8 @@ from callcontrol.ids import LegId
 from callcontrol.leg import Leg
 from callcontrol.models import CallStatus, HangupSource
 from callcontrol.plan import Party
-from callcontrol.steps import CallParts, RunningStep
+from callcontrol.steps import CallParts
+from callcontrol.table_step import Rules, TableStep
 
 _RINGING_STATUSES: Final = frozenset({180, 181, 182, 183})
 
@@ -67,7 +68,7 @@ class BridgeInput(IntEnum):
 Action = Callable[["Bridge", Event | None], Iterator[Effect]]
 
 
-class Bridge(RunningStep):
+class Bridge(TableStep[BridgeState, BridgeInput]):
     """The step that dials a second party and joins it with the first."""
 
     needs_answer = False
@@ -80,8 +81,7 @@ class Bridge(RunningStep):
 
         ``announce`` is told when the two are joined.
         """
-        super().__init__(call)
-        self.state = BridgeState.NEW
+        super().__init__(call, BridgeState.NEW)
         self._hunt = Hunt(party, call)
         self._quiet = quiet
         self._announce = announce
@@ -89,6 +89,10 @@ class Bridge(RunningStep):
         self._early: LegId | None = None
         """The leg whose early media is heard; a ringing tone of ours would cover it."""
         self._party = party
+
+    def rules(self) -> Rules[BridgeState, BridgeInput]:
+        """The table of the machine."""
+        return RULES
 
     @property
     def party(self) -> Party:
@@ -142,17 +146,6 @@ class Bridge(RunningStep):
             yield from self._take(BridgeInput.LOST)
         elif isinstance(event, LegProgress) and self._hunt.owns(event.leg):
             yield from self._take(BridgeInput.PROGRESS, event)
-
-    def _take(self, what: BridgeInput, event: Event | None = None) -> list[Effect]:
-        rule = RULES.get((self.state, what))
-        if rule is None:  # listed in IGNORED
-            return []
-        target, action = rule
-        assert target >= self.state
-        effects = list(action(self, event))
-        self.state = target
-        self.over = target is BridgeState.OVER
-        return effects
 
     def _find(self, _: Event | None) -> Iterator[Effect]:
         yield FindRoute(self._party)

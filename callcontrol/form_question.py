@@ -58,17 +58,19 @@ def form_fields(record: CallRecord, facts: Sequence[tuple[str, Fact]]) -> dict[s
     return fields
 
 
-def form_request(
-    url: str, method: WebhookMethod, fields: Mapping[str, str], keys: Sequence[str]
-) -> FormRequest:
-    """The request that carries the fields; with several keys each signs it, separated by a space."""
+def form_request(url: str, method: WebhookMethod, fields: Mapping[str, str], key: str | None) -> FormRequest:
+    """
+    The request that carries the fields, signed with the key if there is one.
+
+    It bears one signature alone: servers of TwiML compare the whole header with the one that they expect.
+    """
     url = quote(url, safe=_ASCII)  # It goes out as it is signed, so it has to be one that can.
     if method == "GET":
         parts = urlsplit(url)
         query = "&".join(part for part in (parts.query, urlencode(fields)) if part)
         whole = urlunsplit(parts._replace(query=query, fragment=""))
-        return FormRequest(whole, b"", _signed(whole, {}, keys))
-    headers = {**_signed(url, fields, keys), "Content-Type": FORM_TYPE}
+        return FormRequest(whole, b"", _signed(whole, {}, key))
+    headers = {**_signed(url, fields, key), "Content-Type": FORM_TYPE}
     return FormRequest(url, urlencode(fields).encode(), headers)
 
 
@@ -78,8 +80,8 @@ def form_signature(key: str, url: str, fields: Mapping[str, str]) -> str:
     return sign_as_twilio(key, content)
 
 
-def _signed(url: str, fields: Mapping[str, str], keys: Sequence[str]) -> dict[str, str]:
-    return {"X-Twilio-Signature": " ".join(form_signature(key, url, fields) for key in keys)}
+def _signed(url: str, fields: Mapping[str, str], key: str | None) -> dict[str, str]:
+    return {"X-Twilio-Signature": form_signature(key, url, fields)} if key else {}
 
 
 def _seconds(milliseconds: Fact) -> str:

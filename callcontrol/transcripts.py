@@ -14,7 +14,11 @@ MAX_SEGMENTS: Final = 10_000
 MAX_TEXT: Final = 4000
 """Characters of a segment that are kept."""
 
+MAX_CHARACTERS: Final = 500_000
+"""Characters of all segments of a call that are kept, twice what can be said in four hours."""
+
 _COUNT: Final = "segments"
+_CHARACTERS: Final = "segment_characters"
 
 
 def segments_of(record: CallRecord) -> int:
@@ -23,17 +27,19 @@ def segments_of(record: CallRecord) -> int:
     return int(details.get(_COUNT, 0))
 
 
-def count_segment(record: CallRecord) -> int | None:
+def count_segment(record: CallRecord, segment: TranscriptSegment) -> int | None:
     """
-    The number of a call's next segment, None when the transcript is full.
+    The number of a call's next segment, None when the transcript is too full for it.
 
     The record counts them, so that whoever has it, in this process or a later one, knows whether
     anything was said.
     """
+    details: Mapping[str, Any] = record.details or {}
     number = segments_of(record)
-    if number >= MAX_SEGMENTS:
+    characters = int(details.get(_CHARACTERS, 0)) + len(segment.text)
+    if number >= MAX_SEGMENTS or characters > MAX_CHARACTERS:
         return None
-    record.details = {**(record.details or {}), _COUNT: number + 1}
+    record.details = {**details, _COUNT: number + 1, _CHARACTERS: characters}
     return number
 
 

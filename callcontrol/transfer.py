@@ -53,6 +53,7 @@ from callcontrol.number_format import number_in, user_of
 from callcontrol.plan import Party
 from callcontrol.routing import PhoneTarget, SipTarget, Target
 from callcontrol.steps import CallParts
+from callcontrol.table_step import Rules, TableMachine
 from sip import ParseError, Replaces, SipUri
 from sip.replaces import uri_headers
 
@@ -115,7 +116,7 @@ class TransferParts(CallParts, Protocol):
 Action = Callable[["Transfer", Event | None], Iterator[Effect]]
 
 
-class Transfer:
+class Transfer(TableMachine[TransferState, TransferInput]):
     """One transfer of one call; no I/O, no clock."""
 
     def __init__(
@@ -141,6 +142,10 @@ class Transfer:
         self._hunt = Hunt(party, call)
         self._gone = False
         self._ringback: LegId | None = None
+
+    def rules(self) -> Rules[TransferState, TransferInput]:
+        """The table of the machine."""
+        return RULES
 
     @property
     def over(self) -> bool:
@@ -181,16 +186,6 @@ class Transfer:
             yield from self._take(TransferInput.LOST)
         elif isinstance(event, LegProgress) and self._hunt.owns(event.leg):
             yield from self._take(TransferInput.PROGRESS, event)
-
-    def _take(self, what: TransferInput, event: Event | None = None) -> list[Effect]:
-        rule = RULES.get((self.state, what))
-        if rule is None:  # listed in IGNORED
-            return []
-        target, action = rule
-        assert target >= self.state
-        effects = list(action(self, event))
-        self.state = target
-        return effects
 
     # --- looking for the target ---------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from pydantic import Field
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import Timestamp
 from callcontrol.stream_settings import DEFAULT_OVERLAP_S, MAX_OVERLAP_S
+from media.streams import DIALECTS
 
 __all__ = ["RotateStreamSecret", "StreamSecretObject", "StreamSettingsObject", "UpdateStreamSettings"]
 
@@ -19,7 +20,8 @@ class UpdateStreamSettings(RequestModel):
     """What to change."""
 
     default_stream_protocol: Annotated[
-        Annotated[str, Field(min_length=1, max_length=32)] | None,
+        Annotated[str, Field(min_length=1, max_length=32, json_schema_extra={"enum": sorted(DIALECTS)})]
+        | None,
         Field(description="What agents are spoken to in where nothing else is said; null: server's default."),
     ]
 

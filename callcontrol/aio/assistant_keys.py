@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from callcontrol.accounts import check_minted
+from callcontrol.accounts import check_minted, scopes_of
 from callcontrol.aio.keys import KeyService
 from callcontrol.aio.tokens import utc_now
 from callcontrol.errors import Conflict, NotFound
@@ -51,7 +51,8 @@ class AssistantKeys:
             Conflict: The account has as many keys as it may have.
         """
         environment = environment or ("sandbox" if principal.sandbox else "live")
-        check_minted(principal, environment, scopes or ())
+        # Scopes that are not named are given all the same.
+        check_minted(principal, environment, scopes_of("assistant", scopes))
         if len(await self.list(principal)) >= _MAX_KEYS:
             raise Conflict(f"The account has {_MAX_KEYS} keys of the assistant; revoke one first.")
         return await self._keys.issue(

@@ -8,6 +8,7 @@ from typing import Final
 import aiohttp
 
 from callcontrol.aio.destinations import checked_connector
+from callcontrol.aio.http_problems import problem_of
 from callcontrol.errors import DomainError
 from callcontrol.interfaces import Destinations
 from media.audio import AudioError, Clip, PromptLibrary, hold_music, read_wav
@@ -85,7 +86,7 @@ class AudioSource:
         except TimeoutError:
             raise AudioUnavailable(f"not received within {_FETCH_TIMEOUT_S:.0f} s") from None
         except (aiohttp.ClientError, OSError, ValueError, AudioError) as error:
-            raise AudioUnavailable(str(error) or type(error).__name__) from None
+            raise AudioUnavailable(problem_of(error)) from None
 
     async def close(self) -> None:
         """Close the connections that are kept."""

@@ -152,8 +152,8 @@ class CallAsker:
         if effect.format != "form":
             return None
         fields = form_fields(self._record, effect.facts)
-        secrets = [secret for secret in self._account.stream_secrets(utc_now()) if secret is not None]
-        return form_request(effect.url, effect.method, fields, secrets)
+        secret, _ = self._account.stream_secrets(utc_now())
+        return form_request(effect.url, effect.method, fields, secret)
 
     def _read(self, effect: AskWebhook, media_type: str, body: bytes, attempt: int) -> Event:
         """What an answer means. One that cannot be followed is not asked for again: it would come again."""

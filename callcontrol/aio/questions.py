@@ -11,6 +11,7 @@ import aiohttp
 from yarl import URL
 
 from callcontrol.aio.destinations import checked_connector
+from callcontrol.aio.http_problems import problem_of
 from callcontrol.errors import DomainError
 from callcontrol.events import InstructionProblem
 from callcontrol.form_question import FormRequest
@@ -75,7 +76,7 @@ class QuestionClient:
         except TimeoutError:
             raise NotAnswered("timeout", f"no answer within {self._timeout_s:g} s") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise NotAnswered(_reason_of(error), str(error) or type(error).__name__) from None
+            raise NotAnswered(_reason_of(error), problem_of(error)) from None
 
     async def _ask(
         self, event: WebhookEvent, secrets: Sequence[str], form: FormRequest | None

@@ -39,9 +39,10 @@ class TranscriptStore:
 
     def add(self, record: CallRecord, segment: TranscriptSegment) -> None:
         """Have a segment written soon; one behind the last that is kept of a call is left out."""
-        number = count_segment(record)
+        kept = bounded(segment)
+        number = count_segment(record, kept)
         if number is not None:
-            self._held.append(transcripts.row_of(record, number, bounded(segment)))
+            self._held.append(transcripts.row_of(record, number, kept))
             self._writer.touch()
 
     async def of_call(self, call_sid: str) -> Sequence[TranscriptSegment]:

@@ -10,6 +10,7 @@ from typing import Final
 import aiohttp
 
 from callcontrol.aio.destinations import checked_connector
+from callcontrol.aio.http_problems import problem_of
 from callcontrol.aio.tokens import utc_now
 from callcontrol.errors import DomainError
 from callcontrol.interfaces import Destinations
@@ -74,8 +75,7 @@ class WebhookClient:
         except TimeoutError:
             return Answer(problem=f"no answer within {self._timeout_s:g} s", silent=True)
         except (aiohttp.ClientError, OSError) as error:
-            problem = str(error) or type(error).__name__
-            return Answer(problem=problem[:_MAX_PROBLEM_CHARS], silent=True)
+            return Answer(problem=problem_of(error)[:_MAX_PROBLEM_CHARS], silent=True)
         except ValueError as error:
             return Answer(problem=str(error)[:_MAX_PROBLEM_CHARS])
         except Exception:

@@ -29,6 +29,41 @@ class OneOf:
 
 Condition = sa.ColumnElement[bool] | OneOf
 
+
+class Narrowing:
+    """
+    The conditions of a list, collected from filters that are given in the order of how much they leave out.
+
+    The first one decides which index is taken; the columns of the others are wrapped, so that no planner
+    takes theirs.
+    """
+
+    def __init__(self, *always: Condition) -> None:
+        self.conditions: list[Condition] = list(always)
+        self._narrowed = False
+
+    def by(self, column: sa.Column[Any], value: str | None) -> None:
+        """Leave the rows of one value, if one is asked for."""
+        if value is not None:
+            self.by_either((column,), value)
+
+    def by_either(self, columns: tuple[sa.Column[Any], ...], value: str) -> None:
+        """Leave the rows that have a value in one of the columns; no row has it in two."""
+        if self._narrowed:
+            wrapped = (sa.func.coalesce(column, "") == value for column in columns)
+            self.conditions.append(sa.or_(*wrapped))
+        elif len(columns) == 1:
+            self.conditions.append(columns[0] == value)
+        else:
+            self.conditions.append(OneOf(tuple(column == value for column in columns)))
+        self._narrowed = True
+
+    def by_own_index(self, *conditions: Condition) -> None:
+        """Leave rows that an index of their own holds, and no others."""
+        self.conditions += conditions
+        self._narrowed = True
+
+
 _Keys = sa.Select[Any] | sa.CompoundSelect[Any]
 _AnyKeys = TypeVar("_AnyKeys", sa.Select[Any], sa.CompoundSelect[Any])
 

@@ -38,6 +38,9 @@ _ADDRESS_TIMEOUT_S = 1.5
 # Enough for 200 ms of audio on a slow path; more would only grow old in the kernel when an agent stalls.
 _SEND_BUFFER_BYTES = 32 * 1024
 
+# Bounds what one read can bring, all of which is handled at once; over a second of audio in any dialect.
+_RECEIVE_BUFFER_BYTES = 128 * 1024
+
 _READ_BUFFER_BYTES = 8 * 1024
 
 
@@ -187,6 +190,7 @@ async def _connect(address: SocketAddress) -> socket.socket:
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)
         await asyncio.get_running_loop().sock_connect(sock, address)
     except BaseException:
         sock.close()

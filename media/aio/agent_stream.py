@@ -52,6 +52,8 @@ _LOGGER = logging.getLogger(__name__)
 _MAX_EARLY_MS = 120_000
 # Answers that wait for the frame that has to come before them.
 _MAX_UNANNOUNCED = 2000
+# Messages that may take long to read: a piece of audio to be converted, or an object with much in it.
+_LONG_BYTES = 8 * 1024
 _CLOSE_NO_PONG = 4408
 _CLOSE_ABUSE = 1008
 _CLOSE_INTERNAL = 1011
@@ -269,6 +271,11 @@ class AgentStream:
             self._announce()
         self._timer = self._loop.call_later(self._settings.ping_interval_s, self._ping)
 
+    def on_frame(self, size: int) -> None:
+        """Note that a frame was read; called by the wire."""
+        if not self._closed and not self._pace.took(size):
+            self._fail(_CLOSE_ABUSE, "too many frames")
+
     def on_text(self, data: bytes) -> None:
         """Obey a message; called by the wire."""
         self._take(self._dialect.decode, data)
@@ -280,11 +287,10 @@ class AgentStream:
     def _take(self, decode: Callable[[bytes], bytes | AgentCommand], data: bytes) -> None:
         if self._closed:
             return
-        self._pace.took(len(data))
         if not self._spoken:
             self._speaks()
         try:
-            command = decode(data)
+            command = decode(data) if len(data) < _LONG_BYTES else self._pace.timed(lambda: decode(data))
         except CommandError as error:
             self._malformed_frame(error)
             return

@@ -26,6 +26,9 @@ class WireEvents(Protocol):
     def on_open(self, transport: picows.WSTransport) -> None:
         """Take the socket: the handshake is complete."""
 
+    def on_frame(self, size: int) -> None:
+        """Note that a frame of any kind was read, before it is taken."""
+
     def on_text(self, data: bytes) -> None:
         """Take a text message."""
 
@@ -67,6 +70,7 @@ class AgentWire(picows.WSListener):
 
     def on_ws_frame(self, transport: picows.WSTransport, frame: picows.WSFrame) -> None:
         """Sort a frame."""
+        self._events.on_frame(frame.payload_size)
         kind = frame.msg_type
         if frame.payload_size > self._max_message_bytes:
             # The library closes on the header of such a frame, and delivers the frame all the same.

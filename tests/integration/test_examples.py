@@ -32,6 +32,12 @@ async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Inbou
         yield running
 
 
+@pytest_asyncio.fixture(autouse=True, loop_scope="module")
+async def no_calls_left(stage: InboundStage) -> AsyncIterator[None]:
+    yield
+    await stage.clear()
+
+
 class Example:
     """A running example, and what it has printed so far."""
 

@@ -128,6 +128,7 @@ def resident_bytes() -> int:
         ("half_frame", 4408),
         ("no_pong", 4408),
         ("never_reads", 4408),
+        ("tiny_frames", 1008),
     ],
 )
 async def test_an_agent_that_cannot_be_borne_ends_its_own_call_alone(

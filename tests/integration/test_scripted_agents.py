@@ -63,6 +63,12 @@ async def callers(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cal
         yield Callers(stage, key, words.to_mono(8000))
 
 
+@pytest_asyncio.fixture(autouse=True, loop_scope="module")
+async def no_calls_left(callers: Callers) -> AsyncIterator[None]:
+    yield
+    await callers.stage.clear()
+
+
 def voiced_ms(call: PhoneCall) -> int:
     """How much of what is kept of the call is as loud as a voice."""
     heard = bytes(call.heard)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,8 @@ from tests.support.phone import PhoneCall, eventually
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow, pytest.mark.timeout(300)]
 
 TONE_HZ = 1000.0
+SECONDS = 8
+"""How many seconds of a tone are listened to at most, for one that is as it should be."""
 TRANSFERRED = "+919812345678"
 
 
@@ -56,13 +58,21 @@ every_dialect = pytest.mark.parametrize("spoken", DIALECTS, ids=str)
 async def agent() -> AsyncIterator[PipecatAgent]:
     async with pipecat_agent() as running:
         yield running
-        assert await running.complaints() == []
+        # Both ends close at once where the call was ended by REST; pipecat says so when it comes second.
+        complaints = await running.complaints()
+        assert [line for line in complaints if "while closing the websocket" not in line] == []
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InboundStage]:
     async with inbound_stage(tmp_path_factory.mktemp("pipecat"), 33_000) as running:
         yield running
+
+
+@pytest_asyncio.fixture(autouse=True, loop_scope="module")
+async def no_calls_left(stage: InboundStage) -> AsyncIterator[None]:
+    yield
+    await stage.clear()
 
 
 async def connect(stage: InboundStage, agent: PipecatAgent, spoken: Spoken) -> PhoneCall:
@@ -104,20 +114,15 @@ async def test_a_call(stage: InboundStage, agent: PipecatAgent, spoken: Spoken) 
 
     # The caller is heard.
     caller.speak(TONE_HZ)
-    await agent.heard(0.5)
-    assert_tone(await agent.heard(1.0), state["rate_hz"], level=level_dbfs(samples_of(tone(TONE_HZ, 1000))))
+    loud = level_dbfs(samples_of(tone(TONE_HZ, 1000)))
+    await hear_tone(lambda: agent.heard(1.0), state["rate_hz"], level=loud)
     caller.open().send_dtmf("5")
     await agent.until(lambda state: state["keys"] == "5")
 
-    # The agent is heard. Pipecat sends twice as fast as it is played: after a second, no hiccup of the
-    # machine can make it late any more.
-    await agent.do("tone", hz=TONE_HZ, seconds=6.0)
+    # The agent is heard.
+    await agent.do("tone", hz=TONE_HZ, seconds=SECONDS + 5.0)
     await caller.hears(TONE_HZ)
-    caller.heard.clear()
-    await caller.until(lambda: len(caller.heard) >= 16_000)
-    caller.heard.clear()
-    await caller.until(lambda: len(caller.heard) >= 24_000)
-    assert_tone(bytes(caller.heard[:24_000]), 8000, level=20 * math.log10(8000 / 32768) - 3.0)
+    await hear_tone(lambda: a_second_of(caller), 8000, level=20 * math.log10(8000 / 32768) - 3.0)
 
     # What it still had to say is not, once it is interrupted: pipecat is far ahead of the caller.
     await agent.do("tone", hz=TONE_HZ, seconds=30.0)
@@ -163,11 +168,31 @@ async def test_a_transfer_by_message(stage: InboundStage, agent: PipecatAgent, s
     assert (await stage.ended())["status"] == "completed"
 
 
-def assert_tone(pcm: bytes, rate_hz: int, *, level: float) -> None:
-    """The tone, at its level, from one end to the other."""
-    samples = samples_of(pcm)
+async def a_second_of(caller: PhoneCall) -> bytes:
+    """What the caller hears from now on."""
+    caller.heard.clear()
+    await caller.until(lambda: len(caller.heard) >= 16_000)
+    return bytes(caller.heard[:16_000])
+
+
+async def hear_tone(listen: Callable[[], Awaitable[bytes]], rate_hz: int, *, level: float) -> None:
+    """
+    Wait for a second of the tone without a gap and at its level.
+
+    Where the machine is busy, packets are late now and then; what is our fault is in every second.
+    """
+    for _ in range(SECONDS):
+        if not (fault := fault_of(samples_of(await listen()), rate_hz, level)):
+            return
+    raise AssertionError(fault)
+
+
+def fault_of(samples: Sequence[int], rate_hz: int, level: float) -> str:
+    """What is wrong with a tone, empty if nothing is."""
     found = find_tone(samples, rate_hz)
-    assert found.frequency_hz == pytest.approx(TONE_HZ, abs=5) and found.share > 0.9, found
+    if abs(found.frequency_hz - TONE_HZ) > 5 or found.share < 0.9:
+        return str(found)
     step = rate_hz // 50
     levels = [level_dbfs(samples[at : at + step]) for at in range(0, len(samples) - step + 1, step)]
-    assert all(value == pytest.approx(level, abs=1.5) for value in levels), [round(v, 1) for v in levels]
+    off = {at * 20: round(value, 1) for at, value in enumerate(levels) if abs(value - level) > 1.5}
+    return f"at these milliseconds it is not at {level:.1f} dBFS: {off}" if off else ""

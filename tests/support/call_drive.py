@@ -198,10 +198,10 @@ def streamed(**changes: object) -> Drive:
     return drive
 
 
-def lasting(max_retries: int = 3, **changes: object) -> Drive:
+def lasting(max_retries: int = 3, **changes: Any) -> Drive:
     """A streamed call whose agent is sought again when its connection breaks."""
     choice = choose_stream("wss://agent.example/ws", {"stream_max_retries": max_retries})
-    drive = Drive(Stream(choice), **changes).start()  # type: ignore[arg-type]
+    drive = Drive(Stream(choice), **changes).start()
     drive.feed(AgentOpened(), LegConfirmed(A))
     return drive
 

@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-TEXT, BINARY, CONTINUATION, PING = 1, 2, 0, 9
+TEXT, BINARY, CONTINUATION, PING, PONG = 1, 2, 0, 9, 10
 _MIB = 1 << 20
 
 
@@ -197,6 +197,15 @@ def pings(victim: Victim) -> None:
     victim.drop()
 
 
+def tiny_frames(victim: Victim) -> None:
+    """The smallest frames there are, as many as the socket takes."""
+    victim.open()
+    threading.Thread(target=_ignore, args=(victim,), daemon=True).start()
+    flood = bytes([0x80 | PONG, 0]) * (32 * 1024)
+    while True:
+        victim.sock.sendall(flood)
+
+
 def mute_server(victim: Victim) -> None:
     """It takes the connection and says nothing."""
     victim.drop()
@@ -250,6 +259,7 @@ KINDS: dict[str, Callable[[Victim], None]] = {
         no_pong,
         never_reads,
         pings,
+        tiny_frames,
         mute_server,
         half_handshake,
         wrong_handshake,

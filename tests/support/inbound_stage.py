@@ -13,6 +13,7 @@ import aiohttp
 from api.server import Server
 from callcontrol.accounts import SCOPES
 from media.aio import MediaEngine
+from sip import Cancelled, Ended, Failed
 from tests.support.loopback_server import loopback_settings
 from tests.support.phone import Phone, PhoneCall, engine_settings, eventually
 
@@ -58,6 +59,14 @@ class InboundStage:
         status, calls = await self.ask("GET", "/v1/calls?per_page=1")
         assert status == 200 and calls
         return dict(calls[0])
+
+    async def clear(self) -> None:
+        """Hang up what a test that failed left behind, so that only that one fails."""
+        for call in self.phone.calls:
+            if not any(isinstance(event, Ended | Failed | Cancelled) for event in call.events):
+                call.hang_up()
+        self.phone.calls.clear()
+        assert await eventually(lambda: self.server.control.active_calls == 0, PATIENCE_S), "calls are left"
 
     async def ended(self) -> dict[str, Any]:
         """The latest call, once nothing of it is left."""

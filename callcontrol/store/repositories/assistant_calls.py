@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 from callcontrol.analytics import AnalyticsQuery, AssistantCallFilter, DayCount
 from callcontrol.assistant_calls import ENDED, PRODUCT, status_of
 from callcontrol.models import CallStatus
-from callcontrol.store.listing import Condition, Listing
+from callcontrol.store.listing import Condition, Listing, Narrowing
 from callcontrol.store.statements import Statement, insert_into, update_columns
 from callcontrol.store.tables.assistant import assistant_calls
 from callcontrol.store.values import to_micros, unpack
@@ -64,35 +64,21 @@ def delete(connection: Connection, call_sid: str) -> None:
 
 
 def conditions(account_sid: str, query: AssistantCallFilter) -> Sequence[Condition]:
-    """
-    What a call of the list meets, but for its time.
-
-    The filter that leaves the fewest rows decides which index is taken; the columns of the others are
-    wrapped, so that no planner takes theirs.
-    """
+    """What a call of the list meets, but for its time."""
     table = assistant_calls.c
-    found: list[Condition] = [table.account_sid == account_sid]
-    narrowed = False
-
-    def narrow(column: sa.Column[Any], value: str | None) -> None:
-        nonlocal narrowed
-        if value is not None:
-            found.append((sa.func.coalesce(column, "") if narrowed else column) == value)
-            narrowed = True
-
+    found = Narrowing(table.account_sid == account_sid)
     live = query.status is not None and query.status not in ENDED
     if live:
         # Calls that are up are few and have an index of their own.
-        found += [table.outcome.is_(None), table.status == query.status]
-        narrowed = True
-    narrow(table.phone_number, query.phone_number)
-    narrow(table.agent_id, query.agent_id)
-    narrow(table.outcome, None if live else query.status)
+        found.by_own_index(table.outcome.is_(None), table.status == query.status)
+    found.by(table.phone_number, query.phone_number)
+    found.by(table.agent_id, query.agent_id)
+    found.by(table.outcome, None if live else query.status)
     if query.direction is not None:
-        found.append(table.direction == query.direction)
+        found.conditions.append(table.direction == query.direction)
     if query.sandbox is not None:
-        found.append(table.sandbox.is_(query.sandbox))
-    return found
+        found.conditions.append(table.sandbox.is_(query.sandbox))
+    return found.conditions
 
 
 def day_counts(connection: Connection, account_sid: str, query: AnalyticsQuery) -> list[DayCount]:

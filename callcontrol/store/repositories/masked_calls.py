@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.masked_calls import ENDED, PRODUCT
 from callcontrol.masking_logs import MaskedCallCounts, MaskedCallFilter
-from callcontrol.store.listing import Condition, Listing, OneOf
+from callcontrol.store.listing import Condition, Listing, Narrowing
 from callcontrol.store.statements import Statement, insert_into, update_columns
 from callcontrol.store.tables.masking import masked_calls
 from callcontrol.store.values import clean, to_micros, unpack
@@ -69,39 +69,20 @@ def delete(connection: Connection, call_sid: str) -> None:
 
 
 def conditions(account_sid: str, query: MaskedCallFilter) -> Sequence[Condition]:
-    """
-    What a call of the list meets, but for its time.
-
-    The filter that leaves the fewest rows decides which index is taken; the columns of the others are
-    wrapped, so that no planner takes theirs.
-    """
+    """What a call of the list meets, but for its time."""
     table = masked_calls.c
-    found: list[Condition] = [table.account_sid == account_sid]
-    narrowed = False
-
-    def narrow(column: sa.Column[Any], value: str | None) -> None:
-        nonlocal narrowed
-        if value is not None:
-            found.append((sa.func.coalesce(column, "") if narrowed else column) == value)
-            narrowed = True
-
+    found = Narrowing(table.account_sid == account_sid)
     live = query.status is not None and query.status not in ENDED
     if live:
         # Calls that are up are few and have an index of their own.
-        found += [table.outcome.is_(None), table.status == query.status]
-        narrowed = True
-    narrow(table.session_id, query.session_id)
+        found.by_own_index(table.outcome.is_(None), table.status == query.status)
+    found.by(table.session_id, query.session_id)
     if query.party is not None:
-        columns = (table.caller_number, table.target_number)
-        if narrowed:
-            found.append(sa.or_(*(sa.func.coalesce(column, "") == query.party for column in columns)))
-        else:
-            # No row has the same number twice; see row_of.
-            found.append(OneOf(tuple(column == query.party for column in columns)))
-        narrowed = True
-    narrow(table.outcome, None if live else query.status)
-    narrow(table.direction, query.direction)
-    return found
+        # No row has the same number twice; see row_of.
+        found.by_either((table.caller_number, table.target_number), query.party)
+    found.by(table.outcome, None if live else query.status)
+    found.by(table.direction, query.direction)
+    return found.conditions
 
 
 def counts(connection: Connection, account_sid: str, start: datetime, end: datetime) -> MaskedCallCounts:

@@ -178,7 +178,7 @@ async def test_a_call_without_an_agent_has_no_row(storage: Storage, account: Acc
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-@pytest.mark.parametrize(("agent_id", "index"), [(None, "list"), (AGENTS[0], "agent")])
+@pytest.mark.parametrize(("agent_id", "index"), [(None, "list"), (AGENTS[0], "agent")], ids=("all", "one"))
 async def test_days_are_added_up_from_an_index_alone(
     storage: Storage, agent_id: str | None, index: str
 ) -> None:

@@ -84,6 +84,15 @@ def test_a_failure_is_told_before_the_end_unless_it_was_told() -> None:
     assert [item.event for item in end_events(told, NOW, URL)] == ["call.completed"]
 
 
+@pytest.mark.parametrize(
+    ("reason", "code"), [("connect", "AGENT_UNREACHABLE"), ("dropped", "AGENT_DISCONNECTED")]
+)
+def test_an_agent_that_never_came_is_told_apart_from_one_that_was_lost(reason: str, code: str) -> None:
+    answered = agent_call(answered_at=NOW)
+    event = assistant_event(answered, "stream.failed", {"reason": reason}, event_id="1", at=NOW)
+    assert event is not None and event.fields["data"]["error"]["code"] == code
+
+
 def test_calls_of_others_and_calls_that_are_up_have_no_end() -> None:
     assert end_events(make_record(status=CallStatus.COMPLETED), NOW, URL) == []
     assert end_events(agent_call(status=CallStatus.IN_PROGRESS), NOW, URL) == []

@@ -1,5 +1,7 @@
 """Messages that parties leave, on virtual time."""
 
+from typing import Any
+
 import pytest
 
 from callcontrol import effects as do
@@ -21,8 +23,8 @@ SID = "7f1f1a52-6d0b-4b5f-8d39-1f0a5e1f7c11"
 ACTION = Consult("https://customer.example/message", event="call.recorded")
 
 
-def taking(*, beep: bool = True, **wanted: object) -> Drive:
-    drive = placed(RecordMessage(beep=beep, action=ACTION, **wanted), Say("Nobody spoke."))  # type: ignore[arg-type]
+def taking(*, beep: bool = True, **wanted: Any) -> Drive:
+    drive = placed(RecordMessage(beep=beep, action=ACTION, **wanted), Say("Nobody spoke."))
     if beep:
         drive.feed(PlaybackEnded(A))
     return drive

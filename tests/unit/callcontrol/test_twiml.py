@@ -180,6 +180,9 @@ def test_questions_that_follow_are_asked_in_the_same_way() -> None:
     assert replace(gather.action, event=redirect.event) == redirect
 
 
+MANY_HEADERS = "&amp;".join(f"X-Header-{number}=a" for number in range(100))
+
+
 @pytest.mark.parametrize(
     ("inner", "fields"),
     [
@@ -207,6 +210,7 @@ def test_questions_that_follow_are_asked_in_the_same_way() -> None:
         (f'<Dial timeLimit="0">{CALLEE}</Dial>', ["Response.Dial[1].timeLimit"]),
         (f'<Dial><Number url="/x">{CALLEE}</Number></Dial>', ["Response.Dial[1].Number[1].url"]),
         ("<Dial><Sip>sip:a@b.example?From=x</Sip></Dial>", ["Response.Dial[1].headers"]),
+        (f"<Dial><Sip>sip:a@b.example?{MANY_HEADERS}</Sip></Dial>", ["Response.Dial[1].headers"]),
         ("<Connect/>", ["Response.Connect[1]"]),
         ("<Connect><Stream/></Connect>", ["Response.Connect[1].Stream[1].url"]),
         ("<Connect><Stream url='https://a.example/'/></Connect>", ["Response.Connect[1].Stream[1].url"]),

@@ -175,6 +175,7 @@ def test_accounts_are_changed_wallets_topped_up_and_numbers_listed_and_released(
         "max_cps": 3,
         "max_calls": 100,
         "requests_per_minute": 70,
+        "assistant_requests_per_minute": None,
         "max_spend_per_hour": 99.5,
         "recording_retention_days": 30,
     }

@@ -18,8 +18,9 @@ constexpr std::int64_t check_interval_ns = 250'000'000;
 /// Waking up costs more than reading a packet. When sockets become ready faster than this, they are read on a
 /// grid, many at a time, which delays a packet by half of the grid on average.
 constexpr std::int64_t pace_ns = 312'500;
-/// The grid while nothing is relayed: audio for agents, recordings and conferences leaves with the next beat.
-constexpr std::int64_t calm_pace_ns = 1'250'000;
+/// The grid while nothing is relayed, which is that of the beats: audio for agents, recordings and conferences
+/// leaves with the next beat, and is read just before it.
+constexpr std::int64_t calm_pace_ns = TickWheel::slot_ns;
 constexpr std::int64_t hurried_ns = 250'000'000;
 constexpr std::int64_t pace_window_ns = 8'000'000;
 constexpr std::size_t paced_ready = 24;
@@ -126,7 +127,8 @@ void Shard::pace(std::int64_t now_ns) {
         ready_in_window_ = 0;
         window_end_ns_ = now_ns + pace_window_ns;
     }
-    if (!paced_ || !unfinished_.empty() || stopping_) return;
+    // A full batch tells that more sockets are ready than were asked for.
+    if (!paced_ || !unfinished_.empty() || stopping_ || ready_count_ == max_events) return;
     const std::int64_t grid_ns = now_ns < hurried_until_ns_ ? pace_ns : calm_pace_ns;
     sleep_until((monotonic_ns() / grid_ns + 1) * grid_ns);
 }

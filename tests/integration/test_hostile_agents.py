@@ -28,8 +28,8 @@ ROOT = Path(__file__).resolve().parents[2]
 NEIGHBOUR = "+918047491888"
 MIB = 1 << 20
 
-# What takes half a minute otherwise is over soon. The queue outlasts a machine that stands still for a moment: a
-# frame that the neighbour misses was lost to the harmful agent, not to other tests.
+# What takes half a minute otherwise is over soon. The queue outlasts a machine that stands still for a while:
+# a frame that the neighbour misses was lost to the harmful agent, not to other tests.
 STREAMS = AgentStreamSettings(
     dial=DialSettings(budget_s=1.5, offsets_s=(0.0, 0.25, 1.0)),
     ping_interval_s=0.5,

@@ -18,8 +18,8 @@ constexpr std::int64_t check_interval_ns = 250'000'000;
 /// Waking up costs more than reading a packet. When sockets become ready faster than this, they are read on a
 /// grid, many at a time, which delays a packet by half of the grid on average.
 constexpr std::int64_t pace_ns = 312'500;
-/// The grid while nothing is relayed, which is that of the beats: audio for agents, recordings and conferences
-/// leaves with the next beat, and is read just before it.
+/// The grid while nothing is relayed, which is that of the beats: audio for agents, recordings and
+/// conferences leaves with the next beat, and is read just before it.
 constexpr std::int64_t calm_pace_ns = TickWheel::slot_ns;
 constexpr std::int64_t hurried_ns = 250'000'000;
 constexpr std::int64_t pace_window_ns = 8'000'000;

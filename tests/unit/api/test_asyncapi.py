@@ -64,7 +64,11 @@ def test_schemas_are_schemas(dialect: str) -> None:
 
 @pytest.mark.parametrize("name", stream_documents())
 def test_the_docs_have_them(name: str) -> None:
-    assert json.loads((DOCS / name).read_text()) == stream_documents()[name], "run python -m api.asyncapi"
+    written, made = json.loads((DOCS / name).read_text()), stream_documents()[name]
+    for document in (written, made):
+        # The version is that of the installed distribution, which a checkout alone does not have.
+        document.get("info", {}).pop("version", None)
+    assert written == made, "run python -m api.asyncapi"
 
 
 async def test_they_are_served_to_everybody(client: Client) -> None:

@@ -4,6 +4,7 @@ Machines that are tables: from what they are and what they are told, to what the
 A machine names its rules; what a rule does not speak of is ignored, and listed beside the rules as such.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from typing import Any, Generic, TypeVar
@@ -19,14 +20,14 @@ Rules = Mapping[tuple[StateT, InputT], tuple[StateT, Callable[[Any, Event | None
 """The state that follows, and what is done on the way there, by state and input."""
 
 
-class TableMachine(Generic[StateT, InputT]):
+class TableMachine(ABC, Generic[StateT, InputT]):
     """Something with a state that only rules change, and that never goes back to a former one."""
 
     state: StateT
 
+    @abstractmethod
     def rules(self) -> Rules[StateT, InputT]:
         """The table of the machine."""
-        raise NotImplementedError
 
     def _take(self, what: InputT, event: Event | None = None) -> list[Effect]:
         """Follow the rule for what the machine is told, if there is one."""

@@ -7,7 +7,7 @@ from typing import Any
 from api.endpoint import Context, Endpoint, Reply
 from api.present import rfc3339
 from api.routes.assistant import ASSISTANT
-from api.routes.webhook_log import logged, replayed_all, replayed_one, tested
+from api.routes.webhook_log import WebhookLog, logged, replayed_all, replayed_one, tested
 from api.schemas.assistant_webhooks import (
     CreatedWebhook,
     CreateWebhook,
@@ -16,20 +16,11 @@ from api.schemas.assistant_webhooks import (
     WebhookObjects,
 )
 from api.schemas.base import NoBody, NoQuery
-from api.schemas.subscriptions import (
-    DeliveryLog,
-    DeliveryObjects,
-    ReplayedAll,
-    ReplayedOne,
-    ReplayFailed,
-    TestOutcome,
-)
+from api.schemas.subscriptions import DeliveryLog, ReplayFailed
 from callcontrol.errors import Conflict
 from callcontrol.subscriptions import Subscription
 
 __all__ = ["ENDPOINTS"]
-
-_TESTS_PER_MINUTE = 60
 
 
 async def create_assistant_webhook(context: Context[CreateWebhook, NoQuery]) -> Reply:
@@ -106,7 +97,6 @@ def _json(webhook: Subscription) -> dict[str, Any]:
 _WEBHOOKS: dict[str, Any] = {**ASSISTANT, "tag": "voice assistant webhooks"}
 _ALL = "/api/v1/webhooks"
 _ONE = _ALL + "/{webhook_id}"
-_LOG = _ONE + "/deliveries"
 
 ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     Endpoint(
@@ -157,44 +147,15 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         response=None,
         **_WEBHOOKS,
     ),
-    Endpoint(
-        method="POST",
-        path=_ONE + "/test",
-        handler=test_assistant_webhook,
-        summary="Send a test event to a webhook now",
-        description="The answer is 200 however the receiver takes it, and says how it did.",
-        response=TestOutcome,
-        requests_per_minute=_TESTS_PER_MINUTE,
-        **_WEBHOOKS,
-    ),
-    Endpoint(
-        method="GET",
-        path=_LOG,
-        handler=list_assistant_deliveries,
-        summary="The delivery log of a webhook, newest first",
-        query=DeliveryLog,
-        response=DeliveryObjects,
-        **_WEBHOOKS,
-    ),
-    Endpoint(
-        method="POST",
-        path=_LOG + "/{delivery_id}/replay",
-        handler=replay_assistant_delivery,
-        summary="Send an event of the assistant again",
-        description="It keeps its id. It is not charged.",
-        response=ReplayedOne,
-        errors=(Conflict,),
-        **_WEBHOOKS,
-    ),
-    Endpoint(
-        method="POST",
-        path=_LOG + "/replay",
-        handler=replay_failed_assistant_deliveries,
-        summary="Send failed events of the assistant again",
-        description="Up to 10,000 of the window, the oldest first. They keep their ids and are not charged.",
-        body=ReplayFailed,
-        response=ReplayedAll,
-        errors=(Conflict,),
-        **_WEBHOOKS,
-    ),
+    *WebhookLog(
+        path=_ONE,
+        webhook="a webhook of the assistant",
+        events="the events of the assistant",
+        read=_WEBHOOKS,
+        write=_WEBHOOKS,
+        test=test_assistant_webhook,
+        log=list_assistant_deliveries,
+        replay=replay_assistant_delivery,
+        replay_failed=replay_failed_assistant_deliveries,
+    ).endpoints(),
 )

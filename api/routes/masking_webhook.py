@@ -6,17 +6,10 @@ from typing import Any
 
 from api.endpoint import Context, Endpoint, Reply
 from api.routes.masking import MASKING
-from api.routes.webhook_log import logged, replayed_all, replayed_one, tested
+from api.routes.webhook_log import WebhookLog, logged, replayed_all, replayed_one, tested
 from api.schemas.base import NoBody, NoQuery
-from api.schemas.subscriptions import (
-    DeliveryLog,
-    DeliveryObjects,
-    ReplayedAll,
-    ReplayedOne,
-    ReplayFailed,
-    TestOutcome,
-)
-from callcontrol.errors import Conflict, NotFound
+from api.schemas.subscriptions import DeliveryLog, ReplayFailed
+from callcontrol.errors import NotFound
 
 __all__ = ["ENDPOINTS"]
 
@@ -49,51 +42,15 @@ async def _webhook(context: Context[Any, Any]) -> str:
     return settings.subscription_id
 
 
-_WEBHOOK = "/v1/masking/settings/webhook"
-_LOG = _WEBHOOK + "/deliveries"
-_WRITE: dict[str, Any] = {"scope": "masking.write", **MASKING}
-
-ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
-    Endpoint(
-        method="POST",
-        path=_WEBHOOK + "/test",
-        handler=test_masking_webhook,
-        summary="Send a test event to the masking webhook now",
-        description="The answer is 200 however the receiver takes it, and says how it did.",
-        response=TestOutcome,
-        errors=(NotFound,),
-        **_WRITE,
-    ),
-    Endpoint(
-        method="GET",
-        path=_LOG,
-        handler=list_masking_deliveries,
-        scope="masking.read",
-        summary="The delivery log of the masking webhook, newest first",
-        query=DeliveryLog,
-        response=DeliveryObjects,
-        errors=(NotFound,),
-        **MASKING,
-    ),
-    Endpoint(
-        method="POST",
-        path=_LOG + "/{delivery_id}/replay",
-        handler=replay_masking_delivery,
-        summary="Send an event of a masked call again",
-        description="It keeps its id. It is not charged.",
-        response=ReplayedOne,
-        errors=(Conflict,),
-        **_WRITE,
-    ),
-    Endpoint(
-        method="POST",
-        path=_LOG + "/replay",
-        handler=replay_failed_masking_deliveries,
-        summary="Send failed events of masked calls again",
-        description="Up to 10,000 of the window, the oldest first. They keep their ids and are not charged.",
-        body=ReplayFailed,
-        response=ReplayedAll,
-        errors=(NotFound, Conflict),
-        **_WRITE,
-    ),
-)
+ENDPOINTS: tuple[Endpoint[Any, Any], ...] = WebhookLog(
+    path="/v1/masking/settings/webhook",
+    webhook="the masking webhook",
+    events="the events of masked calls",
+    read={"scope": "masking.read", **MASKING},
+    write={"scope": "masking.write", **MASKING},
+    test=test_masking_webhook,
+    log=list_masking_deliveries,
+    replay=replay_masking_delivery,
+    replay_failed=replay_failed_masking_deliveries,
+    errors=(NotFound,),
+).endpoints()

@@ -7,26 +7,20 @@ from typing import Any
 from api.endpoint import Context, Endpoint, Reply
 from api.errors import ErrorStyle
 from api.present import rfc3339
-from api.routes.webhook_log import logged, replayed_all, replayed_one, tested
+from api.routes.webhook_log import WebhookLog, logged, replayed_all, replayed_one, tested
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.subscriptions import (
     CreateSubscription,
     DeliveryLog,
-    DeliveryObjects,
-    ReplayedAll,
-    ReplayedOne,
     ReplayFailed,
     SubscriptionObject,
     SubscriptionObjects,
-    TestOutcome,
     UpdateSubscription,
 )
 from callcontrol.errors import Conflict
 from callcontrol.subscriptions import Subscription
 
 __all__ = ["ENDPOINTS"]
-
-_TESTS_PER_MINUTE = 60
 
 
 async def list_subscriptions(context: Context[NoBody, NoQuery]) -> Reply:
@@ -89,7 +83,6 @@ def _json(subscription: Subscription) -> dict[str, Any]:
 
 _ALL = "/v1/webhooks/subscriptions"
 _ONE = _ALL + "/{id}"
-_LOG = _ONE + "/deliveries"
 _READ: dict[str, Any] = {
     "tag": "webhook subscriptions",
     "scope": "webhooks.read",
@@ -138,44 +131,15 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         response=None,
         **_WRITE,
     ),
-    Endpoint(
-        method="POST",
-        path=_ONE + "/test",
-        handler=test_subscription,
-        summary="Send a test event now",
-        description="The answer is 200 however the receiver takes it, and says how it did.",
-        response=TestOutcome,
-        requests_per_minute=_TESTS_PER_MINUTE,
-        **_WRITE,
-    ),
-    Endpoint(
-        method="GET",
-        path=_LOG,
-        handler=list_deliveries,
-        summary="The delivery log of a subscription, newest first",
-        query=DeliveryLog,
-        response=DeliveryObjects,
-        **_READ,
-    ),
-    Endpoint(
-        method="POST",
-        path=_LOG + "/{delivery_id}/replay",
-        handler=replay_delivery,
-        summary="Send a delivery again",
-        description="It keeps its id. It is not charged.",
-        response=ReplayedOne,
-        errors=(Conflict,),
-        **_WRITE,
-    ),
-    Endpoint(
-        method="POST",
-        path=_LOG + "/replay",
-        handler=replay_failed,
-        summary="Send failed deliveries again",
-        description="Up to 10,000 of the window, the oldest first. They keep their ids and are not charged.",
-        body=ReplayFailed,
-        response=ReplayedAll,
-        errors=(Conflict,),
-        **_WRITE,
-    ),
+    *WebhookLog(
+        path=_ONE,
+        webhook="a subscription",
+        events="the events of a subscription",
+        read=_READ,
+        write=_WRITE,
+        test=test_subscription,
+        log=list_deliveries,
+        replay=replay_delivery,
+        replay_failed=replay_failed,
+    ).endpoints(),
 )

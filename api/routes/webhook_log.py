@@ -2,17 +2,99 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from api.endpoint import Context, Reply
+from api.endpoint import Context, Endpoint, Handler, Reply
 from api.moments import time_span
 from api.present import rfc3339
 from api.schemas.base import NoBody, NoQuery
-from api.schemas.subscriptions import DeliveryLog, ReplayFailed
+from api.schemas.subscriptions import (
+    DeliveryLog,
+    DeliveryObjects,
+    ReplayedAll,
+    ReplayedOne,
+    ReplayFailed,
+    TestOutcome,
+)
 from api.services import Subscriptions
+from callcontrol.errors import Conflict, DomainError
 from callcontrol.subscriptions import LoggedDelivery
 
-__all__ = ["logged", "replayed_all", "replayed_one", "tested"]
+__all__ = ["WebhookLog", "logged", "replayed_all", "replayed_one", "tested"]
+
+TESTS_PER_MINUTE = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookLog:
+    """
+    The four endpoints of a webhook's deliveries, below ``path``.
+
+    ``webhook`` and ``events`` are the words for it and for what it is sent; ``read`` and ``write`` are what
+    its endpoints have in common. ``errors`` are those of a webhook that may not be there.
+    """
+
+    path: str
+    webhook: str
+    events: str
+    read: Mapping[str, Any]
+    write: Mapping[str, Any]
+    test: Handler[NoBody, NoQuery]
+    log: Handler[NoBody, DeliveryLog]
+    replay: Handler[NoBody, NoQuery]
+    replay_failed: Handler[ReplayFailed, NoQuery]
+    errors: tuple[type[DomainError], ...] = ()
+
+    def endpoints(self) -> tuple[Endpoint[Any, Any], ...]:
+        """Their declarations."""
+        log = self.path + "/deliveries"
+        return (
+            Endpoint(
+                method="POST",
+                path=self.path + "/test",
+                handler=self.test,
+                summary=f"Send a test event to {self.webhook} now",
+                description="The answer is 200 however the receiver takes it, and says how it did.",
+                response=TestOutcome,
+                errors=self.errors,
+                **{"requests_per_minute": TESTS_PER_MINUTE, **self.write},
+            ),
+            Endpoint(
+                method="GET",
+                path=log,
+                handler=self.log,
+                summary=f"The delivery log of {self.webhook}, newest first",
+                query=DeliveryLog,
+                response=DeliveryObjects,
+                errors=self.errors,
+                **self.read,
+            ),
+            Endpoint(
+                method="POST",
+                path=log + "/{delivery_id}/replay",
+                handler=self.replay,
+                summary=f"Send one of {self.events} again",
+                description="It keeps its id. It is not charged.",
+                response=ReplayedOne,
+                errors=(Conflict,),
+                **self.write,
+            ),
+            Endpoint(
+                method="POST",
+                path=log + "/replay",
+                handler=self.replay_failed,
+                summary=f"Send those of {self.events} again that failed",
+                description=(
+                    "Up to 10,000 of the window, the oldest first. They keep their ids and are not charged."
+                ),
+                body=ReplayFailed,
+                response=ReplayedAll,
+                errors=(*self.errors, Conflict),
+                **self.write,
+            ),
+        )
 
 
 async def tested(context: Context[NoBody, NoQuery], webhooks: Subscriptions, subscription_id: str) -> Reply:

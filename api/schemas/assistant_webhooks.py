@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field, RootModel
 
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import Timestamp
+from api.schemas.subscriptions import WebhookUrl
 from callcontrol.subscriptions import MAX_SECRET_CHARS, MIN_SECRET_CHARS
 
 __all__ = ["CreateWebhook", "CreatedWebhook", "UpdateWebhook", "WebhookObject", "WebhookObjects"]
@@ -21,14 +22,6 @@ AssistantEvent = Literal[
     "error.occurred",
 ]
 
-_Url = Annotated[
-    str,
-    Field(
-        max_length=2048,
-        description="https://, and public wherever its name leads.",
-        json_schema_extra={"pattern": r"^[Hh][Tt][Tt][Pp][Ss]?://[^\s\\]+$"},
-    ),
-]
 _Events = Annotated[list[AssistantEvent], Field(min_length=1, max_length=50)]
 _Secret = Annotated[
     str,
@@ -47,7 +40,7 @@ _Description = Annotated[str, Field(max_length=256)]
 class CreateWebhook(RequestModel):
     """A new webhook; without a secret one is made."""
 
-    url: _Url
+    url: WebhookUrl
     events: _Events
     secret: _Secret | None = None
     description: _Description | None = None
@@ -64,7 +57,7 @@ class UpdateWebhook(RequestModel):
 
     model_config = ConfigDict(json_schema_extra=_all_optional)
 
-    url: _Url = ""
+    url: WebhookUrl = ""
     events: _Events = ["call.completed"]
     secret: _Secret | None = None
     description: _Description | None = None

@@ -24,9 +24,10 @@ __all__ = [
     "SubscriptionObjects",
     "TestOutcome",
     "UpdateSubscription",
+    "WebhookUrl",
 ]
 
-_Url = Annotated[
+WebhookUrl = Annotated[
     str,
     Field(
         max_length=2048,
@@ -72,7 +73,7 @@ class _Named(RequestModel):
 class CreateSubscription(_Named):
     """A new subscription."""
 
-    url: _Url
+    url: WebhookUrl
     event_types: _EventTypes
     secret: _Secret | None = None
 
@@ -88,7 +89,7 @@ class UpdateSubscription(_Named):
 
     model_config = ConfigDict(json_schema_extra=_all_optional)
 
-    url: _Url = ""
+    url: WebhookUrl = ""
     event_types: _EventTypes = []
     secret: _Secret | None = None
     is_active: Annotated[bool, Field(description="false pauses deliveries.")] = True

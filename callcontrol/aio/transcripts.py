@@ -95,6 +95,7 @@ def _write_each(rows: Rows, connection: Connection) -> None:
         try:
             with connection.begin_nested():
                 transcripts.insert(connection, [row])
+        # Whatever is wrong with one row, its neighbours are to be kept; only what passes is tried again.
         except Exception as error:
             if is_transient(error):
                 raise

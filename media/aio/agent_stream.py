@@ -247,7 +247,7 @@ class AgentStream:
         if transport is None:
             return
         if not self._closed:
-            self._outbox.finish(self._dialect.stop(reason, detail) if self._announced else None)
+            self._say_stop(reason, detail)
             self._shut()
             transport.send_close(code)  # type: ignore[arg-type]  # Any code fits; the stub knows only the names.
         try:
@@ -332,7 +332,8 @@ class AgentStream:
 
     def on_violation(self, code: int, reason: str) -> None:
         """Close because of what the agent did; called by the wire."""
-        self._fail(int(code), reason)
+        # The library may have closed already, and after a close frame no other may follow (RFC 6455 5.5.1).
+        self._fail(int(code), reason, say_stop=False)
 
     def on_lost(self, code: int | None) -> None:
         """Note the end of the connection; called by the wire."""
@@ -449,14 +450,20 @@ class AgentStream:
     def _no_pong(self) -> None:
         self._fail(_CLOSE_NO_PONG, "no pong")
 
-    def _fail(self, code: int, reason: str) -> None:
+    def _fail(self, code: int, reason: str, *, say_stop: bool = True) -> None:
         """Close the socket because the agent cannot be worked with."""
         if self._closed or self._transport is None:
             return
+        if say_stop:
+            self._say_stop("stopped", "stream_hangup")
         self._shut()
         self._transport.send_close(code, reason)  # type: ignore[arg-type]  # As above.
         self._disconnect_soon()
         self._emit(AgentClosed(code, abnormal=True, reason=reason))
+
+    def _say_stop(self, reason: str, detail: str) -> None:
+        """Say that no more will follow, to an agent that was told of a start."""
+        self._outbox.finish(self._dialect.stop(reason, detail) if self._announced else None)
 
     def _shut(self) -> None:
         """Send and obey nothing more."""

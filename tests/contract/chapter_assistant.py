@@ -108,11 +108,7 @@ async def recorded(stage: Stage) -> str:
         "record": True,
         "time_limit": 1,
     }
-    call_id = str((await stage.data("POST", _OUTBOUND, body=body))["id"])
-    async with asyncio.timeout(PATIENCE_S):
-        while (await stage.call(call_id))["recording_status"] != "completed":  # noqa: ASYNC110 - asked over HTTP
-            await asyncio.sleep(0.02)
-    return call_id
+    return await stage.recorded(str((await stage.data("POST", _OUTBOUND, body=body))["id"]))
 
 
 async def _opens_a_file(stage: Stage, answer: Answer) -> None:

@@ -179,10 +179,7 @@ async def recorded_call(stage: Stage) -> str:
     """The SID of a call whose recording can be had."""
     call_sid = await place(stage, TONE, record=True, time_limit=1)
     await stage.call_when(call_sid, "completed")
-    async with asyncio.timeout(PATIENCE_S):
-        while (await stage.call(call_sid))["recording_status"] != "completed":  # noqa: ASYNC110 - asked over HTTP
-            await asyncio.sleep(0.02)
-    return call_sid
+    return await stage.recorded(call_sid)
 
 
 async def messaged_call(stage: Stage) -> str:
@@ -462,10 +459,7 @@ async def masked_call(stage: Stage) -> str:
 async def recorded_masked_call(stage: Stage) -> str:
     """The SID of that masked call, once its recording can be had."""
     call_sid = await masked_call(stage)
-    async with asyncio.timeout(PATIENCE_S):
-        while (await stage.call(call_sid))["recording_status"] != "completed":  # noqa: ASYNC110 - asked over HTTP
-            await asyncio.sleep(0.02)
-    return call_sid
+    return await stage.recorded(call_sid)
 
 
 async def masked_call_without_answer(stage: Stage) -> str:

@@ -182,6 +182,13 @@ class Stage:
                 await asyncio.sleep(0.02)
         return call
 
+    async def recorded(self, call_sid: str) -> str:
+        """The call's SID, once its recording can be had."""
+        async with asyncio.timeout(PATIENCE_S):
+            while (await self.call(call_sid))["recording_status"] != "completed":  # noqa: ASYNC110 - asked over HTTP
+                await asyncio.sleep(0.02)
+        return call_sid
+
     def check_schema(self, row: str, answer: Answer) -> None:
         """Hold an answer against what the OpenAPI document says of it."""
         name = (row, answer.status)

@@ -361,6 +361,7 @@ async def test_nonsense_is_answered_and_then_too_much() -> None:
         assert stream.stats.errors_withheld > 0
         await stream.stop()
     assert bot.close_code == 1008
+    assert bot.received[-1]["event"] == "stop"
     assert [frame["event"] for frame in bot.received].count("error") <= 20
 
 

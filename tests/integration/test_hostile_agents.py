@@ -37,6 +37,9 @@ STREAMS = AgentStreamSettings(
     queue_ms=5_000,
 )
 
+# The settings of the product but for that queue, for agents that are to be borne.
+PATIENT = AgentStreamSettings(queue_ms=STREAMS.queue_ms)
+
 
 class Neighbour:
     """A call beside the harmed one, with an agent that repeats what it hears."""
@@ -152,8 +155,7 @@ async def test_an_agent_that_cannot_be_borne_ends_its_own_call_alone(
 
 @pytest.mark.parametrize("kind", ["some_garbage", "pings"])
 async def test_an_agent_that_can_be_borne_is_borne(tmp_path: Path, kind: str) -> None:
-    patient = AgentStreamSettings()
-    async with beside_a_neighbour(tmp_path, patient) as stage, hostile(kind) as (url, said):
+    async with beside_a_neighbour(tmp_path, PATIENT) as stage, hostile(kind) as (url, said):
         stage.world.stream(url)
         before = len(stage.neighbour.frames())
         a = stage.world.phone.call(OWN_NUMBER, stage.world.port)
@@ -166,7 +168,7 @@ async def test_an_agent_that_can_be_borne_is_borne(tmp_path: Path, kind: str) ->
 
 
 async def test_audio_far_faster_than_it_can_be_heard(tmp_path: Path) -> None:
-    async with beside_a_neighbour(tmp_path, AgentStreamSettings()) as stage, hostile("flood") as (url, _):
+    async with beside_a_neighbour(tmp_path, PATIENT) as stage, hostile("flood") as (url, _):
         stage.world.stream(url)
         before, memory = len(stage.neighbour.frames()), resident_bytes()
         a = stage.world.phone.call(OWN_NUMBER, stage.world.port)
@@ -206,3 +208,4 @@ async def test_an_agent_that_has_to_say_something_and_is_silent(tmp_path: Path) 
         assert (await world.ended()).hangup_cause == "STREAM_DISCONNECTED"
         await asyncio.wait_for(bot.closed.wait(), 10)
         assert bot.close_code == 4408
+        assert bot.received[-1]["event"] == "stop"

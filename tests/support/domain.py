@@ -19,6 +19,7 @@ from callcontrol.models import (
     Broadcast,
     CallFilter,
     CallRecord,
+    CallStatus,
     Carrier,
     Gateway,
     Page,
@@ -285,3 +286,19 @@ __all__ = [
     "make_gateway",
     "make_number",
 ]
+
+
+def asked_call(**changes: Any) -> CallRecord:
+    """A call that rings, as a customer's server is asked about it."""
+    return CallRecord(
+        **{
+            "call_sid": "call-1",
+            "account_sid": ACCOUNT_SID,
+            "direction": "inbound",
+            "from_": "+919811111111",
+            "to": OWN_NUMBER,
+            "created_at": NOW,
+            "status": CallStatus.RINGING,
+            **changes,
+        }
+    )

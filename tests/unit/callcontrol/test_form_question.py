@@ -2,35 +2,18 @@
 
 import hmac
 from base64 import b64encode
-from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
 from callcontrol.form_question import form_fields, form_request, form_signature
-from callcontrol.models import CallRecord, CallStatus
-from tests.support.domain import ACCOUNT_SID, NOW, OWN_NUMBER
+from tests.support.domain import ACCOUNT_SID, OWN_NUMBER, asked_call
 
 URL = "https://customer.example/calls?shop=7"
 
 
-def record(**changes: Any) -> CallRecord:
-    return CallRecord(
-        **{
-            "call_sid": "call-1",
-            "account_sid": ACCOUNT_SID,
-            "direction": "inbound",
-            "from_": "+919811111111",
-            "to": OWN_NUMBER,
-            "created_at": NOW,
-            "status": CallStatus.RINGING,
-            **changes,
-        }
-    )
-
-
 def test_the_fields_have_the_names_that_servers_know() -> None:
-    asked = record(sip={"headers": {"X-Shop": "7"}}, answered_by="machine")
+    asked = asked_call(sip={"headers": {"X-Shop": "7"}}, answered_by="machine")
     assert form_fields(asked, ()) == {
         "CallSid": "call-1",
         "AccountSid": ACCOUNT_SID,
@@ -44,7 +27,7 @@ def test_the_fields_have_the_names_that_servers_know() -> None:
         "AnsweredBy": "machine_start",
         "SipHeader_X-Shop": "7",
     }
-    assert form_fields(record(direction="outbound"), ())["Direction"] == "outbound-api"
+    assert form_fields(asked_call(direction="outbound"), ())["Direction"] == "outbound-api"
 
 
 @pytest.mark.parametrize(
@@ -58,12 +41,12 @@ def test_the_fields_have_the_names_that_servers_know() -> None:
     ],
 )
 def test_what_came_of_a_verb_is_told(fact: tuple[str, str | int], field: tuple[str, str]) -> None:
-    assert field in form_fields(record(), [fact]).items()
+    assert field in form_fields(asked_call(), [fact]).items()
 
 
 def test_what_came_of_nothing_is_left_out() -> None:
-    assert form_fields(record(), [("finished_on_key", None), ("unheard_of", "x")]) == form_fields(
-        record(), ()
+    assert form_fields(asked_call(), [("finished_on_key", None), ("unheard_of", "x")]) == form_fields(
+        asked_call(), ()
     )
 
 

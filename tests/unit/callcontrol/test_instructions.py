@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from callcontrol.errors import DomainError, Forbidden, ValidationFailed
 from callcontrol.identity import Caller
 from callcontrol.instructions import question, read_instructions
-from callcontrol.models import CallRecord, CallStatus
 from callcontrol.plan import (
     Answer,
     Consult,
@@ -29,31 +28,16 @@ from callcontrol.plan import (
     Stream,
 )
 from callcontrol.verbs import VerbRules
-from tests.support.domain import ACCOUNT_SID, CALLEE, NOW, OWN_NUMBER, OpenDestinations
+from tests.support.domain import ACCOUNT_SID, CALLEE, NOW, OWN_NUMBER, OpenDestinations, asked_call
 
 RULES = VerbRules({"IN"}, {"beep"}, OpenDestinations().check_url)
 BASE = "https://customer.example/calls/in?x=1"
 CALLER = Caller("+919811111111", "Anita")
 
 
-def record(**changes: Any) -> CallRecord:
-    return CallRecord(
-        **{
-            "call_sid": "call-1",
-            "account_sid": ACCOUNT_SID,
-            "direction": "inbound",
-            "from_": "+919811111111",
-            "to": OWN_NUMBER,
-            "created_at": NOW,
-            "status": CallStatus.RINGING,
-            **changes,
-        }
-    )
-
-
 def read(answer: Any, kind: str = "application/json", *, caller: Caller | None = CALLER) -> list[Step]:
     body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-    return read_instructions(kind, body, RULES, record(), caller=caller, url=BASE)
+    return read_instructions(kind, body, RULES, asked_call(), caller=caller, url=BASE)
 
 
 def problems(answer: Any, **options: Any) -> list[str]:
@@ -72,7 +56,8 @@ def at(*places: str) -> list[str]:
 
 
 def test_the_question_says_whose_call_it_is() -> None:
-    asked = record(sip={"headers": {"X-A": "1"}, "privacy": ["id"]}, sip_call_id="c@h", phone_number_id="n")
+    sip = {"headers": {"X-A": "1"}, "privacy": ["id"]}
+    asked = asked_call(sip=sip, sip_call_id="c@h", phone_number_id="n")
     body = json.loads(question(asked, "call.incoming", event_id="e-1", at=NOW))
     assert body == {
         "event": "call.incoming",

@@ -19,29 +19,12 @@ from media.streams import (
     CommandError,
     ExotelDialect,
     Reconnect,
-    StreamSetup,
 )
-
-STREAM = "0b6c4d0e-5b0e-4f7e-9a35-0f6d6f7f2a10"
-CALL = "6f1f1a52-6d0b-4b5f-8d39-1f0a5e1f7c11"
-ACCOUNT = "a3c1d3f0-8a55-4a34-9c0f-5b1f3f5a7d12"
-
-
-def setup(**changes: Any) -> StreamSetup:
-    values: dict[str, Any] = {
-        "url": "wss://bot.example.com/ws?customer=42",
-        "stream_sid": STREAM,
-        "call_sid": CALL,
-        "account_sid": ACCOUNT,
-        "from_": "+919876543210",
-        "to": "+918047491899",
-        "custom_parameters": (("customer", "42"),),
-    }
-    return StreamSetup(**(values | changes))
+from tests.support.stream_setups import STREAM, stream_setup
 
 
 def dialect(**changes: Any) -> ExotelDialect:
-    return ExotelDialect(setup(**changes))
+    return ExotelDialect(stream_setup(**changes))
 
 
 def at(sequence: int, **changes: Any) -> ExotelDialect:

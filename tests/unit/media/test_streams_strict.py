@@ -151,6 +151,7 @@ def test_strict_clients_read_whatever_we_send(name: str) -> None:
     for number in range(SESSIONS):
         try:
             run_session(name, Session(number))
+        # Of any kind, a failed assertion too: it goes on, and says which session to run again.
         except Exception as error:
             error.add_note(f"in session {number} of {name}")
             raise

@@ -16,15 +16,21 @@ __all__ = ["authenticate", "bearer_of_basic"]
 _KEY = re.compile(r"[A-Za-z0-9_-]{16,128}")
 
 
-async def authenticate(headers: Sequence[str], keys: Keys, service: Service = "platform") -> Principal:
+async def authenticate(
+    headers: Sequence[str], keys: Keys, service: Service = "platform", *, plain: Sequence[str] = ()
+) -> Principal:
     """
     Authenticate a request to a service by its Authorization headers.
+
+    ``plain`` are keys that were sent in a header of their own, without a scheme; there may be one key in all.
 
     Raises:
         Unauthorized: There is no key, more than one, or it is malformed, unknown or revoked.
         Forbidden: The key is of another service.
     """
     prefix = PREFIXES[service]
+    if plain:
+        headers = [*headers, *(f"Bearer {key}" for key in plain)]
     if not headers:
         raise Unauthorized(f"Send the API key: Authorization: Bearer {prefix}...")
     scheme, _, key = headers[0].strip().partition(" ")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -27,10 +28,12 @@ __all__ = [
     "Endpoint",
     "FileReply",
     "Handler",
+    "Identifiers",
     "PublicEndpoint",
     "Reply",
     "Ticket",
     "path_parameters",
+    "path_pattern",
     "style_finder",
 ]
 
@@ -72,6 +75,16 @@ class FileReply:
     path: Path
 
 
+class Identifiers(Enum):
+    """What stands in the path of an endpoint for a resource; `sid` is the account's UUID in any of them."""
+
+    UUID = "uuid"
+    INTEGER = "integer"
+    """A number from 1 to 2^63 - 1."""
+    NAME = "name"
+    """A name of 1 to 64 letters, digits, underscores and hyphens."""
+
+
 Handler = Callable[[Context[BodyT, QueryT]], Awaitable[Reply | FileReply]]
 
 Ticket = Callable[[Services, Mapping[str, str], Mapping[str, str]], Awaitable[Principal | None]]
@@ -91,7 +104,9 @@ class Endpoint(Generic[BodyT, QueryT]):
     every endpoint has. `places_calls` endpoints are refused while the server drains; `idempotent` ones honour
     the header ``Idempotency-Key``. A `ticket` opens the endpoint without a key; a request that brings one is
     judged by it, whatever key it has. Endpoints of the style `TWILIO` are for clients of that interface: they
-    take the key by Basic too, a form instead of JSON, and answer ``data`` without an envelope.
+    take the key by Basic too, a form instead of JSON, and answer ``data`` without an envelope. Those of the
+    style `MESSAGING` take the key in ``X-API-Key`` too, and answer ``success``, ``data`` and, when `paged`,
+    ``pagination``; a `bare` one's ``data`` is the whole answer, with a ``success`` of its own.
     """
 
     method: str
@@ -113,6 +128,8 @@ class Endpoint(Generic[BodyT, QueryT]):
     places_calls: bool = False
     idempotent: bool = False
     service: Service = "platform"
+    identifiers: Identifiers = Identifiers.UUID
+    bare: bool = False
     requests_per_minute: int | None = None
     limited_as: str | None = None
     ticket: Ticket | None = None
@@ -131,6 +148,11 @@ class Endpoint(Generic[BodyT, QueryT]):
     def for_twilio(self) -> bool:
         """Whether it is spoken as Twilio's interface is."""
         return self.style is ErrorStyle.TWILIO
+
+    @property
+    def for_messaging(self) -> bool:
+        """Whether it is spoken as the messaging interface is."""
+        return self.style is ErrorStyle.MESSAGING
 
     @property
     def takes_body(self) -> bool:
@@ -176,6 +198,11 @@ class PublicEndpoint:
 def path_parameters(path: str) -> list[str]:
     """The names in braces of a path, in order."""
     return _PARAMETER.findall(path)
+
+
+def path_pattern(path: str) -> re.Pattern[str]:
+    """What paths an endpoint's path stands for."""
+    return re.compile(_PARAMETER.sub("[^/]+", path))
 
 
 def style_finder(endpoints: Iterable[Endpoint[Any, Any]]) -> Callable[[str], ErrorStyle]:

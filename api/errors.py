@@ -5,7 +5,8 @@ Every answer that is not a success has the body ``{"error": {"code", "message", 
 wiring endpoints spell the codes of their own work in lower case; what is refused before that work (the key,
 its scope, the request rate) keeps the general code there. Masking spells all of them in lower case, and
 webhook subscriptions answer ``{"error": "text"}`` whatever is wrong. The endpoints for Twilio's clients
-answer ``{"code", "message", "status", "details"?}`` with codes that are numbers.
+answer ``{"code", "message", "status", "details"?}`` with codes that are numbers. Messaging answers
+``{"success": false, "error", "code", "message", "details"?}`` with the general codes.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from enum import Enum
+from http import HTTPStatus
 from typing import Any
 
 from callcontrol import errors as domain
@@ -37,6 +39,7 @@ class ErrorStyle(Enum):
     MASKING = "masking"
     PLAIN = "plain"
     TWILIO = "twilio"
+    MESSAGING = "messaging"
 
 
 HTTP_STATUS: Mapping[type[domain.DomainError], int] = {
@@ -58,8 +61,11 @@ HTTP_STATUS: Mapping[type[domain.DomainError], int] = {
     domain.IdempotencyConflict: 409,
     domain.InboundBound: 409,
     domain.InboundConflict: 409,
+    domain.ChannelNotConfigured: 400,
+    domain.ProviderRejected: 400,
     domain.RateLimited: 429,
     domain.Internal: 500,
+    domain.SendFailed: 502,
     domain.NotConfigured: 503,
     domain.ServiceUnavailable: 503,
 }
@@ -117,6 +123,11 @@ class ApiError(Exception):
             code = twilio_code(self.status)
             more = {"details": self.details} if self.details else {}
             return {"code": code, "message": self.message, "status": self.status, **more}
+        if self.style is ErrorStyle.MESSAGING:
+            # Their clients look for a text in `error`; what to branch on is `code`.
+            more = {"details": self.details} if self.details else {}
+            phrase = HTTPStatus(self.status).phrase
+            return {"success": False, "error": phrase, "code": self.code, "message": self.message, **more}
         spelled = masking_code(self.code) if self.style is ErrorStyle.MASKING else self.code
         error: dict[str, Any] = {"code": spelled, "message": self.message}
         if self.details:

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
-from api.endpoint import Endpoint, PublicEndpoint, path_parameters
+from api.endpoint import Endpoint, Identifiers, PublicEndpoint, path_parameters
 from api.errors import ErrorStyle, masking_code, status_of, twilio_code
 from api.examples import EXAMPLES
 from api.formbody import FORM
@@ -72,9 +72,20 @@ def openapi_document(
                 "Meta": _META,
                 "ListMeta": _LIST_META,
                 "KeysetMeta": _KEYSET_META,
+                "Pagination": _PAGINATION,
             },
             "securitySchemes": {
-                "key": {"type": "http", "scheme": "bearer", "description": "A platform key, vp_..."},
+                "key": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "A key of the endpoint's service; those of the platform begin with vp_.",
+                },
+                "api_key": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": "X-API-Key",
+                    "description": "A messaging key, vm_...",
+                },
                 "account_and_key": {
                     "type": "http",
                     "scheme": "basic",
@@ -127,6 +138,8 @@ def _operation(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
         operation["security"] = [{"key": []}, {}]
     if endpoint.for_twilio:
         operation["security"] = [{"key": []}, {"account_and_key": []}]
+    if endpoint.for_messaging:
+        operation["security"] = [{"key": []}, {"api_key": []}]
     if endpoint.takes_body:
         content: dict[str, Any] = {"schema": schemas["references"][endpoint.body, "validation"]}
         if endpoint.name in EXAMPLES:
@@ -138,7 +151,7 @@ def _operation(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
 
 def _parameters(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> list[dict[str, Any]]:
     parameters: list[dict[str, Any]] = [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "format": "uuid"}}
+        {"name": name, "in": "path", "required": True, "schema": _identifier(endpoint, name)}
         for name in path_parameters(endpoint.path)
     ]
     reference = schemas["references"][endpoint.query, "validation"]["$ref"]
@@ -157,6 +170,15 @@ def _parameters(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> lis
             }
         )
     return parameters
+
+
+def _identifier(endpoint: Endpoint[Any, Any], name: str) -> dict[str, Any]:
+    """The schema of a parameter of a path."""
+    if endpoint.identifiers is Identifiers.UUID or name == "sid":
+        return {"type": "string", "format": "uuid"}
+    if endpoint.identifiers is Identifiers.INTEGER:
+        return {"type": "integer", "minimum": 1, "maximum": 2**63 - 1}
+    return {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}
 
 
 def _responses(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict[str, Any]:
@@ -199,6 +221,9 @@ def _success(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict[s
         content = {"application/json": {"schema": item}}
         return {"description": "Success.", "headers": headers, "content": content}
     data = {"type": "array", "items": item} if endpoint.paged else item
+    if endpoint.for_messaging:
+        content = {"application/json": {"schema": _messaging_success(endpoint, data)}}
+        return {"description": "Success.", "headers": headers, "content": content}
     meta = "KeysetMeta" if endpoint.keyset else "ListMeta" if endpoint.paged else "Meta"
     envelope = {
         "type": "object",
@@ -210,6 +235,15 @@ def _success(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict[s
         "headers": headers,
         "content": {"application/json": {"schema": envelope}},
     }
+
+
+def _messaging_success(endpoint: Endpoint[Any, Any], data: dict[str, Any]) -> dict[str, Any]:
+    if endpoint.bare:
+        return data
+    properties: dict[str, Any] = {"success": {"const": True}, "data": data}
+    if endpoint.paged:
+        properties["pagination"] = {"$ref": _REF.format(model="Pagination")}
+    return {"type": "object", "required": list(properties), "properties": properties}
 
 
 def _error_schema(codes: Mapping[str, str], style: ErrorStyle) -> dict[str, Any]:
@@ -228,6 +262,19 @@ def _error_schema(codes: Mapping[str, str], style: ErrorStyle) -> dict[str, Any]
                 "code": {"enum": sorted(map(int, codes))},
                 "message": {"type": "string"},
                 "status": {"type": "integer"},
+                "details": _ERROR_SCHEMA["properties"]["error"]["properties"]["details"],
+            },
+            "additionalProperties": False,
+        }
+    if style is ErrorStyle.MESSAGING:
+        return {
+            "type": "object",
+            "required": ["success", "error", "code", "message"],
+            "properties": {
+                "success": {"const": False},
+                "error": {"type": "string"},
+                "code": {"enum": sorted(codes)},
+                "message": {"type": "string"},
                 "details": _ERROR_SCHEMA["properties"]["error"]["properties"]["details"],
             },
             "additionalProperties": False,
@@ -305,4 +352,9 @@ _KEYSET_META: dict[str, Any] = {
             "description": "Hand it back as cursor for what follows; null where the list ends.",
         },
     },
+}
+_PAGINATION: dict[str, Any] = {
+    "type": "object",
+    "required": ["page", "pageSize", "total", "totalPages"],
+    "properties": {name: {"type": "integer"} for name in ("page", "pageSize", "total", "totalPages")},
 }

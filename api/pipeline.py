@@ -20,7 +20,7 @@ from aiohttp import web
 from pydantic_core import to_json
 
 from api.auth import authenticate, bearer_of_basic
-from api.endpoint import Context, Endpoint, FileReply, Reply, path_parameters
+from api.endpoint import Context, Endpoint, FileReply, Identifiers, Reply, path_parameters
 from api.errors import ApiError, ErrorStyle, to_api_error
 from api.exchange import current_exchange
 from api.files import PrivateFile
@@ -47,6 +47,20 @@ _log = logging.getLogger("api.pipeline")
 MAX_BODY_BYTES = 1024 * 1024
 _BODY_TIMEOUT_S = 15.0
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_INTEGER = re.compile(r"[1-9][0-9]{0,18}")
+_MAX_INTEGER = 2**63 - 1
+_IDENTIFIERS: Mapping[Identifiers, str] = {
+    Identifiers.UUID: "identifiers are UUIDs as the create calls return them",
+    Identifiers.INTEGER: "identifiers are whole numbers as the create calls return them",
+    Identifiers.NAME: "names have 1 to 64 letters, digits, underscores and hyphens",
+}
+_PAGINATION: Mapping[str, str] = {
+    "page": "page",
+    "per_page": "pageSize",
+    "total": "total",
+    "total_pages": "totalPages",
+}
 _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 
@@ -93,8 +107,8 @@ class Pipeline:
             if not principal.may(endpoint.scope):
                 raise Forbidden(f"This key lacks the scope {endpoint.scope}; create one that has it.")
         except DomainError as error:
-            style = ErrorStyle.TWILIO if endpoint.for_twilio else ErrorStyle.GENERAL
-            raise to_api_error(error, style) from error
+            own = endpoint.for_twilio or endpoint.for_messaging
+            raise to_api_error(error, endpoint.style if own else ErrorStyle.GENERAL) from error
         return principal
 
     async def _principal(self, request: web.Request, endpoint: Endpoint[Any, Any]) -> Principal:
@@ -118,7 +132,8 @@ class Pipeline:
         headers = request.headers.getall("Authorization", [])
         if endpoint.for_twilio:
             headers = list(bearer_of_basic(headers, request.match_info["sid"]))
-        return await authenticate(headers, self.services.keys, endpoint.service)
+        plain = request.headers.getall("X-API-Key", []) if endpoint.for_messaging else ()
+        return await authenticate(headers, self.services.keys, endpoint.service, plain=plain)
 
     def _count(self, principal: Principal, endpoint: Endpoint[Any, Any]) -> None:
         """
@@ -199,6 +214,8 @@ class Pipeline:
             _check(endpoint, reply)
         if endpoint.for_twilio:
             return _json(_dump(reply.data), endpoint.success)
+        if endpoint.for_messaging:
+            return _json(_dump(_messaging(endpoint, reply)), endpoint.success)
         meta = {"request_id": current_exchange().request_id, "timestamp": _timestamp(), **reply.meta}
         return _json(_dump({"data": reply.data, "meta": meta}), endpoint.success)
 
@@ -228,13 +245,32 @@ def _path(request: web.Request, endpoint: Endpoint[Any, Any], principal: Princip
         if name == "sid":
             if value.lower() != principal.account_sid.lower():
                 raise Forbidden("This account is not the one of the key; use the key's own account_sid.")
-        elif _UUID.fullmatch(value) is None:
+        elif not _identifies(value, endpoint.identifiers):
             if endpoint.style is ErrorStyle.WIRING:
                 raise ValidationFailed.of(name, "must be a UUID")
-            raise NotFound(f"There is no such {name}; identifiers are UUIDs as the create calls return them.")
-        values[name] = value.lower()
+            raise NotFound(f"There is no such {name}; {_IDENTIFIERS[endpoint.identifiers]}.")
+        values[name] = value if endpoint.identifiers is Identifiers.NAME else value.lower()
     current_exchange().call_sid = values.get("callSid")
     return values
+
+
+def _identifies(value: str, kind: Identifiers) -> bool:
+    """Whether a part of a path can be the identifier of anything."""
+    if kind is Identifiers.UUID:
+        return _UUID.fullmatch(value) is not None
+    if kind is Identifiers.NAME:
+        return _NAME.fullmatch(value) is not None
+    return _INTEGER.fullmatch(value) is not None and int(value) <= _MAX_INTEGER
+
+
+def _messaging(endpoint: Endpoint[Any, Any], reply: Reply) -> dict[str, Any]:
+    """The body of a success as the messaging interface has it."""
+    if endpoint.bare:
+        return dict(reply.data)
+    if not endpoint.paged:
+        return {"success": True, "data": reply.data}
+    pagination = {shown: reply.meta[name] for name, shown in _PAGINATION.items()}
+    return {"success": True, "data": reply.data, "pagination": pagination}
 
 
 def _single(request: web.Request) -> Mapping[str, str]:

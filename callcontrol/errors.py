@@ -23,6 +23,9 @@ What the domain refuses, and under which code.
     ├── InboundConflict         inbound_conflict
     ├── BindFailed              bind_failed           names every wrong field
     ├── NotConfigured           not_configured
+    ├── ChannelNotConfigured    CHANNEL_NOT_CONFIGURED
+    ├── ProviderRejected        PROVIDER_REJECTED     the messaging network does not want it
+    ├── SendFailed              SEND_FAILED           the messaging network did not take a message
     ├── RateLimited             RATE_LIMITED
     ├── ServiceUnavailable      SERVICE_UNAVAILABLE
     └── Internal                INTERNAL_ERROR
@@ -187,6 +190,24 @@ class NotConfigured(DomainError):
     """There is no platform carrier to provision the number on."""
 
     code = "not_configured"
+
+
+class ChannelNotConfigured(DomainError):
+    """The account has no messaging channel that is connected."""
+
+    code = "CHANNEL_NOT_CONFIGURED"
+
+
+class ProviderRejected(DomainError):
+    """The messaging network has judged what it was given, and does not want it."""
+
+    code = "PROVIDER_REJECTED"
+
+
+class SendFailed(DomainError):
+    """The messaging network did not take the message."""
+
+    code = "SEND_FAILED"
 
 
 class RateLimited(DomainError):

@@ -16,7 +16,10 @@ MAY_IMPORT = {
     "sip": {"sip"},
     "media": {"media"},
     "callcontrol": {"callcontrol", "sip", "media"},
-    "fixtures": {"fixtures", "callcontrol.interfaces", "callcontrol.inventory", "sip", "media"},
+    "fixtures": {
+        *("fixtures", "sip", "media"),
+        *("callcontrol.interfaces", "callcontrol.inventory", "callcontrol.messaging.network"),
+    },
     "api": {"api", "callcontrol", "sip", "media", "fixtures"},
 }
 

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import AsyncIterator
 from typing import Any
 
-from api.endpoint import Endpoint, path_parameters
+from api.endpoint import Endpoint, Identifiers, path_parameters
 from api.errors import ErrorStyle, masking_code
 from callcontrol.accounts import PREFIXES
 from tests.contract.stage import Answer, Stage
@@ -26,7 +26,7 @@ _TWILIO = {
 
 def key_of(stage: Stage, endpoint: Endpoint[Any, Any]) -> str:
     """A key of the own account that opens an endpoint."""
-    return stage.own.assistant_key if endpoint.service == "assistant" else stage.own.key
+    return stage.own.keys[endpoint.service]
 
 
 def spelled(endpoint: Endpoint[Any, Any], code: str) -> str | None:
@@ -44,13 +44,20 @@ def spelled(endpoint: Endpoint[Any, Any], code: str) -> str | None:
 
 async def ask(stage: Stage, endpoint: Endpoint[Any, Any], key: str, **parts: Any) -> Answer:
     """Ask an endpoint for something that is not there."""
-    values = dict.fromkeys(path_parameters(endpoint.path), str(uuid.uuid4()))
+    values = dict.fromkeys(path_parameters(endpoint.path), _nothing(endpoint))
     path = endpoint.path.format(**{**values, "sid": stage.own.account_sid})
     answer = await stage.ask(endpoint.method, path, key=key, **parts)
     if "X-Request-Id" not in (parts.get("headers") or {}):
         uuid.UUID(answer.headers["X-Request-Id"])
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
     return answer
+
+
+def _nothing(endpoint: Endpoint[Any, Any]) -> str:
+    """An identifier of nothing that there is."""
+    if endpoint.identifiers is Identifiers.INTEGER:
+        return str(2**62)
+    return str(uuid.uuid4())
 
 
 async def without_key(stage: Stage, endpoint: Endpoint[Any, Any]) -> None:
@@ -72,16 +79,22 @@ async def without_key(stage: Stage, endpoint: Endpoint[Any, Any]) -> None:
         assert (answer.status, answer.code) == (401, spelled(endpoint, "UNAUTHORIZED")), (lines, answer)
         assert answer.headers["WWW-Authenticate"].startswith("Bearer")
         assert not set(_RATE_HEADERS) & answer.headers.keys(), "there is nobody to be limited"
+    if endpoint.for_messaging:
+        both = {"Authorization": f"Bearer {own}", "X-API-Key": own}
+        for lines in ({"X-API-Key": ""}, {"X-API-Key": own[:-1]}, both):
+            answer = await ask(stage, endpoint, "", headers=lines)
+            assert (answer.status, answer.code) == (401, "UNAUTHORIZED"), (lines, answer)
 
 
 async def with_a_lesser_key(stage: Stage, endpoint: Endpoint[Any, Any]) -> None:
     """A key without the scope, and one of another service, are refused; what is missing is named."""
     forbidden = spelled(endpoint, "FORBIDDEN")
-    if endpoint.service == "platform":
-        answer = await ask(stage, endpoint, stage.own.narrow_key_without(endpoint.scope))
+    narrow = stage.own.narrow_key_without(endpoint.service, endpoint.scope)
+    if narrow is not None:
+        answer = await ask(stage, endpoint, narrow)
         assert (answer.status, answer.code) == (403, forbidden), answer
         assert endpoint.scope in answer.message
-    wrong = stage.own.key if endpoint.service == "assistant" else stage.own.assistant_key
+    wrong = stage.own.keys["platform" if endpoint.service == "assistant" else "assistant"]
     answer = await ask(stage, endpoint, wrong)
     assert (answer.status, answer.code) == (403, forbidden), answer
     assert endpoint.service in answer.message

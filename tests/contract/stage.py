@@ -16,10 +16,12 @@ import jsonschema_rs
 import pytest
 
 from api import pipeline
+from api.endpoint import path_pattern
 from api.ratelimit import Allowance, allowances_of
+from api.routes import ENDPOINTS
 from api.server import Server
 from callcontrol.accounts import SCOPES
-from callcontrol.models import Principal
+from callcontrol.models import Principal, Service
 from fixtures.agent import DemoAgent
 from media.audio import tone
 from tests.support.loopback_server import loopback_settings
@@ -47,18 +49,22 @@ _SPEND: Mapping[str, int] = {"thrifty": 1}
 
 @dataclass(frozen=True)
 class Customer:
-    """An account with a key that carries every scope, and keys that open little or nothing."""
+    """An account, with a key of each service that carries every scope, and some that open little."""
 
     account_sid: str
-    key: str
-    masking_key: str
-    narrow_key: str
+    keys: Mapping[Service, str]
+    narrow_keys: Mapping[tuple[Service, str], str]
     revoked_key: str
-    assistant_key: str
 
-    def narrow_key_without(self, scope: str) -> str:
-        """A key with one scope, which is another."""
-        return self.narrow_key if scope == "masking.read" else self.masking_key
+    @property
+    def key(self) -> str:
+        """The key of the platform."""
+        return self.keys["platform"]
+
+    def narrow_key_without(self, service: Service, scope: str) -> str | None:
+        """A key of a service with one scope, which is another; None where there is only one."""
+        keys = self.narrow_keys.items()
+        return next((key for (of, one), key in keys if of == service and one != scope), None)
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,7 @@ class Answer:
     @property
     def code(self) -> str | None:
         """The code of a refusal; None of a success, and of a refusal that is a plain text."""
-        if self.status >= 400 and "error" not in self.body:
+        if self.status >= 400 and "code" in self.body:
             return str(self.body["code"])
         if self.status < 400 or isinstance(self.body["error"], str):
             return None
@@ -83,18 +89,18 @@ class Answer:
     def error(self) -> dict[str, Any]:
         """The error of the envelope; the body itself where there is none."""
         error = self.body.get("error", self.body)
-        assert isinstance(error, dict)
-        return error
+        return error if isinstance(error, dict) else self.body
 
     @property
     def message(self) -> str:
         """What a refusal says to people, in either style."""
-        error = self.body.get("error", self.body)
-        return error if isinstance(error, str) else str(error["message"])
+        if isinstance(self.body.get("error"), str) and "message" not in self.body:
+            return str(self.body["error"])
+        return str(self.error["message"])
 
     def wrong_fields(self, of: Sequence[str]) -> set[str]:
         """The fields that a refusal names; of a plain text, those of `of` that stand in it."""
-        if isinstance(self.body.get("error"), str):
+        if "details" not in self.error:
             return {name for name in of if name in self.message}
         return {error["field"] for error in self.error["details"]["errors"]}
 
@@ -149,7 +155,7 @@ class Stage:
         lines = dict(headers or {})
         account = self.accounts[by]
         if key is None:
-            key = account.assistant_key if path.startswith("/api/v1/") else account.key
+            key = account.keys[_service_of(method, path)]
         if key:
             lines.setdefault("Authorization", f"Bearer {key}")
         url = self.server.url + path
@@ -228,12 +234,30 @@ class Stage:
             await storage.keys.revoke(sid, record.key_id)
             self.accounts[name] = Customer(
                 sid,
-                await storage.keys.create(sid, "platform", SCOPES["platform"]),
-                await storage.keys.create(sid, "platform", ["masking.read"]),
-                await storage.keys.create(sid, "platform", ["numbers.read"]),
+                {of: await storage.keys.create(sid, of, scopes) for of, scopes in SCOPES.items()},
+                {
+                    (of, scope): await storage.keys.create(sid, of, [scope])
+                    for of, scopes in SCOPES.items()
+                    for scope in scopes[:2]
+                    if of != "assistant"
+                },
                 revoked,
-                await storage.keys.create(sid, "assistant", SCOPES["assistant"]),
             )
+
+
+def _service_of(method: str, path: str) -> Service:
+    """Whose key opens a path: the platform's where nothing says otherwise."""
+    for known, pattern, service in _SERVICES:
+        if known == method and pattern.fullmatch(path):
+            return service
+    return "platform"
+
+
+_SERVICES = [
+    (endpoint.method, path_pattern(endpoint.path), endpoint.service)
+    for endpoint in ENDPOINTS
+    if endpoint.service != "platform"
+]
 
 
 @asynccontextmanager

@@ -16,6 +16,7 @@ import pytest
 from api.examples import EXAMPLES
 from api.routes import ENDPOINTS
 from callcontrol.accounts import SCOPES
+from callcontrol.models import Service
 from fixtures.server_process import ServerProcess
 
 _SETTINGS = Path(__file__).with_name("schemathesis.toml")
@@ -96,13 +97,20 @@ def _what_is_there(server: ServerProcess) -> dict[str, str]:
     carrier = made("/v1/trunk-portal/carriers", "create_carrier")
     numbers = "/v1/trunk-portal/numbers"
     gateways = f"/v1/trunk-portal/carriers/{carrier['carrier_sid']}/gateways"
-    account = ("--account", call["account_sid"], "--service", "assistant")
-    assistant = server.command("keys", "create", *account, "--scopes", ",".join(SCOPES["assistant"]))["key"]
+
+    def key_of(service: Service) -> str:
+        account = ("--account", call["account_sid"], "--service", service)
+        return str(server.command("keys", "create", *account, "--scopes", ",".join(SCOPES[service]))["key"])
+
+    assistant = key_of("assistant")
     agent_id = made("/api/v1/agents", "create_agent", assistant)["id"]
     outbound = made("/api/v1/calls/outbound", "start_assistant_call", assistant, agent_id=agent_id)
     return {
         "CONTRACT_KEY": key,
         "CONTRACT_ASSISTANT_KEY": assistant,
+        "CONTRACT_MESSAGING_KEY": key_of("messaging"),
+        "CONTRACT_TOOLS_KEY": key_of("tools"),
+        "CONTRACT_ADMIN_TOKEN": key_of("admin"),
         "CONTRACT_AGENT": agent_id,
         "CONTRACT_ASSISTANT_CALL": outbound["id"],
         "CONTRACT_WEBHOOK": made("/api/v1/webhooks", "create_assistant_webhook", assistant)["id"],

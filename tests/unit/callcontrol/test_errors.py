@@ -12,6 +12,7 @@ def test_every_refusal_has_a_code_of_the_interface() -> None:
     assert codes == {
         "BindFailed": "bind_failed",
         "CallEnded": "CALL_ENDED",
+        "ChannelNotConfigured": "CHANNEL_NOT_CONFIGURED",
         "Conflict": "CONFLICT",
         "DestinationForbidden": "FORBIDDEN",
         "Forbidden": "FORBIDDEN",
@@ -26,8 +27,10 @@ def test_every_refusal_has_a_code_of_the_interface() -> None:
         "NotFound": "NOT_FOUND",
         "NumberNotOwned": "NUMBER_NOT_OWNED",
         "NumberTaken": "NUMBER_NOT_OWNED",
+        "ProviderRejected": "PROVIDER_REJECTED",
         "QuoteStale": "QUOTE_STALE",
         "RateLimited": "RATE_LIMITED",
+        "SendFailed": "SEND_FAILED",
         "ServiceUnavailable": "SERVICE_UNAVAILABLE",
         "SpendLimitReached": "SPEND_LIMIT_EXCEEDED",
         "Unauthorized": "UNAUTHORIZED",

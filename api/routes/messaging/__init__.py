@@ -1,0 +1,1 @@
+"""The messaging service: /api/v1 and /api/webhook-endpoints."""

@@ -1,0 +1,1 @@
+"""Bodies of the messaging service, in its spelling."""

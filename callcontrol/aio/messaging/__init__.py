@@ -1,0 +1,1 @@
+"""The messaging services, over the database and a messaging network."""

@@ -1,0 +1,1 @@
+"""Messaging: messages, templates, campaigns, contacts, and what a messaging network is asked."""

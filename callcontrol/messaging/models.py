@@ -1,0 +1,89 @@
+"""What is kept of messaging; identifiers of templates, campaigns and contacts are whole numbers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+MessageType = Literal["text", "template", "media", "buttons", "list"]
+MessageStatus = Literal["queued", "sent", "delivered", "read", "failed"]
+"""A message moves from left to right only and may skip states; ``failed`` follows ``queued`` or ``sent``."""
+TemplateStatus = Literal["PENDING", "APPROVED", "REJECTED", "PAUSED"]
+TemplateCategory = Literal["MARKETING", "UTILITY", "AUTHENTICATION"]
+CampaignStatus = Literal["scheduled", "running", "completed", "failed", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """
+    A message to one recipient, or (``inbound``) from one.
+
+    ``content`` holds what its type requires, spelled as the API has it: ``text``, ``template``, ``media`` or
+    ``interactive``. ``to`` and ``from_`` are E.164; of an outbound one ``from_`` is the channel's number.
+    ``due_at`` is when it may leave at the earliest, ``network_ref`` the network's name of it.
+    """
+
+    message_id: str
+    account_sid: str
+    direction: Literal["outbound", "inbound"]
+    from_: str
+    to: str
+    type: MessageType
+    content: Mapping[str, Any]
+    status: MessageStatus
+    created_at: datetime
+    due_at: datetime
+    campaign_id: int | None = None
+    network_ref: str | None = None
+    sent_at: datetime | None = None
+    delivered_at: datetime | None = None
+    read_at: datetime | None = None
+    failed_at: datetime | None = None
+    error_code: str | None = None
+    error_message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A text with variables ``{{1}}`` to ``{{n}}`` that the network has to approve before it may be sent."""
+
+    template_id: int
+    account_sid: str
+    name: str
+    language: str
+    category: TemplateCategory
+    body: str
+    variables: int
+    status: TemplateStatus
+    created_at: datetime
+    updated_at: datetime
+    network_ref: str | None = None
+    rejection_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """Somebody an account writes to, by phone number; one who has opted out is sent nothing."""
+
+    contact_id: int
+    account_sid: str
+    phone_number: str
+    created_at: datetime
+    updated_at: datetime
+    first_name: str | None = None
+    last_name: str | None = None
+    email: str | None = None
+    custom_fields: Mapping[str, Any] = field(default_factory=dict)
+    notes: str | None = None
+    opted_out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """Where an account's messages come from: its number on the network, and how fast it may send."""
+
+    account_sid: str
+    number: str
+    display_name: str
+    is_connected: bool
+    messages_per_second: int

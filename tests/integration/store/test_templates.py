@@ -84,13 +84,15 @@ async def test_only_approved_ones_of_the_account_are_usable(storage: Storage, ac
         assert await usable(storage, other.account_sid, "good_one", hold=hold) is None
 
 
-async def test_without_a_language_english_is_meant_and_else_the_oldest(
+async def test_without_a_language_english_is_meant_and_else_the_newest(
     storage: Storage, account: Account
 ) -> None:
-    oldest = await kept(storage, account, "greeting", "hi")
-    await kept(storage, account, "greeting", "ta")
-    assert await usable(storage, account.account_sid, "greeting") == oldest
+    await kept(storage, account, "greeting", "hi")
+    newest = await kept(storage, account, "greeting", "ta")
+    assert await usable(storage, account.account_sid, "greeting") == newest
     english = await kept(storage, account, "greeting", "en_US")
+    assert await usable(storage, account.account_sid, "greeting") == english
+    await kept(storage, account, "greeting", "bn")
     assert await usable(storage, account.account_sid, "greeting") == english
 
 

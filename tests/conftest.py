@@ -1,4 +1,4 @@
-"""What holds for all tests: property tests take the time they need, and real time is tried again after a standstill."""
+"""What holds for all tests: no haste in property tests, and another try where the machine stood still."""
 
 from __future__ import annotations
 

@@ -36,6 +36,8 @@ from callcontrol.aio.assistant import AssistantService
 from callcontrol.aio.market import NumberMarket
 from callcontrol.aio.masked_routes import MaskedRouter
 from callcontrol.aio.masking import MaskingService
+from callcontrol.aio.messaging.channels import ChannelService
+from callcontrol.aio.messaging.templates import TemplateService
 from callcontrol.aio.otp import VoiceOtp
 from callcontrol.aio.recordings import RecordingService, RecordingSettings
 from callcontrol.aio.renewals import Renewals
@@ -44,6 +46,7 @@ from callcontrol.aio.storage import Storage
 from callcontrol.recordings import RECORDINGS_FOLDER
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.inventory import SandboxInventory
+from fixtures.template_review import SandboxReview
 from media.aio import EspeakSynthesizer
 from media.aio.agent_types import AgentStreamSettings
 from media.audio import PromptLibrary, Speaker
@@ -81,6 +84,8 @@ class Server:
         self.masking: MaskingService
         self.market: NumberMarket
         self.assistant: AssistantService
+        self.templates: TemplateService
+        self.channels: ChannelService
         self._sandbox_sid: str | None = None
         self.url = settings.public_url or ""
         self._parts = AsyncExitStack()
@@ -98,6 +103,7 @@ class Server:
             self.demo = await prepare_demo(self.storage) if self.sandbox is not None else None
             await self._start_control()
             await self._start_market()
+            await self._start_templates()
             await answer_interrupted(self.storage)
             await self._start_http()
         except BaseException:
@@ -248,6 +254,13 @@ class Server:
         await renewals.start()
         self._parts.push_async_callback(renewals.close)
 
+    async def _start_templates(self) -> None:
+        storage = self.storage
+        self.channels = ChannelService(storage.database, storage.writer, self.settings.messages_per_second)
+        self.templates = TemplateService(storage.database, storage.writer, SandboxReview(), storage.outbox)
+        await self.templates.start()
+        self._parts.push_async_callback(self.templates.close)
+
     async def _start_http(self) -> None:
         settings = self.settings
         listen = settings.http_listen
@@ -298,6 +311,8 @@ class Server:
             assistant_keys=storage.assistant_keys,
             assistant_webhooks=storage.assistant_webhooks,
             subscriptions=storage.subscriptions,
+            templates=self.templates,
+            channels=self.channels,
             wallets=storage.wallet,
             idempotency=storage.idempotency,
             lifecycle=self.lifecycle,

@@ -23,6 +23,7 @@ from api.services.money import Wallets
 from api.services.numbers import Applications, Market, Numbers, TrunkNumbers, Trunks
 from api.services.process import Lifecycle, Phase
 from api.services.streams import StreamSettings
+from api.services.templates import Channels, Templates
 
 __all__ = [
     "Agents",
@@ -31,6 +32,7 @@ __all__ = [
     "AssistantKeys",
     "CallLogs",
     "Calls",
+    "Channels",
     "Idempotency",
     "Keys",
     "Lifecycle",
@@ -48,6 +50,7 @@ __all__ = [
     "StoredReply",
     "StreamSettings",
     "Subscriptions",
+    "Templates",
     "TrunkNumbers",
     "Trunks",
     "Wallets",
@@ -81,5 +84,7 @@ class Services:
     assistant_keys: AssistantKeys
     assistant_webhooks: Subscriptions
     subscriptions: Subscriptions
+    templates: Templates
+    channels: Channels
     idempotency: Idempotency
     lifecycle: Lifecycle

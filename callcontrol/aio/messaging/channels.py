@@ -10,9 +10,9 @@ from callcontrol.aio.database import Database
 from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.writer import Writer
 from callcontrol.errors import ValidationFailed
+from callcontrol.messaging.channels import DEFAULT_MESSAGES_PER_SECOND, SANDBOX_NUMBER
 from callcontrol.messaging.models import Channel
 from callcontrol.store.repositories import channels, numbers
-from callcontrol.store.repositories.channels import DEFAULT_MESSAGES_PER_SECOND, SANDBOX_NUMBER
 
 __all__ = ["ChannelService"]
 

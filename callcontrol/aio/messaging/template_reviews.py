@@ -37,9 +37,10 @@ __all__ = ["LEASE", "Notified", "TemplateReviews"]
 log = logging.getLogger(__name__)
 
 LEASE: Final = timedelta(seconds=15)
-"""How long what is begun with a template is left to the process that began it: longer than the network takes."""
+"""How long a template is left to the process that has begun something; longer than the network may take."""
 
 _NETWORK_TIMEOUT_S: Final = 10.0
+_FIRST_RETRY: Final = timedelta(seconds=1)
 _LONGEST_RETRY: Final = timedelta(hours=1)
 _NO_REASON: Final = "The network gives no reason."
 
@@ -75,9 +76,7 @@ class TemplateReviews:
                 details={"reason": refusal.reason},
             ) from None
         except ServiceUnavailable as failure:
-            log.warning(
-                "a template is handed in later: %s", failure, extra={"account_sid": template.account_sid}
-            )
+            await self._postpone(template, failure)
             return template
 
     async def refresh(self, template: Template) -> Template | None:
@@ -115,7 +114,7 @@ class TemplateReviews:
         except ServiceUnavailable as failure:
             log.warning("a template is withdrawn later: %s", failure)
             now = utc_now()
-            again = now + min(max(now - withdrawal.created_at, LEASE), _LONGEST_RETRY)
+            again = now + min(max(now - withdrawal.created_at, _FIRST_RETRY), _LONGEST_RETRY)
             await self._writer.commit(
                 lambda connection: templates.postpone_withdrawal(connection, withdrawal.reference, again)
             )

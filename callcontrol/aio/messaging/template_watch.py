@@ -31,8 +31,6 @@ _AT_ONCE: Final = 50
 _SHORTEST_S: Final = 0.05
 _LONGEST_S: Final = 30.0
 _AFTER_FAILURE_S: Final = 5.0
-# Longer than the network may take to answer about all that is claimed at once.
-_LEASE: Final = 3 * LEASE
 
 
 class TemplateWatch:
@@ -77,7 +75,7 @@ class TemplateWatch:
         self, now: datetime, claim: Callable[..., Sequence[T]], see_to: Callable[[T], Awaitable[None]]
     ) -> None:
         def take(connection: Connection) -> Sequence[T]:
-            return claim(connection, now, until=now + _LEASE, limit=_AT_ONCE)
+            return claim(connection, now, until=now + LEASE, limit=_AT_ONCE)
 
         claimed = await self._writer.commit(take)
         await asyncio.gather(*(see_to(item) for item in claimed))

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id
+from callcontrol.messaging.channels import SANDBOX_NUMBER
 from callcontrol.messaging.models import Channel, Template, TemplateStatus
 from callcontrol.models import Account
 from callcontrol.store.repositories import channels, templates
@@ -152,7 +153,7 @@ async def test_an_account_that_has_set_nothing_has_a_sandbox_channel(
     storage: Storage, account: Account
 ) -> None:
     assert await channel_of(storage, account) == Channel(
-        account.account_sid, channels.SANDBOX_NUMBER, "Sandbox", True, 33
+        account.account_sid, SANDBOX_NUMBER, "Sandbox", True, 33
     )
 
 
@@ -171,4 +172,4 @@ async def test_a_channel_has_what_was_set_and_its_number_only_while_it_is_the_ac
     await storage.writer.commit(
         lambda connection: connection.execute(sa.update(phone_numbers).values(status="suspended")).rowcount
     )
-    assert (await channel_of(storage, account)).number == channels.SANDBOX_NUMBER
+    assert (await channel_of(storage, account)).number == SANDBOX_NUMBER

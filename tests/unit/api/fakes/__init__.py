@@ -38,6 +38,7 @@ from tests.unit.api.fakes.products import FakeAgents, FakeOtp
 from tests.unit.api.fakes.recordings import FakeRecordings
 from tests.unit.api.fakes.streams import FakeStreamSettings
 from tests.unit.api.fakes.subscriptions import DELIVERY_ID, SUBSCRIPTION_ID, FakeSubscriptions
+from tests.unit.api.fakes.templates import FakeChannels, FakeTemplates
 from tests.unit.api.fakes.trunks import FakeApplications, FakeTrunkNumbers, FakeTrunks
 
 __all__ = [
@@ -117,6 +118,8 @@ class Fakes:
     assistant_keys: FakeAssistantKeys = field(default_factory=FakeAssistantKeys)
     assistant_webhooks: FakeSubscriptions = field(default_factory=lambda: FakeSubscriptions("assistant"))
     subscriptions: FakeSubscriptions = field(default_factory=FakeSubscriptions)
+    templates: FakeTemplates = field(default_factory=FakeTemplates)
+    channels: FakeChannels = field(default_factory=FakeChannels)
     wallets: FakeWallets = field(default_factory=FakeWallets)
     idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
     lifecycle: Lifecycle = field(default_factory=lambda: Lifecycle(Phase.READY))
@@ -145,6 +148,8 @@ class Fakes:
             assistant_keys=self.assistant_keys,
             assistant_webhooks=self.assistant_webhooks,
             subscriptions=self.subscriptions,
+            templates=self.templates,
+            channels=self.channels,
             wallets=self.wallets,
             idempotency=self.idempotency,
             lifecycle=self.lifecycle,

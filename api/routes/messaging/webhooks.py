@@ -9,7 +9,7 @@ from api.errors import ErrorStyle
 from api.present import rfc3339
 from api.routes.webhook_log import WebhookLog, replayed_all, replayed_one, stored_values
 from api.schemas.base import NoBody, NoQuery
-from api.schemas.messaging.base import DeletedObject
+from api.schemas.messaging.base import Deleted
 from api.schemas.messaging.webhooks import (
     CreatedWebhookEndpoint,
     CreateWebhookEndpoint,
@@ -180,7 +180,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         handler=delete_webhook_endpoint,
         summary="Delete a webhook endpoint",
         description="What waits to be sent is not sent.",
-        response=DeletedObject,
+        response=Deleted,
         **_WRITE,
     ),
     *WebhookLog(

@@ -9,7 +9,7 @@ from pydantic.alias_generators import to_camel
 
 from api.schemas.base import RequestModel, ResponseModel
 
-__all__ = ["CamelQuery", "CamelRequest", "CamelResponse", "DeletedObject"]
+__all__ = ["CamelQuery", "CamelRequest", "CamelResponse", "Deleted"]
 
 
 class CamelRequest(RequestModel):
@@ -30,7 +30,7 @@ class CamelQuery(RequestModel):
     model_config = ConfigDict(alias_generator=to_camel)
 
 
-class DeletedObject(CamelResponse):
+class Deleted(CamelResponse):
     """What has been deleted."""
 
     id: int

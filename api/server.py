@@ -311,6 +311,7 @@ class Server:
             assistant_keys=storage.assistant_keys,
             assistant_webhooks=storage.assistant_webhooks,
             subscriptions=storage.subscriptions,
+            webhook_endpoints=storage.webhook_endpoints,
             templates=self.templates,
             channels=self.channels,
             wallets=storage.wallet,

@@ -28,6 +28,7 @@ from api.routes import (
     twilio,
     wallet,
 )
+from api.routes.messaging import webhooks as messaging_webhooks
 from api.routes.messaging import templates
 
 __all__ = ["ENDPOINTS"]
@@ -54,5 +55,6 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *assistant_webhooks.ENDPOINTS,
     *assistant_keys.ENDPOINTS,
     *wallet.ENDPOINTS,
+    *messaging_webhooks.ENDPOINTS,
     *templates.ENDPOINTS,
 )

@@ -77,6 +77,12 @@ class NoQuery(RequestModel):
     """The query of an endpoint that takes none."""
 
 
+def all_optional(schema: dict[str, Any]) -> None:
+    """Of the schema of a change: a field that is left out keeps its value, so no default is shown for it."""
+    for field in schema["properties"].values():
+        field.pop("default", None)
+
+
 ModelT = TypeVar("ModelT", bound=RequestModel)
 
 

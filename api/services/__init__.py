@@ -84,6 +84,7 @@ class Services:
     assistant_keys: AssistantKeys
     assistant_webhooks: Subscriptions
     subscriptions: Subscriptions
+    webhook_endpoints: Subscriptions
     templates: Templates
     channels: Channels
     idempotency: Idempotency

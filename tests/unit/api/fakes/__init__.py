@@ -117,6 +117,7 @@ class Fakes:
     assistant: FakeAssistant = field(default_factory=FakeAssistant)
     assistant_keys: FakeAssistantKeys = field(default_factory=FakeAssistantKeys)
     assistant_webhooks: FakeSubscriptions = field(default_factory=lambda: FakeSubscriptions("assistant"))
+    webhook_endpoints: FakeSubscriptions = field(default_factory=lambda: FakeSubscriptions("messaging"))
     subscriptions: FakeSubscriptions = field(default_factory=FakeSubscriptions)
     templates: FakeTemplates = field(default_factory=FakeTemplates)
     channels: FakeChannels = field(default_factory=FakeChannels)
@@ -147,6 +148,7 @@ class Fakes:
             assistant=self.assistant,
             assistant_keys=self.assistant_keys,
             assistant_webhooks=self.assistant_webhooks,
+            webhook_endpoints=self.webhook_endpoints,
             subscriptions=self.subscriptions,
             templates=self.templates,
             channels=self.channels,

@@ -28,8 +28,8 @@ from api.routes import (
     twilio,
     wallet,
 )
-from api.routes.messaging import webhooks as messaging_webhooks
 from api.routes.messaging import templates
+from api.routes.messaging import webhooks as messaging_webhooks
 
 __all__ = ["ENDPOINTS"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from importlib import metadata
 from typing import Any
 
@@ -121,8 +122,14 @@ def _schemas(endpoints: Sequence[Endpoint[Any, Any]]) -> dict[str, Any]:
         wanted[endpoint.query, "validation"] = None
         if endpoint.response is not None:
             wanted[endpoint.response, "serialization"] = None
-    references, document = models_json_schema(list(wanted), ref_template=_REF)
-    return {"references": references, "definitions": dict(document.get("$defs", {}))}
+    return _described(tuple(wanted))
+
+
+@lru_cache(maxsize=1)
+def _described(models: tuple[tuple[type[BaseModel], JsonSchemaMode], ...]) -> dict[str, Any]:
+    """Made once for as many applications as a process has: it takes a good part of a second."""
+    references, document = models_json_schema(models, ref_template=_REF)
+    return {"references": references, "definitions": document.get("$defs", {})}
 
 
 def _operation(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict[str, Any]:

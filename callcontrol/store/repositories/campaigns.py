@@ -38,6 +38,7 @@ __all__ = [
     "open_count",
     "page",
     "queued",
+    "ripe",
     "take",
     "unfinished",
     "uses_template",
@@ -180,6 +181,15 @@ def advance(connection: Connection, campaign: Campaign, event: CampaignEvent, no
     return changed
 
 
+def ripe(connection: Connection, campaign: Campaign, now: datetime) -> bool:
+    """Whether there is something to note of a campaign whose recipients have all become messages."""
+    if campaign.made < campaign.total or _is_any(connection, campaign.campaign_id, "queued"):
+        return False
+    if campaign.handed_at is None or now >= campaign.handed_at + RECEIPTS_AWAITED:
+        return True
+    return not _is_any(connection, campaign.campaign_id, "sent")
+
+
 def moved(connection: Connection, campaign_ids: Iterable[int], now: datetime) -> bool:
     """
     Messages of campaigns have changed, or time has passed: complete what waits for nothing any more.
@@ -191,9 +201,7 @@ def moved(connection: Connection, campaign_ids: Iterable[int], now: datetime) ->
 
 def _settle(connection: Connection, campaign_id: int, now: datetime) -> bool:
     campaign = get(connection, campaign_id)
-    if campaign is None or not campaign.state.is_open or campaign.made < campaign.total:
-        return False
-    if _is_any(connection, campaign_id, "queued"):
+    if campaign is None or not campaign.state.is_open or not ripe(connection, campaign, now):
         return False
     handed_at = campaign.handed_at or now
     if _is_any(connection, campaign_id, "sent") and now < handed_at + RECEIPTS_AWAITED:

@@ -39,6 +39,7 @@ from callcontrol.models import Page
 from callcontrol.store.repositories import campaigns as rows
 from callcontrol.store.repositories import channels, chat_messages, contacts, idempotency, templates
 from callcontrol.store.repositories.campaign_stretches import make_stretch
+from callcontrol.store.repositories.holding_back import CANCELLED
 
 __all__ = ["CampaignRequest", "CampaignService", "CampaignView", "TakenCampaign"]
 
@@ -47,7 +48,6 @@ log = logging.getLogger(__name__)
 _EVERY_S: Final = 1.0
 _AT_ONCE: Final = 100
 _SLICE_S: Final = 0.002
-_CANCELLED: Final = "The campaign was cancelled before the message was sent."
 
 
 class Notified(Protocol):
@@ -218,7 +218,7 @@ class CampaignService:
             if rows.advance(connection, campaign, CampaignEvent.CANCEL, now) is None:
                 status = campaign.state.status
                 return Conflict(f"The campaign is {status} already.", details={"status": status})
-            chat_messages.cancel(connection, campaign_id, now, _CANCELLED)
+            chat_messages.cancel(connection, campaign_id, now, CANCELLED.message)
             return None
 
         await self._writer.commit(write)

@@ -1,24 +1,18 @@
 """Recipients of a campaign become messages, in the transaction that says that they have."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
 
 from sqlalchemy.engine import Connection
 
 from callcontrol.messaging.campaigns import Campaign, stretch_size
 from callcontrol.messaging.events import message_told
-from callcontrol.messaging.models import Channel, ChatMessage
-from callcontrol.store.repositories import campaigns, channels, chat_messages, contacts, fan_out, templates
+from callcontrol.messaging.models import ChatMessage
+from callcontrol.store.repositories import campaigns, channels, chat_messages, fan_out
+from callcontrol.store.repositories.holding_back import Reason, held_back
 
 __all__ = ["Made", "make_stretch"]
-
-_Reason = tuple[str, str]
-
-_DISCONNECTED: Final = ("CHANNEL_NOT_CONFIGURED", "The account's channel is not connected.")
-_NOT_APPROVED: Final = ("TEMPLATE_NOT_APPROVED", "The template is not approved any more.")
-_OPTED_OUT: Final = ("OPTED_OUT", "The contact has opted out.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +29,7 @@ def make_stretch(
     """
     Make messages of the next recipients of a campaign whose time has come.
 
-    To whom may not be sent any more is made a message that has failed, with the reason: who has opted out
-    since, and everybody while the template is not approved or the channel not connected.
+    To whom may not be sent any more is made a message that has failed, with the reason.
     """
     campaign = campaigns.get(connection, campaign_id)
     if campaign is None or not campaign.state.is_open or campaign.made >= campaign.total:
@@ -46,14 +39,9 @@ def make_stretch(
     if size == 0:
         return Made()
     stretch = campaigns.take(connection, campaign, size, now)
-    refusal = _refusal(connection, stretch.campaign, channel)
-    opted_out = contacts.opted_out(connection, campaign.account_sid, stretch.recipients)
-    made = [
-        _message(
-            stretch.campaign, channel, new_id(), to, now, refusal or (_OPTED_OUT if to in opted_out else None)
-        )
-        for to in stretch.recipients
-    ]
+    wanted = [_message(campaign, channel.number, new_id(), to, now) for to in stretch.recipients]
+    reasons = held_back(connection, wanted)
+    made = [_judged(message, reasons.get(message.message_id), now) for message in wanted]
     chat_messages.insert_many(connection, made)
     told = [event for message in made if (event := message_told(message, now)) is not None]
     fan_out.publish(connection, told)
@@ -61,41 +49,30 @@ def make_stretch(
     return Made(len(made), published=bool(told) or settled)
 
 
-def _refusal(connection: Connection, campaign: Campaign, channel: Channel) -> _Reason | None:
-    """Why nothing of a campaign may be sent at present."""
-    if not channel.is_connected:
-        return _DISCONNECTED
-    usable = templates.usable(
-        connection, campaign.account_sid, campaign.template_name, campaign.language, hold=True
-    )
-    # One that was deleted and made anew is another template, with other words.
-    if usable is None or usable.template_id != campaign.template_id:
-        return _NOT_APPROVED
-    return None
-
-
-def _message(
-    campaign: Campaign, channel: Channel, message_id: str, to: str, now: datetime, refusal: _Reason | None
-) -> ChatMessage:
+def _message(campaign: Campaign, sender: str, message_id: str, to: str, now: datetime) -> ChatMessage:
     template = {
         "name": campaign.template_name,
         "language": campaign.language,
         "bodyParameters": list(campaign.body_parameters),
     }
-    code, reason = refusal or (None, None)
     return ChatMessage(
         message_id=message_id,
         account_sid=campaign.account_sid,
         direction="outbound",
-        from_=channel.number,
+        from_=sender,
         to=to,
         type="template",
         content={"template": template},
-        status="queued" if refusal is None else "failed",
+        status="queued",
         created_at=now,
         due_at=now,
         campaign_id=campaign.campaign_id,
-        failed_at=None if refusal is None else now,
-        error_code=code,
-        error_message=reason,
+    )
+
+
+def _judged(message: ChatMessage, reason: Reason | None, now: datetime) -> ChatMessage:
+    if reason is None:
+        return message
+    return replace(
+        message, status="failed", failed_at=now, error_code=reason.code, error_message=reason.message
     )

@@ -58,7 +58,7 @@ _ONE: Final = sa.select(*(column for column in campaigns.c if column is not camp
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Recipients that are to become messages now."""
+    """Recipients that become messages now."""
 
     campaign: Campaign
     recipients: tuple[str, ...]

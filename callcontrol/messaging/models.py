@@ -45,7 +45,12 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A text with variables ``{{1}}`` to ``{{n}}`` that the network has to approve before it may be sent."""
+    """
+    A text with variables ``{{1}}`` to ``{{n}}`` that the network has to approve before it may be sent.
+
+    ``reference`` is our name of it at the network, and ``network_ref`` the network's own, None until the
+    network has taken it. ``changes`` counts how often the status has changed, last at ``updated_at``.
+    """
 
     template_id: int
     account_sid: str
@@ -57,8 +62,10 @@ class Template:
     status: TemplateStatus
     created_at: datetime
     updated_at: datetime
+    reference: str = ""
     network_ref: str | None = None
     rejection_reason: str | None = None
+    changes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from callcontrol.store.tables import otp as _otp
 from callcontrol.store.tables import recordings as _recordings
 from callcontrol.store.tables import secrets as _secrets
 from callcontrol.store.tables import subscriptions as _subscriptions
+from callcontrol.store.tables import templates as _templates
 from callcontrol.store.tables.columns import metadata
 from callcontrol.store.tables.core import (
     accounts,
@@ -61,4 +62,5 @@ __all__ = [
 _MODULES = (
     *(_agents, _applications, _assistant, _campaigns, _contacts, _masking, _masking_sessions),
     *(_messages, _orders, _otp, _recordings, _secrets, _subscriptions),
+    *(_templates,),
 )

@@ -54,7 +54,7 @@ MAX_AHEAD: Final = timedelta(days=90)
 """How far ahead a campaign may be scheduled."""
 
 RECEIPTS_AWAITED: Final = timedelta(seconds=60)
-"""How long after its last message has left a campaign waits for messages that are neither delivered nor failed."""
+"""How long after its last message has left a campaign waits for those that are not delivered yet."""
 
 _STRETCH: Final = 50
 _AHEAD_S: Final = 5
@@ -202,7 +202,9 @@ def estimated_end(
     return max(now, campaign.starts_at) + timedelta(seconds=counts.queued / pace)
 
 
-def schedule_errors(scheduled_for: datetime | None, *, immediately: bool | None, now: datetime) -> list[FieldError]:
+def schedule_errors(
+    scheduled_for: datetime | None, *, immediately: bool | None, now: datetime
+) -> list[FieldError]:
     """What is wrong with when a campaign is to start; ``immediately`` is None when that was not said."""
     if scheduled_for is None:
         if immediately is False:

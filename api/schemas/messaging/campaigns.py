@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from api.schemas.common import Page, Timestamp
 from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse
@@ -38,7 +38,8 @@ class CreateCampaign(CamelRequest):
 
     template_name: Annotated[str, Field(min_length=1, max_length=512, description="An approved template.")]
     language: (
-        Annotated[str, Field(min_length=2, max_length=16, description="Of the template; default en_US.")] | None
+        Annotated[str, Field(min_length=2, max_length=16, description="Of the template; default en_US.")]
+        | None
     ) = None
     campaign_name: Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS)]
     phone_numbers: Annotated[
@@ -76,8 +77,6 @@ class CampaignTally(CamelResponse):
 
 class CampaignObject(CamelResponse):
     """A campaign, and how far it is."""
-
-    model_config = ConfigDict(json_schema_extra={"description": "A campaign, and how far it is."})
 
     campaign_id: int
     campaign_name: str

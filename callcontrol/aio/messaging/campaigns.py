@@ -233,7 +233,9 @@ class CampaignService:
         """
         more = False
         last: tuple[datetime, int] | None = None
-        while found := await self._database.read(partial(rows.unfinished, now=now, after=last, limit=_AT_ONCE)):
+        while found := await self._database.read(
+            partial(rows.unfinished, now=now, after=last, limit=_AT_ONCE)
+        ):
             for campaign in found:
                 more |= await self._see_to(campaign, now)
             last = found[-1].starts_at, found[-1].campaign_id
@@ -242,7 +244,9 @@ class CampaignService:
     async def _see_to(self, campaign: Campaign, now: datetime) -> bool:
         if campaign.made < campaign.total:
             made = await self._writer.commit(
-                lambda connection: make_stretch(connection, campaign.campaign_id, now, self._default_rate, new_id)
+                lambda connection: make_stretch(
+                    connection, campaign.campaign_id, now, self._default_rate, new_id
+                )
             )
             if made.count and self._told is not None:
                 self._told()
@@ -250,7 +254,9 @@ class CampaignService:
                 self._outbox.changed()
             return made.count > 0
         if await self._database.read(partial(rows.ripe, campaign=campaign, now=now)):
-            if await self._writer.commit(lambda connection: rows.moved(connection, [campaign.campaign_id], now)):
+            if await self._writer.commit(
+                lambda connection: rows.moved(connection, [campaign.campaign_id], now)
+            ):
                 self._outbox.changed()
         return False
 
@@ -280,7 +286,9 @@ class CampaignService:
         now: datetime,
     ) -> TakenCampaign | DomainError:
         """What is decided and written in one transaction."""
-        template = templates.usable(connection, account_sid, request.template_name, request.language, hold=True)
+        template = templates.usable(
+            connection, account_sid, request.template_name, request.language, hold=True
+        )
         if template is None:
             wanted = request.template_name + (f" in {request.language}" if request.language else "")
             return NotFound(f"There is no approved template {wanted}; GET /api/v1/templates lists them.")
@@ -290,15 +298,21 @@ class CampaignService:
         if not channels.channel_of(connection, account_sid).is_connected:
             return ChannelNotConfigured("The account's channel is not connected; connect it first.")
         if rows.open_count(connection, account_sid) >= MAX_OPEN:
-            return Conflict(f"The account has {MAX_OPEN} campaigns under way; cancel one or wait for its end.")
+            return Conflict(
+                f"The account has {MAX_OPEN} campaigns under way; cancel one or wait for its end."
+            )
         opted_out = contacts.opted_out(connection, account_sid, list(recipients.numbers))
         numbers = [number for number in recipients.numbers if number not in opted_out]
         if not numbers:
             return ValidationFailed.of("phoneNumbers", "holds only numbers of contacts who have opted out")
         campaign = rows.insert(
-            connection, _campaign(account_sid, request, template, values, len(numbers), reference, now), numbers
+            connection,
+            _campaign(account_sid, request, template, values, len(numbers), reference, now),
+            numbers,
         )
-        view = _view(campaign, CampaignCounts(queued=campaign.total), self._rate(connection, account_sid), now)
+        view = _view(
+            campaign, CampaignCounts(queued=campaign.total), self._rate(connection, account_sid), now
+        )
         return TakenCampaign(
             view,
             tuple(recipients.duplicates),

@@ -128,7 +128,9 @@ def uses_template(connection: Connection, template_id: int) -> bool:
     return connection.execute(wanted.limit(1)).first() is not None
 
 
-def unfinished(connection: Connection, now: datetime, after: tuple[datetime, int] | None, limit: int) -> list[Campaign]:
+def unfinished(
+    connection: Connection, now: datetime, after: tuple[datetime, int] | None, limit: int
+) -> list[Campaign]:
     """Open campaigns whose time has come, the first of them first."""
     place = (-1, 0) if after is None else (to_micros(after[0]), after[1])
     here = sa.tuple_(sa.literal(place[0], sa.BigInteger), sa.literal(place[1], sa.BigInteger))
@@ -148,9 +150,7 @@ def queued(connection: Connection, campaign_id: int) -> int:
     """How many messages of a campaign wait for the network."""
     waiting = sa.select(sa.func.count()).select_from(messages)
     return (
-        connection.scalar(
-            waiting.where(messages.c.campaign_id == campaign_id, messages.c.status == "queued")
-        )
+        connection.scalar(waiting.where(messages.c.campaign_id == campaign_id, messages.c.status == "queued"))
         or 0
     )
 
@@ -171,7 +171,9 @@ def take(connection: Connection, campaign: Campaign, size: int, now: datetime) -
     return Stretch(taken, recipients)
 
 
-def advance(connection: Connection, campaign: Campaign, event: CampaignEvent, now: datetime) -> Campaign | None:
+def advance(
+    connection: Connection, campaign: Campaign, event: CampaignEvent, now: datetime
+) -> Campaign | None:
     """Have something happen to a campaign: what it is then; None if its state has no rule for that."""
     rule = RULES.get((campaign.state, event))
     if rule is None:
@@ -238,9 +240,7 @@ def _counted(connection: Connection, wanted: sa.Select[Any]) -> list[tuple[Campa
     It is one statement, so that state and counts are of one moment on either database.
     """
     found = wanted.cte("found")
-    state = sa.case(
-        (messages.c.error_code == chat_messages.CANCELLED, "cancelled"), else_=messages.c.status
-    )
+    state = sa.case((messages.c.error_code == chat_messages.CANCELLED, "cancelled"), else_=messages.c.status)
     tallies = (
         sa.select(messages.c.campaign_id, state.label("message_state"), sa.func.count().label("tally"))
         .where(messages.c.campaign_id.in_(sa.select(found.c.campaign_id)))
@@ -279,9 +279,7 @@ def _after(campaign: Campaign, state: CampaignState, now: datetime) -> Campaign:
 
 def _update(connection: Connection, campaign: Campaign) -> None:
     connection.execute(
-        sa.update(campaigns)
-        .where(campaigns.c.campaign_id == campaign.campaign_id)
-        .values(_mutable(campaign))
+        sa.update(campaigns).where(campaigns.c.campaign_id == campaign.campaign_id).values(_mutable(campaign))
     )
 
 

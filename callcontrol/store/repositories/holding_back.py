@@ -22,9 +22,7 @@ class Reason:
     message: str
 
 
-CANCELLED: Final = Reason(
-    chat_messages.CANCELLED, "The campaign was cancelled before the message was sent."
-)
+CANCELLED: Final = Reason(chat_messages.CANCELLED, "The campaign was cancelled before the message was sent.")
 _DISCONNECTED: Final = Reason("CHANNEL_NOT_CONFIGURED", "The account's channel is not connected.")
 _NOT_APPROVED: Final = Reason("TEMPLATE_NOT_APPROVED", "The template is not approved any more.")
 _OPTED_OUT: Final = Reason("OPTED_OUT", "The contact has opted out.")
@@ -65,7 +63,7 @@ def held_back(connection: Connection, messages: Sequence[ChatMessage]) -> dict[s
 def _judge_template(
     message: ChatMessage, approved: Callable[[str, str, str], int | None], meant: int | None
 ) -> Reason | None:
-    """Whether the template still is; that of a campaign, if deleted and made anew, is another with other words."""
+    """Whether the template may be used; a campaign's that was deleted and made anew has other words."""
     template = message.content["template"]
     found = approved(message.account_sid, template["name"], template["language"])
     return None if found is not None and meant in (None, found) else _NOT_APPROVED

@@ -33,12 +33,8 @@ campaigns: Final = sa.Table(
     # No number is used twice, so that no event of a campaign is taken for another's.
     sqlite_autoincrement=True,
 )
-sa.Index(
-    "ix_campaigns_list", campaigns.c.account_sid, campaigns.c.created_at, campaigns.c.campaign_id
-)
+sa.Index("ix_campaigns_list", campaigns.c.account_sid, campaigns.c.created_at, campaigns.c.campaign_id)
 _OPEN: Final = sa.text("state IN ('scheduled', 'running')")
 # What is still to be started, made or settled.
 sa.Index("ix_campaigns_open", campaigns.c.starts_at, sqlite_where=_OPEN, postgresql_where=_OPEN)
-sa.Index(
-    "ix_campaigns_account_open", campaigns.c.account_sid, sqlite_where=_OPEN, postgresql_where=_OPEN
-)
+sa.Index("ix_campaigns_account_open", campaigns.c.account_sid, sqlite_where=_OPEN, postgresql_where=_OPEN)

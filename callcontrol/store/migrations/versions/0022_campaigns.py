@@ -40,9 +40,7 @@ def upgrade() -> None:
     op.create_index("ix_campaigns_list", "campaigns", ["account_sid", "created_at", "campaign_id"])
     unfinished = sa.text("state IN ('scheduled', 'running')")
     for name, column in (("ix_campaigns_open", "starts_at"), ("ix_campaigns_account_open", "account_sid")):
-        op.create_index(
-            name, "campaigns", [column], sqlite_where=unfinished, postgresql_where=unfinished
-        )
+        op.create_index(name, "campaigns", [column], sqlite_where=unfinished, postgresql_where=unfinished)
 
 
 def downgrade() -> None:

@@ -14,6 +14,7 @@ from callcontrol.store.tables import agents as _agents
 from callcontrol.store.tables import applications as _applications
 from callcontrol.store.tables import assistant as _assistant
 from callcontrol.store.tables import campaigns as _campaigns
+from callcontrol.store.tables import chat as _chat
 from callcontrol.store.tables import contacts as _contacts
 from callcontrol.store.tables import masking as _masking
 from callcontrol.store.tables import masking_sessions as _masking_sessions
@@ -63,4 +64,5 @@ _MODULES = (
     *(_agents, _applications, _assistant, _campaigns, _contacts, _masking, _masking_sessions),
     *(_messages, _orders, _otp, _recordings, _secrets, _subscriptions),
     *(_templates,),
+    *(_chat,),
 )

@@ -25,8 +25,8 @@ from callcontrol.aio.masking_logs import MaskingLogs
 from callcontrol.aio.masking_numbers import MaskingNumberService
 from callcontrol.aio.masking_sessions import MaskingSessionService
 from callcontrol.aio.masking_settings import MaskingSettingsService
-from callcontrol.aio.messaging.campaigns import CampaignService
 from callcontrol.aio.messages import MessageStore
+from callcontrol.aio.messaging.campaigns import CampaignService
 from callcontrol.aio.numbers import DEFAULT_COUNTRIES, NumberService
 from callcontrol.aio.outbox import Outbox, OutboxSettings
 from callcontrol.aio.secrets import SecretBox, key_file

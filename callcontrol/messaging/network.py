@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
-from callcontrol.messaging.models import MessageType
+from callcontrol.messaging.models import ChatMessage, MessageType
 
 __all__ = [
     "InboundMessage",
@@ -104,9 +104,9 @@ class NetworkEvents(Protocol):
             ServiceUnavailable: Nothing of it is kept; tell it again later.
         """
 
-    async def inbound(self, message: InboundMessage) -> None:
+    async def inbound(self, account_sid: str, message: InboundMessage) -> ChatMessage:
         """
-        Somebody wrote.
+        Somebody wrote to the channel of an account; the message as it is kept.
 
         Raises:
             ServiceUnavailable: It is not kept; tell it again later.
@@ -129,7 +129,12 @@ class MessagingNetwork(Protocol):
         """
 
     async def recheck(self, messages: Sequence[UnderWay]) -> None:
-        """Tell again what became of messages since; what is not known of them comes by `NetworkEvents`."""
+        """
+        Tell again what became of messages since; what is not known of them comes by `NetworkEvents`.
+
+        Raises:
+            NetworkUnavailable: Ask again later.
+        """
 
     async def close(self) -> None:
         """Stop; what was not told is told when it is asked for at the next start."""

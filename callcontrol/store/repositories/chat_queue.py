@@ -40,6 +40,15 @@ _DUE: Final = Statement(
     .order_by(chat_messages.c.due_at)
     .limit(sa.bindparam("limit", type_=sa.Integer))
 )
+_ANY_DUE: Final = Statement(
+    sa.select(chat_messages.c.due_at)
+    .where(
+        _QUEUED,
+        chat_messages.c.due_at <= sa.bindparam("micros", type_=sa.BigInteger),
+        chat_messages.c.leased_until <= sa.bindparam("micros", type_=sa.BigInteger),
+    )
+    .limit(sa.literal_column("1"))
+)
 _LEASE: Final = Statement(
     sa.update(chat_messages)
     .where(_MESSAGE)
@@ -171,6 +180,21 @@ def release(connection: Connection, node: str) -> int:
         .where(_QUEUED, chat_messages.c.node == node, chat_messages.c.leased_until > 0)
         .values(leased_until=0)
     ).rowcount
+
+
+def release_until(connection: Connection, node: str, until: datetime) -> int:
+    """Let go of what a process has claimed until a moment, which stands for one claim; how much that was."""
+    return connection.execute(
+        sa.update(chat_messages)
+        .where(_QUEUED, chat_messages.c.node == node, chat_messages.c.leased_until == to_micros(until))
+        .values(leased_until=0)
+    ).rowcount
+
+
+def is_due(connection: Connection, now: datetime) -> bool:
+    """Whether anything that nobody has claimed is due."""
+    micros = to_micros(now)
+    return _ANY_DUE.first(connection, {"micros": micros}) is not None
 
 
 def depth(connection: Connection, at_most: int) -> int:

@@ -63,6 +63,6 @@ __all__ = [
 _MODULES = (
     *(_agents, _applications, _assistant, _campaigns, _contacts, _masking, _masking_sessions),
     *(_messages, _orders, _otp, _recordings, _secrets, _subscriptions),
-    *(_templates,),
     *(_chat,),
+    *(_templates,),
 )

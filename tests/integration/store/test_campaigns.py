@@ -8,6 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from callcontrol.aio.storage import Storage
+from callcontrol.aio.subscriptions import SubscriptionService
 from callcontrol.aio.tokens import utc_now
 from callcontrol.errors import ChannelNotConfigured, Conflict, NotFound, ValidationFailed
 from callcontrol.messaging.campaigns import MAX_OPEN, RECEIPTS_AWAITED, CampaignCounts, CampaignState
@@ -15,7 +16,6 @@ from callcontrol.models import Account
 from callcontrol.store.repositories import campaigns, channels, contacts, templates
 from callcontrol.store.tables import deliveries
 from tests.support.campaigns import approve, held, messages_of, numbers, receive, request
-from tests.support.domain import wrong_fields
 
 HOUR = timedelta(hours=1)
 
@@ -27,9 +27,19 @@ async def told(storage: Storage, event: str) -> int:
 
 
 async def subscribe(storage: Storage, account: Account, *events: str) -> None:
-    await storage.messaging_webhooks.create(
-        account.account_sid, {"url": "https://receiver.example/hook", "event_types": events}
+    webhooks = SubscriptionService(
+        storage.database,
+        storage.writer,
+        storage.destinations,
+        storage.outbox,
+        "messaging",
+        storage.secrets_of,
     )
+    await webhooks.create(account.account_sid, {"url": "https://192.0.2.1/hook", "event_types": events})
+
+
+def wrong_fields(refusal: ValidationFailed) -> set[str]:
+    return {error.field for error in refusal.errors}
 
 
 async def finish_making(storage: Storage, minutes: int = 0) -> None:
@@ -218,9 +228,11 @@ async def run_only(storage: Storage, campaign_id: int) -> None:
     now = utc_now()
     table = campaigns.campaigns
     await storage.writer.commit(
-        lambda rows: rows.execute(
-            sa.update(table).where(table.c.campaign_id == campaign_id).values(starts_at=0)
-        ).rowcount
+        lambda rows: (
+            rows.execute(
+                sa.update(table).where(table.c.campaign_id == campaign_id).values(starts_at=0)
+            ).rowcount
+        )
     )
     while await storage.campaigns.run(now):
         pass
@@ -270,7 +282,9 @@ async def test_what_is_over_or_foreign_cannot_be_cancelled(storage: Storage, acc
     assert refusal.value.details == {"status": "completed"}
 
 
-async def test_campaigns_are_listed_newest_first_with_their_counts(storage: Storage, account: Account) -> None:
+async def test_campaigns_are_listed_newest_first_with_their_counts(
+    storage: Storage, account: Account
+) -> None:
     sid = account.account_sid
     await approve(storage, sid)
     made = [

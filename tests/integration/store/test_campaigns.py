@@ -8,13 +8,13 @@ import pytest
 import sqlalchemy as sa
 
 from callcontrol.aio.storage import Storage
-from callcontrol.aio.subscriptions import SubscriptionService
-from callcontrol.aio.tokens import utc_now
+from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.errors import ChannelNotConfigured, Conflict, NotFound, ValidationFailed
 from callcontrol.messaging.campaigns import MAX_OPEN, RECEIPTS_AWAITED, CampaignCounts, CampaignState
 from callcontrol.models import Account
-from callcontrol.store.repositories import campaigns, channels, contacts, templates
+from callcontrol.store.repositories import campaigns, channels, contacts, subscriptions, templates
 from callcontrol.store.tables import deliveries
+from callcontrol.subscriptions import Subscription
 from tests.support.campaigns import approve, held, messages_of, numbers, receive, request
 
 HOUR = timedelta(hours=1)
@@ -27,15 +27,11 @@ async def told(storage: Storage, event: str) -> int:
 
 
 async def subscribe(storage: Storage, account: Account, *events: str) -> None:
-    webhooks = SubscriptionService(
-        storage.database,
-        storage.writer,
-        storage.destinations,
-        storage.outbox,
-        "messaging",
-        storage.secrets_of,
+    now = utc_now()
+    made = Subscription(
+        new_id(), account.account_sid, "messaging", "https://receiver.example/hook", events, now, now
     )
-    await webhooks.create(account.account_sid, {"url": "https://192.0.2.1/hook", "event_types": events})
+    await storage.writer.commit(lambda connection: subscriptions.insert(connection, made))
 
 
 def wrong_fields(refusal: ValidationFailed) -> set[str]:
@@ -216,7 +212,7 @@ async def test_what_changes_before_a_campaign_starts_has_its_messages_fail(
     assert [set(await codes(storage, each)) for each in (first, second, third)] == [
         {"CHANNEL_NOT_CONFIGURED"},
         {"OPTED_OUT", None},
-        {"TEMPLATE_NOT_APPROVED"},
+        {"OPTED_OUT", "TEMPLATE_NOT_APPROVED"},
     ]
     assert await held(storage, waiting) == {waiting[0].message_id: "TEMPLATE_NOT_APPROVED"}
     assert (await storage.campaigns.status(sid, third)).campaign.state is CampaignState.FAILED

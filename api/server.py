@@ -299,6 +299,7 @@ class Server:
             assistant_keys=storage.assistant_keys,
             assistant_webhooks=storage.assistant_webhooks,
             subscriptions=storage.subscriptions,
+            webhook_endpoints=storage.webhook_endpoints,
             wallets=storage.wallet,
             idempotency=storage.idempotency,
             lifecycle=self.lifecycle,

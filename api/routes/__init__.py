@@ -28,6 +28,7 @@ from api.routes import (
     twilio,
     wallet,
 )
+from api.routes.messaging import webhooks as messaging_webhooks
 
 __all__ = ["ENDPOINTS"]
 
@@ -53,4 +54,5 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *assistant_webhooks.ENDPOINTS,
     *assistant_keys.ENDPOINTS,
     *wallet.ENDPOINTS,
+    *messaging_webhooks.ENDPOINTS,
 )

@@ -84,5 +84,6 @@ class Services:
     assistant_keys: AssistantKeys
     assistant_webhooks: Subscriptions
     subscriptions: Subscriptions
+    webhook_endpoints: Subscriptions
     idempotency: Idempotency
     lifecycle: Lifecycle

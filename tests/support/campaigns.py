@@ -15,6 +15,7 @@ from callcontrol.messaging.models import ChatMessage, Template
 from callcontrol.messaging.network import Receipt, ReceiptStatus
 from callcontrol.store.repositories import campaigns, chat_messages, templates
 from callcontrol.store.repositories.holding_back import held_back
+from callcontrol.store.tables.chat import chat_messages as messages
 
 
 def numbers(count: int) -> list[str]:
@@ -52,24 +53,21 @@ async def approve(storage: Storage, account_sid: str, name: str = "offer") -> Te
 
 
 async def messages_of(storage: Storage, campaign_id: int) -> list[ChatMessage]:
-    """The messages that a campaign has, in the order they were made."""
+    """The messages that a campaign has, by their recipients."""
     return await storage.database.read(lambda connection: _messages_of(connection, campaign_id))
 
 
 def _messages_of(connection: Connection, campaign_id: int) -> list[ChatMessage]:
-    table = chat_messages.chat_messages
     rows = connection.execute(
-        table.select().where(table.c.campaign_id == campaign_id).order_by(table.c.message_id)
+        messages.select().where(messages.c.campaign_id == campaign_id).order_by(messages.c.to_number)
     )
-    return [chat_messages.message_of(row._mapping) for row in rows]
+    return [chat_messages.message_of(row._asdict()) for row in rows]
 
 
-async def receive(
-    storage: Storage, messages: Sequence[ChatMessage], status: ReceiptStatus, at: datetime
-) -> bool:
+async def receive(storage: Storage, told: Sequence[ChatMessage], status: ReceiptStatus, at: datetime) -> bool:
     """Do what is done when the network tells of messages; whether campaigns were completed by it."""
     error = ("UNDELIVERABLE", "Nobody there.") if status == "failed" else (None, None)
-    receipts = [Receipt(message.message_id, status, at, None, *error) for message in messages]
+    receipts = [Receipt(message.message_id, status, at, None, *error) for message in told]
 
     def write(connection: Connection) -> bool:
         moved = chat_messages.apply(connection, receipts)
@@ -79,7 +77,7 @@ async def receive(
     return await storage.writer.commit(write)
 
 
-async def held(storage: Storage, messages: Sequence[ChatMessage]) -> dict[str, str]:
+async def held(storage: Storage, claimed: Sequence[ChatMessage]) -> dict[str, str]:
     """The codes of what must not be sent."""
-    reasons = await storage.writer.commit(lambda connection: held_back(connection, messages))
+    reasons = await storage.writer.commit(lambda connection: held_back(connection, claimed))
     return {message_id: reason.code for message_id, reason in reasons.items()}

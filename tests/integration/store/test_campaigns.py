@@ -14,6 +14,7 @@ from callcontrol.messaging.campaigns import MAX_OPEN, RECEIPTS_AWAITED, Campaign
 from callcontrol.models import Account
 from callcontrol.store.repositories import campaigns, channels, contacts, subscriptions, templates
 from callcontrol.store.tables import deliveries
+from callcontrol.store.tables.campaigns import campaigns as table
 from callcontrol.subscriptions import Subscription
 from tests.support.campaigns import approve, held, messages_of, numbers, receive, request
 
@@ -222,7 +223,6 @@ async def test_what_changes_before_a_campaign_starts_has_its_messages_fail(
 async def run_only(storage: Storage, campaign_id: int) -> None:
     """Have a campaign's time come, and no other's."""
     now = utc_now()
-    table = campaigns.campaigns
     await storage.writer.commit(
         lambda rows: (
             rows.execute(

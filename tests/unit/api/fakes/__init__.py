@@ -119,6 +119,7 @@ class Fakes:
     assistant: FakeAssistant = field(default_factory=FakeAssistant)
     assistant_keys: FakeAssistantKeys = field(default_factory=FakeAssistantKeys)
     assistant_webhooks: FakeSubscriptions = field(default_factory=lambda: FakeSubscriptions("assistant"))
+    webhook_endpoints: FakeSubscriptions = field(default_factory=lambda: FakeSubscriptions("messaging"))
     subscriptions: FakeSubscriptions = field(default_factory=FakeSubscriptions)
     wallets: FakeWallets = field(default_factory=FakeWallets)
     idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
@@ -148,6 +149,7 @@ class Fakes:
             assistant=self.assistant,
             assistant_keys=self.assistant_keys,
             assistant_webhooks=self.assistant_webhooks,
+            webhook_endpoints=self.webhook_endpoints,
             subscriptions=self.subscriptions,
             wallets=self.wallets,
             idempotency=self.idempotency,

@@ -63,8 +63,8 @@ class Storage:
         housekeeper: Deletes what is kept for a time only.
         calls, messages, transcripts, wallet, accounts, keys, assistant_keys, numbers, masking_numbers,
             masking_sessions, masking_settings, masking_logs, masking_webhooks, assistant_webhooks,
-            webhook_endpoints, applications, agents, trunks, trunk_numbers, call_logs, subscriptions, campaigns,
-            idempotency: The services.
+            webhook_endpoints, applications, agents, trunks, trunk_numbers, call_logs, subscriptions,
+            campaigns, idempotency: The services.
     """
 
     def __init__(

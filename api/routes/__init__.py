@@ -28,6 +28,7 @@ from api.routes import (
     twilio,
     wallet,
 )
+from api.routes.messaging import messages
 
 __all__ = ["ENDPOINTS"]
 
@@ -52,5 +53,6 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *assistant.ENDPOINTS,
     *assistant_webhooks.ENDPOINTS,
     *assistant_keys.ENDPOINTS,
+    *messages.ENDPOINTS,
     *wallet.ENDPOINTS,
 )

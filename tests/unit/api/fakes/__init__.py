@@ -33,6 +33,7 @@ from tests.unit.api.fakes.facts import (
 )
 from tests.unit.api.fakes.masking import FakeMasking, FakeMaskingLogs, FakeMaskingSettings
 from tests.unit.api.fakes.masking_sessions import FakeMaskingNumbers, FakeMaskingSessions
+from tests.unit.api.fakes.messages import MESSAGE_ID, FakeMessages
 from tests.unit.api.fakes.numbers import FakeMarket, FakeNumbers
 from tests.unit.api.fakes.products import FakeAgents, FakeOtp
 from tests.unit.api.fakes.recordings import FakeRecordings
@@ -63,6 +64,7 @@ __all__ = [
     "FakeAssistantKeys",
     "FakeMaskingLogs",
     "FakeMaskingSettings",
+    "FakeMessages",
     "FakeNumbers",
     "FakeOtp",
     "FakeRecordings",
@@ -75,6 +77,7 @@ __all__ = [
     "Fakes",
     "GATEWAY_SID",
     "KEY",
+    "MESSAGE_ID",
     "MESSAGING_KEY",
     "MOMENT",
     "NOWHERE",
@@ -116,6 +119,7 @@ class Fakes:
     assistant: FakeAssistant = field(default_factory=FakeAssistant)
     assistant_keys: FakeAssistantKeys = field(default_factory=FakeAssistantKeys)
     assistant_webhooks: FakeSubscriptions = field(default_factory=lambda: FakeSubscriptions("assistant"))
+    messages: FakeMessages = field(default_factory=FakeMessages)
     subscriptions: FakeSubscriptions = field(default_factory=FakeSubscriptions)
     wallets: FakeWallets = field(default_factory=FakeWallets)
     idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
@@ -144,6 +148,7 @@ class Fakes:
             assistant=self.assistant,
             assistant_keys=self.assistant_keys,
             assistant_webhooks=self.assistant_webhooks,
+            messages=self.messages,
             subscriptions=self.subscriptions,
             wallets=self.wallets,
             idempotency=self.idempotency,

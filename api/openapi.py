@@ -174,9 +174,10 @@ def _parameters(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> lis
 
 def _identifier(endpoint: Endpoint[Any, Any], name: str) -> dict[str, Any]:
     """The schema of a parameter of a path."""
-    if endpoint.identifiers is Identifiers.UUID or name == "sid":
+    kind = endpoint.identified_by(name)
+    if kind is Identifiers.UUID:
         return {"type": "string", "format": "uuid"}
-    if endpoint.identifiers is Identifiers.INTEGER:
+    if kind is Identifiers.INTEGER:
         return {"type": "integer", "minimum": 1, "maximum": 2**63 - 1}
     return {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}
 

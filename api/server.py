@@ -308,6 +308,7 @@ class Server:
             assistant_webhooks=storage.assistant_webhooks,
             messages=self.messaging.messages,
             subscriptions=storage.subscriptions,
+            webhook_endpoints=storage.webhook_endpoints,
             wallets=storage.wallet,
             idempotency=storage.idempotency,
             lifecycle=self.lifecycle,

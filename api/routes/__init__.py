@@ -29,6 +29,7 @@ from api.routes import (
     wallet,
 )
 from api.routes.messaging import messages
+from api.routes.messaging import webhooks as messaging_webhooks
 
 __all__ = ["ENDPOINTS"]
 
@@ -55,4 +56,5 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *assistant_keys.ENDPOINTS,
     *messages.ENDPOINTS,
     *wallet.ENDPOINTS,
+    *messaging_webhooks.ENDPOINTS,
 )

@@ -84,5 +84,6 @@ class Services:
     assistant_webhooks: Subscriptions
     messages: Messages
     subscriptions: Subscriptions
+    webhook_endpoints: Subscriptions
     idempotency: Idempotency
     lifecycle: Lifecycle

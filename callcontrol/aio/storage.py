@@ -62,7 +62,8 @@ class Storage:
         housekeeper: Deletes what is kept for a time only.
         calls, messages, transcripts, wallet, accounts, keys, assistant_keys, numbers, masking_numbers,
             masking_sessions, masking_settings, masking_logs, masking_webhooks, assistant_webhooks,
-            applications, agents, trunks, trunk_numbers, call_logs, subscriptions, idempotency: The services.
+            webhook_endpoints, applications, agents, trunks, trunk_numbers, call_logs, subscriptions,
+            idempotency: The services.
     """
 
     def __init__(
@@ -116,6 +117,9 @@ class Storage:
             "assistant",
             self.secrets_of,
             makes_secrets=True,
+        )
+        self.webhook_endpoints = SubscriptionService(
+            database, self.writer, self.destinations, self.outbox, "messaging", makes_secrets=True
         )
         self.masking_logs = MaskingLogs(database, self.writer)
         self.idempotency = IdempotencyStore(database, self.writer, self.secrets, node=node)

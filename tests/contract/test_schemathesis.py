@@ -116,6 +116,9 @@ def _what_is_there(server: ServerProcess) -> dict[str, str]:
         "CONTRACT_AGENT": agent_id,
         "CONTRACT_ASSISTANT_CALL": outbound["id"],
         "CONTRACT_WEBHOOK": made("/api/v1/webhooks", "create_assistant_webhook", assistant)["id"],
+        "CONTRACT_WEBHOOK_ENDPOINT": str(
+            made("/api/webhook-endpoints", "create_webhook_endpoint", messaging)["id"]
+        ),
         "CONTRACT_PASSWORD": made("/v1/voice-otp/send", "send_otp")["id"],
         "CONTRACT_ACCOUNT": call["account_sid"],
         "CONTRACT_CALL": call["call_sid"],

@@ -120,6 +120,7 @@ class Fakes:
     assistant_keys: FakeAssistantKeys = field(default_factory=FakeAssistantKeys)
     assistant_webhooks: FakeSubscriptions = field(default_factory=lambda: FakeSubscriptions("assistant"))
     messages: FakeMessages = field(default_factory=FakeMessages)
+    webhook_endpoints: FakeSubscriptions = field(default_factory=lambda: FakeSubscriptions("messaging"))
     subscriptions: FakeSubscriptions = field(default_factory=FakeSubscriptions)
     wallets: FakeWallets = field(default_factory=FakeWallets)
     idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
@@ -149,6 +150,7 @@ class Fakes:
             assistant_keys=self.assistant_keys,
             assistant_webhooks=self.assistant_webhooks,
             messages=self.messages,
+            webhook_endpoints=self.webhook_endpoints,
             subscriptions=self.subscriptions,
             wallets=self.wallets,
             idempotency=self.idempotency,

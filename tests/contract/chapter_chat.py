@@ -64,7 +64,7 @@ async def _is_kept_as_failed(stage: Stage, answer: Answer) -> None:
 
 async def _is_kept_as_it_was_sent(stage: Stage, answer: Answer) -> None:
     found = await _shown(stage, answer)
-    assert _MEDIA in (found["media"], None) and found["interactive"] in (_BUTTONS, _ROWS, None)
+    assert found["media"] in (_MEDIA, None) and found["interactive"] in (_BUTTONS, _ROWS, None)
     assert [found[part] for part in ("text", "template", "media", "interactive")].count(None) == 3
 
 

@@ -33,7 +33,7 @@ async def send_message(context: Context[SendMessageBody, NoQuery]) -> Reply:
     return Reply(sent_json(message))
 
 
-async def list_messages(context: Context[NoBody, MessageList]) -> Reply:
+async def list_chat_messages(context: Context[NoBody, MessageList]) -> Reply:
     """Answer GET /messages."""
     query = context.query
     wanted = MessageFilter(
@@ -47,7 +47,7 @@ async def list_messages(context: Context[NoBody, MessageList]) -> Reply:
     return Reply([_json(message) for message in page.items], page_meta(page))
 
 
-async def get_message(context: Context[NoBody, NoQuery]) -> Reply:
+async def get_chat_message(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer GET /messages/{messageId}."""
     found = await context.services.messages.get(context.account_sid, context.path["messageId"])
     return Reply(_json(found))
@@ -125,7 +125,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     Endpoint(
         method="GET",
         path=_MESSAGES,
-        handler=list_messages,
+        handler=list_chat_messages,
         summary="List messages, newest first",
         query=MessageList,
         response=MessageObject,
@@ -135,7 +135,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     Endpoint(
         method="GET",
         path=_MESSAGES + "/{messageId}",
-        handler=get_message,
+        handler=get_chat_message,
         summary="Get a message",
         response=MessageObject,
         **_COMMON,

@@ -35,7 +35,7 @@ __all__ = [
 Recipient = Annotated[
     str, Field(min_length=1, max_length=MAX_RECIPIENT_CHARS, description="E.164, such as +919800100000.")
 ]
-Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT, repr=False)]
+Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
 Edge = Annotated[str, Field(min_length=1, max_length=MAX_EDGE)]
 
 
@@ -149,4 +149,4 @@ class SandboxInbound(CamelRequest):
     """A message as if somebody had written it to the account's channel."""
 
     from_: Annotated[Recipient, Field(alias="from")]
-    text: Text
+    text: Annotated[Text, Field(repr=False)]

@@ -293,6 +293,7 @@ class Server:
             trunk_numbers=storage.trunk_numbers,
             applications=storage.applications,
             call_logs=storage.call_logs,
+            campaigns=storage.campaigns,
             agents=storage.agents,
             assistant=self.assistant,
             assistant_keys=storage.assistant_keys,

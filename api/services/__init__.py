@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from api.services.access import Idempotency, Keys, StoredReply
 from api.services.assistant import Agents, Assistant, AssistantKeys
 from api.services.calls import CallLogs, Calls, Otp, Recordings
+from api.services.campaigns import Campaigns
 from api.services.events import Subscriptions
 from api.services.masking import (
     Masking,
@@ -31,6 +32,7 @@ __all__ = [
     "AssistantKeys",
     "CallLogs",
     "Calls",
+    "Campaigns",
     "Idempotency",
     "Keys",
     "Lifecycle",
@@ -76,6 +78,7 @@ class Services:
     applications: Applications
     wallets: Wallets
     call_logs: CallLogs
+    campaigns: Campaigns
     agents: Agents
     assistant: Assistant
     assistant_keys: AssistantKeys

@@ -18,6 +18,8 @@ from callcontrol.store.tables import phone_numbers
 from callcontrol.store.tables.templates import channels
 from callcontrol.store.values import to_micros
 
+__all__ = ["DEFAULT_MESSAGES_PER_SECOND", "SANDBOX_NUMBER", "change", "channel_of"]
+
 # A number that was released, or suspended, may be somebody else's by now: it is looked up each time.
 _CHANNEL: Final = Statement(
     sa.select(

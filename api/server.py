@@ -298,6 +298,8 @@ class Server:
             assistant_keys=storage.assistant_keys,
             assistant_webhooks=storage.assistant_webhooks,
             subscriptions=storage.subscriptions,
+            contacts=storage.contacts,
+            contact_lists=storage.contact_lists,
             wallets=storage.wallet,
             idempotency=storage.idempotency,
             lifecycle=self.lifecycle,

@@ -28,6 +28,7 @@ from api.routes import (
     twilio,
     wallet,
 )
+from api.routes.messaging import contact_lists, contacts
 
 __all__ = ["ENDPOINTS"]
 
@@ -53,4 +54,6 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *assistant_webhooks.ENDPOINTS,
     *assistant_keys.ENDPOINTS,
     *wallet.ENDPOINTS,
+    *contacts.ENDPOINTS,
+    *contact_lists.ENDPOINTS,
 )

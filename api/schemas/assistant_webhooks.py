@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, RootModel
 
-from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.base import RequestModel, ResponseModel, all_optional
 from api.schemas.common import Timestamp
 from api.schemas.subscriptions import WebhookUrl
 from callcontrol.subscriptions import MAX_SECRET_CHARS, MIN_SECRET_CHARS
@@ -46,16 +46,10 @@ class CreateWebhook(RequestModel):
     description: _Description | None = None
 
 
-def _all_optional(schema: dict[str, Any]) -> None:
-    """A field that is left out keeps its value: no default may be shown for it."""
-    for field in schema["properties"].values():
-        field.pop("default", None)
-
-
 class UpdateWebhook(RequestModel):
     """The fields that are to change; a secret of null has the account's sign, all others stay as they are."""
 
-    model_config = ConfigDict(json_schema_extra=_all_optional)
+    model_config = ConfigDict(json_schema_extra=all_optional)
 
     url: WebhookUrl = ""
     events: _Events = ["call.completed"]

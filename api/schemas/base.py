@@ -11,7 +11,15 @@ from pydantic_core import ErrorDetails
 
 from callcontrol.errors import FieldError, ValidationFailed
 
-__all__ = ["NoBody", "NoQuery", "RequestModel", "ResponseModel", "validate_body", "validate_query"]
+__all__ = [
+    "NoBody",
+    "NoQuery",
+    "RequestModel",
+    "ResponseModel",
+    "all_optional",
+    "validate_body",
+    "validate_query",
+]
 
 _MAX_ERRORS = 100
 _MAX_NAME_CHARS = 100
@@ -49,6 +57,16 @@ class ResponseModel(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     json_schema_mode: ClassVar[str] = "serialization"
+
+
+def all_optional(schema: dict[str, Any]) -> None:
+    """
+    Show no defaults: in a change, a field that is left out keeps its value.
+
+    It is the ``json_schema_extra`` of the models of such bodies.
+    """
+    for field in schema["properties"].values():
+        field.pop("default", None)
 
 
 class NoBody(RequestModel):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from api.services.access import Idempotency, Keys, StoredReply
 from api.services.assistant import Agents, Assistant, AssistantKeys
 from api.services.calls import CallLogs, Calls, Otp, Recordings
+from api.services.contacts import ContactLists, Contacts
 from api.services.events import Subscriptions
 from api.services.masking import (
     Masking,
@@ -31,6 +32,8 @@ __all__ = [
     "AssistantKeys",
     "CallLogs",
     "Calls",
+    "ContactLists",
+    "Contacts",
     "Idempotency",
     "Keys",
     "Lifecycle",
@@ -81,5 +84,7 @@ class Services:
     assistant_keys: AssistantKeys
     assistant_webhooks: Subscriptions
     subscriptions: Subscriptions
+    contacts: Contacts
+    contact_lists: ContactLists
     idempotency: Idempotency
     lifecycle: Lifecycle

@@ -15,6 +15,7 @@ from tests.contract import (
     chapter_assistant,
     chapter_assistant_access,
     chapter_calls,
+    chapter_contacts,
     chapter_masking,
     chapter_masklogs,
     chapter_messages,
@@ -52,6 +53,7 @@ CHAPTERS = (
     chapter_sessions,
     chapter_masklogs,
     chapter_twilio,
+    chapter_contacts,
 )
 CASES: tuple[Case, ...] = tuple(case for chapter in CHAPTERS for case in chapter.CASES)
 ROUTED = {row_of(endpoint): endpoint for endpoint in ENDPOINTS}

@@ -105,10 +105,13 @@ def _what_is_there(server: ServerProcess) -> dict[str, str]:
     assistant = key_of("assistant")
     agent_id = made("/api/v1/agents", "create_agent", assistant)["id"]
     outbound = made("/api/v1/calls/outbound", "start_assistant_call", assistant, agent_id=agent_id)
+    messaging = key_of("messaging")
     return {
         "CONTRACT_KEY": key,
         "CONTRACT_ASSISTANT_KEY": assistant,
-        "CONTRACT_MESSAGING_KEY": key_of("messaging"),
+        "CONTRACT_MESSAGING_KEY": messaging,
+        "CONTRACT_CONTACT": made("/api/v1/contacts", "create_contact", messaging)["id"],
+        "CONTRACT_CONTACT_LIST": made("/api/v1/contact-lists", "create_contact_list", messaging)["id"],
         "CONTRACT_TOOLS_KEY": key_of("tools"),
         "CONTRACT_ADMIN_TOKEN": key_of("admin"),
         "CONTRACT_AGENT": agent_id,

@@ -8,6 +8,7 @@ from api.services import Lifecycle, Phase, Services
 from tests.unit.api.fakes.access import FakeIdempotency, FakeKeys, FakeReply, FakeWallets
 from tests.unit.api.fakes.assistant import FakeAssistant, FakeAssistantKeys
 from tests.unit.api.fakes.calls import CALL_LOG, FakeCallLogs, FakeCalls, FakeTraceEntry, call
+from tests.unit.api.fakes.contacts import FakeContactLists, FakeContacts
 from tests.unit.api.fakes.facts import (
     ACCOUNT,
     AGENT_ID,
@@ -53,6 +54,8 @@ __all__ = [
     "FakeApplications",
     "FakeCallLogs",
     "FakeCalls",
+    "FakeContactLists",
+    "FakeContacts",
     "FakeIdempotency",
     "FakeKeys",
     "FakeMarket",
@@ -117,6 +120,8 @@ class Fakes:
     assistant_keys: FakeAssistantKeys = field(default_factory=FakeAssistantKeys)
     assistant_webhooks: FakeSubscriptions = field(default_factory=lambda: FakeSubscriptions("assistant"))
     subscriptions: FakeSubscriptions = field(default_factory=FakeSubscriptions)
+    contacts: FakeContacts = field(default_factory=FakeContacts)
+    contact_lists: FakeContactLists = field(default_factory=FakeContactLists)
     wallets: FakeWallets = field(default_factory=FakeWallets)
     idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
     lifecycle: Lifecycle = field(default_factory=lambda: Lifecycle(Phase.READY))
@@ -145,6 +150,8 @@ class Fakes:
             assistant_keys=self.assistant_keys,
             assistant_webhooks=self.assistant_webhooks,
             subscriptions=self.subscriptions,
+            contacts=self.contacts,
+            contact_lists=self.contact_lists,
             wallets=self.wallets,
             idempotency=self.idempotency,
             lifecycle=self.lifecycle,

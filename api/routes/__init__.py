@@ -29,6 +29,7 @@ from api.routes import (
     wallet,
 )
 from api.routes.messaging import contact_lists, contacts
+from api.routes.messaging import webhooks as messaging_webhooks
 
 __all__ = ["ENDPOINTS"]
 
@@ -56,4 +57,5 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *wallet.ENDPOINTS,
     *contacts.ENDPOINTS,
     *contact_lists.ENDPOINTS,
+    *messaging_webhooks.ENDPOINTS,
 )

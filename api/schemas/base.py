@@ -59,22 +59,18 @@ class ResponseModel(BaseModel):
     json_schema_mode: ClassVar[str] = "serialization"
 
 
-def all_optional(schema: dict[str, Any]) -> None:
-    """
-    Show no defaults: in a change, a field that is left out keeps its value.
-
-    It is the ``json_schema_extra`` of the models of such bodies.
-    """
-    for field in schema["properties"].values():
-        field.pop("default", None)
-
-
 class NoBody(RequestModel):
     """The body of an endpoint that takes none: absent, or an empty object."""
 
 
 class NoQuery(RequestModel):
     """The query of an endpoint that takes none."""
+
+
+def all_optional(schema: dict[str, Any]) -> None:
+    """Of the schema of a change: a field that is left out keeps its value, so no default is shown for it."""
+    for field in schema["properties"].values():
+        field.pop("default", None)
 
 
 ModelT = TypeVar("ModelT", bound=RequestModel)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from api.services.access import Idempotency, Keys, StoredReply
 from api.services.assistant import Agents, Assistant, AssistantKeys
 from api.services.calls import CallLogs, Calls, Otp, Recordings
+from api.services.campaigns import Campaigns
 from api.services.contacts import ContactLists, Contacts
 from api.services.events import Subscriptions
 from api.services.masking import (
@@ -34,6 +35,7 @@ __all__ = [
     "Calls",
     "ContactLists",
     "Contacts",
+    "Campaigns",
     "Idempotency",
     "Keys",
     "Lifecycle",
@@ -79,6 +81,7 @@ class Services:
     applications: Applications
     wallets: Wallets
     call_logs: CallLogs
+    campaigns: Campaigns
     agents: Agents
     assistant: Assistant
     assistant_keys: AssistantKeys
@@ -86,5 +89,6 @@ class Services:
     subscriptions: Subscriptions
     contacts: Contacts
     contact_lists: ContactLists
+    webhook_endpoints: Subscriptions
     idempotency: Idempotency
     lifecycle: Lifecycle

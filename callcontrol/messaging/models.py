@@ -6,8 +6,11 @@ from datetime import datetime
 from typing import Any, Literal
 
 MessageType = Literal["text", "template", "media", "buttons", "list"]
-MessageStatus = Literal["queued", "sent", "delivered", "read", "failed"]
-"""A message moves from left to right only and may skip states; ``failed`` follows ``queued`` or ``sent``."""
+MessageStatus = Literal["queued", "sent", "delivered", "read", "failed", "received"]
+"""
+A message moves from left to right only and may skip states; ``failed`` follows ``queued`` or ``sent``. One
+that somebody wrote to the account is ``received``.
+"""
 TemplateStatus = Literal["PENDING", "APPROVED", "REJECTED", "PAUSED"]
 TemplateCategory = Literal["MARKETING", "UTILITY", "AUTHENTICATION"]
 CampaignStatus = Literal["scheduled", "running", "completed", "failed", "cancelled"]

@@ -39,7 +39,7 @@ class PagedQuery(CamelQuery):
 
 
 class Deleted(CamelResponse):
-    """What was deleted."""
+    """What has been deleted."""
 
     id: int
     deleted: Literal[True]

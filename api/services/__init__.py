@@ -12,6 +12,7 @@ from api.services.access import Idempotency, Keys, StoredReply
 from api.services.assistant import Agents, Assistant, AssistantKeys
 from api.services.calls import CallLogs, Calls, Otp, Recordings
 from api.services.campaigns import Campaigns
+from api.services.contacts import ContactLists, Contacts
 from api.services.events import Subscriptions
 from api.services.masking import (
     Masking,
@@ -34,6 +35,8 @@ __all__ = [
     "AssistantKeys",
     "CallLogs",
     "Calls",
+    "ContactLists",
+    "Contacts",
     "Campaigns",
     "Channels",
     "Idempotency",
@@ -90,6 +93,8 @@ class Services:
     assistant_webhooks: Subscriptions
     messages: Messages
     subscriptions: Subscriptions
+    contacts: Contacts
+    contact_lists: ContactLists
     webhook_endpoints: Subscriptions
     templates: Templates
     channels: Channels

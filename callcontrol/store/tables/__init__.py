@@ -22,6 +22,7 @@ from callcontrol.store.tables import otp as _otp
 from callcontrol.store.tables import recordings as _recordings
 from callcontrol.store.tables import secrets as _secrets
 from callcontrol.store.tables import subscriptions as _subscriptions
+from callcontrol.store.tables import tools as _tools
 from callcontrol.store.tables.columns import metadata
 from callcontrol.store.tables.core import (
     accounts,
@@ -59,5 +60,5 @@ __all__ = [
 # Imported for what they add to the metadata; whoever reads their tables imports them by module.
 _MODULES = (
     *(_agents, _applications, _assistant, _contacts, _masking, _masking_sessions),
-    *(_messages, _orders, _otp, _recordings, _secrets, _subscriptions),
+    *(_messages, _orders, _otp, _recordings, _secrets, _subscriptions, _tools),
 )

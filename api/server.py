@@ -41,6 +41,8 @@ from callcontrol.aio.recordings import RecordingService, RecordingSettings
 from callcontrol.aio.renewals import Renewals
 from callcontrol.aio.service import CallControl, CallControlSettings, CallServices
 from callcontrol.aio.storage import Storage
+from callcontrol.aio.tools.builtin import call_tools, wallet_tools
+from callcontrol.aio.tools.toolbox import Toolbox
 from callcontrol.recordings import RECORDINGS_FOLDER
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.inventory import SandboxInventory
@@ -81,6 +83,7 @@ class Server:
         self.masking: MaskingService
         self.market: NumberMarket
         self.assistant: AssistantService
+        self.tools: Toolbox
         self._sandbox_sid: str | None = None
         self.url = settings.public_url or ""
         self._parts = AsyncExitStack()
@@ -98,6 +101,7 @@ class Server:
             self.demo = await prepare_demo(self.storage) if self.sandbox is not None else None
             await self._start_control()
             await self._start_market()
+            await self._start_tools()
             await answer_interrupted(self.storage)
             await self._start_http()
         except BaseException:
@@ -248,6 +252,21 @@ class Server:
         await renewals.start()
         self._parts.push_async_callback(renewals.close)
 
+    async def _start_tools(self) -> None:
+        storage = self.storage
+        self.tools = Toolbox(
+            storage.database,
+            storage.writer,
+            storage.destinations,
+            storage.keys,
+            {
+                **call_tools(storage.database, self.control, self.otp),
+                **wallet_tools(storage.wallet),
+            },
+        )
+        storage.housekeeper.also(self.tools.usage.forget)
+        self._parts.push_async_callback(self.tools.close)
+
     async def _start_http(self) -> None:
         settings = self.settings
         listen = settings.http_listen
@@ -299,6 +318,10 @@ class Server:
             assistant_webhooks=storage.assistant_webhooks,
             subscriptions=storage.subscriptions,
             wallets=storage.wallet,
+            tools=self.tools.service,
+            tool_registry=self.tools.registry,
+            tool_usage=self.tools.usage,
+            app_keys=self.tools.app_keys,
             idempotency=storage.idempotency,
             lifecycle=self.lifecycle,
         )

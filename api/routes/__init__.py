@@ -23,6 +23,8 @@ from api.routes import (
     recordings,
     stream_settings,
     subscriptions,
+    tools,
+    tools_admin,
     trunk_numbers,
     trunks,
     twilio,
@@ -53,4 +55,6 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *assistant_webhooks.ENDPOINTS,
     *assistant_keys.ENDPOINTS,
     *wallet.ENDPOINTS,
+    *tools.ENDPOINTS,
+    *tools_admin.ENDPOINTS,
 )

@@ -23,9 +23,11 @@ from api.services.money import Wallets
 from api.services.numbers import Applications, Market, Numbers, TrunkNumbers, Trunks
 from api.services.process import Lifecycle, Phase
 from api.services.streams import StreamSettings
+from api.services.tools import AppKeys, ToolRegistry, Tools, ToolUsage
 
 __all__ = [
     "Agents",
+    "AppKeys",
     "Applications",
     "Assistant",
     "AssistantKeys",
@@ -49,6 +51,9 @@ __all__ = [
     "StreamSettings",
     "Subscriptions",
     "TrunkNumbers",
+    "ToolRegistry",
+    "ToolUsage",
+    "Tools",
     "Trunks",
     "Wallets",
 ]
@@ -81,5 +86,9 @@ class Services:
     assistant_keys: AssistantKeys
     assistant_webhooks: Subscriptions
     subscriptions: Subscriptions
+    tools: Tools
+    tool_registry: ToolRegistry
+    tool_usage: ToolUsage
+    app_keys: AppKeys
     idempotency: Idempotency
     lifecycle: Lifecycle

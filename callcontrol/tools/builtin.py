@@ -93,7 +93,7 @@ _TOOLS: Final = (
     Tool(
         name="call_status",
         title="Ask how a call goes",
-        description="Tell the state of a call: whether it rings, is up or over, how long it took and why.",
+        description="Tell the state of a call: whether it rings, is up or over, and why it ended.",
         kind="builtin",
         input_schema=_object(("call_sid",), call_sid=_CALL_SID),
         output_schema=_CALL,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from importlib import metadata
 from typing import Any
 
@@ -18,6 +19,7 @@ from callcontrol import errors as domain
 
 __all__ = ["openapi_document", "product_version"]
 
+_Paths = Mapping[str, Mapping[str, Any]]
 _REF = "#/components/schemas/{model}"
 
 # What is answered where a file is asked for, beside the file.
@@ -43,16 +45,10 @@ def openapi_document(
     endpoints: Sequence[Endpoint[Any, Any]], public: Sequence[PublicEndpoint], server_url: str
 ) -> dict[str, Any]:
     """Describe the endpoints."""
-    schemas = _schemas(endpoints)
-    paths: dict[str, dict[str, Any]] = {}
-    for endpoint in endpoints:
-        operation = _operation(endpoint, schemas)
-        links = links_from(endpoint, endpoints)
-        if links:
-            operation["responses"][str(endpoint.success)]["links"] = links
-        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
+    described, definitions = _described(tuple(endpoints))
+    paths = dict(described)
     for route in public:
-        paths.setdefault(route.path, {})["get"] = _public_operation(route)
+        paths[route.path] = {**paths.get(route.path, {}), "get": _public_operation(route)}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -67,7 +63,7 @@ def openapi_document(
         "paths": paths,
         "components": {
             "schemas": {
-                **schemas["definitions"],
+                **definitions,
                 "Error": _ERROR_SCHEMA,
                 "Meta": _META,
                 "ListMeta": _LIST_META,
@@ -112,6 +108,24 @@ def _tags(endpoints: Iterable[Endpoint[Any, Any]], public: Iterable[PublicEndpoi
     return list(dict.fromkeys([item.tag for item in endpoints] + [item.tag for item in public]))
 
 
+@lru_cache(maxsize=1)
+def _described(endpoints: tuple[Endpoint[Any, Any], ...]) -> tuple[_Paths, Mapping[str, Any]]:
+    """
+    Their paths and the definitions these refer to.
+
+    Made once for as many applications as a process has: it takes a good part of a second.
+    """
+    schemas = _schemas(endpoints)
+    paths: dict[str, dict[str, Any]] = {}
+    for endpoint in endpoints:
+        operation = _operation(endpoint, schemas)
+        links = links_from(endpoint, endpoints)
+        if links:
+            operation["responses"][str(endpoint.success)]["links"] = links
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
+    return paths, schemas["definitions"]
+
+
 def _schemas(endpoints: Sequence[Endpoint[Any, Any]]) -> dict[str, Any]:
     """The schema of every model, and by model and mode the reference to it."""
     wanted: dict[tuple[type[BaseModel], JsonSchemaMode], None] = {}
@@ -122,7 +136,7 @@ def _schemas(endpoints: Sequence[Endpoint[Any, Any]]) -> dict[str, Any]:
         if endpoint.response is not None:
             wanted[endpoint.response, "serialization"] = None
     references, document = models_json_schema(list(wanted), ref_template=_REF)
-    return {"references": references, "definitions": dict(document.get("$defs", {}))}
+    return {"references": references, "definitions": document.get("$defs", {})}
 
 
 def _operation(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,9 +188,10 @@ def _parameters(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> lis
 
 def _identifier(endpoint: Endpoint[Any, Any], name: str) -> dict[str, Any]:
     """The schema of a parameter of a path."""
-    if endpoint.identifiers is Identifiers.UUID or name == "sid":
+    kind = endpoint.identified_by(name)
+    if kind is Identifiers.UUID:
         return {"type": "string", "format": "uuid"}
-    if endpoint.identifiers is Identifiers.INTEGER:
+    if kind is Identifiers.INTEGER:
         return {"type": "integer", "minimum": 1, "maximum": 2**63 - 1}
     return {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}
 

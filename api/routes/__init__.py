@@ -30,6 +30,7 @@ from api.routes import (
     twilio,
     wallet,
 )
+from api.routes.messaging import webhooks as messaging_webhooks
 
 __all__ = ["ENDPOINTS"]
 
@@ -57,4 +58,5 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *wallet.ENDPOINTS,
     *tools.ENDPOINTS,
     *tools_admin.ENDPOINTS,
+    *messaging_webhooks.ENDPOINTS,
 )

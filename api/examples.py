@@ -134,4 +134,13 @@ EXAMPLES: Mapping[str, Any] = {
     "update_tool": {"timeout_sec": 5},
     "create_app_key": {"name": "Front desk agent", "tools": ["place_call", "call_status"]},
     "replay_failed_masking_deliveries": {"status": "failed", "since": "2026-01-31T00:00:00Z"},
+    "send_message": {
+        "to": "+919800100000",
+        "type": "buttons",
+        "interactive": {
+            "body": "Your table for four at 19:30?",
+            "buttons": [{"id": "yes", "title": "We shall be there"}, {"id": "no", "title": "Cancel it"}],
+        },
+    },
+    "simulate_inbound": {"from": "+919800100000", "text": "Which floor?"},
 }

@@ -104,8 +104,8 @@ class Server:
             self.demo = await prepare_demo(self.storage) if self.sandbox is not None else None
             await self._start_control()
             await self._start_market()
-            await self._start_tools()
             await self._start_messaging()
+            await self._start_tools()
             await answer_interrupted(self.storage)
             await self._start_http()
         except BaseException:
@@ -328,6 +328,8 @@ class Server:
             assistant_webhooks=storage.assistant_webhooks,
             messages=self.messaging.messages,
             subscriptions=storage.subscriptions,
+            contacts=storage.contacts,
+            contact_lists=storage.contact_lists,
             webhook_endpoints=storage.webhook_endpoints,
             wallets=storage.wallet,
             tools=self.tools.service,

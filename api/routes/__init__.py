@@ -30,7 +30,7 @@ from api.routes import (
     twilio,
     wallet,
 )
-from api.routes.messaging import messages
+from api.routes.messaging import contact_lists, contacts, messages
 from api.routes.messaging import webhooks as messaging_webhooks
 
 __all__ = ["ENDPOINTS"]
@@ -50,6 +50,8 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *masking_logs.ENDPOINTS,
     *masking_webhook.ENDPOINTS,
     *recordings.ENDPOINTS,
+    *tools.ENDPOINTS,
+    *tools_admin.ENDPOINTS,
     *subscriptions.ENDPOINTS,
     *agents.ENDPOINTS,
     *stream_settings.ENDPOINTS,
@@ -58,7 +60,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *assistant_keys.ENDPOINTS,
     *messages.ENDPOINTS,
     *wallet.ENDPOINTS,
-    *tools.ENDPOINTS,
-    *tools_admin.ENDPOINTS,
+    *contacts.ENDPOINTS,
+    *contact_lists.ENDPOINTS,
     *messaging_webhooks.ENDPOINTS,
 )

@@ -12,6 +12,7 @@ from api.services.access import Idempotency, Keys, StoredReply
 from api.services.assistant import Agents, Assistant, AssistantKeys
 from api.services.calls import CallLogs, Calls, Otp, Recordings
 from api.services.campaigns import Campaigns
+from api.services.contacts import ContactLists, Contacts
 from api.services.events import Subscriptions
 from api.services.masking import (
     Masking,
@@ -35,6 +36,8 @@ __all__ = [
     "AssistantKeys",
     "CallLogs",
     "Calls",
+    "ContactLists",
+    "Contacts",
     "Campaigns",
     "Idempotency",
     "Keys",
@@ -85,6 +88,10 @@ class Services:
     applications: Applications
     wallets: Wallets
     call_logs: CallLogs
+    tools: Tools
+    tool_registry: ToolRegistry
+    tool_usage: ToolUsage
+    app_keys: AppKeys
     campaigns: Campaigns
     agents: Agents
     assistant: Assistant
@@ -92,10 +99,8 @@ class Services:
     assistant_webhooks: Subscriptions
     messages: Messages
     subscriptions: Subscriptions
-    tools: Tools
-    tool_registry: ToolRegistry
-    tool_usage: ToolUsage
-    app_keys: AppKeys
+    contacts: Contacts
+    contact_lists: ContactLists
     webhook_endpoints: Subscriptions
     idempotency: Idempotency
     lifecycle: Lifecycle

@@ -16,6 +16,7 @@ from api.examples import EXAMPLES
 from api.formbody import FORM
 from api.links import links_from
 from callcontrol import errors as domain
+from callcontrol.accounts import PREFIXES
 
 __all__ = ["openapi_document", "product_version"]
 
@@ -34,6 +35,7 @@ _EDGE_ERRORS: Mapping[int, tuple[str, str]] = {
     413: ("PAYLOAD_TOO_LARGE", "The body exceeds 1 MiB."),
     415: ("UNSUPPORTED_MEDIA_TYPE", "The body is not application/json."),
 }
+_PREFIXES = ", ".join(f"{prefix}... of {service}" for service, prefix in PREFIXES.items())
 _RATE_HEADERS: Mapping[str, str] = {
     "X-RateLimit-Limit": "Requests per minute.",
     "X-RateLimit-Remaining": "Requests left in this minute.",
@@ -54,7 +56,10 @@ def openapi_document(
         "info": {
             "title": "Trunkline",
             "version": product_version(),
-            "description": "Calls, numbers and carrier trunks over a REST API.",
+            "description": (
+                "Calls, numbers, carrier trunks, voice agents, messaging and tools over a REST API. "
+                "Each service takes keys of its own."
+            ),
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": server_url}],
@@ -74,13 +79,13 @@ def openapi_document(
                 "key": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "A key of the endpoint's service; those of the platform begin with vp_.",
+                    "description": f"A key of the endpoint's service: {_PREFIXES}.",
                 },
                 "api_key": {
                     "type": "apiKey",
                     "in": "header",
                     "name": "X-API-Key",
-                    "description": "A messaging key, vm_...",
+                    "description": f"A messaging key, {PREFIXES['messaging']}...",
                 },
                 "account_and_key": {
                     "type": "http",
@@ -143,7 +148,7 @@ def _operation(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
     operation: dict[str, Any] = {
         "operationId": endpoint.name,
         "summary": endpoint.summary,
-        "description": f"{endpoint.description} Needs the scope `{endpoint.scope}`.".strip(),
+        "description": f"{endpoint.description} {_needs(endpoint)}".strip(),
         "tags": [endpoint.tag],
         "parameters": _parameters(endpoint, schemas),
         "responses": _responses(endpoint, schemas),
@@ -161,6 +166,12 @@ def _operation(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
         kinds = ["application/json", FORM] if endpoint.for_twilio else ["application/json"]
         operation["requestBody"] = {"required": True, "content": dict.fromkeys(kinds, content)}
     return operation
+
+
+def _needs(endpoint: Endpoint[Any, Any]) -> str:
+    """Which key a request needs; most are of the platform, which goes without saying."""
+    of = "" if endpoint.service == "platform" else f" of a key of the service {endpoint.service}"
+    return f"Needs the scope `{endpoint.scope}`{of}."
 
 
 def _parameters(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from api.services.access import Idempotency, Keys, StoredReply
 from api.services.assistant import Agents, Assistant, AssistantKeys
 from api.services.calls import CallLogs, Calls, Otp, Recordings
 from api.services.campaigns import Campaigns
+from api.services.contacts import ContactLists, Contacts
 from api.services.events import Subscriptions
 from api.services.masking import (
     Masking,
@@ -20,6 +21,7 @@ from api.services.masking import (
     MaskingSessions,
     MaskingSettingsOfAccounts,
 )
+from api.services.messages import Messages
 from api.services.money import Wallets
 from api.services.numbers import Applications, Market, Numbers, TrunkNumbers, Trunks
 from api.services.process import Lifecycle, Phase
@@ -32,6 +34,8 @@ __all__ = [
     "AssistantKeys",
     "CallLogs",
     "Calls",
+    "ContactLists",
+    "Contacts",
     "Campaigns",
     "Idempotency",
     "Keys",
@@ -42,6 +46,7 @@ __all__ = [
     "MaskingNumbers",
     "MaskingSessions",
     "MaskingSettingsOfAccounts",
+    "Messages",
     "Numbers",
     "Otp",
     "Phase",
@@ -83,7 +88,10 @@ class Services:
     assistant: Assistant
     assistant_keys: AssistantKeys
     assistant_webhooks: Subscriptions
+    messages: Messages
     subscriptions: Subscriptions
+    contacts: Contacts
+    contact_lists: ContactLists
     webhook_endpoints: Subscriptions
     idempotency: Idempotency
     lifecycle: Lifecycle

@@ -15,6 +15,8 @@ from tests.contract import (
     chapter_assistant,
     chapter_assistant_access,
     chapter_calls,
+    chapter_chat,
+    chapter_contacts,
     chapter_masking,
     chapter_masklogs,
     chapter_messages,
@@ -53,6 +55,8 @@ CHAPTERS = (
     chapter_sessions,
     chapter_masklogs,
     chapter_twilio,
+    chapter_contacts,
+    chapter_chat,
     chapter_messaging_webhooks,
 )
 CASES: tuple[Case, ...] = tuple(case for chapter in CHAPTERS for case in chapter.CASES)

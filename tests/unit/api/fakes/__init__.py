@@ -9,6 +9,7 @@ from tests.unit.api.fakes.access import FakeIdempotency, FakeKeys, FakeReply, Fa
 from tests.unit.api.fakes.assistant import FakeAssistant, FakeAssistantKeys
 from tests.unit.api.fakes.calls import CALL_LOG, FakeCallLogs, FakeCalls, FakeTraceEntry, call
 from tests.unit.api.fakes.campaigns import FakeCampaigns
+from tests.unit.api.fakes.contacts import FakeContactLists, FakeContacts
 from tests.unit.api.fakes.facts import (
     ACCOUNT,
     AGENT_ID,
@@ -34,6 +35,7 @@ from tests.unit.api.fakes.facts import (
 )
 from tests.unit.api.fakes.masking import FakeMasking, FakeMaskingLogs, FakeMaskingSettings
 from tests.unit.api.fakes.masking_sessions import FakeMaskingNumbers, FakeMaskingSessions
+from tests.unit.api.fakes.messages import MESSAGE_ID, FakeMessages
 from tests.unit.api.fakes.numbers import FakeMarket, FakeNumbers
 from tests.unit.api.fakes.products import FakeAgents, FakeOtp
 from tests.unit.api.fakes.recordings import FakeRecordings
@@ -54,6 +56,8 @@ __all__ = [
     "FakeApplications",
     "FakeCallLogs",
     "FakeCalls",
+    "FakeContactLists",
+    "FakeContacts",
     "FakeCampaigns",
     "FakeIdempotency",
     "FakeKeys",
@@ -65,6 +69,7 @@ __all__ = [
     "FakeAssistantKeys",
     "FakeMaskingLogs",
     "FakeMaskingSettings",
+    "FakeMessages",
     "FakeNumbers",
     "FakeOtp",
     "FakeRecordings",
@@ -77,6 +82,7 @@ __all__ = [
     "Fakes",
     "GATEWAY_SID",
     "KEY",
+    "MESSAGE_ID",
     "MESSAGING_KEY",
     "MOMENT",
     "NOWHERE",
@@ -119,8 +125,11 @@ class Fakes:
     assistant: FakeAssistant = field(default_factory=FakeAssistant)
     assistant_keys: FakeAssistantKeys = field(default_factory=FakeAssistantKeys)
     assistant_webhooks: FakeSubscriptions = field(default_factory=lambda: FakeSubscriptions("assistant"))
+    messages: FakeMessages = field(default_factory=FakeMessages)
     webhook_endpoints: FakeSubscriptions = field(default_factory=lambda: FakeSubscriptions("messaging"))
     subscriptions: FakeSubscriptions = field(default_factory=FakeSubscriptions)
+    contacts: FakeContacts = field(default_factory=FakeContacts)
+    contact_lists: FakeContactLists = field(default_factory=FakeContactLists)
     wallets: FakeWallets = field(default_factory=FakeWallets)
     idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
     lifecycle: Lifecycle = field(default_factory=lambda: Lifecycle(Phase.READY))
@@ -149,8 +158,11 @@ class Fakes:
             assistant=self.assistant,
             assistant_keys=self.assistant_keys,
             assistant_webhooks=self.assistant_webhooks,
+            messages=self.messages,
             webhook_endpoints=self.webhook_endpoints,
             subscriptions=self.subscriptions,
+            contacts=self.contacts,
+            contact_lists=self.contact_lists,
             wallets=self.wallets,
             idempotency=self.idempotency,
             lifecycle=self.lifecycle,

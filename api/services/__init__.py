@@ -27,9 +27,11 @@ from api.services.numbers import Applications, Market, Numbers, TrunkNumbers, Tr
 from api.services.process import Lifecycle, Phase
 from api.services.streams import StreamSettings
 from api.services.templates import Channels, Templates
+from api.services.tools import AppKeys, ToolRegistry, Tools, ToolUsage
 
 __all__ = [
     "Agents",
+    "AppKeys",
     "Applications",
     "Assistant",
     "AssistantKeys",
@@ -59,6 +61,9 @@ __all__ = [
     "Subscriptions",
     "Templates",
     "TrunkNumbers",
+    "ToolRegistry",
+    "ToolUsage",
+    "Tools",
     "Trunks",
     "Wallets",
 ]
@@ -86,6 +91,10 @@ class Services:
     applications: Applications
     wallets: Wallets
     call_logs: CallLogs
+    tools: Tools
+    tool_registry: ToolRegistry
+    tool_usage: ToolUsage
+    app_keys: AppKeys
     campaigns: Campaigns
     agents: Agents
     assistant: Assistant

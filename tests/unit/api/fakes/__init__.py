@@ -42,6 +42,7 @@ from tests.unit.api.fakes.recordings import FakeRecordings
 from tests.unit.api.fakes.streams import FakeStreamSettings
 from tests.unit.api.fakes.subscriptions import DELIVERY_ID, SUBSCRIPTION_ID, FakeSubscriptions
 from tests.unit.api.fakes.templates import FakeChannels, FakeTemplates
+from tests.unit.api.fakes.tools import FakeAppKeys, FakeToolRegistry, FakeTools, FakeToolUsage
 from tests.unit.api.fakes.trunks import FakeApplications, FakeTrunkNumbers, FakeTrunks
 
 __all__ = [
@@ -134,6 +135,10 @@ class Fakes:
     templates: FakeTemplates = field(default_factory=FakeTemplates)
     channels: FakeChannels = field(default_factory=FakeChannels)
     wallets: FakeWallets = field(default_factory=FakeWallets)
+    tools: FakeTools = field(default_factory=FakeTools)
+    tool_registry: FakeToolRegistry = field(default_factory=FakeToolRegistry)
+    tool_usage: FakeToolUsage = field(default_factory=FakeToolUsage)
+    app_keys: FakeAppKeys = field(default_factory=FakeAppKeys)
     idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
     lifecycle: Lifecycle = field(default_factory=lambda: Lifecycle(Phase.READY))
 
@@ -169,6 +174,10 @@ class Fakes:
             templates=self.templates,
             channels=self.channels,
             wallets=self.wallets,
+            tools=self.tools,
+            tool_registry=self.tool_registry,
+            tool_usage=self.tool_usage,
+            app_keys=self.app_keys,
             idempotency=self.idempotency,
             lifecycle=self.lifecycle,
         )

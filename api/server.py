@@ -278,7 +278,12 @@ class Server:
         self._parts.push_async_callback(self.tools.close)
 
     async def _start_messaging(self) -> None:
-        self.messaging = Messaging(self.storage, SandboxMessagingNetwork(), node=self.settings.node)
+        self.messaging = Messaging(
+            self.storage,
+            SandboxMessagingNetwork(),
+            node=self.settings.node,
+            default_rate=self.settings.messages_per_second,
+        )
         self._parts.push_async_callback(self.messaging.close)
         await self.messaging.start()
 

@@ -52,7 +52,13 @@ def test_what_is_an_address(text: str) -> None:
             "asha@-example.com",
             "asha@example-.com",
         ),
-        *("asha@example.com ", "asha@example.com\n", "a" * 65 + "@example.com", "a@" + "b." * 130 + "com"),
+        *(
+            "asha@example.com ",
+            "asha@example.com\n",
+            "a" * 65 + "@example.com",
+            "é" * 33 + "@example.com",
+            "a@" + "b." * 130 + "com",
+        ),
         *("Asha <asha@example.com>", "asha@[192.0.2.1]", '"a b"@example.com'),
     ],
 )

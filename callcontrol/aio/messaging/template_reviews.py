@@ -116,7 +116,7 @@ class TemplateReviews:
             async with _network():
                 await self._review.withdraw(withdrawal.reference, withdrawal.network_ref)
         except ServiceUnavailable as failure:
-            log.warning("a template is withdrawn later: %s", failure)
+            log.warning("a template is withdrawn later: %s", failure.__cause__ or failure)
             now = self._clock()
             again = now + min(max(now - withdrawal.created_at, _FIRST_RETRY), _LONGEST_RETRY)
             await self._writer.commit(
@@ -130,7 +130,7 @@ class TemplateReviews:
     async def _postpone(self, template: Template, failure: ServiceUnavailable) -> None:
         log.warning(
             "the network is asked about a template later: %s",
-            failure,
+            failure.__cause__ or failure,
             extra={"account_sid": template.account_sid},
         )
         again = next_check(template.status, template.updated_at, self._clock())
@@ -193,5 +193,4 @@ async def _network() -> AsyncIterator[None]:
         async with asyncio.timeout(_NETWORK_TIMEOUT_S):
             yield
     except (ReviewFailure, TimeoutError, OSError) as error:
-        log.warning("the messaging network cannot be asked about templates: %s", error)
         raise ServiceUnavailable("The messaging network does not answer; try again shortly.") from error

@@ -66,8 +66,10 @@ HTTP_STATUS: Mapping[type[domain.DomainError], int] = {
     domain.RateLimited: 429,
     domain.Internal: 500,
     domain.SendFailed: 502,
+    domain.ToolFailed: 502,
     domain.NotConfigured: 503,
     domain.ServiceUnavailable: 503,
+    domain.ToolTimedOut: 504,
 }
 
 # The general codes that the wiring table renames. A number of another account is `not_found` there, so the

@@ -26,6 +26,8 @@ What the domain refuses, and under which code.
     ├── ChannelNotConfigured    CHANNEL_NOT_CONFIGURED
     ├── ProviderRejected        PROVIDER_REJECTED     the messaging network does not want it
     ├── SendFailed              SEND_FAILED           the messaging network did not take a message
+    ├── ToolFailed              TOOL_FAILED           what a tool asked did not do it
+    ├── ToolTimedOut            TOOL_TIMED_OUT
     ├── RateLimited             RATE_LIMITED
     ├── ServiceUnavailable      SERVICE_UNAVAILABLE
     └── Internal                INTERNAL_ERROR
@@ -208,6 +210,18 @@ class SendFailed(DomainError):
     """The messaging network did not take the message."""
 
     code = "SEND_FAILED"
+
+
+class ToolFailed(DomainError):
+    """What a tool asked did not answer, or not with what the tool promises."""
+
+    code = "TOOL_FAILED"
+
+
+class ToolTimedOut(DomainError):
+    """A tool took longer than it may; what it asked for may have been done all the same."""
+
+    code = "TOOL_TIMED_OUT"
 
 
 class RateLimited(DomainError):

@@ -1,0 +1,64 @@
+"""Tools as they are described, and what came of using one."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+__all__ = ["Tool", "ToolAnnotations", "ToolKind", "ToolResult"]
+
+ToolKind = Literal["builtin", "http"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnnotations:
+    """
+    Hints for whoever lets a model use a tool, as the Model Context Protocol has them.
+
+    A ``destructive`` one cannot be undone, an ``idempotent`` one does nothing more when it is repeated, an
+    ``open_world`` one reaches beyond this server: a phone, another server.
+    """
+
+    read_only: bool = False
+    destructive: bool = True
+    idempotent: bool = False
+    open_world: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """
+    Something that agents and programs of an account may have done, described for models and people.
+
+    ``input_schema`` and ``output_schema`` are JSON Schemas (draft 2020-12) of type object: of the arguments,
+    and of the structured result.
+    """
+
+    name: str
+    title: str
+    description: str
+    kind: ToolKind
+    input_schema: Mapping[str, Any]
+    output_schema: Mapping[str, Any] | None = None
+    annotations: ToolAnnotations = field(default_factory=ToolAnnotations)
+    is_enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool answered: a JSON value, or a text; and how long that took."""
+
+    content: Any
+    duration_ms: int = 0
+
+    @property
+    def structured(self) -> Mapping[str, Any] | None:
+        """The answer where it is an object, as structured content has to be."""
+        return self.content if isinstance(self.content, Mapping) else None
+
+    @property
+    def text(self) -> str:
+        """The answer as text."""
+        if isinstance(self.content, str):
+            return self.content
+        return json.dumps(self.content, ensure_ascii=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
 from aiohttp import web
@@ -50,10 +50,15 @@ class Bridge:
         self._response: web.StreamResponse | None = None
         self._whole = bytearray()
 
-    async def run(self, app: AsgiApp, **extra: Any) -> web.StreamResponse:
-        """Have the application answer; `extra` stands in its scope."""
+    @property
+    def method(self) -> str:
+        """The method of the request."""
+        return self._request.method
+
+    async def run(self, app: AsgiApp, state: Mapping[str, Any]) -> web.StreamResponse:
+        """Have the application answer; `state` stands in its scope."""
         try:
-            await app({**_scope(self._request), **extra}, self._receive, self._send)
+            await app({**_scope(self._request), **state}, self._receive, self._send)
         except Exception:
             if self._response is None or not self._response.prepared:
                 raise

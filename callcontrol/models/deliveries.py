@@ -40,6 +40,7 @@ class Broadcast:
 
     ``fields`` is the body but for its ``id``, which is the id of each delivery and comes first. Subscriptions
     are those of ``service`` (``calls``, ``masking``, ``assistant``, ``messaging``) that list ``event``.
+    Events keep their order by ``call_sid``; those of a chat message have its id there.
     """
 
     event_id: str

@@ -13,6 +13,7 @@ a deletion must reach the mirrors of other processes too.
 from callcontrol.store.tables import agents as _agents
 from callcontrol.store.tables import applications as _applications
 from callcontrol.store.tables import assistant as _assistant
+from callcontrol.store.tables import contacts as _contacts
 from callcontrol.store.tables import masking as _masking
 from callcontrol.store.tables import masking_sessions as _masking_sessions
 from callcontrol.store.tables import messages as _messages
@@ -57,6 +58,6 @@ __all__ = [
 
 # Imported for what they add to the metadata; whoever reads their tables imports them by module.
 _MODULES = (
-    *(_agents, _applications, _assistant, _masking, _masking_sessions),
+    *(_agents, _applications, _assistant, _contacts, _masking, _masking_sessions),
     *(_messages, _orders, _otp, _recordings, _secrets, _subscriptions),
 )

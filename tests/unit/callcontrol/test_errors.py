@@ -33,6 +33,8 @@ def test_every_refusal_has_a_code_of_the_interface() -> None:
         "SendFailed": "SEND_FAILED",
         "ServiceUnavailable": "SERVICE_UNAVAILABLE",
         "SpendLimitReached": "SPEND_LIMIT_EXCEEDED",
+        "ToolFailed": "TOOL_FAILED",
+        "ToolTimedOut": "TOOL_TIMED_OUT",
         "Unauthorized": "UNAUTHORIZED",
         "ValidationFailed": "VALIDATION_ERROR",
     }

@@ -1,0 +1,135 @@
+"""
+What is told of messaging to whoever has subscribed to it.
+
+An event has always the same id, made of what it tells of, so that it is told once, however often the
+transaction that publishes it is run. The events of one message are delivered in the order of its states. What
+a message says is in none of them but ``message.received``.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID, uuid5
+
+from callcontrol.call_object import timestamp
+from callcontrol.messaging.models import CampaignStatus, ChatMessage, Template
+from callcontrol.models import Broadcast
+from callcontrol.subscriptions import SubscribedService
+
+__all__ = ["campaign_completed", "message_received", "message_told", "template_decided"]
+
+_SERVICE: Final[SubscribedService] = "messaging"
+_EVENTS: Final = UUID("c1f6a0f2-7d0b-4d39-8a11-6a5f0c8d2e97")
+"""What the ids of these events are made in."""
+
+_OF_TEMPLATES: Final = {"APPROVED": "template.approved", "REJECTED": "template.rejected"}
+
+
+def message_told(message: ChatMessage, at: datetime) -> Broadcast | None:
+    """The event of the state that an outbound message has come to; None of one that is only queued."""
+    if message.status == "queued":
+        return None
+    error = None
+    if message.status == "failed":
+        error = {"code": message.error_code, "message": message.error_message}
+    data = {
+        "messageId": message.message_id,
+        "campaignId": message.campaign_id,
+        "from": message.from_,
+        "to": message.to,
+        "type": message.type,
+        "status": message.status,
+        "sentAt": timestamp(message.sent_at),
+        "deliveredAt": timestamp(message.delivered_at),
+        "readAt": timestamp(message.read_at),
+        "failedAt": timestamp(message.failed_at),
+        "error": error,
+    }
+    return _of_message(message, f"message.{message.status}", data, at)
+
+
+def message_received(message: ChatMessage, at: datetime) -> Broadcast:
+    """The event of a message that came in, with what it says."""
+    data = {
+        "messageId": message.message_id,
+        "from": message.from_,
+        "to": message.to,
+        "type": message.type,
+        **message.content,
+        "receivedAt": timestamp(message.created_at),
+    }
+    return _of_message(message, "message.received", data, at)
+
+
+def template_decided(template: Template, at: datetime) -> Broadcast | None:
+    """The event of what the network has decided on a template; None while it has not, and of a pause."""
+    event = _OF_TEMPLATES.get(template.status)
+    if event is None:
+        return None
+    data = {
+        "templateId": template.template_id,
+        "name": template.name,
+        "language": template.language,
+        "category": template.category,
+        "status": template.status,
+        "rejectionReason": template.rejection_reason,
+    }
+    # Which templates have an id is up to the account; numbers of two databases may be the same.
+    name = f"{template.account_sid}/template/{template.template_id}/{template.status}"
+    return _broadcast(template.account_sid, event, data, name, at)
+
+
+def campaign_completed(
+    account_sid: str,
+    campaign_id: int,
+    *,
+    name: str,
+    template_name: str,
+    status: CampaignStatus,
+    counts: Mapping[str, int],
+    started_at: datetime | None,
+    at: datetime,
+) -> Broadcast:
+    """
+    The event of a campaign of which no message changes any more.
+
+    ``counts`` says how many of its messages ended in each state; together they are all there are.
+    """
+    data = {
+        "campaignId": campaign_id,
+        "campaignName": name,
+        "templateName": template_name,
+        "status": status,
+        "total": sum(counts.values()),
+        "counts": dict(counts),
+        "startedAt": timestamp(started_at),
+        "completedAt": timestamp(at),
+    }
+    event = "campaign.completed"
+    return _broadcast(account_sid, event, data, f"{account_sid}/campaign/{campaign_id}/{event}", at)
+
+
+def _of_message(message: ChatMessage, event: str, data: Mapping[str, Any], at: datetime) -> Broadcast:
+    # Events of one call keep their order, and so do those of one message under its id.
+    name = f"{message.message_id}/{event}"
+    return _broadcast(message.account_sid, event, data, name, at, order=message.message_id)
+
+
+def _broadcast(
+    account_sid: str,
+    event: str,
+    data: Mapping[str, Any],
+    name: str,
+    at: datetime,
+    *,
+    order: str | None = None,
+) -> Broadcast:
+    return Broadcast(
+        event_id=str(uuid5(_EVENTS, name)),
+        account_sid=account_sid,
+        service=_SERVICE,
+        event=event,
+        fields={"event": event, "createdAt": timestamp(at), "data": data},
+        created_at=at,
+        call_sid=order,
+    )

@@ -1,0 +1,79 @@
+"""What makes sense of a contact."""
+
+from __future__ import annotations
+
+import pytest
+
+from callcontrol.messaging.contacts import folded, is_email, wanted
+from callcontrol.messaging.recipients import recipient_number
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["+919876543210", "+91 98765 43210", "+91 (98765) 432-10", "+91-98765.43210", "+91\u00a098765 43210"],
+)
+def test_a_number_has_one_spelling(text: str) -> None:
+    assert recipient_number(text) == "+919876543210"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "+", "+91", "9876543210", "919876543210", "+91 98765 4321x", "++919876543210", "+0123456789"),
+        *("+91987654321012345678", "+91" + " " * 40 + "9876543210", "tel:+919876543210", "+९१९८७६५४३२१०"),
+    ],
+)
+def test_what_is_no_number_in_e164(text: str) -> None:
+    assert recipient_number(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "asha@example.com",
+        "a.b+c@mail.example.co.in",
+        "आशा@उदाहरण.भारत",
+        "x@xn--h2brj9c.in",
+        "o'neil@ex-a.org",
+    ],
+)
+def test_what_is_an_address(text: str) -> None:
+    assert is_email(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "asha", "asha@", "@example.com", "asha@example", "asha@@example.com", "asha @example.com"),
+        *(
+            "asha@example..com",
+            ".asha@example.com",
+            "asha.@example.com",
+            "asha@-example.com",
+            "asha@example-.com",
+        ),
+        *("asha@example.com ", "asha@example.com\n", "a" * 65 + "@example.com", "a@" + "b." * 130 + "com"),
+        *("Asha <asha@example.com>", "asha@[192.0.2.1]", '"a b"@example.com'),
+    ],
+)
+def test_what_is_no_address(text: str) -> None:
+    assert not is_email(text)
+
+
+def test_case_and_composition_are_overlooked() -> None:
+    assert folded("ÉLODIE Straße") == folded("e\u0301lodie STRASSE")
+
+
+@pytest.mark.parametrize(
+    ("typed", "looked_for"),
+    [
+        (" 98765-432 10 ", "9876543210"),
+        ("+91 (98) 765", "+9198765"),
+        ("  Asha   Rao ", "asha rao"),
+        ("a-1", "a-1"),
+        ("-", "-"),
+        ("   ", ""),
+    ],
+)
+def test_what_is_looked_for(typed: str, looked_for: str) -> None:
+    assert wanted(typed) == looked_for

@@ -110,4 +110,14 @@ EXAMPLES: Mapping[str, Any] = {
     "update_subscription": {"is_active": False},
     "replay_failed": {"status": "failed", "since": "2026-01-31T00:00:00Z"},
     "replay_failed_masking_deliveries": {"status": "failed", "since": "2026-01-31T00:00:00Z"},
+    "send_mcp_message": {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "curl", "version": "8"},
+        },
+    },
 }

@@ -43,7 +43,8 @@ _PROGRESS_EVERY_S = 1.0
 _TELL_TIMEOUT_S = 5.0
 _INSTRUCTIONS = (
     "Tools of a telephony account: they place and end phone calls, send one-time passwords and messages, and "
-    "look things up. Calls and messages reach real people and cost money; numbers are in E.164 (+919800000001)."
+    "look things up. Calls and messages reach real people and cost money; numbers are in E.164, such as "
+    "+919800000001."
 )
 
 _Context = ServerRequestContext[Any, Any]
@@ -187,9 +188,7 @@ class Engine:
         except DomainError as error:
             return _refused(error)
 
-    async def _with_progress(
-        self, context: _Context, work: Coroutine[Any, Any, ToolResult]
-    ) -> ToolResult:
+    async def _with_progress(self, context: _Context, work: Coroutine[Any, Any, ToolResult]) -> ToolResult:
         """Wait for a tool, and tell a client that asked for it every second that it is still at work."""
         if not context.meta or "progress_token" not in context.meta:
             return await work
@@ -217,8 +216,8 @@ class Engine:
             raise MCPError(types.INTERNAL_ERROR, message) from error
 
     async def _ready(self, context: _Context, _: types.NotificationParams) -> None:
-        session: Session | None = context.request.scope[_SESSION]
-        if session is not None:
+        session = _state(context, _SESSION)
+        if isinstance(session, Session):
             session.tell = context.session.send_tool_list_changed
 
     async def _listen(
@@ -247,8 +246,13 @@ class Engine:
             task.exception()
 
 
+def _state(context: _Context, name: str) -> Any:
+    """What the scope of the request has under a name that `Engine.state` gave it."""
+    return None if context.request is None else context.request.scope[name]
+
+
 def _principal(context: _Context) -> Principal:
-    principal = context.request.scope[_PRINCIPAL]
+    principal = _state(context, _PRINCIPAL)
     assert isinstance(principal, Principal)
     return principal
 
@@ -292,7 +296,11 @@ def _refused(error: DomainError) -> types.CallToolResult:
     text = error.message
     if isinstance(error, ValidationFailed):
         text = describe(error.errors)
-    told = {"code": error.code, "message": error.message, **({"details": error.details} if error.details else {})}
+    told = {
+        "code": error.code,
+        "message": error.message,
+        **({"details": error.details} if error.details else {}),
+    }
     return types.CallToolResult(
         content=[types.TextContent(text=f"{error.code}: {text}")],
         structured_content={"error": told},

@@ -120,9 +120,7 @@ class Sessions:
     def idle(self) -> list[str]:
         """The sessions that nobody has used for too long."""
         before = self._monotonic() - self._idle_s
-        return [
-            name for name, one in self._open.items() if not one.in_flight and one.idle_since_s <= before
-        ]
+        return [name for name, one in self._open.items() if not one.in_flight and one.idle_since_s <= before]
 
     def of_account(self, account_sid: str) -> list[Session]:
         """The open sessions of an account."""

@@ -18,6 +18,7 @@ from api.routes import (
     masking_logs,
     masking_sessions,
     masking_webhook,
+    mcp,
     numbers,
     otp,
     recordings,
@@ -53,4 +54,5 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *assistant_webhooks.ENDPOINTS,
     *assistant_keys.ENDPOINTS,
     *wallet.ENDPOINTS,
+    *mcp.ENDPOINTS,
 )

@@ -65,7 +65,9 @@ async def end_mcp_session(context: Context[NoBody, NoQuery]) -> Handover:
     return await _speak(context)
 
 
-def _endpoint(method: str, handler: Any, summary: str, description: str, spoken: Spoken) -> Endpoint[Any, Any]:
+def _endpoint(
+    method: str, handler: Any, summary: str, description: str, spoken: Spoken
+) -> Endpoint[Any, Any]:
     return Endpoint(
         method=method,
         path=_PATH,
@@ -86,8 +88,8 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         "POST",
         send_mcp_message,
         "Send a message of the Model Context Protocol",
-        "`initialize` opens a session, which the header `Mcp-Session-Id` of the answer names. With the version "
-        "2026-07-28 in `MCP-Protocol-Version`, each request stands for itself.",
+        "`initialize` opens a session, which the header `Mcp-Session-Id` of the answer names. With the "
+        "version 2026-07-28 in `MCP-Protocol-Version`, each request stands for itself.",
         Spoken(
             request=_MESSAGE,
             headers=_SESSION | _VERSION,
@@ -105,8 +107,8 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         "GET",
         open_mcp_stream,
         "Hear what the Model Context Protocol server says of itself",
-        "A stream of events: `notifications/tools/list_changed` when the tools of the account change. One for "
-        "each session.",
+        "A stream of events: `notifications/tools/list_changed` when the tools of the account change. One "
+        "for each session.",
         Spoken(
             headers=_SESSION | _VERSION,
             answers={

@@ -19,6 +19,7 @@ from api.services.masking import (
     MaskingSessions,
     MaskingSettingsOfAccounts,
 )
+from api.services.mcp import Mcp
 from api.services.money import Wallets
 from api.services.numbers import Applications, Market, Numbers, TrunkNumbers, Trunks
 from api.services.process import Lifecycle, Phase
@@ -40,6 +41,7 @@ __all__ = [
     "MaskingNumbers",
     "MaskingSessions",
     "MaskingSettingsOfAccounts",
+    "Mcp",
     "Numbers",
     "Otp",
     "Phase",
@@ -81,5 +83,6 @@ class Services:
     assistant_keys: AssistantKeys
     assistant_webhooks: Subscriptions
     subscriptions: Subscriptions
+    mcp: Mcp
     idempotency: Idempotency
     lifecycle: Lifecycle

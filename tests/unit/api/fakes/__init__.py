@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from api.services import Lifecycle, Phase, Services
+from api.services import Lifecycle, Mcp, Phase, Services
 from tests.unit.api.fakes.access import FakeIdempotency, FakeKeys, FakeReply, FakeWallets
 from tests.unit.api.fakes.assistant import FakeAssistant, FakeAssistantKeys
 from tests.unit.api.fakes.calls import CALL_LOG, FakeCallLogs, FakeCalls, FakeTraceEntry, call
@@ -30,9 +30,11 @@ from tests.unit.api.fakes.facts import (
     READER_KEY,
     REVOKED_KEY,
     SCOPES,
+    TOOLS_KEY,
 )
 from tests.unit.api.fakes.masking import FakeMasking, FakeMaskingLogs, FakeMaskingSettings
 from tests.unit.api.fakes.masking_sessions import FakeMaskingNumbers, FakeMaskingSessions
+from tests.unit.api.fakes.mcp import FakeMcp
 from tests.unit.api.fakes.numbers import FakeMarket, FakeNumbers
 from tests.unit.api.fakes.products import FakeAgents, FakeOtp
 from tests.unit.api.fakes.recordings import FakeRecordings
@@ -56,6 +58,7 @@ __all__ = [
     "FakeIdempotency",
     "FakeKeys",
     "FakeMarket",
+    "FakeMcp",
     "FakeMasking",
     "FakeMaskingNumbers",
     "FakeMaskingSessions",
@@ -88,6 +91,7 @@ __all__ = [
     "READER_KEY",
     "REVOKED_KEY",
     "SCOPES",
+    "TOOLS_KEY",
     "SUBSCRIPTION_ID",
     "call",
 ]
@@ -119,6 +123,7 @@ class Fakes:
     subscriptions: FakeSubscriptions = field(default_factory=FakeSubscriptions)
     wallets: FakeWallets = field(default_factory=FakeWallets)
     idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
+    mcp: Mcp = field(default_factory=FakeMcp)
     lifecycle: Lifecycle = field(default_factory=lambda: Lifecycle(Phase.READY))
 
     def services(self) -> Services:
@@ -147,5 +152,6 @@ class Fakes:
             subscriptions=self.subscriptions,
             wallets=self.wallets,
             idempotency=self.idempotency,
+            mcp=self.mcp,
             lifecycle=self.lifecycle,
         )

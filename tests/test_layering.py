@@ -18,7 +18,8 @@ MAY_IMPORT = {
     "callcontrol": {"callcontrol", "sip", "media"},
     "fixtures": {
         *("fixtures", "sip", "media"),
-        *("callcontrol.interfaces", "callcontrol.inventory", "callcontrol.messaging.network"),
+        *("callcontrol.interfaces", "callcontrol.inventory"),
+        *("callcontrol.messaging.approval", "callcontrol.messaging.network"),
     },
     "api": {"api", "callcontrol", "sip", "media", "fixtures"},
 }

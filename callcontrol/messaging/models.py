@@ -6,8 +6,11 @@ from datetime import datetime
 from typing import Any, Literal
 
 MessageType = Literal["text", "template", "media", "buttons", "list"]
-MessageStatus = Literal["queued", "sent", "delivered", "read", "failed"]
-"""A message moves from left to right only and may skip states; ``failed`` follows ``queued`` or ``sent``."""
+MessageStatus = Literal["queued", "sent", "delivered", "read", "failed", "received"]
+"""
+A message moves from left to right only and may skip states; ``failed`` follows ``queued`` or ``sent``. One
+that somebody wrote to the account is ``received``.
+"""
 TemplateStatus = Literal["PENDING", "APPROVED", "REJECTED", "PAUSED"]
 TemplateCategory = Literal["MARKETING", "UTILITY", "AUTHENTICATION"]
 CampaignStatus = Literal["scheduled", "running", "completed", "failed", "cancelled"]
@@ -45,7 +48,12 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A text with variables ``{{1}}`` to ``{{n}}`` that the network has to approve before it may be sent."""
+    """
+    A text with variables ``{{1}}`` to ``{{n}}`` that the network has to approve before it may be sent.
+
+    ``reference`` is our name of it at the network, and ``network_ref`` the network's own, None until the
+    network has taken it. ``changes`` counts how often the status has changed, last at ``updated_at``.
+    """
 
     template_id: int
     account_sid: str
@@ -57,8 +65,10 @@ class Template:
     status: TemplateStatus
     created_at: datetime
     updated_at: datetime
+    reference: str = ""
     network_ref: str | None = None
     rejection_reason: str | None = None
+    changes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

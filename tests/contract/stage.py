@@ -27,7 +27,7 @@ from media.audio import tone
 from tests.support.loopback_server import loopback_settings
 from tests.support.webhook_stage import Receiver
 
-PATIENCE_S = 20.0
+PATIENCE_S = 40.0
 ENDED = {"completed", "busy", "no-answer", "failed", "canceled"}
 
 # Who asks: an account that may do everything; a stranger to it; one that buys numbers; one without money; one

@@ -214,11 +214,11 @@ class Talk:
     frames: asyncio.Queue[dict[str, Any]]
 
     async def next(self) -> AgentEvent:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(40):
             return await self.events.get()
 
     async def told(self) -> dict[str, Any]:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(40):
             return await self.frames.get()
 
 

@@ -68,7 +68,7 @@ async def test_an_agent_that_echoes_is_heard_by_the_caller(rate: int) -> None:
         theirs.play(tone(1000, 3000))
         theirs.open_tap(sample_rate=8000, encoding="l16", on_frames=heard_by_caller.extend)
         agent.start(ours.open_tap(sample_rate=8000 if rate == 8000 else 16_000, on_frames=agent.send_audio))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(40):
             await enough.wait()
         await agent.stop()
         ours.close()

@@ -34,7 +34,7 @@ class Scene:
         self.tap = FakeTap()
 
     async def next(self) -> AgentEvent:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(40):
             return await self.events.get()
 
 
@@ -114,7 +114,7 @@ async def test_a_breach_of_the_protocol_closes_with_its_code(data: bytes, code: 
         closed = await made.next()
         assert isinstance(closed, AgentClosed)
         assert (closed.code, closed.abnormal, closed.drain) == (code, True, False)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(40):
             assert struct.unpack_from(">H", await received) == (code,)
         assert made.events.empty()
 

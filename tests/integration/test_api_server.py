@@ -53,7 +53,7 @@ class Api:
     async def ended(self, call_sid: str) -> dict[str, Any]:
         assert self.server.demo is not None
         path = f"/v1/Accounts/{self.server.demo.account_sid}/Calls/{call_sid}"
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(40):
             while True:
                 _, answer = await self("GET", path)
                 if answer["data"]["status"] in ENDED:
@@ -63,7 +63,7 @@ class Api:
 
     async def idle(self) -> str:
         """Wait until no call is left, and return the metrics."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(40):
             while self.server.control.active_calls:  # noqa: ASYNC110 - it is a figure, not an event
                 await asyncio.sleep(0.05)
         await self.server.storage.calls.flush()
@@ -135,7 +135,7 @@ async def test_a_call_comes_in_to_the_demo_number(api: Api) -> None:
     assert server.demo is not None and server.sandbox is not None
     incoming = server.sandbox.call(server.demo.number)
     query = "/v1/calls?direction=inbound&status=in-progress"
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(40):
         while not (calls := (await api("GET", query))[1]["data"]):  # noqa: ASYNC110 - asked over HTTP
             await asyncio.sleep(0.05)
     assert calls[0]["to"] == server.demo.number
@@ -366,7 +366,7 @@ async def test_draining(tmp_path: Path) -> None:
         _, answer = await api("POST", "/v1/calls", body)
         call_sid = answer["data"]["call_sid"]
         drain = asyncio.create_task(server.drain())
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(40):
             while server.lifecycle.phase is not Phase.DRAINING:  # noqa: ASYNC110 - a figure, not an event
                 await asyncio.sleep(0.01)
         assert (await api("GET", "/ready"))[0] == 503

@@ -16,7 +16,7 @@ from media.streams import DIALECTS
 from sip import Answered, Ended
 from tests.support.dialect_agent import CLEARS, DECODERS, ENCODERS, LASTS, MARKS, DialectAgent
 from tests.support.domain import CALLEE, OWN_NUMBER
-from tests.support.phone import PhoneCall, eventually
+from tests.support.phone import PATIENCE_S, PhoneCall, eventually
 from tests.support.world import World, running
 
 EVERY_DIALECT = pytest.mark.parametrize("name", sorted(DIALECTS))
@@ -49,7 +49,7 @@ async def test_a_call_is_heard_both_ways_and_keys_get_through(world: World, name
         assert await eventually(lambda: any(key_pressed(frame) == "5" for frame in agent.frames))
         a.hang_up()
         record = await world.ended()
-        await asyncio.wait_for(agent.closed.wait(), 10)
+        await asyncio.wait_for(agent.closed.wait(), PATIENCE_S)
     assert (record.status, record.hangup_source) == (CallStatus.COMPLETED, "caller")
     heard = DECODERS[encoding](bytes(agent.heard))
     assert tone_level_dbfs(heard[-rate:], 440.0, rate) > -20.0
@@ -100,7 +100,7 @@ async def test_a_transferred_caller_stays_when_the_agent_closes(world: World, na
         await agent.send(json.dumps({"event": "transfer", "transfer": {"to": CALLEE, "timeout": 20}}))
         b = await world.phone.next_call(2)
         b.answer()
-        await asyncio.wait_for(agent.closed.wait(), 10)
+        await asyncio.wait_for(agent.closed.wait(), PATIENCE_S)
         statuses = [frame["transfer"]["status"] for frame in agent.told({"event": "transfer"})]
         assert statuses == ["ringing", "answered"]
         assert agent.frames[-1]["event"] == LASTS[name]

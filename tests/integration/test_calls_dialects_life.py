@@ -14,7 +14,7 @@ from media.streams import DIALECTS
 from sip import Answered, Ended
 from tests.support.agent_bot import Bot
 from tests.support.domain import CALLEE, OWN_NUMBER
-from tests.support.phone import eventually
+from tests.support.phone import PATIENCE_S, eventually
 from tests.support.world import World, running
 
 PROTOCOLS = sorted(DIALECTS)
@@ -36,7 +36,7 @@ class Listener:
 
     async def until(self, text: str | None = None) -> None:
         """Read until a text frame holds ``text``, or until the socket is closed."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(40):
             while True:
                 message = await self.bot.socket.receive()
                 if message.type is WSMsgType.TEXT:
@@ -73,7 +73,7 @@ async def test_a_transfer_takes_the_caller_over_and_the_close_that_follows_does_
         b = await world.phone.next_call(2)
         await asyncio.sleep(0.1)
         b.answer()
-        await asyncio.wait_for(bot.closed.wait(), 20)
+        await asyncio.wait_for(bot.closed.wait(), PATIENCE_S)
         assert bot.close_code == 1000
         a.speak(440.0)
         b.speak(1000.0)
@@ -108,7 +108,7 @@ async def test_commands_are_taken_and_the_hang_up_of_the_agent_ends_the_call(
         a = world.phone.call(OWN_NUMBER, world.port)
         await a.wait(Ended)
         record = await world.ended()
-        await asyncio.wait_for(bot.closed.wait(), 20)
+        await asyncio.wait_for(bot.closed.wait(), PATIENCE_S)
     assert bot.close_code == 1000
     assert (record.status, record.hangup_source) == (CallStatus.COMPLETED, "stream")
     assert record.stream is not None and record.stream.protocol == protocol

@@ -13,7 +13,7 @@ from callcontrol.hangup import NORMAL_CLEARING
 from sip import Answered, Confirmed
 from tests.support.agent_bot import Bot
 from tests.support.domain import OWN_NUMBER
-from tests.support.phone import PhoneCall, eventually
+from tests.support.phone import PATIENCE_S, PhoneCall, eventually
 from tests.support.world import World, running
 
 
@@ -62,7 +62,7 @@ async def test_nothing_of_a_call_waits_for_the_garbage_collector(
         finally:
             gc.enable()
         if bring_up is streamed:
-            await asyncio.wait_for(bot.closed.wait(), 10)
+            await asyncio.wait_for(bot.closed.wait(), PATIENCE_S)
 
 
 def end(world: World) -> list[weakref.ref[object]]:

@@ -14,7 +14,7 @@ from media.audio import tone, tone_level_dbfs
 from sip import Answered, Cancelled, Ended, Failed, Progress
 from tests.support.agent_bot import Bot
 from tests.support.domain import CALLEE, OWN_NUMBER
-from tests.support.phone import PhoneCall, eventually
+from tests.support.phone import PATIENCE_S, PhoneCall, eventually
 from tests.support.world import World, running
 
 Script = Callable[[Bot], Awaitable[None]]
@@ -75,7 +75,7 @@ async def test_an_inbound_call_is_streamed_both_ways(world: World) -> None:
         assert await eventually(lambda: bool(frames(bot, "dtmf")))
         a.hang_up()
         record = await world.ended()
-        await asyncio.wait_for(bot.closed.wait(), 10)
+        await asyncio.wait_for(bot.closed.wait(), PATIENCE_S)
         assert record.status is CallStatus.COMPLETED and record.hangup_source == "caller"
         assert record.stream is not None and record.stream.state == "stopped"
         start = bot.received[1]["start"]
@@ -253,7 +253,7 @@ async def test_an_agent_hangs_up(world: World, drain: bool) -> None:
         a = world.phone.call(OWN_NUMBER, world.port)
         await a.wait(Ended)
         record = await world.ended()
-        await asyncio.wait_for(bot.closed.wait(), 10)
+        await asyncio.wait_for(bot.closed.wait(), PATIENCE_S)
         assert bot.received[-1]["stop"] == {
             "call_sid": record.call_sid,
             "account_sid": record.account_sid,
@@ -333,7 +333,7 @@ async def test_an_agent_transfers_the_caller(world: World) -> None:
         assert b.request.from_.uri.user == OWN_NUMBER
         assert await eventually(lambda: bool(frames(bot, "transfer")))
         b.answer()
-        await asyncio.wait_for(bot.closed.wait(), 10)
+        await asyncio.wait_for(bot.closed.wait(), PATIENCE_S)
         assert [frame["transfer"]["status"] for frame in frames(bot, "transfer")] == ["ringing", "answered"]
         assert bot.received[-1]["stop"]["detail"] == "transferred"
         a.speak(440.0)
@@ -381,7 +381,7 @@ async def test_the_api_hangs_up_a_streamed_call(world: World) -> None:
         await world.control.hangup_call(record.account_sid, record.call_sid)
         await a.wait(Ended)
         record = await world.ended()
-        await asyncio.wait_for(bot.closed.wait(), 10)
+        await asyncio.wait_for(bot.closed.wait(), PATIENCE_S)
         assert bot.received[-1]["stop"]["detail"] == "api_hangup"
     assert (record.status, record.hangup_source) == (CallStatus.COMPLETED, "api")
 

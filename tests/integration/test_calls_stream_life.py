@@ -14,7 +14,7 @@ from media.audio import tone, tone_level_dbfs
 from sip import Answered, Ended
 from tests.support.agent_bot import Bot
 from tests.support.domain import CALLEE, OWN_NUMBER
-from tests.support.phone import PhoneCall, eventually
+from tests.support.phone import PATIENCE_S, PhoneCall, eventually
 from tests.support.world import World, running
 
 
@@ -127,7 +127,7 @@ async def test_an_agent_mutes_itself_and_records(world: World) -> None:
         assert not any(b"".join(base64.b64decode(frame["media"]["payload"]) for frame in later[3:]))
         a.hang_up()
         record = await world.ended()
-        await asyncio.wait_for(bot.closed.wait(), 10)
+        await asyncio.wait_for(bot.closed.wait(), PATIENCE_S)
     done = [frame["record"]["action"] for frame in frames(bot, "record")]
     assert done == ["start", "pause", "resume", "stop"]
     assert [frame["error"]["ref"] for frame in frames(bot, "error")] == ["record", "record"]

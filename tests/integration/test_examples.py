@@ -20,7 +20,7 @@ from tests.support.phone import PhoneCall, eventually
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-PATIENCE_S = 30.0
+PATIENCE_S = 40.0
 
 # The first of them may have to install pipecat.
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow, pytest.mark.timeout(300)]

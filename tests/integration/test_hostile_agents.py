@@ -21,7 +21,7 @@ from media.aio.agent_types import AgentStreamSettings
 from sip import Answered, Ended, Failed
 from tests.support.agent_bot import Bot
 from tests.support.domain import OWN_NUMBER, make_number
-from tests.support.phone import PhoneCall, eventually
+from tests.support.phone import PATIENCE_S, PhoneCall, eventually
 from tests.support.world import World, running
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -206,6 +206,6 @@ async def test_an_agent_that_has_to_say_something_and_is_silent(tmp_path: Path) 
         a = world.phone.call(OWN_NUMBER, world.port)
         await a.wait(Ended)
         assert (await world.ended()).hangup_cause == "STREAM_DISCONNECTED"
-        await asyncio.wait_for(bot.closed.wait(), 10)
+        await asyncio.wait_for(bot.closed.wait(), PATIENCE_S)
         assert bot.close_code == 4408
         assert bot.received[-1]["event"] == "stop"

@@ -22,7 +22,7 @@ from tests.support.spellings import found_in
 A, B = "9811120043", "9822230057"
 OTHER = "9833340068"
 MASKED = "+918047555001"
-PATIENCE_S = 20.0
+PATIENCE_S = 40.0
 
 # What lets the most through: identities believed, histories, headers and redirections passed on.
 _TALKATIVE = {

@@ -23,7 +23,7 @@ from callcontrol.models import Binding
 from tests.support.loopback_server import loopback_settings
 from tests.support.webhook_stage import Received, Receiver, until
 
-PATIENCE_S = 30.0
+PATIENCE_S = 40.0
 ECHO, BUSY, RINGS, LEAVES, LISTENS = (f"980000000{digit}" for digit in (1, 3, 4, 8, 9))
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 CALLS = "/v1/masking/calls"

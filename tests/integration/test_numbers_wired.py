@@ -19,7 +19,7 @@ from fixtures.scripts import Hangup, Pause
 from tests.support.loopback_server import loopback_settings
 from tests.support.phone import eventually
 
-PATIENCE_S = 30.0
+PATIENCE_S = 40.0
 ECHO, BUSY, SHORT = "+919800000001", "+919800000003", "+919800000008"
 QUICK = (Pause(0.1), Hangup())
 NOBODY = "00000000-0000-4000-8000-000000000000"

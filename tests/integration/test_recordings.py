@@ -29,7 +29,7 @@ from tests.support.loopback_server import loopback_settings
 
 NUMBER, PARTY_A, PARTY_B = "+918047555001", "9800000007", "9800000009"
 A_HZ, B_HZ = 440.0, 1000.0
-PATIENCE_S = 30.0
+PATIENCE_S = 40.0
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

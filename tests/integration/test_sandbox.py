@@ -15,7 +15,7 @@ from fixtures.scripts import Hangup, Pause, PlayPrompt, PlayTone, Script, SendDi
 from media.audio import PromptLibrary
 from sip.aio import Destination, Listen
 
-PATIENCE_S = 30.0
+PATIENCE_S = 40.0
 ECHO, SPEECH, BUSY, SILENT, OVERLOADED, DIGITS, TONE, SHORT = (f"+91980000000{n}" for n in range(1, 9))
 
 

@@ -23,7 +23,7 @@ DESK = "+919876543210"
 QUESTION = "Press one to be put through to the desk, or tell me what you need when I am done."
 BYE = {"say": "Thank you, and goodbye.", "hangup": True}
 _FRAME_BYTES = 320
-_PATIENCE_S = 30.0
+_PATIENCE_S = 40.0
 
 
 @dataclass

@@ -33,7 +33,7 @@ from tests.support.certificates import Authority
 
 SDP = b"v=0\r\n"
 FAST = Timers(t1_s=0.05, t2_s=0.2, t4_s=0.05, trying_s=0.02, completed_invite_s=0.2)
-DEADLINE_S = 20.0
+DEADLINE_S = 40.0
 TRANSPORTS = ("udp", "tcp", "tls")
 HOSTS = ("127.0.0.1", "::1")
 

@@ -26,7 +26,7 @@ from tests.unit.sip.test_hep import read_chunks
 
 GATEWAY, FLOOD, SCANNER = "127.0.0.1", "127.0.0.9", "127.0.0.8"
 SDP = b"v=0\r\n"
-PATIENCE_S = 30.0
+PATIENCE_S = 40.0
 
 
 async def until(condition: Callable[[], bool]) -> None:

@@ -23,7 +23,7 @@ RFC_4475 = {
 }
 RFC_5118 = {f"4.{number}" for number in range(1, 11)}
 
-PATIENCE_S = 20.0
+PATIENCE_S = 40.0
 
 
 def vector(name: str) -> bytes:

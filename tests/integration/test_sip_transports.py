@@ -27,7 +27,7 @@ from sip.locate import Wanted
 SDP = b"v=0\r\n"
 FAST = Timers(t1_s=0.05, t2_s=0.2, t4_s=0.05, trying_s=0.02, completed_invite_s=0.2)
 """Timers short enough for a test to see every transaction run out."""
-DEADLINE_S = 20.0
+DEADLINE_S = 40.0
 
 
 async def until(condition: Callable[[], object]) -> None:

@@ -20,7 +20,7 @@ from media.audio import tone
 from sip.aio import Destination, Listen
 from tests.support.loopback_server import loopback_settings
 
-PATIENCE_S = 30.0
+PATIENCE_S = 40.0
 ECHO, TONE = "+919800000001", "+919800000007"
 NUMBER, SECOND = "+918047491899", "+918047491800"
 ENDED = {"completed", "busy", "no-answer", "failed", "canceled"}

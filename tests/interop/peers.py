@@ -23,7 +23,7 @@ __all__ = ["HAVE_BARESIP", "HAVE_PJSUA", "Baresip", "Peer", "Pjsua"]
 HAVE_PJSUA = importlib.util.find_spec("pjsua2") is not None
 HAVE_BARESIP = shutil.which("baresip") is not None
 
-PATIENCE_S = 30.0
+PATIENCE_S = 40.0
 _PROGRAM = Path(__file__).parent / "pjsua_program.py"
 
 Event = dict[str, Any]

@@ -16,7 +16,7 @@ import aiohttp
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = ROOT / ".cache" / "pipecat"
-PATIENCE_S = 30.0
+PATIENCE_S = 40.0
 
 __all__ = ["ENVIRONMENT", "PipecatAgent", "pipecat_agent", "pipecat_python"]
 

@@ -14,7 +14,7 @@ from fixtures.sipp_run import Load
 from tests.sipp.exchange import FORWARDED, Exchange
 
 DIALLED = "+919812345678"
-PATIENCE_S = 30.0
+PATIENCE_S = 40.0
 
 
 class Trunks:

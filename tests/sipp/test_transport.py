@@ -19,7 +19,7 @@ from tests.support.tls_relay import TlsRelay
 
 CALLED = "+919812345678"
 LARGE = {f"X-Padding-{number}": "0123456789" * 25 for number in range(6)}
-PATIENCE_S = 20.0
+PATIENCE_S = 40.0
 
 
 class Transports(Exchange):

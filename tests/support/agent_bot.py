@@ -15,6 +15,9 @@ from media.aio.agent_dial import SocketAddress
 
 __all__ = ["Bot", "FakeTap", "no_leaks", "raw_server", "to_loopback"]
 
+# A patience costs nothing when what is waited for comes.
+PATIENCE_S = 40.0
+
 Script = Callable[["Bot"], Awaitable[None]]
 
 
@@ -53,7 +56,7 @@ class Bot:
 
     async def next(self) -> dict[str, Any] | None:
         """The next text frame; None once the socket is closed."""
-        message = await self.socket.receive(timeout=10)
+        message = await self.socket.receive(timeout=PATIENCE_S)
         if message.type is WSMsgType.TEXT:
             frame: dict[str, Any] = json.loads(message.data)
             self.received.append(frame)
@@ -133,7 +136,7 @@ class FakeTap:
                 self._on_mark(name, cleared)
 
     async def until(self, condition: Callable[[FakeTap], bool]) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while not condition(self):
                 self._changed.clear()
                 await self._changed.wait()
@@ -181,7 +184,7 @@ async def no_leaks() -> AsyncIterator[None]:
     before = asyncio.all_tasks()
     yield
     left: set[asyncio.Task[Any]] = set()
-    for _ in range(200):
+    for _ in range(2000):
         left = asyncio.all_tasks() - before - {asyncio.current_task()}
         if not left:
             return

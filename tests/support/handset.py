@@ -23,7 +23,7 @@ from tests.support.rtcp_peer import RtcpPeer
 __all__ = ["Handset", "Script", "Trunk"]
 
 HOST = "127.0.0.1"
-PATIENCE_S = 20.0
+PATIENCE_S = 40.0
 Fields = Sequence[tuple[str, str]]
 Script = Callable[["Handset"], Coroutine[Any, Any, None]]
 Send = Callable[[bytes], None]

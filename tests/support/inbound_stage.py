@@ -21,7 +21,7 @@ __all__ = ["NUMBER", "InboundStage", "inbound_stage"]
 
 NUMBER = "+918047666001"
 CALLER = "+919811111111"
-PATIENCE_S = 30.0
+PATIENCE_S = 40.0
 
 
 @dataclass

@@ -14,13 +14,14 @@ from media.aio import MediaEngine, RtpStream
 
 __all__ = ["PATIENCE", "MediaBench", "amplitude_at", "level", "sine", "towards", "until"]
 
-# How much longer than usual a slow machine may take.
+# How much longer than usual a slow machine may take, and how long anything may take at all.
 PATIENCE = float(os.environ.get("TRUNKLINE_TEST_PATIENCE", "1"))
+PATIENCE_S = 40.0
 
 Event = TypeVar("Event", bound=MediaEvent)
 
 
-async def until(condition: Callable[[], bool], timeout_s: float = 5.0) -> None:
+async def until(condition: Callable[[], bool], timeout_s: float = PATIENCE_S) -> None:
     """Wait for a condition; fail when it does not come true."""
     deadline_s = asyncio.get_running_loop().time() + timeout_s * PATIENCE
     while not condition():
@@ -35,7 +36,7 @@ class Told:
         self.events: list[MediaEvent] = []
         self.stream = engine.open_stream(self.events.append, near)
 
-    async def expect(self, kind: type[Event], timeout_s: float = 5.0) -> Event:
+    async def expect(self, kind: type[Event], timeout_s: float = PATIENCE_S) -> Event:
         """The first event of a kind that was not asked for before."""
         await until(lambda: any(isinstance(event, kind) for event in self.events), timeout_s)
         for event in self.events:

@@ -32,7 +32,7 @@ from sip.aio import (
     UserAgentSettings,
 )
 
-PATIENCE_S = 15.0
+PATIENCE_S = 40.0
 _BYTES_PER_MS = 16
 
 

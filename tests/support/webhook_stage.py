@@ -25,7 +25,7 @@ from tests.support.secrets import SECRETS
 
 ACCOUNT_SID = "acc-1"
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-PATIENCE_S = 30.0 * float(os.environ.get("TRUNKLINE_TEST_PATIENCE", "1"))
+PATIENCE_S = 40.0 * float(os.environ.get("TRUNKLINE_TEST_PATIENCE", "1"))
 
 FAST = OutboxSettings(
     poll_s=0.02,

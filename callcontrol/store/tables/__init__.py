@@ -13,6 +13,7 @@ a deletion must reach the mirrors of other processes too.
 from callcontrol.store.tables import agents as _agents
 from callcontrol.store.tables import applications as _applications
 from callcontrol.store.tables import assistant as _assistant
+from callcontrol.store.tables import chat as _chat
 from callcontrol.store.tables import contacts as _contacts
 from callcontrol.store.tables import masking as _masking
 from callcontrol.store.tables import masking_sessions as _masking_sessions
@@ -22,6 +23,7 @@ from callcontrol.store.tables import otp as _otp
 from callcontrol.store.tables import recordings as _recordings
 from callcontrol.store.tables import secrets as _secrets
 from callcontrol.store.tables import subscriptions as _subscriptions
+from callcontrol.store.tables import templates as _templates
 from callcontrol.store.tables.columns import metadata
 from callcontrol.store.tables.core import (
     accounts,
@@ -60,4 +62,6 @@ __all__ = [
 _MODULES = (
     *(_agents, _applications, _assistant, _contacts, _masking, _masking_sessions),
     *(_messages, _orders, _otp, _recordings, _secrets, _subscriptions),
+    *(_chat,),
+    *(_templates,),
 )

@@ -458,7 +458,7 @@ async def test_changes_of_another_process_arrive_by_themselves(
     storage: Storage, other: Storage, account: Account
 ) -> None:
     await other.numbers.add(account.account_sid, NUMBER)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(40):
         while storage.directory.number(NUMBER) is None:  # noqa: ASYNC110 (it is what is tested)
             await asyncio.sleep(0.01)
 

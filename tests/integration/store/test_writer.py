@@ -312,7 +312,7 @@ async def test_closing_on_a_failing_database_ends(database: FailingDatabase) -> 
     source = Counter(writer)
     database.failing = True
     source.set(3)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(40):
         await writer.close()
     assert source.stored == []
 

@@ -97,7 +97,7 @@ class Client:
         for start in range(0, len(request), 65536):
             protocol.data_received(request[start : start + 65536])
         answer = None
-        for turn in range(2000):
+        for turn in range(30_000):
             answer = _parse(bytes(transport.written), bodiless=request.startswith(b"HEAD "))
             if answer is not None or transport.closed:
                 break

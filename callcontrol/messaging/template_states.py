@@ -1,0 +1,94 @@
+"""
+How a template stands with the network, and when the network is asked again.
+
+============  ===========  ============  ==============================================================
+state         the network  next state    meaning
+============  ===========  ============  ==============================================================
+PENDING       approved     APPROVED      messages may be made of it from now on
+PENDING       rejected     REJECTED
+PENDING       paused       PAUSED        approved and paused between two questions
+APPROVED      paused       PAUSED        too many recipients have complained: it cannot be used for a while
+APPROVED      rejected     REJECTED      the network has changed its mind
+PAUSED        approved     APPROVED      it may be used again
+PAUSED        rejected     REJECTED
+REJECTED      approved     APPROVED      an appeal with the network was heard
+============  ===========  ============  ==============================================================
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from enum import IntEnum
+from typing import Final
+
+from callcontrol.messaging.approval import Verdict
+from callcontrol.messaging.models import TemplateStatus
+
+__all__ = ["IGNORED", "RULES", "TemplateState", "after_verdict", "next_check"]
+
+_FIRST_CHECK: Final = timedelta(seconds=1)
+_LONGEST_WAIT: Final[Mapping[TemplateStatus, timedelta]] = {
+    "PENDING": timedelta(minutes=10),
+    "APPROVED": timedelta(hours=6),
+    "PAUSED": timedelta(hours=1),
+}
+
+
+class TemplateState(IntEnum):
+    """How a template stands; stored by its name."""
+
+    PENDING = 0
+    APPROVED = 1
+    REJECTED = 2
+    PAUSED = 3
+
+
+_S, _V = TemplateState, Verdict
+
+RULES: Final[Mapping[tuple[TemplateState, Verdict], tuple[TemplateState]]] = {
+    (_S.PENDING, _V.APPROVED): (_S.APPROVED,),
+    (_S.PENDING, _V.REJECTED): (_S.REJECTED,),
+    (_S.PENDING, _V.PAUSED): (_S.PAUSED,),
+    (_S.APPROVED, _V.PAUSED): (_S.PAUSED,),
+    (_S.APPROVED, _V.REJECTED): (_S.REJECTED,),
+    (_S.PAUSED, _V.APPROVED): (_S.APPROVED,),
+    (_S.PAUSED, _V.REJECTED): (_S.REJECTED,),
+    (_S.REJECTED, _V.APPROVED): (_S.APPROVED,),
+}
+# What was known already, and answers that were overtaken by newer ones: a verdict is never taken back to
+# pending, and nobody can use what is rejected, paused or not.
+IGNORED: Final = frozenset(
+    {
+        *((state, _V.PENDING) for state in _S),
+        (_S.APPROVED, _V.APPROVED),
+        (_S.REJECTED, _V.REJECTED),
+        (_S.REJECTED, _V.PAUSED),
+        (_S.PAUSED, _V.PAUSED),
+    }
+)
+
+
+def after_verdict(status: TemplateStatus, verdict: Verdict) -> TemplateStatus | None:
+    """What a template becomes when the network says something of it; None when it stays what it is."""
+    rule = RULES.get((TemplateState[status], verdict))
+    return None if rule is None else _NAMES[rule[0]]
+
+
+def next_check(status: TemplateStatus, since: datetime, now: datetime) -> datetime | None:
+    """
+    When the network is asked again about a template that has had its status since a moment.
+
+    The longer nothing has happened, the less often; None for one that is rejected, whose appeal is its
+    owner's doing, who asks for it.
+    """
+    longest = _LONGEST_WAIT.get(status)
+    if longest is None:
+        return None
+    return now + min(max((now - since) / 2, _FIRST_CHECK), longest)
+
+
+_NAMES: Final[Mapping[TemplateState, TemplateStatus]] = {
+    _S.PENDING: "PENDING",
+    _S.APPROVED: "APPROVED",
+    _S.REJECTED: "REJECTED",
+    _S.PAUSED: "PAUSED",
+}

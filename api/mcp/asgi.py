@@ -40,12 +40,16 @@ class Bridge:
 
     A stream of events is sent as it comes, anything else when it is whole. A client that has gone, does not
     read for 15 s, or is no longer admitted is told to the application as gone.
+
+    Attributes:
+        on_answer: Is called with status and headers, before anything of them is sent.
     """
 
     def __init__(self, request: web.Request, body: bytes, is_admitted: Callable[[], Awaitable[bool]]) -> None:
         self._request = request
         self._body: bytes | None = body
         self._is_admitted = is_admitted
+        self.on_answer: Callable[[web.StreamResponse], None] | None = None
         self._gone = asyncio.Event()
         self._response: web.StreamResponse | None = None
         self._whole = bytearray()
@@ -103,6 +107,8 @@ class Bridge:
         for name, value in headers:
             if name not in _LEFT_OUT:
                 self._response.headers[name] = value
+        if self.on_answer is not None:
+            self.on_answer(self._response)
         if streams:
             current_exchange().mark(self._response)
             await self._response.prepare(self._request)

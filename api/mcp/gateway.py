@@ -40,6 +40,9 @@ class McpGateway:
 
     Nothing of it is loaded before the first request. `close` lets requests that are being answered end
     for up to five seconds, and ends every session.
+
+    Attributes:
+        sessions: Those that are open.
     """
 
     def __init__(
@@ -55,7 +58,7 @@ class McpGateway:
         self._keys = keys
         self._lifecycle = lifecycle
         self._public_url = public_url
-        self._sessions = Sessions(monotonic)
+        self.sessions = Sessions(monotonic)
         self._engine: Engine | None = None
         self._loading = asyncio.Lock()
         self._sweeper: asyncio.Task[None] | None = None
@@ -94,12 +97,11 @@ class McpGateway:
             return await self._open(engine, bridge, principal)
         if named is None:
             raise ValidationFailed.of(SESSION_HEADER, "is required: as the answer to initialize has it")
-        session = self._sessions.find(named, principal)
-        with self._sessions.using(session):
-            response = await self._run(engine, bridge, principal, session)
-        if request.method == "DELETE" and response.status < 300:
-            self._sessions.end(named)
-        return response
+        session = self.sessions.find(named, principal)
+        if request.method == "DELETE":
+            self.sessions.end(named)
+        with self.sessions.using(session):
+            return await self._run(engine, bridge, principal, session)
 
     async def close(self) -> None:
         """Answer what is being answered, end every session, and refuse what comes later. Idempotent."""
@@ -119,16 +121,20 @@ class McpGateway:
     async def _open(self, engine: Engine, bridge: Bridge, principal: Principal) -> web.StreamResponse:
         if self._lifecycle.phase is not Phase.READY:
             raise ServiceUnavailable("The server is shutting down and opens no sessions.", retry_after_s=5)
-        session, displaced = self._sessions.begin(principal)
-        opened: str | None = None
+        session, displaced = self.sessions.begin(principal)
+
+        def answered(response: web.StreamResponse) -> None:
+            # Before the client has its name: it may use that at once, on another connection.
+            if response.status < 400:
+                self.sessions.opened(session, response.headers[SESSION_HEADER])
+
+        bridge.on_answer = answered
         try:
             if displaced is not None:
                 await engine.end(displaced)
-            response = await self._run(engine, bridge, principal, session)
-            opened = response.headers.get(SESSION_HEADER) if response.status < 400 else None
+            return await self._run(engine, bridge, principal, session)
         finally:
-            self._sessions.begun(session, opened)
-        return response
+            self.sessions.begun(session)
 
     async def _run(
         self, engine: Engine, bridge: Bridge, principal: Principal, session: Session | None
@@ -159,14 +165,14 @@ class McpGateway:
 
     def _tools_changed(self, account_sid: str) -> None:
         if self._engine is not None:
-            self._engine.tools_changed(account_sid, self._sessions.of_account(account_sid))
+            self._engine.tools_changed(account_sid, self.sessions.of_account(account_sid))
 
     async def _sweep(self, engine: Engine) -> None:
         """End sessions that nobody uses."""
         while True:
             await asyncio.sleep(_SWEEP_EVERY_S)
-            for name in self._sessions.idle():
-                self._sessions.end(name)
+            for name in self.sessions.idle():
+                self.sessions.end(name)
                 await engine.end(name)
 
 

@@ -73,7 +73,7 @@ class Sessions:
             if displaced is None:
                 message = f"All {len(own)} sessions of this account are in use; end one with DELETE."
                 raise RateLimited(message, retry_after_s=60)
-        elif len(self._open) + len(self._opening) >= self._most:
+        elif sum(1 for _ in self._all()) >= self._most:
             displaced = _longest_idle(self._open.values())
             if displaced is None:
                 raise ServiceUnavailable("The server has no room for another session.", retry_after_s=60)
@@ -84,13 +84,15 @@ class Sessions:
         self.end(displaced.session_id)
         return session, displaced.session_id
 
-    def begun(self, session: Session, session_id: str | None) -> None:
-        """Its opening request is answered: it is open from now on, or has come to nothing."""
+    def opened(self, session: Session, session_id: str) -> None:
+        """A session that was begun has a name, by which its client may use it from now on."""
+        session.session_id = session_id
+        self._open[session_id] = session
+
+    def begun(self, session: Session) -> None:
+        """Its opening request is answered; if it has no name by now, it has come to nothing."""
         self._opening.discard(session)
         self._rest(session)
-        if session_id is not None:
-            session.session_id = session_id
-            self._open[session_id] = session
 
     def find(self, session_id: str, principal: Principal) -> Session:
         """
@@ -128,7 +130,7 @@ class Sessions:
 
     def _all(self) -> Iterator[Session]:
         yield from self._open.values()
-        yield from self._opening
+        yield from (one for one in self._opening if one.session_id is None)
 
     def _rest(self, session: Session) -> None:
         session.in_flight -= 1

@@ -19,11 +19,11 @@ from api.metrics import Metrics
 from callcontrol.errors import NotFound
 from callcontrol.models import Principal
 from callcontrol.tools.models import Tool, ToolResult
+from tests.support.phone import PATIENCE_S
 from tests.unit.api.fakes import ACCOUNT, TOOLS_KEY, Fakes
 
 OTHER_KEY = "vt_other_56789abcdefghijklmnopqrstuvwxyz"
 PATH = "/integrations/mcp"
-PATIENCE_S = 20.0
 
 Use = Callable[[Mapping[str, Any]], Awaitable[Any]]
 

@@ -33,7 +33,8 @@ def sessions(clock: Clock) -> Sessions:
 def opened(sessions: Sessions, name: str, principal: Principal = ANN) -> str | None:
     """Open a session; the one that had to end for it."""
     session, displaced = sessions.begin(principal)
-    sessions.begun(session, name)
+    sessions.opened(session, name)
+    sessions.begun(session)
     return displaced
 
 
@@ -79,8 +80,17 @@ def test_a_full_server_has_another_accounts_session_make_room(sessions: Sessions
         session.in_flight += 1
     with pytest.raises(ServiceUnavailable):
         sessions.begin(Principal("account-c", "key-c", "tools", frozenset()))
-    sessions.begun(fifth, None)
+    sessions.begun(fifth)
     assert len(sessions) == 2
+
+
+def test_a_session_can_be_used_before_its_opening_is_over(sessions: Sessions) -> None:
+    session, _ = sessions.begin(ANN)
+    sessions.opened(session, "one")
+    with sessions.using(sessions.find("one", ANN)):
+        sessions.begun(session)
+        assert session.in_flight == 1
+    assert len(sessions) == 1 and session.in_flight == 0
 
 
 def test_sessions_that_are_being_opened_count(sessions: Sessions) -> None:
@@ -88,7 +98,7 @@ def test_sessions_that_are_being_opened_count(sessions: Sessions) -> None:
     sessions.begin(ANN)
     with pytest.raises(RateLimited):
         sessions.begin(ANN)
-    sessions.begun(first, None)
+    sessions.begun(first)
     assert sessions.begin(ANN)[1] is None
 
 

@@ -25,8 +25,9 @@ AsgiApp = Callable[
     Awaitable[None],
 ]
 
-_LOOK_EVERY_S = 1.0
-"""How often a stream looks whether its client is still there: nothing tells it before it sends."""
+# How often an answer looks whether its client is still there, which nothing tells it before it sends; a stream
+# that stays open for hours, of which there may be many, does so less often.
+_LOOK_EVERY_S, _LOOK_AT_STREAM_EVERY_S = 1.0, 5.0
 _ADMIT_EVERY_S = 30.0
 _WRITE_TIMEOUT_S = 15.0
 _EVENTS = "text/event-stream"
@@ -50,9 +51,20 @@ class Bridge:
         self._body: bytes | None = body
         self._is_admitted = is_admitted
         self.on_answer: Callable[[web.StreamResponse], None] | None = None
-        self._gone = asyncio.Event()
+        self._gone, self._over = asyncio.Event(), asyncio.Event()
         self._response: web.StreamResponse | None = None
         self._whole = bytearray()
+
+    @property
+    def streams(self) -> bool:
+        """Whether a stream of events has begun."""
+        return self._response is not None and self._response.prepared
+
+    async def forsaken(self) -> None:
+        """If the client has gone, have the application end now, and wait for that."""
+        if self._is_gone():
+            self._gone.set()
+            await self._over.wait()
 
     @property
     def method(self) -> str:
@@ -64,11 +76,13 @@ class Bridge:
         try:
             await app({**_scope(self._request), **state}, self._receive, self._send)
         except Exception:
-            if self._response is None or not self._response.prepared:
+            if not self.streams:
                 raise
             # The status is out already, so the end of the connection has to say it.
             _log.exception("the stream of request %s failed", current_exchange().request_id)
             self._leave()
+        finally:
+            self._over.set()
         if self._response is None:
             raise RuntimeError("the application has sent nothing")
         if isinstance(self._response, web.Response):
@@ -79,13 +93,13 @@ class Bridge:
         if self._body is not None:
             body, self._body = self._body, None
             return {"type": "http.request", "body": body, "more_body": False}
-        looked_s = 0.0
+        looked_s, every_s = 0.0, _LOOK_EVERY_S if self.method == "POST" else _LOOK_AT_STREAM_EVERY_S
         while not self._is_gone():
             try:
-                async with asyncio.timeout(_LOOK_EVERY_S):
+                async with asyncio.timeout(every_s):
                     await self._gone.wait()
             except TimeoutError:
-                looked_s += _LOOK_EVERY_S
+                looked_s += every_s
             if looked_s >= _ADMIT_EVERY_S:
                 looked_s = 0.0
                 if not await self._is_admitted():

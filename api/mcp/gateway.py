@@ -101,6 +101,8 @@ class McpGateway:
         if request.method == "DELETE":
             self.sessions.end(named)
         with self.sessions.using(session):
+            if request.method == "GET":
+                return await self._stream(engine, bridge, principal, session)
             return await self._run(engine, bridge, principal, session)
 
     async def close(self) -> None:
@@ -135,6 +137,20 @@ class McpGateway:
             return await self._run(engine, bridge, principal, session)
         finally:
             self.sessions.begun(session)
+
+    async def _stream(
+        self, engine: Engine, bridge: Bridge, principal: Principal, session: Session
+    ) -> web.StreamResponse:
+        """Open the one stream of a session; a client that comes back does so before the last one is missed."""
+        if session.stream is not None:
+            await session.stream.forsaken()
+        if session.stream is not None:
+            return await self._run(engine, bridge, principal, session)
+        session.stream = bridge
+        try:
+            return await self._run(engine, bridge, principal, session)
+        finally:
+            session.stream = None
 
     async def _run(
         self, engine: Engine, bridge: Bridge, principal: Principal, session: Session | None

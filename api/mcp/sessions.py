@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from api.mcp.asgi import Bridge
 from callcontrol.errors import NotFound, RateLimited, ServiceUnavailable
 from callcontrol.models import Principal
 
@@ -25,6 +26,7 @@ class Session:
         session_id: Its name on the wire; None until it is open.
         in_flight: How many requests of it are being answered, streams among them.
         idle_since_s: When the last of them was.
+        stream: Its open stream, on which its client is told things.
         tell: Has its client told that the tools have changed; None before it said that it is ready.
     """
 
@@ -33,6 +35,7 @@ class Session:
     idle_since_s: float
     session_id: str | None = None
     in_flight: int = 0
+    stream: Bridge | None = None
     tell: Callable[[], Awaitable[None]] | None = None
 
 

@@ -192,7 +192,9 @@ async def test_sessions_side_by_side_do_not_hold_each_other_up(stage: McpStage) 
         # Neither another session, nor another request of the same.
         for session in (second, first):
             called = await session.call_tool("echo", {"a": 1})
-            assert isinstance(called, types.CallToolResult) and called.structured_content == {"echo": {"a": 1}}
+            assert isinstance(called, types.CallToolResult) and called.structured_content == {
+                "echo": {"a": 1}
+            }
         await second.send_ping()
         slow.may_end.set()
         ended = await asyncio.wait_for(waiting, PATIENCE_S)

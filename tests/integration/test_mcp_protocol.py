@@ -1,4 +1,4 @@
-"""The Model Context Protocol as its official client speaks it, in both generations, over tools of the test."""
+"""The Model Context Protocol as its official client speaks it, in both generations."""
 
 from __future__ import annotations
 

@@ -214,7 +214,11 @@ class Endpoint(Generic[BodyT, QueryT]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicEndpoint:
-    """An endpoint without key: health, metrics, documents; `parameters` has the values of its path's."""
+    """
+    An endpoint without key: health, metrics, documents.
+
+    `parameters` has the values of its path's; `also` are other paths that it is found under.
+    """
 
     path: str
     summary: str
@@ -223,6 +227,7 @@ class PublicEndpoint:
     statuses: Mapping[int, str] = field(default_factory=lambda: {200: "The document."})
     tag: str = "service"
     parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    also: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

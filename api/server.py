@@ -25,6 +25,7 @@ from api.config import Settings
 from api.failures import StartFailed
 from api.first_run import DemoAccount, greeting, prepare_demo, prepare_sandbox
 from api.interrupted import answer_interrupted
+from api.mcp.gateway import McpGateway
 from api.metrics import Metrics
 from api.secret_keys import secret_box
 from api.services import Lifecycle, Phase, Services
@@ -41,6 +42,8 @@ from callcontrol.aio.recordings import RecordingService, RecordingSettings
 from callcontrol.aio.renewals import Renewals
 from callcontrol.aio.service import CallControl, CallControlSettings, CallServices
 from callcontrol.aio.storage import Storage
+from callcontrol.aio.tools.builtin import call_tools, wallet_tools
+from callcontrol.aio.tools.toolbox import Toolbox
 from callcontrol.recordings import RECORDINGS_FOLDER
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.inventory import SandboxInventory
@@ -81,6 +84,8 @@ class Server:
         self.masking: MaskingService
         self.market: NumberMarket
         self.assistant: AssistantService
+        self.tools: Toolbox
+        self.mcp: McpGateway
         self._sandbox_sid: str | None = None
         self.url = settings.public_url or ""
         self._parts = AsyncExitStack()
@@ -98,6 +103,7 @@ class Server:
             self.demo = await prepare_demo(self.storage) if self.sandbox is not None else None
             await self._start_control()
             await self._start_market()
+            await self._start_tools()
             await answer_interrupted(self.storage)
             await self._start_http()
         except BaseException:
@@ -248,6 +254,21 @@ class Server:
         await renewals.start()
         self._parts.push_async_callback(renewals.close)
 
+    async def _start_tools(self) -> None:
+        storage = self.storage
+        self.tools = Toolbox(
+            storage.database,
+            storage.writer,
+            storage.destinations,
+            storage.keys,
+            {
+                **call_tools(storage.database, self.control, self.otp),
+                **wallet_tools(storage.wallet),
+            },
+        )
+        storage.housekeeper.also(self.tools.usage.forget)
+        self._parts.push_async_callback(self.tools.close)
+
     async def _start_http(self) -> None:
         settings = self.settings
         listen = settings.http_listen
@@ -262,6 +283,7 @@ class Server:
             reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
             self.url = f"http://{HostPort(reachable, port)}"
         self.storage.calls.public_url = self.url
+        self.mcp = McpGateway(self.tools.service, self.storage.keys, self.lifecycle, self.url)
         app = create_app(
             self._services(),
             metrics=self.metrics,
@@ -271,6 +293,8 @@ class Server:
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=_HTTP_SHUTDOWN_S)
         self._parts.push_async_callback(runner.cleanup)
         await runner.setup()
+        # Its streams stay open as long as it lets them, so it ends before their connections are waited for.
+        self._parts.push_async_callback(self.mcp.close)
         await web.SockSite(runner, sock).start()
 
     def _services(self) -> Services:
@@ -299,6 +323,11 @@ class Server:
             assistant_webhooks=storage.assistant_webhooks,
             subscriptions=storage.subscriptions,
             wallets=storage.wallet,
+            mcp=self.mcp,
+            tools=self.tools.service,
+            tool_registry=self.tools.registry,
+            tool_usage=self.tools.usage,
+            app_keys=self.tools.app_keys,
             idempotency=storage.idempotency,
             lifecycle=self.lifecycle,
         )

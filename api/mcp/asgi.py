@@ -25,8 +25,8 @@ AsgiApp = Callable[
     Awaitable[None],
 ]
 
-# How often an answer looks whether its client is still there, which nothing tells it before it sends; a stream
-# that stays open for hours, of which there may be many, does so less often.
+# How often an answer looks whether its client is still there, which nothing tells it before it sends. Streams
+# that stay open for hours do so less often, for there may be many.
 _LOOK_EVERY_S, _LOOK_AT_STREAM_EVERY_S = 1.0, 5.0
 _ADMIT_EVERY_S = 30.0
 _WRITE_TIMEOUT_S = 15.0

@@ -1,8 +1,8 @@
 """
 The protocol itself: the SDK's server, which asks our tools.
 
-Both generations of the protocol are served: sessions that begin with ``initialize`` (2024-11-05 to 2025-11-25),
-and requests that stand for themselves (2026-07-28), where a client hears of changes by
+Both generations of the protocol are served: sessions that begin with ``initialize`` (2024-11-05 to
+2025-11-25), and requests that stand for themselves (2026-07-28), where a client hears of changes by
 ``subscriptions/listen``.
 """
 

@@ -50,7 +50,7 @@ class McpGateway:
         tools: Tools,
         keys: Keys,
         lifecycle: Lifecycle,
-        public_url: Callable[[], str],
+        public_url: str,
         *,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -79,7 +79,7 @@ class McpGateway:
             RateLimited: The account may open no more sessions.
             ServiceUnavailable: Nor may anybody, or the server ends.
         """
-        _check_origin(request.headers.get("Origin"), self._public_url())
+        _check_origin(request.headers.get("Origin"), self._public_url)
         engine = await self._started()
 
         async def is_admitted() -> bool:

@@ -24,6 +24,8 @@ from api.routes import (
     recordings,
     stream_settings,
     subscriptions,
+    tools,
+    tools_admin,
     trunk_numbers,
     trunks,
     twilio,
@@ -55,4 +57,6 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *assistant_keys.ENDPOINTS,
     *wallet.ENDPOINTS,
     *mcp.ENDPOINTS,
+    *tools.ENDPOINTS,
+    *tools_admin.ENDPOINTS,
 )

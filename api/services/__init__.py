@@ -24,9 +24,11 @@ from api.services.money import Wallets
 from api.services.numbers import Applications, Market, Numbers, TrunkNumbers, Trunks
 from api.services.process import Lifecycle, Phase
 from api.services.streams import StreamSettings
+from api.services.tools import AppKeys, ToolRegistry, Tools, ToolUsage
 
 __all__ = [
     "Agents",
+    "AppKeys",
     "Applications",
     "Assistant",
     "AssistantKeys",
@@ -51,6 +53,9 @@ __all__ = [
     "StreamSettings",
     "Subscriptions",
     "TrunkNumbers",
+    "ToolRegistry",
+    "ToolUsage",
+    "Tools",
     "Trunks",
     "Wallets",
 ]
@@ -84,5 +89,9 @@ class Services:
     assistant_webhooks: Subscriptions
     subscriptions: Subscriptions
     mcp: Mcp
+    tools: Tools
+    tool_registry: ToolRegistry
+    tool_usage: ToolUsage
+    app_keys: AppKeys
     idempotency: Idempotency
     lifecycle: Lifecycle

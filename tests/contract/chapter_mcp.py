@@ -50,7 +50,7 @@ async def _until_it_streams(stage: Stage) -> AsyncIterator[None]:
         principal = await stage.server.storage.keys.authenticate(stage.own.keys["tools"])
         session = stage.server.mcp.sessions.find(name, principal)
         async with asyncio.timeout(PATIENCE_S):
-            while session.stream is None or not session.stream.streams:
+            while session.stream is None or not session.stream.streams:  # noqa: ASYNC110 - of another task
                 await asyncio.sleep(0.02)
         await stage.ask("DELETE", _PATH, headers={"Mcp-Session-Id": name})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 from api.app import create_app
 from api.mcp.gateway import McpGateway
 from api.metrics import Metrics
+from callcontrol.accounts import SCOPES
 from callcontrol.errors import NotFound
 from callcontrol.models import Principal
 from callcontrol.tools.models import Tool, ToolResult
@@ -110,19 +112,17 @@ async def mcp_stage() -> AsyncIterator[McpStage]:
     fakes, tools = Fakes(), StubTools()
     own = fakes.keys.principals[TOOLS_KEY]
     fakes.keys.principals[OTHER_KEY] = replace(own, key_id="key-other")
-    url: list[str] = []
-    gateway = McpGateway(tools, fakes.keys, fakes.lifecycle, lambda: url[0])
+    sock = socket.create_server(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{sock.getsockname()[1]}"
+    gateway = McpGateway(tools, fakes.keys, fakes.lifecycle, url)
     services = replace(fakes.services(), mcp=gateway)
-    limits = dict.fromkeys(("platform", "messaging", "assistant", "tools", "admin"), 1_000_000)
-    app = create_app(services, metrics=Metrics(), public_url="http://127.0.0.1", requests_per_minute=limits)  # type: ignore[arg-type]
+    limits = dict.fromkeys(SCOPES, 1_000_000)
+    app = create_app(services, metrics=Metrics(), public_url=url, requests_per_minute=limits)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    host, port = runner.addresses[0][:2]
-    url.append(f"http://{host}:{port}")
+    await web.SockSite(runner, sock).start()
     try:
-        yield McpStage(url[0], tools, fakes, gateway)
+        yield McpStage(url, tools, fakes, gateway)
     finally:
         async with asyncio.timeout(PATIENCE_S):
             await gateway.close()

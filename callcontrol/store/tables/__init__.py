@@ -24,6 +24,7 @@ from callcontrol.store.tables import recordings as _recordings
 from callcontrol.store.tables import secrets as _secrets
 from callcontrol.store.tables import subscriptions as _subscriptions
 from callcontrol.store.tables import templates as _templates
+from callcontrol.store.tables import tools as _tools
 from callcontrol.store.tables.columns import metadata
 from callcontrol.store.tables.core import (
     accounts,
@@ -64,4 +65,5 @@ _MODULES = (
     *(_messages, _orders, _otp, _recordings, _secrets, _subscriptions),
     *(_chat,),
     *(_templates,),
+    *(_tools,),
 )

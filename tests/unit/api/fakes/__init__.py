@@ -40,6 +40,7 @@ from tests.unit.api.fakes.products import FakeAgents, FakeOtp
 from tests.unit.api.fakes.recordings import FakeRecordings
 from tests.unit.api.fakes.streams import FakeStreamSettings
 from tests.unit.api.fakes.subscriptions import DELIVERY_ID, SUBSCRIPTION_ID, FakeSubscriptions
+from tests.unit.api.fakes.tools import FakeAppKeys, FakeToolRegistry, FakeTools, FakeToolUsage
 from tests.unit.api.fakes.trunks import FakeApplications, FakeTrunkNumbers, FakeTrunks
 
 __all__ = [
@@ -122,6 +123,10 @@ class Fakes:
     assistant_webhooks: FakeSubscriptions = field(default_factory=lambda: FakeSubscriptions("assistant"))
     subscriptions: FakeSubscriptions = field(default_factory=FakeSubscriptions)
     wallets: FakeWallets = field(default_factory=FakeWallets)
+    tools: FakeTools = field(default_factory=FakeTools)
+    tool_registry: FakeToolRegistry = field(default_factory=FakeToolRegistry)
+    tool_usage: FakeToolUsage = field(default_factory=FakeToolUsage)
+    app_keys: FakeAppKeys = field(default_factory=FakeAppKeys)
     idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
     mcp: Mcp = field(default_factory=FakeMcp)
     lifecycle: Lifecycle = field(default_factory=lambda: Lifecycle(Phase.READY))
@@ -151,6 +156,10 @@ class Fakes:
             assistant_webhooks=self.assistant_webhooks,
             subscriptions=self.subscriptions,
             wallets=self.wallets,
+            tools=self.tools,
+            tool_registry=self.tool_registry,
+            tool_usage=self.tool_usage,
+            app_keys=self.app_keys,
             idempotency=self.idempotency,
             mcp=self.mcp,
             lifecycle=self.lifecycle,

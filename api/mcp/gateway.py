@@ -141,7 +141,7 @@ class McpGateway:
     async def _stream(
         self, engine: Engine, bridge: Bridge, principal: Principal, session: Session
     ) -> web.StreamResponse:
-        """Open the one stream of a session; a client that comes back does so before the last one is missed."""
+        """Open the one stream of a session; one left behind by its client makes room."""
         if session.stream is not None:
             await session.stream.forsaken()
         if session.stream is not None:

@@ -135,7 +135,7 @@ async def test_a_session_is_its_keys_alone_until_it_ends(raw: Raw) -> None:
     assert (await raw.send("DELETE", Mcp_Session_Id=session))[0] == 200
     for method in ("POST", "GET", "DELETE"):
         assert (await raw.send(method, ask("ping"), Mcp_Session_Id=session))[0] == 404
-    own = {"Authorization": f"Bearer {OTHER_KEY}", "Mcp_Session_Id": other}
+    own: dict[str, Any] = {"Authorization": f"Bearer {OTHER_KEY}", "Mcp_Session_Id": other}
     assert (await raw.send(body=ask("ping"), **own))[0] == 200
 
 
@@ -159,7 +159,10 @@ async def test_a_page_of_another_site_is_refused(raw: Raw) -> None:
 @pytest.mark.parametrize("version", [VERSION, MODERN])
 async def test_garbage_is_refused_and_harms_nobody(raw: Raw, version: str) -> None:
     session = await raw.open()
-    own = {"MCP_Protocol_Version": version, "Mcp_Session_Id": session if version == VERSION else None}
+    own: dict[str, Any] = {
+        "MCP_Protocol_Version": version,
+        "Mcp_Session_Id": session if version == VERSION else None,
+    }
     for body in (
         b"",
         b"{",

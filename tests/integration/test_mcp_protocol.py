@@ -14,7 +14,8 @@ from mcp import MCPError
 from api.mcp.engine import PAGE_SIZE
 from callcontrol.errors import FieldError, InsufficientBalance, ToolFailed, ValidationFailed
 from callcontrol.tools.models import ToolAnnotations
-from tests.support.mcp_stage import PATIENCE_S, McpStage, mcp_stage, tool
+from tests.support.mcp_stage import McpStage, mcp_stage, tool
+from tests.support.phone import PATIENCE_S
 
 GENERATIONS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 
@@ -132,12 +133,12 @@ async def test_a_call_that_takes_long_tells_of_its_progress(stage: McpStage, mod
     slow, told = Slow(), list[float]()
     stage.tools.add(tool("slow"), slow)
 
-    async def progress(done: float, total: float | None, message: str | None) -> None:
-        told.append(done)
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        told.append(progress)
         slow.may_end.set()
 
     async with stage.client(mode) as client:
-        result = await client.call_tool("slow", progress_callback=progress)
+        result = await client.call_tool("slow", progress_callback=hear)
         assert _text(result) == "done at last" and told[0] == 1.0
 
 

@@ -43,6 +43,7 @@ __all__ = [
 BodyT = TypeVar("BodyT", bound=RequestModel)
 QueryT = TypeVar("QueryT", bound=RequestModel)
 
+_ALWAYS_UUIDS = frozenset({"sid", "delivery_id"})
 _PARAMETER = re.compile(r"{(\w+)}")
 
 
@@ -103,7 +104,11 @@ class Spoken:
 
 
 class Identifiers(Enum):
-    """What stands in the path of an endpoint for a resource; `sid` is the account's UUID in any of them."""
+    """
+    What stands in the path of an endpoint for a resource.
+
+    In any of them `sid` is the account's UUID, and the id of a delivery is one too.
+    """
 
     UUID = "uuid"
     INTEGER = "integer"
@@ -173,6 +178,10 @@ class Endpoint(Generic[BodyT, QueryT]):
     def name(self) -> str:
         """A name that no other endpoint has: the operationId."""
         return self.handler.__name__
+
+    def identified_by(self, parameter: str) -> Identifiers:
+        """What stands for a parameter of its path."""
+        return Identifiers.UUID if parameter in _ALWAYS_UUIDS else self.identifiers
 
     @property
     def for_twilio(self) -> bool:

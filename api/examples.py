@@ -99,6 +99,13 @@ EXAMPLES: Mapping[str, Any] = {
     "update_assistant_webhook": {"is_active": False},
     "replay_failed_assistant_deliveries": {"status": "failed", "since": "2026-01-31T00:00:00Z"},
     "create_assistant_key": {"name": "staging", "environment": "sandbox"},
+    "create_webhook_endpoint": {
+        "url": "https://app.example.com/messaging",
+        "events": ["message.delivered", "message.failed", "message.received"],
+        "description": "CRM",
+    },
+    "update_webhook_endpoint": {"isActive": False},
+    "replay_failed_endpoint_deliveries": {"status": "failed", "since": "2026-01-31T00:00:00Z"},
     "rotate_assistant_key": {"overlap_seconds": 3600},
     "create_application": {"name": "Front desk", "target": "media_stream", "stream_url": _AGENT},
     "update_application": {"name": "Reception", "record_all_calls": True},

@@ -249,10 +249,10 @@ def _path(request: web.Request, endpoint: Endpoint[Any, Any], principal: Princip
         if name == "sid":
             if value.lower() != principal.account_sid.lower():
                 raise Forbidden("This account is not the one of the key; use the key's own account_sid.")
-        elif not _identifies(value, endpoint.identifiers):
+        elif not _identifies(value, kind := endpoint.identified_by(name)):
             if endpoint.style is ErrorStyle.WIRING:
                 raise ValidationFailed.of(name, "must be a UUID")
-            raise NotFound(f"There is no such {name}; {_IDENTIFIERS[endpoint.identifiers]}.")
+            raise NotFound(f"There is no such {name}; {_IDENTIFIERS[kind]}.")
         values[name] = value if endpoint.identifiers is Identifiers.NAME else value.lower()
     current_exchange().call_sid = values.get("callSid")
     return values

@@ -20,6 +20,7 @@ __all__ = [
     "MAX_REPLAYED",
     "MAX_SECRET_CHARS",
     "MIN_SECRET_CHARS",
+    "NUMBERED",
     "WEBHOOK_TEST",
     "LoggedDelivery",
     "Replayed",
@@ -60,6 +61,9 @@ EVENT_TYPES: Final[Mapping[SubscribedService, tuple[str, ...]]] = {
 }
 """The events of each service that can be subscribed to; ``webhook.test`` goes wherever it is asked for."""
 
+NUMBERED: Final[frozenset[SubscribedService]] = frozenset({"messaging"})
+"""The services that know their subscriptions by numbers."""
+
 MAX_REPLAYED: Final = 10_000
 """How many failed deliveries one request sends again."""
 
@@ -75,7 +79,8 @@ class Subscription:
     """
     Where an account wants events of a service sent.
 
-    Without a ``secret`` what is sent is not signed. One that is not active gets nothing.
+    Without a ``secret`` what is sent is not signed. One that is not active gets nothing. One of a service
+    that knows its subscriptions by numbers has a ``number`` as soon as it is stored.
     """
 
     subscription_id: str
@@ -88,6 +93,7 @@ class Subscription:
     secret: str | None = field(default=None, repr=False)
     description: str | None = None
     is_active: bool = True
+    number: int | None = None
 
     @property
     def has_secret(self) -> bool:

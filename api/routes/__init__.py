@@ -31,6 +31,7 @@ from api.routes import (
     twilio,
     wallet,
 )
+from api.routes.messaging import webhooks as messaging_webhooks
 
 __all__ = ["ENDPOINTS"]
 
@@ -59,4 +60,5 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *mcp.ENDPOINTS,
     *tools.ENDPOINTS,
     *tools_admin.ENDPOINTS,
+    *messaging_webhooks.ENDPOINTS,
 )

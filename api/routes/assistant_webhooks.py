@@ -7,7 +7,7 @@ from typing import Any
 from api.endpoint import Context, Endpoint, Reply
 from api.present import rfc3339
 from api.routes.assistant import ASSISTANT
-from api.routes.webhook_log import WebhookLog, logged, replayed_all, replayed_one, tested
+from api.routes.webhook_log import WebhookLog, logged, replayed_all, replayed_one, stored_values, tested
 from api.schemas.assistant_webhooks import (
     CreatedWebhook,
     CreateWebhook,
@@ -26,7 +26,9 @@ __all__ = ["ENDPOINTS"]
 async def create_assistant_webhook(context: Context[CreateWebhook, NoQuery]) -> Reply:
     """Answer POST /v1/webhooks of the voice assistant."""
     webhooks = context.services.assistant_webhooks
-    made = await webhooks.create(context.account_sid, _values(context.body.model_dump(exclude_none=True)))
+    made = await webhooks.create(
+        context.account_sid, stored_values(context.body.model_dump(exclude_none=True))
+    )
     return Reply({**_json(made), "secret": made.secret})
 
 
@@ -45,7 +47,7 @@ async def get_assistant_webhook(context: Context[NoBody, NoQuery]) -> Reply:
 
 async def update_assistant_webhook(context: Context[UpdateWebhook, NoQuery]) -> Reply:
     """Answer PATCH /v1/webhooks/{webhook_id} of the voice assistant."""
-    values = _values(context.body.model_dump(exclude_unset=True))
+    values = stored_values(context.body.model_dump(exclude_unset=True))
     webhooks = context.services.assistant_webhooks
     return Reply(_json(await webhooks.update(context.account_sid, context.path["webhook_id"], values)))
 
@@ -74,11 +76,6 @@ async def replay_assistant_delivery(context: Context[NoBody, NoQuery]) -> Reply:
 async def replay_failed_assistant_deliveries(context: Context[ReplayFailed, NoQuery]) -> Reply:
     """Answer POST /v1/webhooks/{webhook_id}/deliveries/replay."""
     return await replayed_all(context, context.services.assistant_webhooks, context.path["webhook_id"])
-
-
-def _values(given: dict[str, Any]) -> dict[str, Any]:
-    """What the body gives, by the names that subscriptions have for it."""
-    return {"event_types" if name == "events" else name: value for name, value in given.items()}
 
 
 def _json(webhook: Subscription) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import BaseModel
+
 from api.endpoint import Context, Endpoint, Handler, Reply
 from api.moments import time_span
 from api.present import rfc3339
@@ -22,7 +24,7 @@ from api.services import Subscriptions
 from callcontrol.errors import Conflict, DomainError
 from callcontrol.subscriptions import LoggedDelivery
 
-__all__ = ["WebhookLog", "logged", "replayed_all", "replayed_one", "tested"]
+__all__ = ["WebhookLog", "logged", "replayed_all", "replayed_one", "stored_values", "tested"]
 
 TESTS_PER_MINUTE = 60
 
@@ -33,7 +35,8 @@ class WebhookLog:
     The four endpoints of a webhook's deliveries, below ``path``.
 
     ``webhook`` and ``events`` are the words for it and for what it is sent; ``read`` and ``write`` are what
-    its endpoints have in common. ``errors`` are those of a webhook that may not be there.
+    its endpoints have in common. ``errors`` are those of a webhook that may not be there. ``outcome`` and
+    ``listed`` are what a test and the log answer, where they are not spelled as usual.
     """
 
     path: str
@@ -46,6 +49,8 @@ class WebhookLog:
     replay: Handler[NoBody, NoQuery]
     replay_failed: Handler[ReplayFailed, NoQuery]
     errors: tuple[type[DomainError], ...] = ()
+    outcome: type[BaseModel] = TestOutcome
+    listed: type[BaseModel] = DeliveryObjects
 
     def endpoints(self) -> tuple[Endpoint[Any, Any], ...]:
         """Their declarations."""
@@ -57,7 +62,7 @@ class WebhookLog:
                 handler=self.test,
                 summary=f"Send a test event to {self.webhook} now",
                 description="The answer is 200 however the receiver takes it, and says how it did.",
-                response=TestOutcome,
+                response=self.outcome,
                 errors=self.errors,
                 **{"requests_per_minute": TESTS_PER_MINUTE, **self.write},
             ),
@@ -67,7 +72,7 @@ class WebhookLog:
                 handler=self.log,
                 summary=f"The delivery log of {self.webhook}, newest first",
                 query=DeliveryLog,
-                response=DeliveryObjects,
+                response=self.listed,
                 errors=self.errors,
                 **self.read,
             ),
@@ -95,6 +100,11 @@ class WebhookLog:
                 **self.write,
             ),
         )
+
+
+def stored_values(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a webhook's body gives, by the names that subscriptions have for it."""
+    return {"event_types" if name == "events" else name: value for name, value in given.items()}
 
 
 async def tested(context: Context[NoBody, NoQuery], webhooks: Subscriptions, subscription_id: str) -> Reply:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
 from api.schemas.agent_scripts import AgentScript
-from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.base import RequestModel, ResponseModel, all_optional
 from api.schemas.common import Page, PerPage, Timestamp
 from api.schemas.streams import CustomParameters, StreamAuth
 from callcontrol.agents import LANGUAGE
@@ -50,16 +50,10 @@ class CreateAgent(AgentFields):
     name: Annotated[str, Field(min_length=1, max_length=128)]
 
 
-def _all_optional(schema: dict[str, Any]) -> None:
-    """A field that is left out keeps its value: no default may be shown for it."""
-    for field in schema["properties"].values():
-        field.pop("default", None)
-
-
 class UpdateAgent(AgentFields):
     """The fields of an agent that are to change; null takes one out, all others stay as they are."""
 
-    model_config = ConfigDict(json_schema_extra=_all_optional)
+    model_config = ConfigDict(json_schema_extra=all_optional)
 
     name: Annotated[str, Field(min_length=1, max_length=128)] = ""
 

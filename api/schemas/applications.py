@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from api.schemas.base import ResponseModel
+from api.schemas.base import ResponseModel, all_optional
 from api.schemas.common import Name, Timestamp
 from api.schemas.forms import StreamUrl, WebUrl
 from api.schemas.streams import StreamFields
@@ -42,16 +42,10 @@ class CreateApplication(StreamFields):
     record_all_calls: Annotated[bool, Field(description="Record calls whatever else is asked for.")] = False
 
 
-def _all_optional(schema: dict[str, Any]) -> None:
-    """A field that is left out keeps its value: no default may be shown for it."""
-    for field in schema["properties"].values():
-        field.pop("default", None)
-
-
 class UpdateApplication(CreateApplication):
     """The fields of an application that are to change; null takes one out, all others stay as they are."""
 
-    model_config = ConfigDict(json_schema_extra=_all_optional)
+    model_config = ConfigDict(json_schema_extra=all_optional)
 
     name: Name = ""
     target: Annotated[Target, Field(description="Leaves the fields of the former one behind.")] = (

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, RootModel
 
-from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.base import RequestModel, ResponseModel, all_optional
 from api.schemas.common import Timestamp
 from api.schemas.subscriptions import WebhookUrl
 from callcontrol.subscriptions import MAX_SECRET_CHARS, MIN_SECRET_CHARS
 
-__all__ = ["CreateWebhook", "CreatedWebhook", "UpdateWebhook", "WebhookObject", "WebhookObjects"]
+__all__ = [
+    "CreateWebhook",
+    "CreatedWebhook",
+    "UpdateWebhook",
+    "WebhookDescription",
+    "WebhookObject",
+    "WebhookObjects",
+    "WebhookSecret",
+]
 
 AssistantEvent = Literal[
     "call.started",
@@ -23,7 +31,7 @@ AssistantEvent = Literal[
 ]
 
 _Events = Annotated[list[AssistantEvent], Field(min_length=1, max_length=50)]
-_Secret = Annotated[
+WebhookSecret = Annotated[
     str,
     Field(
         description="Signs what is sent. Of whsec_ and base64, the bytes are the key.",
@@ -34,7 +42,7 @@ _Secret = Annotated[
         },
     ),
 ]
-_Description = Annotated[str, Field(max_length=256)]
+WebhookDescription = Annotated[str, Field(max_length=256)]
 
 
 class CreateWebhook(RequestModel):
@@ -42,25 +50,19 @@ class CreateWebhook(RequestModel):
 
     url: WebhookUrl
     events: _Events
-    secret: _Secret | None = None
-    description: _Description | None = None
-
-
-def _all_optional(schema: dict[str, Any]) -> None:
-    """A field that is left out keeps its value: no default may be shown for it."""
-    for field in schema["properties"].values():
-        field.pop("default", None)
+    secret: WebhookSecret | None = None
+    description: WebhookDescription | None = None
 
 
 class UpdateWebhook(RequestModel):
     """The fields that are to change; a secret of null has the account's sign, all others stay as they are."""
 
-    model_config = ConfigDict(json_schema_extra=_all_optional)
+    model_config = ConfigDict(json_schema_extra=all_optional)
 
     url: WebhookUrl = ""
     events: _Events = ["call.completed"]
-    secret: _Secret | None = None
-    description: _Description | None = None
+    secret: WebhookSecret | None = None
+    description: WebhookDescription | None = None
     is_active: Annotated[bool, Field(description="false pauses deliveries.")] = True
 
 

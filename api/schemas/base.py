@@ -11,7 +11,15 @@ from pydantic_core import ErrorDetails
 
 from callcontrol.errors import FieldError, ValidationFailed
 
-__all__ = ["NoBody", "NoQuery", "RequestModel", "ResponseModel", "validate_body", "validate_query"]
+__all__ = [
+    "NoBody",
+    "NoQuery",
+    "RequestModel",
+    "ResponseModel",
+    "all_optional",
+    "validate_body",
+    "validate_query",
+]
 
 _MAX_ERRORS = 100
 _MAX_NAME_CHARS = 100
@@ -57,6 +65,12 @@ class NoBody(RequestModel):
 
 class NoQuery(RequestModel):
     """The query of an endpoint that takes none."""
+
+
+def all_optional(schema: dict[str, Any]) -> None:
+    """Of the schema of a change: a field that is left out keeps its value, so no default is shown for it."""
+    for field in schema["properties"].values():
+        field.pop("default", None)
 
 
 ModelT = TypeVar("ModelT", bound=RequestModel)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, RootModel
 
-from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.base import RequestModel, ResponseModel, all_optional
 from api.schemas.common import Timestamp
 from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.subscriptions import EVENT_TYPES, MAX_SECRET_CHARS, MIN_SECRET_CHARS, wrong_values
@@ -78,16 +78,10 @@ class CreateSubscription(_Named):
     secret: _Secret | None = None
 
 
-def _all_optional(schema: dict[str, Any]) -> None:
-    """A field that is left out keeps its value: no default may be shown for it."""
-    for field in schema["properties"].values():
-        field.pop("default", None)
-
-
 class UpdateSubscription(_Named):
     """The fields that are to change; a secret of null takes it away, all others stay as they are."""
 
-    model_config = ConfigDict(json_schema_extra=_all_optional)
+    model_config = ConfigDict(json_schema_extra=all_optional)
 
     url: WebhookUrl = ""
     event_types: _EventTypes = []

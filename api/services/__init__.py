@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from api.services.access import Idempotency, Keys, StoredReply
 from api.services.assistant import Agents, Assistant, AssistantKeys
 from api.services.calls import CallLogs, Calls, Otp, Recordings
+from api.services.campaigns import Campaigns
 from api.services.events import Subscriptions
 from api.services.masking import (
     Masking,
@@ -34,6 +35,7 @@ __all__ = [
     "AssistantKeys",
     "CallLogs",
     "Calls",
+    "Campaigns",
     "Idempotency",
     "Keys",
     "Lifecycle",
@@ -83,6 +85,7 @@ class Services:
     applications: Applications
     wallets: Wallets
     call_logs: CallLogs
+    campaigns: Campaigns
     agents: Agents
     assistant: Assistant
     assistant_keys: AssistantKeys
@@ -93,5 +96,6 @@ class Services:
     tool_registry: ToolRegistry
     tool_usage: ToolUsage
     app_keys: AppKeys
+    webhook_endpoints: Subscriptions
     idempotency: Idempotency
     lifecycle: Lifecycle

@@ -20,6 +20,9 @@ class Subscriptions(Protocol):
     async def get(self, account_sid: str, subscription_id: str) -> Subscription:
         """One subscription of the account."""
 
+    async def numbered(self, account_sid: str, number: int) -> Subscription:
+        """One subscription of the account by its number."""
+
     async def list(self, account_sid: str) -> Sequence[Subscription]:
         """Subscriptions of the account, newest first."""
 

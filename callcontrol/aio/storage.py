@@ -26,6 +26,7 @@ from callcontrol.aio.masking_numbers import MaskingNumberService
 from callcontrol.aio.masking_sessions import MaskingSessionService
 from callcontrol.aio.masking_settings import MaskingSettingsService
 from callcontrol.aio.messages import MessageStore
+from callcontrol.aio.messaging.campaigns import CampaignService
 from callcontrol.aio.numbers import DEFAULT_COUNTRIES, NumberService
 from callcontrol.aio.outbox import Outbox, OutboxSettings
 from callcontrol.aio.secrets import SecretBox, key_file
@@ -62,7 +63,8 @@ class Storage:
         housekeeper: Deletes what is kept for a time only.
         calls, messages, transcripts, wallet, accounts, keys, assistant_keys, numbers, masking_numbers,
             masking_sessions, masking_settings, masking_logs, masking_webhooks, assistant_webhooks,
-            applications, agents, trunks, trunk_numbers, call_logs, subscriptions, idempotency: The services.
+            webhook_endpoints, applications, agents, trunks, trunk_numbers, call_logs, subscriptions,
+            campaigns, idempotency: The services.
     """
 
     def __init__(
@@ -117,7 +119,11 @@ class Storage:
             self.secrets_of,
             makes_secrets=True,
         )
+        self.webhook_endpoints = SubscriptionService(
+            database, self.writer, self.destinations, self.outbox, "messaging", makes_secrets=True
+        )
         self.masking_logs = MaskingLogs(database, self.writer)
+        self.campaigns = CampaignService(database, self.writer, self.outbox)
         self.idempotency = IdempotencyStore(database, self.writer, self.secrets, node=node)
         self.housekeeper = Housekeeper(
             self.writer, self.idempotency, [self.forget_passwords, self.masking_sessions.sweep]

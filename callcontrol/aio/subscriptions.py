@@ -22,6 +22,7 @@ from callcontrol.models import WebhookEvent
 from callcontrol.store.repositories import fan_out, subscriptions
 from callcontrol.subscriptions import (
     MAX_REPLAYED,
+    NUMBERED,
     WEBHOOK_TEST,
     LoggedDelivery,
     Replayed,
@@ -40,6 +41,8 @@ _RESOLVE_S: Final = 2.0
 _REPLAYED_AT_ONCE: Final = 250
 _STEP_PAUSE_S: Final = 0.005
 _PAUSED: Final = "the subscription was paused"
+# How the events of a service say when they came about, where they say it in their own way.
+_CREATED_AT: Final[Mapping[SubscribedService, str]] = {"assistant": "timestamp", "messaging": "createdAt"}
 
 
 class Deliverer(Protocol):
@@ -80,6 +83,7 @@ class SubscriptionService:
         self._service: SubscribedService = service
         self._secrets_of = secrets_of
         self._makes_secrets = makes_secrets
+        self._called = "webhook endpoint" if service in NUMBERED else "subscription"
 
     async def create(self, account_sid: str, values: Mapping[str, Any]) -> Subscription:
         """
@@ -96,14 +100,12 @@ class SubscriptionService:
             partial(new_subscription, new_id(), account_sid, self._service, values, utc_now()), values
         )
 
-        def write(connection: Connection) -> DomainError | None:
+        def write(connection: Connection) -> Subscription | DomainError:
             if subscriptions.count(connection, account_sid, self._service) >= _MAX_SUBSCRIPTIONS:
-                return Conflict(f"The account has {_MAX_SUBSCRIPTIONS} subscriptions; delete one first.")
-            subscriptions.insert(connection, made)
-            return None
+                return Conflict(f"The account has {_MAX_SUBSCRIPTIONS} {self._called}s; delete one first.")
+            return subscriptions.insert(connection, made)
 
-        await self._writer.commit(write)
-        return made
+        return await self._writer.commit(write)
 
     async def list(self, account_sid: str) -> list[Subscription]:
         """The account's subscriptions, newest first."""
@@ -120,6 +122,20 @@ class SubscriptionService:
         """
         found = await self._database.look_up(
             lambda connection: self._own(connection, account_sid, subscription_id)
+        )
+        if isinstance(found, DomainError):
+            raise found
+        return found
+
+    async def numbered(self, account_sid: str, number: int) -> Subscription:
+        """
+        One subscription of the account by its number.
+
+        Raises:
+            NotFound: The account has no such subscription.
+        """
+        found = await self._database.look_up(
+            lambda connection: self._found(account_sid, subscriptions.by_number(connection, number))
         )
         if isinstance(found, DomainError):
             raise found
@@ -290,9 +306,11 @@ class SubscriptionService:
     def _own(
         self, connection: Connection, account_sid: str, subscription_id: str, *, lock: bool = False
     ) -> Subscription | DomainError:
-        found = subscriptions.get(connection, subscription_id, lock=lock)
+        return self._found(account_sid, subscriptions.get(connection, subscription_id, lock=lock))
+
+    def _found(self, account_sid: str, found: Subscription | None) -> Subscription | DomainError:
         if found is None or (found.account_sid, found.service) != (account_sid, self._service):
-            return NotFound("There is no such subscription.")
+            return NotFound(f"There is no such {self._called}.")
         return found
 
     def _awake(
@@ -300,7 +318,7 @@ class SubscriptionService:
     ) -> Subscription | DomainError:
         found = self._own(connection, account_sid, subscription_id, lock=True)
         if isinstance(found, Subscription) and not found.is_active:
-            return Conflict("The subscription is paused; set is_active to true, then replay.")
+            return Conflict(f"The {self._called} is paused; make it active, then replay.")
         return found
 
 
@@ -348,8 +366,7 @@ def _test_event(subscription: Subscription, event_id: str, now: datetime) -> Web
     body = {
         "id": event_id,
         "event": WEBHOOK_TEST,
-        # The assistant's events say when they came about under another name.
-        "timestamp" if subscription.service == "assistant" else "created_at": timestamp(now),
+        _CREATED_AT.get(subscription.service, "created_at"): timestamp(now),
         "data": {"message": "test"},
     }
     return WebhookEvent(

@@ -44,7 +44,7 @@ def spelled(endpoint: Endpoint[Any, Any], code: str) -> str | None:
 
 async def ask(stage: Stage, endpoint: Endpoint[Any, Any], key: str, **parts: Any) -> Answer:
     """Ask an endpoint for something that is not there."""
-    values = dict.fromkeys(path_parameters(endpoint.path), _nothing(endpoint))
+    values = {name: _nothing(endpoint, name) for name in path_parameters(endpoint.path)}
     path = endpoint.path.format(**{**values, "sid": stage.own.account_sid})
     answer = await stage.ask(endpoint.method, path, key=key, **parts)
     if "X-Request-Id" not in (parts.get("headers") or {}):
@@ -53,9 +53,9 @@ async def ask(stage: Stage, endpoint: Endpoint[Any, Any], key: str, **parts: Any
     return answer
 
 
-def _nothing(endpoint: Endpoint[Any, Any]) -> str:
+def _nothing(endpoint: Endpoint[Any, Any], parameter: str) -> str:
     """An identifier of nothing that there is."""
-    if endpoint.identifiers is Identifiers.INTEGER:
+    if endpoint.identified_by(parameter) is Identifiers.INTEGER:
         return str(2**62)
     return str(uuid.uuid4())
 

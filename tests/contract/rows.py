@@ -27,6 +27,19 @@ _SUCCESS: Mapping[str, int] = {
     "POST /v1/voice-otp/send": 201,
 }
 
+_ENDPOINTS = "/api/webhook-endpoints"
+# What is meant by a row without a method, as it was decided, and with which success.
+_ALL_METHODS: Mapping[str, Mapping[str, int]] = {
+    _ENDPOINTS: {
+        f"POST {_ENDPOINTS}": 201,
+        f"GET {_ENDPOINTS}": 200,
+        f"GET {_ENDPOINTS}/{{id}}": 200,
+        f"PATCH {_ENDPOINTS}/{{id}}": 200,
+        f"DELETE {_ENDPOINTS}/{{id}}": 200,
+        f"POST {_ENDPOINTS}/{{id}}/test": 200,
+    }
+}
+
 _WIRING = "/v1/phone-numbers/{id}"
 _CALL = "/v1/Accounts/{sid}/Calls/{callSid}"
 _VALIDATION, _BUSY_KEY = (400, "VALIDATION_ERROR"), (409, "IDEMPOTENCY_CONFLICT")
@@ -98,7 +111,7 @@ class Row:
 def read_rows() -> tuple[Row, ...]:
     """Every row of the list."""
     listed = json.loads(_LIST.read_text())["endpoints"]
-    return tuple(_row(entry) for entry in listed)
+    return tuple(row for entry in listed for row in _rows_of(entry))
 
 
 def missing(row: Row, cases: Iterable[Case]) -> list[str]:
@@ -152,6 +165,11 @@ def _usual_success(name: str) -> int:
     return {"POST": 201, "DELETE": 204}.get(name.split(" ", 1)[0], 200)
 
 
-def _row(entry: Mapping[str, Any]) -> Row:
-    name = f"{entry['method']} {entry['path']}"
-    return Row(entry["service"], name, entry["success"], tuple(entry["errors"]))
+def _rows_of(entry: Mapping[str, Any]) -> Iterator[Row]:
+    service, method, path = entry["service"], entry["method"], entry["path"]
+    if method != "*":
+        yield Row(service, f"{method} {path}", entry["success"], tuple(entry["errors"]))
+        return
+    for name, success in _ALL_METHODS[path].items():
+        # The statuses of such a row are those of any of its methods: the one that creates has them all.
+        yield Row(service, name, success, tuple(entry["errors"]) if success == 201 else ())

@@ -19,6 +19,7 @@ from tests.contract import (
     chapter_masklogs,
     chapter_mcp,
     chapter_messages,
+    chapter_messaging_webhooks,
     chapter_money,
     chapter_numbers,
     chapter_otp,
@@ -54,6 +55,7 @@ CHAPTERS = (
     chapter_sessions,
     chapter_masklogs,
     chapter_twilio,
+    chapter_messaging_webhooks,
 )
 CASES: tuple[Case, ...] = tuple(case for chapter in CHAPTERS for case in chapter.CASES)
 ROUTED = {row_of(endpoint): endpoint for endpoint in ENDPOINTS}

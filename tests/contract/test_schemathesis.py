@@ -102,18 +102,21 @@ def _what_is_there(server: ServerProcess) -> dict[str, str]:
         account = ("--account", call["account_sid"], "--service", service)
         return str(server.command("keys", "create", *account, "--scopes", ",".join(SCOPES[service]))["key"])
 
-    assistant = key_of("assistant")
+    assistant, messaging = key_of("assistant"), key_of("messaging")
     agent_id = made("/api/v1/agents", "create_agent", assistant)["id"]
     outbound = made("/api/v1/calls/outbound", "start_assistant_call", assistant, agent_id=agent_id)
     return {
         "CONTRACT_KEY": key,
         "CONTRACT_ASSISTANT_KEY": assistant,
-        "CONTRACT_MESSAGING_KEY": key_of("messaging"),
+        "CONTRACT_MESSAGING_KEY": messaging,
         "CONTRACT_TOOLS_KEY": key_of("tools"),
         "CONTRACT_ADMIN_TOKEN": key_of("admin"),
         "CONTRACT_AGENT": agent_id,
         "CONTRACT_ASSISTANT_CALL": outbound["id"],
         "CONTRACT_WEBHOOK": made("/api/v1/webhooks", "create_assistant_webhook", assistant)["id"],
+        "CONTRACT_WEBHOOK_ENDPOINT": str(
+            made("/api/webhook-endpoints", "create_webhook_endpoint", messaging)["id"]
+        ),
         "CONTRACT_PASSWORD": made("/v1/voice-otp/send", "send_otp")["id"],
         "CONTRACT_ACCOUNT": call["account_sid"],
         "CONTRACT_CALL": call["call_sid"],

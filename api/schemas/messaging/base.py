@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import ConfigDict
 from pydantic.alias_generators import to_camel
 
 from api.schemas.base import RequestModel, ResponseModel
 
-__all__ = ["CamelQuery", "CamelRequest", "CamelResponse"]
+__all__ = ["CamelQuery", "CamelRequest", "CamelResponse", "Deleted"]
 
 
 class CamelRequest(RequestModel):
@@ -26,3 +28,10 @@ class CamelQuery(RequestModel):
     """A query, spelled as `CamelRequest` is."""
 
     model_config = ConfigDict(alias_generator=to_camel)
+
+
+class Deleted(CamelResponse):
+    """What has been deleted."""
+
+    id: int
+    deleted: Literal[True]

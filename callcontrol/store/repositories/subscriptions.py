@@ -1,6 +1,7 @@
 """Webhook subscriptions, and the log of what was sent to each."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -11,8 +12,9 @@ from callcontrol.store.repositories import fan_out
 from callcontrol.store.sealing import seal, unseal
 from callcontrol.store.tables import deliveries
 from callcontrol.store.tables.subscriptions import subscriptions
+from callcontrol.store.tables.webhook_endpoints import webhook_endpoints
 from callcontrol.store.values import pack, to_micros, to_moment, to_moment_or_none, unpack
-from callcontrol.subscriptions import LoggedDelivery, Subscription
+from callcontrol.subscriptions import NUMBERED, LoggedDelivery, Subscription
 from callcontrol.webhooks import OFFSETS_S
 
 Window = tuple[datetime | None, datetime | None]
@@ -33,13 +35,16 @@ _SHOWN: Final[Sequence[sa.Column[Any]]] = (
 )
 """What the log shows of a delivery: never its body."""
 
+_STORED: Final = sa.select(subscriptions, webhook_endpoints.c.endpoint_id).outerjoin(
+    webhook_endpoints, webhook_endpoints.c.subscription_id == subscriptions.c.subscription_id
+)
 _candidate: Final = deliveries.alias("candidate")
 # Written out, so that the index of what has failed serves.
 _FAILED: Final = _candidate.c.status == sa.literal_column("'failed'")
 
 
-def insert(connection: Connection, subscription: Subscription) -> None:
-    """Write a new subscription."""
+def insert(connection: Connection, subscription: Subscription) -> Subscription:
+    """Write a new subscription, and give it its number if its service has them; what was written."""
     connection.execute(
         sa.insert(subscriptions).values(
             subscription_id=subscription.subscription_id,
@@ -49,6 +54,11 @@ def insert(connection: Connection, subscription: Subscription) -> None:
             **_mutable(connection, subscription),
         )
     )
+    if subscription.service not in NUMBERED:
+        return subscription
+    numbered = sa.insert(webhook_endpoints).values(subscription_id=subscription.subscription_id)
+    given = connection.execute(numbered.returning(webhook_endpoints.c.endpoint_id))
+    return replace(subscription, number=given.scalar_one())
 
 
 def update(connection: Connection, subscription: Subscription) -> None:
@@ -75,23 +85,32 @@ def change(connection: Connection, former: Subscription, changed: Subscription, 
 
 def delete(connection: Connection, subscription_id: str) -> None:
     """Delete a subscription and what waits to be sent; what was sent stays for as long as anything does."""
+    connection.execute(
+        sa.delete(webhook_endpoints).where(webhook_endpoints.c.subscription_id == subscription_id)
+    )
     connection.execute(sa.delete(subscriptions).where(subscriptions.c.subscription_id == subscription_id))
     fan_out.withdraw(connection, subscription_id)
 
 
 def get(connection: Connection, subscription_id: str, *, lock: bool = False) -> Subscription | None:
     """One subscription, of whichever account and service; ``lock`` keeps other writers from it."""
-    wanted = sa.select(subscriptions).where(subscriptions.c.subscription_id == subscription_id)
-    row = connection.execute(wanted.with_for_update() if lock else wanted).first()
+    wanted = _STORED.where(subscriptions.c.subscription_id == subscription_id)
+    row = connection.execute(wanted.with_for_update(of=subscriptions) if lock else wanted).first()
+    return _subscription(connection, row) if row is not None else None
+
+
+def by_number(connection: Connection, number: int) -> Subscription | None:
+    """The subscription with a number, of whichever account."""
+    row = connection.execute(_STORED.where(webhook_endpoints.c.endpoint_id == number)).first()
     return _subscription(connection, row) if row is not None else None
 
 
 def of_account(connection: Connection, account_sid: str, service: str) -> list[Subscription]:
     """The account's subscriptions of a service, newest first."""
     rows = connection.execute(
-        sa.select(subscriptions)
-        .where(subscriptions.c.account_sid == account_sid, subscriptions.c.service == service)
-        .order_by(subscriptions.c.created_at.desc(), subscriptions.c.subscription_id.desc())
+        _STORED.where(
+            subscriptions.c.account_sid == account_sid, subscriptions.c.service == service
+        ).order_by(subscriptions.c.created_at.desc(), subscriptions.c.subscription_id.desc())
     )
     return [_subscription(connection, row) for row in rows]
 
@@ -212,4 +231,5 @@ def _subscription(connection: Connection, row: Row[Any]) -> Subscription:
         secret=unseal(connection, subscriptions.c.secret, row.subscription_id, row.secret),
         description=row.description,
         is_active=row.is_active,
+        number=row.endpoint_id,
     )

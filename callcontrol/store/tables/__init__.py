@@ -13,6 +13,7 @@ a deletion must reach the mirrors of other processes too.
 from callcontrol.store.tables import agents as _agents
 from callcontrol.store.tables import applications as _applications
 from callcontrol.store.tables import assistant as _assistant
+from callcontrol.store.tables import campaigns as _campaigns
 from callcontrol.store.tables import chat as _chat
 from callcontrol.store.tables import contacts as _contacts
 from callcontrol.store.tables import masking as _masking
@@ -25,6 +26,7 @@ from callcontrol.store.tables import secrets as _secrets
 from callcontrol.store.tables import subscriptions as _subscriptions
 from callcontrol.store.tables import templates as _templates
 from callcontrol.store.tables import tools as _tools
+from callcontrol.store.tables import webhook_endpoints as _webhook_endpoints
 from callcontrol.store.tables.columns import metadata
 from callcontrol.store.tables.core import (
     accounts,
@@ -61,9 +63,10 @@ __all__ = [
 
 # Imported for what they add to the metadata; whoever reads their tables imports them by module.
 _MODULES = (
-    *(_agents, _applications, _assistant, _contacts, _masking, _masking_sessions),
+    *(_agents, _applications, _assistant, _campaigns, _contacts, _masking, _masking_sessions),
     *(_messages, _orders, _otp, _recordings, _secrets, _subscriptions),
     *(_chat,),
     *(_templates,),
     *(_tools,),
+    *(_webhook_endpoints,),
 )

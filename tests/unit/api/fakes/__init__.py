@@ -8,6 +8,7 @@ from api.services import Lifecycle, Mcp, Phase, Services
 from tests.unit.api.fakes.access import FakeIdempotency, FakeKeys, FakeReply, FakeWallets
 from tests.unit.api.fakes.assistant import FakeAssistant, FakeAssistantKeys
 from tests.unit.api.fakes.calls import CALL_LOG, FakeCallLogs, FakeCalls, FakeTraceEntry, call
+from tests.unit.api.fakes.campaigns import FakeCampaigns
 from tests.unit.api.fakes.facts import (
     ACCOUNT,
     AGENT_ID,
@@ -56,6 +57,7 @@ __all__ = [
     "FakeApplications",
     "FakeCallLogs",
     "FakeCalls",
+    "FakeCampaigns",
     "FakeIdempotency",
     "FakeKeys",
     "FakeMarket",
@@ -117,10 +119,12 @@ class Fakes:
     trunk_numbers: FakeTrunkNumbers = field(default_factory=FakeTrunkNumbers)
     applications: FakeApplications = field(default_factory=FakeApplications)
     call_logs: FakeCallLogs = field(default_factory=FakeCallLogs)
+    campaigns: FakeCampaigns = field(default_factory=FakeCampaigns)
     agents: FakeAgents = field(default_factory=FakeAgents)
     assistant: FakeAssistant = field(default_factory=FakeAssistant)
     assistant_keys: FakeAssistantKeys = field(default_factory=FakeAssistantKeys)
     assistant_webhooks: FakeSubscriptions = field(default_factory=lambda: FakeSubscriptions("assistant"))
+    webhook_endpoints: FakeSubscriptions = field(default_factory=lambda: FakeSubscriptions("messaging"))
     subscriptions: FakeSubscriptions = field(default_factory=FakeSubscriptions)
     wallets: FakeWallets = field(default_factory=FakeWallets)
     tools: FakeTools = field(default_factory=FakeTools)
@@ -150,10 +154,12 @@ class Fakes:
             trunk_numbers=self.trunk_numbers,
             applications=self.applications,
             call_logs=self.call_logs,
+            campaigns=self.campaigns,
             agents=self.agents,
             assistant=self.assistant,
             assistant_keys=self.assistant_keys,
             assistant_webhooks=self.assistant_webhooks,
+            webhook_endpoints=self.webhook_endpoints,
             subscriptions=self.subscriptions,
             wallets=self.wallets,
             tools=self.tools,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from callcontrol.errors import NotFound
 from callcontrol.subscriptions import (
     EVENT_TYPES,
+    NUMBERED,
     LoggedDelivery,
     Replayed,
     SubscribedService,
@@ -34,16 +36,23 @@ class FakeSubscriptions:
             "secret": SECRET,
             "event_types": [EVENT_TYPES[service][0]],
         }
-        self.held = new_subscription(SUBSCRIPTION_ID, ACCOUNT, service, values, MOMENT)
+        self.held = self._numbered(new_subscription(SUBSCRIPTION_ID, ACCOUNT, service, values, MOMENT))
         self.trial = Trial(204)
         self.asked: list[Any] = []
 
     async def create(self, account_sid: str, values: Mapping[str, Any]) -> Subscription:
         self.asked.append(values)
-        return new_subscription(SUBSCRIPTION_ID, account_sid, self.service, values, MOMENT)
+        if self.service in NUMBERED:
+            values = {"secret": SECRET, **values}
+        return self._numbered(new_subscription(SUBSCRIPTION_ID, account_sid, self.service, values, MOMENT))
 
     async def get(self, account_sid: str, subscription_id: str) -> Subscription:
         self._find(subscription_id)
+        return self.held
+
+    async def numbered(self, account_sid: str, number: int) -> Subscription:
+        if number != self.held.number:
+            raise NotFound("There is no such webhook endpoint.")
         return self.held
 
     async def list(self, account_sid: str) -> list[Subscription]:
@@ -71,7 +80,7 @@ class FakeSubscriptions:
             LoggedDelivery(
                 delivery_id=DELIVERY_ID,
                 subscription_id=SUBSCRIPTION_ID,
-                event_type="call.missed",
+                event_type=EVENT_TYPES[self.service][0],
                 call_sid=CALL_SID,
                 status="failed",
                 attempts=8,
@@ -85,7 +94,7 @@ class FakeSubscriptions:
             LoggedDelivery(
                 delivery_id=SUBSCRIPTION_ID,
                 subscription_id=SUBSCRIPTION_ID,
-                event_type="call.missed",
+                event_type=EVENT_TYPES[self.service][0],
                 call_sid=None,
                 status="pending",
                 attempts=0,
@@ -110,6 +119,9 @@ class FakeSubscriptions:
         self._find(subscription_id)
         self.asked.append((since, until))
         return Replayed(10_000, truncated=True)
+
+    def _numbered(self, made: Subscription) -> Subscription:
+        return replace(made, number=1) if self.service in NUMBERED else made
 
     def _find(self, subscription_id: str) -> None:
         if subscription_id != SUBSCRIPTION_ID:

@@ -1,0 +1,146 @@
+"""Campaigns (messaging specification)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from api.endpoint import Context, Endpoint, Identifiers, Reply
+from api.errors import ErrorStyle
+from api.present import page_meta, rfc3339
+from api.schemas.base import NoBody, NoQuery
+from api.schemas.messaging.campaigns import CampaignList, CampaignObject, CreateCampaign, CreatedCampaign
+from callcontrol.aio.messaging.campaigns import CampaignRequest, CampaignView
+from callcontrol.errors import ChannelNotConfigured, Conflict, NotFound
+from callcontrol.messaging.campaigns import CampaignState, progress_percent
+
+__all__ = ["ENDPOINTS"]
+
+
+async def send_campaign(context: Context[CreateCampaign, NoQuery]) -> Reply:
+    """Answer POST /send."""
+    body = context.body
+    immediately = body.send_immediately if "send_immediately" in body.model_fields_set else None
+    taken = await context.services.campaigns.create(
+        context.account_sid,
+        CampaignRequest(
+            name=body.campaign_name,
+            template_name=body.template_name,
+            language=body.language,
+            phone_numbers=body.phone_numbers,
+            variables=body.variables,
+            immediately=immediately,
+            scheduled_for=body.scheduled_for,
+        ),
+    )
+    return Reply(
+        {
+            **_json(taken.view),
+            "duplicates": list(taken.duplicates),
+            "invalid": list(taken.invalid),
+            "optedOut": list(taken.opted_out),
+        }
+    )
+
+
+async def get_campaign_status(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer GET /{campaignId}/status."""
+    return Reply(_json(await context.services.campaigns.status(context.account_sid, _id(context))))
+
+
+async def list_campaigns(context: Context[NoBody, CampaignList]) -> Reply:
+    """Answer GET /campaigns."""
+    query = context.query
+    state = None if query.status is None else CampaignState[query.status.upper()]
+    page = await context.services.campaigns.list(context.account_sid, state, query.page, query.page_size)
+    return Reply([_json(view) for view in page.items], page_meta(page))
+
+
+async def cancel_campaign(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer POST /campaigns/{campaignId}/cancel."""
+    return Reply(_json(await context.services.campaigns.cancel(context.account_sid, _id(context))))
+
+
+def _id(context: Context[NoBody, NoQuery]) -> int:
+    return int(context.path["campaignId"])
+
+
+def _json(view: CampaignView) -> dict[str, Any]:
+    campaign, counts = view.campaign, view.counts
+    cancelled = campaign.state is CampaignState.CANCELLED
+    return {
+        "campaignId": campaign.campaign_id,
+        "campaignName": campaign.name,
+        "templateName": campaign.template_name,
+        "language": campaign.language,
+        "status": campaign.state.status,
+        "total": campaign.total,
+        "counts": asdict(counts),
+        "progress": progress_percent(counts),
+        "createdAt": rfc3339(campaign.created_at),
+        "scheduledFor": rfc3339(campaign.scheduled_for),
+        "startedAt": rfc3339(campaign.started_at),
+        "completedAt": rfc3339(None if cancelled else campaign.ended_at),
+        "cancelledAt": rfc3339(campaign.ended_at if cancelled else None),
+        "estimatedCompletionAt": rfc3339(view.estimated_end),
+    }
+
+
+_COMMON: dict[str, Any] = {
+    "tag": "campaigns",
+    "service": "messaging",
+    "style": ErrorStyle.MESSAGING,
+    "identifiers": Identifiers.INTEGER,
+}
+
+ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
+    Endpoint(
+        method="POST",
+        path="/api/v1/send",
+        handler=send_campaign,
+        scope="campaigns.create",
+        summary="Send a template to many recipients",
+        description=(
+            "Numbers that are invalid, given twice, or of contacts who have opted out are left out and "
+            "named in the answer."
+        ),
+        success=201,
+        body=CreateCampaign,
+        response=CreatedCampaign,
+        errors=(NotFound, ChannelNotConfigured, Conflict),
+        idempotent=True,
+        **_COMMON,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/v1/campaigns",
+        handler=list_campaigns,
+        scope="campaigns.read",
+        summary="List campaigns, newest first",
+        query=CampaignList,
+        response=CampaignObject,
+        paged=True,
+        **_COMMON,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/v1/campaigns/{campaignId}/cancel",
+        handler=cancel_campaign,
+        scope="campaigns.create",
+        summary="Cancel a campaign",
+        description="What has not left yet is not sent. One that is cancelled already stays so.",
+        response=CampaignObject,
+        errors=(Conflict,),
+        **_COMMON,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/v1/{campaignId}/status",
+        handler=get_campaign_status,
+        scope="campaigns.read",
+        summary="Get how far a campaign is",
+        description="The counts are of one moment and add up to the total.",
+        response=CampaignObject,
+        **_COMMON,
+    ),
+)

@@ -1,0 +1,109 @@
+"""Requests and answers of messaging's webhook endpoints."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, RootModel
+
+from api.schemas.assistant_webhooks import WebhookDescription, WebhookSecret
+from api.schemas.base import all_optional
+from api.schemas.common import Timestamp
+from api.schemas.messaging.base import CamelRequest, CamelResponse
+from api.schemas.subscriptions import WebhookUrl
+
+__all__ = [
+    "CreateWebhookEndpoint",
+    "CreatedWebhookEndpoint",
+    "EndpointDelivery",
+    "EndpointDeliveries",
+    "EndpointTestOutcome",
+    "UpdateWebhookEndpoint",
+    "WebhookEndpointObject",
+    "WebhookEndpointObjects",
+]
+
+MessagingEvent = Literal[
+    "message.sent",
+    "message.delivered",
+    "message.read",
+    "message.failed",
+    "message.received",
+    "template.approved",
+    "template.rejected",
+    "campaign.completed",
+]
+
+_Events = Annotated[list[MessagingEvent], Field(min_length=1, max_length=50)]
+
+
+class CreateWebhookEndpoint(CamelRequest):
+    """A new webhook endpoint; without a secret one is made."""
+
+    url: WebhookUrl
+    events: _Events
+    secret: WebhookSecret | None = None
+    description: WebhookDescription | None = None
+
+
+class UpdateWebhookEndpoint(CamelRequest):
+    """The fields that are to change; all others stay as they are."""
+
+    model_config = ConfigDict(json_schema_extra=all_optional)
+
+    url: WebhookUrl = ""
+    events: _Events = ["message.failed"]
+    secret: WebhookSecret = ""
+    description: WebhookDescription | None = None
+    is_active: Annotated[bool, Field(description="false pauses deliveries.")] = True
+
+
+class WebhookEndpointObject(CamelResponse):
+    """A webhook endpoint; its secret is never shown again."""
+
+    id: int
+    url: str
+    events: list[MessagingEvent]
+    description: str | None
+    is_active: bool
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class CreatedWebhookEndpoint(WebhookEndpointObject):
+    """A webhook endpoint that was just made, with its secret."""
+
+    secret: Annotated[str, Field(description="Shown this once.")]
+
+
+class WebhookEndpointObjects(RootModel[list[WebhookEndpointObject]]):
+    """All webhook endpoints of the account, newest first."""
+
+
+class EndpointTestOutcome(CamelResponse):
+    """How the receiver took the test."""
+
+    success: bool
+    status_code: Annotated[int, Field(description="0 when there was no answer.")]
+    error: Annotated[str, Field(description="What went wrong; empty when nothing did.")]
+
+
+class EndpointDelivery(CamelResponse):
+    """One event's way to the endpoint's URL."""
+
+    id: Annotated[str, Field(description="The webhook-id of the request, and the id in its body.")]
+    endpoint_id: int
+    event: MessagingEvent
+    message_id: Annotated[str | None, Field(description="null for an event that is of no message.")]
+    status: Literal["pending", "retrying", "delivered", "failed"]
+    attempts: int
+    max_attempts: int
+    response_code: Annotated[int, Field(description="0 when there was no response.")]
+    error: Annotated[str, Field(description="What went wrong last; empty when nothing did.")]
+    created_at: Timestamp
+    next_attempt_at: Annotated[Timestamp | None, Field(description="null when there will be none.")]
+    delivered_at: Timestamp | None
+
+
+class EndpointDeliveries(RootModel[list[EndpointDelivery]]):
+    """The newest deliveries, newest first."""

@@ -1,0 +1,29 @@
+"""Campaigns, as the routes use them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from callcontrol.aio.messaging.campaigns import CampaignRequest, CampaignView, TakenCampaign
+from callcontrol.messaging.campaigns import CampaignState
+from callcontrol.models import Page
+
+__all__ = ["Campaigns"]
+
+
+class Campaigns(Protocol):
+    """Campaigns; see ``callcontrol.aio.messaging.campaigns.CampaignService``."""
+
+    async def create(self, account_sid: str, request: CampaignRequest) -> TakenCampaign:
+        """Take a campaign."""
+
+    async def status(self, account_sid: str, campaign_id: int) -> CampaignView:
+        """How far a campaign is."""
+
+    async def list(
+        self, account_sid: str, state: CampaignState | None, page: int, per_page: int
+    ) -> Page[CampaignView]:
+        """The account's campaigns, newest first."""
+
+    async def cancel(self, account_sid: str, campaign_id: int) -> CampaignView:
+        """Have nothing more of a campaign sent."""

@@ -1,0 +1,238 @@
+"""
+Campaigns: one approved template to many recipients, as states and counts.
+
+=========  ===========  =========  ====================================================================
+state      event        next       meaning
+=========  ===========  =========  ====================================================================
+scheduled  started      running    its time has come: recipients become messages from now on
+running    settled      completed  nothing of it waits any more, and some messages were not in vain
+running    all failed   failed     nothing of it waits any more, and every message has failed
+scheduled  cancel       cancelled  nothing was sent
+running    cancel       cancelled  what had not left is not sent
+=========  ===========  =========  ====================================================================
+
+Recipients become messages in stretches, a few seconds of the channel's pace ahead. Until then they count as
+queued, so that the counts of a campaign are its total at every moment.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum, IntEnum
+from typing import Final
+
+from callcontrol.errors import FieldError
+from callcontrol.messaging.models import CampaignStatus
+
+__all__ = [
+    "IGNORED",
+    "MAX_AHEAD",
+    "MAX_NAME_CHARS",
+    "MAX_OPEN",
+    "MAX_RECIPIENTS",
+    "RECEIPTS_AWAITED",
+    "RULES",
+    "Campaign",
+    "CampaignCounts",
+    "CampaignEvent",
+    "CampaignState",
+    "body_parameters",
+    "estimated_end",
+    "progress_percent",
+    "schedule_errors",
+    "settled",
+    "stretch_size",
+]
+
+MAX_RECIPIENTS: Final = 1000
+MAX_NAME_CHARS: Final = 128
+MAX_VALUE_CHARS: Final = 1024
+MAX_OPEN: Final = 100
+"""Campaigns of an account that may be scheduled or running at once."""
+
+MAX_AHEAD: Final = timedelta(days=90)
+"""How far ahead a campaign may be scheduled."""
+
+RECEIPTS_AWAITED: Final = timedelta(seconds=60)
+"""How long after its last message has left a campaign waits for those that are not delivered yet."""
+
+_STRETCH: Final = 50
+_AHEAD_S: Final = 5
+_LEAST_AHEAD: Final = 100
+_TOLD_OF: Final = 20
+
+
+class CampaignState(IntEnum):
+    """How far a campaign is; stored by its name in lower case."""
+
+    SCHEDULED = 0
+    RUNNING = 1
+    COMPLETED = 2
+    FAILED = 3
+    CANCELLED = 4
+
+    @property
+    def status(self) -> CampaignStatus:
+        """Its name as the interface has it."""
+        return _STATUSES[self]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether messages may still leave."""
+        return self <= CampaignState.RUNNING
+
+
+_S = CampaignState
+_STATUSES: Final[Mapping[CampaignState, CampaignStatus]] = {
+    _S.SCHEDULED: "scheduled",
+    _S.RUNNING: "running",
+    _S.COMPLETED: "completed",
+    _S.FAILED: "failed",
+    _S.CANCELLED: "cancelled",
+}
+
+
+class CampaignEvent(Enum):
+    """What happens to a campaign."""
+
+    STARTED = "started"
+    SETTLED = "settled"
+    ALL_FAILED = "all failed"
+    CANCEL = "cancel"
+
+
+_E = CampaignEvent
+
+RULES: Final[Mapping[tuple[CampaignState, CampaignEvent], tuple[CampaignState]]] = {
+    (_S.SCHEDULED, _E.STARTED): (_S.RUNNING,),
+    (_S.RUNNING, _E.SETTLED): (_S.COMPLETED,),
+    (_S.RUNNING, _E.ALL_FAILED): (_S.FAILED,),
+    (_S.SCHEDULED, _E.CANCEL): (_S.CANCELLED,),
+    (_S.RUNNING, _E.CANCEL): (_S.CANCELLED,),
+}
+# What is over stays as it is, whatever receipts still come; none settles before it has started.
+IGNORED: Final = frozenset((state, event) for state in _S for event in _E if (state, event) not in RULES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Campaign:
+    """
+    One template for many recipients.
+
+    ``reference`` is ours, made before the campaign has a number. ``starts_at`` is when its first message may
+    leave; ``scheduled_for`` is the same when it was asked for. ``made`` says how many of the ``total``
+    recipients have become messages. ``handed_at`` is when the last of these had left.
+    """
+
+    reference: str
+    account_sid: str
+    name: str
+    template_id: int
+    template_name: str
+    language: str
+    body_parameters: tuple[str, ...]
+    total: int
+    created_at: datetime
+    starts_at: datetime
+    campaign_id: int = 0
+    state: CampaignState = CampaignState.SCHEDULED
+    made: int = 0
+    scheduled_for: datetime | None = None
+    started_at: datetime | None = None
+    handed_at: datetime | None = None
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignCounts:
+    """How many messages of a campaign are in each state; together they are all of its recipients."""
+
+    queued: int = 0
+    sent: int = 0
+    delivered: int = 0
+    read: int = 0
+    failed: int = 0
+    cancelled: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.queued + self.sent + self.delivered + self.read + self.failed + self.cancelled
+
+
+def settled(counts: CampaignCounts) -> CampaignEvent:
+    """What becomes of a campaign of which nothing waits any more."""
+    return _E.ALL_FAILED if counts.failed == counts.total else _E.SETTLED
+
+
+def stretch_size(queued: int, messages_per_second: int) -> int:
+    """
+    How many recipients are made messages now, while so many of their campaign's messages are still queued.
+
+    No more than what the channel takes in a few seconds waits as messages: who opts out, or which template is
+    paused, is looked at when a recipient becomes one.
+    """
+    ahead = max(_LEAST_AHEAD, messages_per_second * _AHEAD_S)
+    return max(0, min(_STRETCH, ahead - queued))
+
+
+def progress_percent(counts: CampaignCounts) -> float:
+    """How much of a campaign is done: what has left, or will not leave."""
+    if counts.total == 0:
+        return 100.0
+    # Rounded down, so that 100 is said of what is done only.
+    return (counts.total - counts.queued) * 1000 // counts.total / 10
+
+
+def estimated_end(
+    campaign: Campaign, counts: CampaignCounts, messages_per_second: int, now: datetime
+) -> datetime | None:
+    """
+    When the last message will have left, as far as the pace tells; None when none is left to go.
+
+    The pace is the channel's, or that of the campaign so far where this is less: its channel is shared.
+    """
+    if not campaign.state.is_open or counts.queued == 0:
+        return None
+    pace = float(max(1, messages_per_second))
+    done = counts.total - counts.queued
+    if campaign.started_at is not None and done >= _TOLD_OF:
+        elapsed_s = max((now - campaign.started_at).total_seconds(), 0.001)
+        pace = min(pace, done / elapsed_s)
+    return max(now, campaign.starts_at) + timedelta(seconds=counts.queued / pace)
+
+
+def schedule_errors(
+    scheduled_for: datetime | None, *, immediately: bool | None, now: datetime
+) -> list[FieldError]:
+    """What is wrong with when a campaign is to start; ``immediately`` is None when that was not said."""
+    if scheduled_for is None:
+        if immediately is False:
+            return [FieldError("scheduledFor", "is required when sendImmediately is false")]
+        return []
+    if immediately:
+        return [FieldError("sendImmediately", "contradicts scheduledFor; leave one of them out")]
+    if scheduled_for <= now:
+        return [FieldError("scheduledFor", "must be in the future; leave it out to send now")]
+    if scheduled_for > now + MAX_AHEAD:
+        return [FieldError("scheduledFor", f"must be within {MAX_AHEAD.days} days")]
+    return []
+
+
+def body_parameters(variables: Mapping[str, str], count: int) -> tuple[str, ...] | Sequence[FieldError]:
+    """
+    The values of a template's ``count`` variables in their order; or what is wrong with those given.
+
+    They are named as the template writes them: ``{{1}}`` is ``"1"``.
+    """
+    names = [str(number) for number in range(1, count + 1)]
+    takes = f"the template has the variables 1 to {count}" if count else "the template has no variables"
+    errors = [
+        FieldError(f"variables.{name}", f"is required; {takes}") for name in names if name not in variables
+    ]
+    errors += [
+        FieldError(f"variables.{name}", f"is none of the template's; {takes}")
+        for name in variables
+        if name not in names
+    ]
+    return errors if errors else tuple(variables[name] for name in names)

@@ -27,6 +27,7 @@ from tests.contract import (
     chapter_sessions,
     chapter_streams,
     chapter_subscriptions,
+    chapter_tools,
     chapter_trunks,
     chapter_twilio,
     edges,
@@ -56,6 +57,7 @@ CHAPTERS = (
     chapter_masklogs,
     chapter_twilio,
     chapter_messaging_webhooks,
+    chapter_tools,
 )
 CASES: tuple[Case, ...] = tuple(case for chapter in CHAPTERS for case in chapter.CASES)
 ROUTED = {row_of(endpoint): endpoint for endpoint in ENDPOINTS}

@@ -88,7 +88,7 @@ class Handover:
     answer: Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Spoken:
     """
     What the document says of an endpoint that hands its requests over.

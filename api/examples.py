@@ -144,4 +144,13 @@ EXAMPLES: Mapping[str, Any] = {
             "clientInfo": {"name": "curl", "version": "8"},
         },
     },
+    "send_message": {
+        "to": "+919800100000",
+        "type": "buttons",
+        "interactive": {
+            "body": "Your table for four at 19:30?",
+            "buttons": [{"id": "yes", "title": "We shall be there"}, {"id": "no", "title": "Cancel it"}],
+        },
+    },
+    "simulate_inbound": {"from": "+919800100000", "text": "Which floor?"},
 }

@@ -26,6 +26,7 @@ from api.failures import StartFailed
 from api.first_run import DemoAccount, greeting, prepare_demo, prepare_sandbox
 from api.interrupted import answer_interrupted
 from api.mcp.gateway import McpGateway
+from api.messaging import Messaging
 from api.metrics import Metrics
 from api.secret_keys import secret_box
 from api.services import Lifecycle, Phase, Services
@@ -47,6 +48,7 @@ from callcontrol.aio.tools.toolbox import Toolbox
 from callcontrol.recordings import RECORDINGS_FOLDER
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.inventory import SandboxInventory
+from fixtures.messaging_network import SandboxMessagingNetwork
 from media.aio import EspeakSynthesizer
 from media.aio.agent_types import AgentStreamSettings
 from media.audio import PromptLibrary, Speaker
@@ -86,6 +88,7 @@ class Server:
         self.assistant: AssistantService
         self.tools: Toolbox
         self.mcp: McpGateway
+        self.messaging: Messaging
         self._sandbox_sid: str | None = None
         self.url = settings.public_url or ""
         self._parts = AsyncExitStack()
@@ -103,6 +106,7 @@ class Server:
             self.demo = await prepare_demo(self.storage) if self.sandbox is not None else None
             await self._start_control()
             await self._start_market()
+            await self._start_messaging()
             await self._start_tools()
             await answer_interrupted(self.storage)
             await self._start_http()
@@ -269,6 +273,11 @@ class Server:
         storage.housekeeper.also(self.tools.usage.forget)
         self._parts.push_async_callback(self.tools.close)
 
+    async def _start_messaging(self) -> None:
+        self.messaging = Messaging(self.storage, SandboxMessagingNetwork(), node=self.settings.node)
+        self._parts.push_async_callback(self.messaging.close)
+        await self.messaging.start()
+
     async def _start_http(self) -> None:
         settings = self.settings
         listen = settings.http_listen
@@ -322,6 +331,7 @@ class Server:
             assistant=self.assistant,
             assistant_keys=storage.assistant_keys,
             assistant_webhooks=storage.assistant_webhooks,
+            messages=self.messaging.messages,
             subscriptions=storage.subscriptions,
             webhook_endpoints=storage.webhook_endpoints,
             wallets=storage.wallet,

@@ -21,6 +21,7 @@ from api.services.masking import (
     MaskingSettingsOfAccounts,
 )
 from api.services.mcp import Mcp
+from api.services.messages import Messages
 from api.services.money import Wallets
 from api.services.numbers import Applications, Market, Numbers, TrunkNumbers, Trunks
 from api.services.process import Lifecycle, Phase
@@ -46,6 +47,7 @@ __all__ = [
     "MaskingSessions",
     "MaskingSettingsOfAccounts",
     "Mcp",
+    "Messages",
     "Numbers",
     "Otp",
     "Phase",
@@ -90,6 +92,7 @@ class Services:
     assistant: Assistant
     assistant_keys: AssistantKeys
     assistant_webhooks: Subscriptions
+    messages: Messages
     subscriptions: Subscriptions
     mcp: Mcp
     tools: Tools

@@ -36,6 +36,7 @@ from tests.unit.api.fakes.facts import (
 from tests.unit.api.fakes.masking import FakeMasking, FakeMaskingLogs, FakeMaskingSettings
 from tests.unit.api.fakes.masking_sessions import FakeMaskingNumbers, FakeMaskingSessions
 from tests.unit.api.fakes.mcp import FakeMcp
+from tests.unit.api.fakes.messages import MESSAGE_ID, FakeMessages
 from tests.unit.api.fakes.numbers import FakeMarket, FakeNumbers
 from tests.unit.api.fakes.products import FakeAgents, FakeOtp
 from tests.unit.api.fakes.recordings import FakeRecordings
@@ -69,6 +70,7 @@ __all__ = [
     "FakeAssistantKeys",
     "FakeMaskingLogs",
     "FakeMaskingSettings",
+    "FakeMessages",
     "FakeNumbers",
     "FakeOtp",
     "FakeRecordings",
@@ -81,6 +83,7 @@ __all__ = [
     "Fakes",
     "GATEWAY_SID",
     "KEY",
+    "MESSAGE_ID",
     "MESSAGING_KEY",
     "MOMENT",
     "NOWHERE",
@@ -124,6 +127,7 @@ class Fakes:
     assistant: FakeAssistant = field(default_factory=FakeAssistant)
     assistant_keys: FakeAssistantKeys = field(default_factory=FakeAssistantKeys)
     assistant_webhooks: FakeSubscriptions = field(default_factory=lambda: FakeSubscriptions("assistant"))
+    messages: FakeMessages = field(default_factory=FakeMessages)
     webhook_endpoints: FakeSubscriptions = field(default_factory=lambda: FakeSubscriptions("messaging"))
     subscriptions: FakeSubscriptions = field(default_factory=FakeSubscriptions)
     wallets: FakeWallets = field(default_factory=FakeWallets)
@@ -159,6 +163,7 @@ class Fakes:
             assistant=self.assistant,
             assistant_keys=self.assistant_keys,
             assistant_webhooks=self.assistant_webhooks,
+            messages=self.messages,
             webhook_endpoints=self.webhook_endpoints,
             subscriptions=self.subscriptions,
             wallets=self.wallets,

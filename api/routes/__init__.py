@@ -31,7 +31,7 @@ from api.routes import (
     twilio,
     wallet,
 )
-from api.routes.messaging import messages
+from api.routes.messaging import contact_lists, contacts, messages
 from api.routes.messaging import webhooks as messaging_webhooks
 
 __all__ = ["ENDPOINTS"]
@@ -62,5 +62,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *mcp.ENDPOINTS,
     *tools.ENDPOINTS,
     *tools_admin.ENDPOINTS,
+    *contacts.ENDPOINTS,
+    *contact_lists.ENDPOINTS,
     *messaging_webhooks.ENDPOINTS,
 )

@@ -38,6 +38,7 @@ __all__ = ["ENDPOINTS"]
 
 ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *calls.ENDPOINTS,
+    *mcp.ENDPOINTS,
     *twilio.ENDPOINTS,
     *dids.ENDPOINTS,
     *numbers.ENDPOINTS,
@@ -51,6 +52,8 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *masking_logs.ENDPOINTS,
     *masking_webhook.ENDPOINTS,
     *recordings.ENDPOINTS,
+    *tools.ENDPOINTS,
+    *tools_admin.ENDPOINTS,
     *subscriptions.ENDPOINTS,
     *agents.ENDPOINTS,
     *stream_settings.ENDPOINTS,
@@ -59,9 +62,6 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *assistant_keys.ENDPOINTS,
     *messages.ENDPOINTS,
     *wallet.ENDPOINTS,
-    *mcp.ENDPOINTS,
-    *tools.ENDPOINTS,
-    *tools_admin.ENDPOINTS,
     *contacts.ENDPOINTS,
     *contact_lists.ENDPOINTS,
     *messaging_webhooks.ENDPOINTS,

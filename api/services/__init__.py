@@ -73,6 +73,7 @@ class Services:
     """Everything the routes use."""
 
     keys: Keys
+    mcp: Mcp
     calls: Calls
     numbers: Numbers
     market: Market
@@ -90,6 +91,10 @@ class Services:
     applications: Applications
     wallets: Wallets
     call_logs: CallLogs
+    tools: Tools
+    tool_registry: ToolRegistry
+    tool_usage: ToolUsage
+    app_keys: AppKeys
     campaigns: Campaigns
     agents: Agents
     assistant: Assistant
@@ -97,11 +102,6 @@ class Services:
     assistant_webhooks: Subscriptions
     messages: Messages
     subscriptions: Subscriptions
-    mcp: Mcp
-    tools: Tools
-    tool_registry: ToolRegistry
-    tool_usage: ToolUsage
-    app_keys: AppKeys
     contacts: Contacts
     contact_lists: ContactLists
     webhook_endpoints: Subscriptions

@@ -46,6 +46,7 @@ CHAPTERS = (
     chapter_numbers,
     chapter_trunks,
     chapter_otp,
+    chapter_tools,
     chapter_money,
     chapter_streams,
     chapter_agents,

@@ -29,6 +29,7 @@ from tests.contract import (
     chapter_sessions,
     chapter_streams,
     chapter_subscriptions,
+    chapter_templates,
     chapter_tools,
     chapter_trunks,
     chapter_twilio,
@@ -42,6 +43,7 @@ ROWS = read_rows()
 SERVED = tuple(row for row in ROWS if row not in later_rows(ROWS))
 CHAPTERS = (
     chapter_calls,
+    chapter_mcp,
     chapter_subscriptions,
     chapter_numbers,
     chapter_trunks,
@@ -54,7 +56,6 @@ CHAPTERS = (
     chapter_assistant_access,
     chapter_recordings,
     chapter_messages,
-    chapter_mcp,
     chapter_masking,
     chapter_sessions,
     chapter_masklogs,
@@ -62,7 +63,7 @@ CHAPTERS = (
     chapter_contacts,
     chapter_chat,
     chapter_messaging_webhooks,
-    chapter_tools,
+    chapter_templates,
 )
 CASES: tuple[Case, ...] = tuple(case for chapter in CHAPTERS for case in chapter.CASES)
 ROUTED = {row_of(endpoint): endpoint for endpoint in ENDPOINTS}

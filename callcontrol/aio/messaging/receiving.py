@@ -108,6 +108,9 @@ def _apply(
     counts: Counter[MessageStatus] = Counter()
     for each in moved:
         counts.update(each.passed)
+        if each.message.error_code == chat_messages.CANCELLED:
+            # Who cancelled a campaign need not be told of each of its messages.
+            continue
         for state in each.passed:
             event = message_told(replace(each.message, status=state), now)
             if event is not None:

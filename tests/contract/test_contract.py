@@ -16,6 +16,7 @@ from tests.contract import (
     chapter_assistant_access,
     chapter_calls,
     chapter_chat,
+    chapter_contacts,
     chapter_masking,
     chapter_masklogs,
     chapter_messages,
@@ -54,6 +55,7 @@ CHAPTERS = (
     chapter_sessions,
     chapter_masklogs,
     chapter_twilio,
+    chapter_contacts,
     chapter_chat,
     chapter_messaging_webhooks,
 )

@@ -33,7 +33,7 @@ from api.services import Lifecycle, Phase, Services
 from api.sip_settings import name_servers, sip_listens, user_agent_settings
 from api.speech import make_speech
 from api.values import HostPort
-from api.watch import watch
+from api.watch import watch, watch_messages
 from callcontrol.aio.assistant import AssistantService
 from callcontrol.aio.market import NumberMarket
 from callcontrol.aio.masked_routes import MaskedRouter
@@ -46,6 +46,7 @@ from callcontrol.aio.renewals import Renewals
 from callcontrol.aio.service import CallControl, CallControlSettings, CallServices
 from callcontrol.aio.storage import Storage
 from callcontrol.aio.tools.builtin import call_tools, wallet_tools
+from callcontrol.aio.tools.messaging import messaging_tools
 from callcontrol.aio.tools.toolbox import Toolbox
 from callcontrol.recordings import RECORDINGS_FOLDER
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
@@ -274,13 +275,20 @@ class Server:
             {
                 **call_tools(storage.database, self.control, self.otp),
                 **wallet_tools(storage.wallet),
+                **messaging_tools(self.messaging.messages, storage.contacts),
             },
         )
         storage.housekeeper.also(self.tools.usage.forget)
         self._parts.push_async_callback(self.tools.close)
 
     async def _start_messaging(self) -> None:
-        self.messaging = Messaging(self.storage, SandboxMessagingNetwork(), node=self.settings.node)
+        settings = self.settings
+        self.messaging = Messaging(
+            self.storage,
+            SandboxMessagingNetwork(),
+            node=settings.node,
+            default_rate=settings.messages_per_second,
+        )
         self._parts.push_async_callback(self.messaging.close)
         await self.messaging.start()
 
@@ -295,6 +303,7 @@ class Server:
         settings = self.settings
         listen = settings.http_listen
         watch(self.metrics, self.control, self.storage)
+        watch_messages(self.metrics, self.messaging)
         try:
             sock = await asyncio.to_thread(_bind, listen)
         except OSError as error:

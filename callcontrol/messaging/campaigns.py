@@ -25,6 +25,7 @@ from callcontrol.errors import FieldError
 from callcontrol.messaging.models import CampaignStatus
 
 __all__ = [
+    "CANCELLED_REASON",
     "IGNORED",
     "MAX_AHEAD",
     "MAX_NAME_CHARS",
@@ -55,6 +56,8 @@ MAX_AHEAD: Final = timedelta(days=90)
 
 RECEIPTS_AWAITED: Final = timedelta(seconds=60)
 """How long after its last message has left a campaign waits for those that are not delivered yet."""
+
+CANCELLED_REASON: Final = "The campaign was cancelled before the message was sent."
 
 _STRETCH: Final = 50
 _AHEAD_S: Final = 5

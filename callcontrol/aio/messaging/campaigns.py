@@ -27,7 +27,6 @@ from callcontrol.messaging.campaigns import (
     MAX_OPEN,
     Campaign,
     CampaignCounts,
-    CampaignEvent,
     CampaignState,
     body_parameters,
     estimated_end,
@@ -37,9 +36,8 @@ from callcontrol.messaging.models import Template
 from callcontrol.messaging.recipients import recipient_number
 from callcontrol.models import Page
 from callcontrol.store.repositories import campaigns as rows
-from callcontrol.store.repositories import channels, chat_messages, contacts, idempotency, templates
+from callcontrol.store.repositories import channels, contacts, idempotency, templates
 from callcontrol.store.repositories.campaign_stretches import make_stretch
-from callcontrol.store.repositories.holding_back import CANCELLED
 
 __all__ = ["CampaignRequest", "CampaignService", "CampaignView", "TakenCampaign"]
 
@@ -215,10 +213,9 @@ class CampaignService:
                 return _unknown()
             if campaign.state is CampaignState.CANCELLED:
                 return None
-            if rows.advance(connection, campaign, CampaignEvent.CANCEL, now) is None:
+            if rows.cancel(connection, campaign, now) is None:
                 status = campaign.state.status
                 return Conflict(f"The campaign is {status} already.", details={"status": status})
-            chat_messages.cancel(connection, campaign_id, now, CANCELLED.message)
             return None
 
         await self._writer.commit(write)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,7 @@ def asyncapi_document() -> dict[str, Any]:
     }
 
 
+@cache
 def stream_documents() -> Mapping[str, Any]:
     """All documents of streams by the path under which they are served, without the leading slash."""
     schemas = {f"schemas/streams/{dialect}.json": schema_document(dialect) for dialect in FRAMES}

@@ -11,7 +11,7 @@ import shlex
 from dataclasses import dataclass
 
 from callcontrol.aio.storage import Storage
-from callcontrol.models import Account, Binding
+from callcontrol.models import Account, Binding, Service
 from callcontrol.sandbox_calls import TEST_PREFIX
 
 __all__ = ["SANDBOX_PREFIX", "DemoAccount", "greeting", "prepare_demo", "prepare_sandbox"]
@@ -89,14 +89,18 @@ def greeting(demo: DemoAccount | None, url: str, command: str = "trunkline") -> 
         lines.append(f"  an account      {command} accounts create --name NAME --kyc")
     elif demo.api_key is None:
         lines.append(f"  demo account    {demo.account_sid}, number {demo.number}")
-        lines.append(
-            f"  another key     {command} keys create --account {demo.account_sid} --service platform"
-        )
+        lines.append(f"  messaging key   {_new_key(demo, 'messaging', command)}")
+        lines.append(f"  another key     {_new_key(demo, 'platform', command)}")
     else:
         lines.append(f"  demo account    {demo.account_sid}, number {demo.number}, wallet 1000 INR")
         lines.append(f"  API key         {demo.api_key}  (shown this once)")
+        lines.append(f"  messaging key   {_new_key(demo, 'messaging', command)}")
         lines += ["", "Place a call to the sandbox carrier, which answers and echoes:", curl(demo, url)]
     return "\n".join(lines)
+
+
+def _new_key(demo: DemoAccount, service: Service, command: str) -> str:
+    return f"{command} keys create --account {demo.account_sid} --service {service}"
 
 
 def curl(demo: DemoAccount, url: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from importlib import metadata
 from typing import Any
 
@@ -15,9 +16,11 @@ from api.examples import EXAMPLES
 from api.formbody import FORM
 from api.links import links_from
 from callcontrol import errors as domain
+from callcontrol.accounts import PREFIXES
 
 __all__ = ["openapi_document", "product_version"]
 
+_Paths = Mapping[str, Mapping[str, Any]]
 _REF = "#/components/schemas/{model}"
 
 # What is answered where a file is asked for, beside the file.
@@ -32,6 +35,7 @@ _EDGE_ERRORS: Mapping[int, tuple[str, str]] = {
     413: ("PAYLOAD_TOO_LARGE", "The body exceeds 1 MiB."),
     415: ("UNSUPPORTED_MEDIA_TYPE", "The body is not application/json."),
 }
+_PREFIXES = ", ".join(f"{prefix}... of {service}" for service, prefix in PREFIXES.items())
 _RATE_HEADERS: Mapping[str, str] = {
     "X-RateLimit-Limit": "Requests per minute.",
     "X-RateLimit-Remaining": "Requests left in this minute.",
@@ -43,22 +47,19 @@ def openapi_document(
     endpoints: Sequence[Endpoint[Any, Any]], public: Sequence[PublicEndpoint], server_url: str
 ) -> dict[str, Any]:
     """Describe the endpoints."""
-    schemas = _schemas(endpoints)
-    paths: dict[str, dict[str, Any]] = {}
-    for endpoint in endpoints:
-        operation = _operation(endpoint, schemas)
-        links = links_from(endpoint, endpoints)
-        if links:
-            operation["responses"][str(endpoint.success)]["links"] = links
-        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
+    described, definitions = _described(tuple(endpoints))
+    paths = dict(described)
     for route in public:
-        paths.setdefault(route.path, {})["get"] = _public_operation(route)
+        paths[route.path] = {**paths.get(route.path, {}), "get": _public_operation(route)}
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "Trunkline",
             "version": product_version(),
-            "description": "Calls, numbers and carrier trunks over a REST API.",
+            "description": (
+                "Calls, numbers, carrier trunks, voice agents, messaging and tools over a REST API. "
+                "Each service takes keys of its own."
+            ),
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": server_url}],
@@ -67,7 +68,7 @@ def openapi_document(
         "paths": paths,
         "components": {
             "schemas": {
-                **schemas["definitions"],
+                **definitions,
                 "Error": _ERROR_SCHEMA,
                 "Meta": _META,
                 "ListMeta": _LIST_META,
@@ -78,13 +79,13 @@ def openapi_document(
                 "key": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "A key of the endpoint's service; those of the platform begin with vp_.",
+                    "description": f"A key of the endpoint's service: {_PREFIXES}.",
                 },
                 "api_key": {
                     "type": "apiKey",
                     "in": "header",
                     "name": "X-API-Key",
-                    "description": "A messaging key, vm_...",
+                    "description": f"A messaging key, {PREFIXES['messaging']}...",
                 },
                 "account_and_key": {
                     "type": "http",
@@ -112,6 +113,24 @@ def _tags(endpoints: Iterable[Endpoint[Any, Any]], public: Iterable[PublicEndpoi
     return list(dict.fromkeys([item.tag for item in endpoints] + [item.tag for item in public]))
 
 
+@lru_cache(maxsize=1)
+def _described(endpoints: tuple[Endpoint[Any, Any], ...]) -> tuple[_Paths, Mapping[str, Any]]:
+    """
+    Their paths and the definitions these refer to.
+
+    Made once for as many applications as a process has: it takes a good part of a second.
+    """
+    schemas = _schemas(endpoints)
+    paths: dict[str, dict[str, Any]] = {}
+    for endpoint in endpoints:
+        operation = _operation(endpoint, schemas)
+        links = links_from(endpoint, endpoints)
+        if links:
+            operation["responses"][str(endpoint.success)]["links"] = links
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
+    return paths, schemas["definitions"]
+
+
 def _schemas(endpoints: Sequence[Endpoint[Any, Any]]) -> dict[str, Any]:
     """The schema of every model, and by model and mode the reference to it."""
     wanted: dict[tuple[type[BaseModel], JsonSchemaMode], None] = {}
@@ -122,14 +141,14 @@ def _schemas(endpoints: Sequence[Endpoint[Any, Any]]) -> dict[str, Any]:
         if endpoint.response is not None:
             wanted[endpoint.response, "serialization"] = None
     references, document = models_json_schema(list(wanted), ref_template=_REF)
-    return {"references": references, "definitions": dict(document.get("$defs", {}))}
+    return {"references": references, "definitions": document.get("$defs", {})}
 
 
 def _operation(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": endpoint.name,
         "summary": endpoint.summary,
-        "description": f"{endpoint.description} Needs the scope `{endpoint.scope}`.".strip(),
+        "description": f"{endpoint.description} {_needs(endpoint)}".strip(),
         "tags": [endpoint.tag],
         "parameters": _parameters(endpoint, schemas),
         "responses": _responses(endpoint, schemas),
@@ -147,6 +166,12 @@ def _operation(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
         kinds = ["application/json", FORM] if endpoint.for_twilio else ["application/json"]
         operation["requestBody"] = {"required": True, "content": dict.fromkeys(kinds, content)}
     return operation
+
+
+def _needs(endpoint: Endpoint[Any, Any]) -> str:
+    """Which key a request needs; most are of the platform, which goes without saying."""
+    of = "" if endpoint.service == "platform" else f" of a key of the service {endpoint.service}"
+    return f"Needs the scope `{endpoint.scope}`{of}."
 
 
 def _parameters(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> list[dict[str, Any]]:

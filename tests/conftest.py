@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,16 @@ _REAL_TIME = {"integration", "interop", "sipp"}
 _DURABLE = {"store", "webhooks"}
 _ATTEMPTS = 5
 _STILL_S = 0.1
+
+
+def pytest_collection_finish() -> None:
+    """
+    Have the collector look at the thousands of tests no more.
+
+    They are hundreds of thousands of objects, and to go through them holds up every loop for half a second.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:

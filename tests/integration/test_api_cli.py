@@ -332,6 +332,21 @@ def test_the_commands_work_beside_a_running_server(server: Process, environment:
     assert server.get("/v1/calls", reader["key"])[0] == 403
 
 
+def test_the_first_run_says_how_to_get_a_messaging_key(server: Process, environment: dict[str, str]) -> None:
+    line = next(line for line in server.greeting.splitlines() if "messaging key" in line)
+    words = shlex.split(line)
+    arguments = words[words.index("keys") :]
+    key = result(environment, *arguments)["key"]
+    assert key.startswith("vm_")
+    status, answer = server.get("/api/webhook-endpoints", key)
+    # These scopes are given to keys that ask for them by name, and to no others.
+    assert (status, answer["success"], answer["code"]) == (403, False, "FORBIDDEN")
+    with_scopes = result(environment, *arguments, "--scopes", "webhooks.read,webhooks.write")
+    assert server.get("/api/webhook-endpoints", with_scopes["key"]) == (200, {"success": True, "data": []})
+    wrong = run(environment, *arguments, "--scopes", "webhooks.read,calls.read")
+    assert wrong.returncode != 0 and "calls.read" in wrong.stderr and "Traceback" not in wrong.stderr
+
+
 def test_health_tells_a_server_that_lives_from_one_that_does_not(
     server: Process, environment: dict[str, str]
 ) -> None:

@@ -117,4 +117,13 @@ EXAMPLES: Mapping[str, Any] = {
     "update_subscription": {"is_active": False},
     "replay_failed": {"status": "failed", "since": "2026-01-31T00:00:00Z"},
     "replay_failed_masking_deliveries": {"status": "failed", "since": "2026-01-31T00:00:00Z"},
+    "send_message": {
+        "to": "+919800100000",
+        "type": "buttons",
+        "interactive": {
+            "body": "Your table for four at 19:30?",
+            "buttons": [{"id": "yes", "title": "We shall be there"}, {"id": "no", "title": "Cancel it"}],
+        },
+    },
+    "simulate_inbound": {"from": "+919800100000", "text": "Which floor?"},
 }

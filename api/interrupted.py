@@ -6,10 +6,12 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from api.present import purchase_json, rfc3339
 from api.routes.assistant import OUTBOUND
+from api.routes.messaging.messages import sent_json
 from callcontrol.aio.market import bought
 from callcontrol.aio.storage import Storage
 from callcontrol.assistant_calls import PRODUCT as ASSISTANT
@@ -20,6 +22,7 @@ from callcontrol.masked_calls import PRODUCT as MASKING
 from callcontrol.masked_calls import started_object
 from callcontrol.models import CallRecord, InterruptedRequest
 from callcontrol.number_orders import Purchase
+from callcontrol.store.repositories import chat_messages
 
 __all__ = ["answer_interrupted"]
 
@@ -56,9 +59,24 @@ async def answer_interrupted(storage: Storage) -> None:
             if purchase is None:
                 await keys.release(request.account_sid, request.key)
                 continue
+        if kind == "message":
+            sent = await _sent(storage, identifier)
+            if sent is not None:
+                await keys.complete(request.account_sid, request.key, *sent)
+                continue
         status, body = _answer(request, record, purchase)
         await keys.complete(request.account_sid, request.key, status, body)
         _log.info("a request that a restart cut off is answered with %s", request.effect)
+
+
+async def _sent(storage: Storage, message_id: str) -> tuple[int, bytes] | None:
+    """
+    How the request that sent a message is answered; None when the message is gone.
+
+    It was accepted, and is handed to the network now if it was not before.
+    """
+    message = await storage.database.look_up(partial(chat_messages.get, message_id=message_id))
+    return (200, _dump(sent_json(message))) if message is not None else None
 
 
 def _answer(

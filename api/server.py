@@ -25,6 +25,7 @@ from api.config import Settings
 from api.failures import StartFailed
 from api.first_run import DemoAccount, greeting, prepare_demo, prepare_sandbox
 from api.interrupted import answer_interrupted
+from api.messaging import Messaging
 from api.metrics import Metrics
 from api.secret_keys import secret_box
 from api.services import Lifecycle, Phase, Services
@@ -44,6 +45,7 @@ from callcontrol.aio.storage import Storage
 from callcontrol.recordings import RECORDINGS_FOLDER
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.inventory import SandboxInventory
+from fixtures.messaging_network import SandboxMessagingNetwork
 from media.aio import EspeakSynthesizer
 from media.aio.agent_types import AgentStreamSettings
 from media.audio import PromptLibrary, Speaker
@@ -81,6 +83,7 @@ class Server:
         self.masking: MaskingService
         self.market: NumberMarket
         self.assistant: AssistantService
+        self.messaging: Messaging
         self._sandbox_sid: str | None = None
         self.url = settings.public_url or ""
         self._parts = AsyncExitStack()
@@ -98,6 +101,7 @@ class Server:
             self.demo = await prepare_demo(self.storage) if self.sandbox is not None else None
             await self._start_control()
             await self._start_market()
+            await self._start_messaging()
             await answer_interrupted(self.storage)
             await self._start_http()
         except BaseException:
@@ -248,6 +252,11 @@ class Server:
         await renewals.start()
         self._parts.push_async_callback(renewals.close)
 
+    async def _start_messaging(self) -> None:
+        self.messaging = Messaging(self.storage, SandboxMessagingNetwork(), node=self.settings.node)
+        self._parts.push_async_callback(self.messaging.close)
+        await self.messaging.start()
+
     async def _start_http(self) -> None:
         settings = self.settings
         listen = settings.http_listen
@@ -298,6 +307,7 @@ class Server:
             assistant=self.assistant,
             assistant_keys=storage.assistant_keys,
             assistant_webhooks=storage.assistant_webhooks,
+            messages=self.messaging.messages,
             subscriptions=storage.subscriptions,
             webhook_endpoints=storage.webhook_endpoints,
             wallets=storage.wallet,

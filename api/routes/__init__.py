@@ -28,6 +28,7 @@ from api.routes import (
     twilio,
     wallet,
 )
+from api.routes.messaging import messages
 from api.routes.messaging import webhooks as messaging_webhooks
 
 __all__ = ["ENDPOINTS"]
@@ -53,6 +54,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *assistant.ENDPOINTS,
     *assistant_webhooks.ENDPOINTS,
     *assistant_keys.ENDPOINTS,
+    *messages.ENDPOINTS,
     *wallet.ENDPOINTS,
     *messaging_webhooks.ENDPOINTS,
 )

@@ -20,6 +20,7 @@ from api.services.masking import (
     MaskingSessions,
     MaskingSettingsOfAccounts,
 )
+from api.services.messages import Messages
 from api.services.money import Wallets
 from api.services.numbers import Applications, Market, Numbers, TrunkNumbers, Trunks
 from api.services.process import Lifecycle, Phase
@@ -42,6 +43,7 @@ __all__ = [
     "MaskingNumbers",
     "MaskingSessions",
     "MaskingSettingsOfAccounts",
+    "Messages",
     "Numbers",
     "Otp",
     "Phase",
@@ -83,6 +85,7 @@ class Services:
     assistant: Assistant
     assistant_keys: AssistantKeys
     assistant_webhooks: Subscriptions
+    messages: Messages
     subscriptions: Subscriptions
     webhook_endpoints: Subscriptions
     idempotency: Idempotency

@@ -104,8 +104,9 @@ class Row:
 
     def needs(self) -> tuple[set[int], set[tuple[int, str]]]:
         """The statuses, and the statuses with codes, under which it must be shown to refuse."""
-        # 401 is shown of every endpoint alike; see test_keys.
-        return {status for status in self.errors if status != 401}, _NAMED.get(self.name, set())
+        # Shown of every endpoint alike, see the edges: 401, and 403 where it is about the scope alone.
+        alike = {401, 403} if self.service == "messaging" else {401}
+        return {status for status in self.errors if status not in alike}, _NAMED.get(self.name, set())
 
 
 def read_rows() -> tuple[Row, ...]:

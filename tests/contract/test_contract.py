@@ -15,6 +15,7 @@ from tests.contract import (
     chapter_assistant,
     chapter_assistant_access,
     chapter_calls,
+    chapter_chat,
     chapter_masking,
     chapter_masklogs,
     chapter_messages,
@@ -53,6 +54,7 @@ CHAPTERS = (
     chapter_sessions,
     chapter_masklogs,
     chapter_twilio,
+    chapter_chat,
     chapter_messaging_webhooks,
 )
 CASES: tuple[Case, ...] = tuple(case for chapter in CHAPTERS for case in chapter.CASES)

@@ -103,12 +103,14 @@ def _what_is_there(server: ServerProcess) -> dict[str, str]:
         return str(server.command("keys", "create", *account, "--scopes", ",".join(SCOPES[service]))["key"])
 
     assistant, messaging = key_of("assistant"), key_of("messaging")
+    message = server.request("POST", "/api/v1/messages", messaging, EXAMPLES["send_message"])
     agent_id = made("/api/v1/agents", "create_agent", assistant)["id"]
     outbound = made("/api/v1/calls/outbound", "start_assistant_call", assistant, agent_id=agent_id)
     return {
         "CONTRACT_KEY": key,
         "CONTRACT_ASSISTANT_KEY": assistant,
         "CONTRACT_MESSAGING_KEY": messaging,
+        "CONTRACT_MESSAGE": message.body["messageId"],
         "CONTRACT_TOOLS_KEY": key_of("tools"),
         "CONTRACT_ADMIN_TOKEN": key_of("admin"),
         "CONTRACT_AGENT": agent_id,

@@ -7,7 +7,7 @@ What waits for the network is handed out by ``chat_queue``.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -15,6 +15,7 @@ from sqlalchemy.engine import Connection
 from callcontrol.messaging.delivery import passed
 from callcontrol.messaging.models import ChatMessage, MessageStatus
 from callcontrol.messaging.network import Receipt, UnderWay
+from callcontrol.store.listing import Condition, Listing, Narrowing
 from callcontrol.store.statements import Statement, insert_into
 from callcontrol.store.tables.chat import chat_messages
 from callcontrol.store.values import (
@@ -26,6 +27,8 @@ from callcontrol.store.values import (
     to_moment_or_none,
     unpack,
 )
+
+LISTING: Final = Listing(chat_messages.c.created_at, chat_messages.c.message_id)
 
 CANCELLED: Final = "CAMPAIGN_CANCELLED"
 """The ``error_code`` of messages that were not sent because their campaign was cancelled."""
@@ -44,6 +47,17 @@ _MOVE: Final = Statement(
     .values({name: sa.bindparam(name) for name in _MOVED})
 )
 _AT_ONCE: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class MessageFilter:
+    """What a list of messages is narrowed to."""
+
+    status: MessageStatus | None = None
+    direction: Literal["outbound", "inbound"] | None = None
+    to: str | None = None
+    from_: str | None = None
+    campaign_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +83,29 @@ def get(connection: Connection, message_id: str) -> ChatMessage | None:
     """One message, of whichever account."""
     row = _GET.first(connection, {"message_id": message_id})
     return message_of(row) if row is not None else None
+
+
+def by_ids(connection: Connection, message_ids: Sequence[str]) -> list[ChatMessage]:
+    """These messages, in this order; those that are gone are left out."""
+    rows = _rows(connection, message_ids)
+    return [message_of(rows[name]) for name in message_ids if name in rows]
+
+
+def conditions(account_sid: str, query: MessageFilter) -> Sequence[Condition]:
+    """What a message of the list meets."""
+    table = chat_messages.c
+    found = Narrowing(table.account_sid == account_sid)
+    if query.campaign_id is not None:
+        found.by_own_index(table.campaign_id == query.campaign_id)
+    found.by(table.to_number, query.to)
+    for column, value in (
+        (table.status, query.status),
+        (table.direction, query.direction),
+        (table.from_number, query.from_),
+    ):
+        if value is not None:
+            found.by_own_index(sa.func.coalesce(column, "") == value)
+    return found.conditions
 
 
 def counts(connection: Connection, campaign_id: int) -> dict[str, int]:

@@ -166,7 +166,7 @@ async def test_each_operation_is_described(client: Client) -> None:
         }
         masking = endpoint.style is ErrorStyle.MASKING
         assert ("unauthorized" if masking else "UNAUTHORIZED") in codes
-        lower = masking or endpoint.path.endswith(("/telephony", "/carrier", "/inbound"))
+        lower = masking or endpoint.style is ErrorStyle.WIRING
         assert ("validation" in codes) == lower
         assert ("VALIDATION_ERROR" in codes) != lower
 

@@ -34,6 +34,7 @@ from tests.unit.api.fakes.facts import (
 )
 from tests.unit.api.fakes.masking import FakeMasking, FakeMaskingLogs, FakeMaskingSettings
 from tests.unit.api.fakes.masking_sessions import FakeMaskingNumbers, FakeMaskingSessions
+from tests.unit.api.fakes.messages import MESSAGE_ID, FakeMessages
 from tests.unit.api.fakes.numbers import FakeMarket, FakeNumbers
 from tests.unit.api.fakes.products import FakeAgents, FakeOtp
 from tests.unit.api.fakes.recordings import FakeRecordings
@@ -65,6 +66,7 @@ __all__ = [
     "FakeAssistantKeys",
     "FakeMaskingLogs",
     "FakeMaskingSettings",
+    "FakeMessages",
     "FakeNumbers",
     "FakeOtp",
     "FakeRecordings",
@@ -77,6 +79,7 @@ __all__ = [
     "Fakes",
     "GATEWAY_SID",
     "KEY",
+    "MESSAGE_ID",
     "MESSAGING_KEY",
     "MOMENT",
     "NOWHERE",
@@ -119,6 +122,7 @@ class Fakes:
     assistant: FakeAssistant = field(default_factory=FakeAssistant)
     assistant_keys: FakeAssistantKeys = field(default_factory=FakeAssistantKeys)
     assistant_webhooks: FakeSubscriptions = field(default_factory=lambda: FakeSubscriptions("assistant"))
+    messages: FakeMessages = field(default_factory=FakeMessages)
     webhook_endpoints: FakeSubscriptions = field(default_factory=lambda: FakeSubscriptions("messaging"))
     subscriptions: FakeSubscriptions = field(default_factory=FakeSubscriptions)
     wallets: FakeWallets = field(default_factory=FakeWallets)
@@ -149,6 +153,7 @@ class Fakes:
             assistant=self.assistant,
             assistant_keys=self.assistant_keys,
             assistant_webhooks=self.assistant_webhooks,
+            messages=self.messages,
             webhook_endpoints=self.webhook_endpoints,
             subscriptions=self.subscriptions,
             wallets=self.wallets,

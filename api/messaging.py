@@ -1,0 +1,53 @@
+"""The messaging service: its parts made, wired, started and stopped in order."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.aio.messaging.dispatcher import Dispatcher, DispatcherSettings
+from callcontrol.aio.messaging.messages import MessageService
+from callcontrol.aio.messaging.receiving import Receiver
+from callcontrol.aio.storage import Storage
+from callcontrol.messaging.network import MessagingNetwork
+from callcontrol.store.repositories import channels
+
+__all__ = ["Messaging"]
+
+DEFAULT_RATE: Final = channels.DEFAULT_MESSAGES_PER_SECOND
+
+
+class Messaging:
+    """
+    Everything of messaging that runs in a server.
+
+    Attributes:
+        receiver: Takes in what the network tells.
+        dispatcher: Hands messages to the network.
+        messages: Messages one by one.
+    """
+
+    def __init__(
+        self, storage: Storage, network: MessagingNetwork, *, node: str, default_rate: int = DEFAULT_RATE
+    ) -> None:
+        def rate_of(connection: Connection, account_sid: str) -> int:
+            channel = channels.channel_of(connection, account_sid, default_rate=default_rate)
+            return channel.messages_per_second
+
+        database, writer = storage.database, storage.writer
+        self.receiver = Receiver(writer, storage.outbox, lambda connection, campaign_ids, now: False)
+        self.dispatcher = Dispatcher(
+            database, writer, network, self.receiver, rate_of, DispatcherSettings(node=node)
+        )
+        self.messages = MessageService(
+            database, writer, self.dispatcher, self.receiver, storage.destinations, default_rate
+        )
+
+    async def start(self) -> None:
+        """Hand over what waits, and take in what is told."""
+        await self.dispatcher.start()
+
+    async def close(self) -> None:
+        """Stop; what waits stays in the database."""
+        await self.dispatcher.close()

@@ -1,0 +1,154 @@
+"""Messages (messaging specification, POST /messages; the additive lists and the sandbox)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.endpoint import Context, Endpoint, Reply
+from api.errors import ErrorStyle
+from api.present import page_meta, rfc3339
+from api.schemas.base import NoBody, NoQuery
+from api.schemas.messaging.messages import (
+    MessageList,
+    MessageObject,
+    SandboxInbound,
+    SendMessageBody,
+    SentMessage,
+)
+from callcontrol.errors import ChannelNotConfigured, SendFailed
+from callcontrol.messaging.messages import SendMessage
+from callcontrol.messaging.models import ChatMessage
+from callcontrol.messaging.recipients import recipient_number
+from callcontrol.store.repositories.chat_messages import MessageFilter
+
+__all__ = ["ENDPOINTS", "sent_json"]
+
+_PARTS = ("text", "template", "media", "interactive")
+
+
+async def send_message(context: Context[SendMessageBody, NoQuery]) -> Reply:
+    """Answer POST /messages."""
+    given = context.body.model_dump(by_alias=True, exclude_none=True)
+    message = await context.services.messages.send(context.account_sid, SendMessage(**given))
+    return Reply(sent_json(message))
+
+
+async def list_chat_messages(context: Context[NoBody, MessageList]) -> Reply:
+    """Answer GET /messages."""
+    query = context.query
+    wanted = MessageFilter(
+        status=query.status,
+        direction=query.direction,
+        to=_number(query.to),
+        from_=_number(query.from_),
+        campaign_id=query.campaign_id,
+    )
+    page = await context.services.messages.list(context.account_sid, wanted, query.page, query.page_size)
+    return Reply([_json(message) for message in page.items], page_meta(page))
+
+
+async def get_chat_message(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer GET /messages/{messageId}."""
+    found = await context.services.messages.get(context.account_sid, context.path["messageId"])
+    return Reply(_json(found))
+
+
+async def simulate_inbound(context: Context[SandboxInbound, NoQuery]) -> Reply:
+    """Answer POST /sandbox/inbound."""
+    body = context.body
+    return Reply(_json(await context.services.messages.simulate(context.account_sid, body.from_, body.text)))
+
+
+def sent_json(message: ChatMessage) -> dict[str, Any]:
+    """What the sender of a message is answered."""
+    return {
+        "success": True,
+        "messageId": message.message_id,
+        "to": message.to,
+        "type": message.type,
+        "timestamp": rfc3339(message.created_at),
+    }
+
+
+def _json(message: ChatMessage) -> dict[str, Any]:
+    error = None
+    if message.error_code is not None:
+        error = {"code": message.error_code, "message": message.error_message}
+    return {
+        "messageId": message.message_id,
+        "direction": message.direction,
+        "from": message.from_,
+        "to": message.to,
+        "type": message.type,
+        "status": message.status,
+        "campaignId": message.campaign_id,
+        **{part: message.content.get(part) for part in _PARTS},
+        "error": error,
+        "createdAt": rfc3339(message.created_at),
+        "sentAt": rfc3339(message.sent_at),
+        "deliveredAt": rfc3339(message.delivered_at),
+        "readAt": rfc3339(message.read_at),
+        "failedAt": rfc3339(message.failed_at),
+    }
+
+
+def _number(text: str | None) -> str | None:
+    """A number to look for, as numbers are kept; what is none is found nowhere."""
+    return None if text is None else recipient_number(text) or text
+
+
+_MESSAGES = "/api/v1/messages"
+_COMMON: dict[str, Any] = {
+    "tag": "messages",
+    "scope": "messages.send",
+    "service": "messaging",
+    "style": ErrorStyle.MESSAGING,
+}
+
+ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
+    Endpoint(
+        method="POST",
+        path=_MESSAGES,
+        handler=send_message,
+        summary="Send one message",
+        description=(
+            "Exactly the part that the type requires is given. The message is kept before the network is "
+            "asked; 502 says that the network did not take it. What becomes of it is told by webhooks."
+        ),
+        body=SendMessageBody,
+        response=SentMessage,
+        errors=(ChannelNotConfigured, SendFailed),
+        bare=True,
+        idempotent=True,
+        **_COMMON,
+    ),
+    Endpoint(
+        method="GET",
+        path=_MESSAGES,
+        handler=list_chat_messages,
+        summary="List messages, newest first",
+        query=MessageList,
+        response=MessageObject,
+        paged=True,
+        **_COMMON,
+    ),
+    Endpoint(
+        method="GET",
+        path=_MESSAGES + "/{messageId}",
+        handler=get_chat_message,
+        summary="Get a message",
+        response=MessageObject,
+        **_COMMON,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/v1/sandbox/inbound",
+        handler=simulate_inbound,
+        summary="Have a message come in, as if somebody had written to the account's channel",
+        description="STOP and words like it have the sender opt out; START has them opt in again.",
+        success=201,
+        body=SandboxInbound,
+        response=MessageObject,
+        **_COMMON,
+    ),
+)

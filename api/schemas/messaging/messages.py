@@ -1,0 +1,152 @@
+"""Messages (messaging specification, POST /messages; the additive lists and the sandbox)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from api.schemas.common import Page, PerPage, QueryNumber, Timestamp
+from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse
+from callcontrol.messaging.messages import (
+    DEFAULT_LANGUAGE,
+    MAX_BODY,
+    MAX_CAPTION,
+    MAX_DESCRIPTION,
+    MAX_EDGE,
+    MAX_FILENAME,
+    MAX_ID,
+    MAX_PARAMETER,
+    MAX_ROW_TITLE,
+    MAX_ROWS,
+    MAX_TEXT,
+)
+from callcontrol.messaging.models import MessageStatus, MessageType
+from callcontrol.messaging.recipients import MAX_RECIPIENT_CHARS
+
+__all__ = [
+    "MessageList",
+    "MessageObject",
+    "SandboxInbound",
+    "SendMessageBody",
+    "SentMessage",
+]
+
+Recipient = Annotated[
+    str, Field(min_length=1, max_length=MAX_RECIPIENT_CHARS, description="E.164, such as +919800100000.")
+]
+Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
+Edge = Annotated[str, Field(min_length=1, max_length=MAX_EDGE)]
+
+
+class TemplatePart(CamelRequest):
+    """An approved template, and what stands for its variables, in their order."""
+
+    name: Annotated[str, Field(min_length=1, max_length=512)]
+    language: Annotated[str, Field(min_length=2, max_length=10)] = DEFAULT_LANGUAGE
+    body_parameters: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=MAX_PARAMETER)]], Field(max_length=100)
+    ] = []
+
+
+class MediaPart(CamelRequest):
+    """A file that the network fetches itself."""
+
+    type: Literal["image", "video", "audio", "document"]
+    url: Annotated[str, Field(min_length=1, max_length=2048, description="https, of a public host.")]
+    caption: Annotated[
+        str | None, Field(min_length=1, max_length=MAX_CAPTION, description="Not of audio.")
+    ] = None
+    filename: Annotated[
+        str | None, Field(min_length=1, max_length=MAX_FILENAME, description="Of a document only.")
+    ] = None
+
+
+class ButtonPart(CamelRequest):
+    """A button with a title of up to 20 characters, or a row of a list with one of up to 24."""
+
+    id: Annotated[str, Field(min_length=1, max_length=MAX_ID)]
+    title: Annotated[str, Field(min_length=1, max_length=MAX_ROW_TITLE)]
+    description: Annotated[
+        str | None, Field(min_length=1, max_length=MAX_DESCRIPTION, description="Of rows of lists only.")
+    ] = None
+
+
+class InteractivePart(CamelRequest):
+    """A text with one to three buttons, or with a list of one to ten rows."""
+
+    body: Annotated[str, Field(min_length=1, max_length=MAX_BODY)]
+    buttons: Annotated[list[ButtonPart], Field(min_length=1, max_length=MAX_ROWS)]
+    header: Edge | None = None
+    footer: Edge | None = None
+
+
+class SendMessageBody(CamelRequest):
+    """One message to one recipient: the type, and the one part that it requires."""
+
+    to: Recipient
+    type: MessageType
+    text: Annotated[Text | None, Field(description="Of the type text.", repr=False)] = None
+    template: Annotated[TemplatePart | None, Field(description="Of the type template.", repr=False)] = None
+    media: Annotated[MediaPart | None, Field(description="Of the type media.", repr=False)] = None
+    interactive: Annotated[
+        InteractivePart | None, Field(description="Of the types buttons and list.", repr=False)
+    ] = None
+
+
+class SentMessage(CamelResponse):
+    """A message that was accepted for delivery."""
+
+    success: Literal[True]
+    message_id: str
+    to: str
+    type: MessageType
+    timestamp: Timestamp
+
+
+class MessageError(CamelResponse):
+    """Why a message failed."""
+
+    code: str
+    message: str | None
+
+
+class MessageObject(CamelResponse):
+    """A message, in either direction, and what is known of it."""
+
+    message_id: str
+    direction: Literal["outbound", "inbound"]
+    from_: Annotated[str, Field(alias="from")]
+    to: str
+    type: MessageType
+    status: MessageStatus
+    campaign_id: int | None
+    text: str | None
+    template: dict[str, Any] | None
+    media: dict[str, Any] | None
+    interactive: dict[str, Any] | None
+    error: MessageError | None
+    created_at: Timestamp
+    sent_at: Timestamp | None
+    delivered_at: Timestamp | None
+    read_at: Timestamp | None
+    failed_at: Timestamp | None
+
+
+class MessageList(CamelQuery):
+    """Filters of a list of messages."""
+
+    status: MessageStatus | None = None
+    direction: Literal["outbound", "inbound"] | None = None
+    to: QueryNumber | None = None
+    from_: Annotated[QueryNumber | None, Field(alias="from")] = None
+    campaign_id: Annotated[int | None, Field(ge=1, le=2**63 - 1)] = None
+    page: Page = 1
+    page_size: PerPage = 50
+
+
+class SandboxInbound(CamelRequest):
+    """A message as if somebody had written it to the account's channel."""
+
+    from_: Annotated[Recipient, Field(alias="from")]
+    text: Annotated[Text, Field(repr=False)]

@@ -1,0 +1,30 @@
+"""Messages, as the routes use them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from callcontrol.messaging.messages import SendMessage
+from callcontrol.messaging.models import ChatMessage
+from callcontrol.models import Page
+from callcontrol.store.repositories.chat_messages import MessageFilter
+
+__all__ = ["Messages"]
+
+
+class Messages(Protocol):
+    """Messages of accounts; see ``callcontrol.aio.messaging.messages.MessageService``."""
+
+    async def send(self, account_sid: str, request: SendMessage) -> ChatMessage:
+        """Send one message; it is durable before the network is asked."""
+
+    async def get(self, account_sid: str, message_id: str) -> ChatMessage:
+        """One message, in either direction."""
+
+    async def list(
+        self, account_sid: str, query: MessageFilter, page: int, per_page: int
+    ) -> Page[ChatMessage]:
+        """Messages of the account, newest first."""
+
+    async def simulate(self, account_sid: str, from_: str, text: str) -> ChatMessage:
+        """Take in a message as if somebody had written it to the account's channel."""

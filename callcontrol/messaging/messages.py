@@ -1,0 +1,211 @@
+"""
+What a message of each type needs, and the limits of messaging networks.
+
+Everything that can be said of a message by itself is said here, all of it at once; whether its recipient
+wants it, whether its template is approved and whether the account may send is asked where that is known.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from callcontrol.errors import DomainError, FieldError, ValidationFailed
+from callcontrol.messaging.models import MessageType, Template
+from callcontrol.messaging.recipients import recipient_number
+
+__all__ = [
+    "DEFAULT_LANGUAGE",
+    "MAX_BODY",
+    "MAX_BUTTONS",
+    "MAX_CAPTION",
+    "MAX_DESCRIPTION",
+    "MAX_EDGE",
+    "MAX_FILENAME",
+    "MAX_ID",
+    "MAX_PARAMETER",
+    "MAX_ROWS",
+    "MAX_ROW_TITLE",
+    "MAX_TEXT",
+    "MAX_TITLE",
+    "SendMessage",
+    "checked",
+    "template_refusal",
+]
+
+DEFAULT_LANGUAGE: Final = "en_US"
+MAX_TEXT: Final = 4096
+MAX_PARAMETER: Final = 1024
+MAX_CAPTION: Final = 1024
+MAX_FILENAME: Final = 240
+MAX_BODY: Final = 1024
+MAX_EDGE: Final = 60
+"""Characters of a header or a footer."""
+MAX_BUTTONS: Final = 3
+MAX_TITLE: Final = 20
+MAX_ROWS: Final = 10
+MAX_ROW_TITLE: Final = 24
+MAX_DESCRIPTION: Final = 72
+MAX_ID: Final = 256
+
+_PARTS: Final = ("text", "template", "media", "interactive")
+_PART_OF: Final[Mapping[MessageType, str]] = {
+    "text": "text",
+    "template": "template",
+    "media": "media",
+    "buttons": "interactive",
+    "list": "interactive",
+}
+_MEDIA_TYPES: Final = ("image", "video", "audio", "document")
+
+Errors = Iterator[FieldError]
+
+
+@dataclass(frozen=True, slots=True)
+class SendMessage:
+    """
+    A message as somebody wants it sent; exactly the part that its type requires may be given.
+
+    The parts are spelled as the interface has them: ``template.bodyParameters``, ``interactive.buttons``.
+    """
+
+    to: str
+    type: MessageType
+    text: str | None = field(default=None, repr=False)
+    template: Mapping[str, Any] | None = field(default=None, repr=False)
+    media: Mapping[str, Any] | None = field(default=None, repr=False)
+    interactive: Mapping[str, Any] | None = field(default=None, repr=False)
+
+
+def checked(request: SendMessage, check_url: Callable[[str], None]) -> tuple[str, dict[str, Any]]:
+    """
+    The recipient's number and the content of a message, as they are kept.
+
+    Args:
+        request: What is to be sent.
+        check_url: Raises a ``DomainError`` for a URL that may not be fetched.
+
+    Raises:
+        ValidationFailed: It names everything that is wrong.
+    """
+    errors: list[FieldError] = []
+    number = recipient_number(request.to)
+    if number is None:
+        errors.append(FieldError("to", "must be a phone number in E.164, such as +919876543210"))
+    wanted = _PART_OF[request.type]
+    for name in _PARTS:
+        given = getattr(request, name) is not None
+        if given and name != wanted:
+            errors.append(FieldError(name, f"is not part of a message of the type {request.type}"))
+        if not given and name == wanted:
+            errors.append(FieldError(name, f"is required for a message of the type {request.type}"))
+    part = getattr(request, wanted)
+    if part is not None:
+        errors += _CHECKS[request.type](part, check_url)
+    if errors or number is None:
+        raise ValidationFailed(errors)
+    if wanted == "template":
+        part = {"language": DEFAULT_LANGUAGE, "bodyParameters": [], **part}
+    return number, {wanted: part}
+
+
+def template_refusal(content: Mapping[str, Any], template: Template | None) -> ValidationFailed | None:
+    """Why a message cannot be made of a template, ``template`` being the approved one of its name."""
+    wanted = content["template"]
+    if template is None:
+        reason = (
+            f"is no approved template in {wanted['language']}; GET /api/v1/templates lists those there are"
+        )
+        return ValidationFailed.of("template.name", reason)
+    given = len(wanted["bodyParameters"])
+    if given != template.variables:
+        reason = (
+            f"must have {template.variables} items, one for each variable of the template; it has {given}"
+        )
+        return ValidationFailed.of("template.bodyParameters", reason)
+    return None
+
+
+def _text(text: str, _: Callable[[str], None]) -> Errors:
+    yield from _sized("text", text, MAX_TEXT)
+
+
+def _template(template: Mapping[str, Any], _: Callable[[str], None]) -> Errors:
+    if not template.get("name"):
+        yield FieldError("template.name", "is required")
+    for place, value in enumerate(template.get("bodyParameters", ())):
+        yield from _sized(f"template.bodyParameters[{place}]", value, MAX_PARAMETER)
+
+
+def _media(media: Mapping[str, Any], check_url: Callable[[str], None]) -> Errors:
+    kind, url = media.get("type"), media.get("url")
+    if kind not in _MEDIA_TYPES:
+        yield FieldError("media.type", f"must be one of {', '.join(_MEDIA_TYPES)}")
+    if not url:
+        yield FieldError("media.url", "is required")
+    else:
+        try:
+            check_url(url)
+        except DomainError as refusal:
+            yield FieldError("media.url", refusal.message)
+    if media.get("caption") is not None:
+        if kind == "audio":
+            yield FieldError("media.caption", "cannot be sent with audio")
+        yield from _sized("media.caption", media["caption"], MAX_CAPTION)
+    if media.get("filename") is not None:
+        if kind != "document":
+            yield FieldError("media.filename", "can be sent with a document only")
+        yield from _sized("media.filename", media["filename"], MAX_FILENAME)
+
+
+def _buttons(interactive: Mapping[str, Any], _: Callable[[str], None]) -> Errors:
+    yield from _interactive(interactive, MAX_BUTTONS, MAX_TITLE)
+    for place, button in enumerate(interactive.get("buttons") or ()):
+        if button.get("description") is not None:
+            yield FieldError(f"interactive.buttons[{place}].description", "is for rows of lists only")
+
+
+def _list(interactive: Mapping[str, Any], _: Callable[[str], None]) -> Errors:
+    yield from _interactive(interactive, MAX_ROWS, MAX_ROW_TITLE)
+    for place, row in enumerate(interactive.get("buttons") or ()):
+        if row.get("description") is not None:
+            yield from _sized(
+                f"interactive.buttons[{place}].description", row["description"], MAX_DESCRIPTION
+            )
+
+
+def _interactive(interactive: Mapping[str, Any], most: int, longest_title: int) -> Errors:
+    """What buttons and rows of lists have in common."""
+    if interactive.get("body") is None:
+        yield FieldError("interactive.body", "is required")
+    else:
+        yield from _sized("interactive.body", interactive["body"], MAX_BODY)
+    for name in ("header", "footer"):
+        if interactive.get(name) is not None:
+            yield from _sized(f"interactive.{name}", interactive[name], MAX_EDGE)
+    buttons = interactive.get("buttons") or ()
+    if not 1 <= len(buttons) <= most:
+        yield FieldError("interactive.buttons", f"must have 1 to {most} items")
+    seen: set[str] = set()
+    for place, button in enumerate(buttons):
+        path = f"interactive.buttons[{place}]"
+        yield from _sized(f"{path}.title", button["title"], longest_title)
+        yield from _sized(f"{path}.id", button["id"], MAX_ID)
+        if button["id"] in seen:
+            yield FieldError(f"{path}.id", "is the id of an earlier one; each needs its own")
+        seen.add(button["id"])
+
+
+def _sized(path: str, text: str, most: int) -> Errors:
+    if not text.strip():
+        yield FieldError(path, "must not be empty")
+    elif len(text) > most:
+        yield FieldError(path, f"must have at most {most} characters")
+
+
+_CHECKS: Final[Mapping[MessageType, Callable[[Any, Callable[[str], None]], Errors]]] = {
+    "text": _text,
+    "template": _template,
+    "media": _media,
+    "buttons": _buttons,
+    "list": _list,
+}

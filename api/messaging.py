@@ -11,7 +11,7 @@ from callcontrol.aio.messaging.messages import MessageService
 from callcontrol.aio.messaging.receiving import Receiver
 from callcontrol.aio.storage import Storage
 from callcontrol.messaging.network import MessagingNetwork
-from callcontrol.store.repositories import channels
+from callcontrol.store.repositories import campaigns, channels
 
 __all__ = ["Messaging"]
 
@@ -36,7 +36,8 @@ class Messaging:
             return channel.messages_per_second
 
         database, writer = storage.database, storage.writer
-        self.receiver = Receiver(writer, storage.outbox, lambda connection, campaign_ids, now: False)
+        self._campaigns = storage.campaigns
+        self.receiver = Receiver(writer, storage.outbox, campaigns.moved)
         self.dispatcher = Dispatcher(
             database, writer, network, self.receiver, rate_of, DispatcherSettings(node=node)
         )
@@ -45,9 +46,11 @@ class Messaging:
         )
 
     async def start(self) -> None:
-        """Hand over what waits, and take in what is told."""
+        """Hand over what waits, take in what is told, and have campaigns go on."""
         await self.dispatcher.start()
+        self._campaigns.start(self.dispatcher.wake)
 
     async def close(self) -> None:
         """Stop; what waits stays in the database."""
+        await self._campaigns.close()
         await self.dispatcher.close()

@@ -28,7 +28,7 @@ from api.routes import (
     twilio,
     wallet,
 )
-from api.routes.messaging import messages
+from api.routes.messaging import campaigns, messages
 from api.routes.messaging import webhooks as messaging_webhooks
 
 __all__ = ["ENDPOINTS"]
@@ -57,4 +57,5 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *messages.ENDPOINTS,
     *wallet.ENDPOINTS,
     *messaging_webhooks.ENDPOINTS,
+    *campaigns.ENDPOINTS,
 )

@@ -58,7 +58,7 @@ def _campaign(**changes: Any) -> Given:
     async def given(stage: Stage) -> str:
         body = {**_body(**changes), "templateName": await _template(stage)}
         if "scheduledFor" in body:
-            body["scheduledFor"] = await body["scheduledFor"](stage)
+            body["scheduledFor"] = await _later(stage)
         return str((await stage.data("POST", _SEND, body=body))["campaignId"])
 
     return given
@@ -69,7 +69,7 @@ _scheduled = _campaign(scheduledFor=_later)
 
 async def _finished(stage: Stage) -> str:
     """The id of a campaign that has completed."""
-    campaign_id = await _campaign()(stage)
+    campaign_id = str(await _campaign()(stage))
     await _status_of(stage, campaign_id, "completed")
     return campaign_id
 

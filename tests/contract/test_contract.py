@@ -15,6 +15,7 @@ from tests.contract import (
     chapter_assistant,
     chapter_assistant_access,
     chapter_calls,
+    chapter_campaigns,
     chapter_chat,
     chapter_masking,
     chapter_masklogs,
@@ -56,6 +57,7 @@ CHAPTERS = (
     chapter_twilio,
     chapter_chat,
     chapter_messaging_webhooks,
+    chapter_campaigns,
 )
 CASES: tuple[Case, ...] = tuple(case for chapter in CHAPTERS for case in chapter.CASES)
 ROUTED = {row_of(endpoint): endpoint for endpoint in ENDPOINTS}

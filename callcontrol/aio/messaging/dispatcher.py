@@ -36,6 +36,7 @@ from callcontrol.messaging.network import (
 )
 from callcontrol.messaging.pace import QUEUE_LEEWAY_MICROS
 from callcontrol.store.repositories import chat_messages, chat_queue
+from callcontrol.store.repositories.holding_back import Reason, held_back
 from callcontrol.store.values import to_micros
 
 __all__ = ["Dispatcher", "DispatcherSettings"]
@@ -237,26 +238,32 @@ class Dispatcher:
             return settings.poll_s
         until = now + timedelta(seconds=settings.lease_s)
         wanted = chat_queue.Claim(settings.node, now, until, room, settings.per_account)
-        turn = await self._writer.commit(
-            lambda connection: chat_queue.claim(
-                connection,
-                wanted,
-                self._rate_of,
-                self._busy.__getitem__,
-                QUEUE_LEEWAY_MICROS,
-                self._after,
-            ),
+        turn, reasons = await self._writer.commit(
+            partial(self._claim, wanted),
             # Nobody else has this lease.
             undo=partial(chat_queue.release_until, node=settings.node, until=until),
         )
         self._after = turn.last_account
         for claimed in turn.claimed:
-            self._begin(claimed)
+            reason = reasons.get(claimed.message.message_id)
+            if reason is None:
+                self._begin(claimed)
+            else:
+                self._note(_failed(claimed.message, reason.code, reason.message))
         if turn.last_account or len(turn.claimed) == room:
             return settings.turn_s
         if turn.more_at is None:
             return settings.poll_s
         return max((turn.more_at - to_micros(utc_now())) / 1_000_000, settings.turn_s)
+
+    def _claim(
+        self, wanted: chat_queue.Claim, connection: Connection
+    ) -> tuple[chat_queue.Turn, dict[str, Reason]]:
+        """Take what is due, and say what of it must not be sent any more."""
+        turn = chat_queue.claim(
+            connection, wanted, self._rate_of, self._busy.__getitem__, QUEUE_LEEWAY_MICROS, self._after
+        )
+        return turn, held_back(connection, [claimed.message for claimed in turn.claimed])
 
     def _begin(self, claimed: chat_queue.Claimed) -> None:
         self._busy[claimed.message.account_sid] += 1

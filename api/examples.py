@@ -123,6 +123,18 @@ EXAMPLES: Mapping[str, Any] = {
     "update_subscription": {"is_active": False},
     "replay_failed": {"status": "failed", "since": "2026-01-31T00:00:00Z"},
     "replay_failed_masking_deliveries": {"status": "failed", "since": "2026-01-31T00:00:00Z"},
+    "create_contact": {
+        "phoneNumber": "+919876543210",
+        "firstName": "Asha",
+        "lastName": "Rao",
+        "email": "asha@example.com",
+        "customFields": {"city": "Pune", "orders": 3},
+    },
+    "update_contact": {"notes": "Writes in Marathi.", "customFields": {"city": "Pune", "orders": 4}},
+    "create_contact_list": {"name": "Diwali 2026", "description": "Who asked to hear of the sale."},
+    "update_contact_list": {"name": "Diwali sale"},
+    "add_contacts": {"contactIds": [1]},
+    "remove_contacts": {"contactIds": [1]},
     "send_message": {
         "to": "+919800100000",
         "type": "buttons",

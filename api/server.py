@@ -309,6 +309,8 @@ class Server:
             assistant_webhooks=storage.assistant_webhooks,
             messages=self.messaging.messages,
             subscriptions=storage.subscriptions,
+            contacts=storage.contacts,
+            contact_lists=storage.contact_lists,
             webhook_endpoints=storage.webhook_endpoints,
             wallets=storage.wallet,
             idempotency=storage.idempotency,

@@ -28,7 +28,7 @@ from api.routes import (
     twilio,
     wallet,
 )
-from api.routes.messaging import campaigns, messages
+from api.routes.messaging import campaigns, contact_lists, contacts, messages
 from api.routes.messaging import webhooks as messaging_webhooks
 
 __all__ = ["ENDPOINTS"]
@@ -56,6 +56,8 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *assistant_keys.ENDPOINTS,
     *messages.ENDPOINTS,
     *wallet.ENDPOINTS,
+    *contacts.ENDPOINTS,
+    *contact_lists.ENDPOINTS,
     *messaging_webhooks.ENDPOINTS,
     *campaigns.ENDPOINTS,
 )

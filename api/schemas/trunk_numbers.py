@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.base import RequestModel, ResponseModel, all_optional
 from api.schemas.common import E164, Name, Page, PerPage, Timestamp
 
 __all__ = ["RegisterNumber", "TrunkNumberList", "TrunkNumberObject", "UpdateNumber"]
@@ -25,16 +25,10 @@ class RegisterNumber(RequestModel):
     friendly_name: Name | None = None
 
 
-def _all_optional(schema: dict[str, Any]) -> None:
-    """A field that is left out keeps its value: no default may be shown for it."""
-    for field in schema["properties"].values():
-        field.pop("default", None)
-
-
 class UpdateNumber(RequestModel):
     """The fields of a number that are to change; all others stay as they are."""
 
-    model_config = ConfigDict(json_schema_extra=_all_optional)
+    model_config = ConfigDict(json_schema_extra=all_optional)
 
     carrier_sid: Sid = ""
     app_sid: Annotated[Sid, Field(description="null: calls go by the carrier's application.")] | None = None

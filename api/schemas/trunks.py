@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.base import RequestModel, ResponseModel, all_optional
 from api.schemas.common import Name, Page, PerPage, Timestamp
 from callcontrol.errors import FieldError
 
@@ -131,16 +131,10 @@ class CreateCarrier(RequestModel):
         return errors
 
 
-def _without_defaults(schema: dict[str, Any]) -> None:
-    """A field that is left out keeps its value: no default may be shown for it."""
-    for field in schema["properties"].values():
-        field.pop("default", None)
-
-
 class UpdateCarrier(CreateCarrier):
     """The fields of a carrier that are to change; all others stay as they are."""
 
-    model_config = ConfigDict(json_schema_extra=_without_defaults)
+    model_config = ConfigDict(json_schema_extra=all_optional)
 
     name: Name = ""
 
@@ -194,7 +188,7 @@ class CreateGateway(RequestModel):
 class UpdateGateway(CreateGateway):
     """The fields of a gateway that are to change; all others stay as they are."""
 
-    model_config = ConfigDict(json_schema_extra=_without_defaults)
+    model_config = ConfigDict(json_schema_extra=all_optional)
 
     host: Host = ""
 

@@ -12,6 +12,7 @@ from api.services.access import Idempotency, Keys, StoredReply
 from api.services.assistant import Agents, Assistant, AssistantKeys
 from api.services.calls import CallLogs, Calls, Otp, Recordings
 from api.services.campaigns import Campaigns
+from api.services.contacts import ContactLists, Contacts
 from api.services.events import Subscriptions
 from api.services.masking import (
     Masking,
@@ -33,6 +34,8 @@ __all__ = [
     "AssistantKeys",
     "CallLogs",
     "Calls",
+    "ContactLists",
+    "Contacts",
     "Campaigns",
     "Idempotency",
     "Keys",
@@ -87,6 +90,8 @@ class Services:
     assistant_webhooks: Subscriptions
     messages: Messages
     subscriptions: Subscriptions
+    contacts: Contacts
+    contact_lists: ContactLists
     webhook_endpoints: Subscriptions
     idempotency: Idempotency
     lifecycle: Lifecycle

@@ -27,6 +27,7 @@ from callcontrol.aio.masking_sessions import MaskingSessionService
 from callcontrol.aio.masking_settings import MaskingSettingsService
 from callcontrol.aio.messages import MessageStore
 from callcontrol.aio.messaging.campaigns import CampaignService
+from callcontrol.aio.messaging.contacts import ContactListService, ContactService
 from callcontrol.aio.numbers import DEFAULT_COUNTRIES, NumberService
 from callcontrol.aio.outbox import Outbox, OutboxSettings
 from callcontrol.aio.secrets import SecretBox, key_file
@@ -64,7 +65,7 @@ class Storage:
         calls, messages, transcripts, wallet, accounts, keys, assistant_keys, numbers, masking_numbers,
             masking_sessions, masking_settings, masking_logs, masking_webhooks, assistant_webhooks,
             webhook_endpoints, applications, agents, trunks, trunk_numbers, call_logs, subscriptions,
-            campaigns, idempotency: The services.
+            campaigns, contacts, contact_lists, idempotency: The services.
     """
 
     def __init__(
@@ -119,6 +120,8 @@ class Storage:
             self.secrets_of,
             makes_secrets=True,
         )
+        self.contacts = ContactService(database, self.writer)
+        self.contact_lists = ContactListService(database, self.writer)
         self.webhook_endpoints = SubscriptionService(
             database, self.writer, self.destinations, self.outbox, "messaging", makes_secrets=True
         )

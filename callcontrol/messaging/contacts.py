@@ -2,13 +2,36 @@
 
 import re
 import unicodedata
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
+from callcontrol.errors import FieldError
 from callcontrol.messaging.models import Contact
 
-__all__ = ["ContactList", "folded", "is_email", "search_text", "wanted"]
+__all__ = [
+    "MAX_CUSTOM_FIELDS",
+    "MAX_CUSTOM_NAME_CHARS",
+    "MAX_CUSTOM_TEXT_CHARS",
+    "MAX_CUSTOM_WHOLE",
+    "MAX_EMAIL_CHARS",
+    "MAX_LISTS",
+    "ContactList",
+    "folded",
+    "is_email",
+    "search_text",
+    "wanted",
+    "wrong_custom_fields",
+]
+
+MAX_LISTS: Final = 1000
+"""How many contact lists an account may have."""
+MAX_CUSTOM_FIELDS: Final = 50
+MAX_CUSTOM_NAME_CHARS: Final = 64
+MAX_CUSTOM_TEXT_CHARS: Final = 500
+MAX_CUSTOM_WHOLE: Final = 2**53
+"""The largest whole number that every reader of JSON reads as what it is."""
 
 # Beyond ASCII whatever is no space: the letters of many scripts are followed by marks of their own.
 _LETTER: Final = r"[^\s\x00-/:-@\[-`{-\xa0]"
@@ -44,6 +67,31 @@ def is_email(text: str) -> bool:
     """
     local, _, _ = text.partition("@")
     return len(text) <= MAX_EMAIL_CHARS and len(local) <= _MAX_LOCAL_CHARS and bool(_EMAIL.fullmatch(text))
+
+
+def wrong_custom_fields(given: Any) -> list[FieldError]:
+    """What no account may keep of its own with a contact, field by field; ``given`` may be anything."""
+    return [FieldError(f"customFields{field}", message) for field, message in _wrong_fields(given)]
+
+
+def _wrong_fields(given: Any) -> Iterator[tuple[str, str]]:
+    if not isinstance(given, Mapping):
+        return
+    if len(given) > MAX_CUSTOM_FIELDS:
+        yield "", f"must have at most {MAX_CUSTOM_FIELDS} fields"
+        return
+    for name, value in given.items():
+        if not 0 < len(name) <= MAX_CUSTOM_NAME_CHARS:
+            yield (
+                f".{name[:MAX_CUSTOM_NAME_CHARS]}",
+                f"must have a name of 1 to {MAX_CUSTOM_NAME_CHARS} characters",
+            )
+        elif isinstance(value, str) and len(value) > MAX_CUSTOM_TEXT_CHARS:
+            yield f".{name}", f"must have at most {MAX_CUSTOM_TEXT_CHARS} characters"
+        elif isinstance(value, int) and abs(value) > MAX_CUSTOM_WHOLE:
+            yield f".{name}", f"must be from -{MAX_CUSTOM_WHOLE} to {MAX_CUSTOM_WHOLE}"
+        elif not isinstance(value, str | int | float | None):
+            yield f".{name}", "must be a text, a number, true, false or null"
 
 
 def folded(text: str) -> str:

@@ -110,6 +110,8 @@ def _what_is_there(server: ServerProcess) -> dict[str, str]:
         "CONTRACT_KEY": key,
         "CONTRACT_ASSISTANT_KEY": assistant,
         "CONTRACT_MESSAGING_KEY": messaging,
+        "CONTRACT_CONTACT": made("/api/v1/contacts", "create_contact", messaging)["id"],
+        "CONTRACT_CONTACT_LIST": made("/api/v1/contact-lists", "create_contact_list", messaging)["id"],
         "CONTRACT_MESSAGE": message.body["messageId"],
         "CONTRACT_TOOLS_KEY": key_of("tools"),
         "CONTRACT_ADMIN_TOKEN": key_of("admin"),

@@ -1,4 +1,4 @@
-"""Contacts of accounts."""
+"""Contacts of accounts; lists of them are in ``contact_lists``."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -15,6 +15,7 @@ from callcontrol.store.tables.contacts import contact_list_members, contacts
 from callcontrol.store.values import pack, to_micros, to_moment, unpack
 
 _INSERT: Final = insert_into(contacts, ignore_conflict=True)
+_FEW: Final = 1000
 
 
 def insert(connection: Connection, contact: Contact, made_by: str) -> Contact | None:
@@ -71,34 +72,43 @@ def delete(connection: Connection, account_sid: str, contact_id: int) -> bool:
 
 
 def page(
-    connection: Connection,
-    account_sid: str,
-    *,
-    search: str | None = None,
-    list_id: int | None = None,
-    offset: int,
-    limit: int,
+    connection: Connection, account_sid: str, search: str | None = None, *, offset: int, limit: int
 ) -> tuple[list[Contact], int]:
     """
     A stretch of the account's contacts in the order in which they were added, and how many there are.
 
-    ``search`` leaves those in whose number, names or e-mail it stands, ``list_id`` those of a list.
+    ``search`` leaves those in whose number, names or e-mail it stands.
     """
     found = sa.select(contacts.c.contact_id).where(contacts.c.account_sid == account_sid)
-    if list_id is not None:
-        found = sa.select(contact_list_members.c.contact_id).where(contact_list_members.c.list_id == list_id)
     text = wanted(search or "")
-    if text:
-        found = found.where(contacts.c.search_text.contains(text, autoescape=True))
-    total = connection.scalar(sa.select(sa.func.count()).select_from(found.subquery())) or 0
-    if offset >= total:
-        return [], total
-    key = found.selected_columns[0]
-    places = list(connection.scalars(found.order_by(key).offset(offset).limit(limit)))
-    rows = connection.execute(
-        sa.select(contacts).where(contacts.c.contact_id.in_(places)).order_by(contacts.c.contact_id)
+    if not text:
+        return _stretch(connection, found, offset, limit)
+    found = found.where(contacts.c.search_text.contains(text, autoescape=True))
+    # A search goes through all contacts. One that finds few has done so with the first of them, and one that
+    # finds many has those soon.
+    first = list(connection.scalars(found.order_by(contacts.c.contact_id).limit(_FEW)))
+    if len(first) == _FEW:
+        return _stretch(connection, found, offset, limit)
+    return _by_ids(connection, first[offset : offset + limit]), len(first)
+
+
+def in_list(connection: Connection, list_id: int, *, offset: int, limit: int) -> tuple[list[Contact], int]:
+    """A stretch of a list in the order in which they became contacts, and how many are in it."""
+    members = contact_list_members.c
+    return _stretch(
+        connection, sa.select(members.contact_id).where(members.list_id == list_id), offset, limit
     )
-    return [_contact(row) for row in rows], total
+
+
+def known(connection: Connection, account_sid: str, contact_ids: Collection[int]) -> set[int]:
+    """Which of these are contacts of the account."""
+    return set(
+        connection.scalars(
+            sa.select(contacts.c.contact_id).where(
+                contacts.c.account_sid == account_sid, contacts.c.contact_id.in_(contact_ids)
+            )
+        )
+    )
 
 
 def opted_out(connection: Connection, account_sid: str, numbers: Collection[str]) -> set[str]:
@@ -129,6 +139,24 @@ def set_opted_out(
     if opted_out:
         insert(connection, Contact(0, account_sid, number, now, now, opted_out=True), made_by="opt-out")
     return opted_out
+
+
+def _stretch(
+    connection: Connection, found: sa.Select[tuple[int]], offset: int, limit: int
+) -> tuple[list[Contact], int]:
+    """Contacts by a query for their identifiers, and how many it finds."""
+    total = connection.scalar(sa.select(sa.func.count()).select_from(found.subquery())) or 0
+    if offset >= total:
+        return [], total
+    places = found.order_by(found.selected_columns.contact_id).offset(offset).limit(limit)
+    return _by_ids(connection, list(connection.scalars(places))), total
+
+
+def _by_ids(connection: Connection, contact_ids: Collection[int]) -> list[Contact]:
+    rows = connection.execute(
+        sa.select(contacts).where(contacts.c.contact_id.in_(contact_ids)).order_by(contacts.c.contact_id)
+    )
+    return [_contact(row) for row in rows]
 
 
 def _one(account_sid: str, contact_id: int) -> tuple[sa.ColumnElement[bool], ...]:

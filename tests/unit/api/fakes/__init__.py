@@ -9,6 +9,7 @@ from tests.unit.api.fakes.access import FakeIdempotency, FakeKeys, FakeReply, Fa
 from tests.unit.api.fakes.assistant import FakeAssistant, FakeAssistantKeys
 from tests.unit.api.fakes.calls import CALL_LOG, FakeCallLogs, FakeCalls, FakeTraceEntry, call
 from tests.unit.api.fakes.campaigns import FakeCampaigns
+from tests.unit.api.fakes.contacts import FakeContactLists, FakeContacts
 from tests.unit.api.fakes.facts import (
     ACCOUNT,
     AGENT_ID,
@@ -55,6 +56,8 @@ __all__ = [
     "FakeApplications",
     "FakeCallLogs",
     "FakeCalls",
+    "FakeContactLists",
+    "FakeContacts",
     "FakeCampaigns",
     "FakeIdempotency",
     "FakeKeys",
@@ -125,6 +128,8 @@ class Fakes:
     messages: FakeMessages = field(default_factory=FakeMessages)
     webhook_endpoints: FakeSubscriptions = field(default_factory=lambda: FakeSubscriptions("messaging"))
     subscriptions: FakeSubscriptions = field(default_factory=FakeSubscriptions)
+    contacts: FakeContacts = field(default_factory=FakeContacts)
+    contact_lists: FakeContactLists = field(default_factory=FakeContactLists)
     wallets: FakeWallets = field(default_factory=FakeWallets)
     idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
     lifecycle: Lifecycle = field(default_factory=lambda: Lifecycle(Phase.READY))
@@ -156,6 +161,8 @@ class Fakes:
             messages=self.messages,
             webhook_endpoints=self.webhook_endpoints,
             subscriptions=self.subscriptions,
+            contacts=self.contacts,
+            contact_lists=self.contact_lists,
             wallets=self.wallets,
             idempotency=self.idempotency,
             lifecycle=self.lifecycle,

@@ -1,0 +1,198 @@
+"""Requests and answers of contacts and contact lists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, ConfigDict, Field
+
+from api.schemas.base import all_optional
+from api.schemas.common import MAX_PAGE, Timestamp
+from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse, PagedQuery
+from callcontrol.errors import FieldError
+from callcontrol.messaging.contacts import (
+    MAX_CUSTOM_FIELDS,
+    MAX_CUSTOM_NAME_CHARS,
+    MAX_CUSTOM_TEXT_CHARS,
+    MAX_CUSTOM_WHOLE,
+    MAX_EMAIL_CHARS,
+    MAX_LISTS,
+    is_email,
+    wrong_custom_fields,
+)
+from callcontrol.messaging.recipients import MAX_RECIPIENT_CHARS, recipient_number
+
+__all__ = [
+    "ContactIds",
+    "ContactListObject",
+    "ContactListPage",
+    "ContactObject",
+    "ContactSearch",
+    "ContactsAdded",
+    "ContactsRemoved",
+    "CreateContact",
+    "CreateContactList",
+    "UpdateContact",
+    "UpdateContactList",
+]
+
+_LARGEST_ID = 2**63 - 1
+
+
+def _number(text: str) -> str:
+    number = recipient_number(text)
+    if number is None:
+        raise ValueError("must be in E.164, such as +919876543210")
+    return number
+
+
+def _email(text: str) -> str:
+    if not is_email(text):
+        raise ValueError("must be an e-mail address, such as asha@example.com")
+    return text
+
+
+PhoneNumber = Annotated[
+    str,
+    Field(max_length=MAX_RECIPIENT_CHARS, description="E.164; spaces and hyphens are left out."),
+    AfterValidator(_number),
+]
+_Email = Annotated[
+    str, Field(max_length=MAX_EMAIL_CHARS, json_schema_extra={"format": "email"}), AfterValidator(_email)
+]
+_PersonName = Annotated[str, Field(max_length=100)]
+_SCALAR: dict[str, Any] = {
+    "anyOf": [
+        {"type": "string", "maxLength": MAX_CUSTOM_TEXT_CHARS},
+        {"type": "integer", "minimum": -MAX_CUSTOM_WHOLE, "maximum": MAX_CUSTOM_WHOLE},
+        {"type": "number"},
+        {"type": "boolean"},
+        {"type": "null"},
+    ]
+}
+_CustomFields = Annotated[
+    dict[str, Any],
+    Field(
+        description=f"Up to {MAX_CUSTOM_FIELDS} values of your own: texts, numbers, true, false or null.",
+        json_schema_extra={
+            "maxProperties": MAX_CUSTOM_FIELDS,
+            "propertyNames": {"minLength": 1, "maxLength": MAX_CUSTOM_NAME_CHARS},
+            "additionalProperties": _SCALAR,
+        },
+    ),
+]
+
+
+class _ContactFields(CamelRequest):
+    first_name: _PersonName | None = None
+    last_name: _PersonName | None = None
+    email: _Email | None = None
+    custom_fields: _CustomFields | None = None
+    notes: Annotated[str, Field(max_length=2000)] | None = None
+
+    @classmethod
+    def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
+        return wrong_custom_fields(given.get("customFields"))
+
+
+class CreateContact(_ContactFields):
+    """A new contact."""
+
+    not_yet: ClassVar[Mapping[str, str]] = {"optedOut": "is set by PATCH, once the contact is there"}
+
+    phone_number: PhoneNumber
+
+
+class UpdateContact(_ContactFields):
+    """The fields of a contact that are to change; null takes one out, all others stay as they are."""
+
+    model_config = ConfigDict(json_schema_extra=all_optional)
+
+    not_yet: ClassVar[Mapping[str, str]] = {
+        "phoneNumber": "cannot be changed; delete the contact and create one of the other number"
+    }
+
+    opted_out: Annotated[bool, Field(description="Whether nothing is sent to this number any more.")] = False
+
+
+class ContactSearch(PagedQuery):
+    """Which contacts, and which page of them."""
+
+    search: Annotated[
+        str,
+        Field(max_length=200, description="Stands in the number, the names or the e-mail; case is nothing."),
+    ] = ""
+
+
+class CreateContactList(CamelRequest):
+    """A new list."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    description: Annotated[str, Field(max_length=1000)] | None = None
+
+
+class UpdateContactList(CamelRequest):
+    """What is to change of a list; null takes the description out."""
+
+    model_config = ConfigDict(json_schema_extra=all_optional)
+
+    name: Annotated[str, Field(min_length=1, max_length=100)] = ""
+    description: Annotated[str, Field(max_length=1000)] | None = None
+
+
+class ContactListPage(CamelQuery):
+    """Which page of the lists; all of them where nothing is said."""
+
+    page: Annotated[int, Field(ge=1, le=MAX_PAGE)] = 1
+    page_size: Annotated[int, Field(ge=1, le=MAX_LISTS)] = MAX_LISTS
+
+
+class ContactIds(CamelRequest):
+    """Some contacts."""
+
+    contact_ids: Annotated[
+        list[Annotated[int, Field(ge=1, le=_LARGEST_ID)]], Field(min_length=1, max_length=1000)
+    ]
+
+
+class ContactObject(CamelResponse):
+    """A contact."""
+
+    id: int
+    phone_number: str
+    first_name: str | None
+    last_name: str | None
+    email: str | None
+    custom_fields: dict[str, Any]
+    notes: str | None
+    opted_out: bool
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class ContactListObject(CamelResponse):
+    """A list of contacts."""
+
+    id: int
+    name: str
+    description: str | None
+    contact_count: int
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class ContactsAdded(CamelResponse):
+    """What became of a list."""
+
+    id: int
+    added: Annotated[int, Field(description="Those that were not in it before.")]
+    contact_count: int
+
+
+class ContactsRemoved(CamelResponse):
+    """What became of a list."""
+
+    id: int
+    removed: Annotated[int, Field(description="Those that were in it before.")]
+    contact_count: int

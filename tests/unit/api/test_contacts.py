@@ -1,0 +1,122 @@
+"""The endpoints of contacts and contact lists, before real services."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from callcontrol.models import Principal
+from tests.unit.api.client import Answer, Client
+from tests.unit.api.fakes import ACCOUNT, Fakes
+
+CONTACTS, LISTS = "/api/v1/contacts", "/api/v1/contact-lists"
+KEY = "vm_" + "c" * 43
+
+
+@pytest.fixture(autouse=True)
+def key(fakes: Fakes) -> None:
+    scopes = frozenset({"contacts.read", "contacts.write"})
+    fakes.keys.principals[KEY] = Principal(ACCOUNT, "key-c", "messaging", scopes)
+
+
+def wrong(answer: Answer) -> dict[str, str]:
+    """The fields that a refusal names, and what it says of each."""
+    assert (answer.status, answer.json()["code"]) == (400, "VALIDATION_ERROR"), answer
+    return {error["field"]: error["message"] for error in answer.json()["details"]["errors"]}
+
+
+async def test_a_contact_is_shown_whole_and_in_camel_case(client: Client, fakes: Fakes) -> None:
+    body = {"phoneNumber": "+91 98765 43211", "customFields": {"vip": True}, "notes": None}
+    answer = await client.post(CONTACTS, body, key=KEY)
+    assert answer.status == 201
+    assert answer.json() == {
+        "success": True,
+        "data": {
+            "id": 8,
+            "phoneNumber": "+919876543211",
+            "firstName": None,
+            "lastName": None,
+            "email": None,
+            "customFields": {"vip": True},
+            "notes": None,
+            "optedOut": False,
+            "createdAt": "2026-01-31T12:00:00.123Z",
+            "updatedAt": "2026-01-31T12:00:00.123Z",
+        },
+    }
+    assert fakes.contacts.asked == [{"phone_number": "+919876543211", "custom_fields": {"vip": True}}]
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"a": {}}, "customFields.a"),
+        ({"a": [1]}, "customFields.a"),
+        ({"a": "x" * 501}, "customFields.a"),
+        ({"a": -(2**53) - 1}, "customFields.a"),
+        ({"x" * 65: 1}, "customFields." + "x" * 64),
+        ({"": 1}, "customFields."),
+        ({str(index): index for index in range(51)}, "customFields"),
+        ([], "customFields"),
+        ("text", "customFields"),
+    ],
+)
+async def test_what_custom_fields_cannot_be(client: Client, fields: Any, named: str) -> None:
+    body = {"phoneNumber": "+919876543211", "customFields": fields}
+    assert list(wrong(await client.post(CONTACTS, body, key=KEY))) == [named]
+    assert named in wrong(await client.patch(f"{CONTACTS}/7", {"customFields": fields}, key=KEY))
+
+
+async def test_custom_fields_are_kept_as_they_are(client: Client) -> None:
+    fields = {"x" * 64: "y" * 500, "n": 2**53, "f": 1.5, "t": True, "z": None, "é ": ""}
+    answer = await client.post(CONTACTS, {"phoneNumber": "+919876543211", "customFields": fields}, key=KEY)
+    assert answer.data["customFields"] == fields
+
+
+async def test_what_is_not_taken_where_says_where_it_is(client: Client) -> None:
+    refused = wrong(await client.post(CONTACTS, {"phoneNumber": "+91", "optedOut": True}, key=KEY))
+    assert refused.keys() == {"phoneNumber", "optedOut"} and "PATCH" in refused["optedOut"]
+    refused = wrong(await client.patch(f"{CONTACTS}/7", {"phoneNumber": "+919876543210"}, key=KEY))
+    assert "cannot be changed" in refused["phoneNumber"]
+    refused = wrong(await client.post(CONTACTS, {"phone_number": "+919876543210"}, key=KEY))
+    assert refused.keys() == {"phoneNumber", "phone_number"}
+
+
+async def test_a_change_is_of_what_is_given_alone(client: Client, fakes: Fakes) -> None:
+    await client.patch(f"{CONTACTS}/7", {}, key=KEY)
+    answer = await client.patch(f"{CONTACTS}/7", {"firstName": None, "customFields": None}, key=KEY)
+    assert fakes.contacts.asked == [{}, {"first_name": None, "custom_fields": {}}]
+    assert (answer.data["firstName"], answer.data["customFields"]) == (None, {})
+
+
+async def test_pages_are_of_fifty_unless_another_size_is_asked_for(client: Client, fakes: Fakes) -> None:
+    answer = await client.get(CONTACTS, key=KEY)
+    assert answer.json()["pagination"] == {"page": 1, "pageSize": 50, "total": 120, "totalPages": 3}
+    await client.get(f"{CONTACTS}?search=as&page=2&pageSize=100", key=KEY)
+    assert fakes.contacts.asked == [("", 1, 50), ("as", 2, 100)]
+    refused = wrong(await client.get(f"{CONTACTS}?pageSize=101&page=0&per_page=1", key=KEY))
+    assert refused.keys() == {"pageSize", "page", "per_page"}
+
+
+async def test_all_lists_are_shown_unless_fewer_are_asked_for(client: Client, fakes: Fakes) -> None:
+    answer = await client.get(LISTS, key=KEY)
+    assert answer.data[0].keys() == {"id", "name", "description", "contactCount", "createdAt", "updatedAt"}
+    await client.get(f"{LISTS}?page=2&pageSize=10", key=KEY)
+    assert fakes.contact_lists.asked == [(1, 1000), (2, 10)]
+
+
+async def test_contacts_go_into_lists_by_their_identifiers(client: Client) -> None:
+    answer = await client.post(f"{LISTS}/3/contacts", {"contactIds": [7, 9]}, key=KEY)
+    assert (answer.status, answer.data) == (200, {"id": 3, "added": 2, "contactCount": 2})
+    answer = await client.post(f"{LISTS}/3/contacts/remove", {"contactIds": [7]}, key=KEY)
+    assert answer.data == {"id": 3, "removed": 1, "contactCount": 2}
+    for given in ([], [1.5], ["7"], [0], [2**63], list(range(1, 1002)), None):
+        assert wrong(await client.post(f"{LISTS}/3/contacts", {"contactIds": given}, key=KEY))
+
+
+async def test_deleting_says_what_was_deleted(client: Client) -> None:
+    for path, identifier in ((CONTACTS, 7), (LISTS, 3)):
+        answer = await client.delete(f"{path}/{identifier}", key=KEY)
+        assert (answer.status, answer.data) == (200, {"id": identifier, "deleted": True})
+        assert (await client.delete(f"{path}/99", key=KEY)).status == 404

@@ -63,7 +63,8 @@ def create_app(
     public = ServiceRoutes(services.lifecycle, metrics)
     public.document = openapi_document(ENDPOINTS, public.endpoints, public_url)
     for route in public.endpoints:
-        app.router.add_get(route.path, route.handler)
+        for path in (route.path, *route.also):
+            app.router.add_get(path, route.handler)
     return app
 
 

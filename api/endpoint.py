@@ -41,6 +41,7 @@ BodyT = TypeVar("BodyT", bound=RequestModel)
 QueryT = TypeVar("QueryT", bound=RequestModel)
 
 _ALWAYS_UUIDS = frozenset({"sid", "delivery_id"})
+_NUMBER = "{number}"
 _PARAMETER = re.compile(r"{(\w+)}")
 
 
@@ -188,7 +189,11 @@ class Endpoint(Generic[BodyT, QueryT]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicEndpoint:
-    """An endpoint without key: health, metrics, documents; `parameters` has the values of its path's."""
+    """
+    An endpoint without key: health, metrics, documents.
+
+    `parameters` has the values of its path's; `also` are other paths that it is found under.
+    """
 
     path: str
     summary: str
@@ -197,6 +202,7 @@ class PublicEndpoint:
     statuses: Mapping[int, str] = field(default_factory=lambda: {200: "The document."})
     tag: str = "service"
     parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    also: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -214,21 +220,28 @@ def path_pattern(path: str) -> re.Pattern[str]:
     return re.compile(_PARAMETER.sub("[^/]+", path))
 
 
+def _kept(part: str, endpoint: Endpoint[Any, Any]) -> str:
+    """A part of an endpoint's path, with any parameter that is a number under one name."""
+    of = path_parameters(part)
+    return _NUMBER if of and endpoint.identified_by(of[0]) is Identifiers.INTEGER else part
+
+
 def style_finder(endpoints: Iterable[Endpoint[Any, Any]]) -> Callable[[str], ErrorStyle]:
     """
     Make what says how to refuse requests that no endpoint takes: unknown paths, methods not offered.
 
-    They are spelled as the endpoints are whose paths begin as the request's does, if those agree.
+    They are spelled as the endpoints are whose paths begin as the request's does, if those agree. A number
+    may stand for a parameter that is one.
     """
     styles: dict[tuple[str, ...], set[ErrorStyle]] = {}
     for endpoint in endpoints:
-        parts = endpoint.path.split("/")
+        parts = [_kept(part, endpoint) for part in endpoint.path.split("/")]
         for length in range(2, len(parts) + 1):
             styles.setdefault(tuple(parts[:length]), set()).add(endpoint.style)
     longest = max(map(len, styles), default=0)
 
     def style_of(path: str) -> ErrorStyle:
-        parts = path.split("/", longest)
+        parts = [_NUMBER if part.isdecimal() else part for part in path.split("/", longest)]
         for length in range(min(len(parts), longest), 1, -1):
             found = styles.get(tuple(parts[:length]))
             if found is not None:

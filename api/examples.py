@@ -122,6 +122,23 @@ EXAMPLES: Mapping[str, Any] = {
     },
     "update_subscription": {"is_active": False},
     "replay_failed": {"status": "failed", "since": "2026-01-31T00:00:00Z"},
+    "execute_tool": {"arguments": {"to": _ECHO, "message": "Your table is ready."}},
+    "register_tool": {
+        "name": "find_order",
+        "title": "Find an order",
+        "description": "Tells what has become of an order of the customer.",
+        "url": "https://shop.example.com/tools/find-order",
+        "input_schema": {
+            "type": "object",
+            "properties": {"number": {"type": "string", "description": "As on the receipt."}},
+            "required": ["number"],
+            "additionalProperties": False,
+        },
+        "annotations": {"read_only": True, "destructive": False},
+        "headers": {"X-Shop": "4711"},
+    },
+    "update_tool": {"timeout_sec": 5},
+    "create_app_key": {"name": "Front desk agent", "tools": ["place_call", "call_status"]},
     "replay_failed_masking_deliveries": {"status": "failed", "since": "2026-01-31T00:00:00Z"},
     "create_contact": {
         "phoneNumber": "+919876543210",

@@ -42,6 +42,8 @@ from callcontrol.aio.recordings import RecordingService, RecordingSettings
 from callcontrol.aio.renewals import Renewals
 from callcontrol.aio.service import CallControl, CallControlSettings, CallServices
 from callcontrol.aio.storage import Storage
+from callcontrol.aio.tools.builtin import call_tools, wallet_tools
+from callcontrol.aio.tools.toolbox import Toolbox
 from callcontrol.recordings import RECORDINGS_FOLDER
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.inventory import SandboxInventory
@@ -83,6 +85,7 @@ class Server:
         self.masking: MaskingService
         self.market: NumberMarket
         self.assistant: AssistantService
+        self.tools: Toolbox
         self.messaging: Messaging
         self._sandbox_sid: str | None = None
         self.url = settings.public_url or ""
@@ -102,6 +105,7 @@ class Server:
             await self._start_control()
             await self._start_market()
             await self._start_messaging()
+            await self._start_tools()
             await answer_interrupted(self.storage)
             await self._start_http()
         except BaseException:
@@ -252,6 +256,21 @@ class Server:
         await renewals.start()
         self._parts.push_async_callback(renewals.close)
 
+    async def _start_tools(self) -> None:
+        storage = self.storage
+        self.tools = Toolbox(
+            storage.database,
+            storage.writer,
+            storage.destinations,
+            storage.keys,
+            {
+                **call_tools(storage.database, self.control, self.otp),
+                **wallet_tools(storage.wallet),
+            },
+        )
+        storage.housekeeper.also(self.tools.usage.forget)
+        self._parts.push_async_callback(self.tools.close)
+
     async def _start_messaging(self) -> None:
         self.messaging = Messaging(self.storage, SandboxMessagingNetwork(), node=self.settings.node)
         self._parts.push_async_callback(self.messaging.close)
@@ -313,6 +332,10 @@ class Server:
             contact_lists=storage.contact_lists,
             webhook_endpoints=storage.webhook_endpoints,
             wallets=storage.wallet,
+            tools=self.tools.service,
+            tool_registry=self.tools.registry,
+            tool_usage=self.tools.usage,
+            app_keys=self.tools.app_keys,
             idempotency=storage.idempotency,
             lifecycle=self.lifecycle,
         )

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from typing import Final, get_args
 
@@ -35,6 +36,8 @@ SCOPES: Final[Mapping[Service, tuple[str, ...]]] = {
 }
 """Every scope a key of a service may carry."""
 
+_TOOL_SCOPE: Final = "tool:"
+_ONE_TOOL: Final = re.compile(_TOOL_SCOPE + "[A-Za-z0-9_-]{1,64}")
 _EXPLICIT: Final = frozenset({"webhooks.read", "webhooks.write", "assistant.keys"})
 MAX_OVERLAP_S: Final = 30 * 24 * 3600
 """How long a key that was rotated may still be used."""
@@ -99,7 +102,7 @@ def scopes_of(service: Service, wanted: Iterable[str] | None) -> tuple[str, ...]
     The scopes of a new key: those wanted, else all of its service that may be had implicitly.
 
     The webhook scopes let a holder redirect events, and ``assistant.keys`` make keys, so they are given only
-    when they are named.
+    when they are named. A key of the service ``tools`` is limited to some of them by scopes ``tool:NAME``.
 
     Raises:
         ValidationFailed: A scope does not belong to the service.
@@ -108,12 +111,29 @@ def scopes_of(service: Service, wanted: Iterable[str] | None) -> tuple[str, ...]
     if wanted is None:
         return tuple(scope for scope in known if scope not in _EXPLICIT)
     chosen = tuple(dict.fromkeys(wanted))
-    unknown = [scope for scope in chosen if scope not in known]
+    if service == "tools" and chosen:
+        chosen = tuple(dict.fromkeys((*known, *chosen)))
+    unknown = [scope for scope in chosen if scope not in known and not _is_of_tool(service, scope)]
     if unknown or not chosen:
         raise ValidationFailed.of(
             "scopes", f"must be among {', '.join(known)}" + (f", not {', '.join(unknown)}" if unknown else "")
         )
     return chosen
+
+
+def _is_of_tool(service: Service, scope: str) -> bool:
+    return service == "tools" and _ONE_TOOL.fullmatch(scope) is not None
+
+
+def tool_scopes(names: Iterable[str]) -> tuple[str, ...]:
+    """The scopes of a key that is limited to some tools."""
+    return (*SCOPES["tools"], *(_TOOL_SCOPE + name for name in names))
+
+
+def tools_of(scopes: Iterable[str]) -> frozenset[str] | None:
+    """The tools that a key is limited to by its scopes; None when it is limited to none of them."""
+    names = frozenset(scope.removeprefix(_TOOL_SCOPE) for scope in scopes if scope.startswith(_TOOL_SCOPE))
+    return names or None
 
 
 def check_minted(principal: Principal, environment: Environment, scopes: Iterable[str]) -> None:

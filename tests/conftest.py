@@ -18,7 +18,7 @@ _HERE = Path(__file__).parent
 # Where audio is heard and timers run against another program's. What is durable has no such excuse.
 _REAL_TIME = {"integration", "interop", "sipp"}
 _DURABLE = {"store", "webhooks"}
-_ATTEMPTS = 5
+_ATTEMPTS = 3
 _STILL_S = 0.1
 
 
@@ -47,7 +47,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
             reports = runtestprotocol(item, log=False, nextitem=nextitem)
         if watch.longest_s < _STILL_S or attempt == _ATTEMPTS or not any(report.failed for report in reports):
             break
-        item.warn(pytest.PytestWarning(f"failed and runs again: nothing ran for {watch.longest_s:.2f} s"))
+        item.warn(pytest.PytestWarning(f"failed and runs again: a standstill of {watch.longest_s:.2f} s"))
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)

@@ -16,6 +16,7 @@ from api.asyncapi import stream_documents
 from api.endpoint import PublicEndpoint
 from api.errors import ApiError
 from api.metrics import METRICS_CONTENT_TYPE, Metrics
+from api.routes import integrations
 from api.services import Lifecycle, Phase
 from media.streams.schemas import FRAMES
 
@@ -76,6 +77,7 @@ class ServiceRoutes:
             PublicEndpoint(
                 path="/docs", summary="This document, to read", media_type="text/html", handler=self.docs
             ),
+            *integrations.ENDPOINTS,
         )
 
     async def health(self, _: web.Request) -> web.Response:

@@ -26,9 +26,11 @@ from api.services.money import Wallets
 from api.services.numbers import Applications, Market, Numbers, TrunkNumbers, Trunks
 from api.services.process import Lifecycle, Phase
 from api.services.streams import StreamSettings
+from api.services.tools import AppKeys, ToolRegistry, Tools, ToolUsage
 
 __all__ = [
     "Agents",
+    "AppKeys",
     "Applications",
     "Assistant",
     "AssistantKeys",
@@ -56,6 +58,9 @@ __all__ = [
     "StreamSettings",
     "Subscriptions",
     "TrunkNumbers",
+    "ToolRegistry",
+    "ToolUsage",
+    "Tools",
     "Trunks",
     "Wallets",
 ]
@@ -83,6 +88,10 @@ class Services:
     applications: Applications
     wallets: Wallets
     call_logs: CallLogs
+    tools: Tools
+    tool_registry: ToolRegistry
+    tool_usage: ToolUsage
+    app_keys: AppKeys
     campaigns: Campaigns
     agents: Agents
     assistant: Assistant

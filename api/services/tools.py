@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from callcontrol.models import Principal
+from callcontrol.aio.tools.registry import RegisteredTool
+from callcontrol.models import ApiKey, Principal
+from callcontrol.tools.definitions import HttpTool
 from callcontrol.tools.models import Tool, ToolResult
+from callcontrol.tools.usage import Usage, UsageFilter, UsageKey
 
-__all__ = ["Tools"]
+__all__ = ["AppKeys", "ToolRegistry", "ToolUsage", "Tools"]
 
 
 class Tools(Protocol):
@@ -40,3 +43,47 @@ class Tools(Protocol):
 
         Returns what ends this.
         """
+
+
+class ToolRegistry(Protocol):
+    """Tools as their account manages them; see ``callcontrol.aio.tools.registry.ToolRegistry``."""
+
+    async def list(self, account_sid: str) -> Sequence[RegisteredTool]:
+        """All tools of the account, disabled ones too, by name."""
+
+    async def get(self, account_sid: str, name: str) -> RegisteredTool:
+        """One tool of the account."""
+
+    async def register(self, account_sid: str, values: Mapping[str, Any]) -> HttpTool:
+        """Define a tool; `values` are its attributes."""
+
+    async def update(self, account_sid: str, name: str, values: Mapping[str, Any]) -> RegisteredTool:
+        """Change a tool; `values` are what is to change."""
+
+    async def set_enabled(self, account_sid: str, name: str, *, enabled: bool) -> RegisteredTool:
+        """Enable or disable a tool."""
+
+    async def delete(self, account_sid: str, name: str) -> None:
+        """Delete a tool."""
+
+
+class ToolUsage(Protocol):
+    """How often tools are used; see ``callcontrol.aio.tools.usage.UsageStore``."""
+
+    async def of_account(
+        self, account_sid: str, wanted: UsageFilter
+    ) -> tuple[Sequence[tuple[UsageKey, Usage]], bool]:
+        """The usage of an account, the newest day first; and whether there is more than is shown."""
+
+
+class AppKeys(Protocol):
+    """App keys; see ``callcontrol.aio.tools.app_keys.AppKeys``."""
+
+    async def list(self, account_sid: str) -> Sequence[ApiKey]:
+        """The app keys of the account that open anything still."""
+
+    async def create(self, account_sid: str, name: str, tools: Sequence[str] | None) -> tuple[ApiKey, str]:
+        """Make a key for all tools, or for some."""
+
+    async def revoke(self, account_sid: str, key_id: str) -> ApiKey:
+        """Revoke a key."""

@@ -1,6 +1,5 @@
 """Accounts, made by the operator; each with a wallet and a first key."""
 
-import base64
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Protocol
@@ -10,7 +9,7 @@ from sqlalchemy.engine import Connection
 from callcontrol.accounts import check_account
 from callcontrol.aio.database import Database
 from callcontrol.aio.keys import KeyService
-from callcontrol.aio.tokens import new_id, new_secret_bytes, utc_now
+from callcontrol.aio.tokens import new_id, new_webhook_secret, utc_now
 from callcontrol.aio.writer import Writer
 from callcontrol.errors import DomainError, NotFound, ValidationFailed
 from callcontrol.models import Account
@@ -58,7 +57,7 @@ class AccountService:
             kyc_complete=kyc,
             max_cps=max_cps,
             max_calls=max_calls,
-            webhook_secret="whsec_" + base64.b64encode(new_secret_bytes()).decode(),
+            webhook_secret=new_webhook_secret(),
         )
         record, key, key_hash = self._keys.make(account.account_sid, "platform", None)
 

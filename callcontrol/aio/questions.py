@@ -19,7 +19,14 @@ from callcontrol.interfaces import Destinations
 from callcontrol.models import WebhookEvent
 from callcontrol.webhooks import is_success, query_url, signed_headers
 
-__all__ = ["MAX_MESSAGE_CHARS", "NotAnswered", "QuestionClient"]
+__all__ = [
+    "MAX_MESSAGE_CHARS",
+    "NotAnswered",
+    "QuestionClient",
+    "question_session",
+    "read_bounded",
+    "reason_of",
+]
 
 MAX_MESSAGE_CHARS: Final = 300
 
@@ -76,7 +83,7 @@ class QuestionClient:
         except TimeoutError:
             raise NotAnswered("timeout", f"no answer within {self._timeout_s:g} s") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise NotAnswered(_reason_of(error), problem_of(error)) from None
+            raise NotAnswered(reason_of(error), problem_of(error)) from None
 
     async def _ask(
         self, event: WebhookEvent, secrets: Sequence[str], form: FormRequest | None
@@ -96,30 +103,11 @@ class QuestionClient:
         ) as response:
             if not is_success(response.status):
                 raise NotAnswered("http_status", f"answered {response.status}", response.status)
-            body = await response.content.read(limit + 1)
-            while len(body) <= limit and (more := await response.content.read(limit)):
-                body += more
-            if len(body) > limit:
-                response.close()
-                raise NotAnswered("protocol", f"the answer is longer than {limit} bytes", response.status)
-            return response.content_type, body
+            return response.content_type, await read_bounded(response, limit)
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
-            self._session = aiohttp.ClientSession(
-                # Every call asks one question at a time; a limit would let busy servers hold up the others.
-                connector=checked_connector(self._destinations, limit=0, limit_per_host=0),
-                timeout=aiohttp.ClientTimeout(total=None),
-                headers={
-                    "User-Agent": "trunkline",
-                    "Accept": self._accept,
-                    # What is compressed may be without end once it is not.
-                    "Accept-Encoding": "identity",
-                },
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-                trust_env=False,
-            )
+            self._session = question_session(self._destinations, self._accept)
         return self._session
 
     async def close(self) -> None:
@@ -129,7 +117,42 @@ class QuestionClient:
             self._session = None
 
 
-def _reason_of(error: Exception) -> InstructionProblem:
+def question_session(destinations: Destinations, accept: str) -> aiohttp.ClientSession:
+    """A session that asks customers' servers at addresses that are judged; who asks limits the time."""
+    return aiohttp.ClientSession(
+        # Every call asks one question at a time; a limit would let busy servers hold up the others.
+        connector=checked_connector(destinations, limit=0, limit_per_host=0),
+        timeout=aiohttp.ClientTimeout(total=None),
+        headers={
+            "User-Agent": "trunkline",
+            "Accept": accept,
+            # What is compressed may be without end once it is not.
+            "Accept-Encoding": "identity",
+        },
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        trust_env=False,
+    )
+
+
+async def read_bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
+    """
+    Read the body of an answer.
+
+    Raises:
+        NotAnswered: It is longer than ``limit`` bytes; its connection is closed.
+    """
+    body = await response.content.read(limit + 1)
+    while len(body) <= limit and (more := await response.content.read(limit)):
+        body += more
+    if len(body) > limit:
+        response.close()
+        raise NotAnswered("protocol", f"the answer is longer than {limit} bytes", response.status)
+    return body
+
+
+def reason_of(error: Exception) -> InstructionProblem:
+    """In one word, why a request to a server failed."""
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return "dns"
     if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):

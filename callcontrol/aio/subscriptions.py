@@ -1,7 +1,6 @@
 """Webhook subscriptions of accounts; what makes sense of one is said by ``callcontrol.subscriptions``."""
 
 import asyncio
-import base64
 import contextlib
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +12,7 @@ from urllib.parse import urlsplit
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.database import Database
-from callcontrol.aio.tokens import new_id, new_secret_bytes, utc_now
+from callcontrol.aio.tokens import new_id, new_webhook_secret, utc_now
 from callcontrol.aio.webhook_client import Answer
 from callcontrol.aio.writer import Writer
 from callcontrol.call_object import timestamp
@@ -96,7 +95,7 @@ class SubscriptionService:
             Conflict: The account has as many subscriptions as it may have.
         """
         if self._makes_secrets and values.get("secret") is None:
-            values = {**values, "secret": "whsec_" + base64.b64encode(new_secret_bytes()).decode()}
+            values = {**values, "secret": new_webhook_secret()}
         made = await self._judged(
             partial(new_subscription, new_id(), account_sid, self._service, values, utc_now()), values
         )

@@ -1,5 +1,6 @@
 """Identifiers, secrets and the wall clock: what the rest of the domain is given as arguments."""
 
+import base64
 import secrets
 import time
 from datetime import UTC, datetime
@@ -23,6 +24,11 @@ def new_id() -> str:
 def new_secret_bytes(size_bytes: int = 32) -> bytes:
     """Random bytes from the operating system's generator."""
     return secrets.token_bytes(size_bytes)
+
+
+def new_webhook_secret() -> str:
+    """A secret that signs requests to customers' servers, as libraries for Standard Webhooks read it."""
+    return "whsec_" + base64.b64encode(new_secret_bytes()).decode()
 
 
 def new_digits(count: int) -> str:

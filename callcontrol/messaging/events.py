@@ -91,9 +91,10 @@ def campaign_completed(
     at: datetime,
 ) -> Broadcast:
     """
-    The event of a campaign of which no message changes any more.
+    The event of a campaign that is over.
 
-    ``counts`` says how many of its messages ended in each state; together they are all there are.
+    ``counts`` says how many of its messages are in each state; together they are all there are. Those that
+    arrived may still be read.
     """
     data = {
         "campaignId": campaign_id,

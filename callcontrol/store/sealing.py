@@ -17,6 +17,7 @@ from callcontrol.store.tables import accounts, carriers, phone_numbers
 from callcontrol.store.tables.agents import agents
 from callcontrol.store.tables.applications import applications
 from callcontrol.store.tables.subscriptions import subscriptions
+from callcontrol.store.tables.tools import tools
 from callcontrol.store.values import pack, unpack
 
 OPTION: Final = "trunkline_secrets"
@@ -48,6 +49,8 @@ SEALED: Final[tuple[sa.Column[Any], ...]] = (
     carriers.c.register_password,
     carriers.c.inbound_auth_password,
     subscriptions.c.secret,
+    tools.c.headers,
+    tools.c.secret,
 )
 """Columns whose whole text is a secret."""
 

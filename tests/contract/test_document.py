@@ -16,11 +16,12 @@ from api.examples import EXAMPLES
 from api.openapi import openapi_document
 from api.routes import ENDPOINTS
 from api.schemas.base import validate_body
-from callcontrol.errors import ChannelNotConfigured, ProviderRejected, SendFailed
+from callcontrol.errors import ChannelNotConfigured, ProviderRejected, SendFailed, ToolFailed, ToolTimedOut
 from tests.contract.rows import row_of
 
 DOCUMENT = openapi_document(ENDPOINTS, (), "http://127.0.0.1:8080")
 _OF_MESSAGING = (ChannelNotConfigured, ProviderRejected, SendFailed)
+_OF_TOOLS = (ToolFailed, ToolTimedOut)
 _ENVELOPE = {"Error", "Meta", "ListMeta", "KeysetMeta", "Pagination"}
 WITH_BODY = [endpoint for endpoint in ENDPOINTS if endpoint.takes_body]
 
@@ -45,6 +46,7 @@ def test_the_chapter_about_errors_has_every_code() -> None:
         for error in HTTP_STATUS
         for style in ErrorStyle
         if error not in _OF_MESSAGING or style is ErrorStyle.MESSAGING
+        if error not in _OF_TOOLS or style is ErrorStyle.GENERAL
     }
     assert {code for code in codes if f"`{code}`" not in text} == set()
 

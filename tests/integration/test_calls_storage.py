@@ -14,10 +14,11 @@ from sip import Answered, Confirmed
 from sip.aio import Listen
 from tests.support.domain import CALLEE, OWN_NUMBER
 from tests.support.phone import Phone, engine_settings, eventually
+from tests.support.sqlite import sqlite_url
 
 
 async def open_storage(directory: Path) -> Storage:
-    return await Storage.open(f"sqlite+aiosqlite:///{directory / 'test.db'}", allow_private_destinations=True)
+    return await Storage.open(await sqlite_url(directory / "test.db"), allow_private_destinations=True)
 
 
 def make_control(storage: Storage, directory: Path) -> CallControl:

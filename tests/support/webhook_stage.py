@@ -22,6 +22,7 @@ from callcontrol.store import tables
 from callcontrol.store.repositories import accounts, deliveries, fan_out, subscriptions
 from callcontrol.subscriptions import Subscription
 from tests.support.secrets import SECRETS
+from tests.support.sqlite import sqlite_url
 
 ACCOUNT_SID = "acc-1"
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -165,7 +166,7 @@ class Stage:
         destinations: Destinations | None = None,
         deliver: bool = True,
     ) -> Outbox:
-        self.database = await Database.open(f"sqlite:///{self.folder}/outbox.db", secrets=SECRETS)
+        self.database = await Database.open(await sqlite_url(self.folder / "outbox.db"), secrets=SECRETS)
         self.writer = Writer(self.database, WriterSettings(lazy_s=0.005))
         await self.writer.start()
         await self.writer.commit(_ensure_account)

@@ -25,6 +25,7 @@ from callcontrol.store.tables import recordings as _recordings
 from callcontrol.store.tables import secrets as _secrets
 from callcontrol.store.tables import subscriptions as _subscriptions
 from callcontrol.store.tables import templates as _templates
+from callcontrol.store.tables import tools as _tools
 from callcontrol.store.tables import webhook_endpoints as _webhook_endpoints
 from callcontrol.store.tables.columns import metadata
 from callcontrol.store.tables.core import (
@@ -66,5 +67,6 @@ _MODULES = (
     *(_messages, _orders, _otp, _recordings, _secrets, _subscriptions),
     *(_chat,),
     *(_templates,),
+    *(_tools,),
     *(_webhook_endpoints,),
 )

@@ -11,6 +11,7 @@ from callcontrol.aio.storage import Storage
 from callcontrol.models import Account
 from tests.support.postgres import PostgresServer, running_postgres
 from tests.support.secrets import SECRETS
+from tests.support.sqlite import sqlite_url
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +23,7 @@ def postgres() -> Iterator[PostgresServer]:
 @pytest.fixture(params=["sqlite", "postgres"])
 async def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
-        return f"sqlite+aiosqlite:///{tmp_path / 'data' / 'trunkline.db'}"
+        return await sqlite_url(tmp_path / "data" / "trunkline.db")
     server: PostgresServer = request.getfixturevalue("postgres")
     return await server.url()
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from api.app import create_app
+from api.endpoint import Endpoint, Identifiers, path_parameters
 from api.errors import HTTP_STATUS, WIRING_CODES, ErrorStyle, status_of, to_api_error
 from api.metrics import Metrics
 from api.routes import ENDPOINTS
@@ -184,6 +185,22 @@ async def test_unknown_paths_of_masking_are_refused_as_masking_refuses(
 ) -> None:
     answer = await client.request(method, path)
     assert (answer.status, answer.code) == (status, {404: "not_found", 405: "method_not_allowed"}[status])
+
+
+@pytest.mark.parametrize(
+    "endpoint", [one for one in ENDPOINTS if one.for_messaging], ids=lambda one: f"{one.method} {one.path}"
+)
+async def test_methods_that_messaging_has_not_are_refused_as_messaging_refuses(
+    client: Client, endpoint: Endpoint[Any, Any]
+) -> None:
+    """Also where the path begins with what other services have, and a number stands for its first word."""
+    numbers = {
+        name: "7" if endpoint.identified_by(name) is Identifiers.INTEGER else CALL_SID
+        for name in path_parameters(endpoint.path)
+    }
+    answer = await client.request("PROPFIND", endpoint.path.format(**numbers))
+    body = answer.json()
+    assert (answer.status, body["success"], body["code"]) == (405, False, "METHOD_NOT_ALLOWED")
 
 
 @pytest.mark.parametrize(

@@ -144,6 +144,7 @@ async def test_what_is_not_there_is_refused_as_messaging_does(client: Client, me
 async def test_every_refusal_has_the_one_form(client: Client, fakes: Fakes) -> None:
     """Also those of the edge, which come before anything is known of the request."""
     assert refusal(await client.request("PUT", PATH, json_body=BODY, key=KEY)) == (405, "METHOD_NOT_ALLOWED")
+    assert refusal(await client.request("PUT", ONE, json_body={}, key=KEY)) == (405, "METHOD_NOT_ALLOWED")
     assert refusal(await client.get(PATH, key=None)) == (401, "UNAUTHORIZED")
     assert refusal(await client.post(PATH, {"colour": 1}, key=KEY)) == (400, "VALIDATION_ERROR")
     large = await client.request("POST", PATH, body=b" " * (1024 * 1024 + 1), key=KEY)

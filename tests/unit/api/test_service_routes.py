@@ -117,7 +117,8 @@ async def test_every_endpoint_is_in_the_document(client: Client) -> None:
     described = {(method.upper(), path) for path, item in paths.items() for method in item}
     declared = {(endpoint.method, endpoint.path) for endpoint in ENDPOINTS}
     documents = ("/openapi.json", "/docs", "/asyncapi.json", "/schemas/streams/{dialect}.json")
-    public = {("GET", path) for path in ("/health", "/ready", "/metrics", *documents)}
+    own = ("/health", "/ready", "/metrics", "/integrations", "/integrations/health")
+    public = {("GET", path) for path in (*own, *documents)}
     assert described == declared | public
     assert {("POST", "/v1/calls"), ("DELETE", "/v1/Accounts/{sid}/Calls/{callSid}")} <= declared
 

@@ -209,10 +209,10 @@ def test_an_ipv6_network_of_64_bits_is_one_source() -> None:
     assert guard.admit(INVITE, "2001:db8:1:3::1", 1.0)
 
 
-def test_a_million_forged_sources_do_not_fill_the_memory() -> None:
+def test_a_hundred_thousand_forged_sources_do_not_fill_the_memory() -> None:
     guard, _ = make(max_sources=1000, crowd_rate_per_s=1e9, crowd_burst=1e9)
     draw = random.Random(1)
-    for count in range(1_000_000):
+    for count in range(100_000):
         host = f"{draw.getrandbits(32):x}"
         guard.admit(INVITE, host, count * 1e-5)
     assert size(guard) <= 1000

@@ -41,6 +41,7 @@ from tests.unit.api.fakes.products import FakeAgents, FakeOtp
 from tests.unit.api.fakes.recordings import FakeRecordings
 from tests.unit.api.fakes.streams import FakeStreamSettings
 from tests.unit.api.fakes.subscriptions import DELIVERY_ID, SUBSCRIPTION_ID, FakeSubscriptions
+from tests.unit.api.fakes.tools import FakeAppKeys, FakeToolRegistry, FakeTools, FakeToolUsage
 from tests.unit.api.fakes.trunks import FakeApplications, FakeTrunkNumbers, FakeTrunks
 
 __all__ = [
@@ -131,6 +132,10 @@ class Fakes:
     contacts: FakeContacts = field(default_factory=FakeContacts)
     contact_lists: FakeContactLists = field(default_factory=FakeContactLists)
     wallets: FakeWallets = field(default_factory=FakeWallets)
+    tools: FakeTools = field(default_factory=FakeTools)
+    tool_registry: FakeToolRegistry = field(default_factory=FakeToolRegistry)
+    tool_usage: FakeToolUsage = field(default_factory=FakeToolUsage)
+    app_keys: FakeAppKeys = field(default_factory=FakeAppKeys)
     idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
     lifecycle: Lifecycle = field(default_factory=lambda: Lifecycle(Phase.READY))
 
@@ -164,6 +169,10 @@ class Fakes:
             contacts=self.contacts,
             contact_lists=self.contact_lists,
             wallets=self.wallets,
+            tools=self.tools,
+            tool_registry=self.tool_registry,
+            tool_usage=self.tool_usage,
+            app_keys=self.app_keys,
             idempotency=self.idempotency,
             lifecycle=self.lifecycle,
         )

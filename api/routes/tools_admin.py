@@ -1,0 +1,279 @@
+"""
+Tools, app keys and usage, managed with an admin key (tool-integration service).
+
+The specification has GET and POST there and nothing else, so that changes and deletions are POSTs too.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import Any
+
+from api.endpoint import Context, Endpoint, Identifiers, Reply
+from api.present import rfc3339
+from api.routes.tools import tool_json
+from api.schemas.base import NoBody, NoQuery
+from api.schemas.tools import (
+    AppKeyObject,
+    AppKeyObjects,
+    CreateAppKey,
+    ManagedTool,
+    ManagedTools,
+    NewAppKey,
+    NewTool,
+    RegisterTool,
+    UpdateTool,
+    UsageObject,
+    UsageQuery,
+)
+from callcontrol.accounts import tools_of
+from callcontrol.aio.tools.registry import RegisteredTool
+from callcontrol.errors import Conflict
+from callcontrol.models import ApiKey
+from callcontrol.otp import period_of
+from callcontrol.tools.usage import Usage, UsageFilter
+
+__all__ = ["ENDPOINTS"]
+
+
+async def list_managed_tools(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer GET /admin/tools."""
+    return Reply([_json(tool) for tool in await context.services.tool_registry.list(context.account_sid)])
+
+
+async def register_tool(context: Context[RegisterTool, NoQuery]) -> Reply:
+    """Answer POST /admin/tools."""
+    values = _values(context.body)
+    made = await context.services.tool_registry.register(context.account_sid, values)
+    return Reply({**_json(RegisteredTool(made.described(is_enabled=True), made)), "secret": made.secret})
+
+
+async def get_managed_tool(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer GET /admin/tools/{name}."""
+    return Reply(_json(await context.services.tool_registry.get(context.account_sid, context.path["name"])))
+
+
+async def update_tool(context: Context[UpdateTool, NoQuery]) -> Reply:
+    """Answer POST /admin/tools/{name}."""
+    values = _values(context.body)
+    if "output_schema" in context.body.model_fields_set:
+        values["output_schema"] = context.body.output_schema
+    changed = await context.services.tool_registry.update(context.account_sid, context.path["name"], values)
+    return Reply(_json(changed))
+
+
+async def enable_tool(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer POST /admin/tools/{name}/enable."""
+    return await _set_enabled(context, enabled=True)
+
+
+async def disable_tool(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer POST /admin/tools/{name}/disable."""
+    return await _set_enabled(context, enabled=False)
+
+
+async def delete_tool(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer POST /admin/tools/{name}/delete."""
+    await context.services.tool_registry.delete(context.account_sid, context.path["name"])
+    return Reply(None)
+
+
+async def list_app_keys(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer GET /admin/keys."""
+    return Reply([_key_json(key) for key in await context.services.app_keys.list(context.account_sid)])
+
+
+async def create_app_key(context: Context[CreateAppKey, NoQuery]) -> Reply:
+    """Answer POST /admin/keys."""
+    body = context.body
+    made, key = await context.services.app_keys.create(context.account_sid, body.name, body.tools)
+    return Reply({**_key_json(made), "key": key})
+
+
+async def revoke_app_key(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer POST /admin/keys/{key_id}/revoke."""
+    revoked = await context.services.app_keys.revoke(context.account_sid, context.path["key_id"])
+    return Reply(_key_json(revoked))
+
+
+async def tool_usage(context: Context[NoBody, UsageQuery]) -> Reply:
+    """Answer GET /admin/usage."""
+    query = context.query
+    period = period_of(query.start_date, query.end_date, datetime.now(UTC).date())
+    wanted = UsageFilter(_day(period.first), _day(period.last), query.tool, query.key_id)
+    rows, truncated = await context.services.tool_usage.of_account(context.account_sid, wanted)
+    total = sum((usage for _, usage in rows), Usage())
+    shown = [
+        {
+            "day": key.day,
+            "tool": key.tool,
+            "key_id": key.key_id,
+            "calls": usage.calls,
+            "errors": usage.errors,
+            "mean_ms": usage.mean_ms,
+            "max_ms": usage.max_ms,
+        }
+        for key, usage in rows
+    ]
+    return Reply({"calls": total.calls, "errors": total.errors, "truncated": truncated, "rows": shown})
+
+
+async def _set_enabled(context: Context[NoBody, NoQuery], *, enabled: bool) -> Reply:
+    registry, name = context.services.tool_registry, context.path["name"]
+    return Reply(_json(await registry.set_enabled(context.account_sid, name, enabled=enabled)))
+
+
+def _values(body: RegisterTool | UpdateTool) -> dict[str, Any]:
+    values = body.model_dump(exclude_unset=True, exclude_none=True)
+    if "timeout_sec" in values:
+        values["timeout_s"] = values.pop("timeout_sec")
+    return values
+
+
+def _day(day: date) -> str:
+    return day.isoformat()
+
+
+def _json(registered: RegisteredTool) -> dict[str, Any]:
+    """Only what is listed here leaves the server, so a secret cannot slip out."""
+    http = registered.http
+    return {
+        **tool_json(registered.tool),
+        "is_enabled": registered.tool.is_enabled,
+        "url": http.url if http else None,
+        "method": http.method if http else None,
+        "headers": sorted(http.headers) if http else [],
+        "timeout_sec": http.timeout_s if http else None,
+        "created_at": rfc3339(http.created_at) if http else None,
+        "updated_at": rfc3339(http.updated_at) if http else None,
+    }
+
+
+def _key_json(key: ApiKey) -> dict[str, Any]:
+    limits = tools_of(key.scopes)
+    return {
+        "id": key.key_id,
+        "name": key.name,
+        "tools": sorted(limits) if limits is not None else None,
+        "prefix": key.prefix,
+        "created_at": rfc3339(key.created_at),
+        "expires_at": rfc3339(key.revoked_at),
+    }
+
+
+_ALL_TOOLS = "/integrations/admin/tools"
+_TOOL = _ALL_TOOLS + "/{name}"
+_ALL_KEYS = "/integrations/admin/keys"
+_ADMIN: dict[str, Any] = {"scope": "admin", "service": "admin"}
+_OF_TOOLS: dict[str, Any] = {**_ADMIN, "tag": "tools administration"}
+_OF_A_TOOL: dict[str, Any] = {**_OF_TOOLS, "identifiers": Identifiers.NAME}
+_OF_KEYS: dict[str, Any] = {**_ADMIN, "tag": "app keys"}
+
+ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
+    Endpoint(
+        method="GET",
+        path=_ALL_TOOLS,
+        handler=list_managed_tools,
+        summary="List all tools, disabled ones too",
+        response=ManagedTools,
+        **_OF_TOOLS,
+    ),
+    Endpoint(
+        method="POST",
+        path=_ALL_TOOLS,
+        handler=register_tool,
+        summary="Register a tool that asks a server of yours",
+        description="Its secret is shown this once.",
+        success=201,
+        body=RegisterTool,
+        response=NewTool,
+        errors=(Conflict,),
+        **_OF_TOOLS,
+    ),
+    Endpoint(
+        method="GET",
+        path=_TOOL,
+        handler=get_managed_tool,
+        summary="Get a tool",
+        response=ManagedTool,
+        **_OF_A_TOOL,
+    ),
+    Endpoint(
+        method="POST",
+        path=_TOOL,
+        handler=update_tool,
+        summary="Change a tool",
+        description="Fields that are left out stay as they are. The next use goes by the new ones.",
+        body=UpdateTool,
+        response=ManagedTool,
+        errors=(Conflict,),
+        **_OF_A_TOOL,
+    ),
+    Endpoint(
+        method="POST",
+        path=_TOOL + "/enable",
+        handler=enable_tool,
+        summary="Enable a tool",
+        response=ManagedTool,
+        **_OF_A_TOOL,
+    ),
+    Endpoint(
+        method="POST",
+        path=_TOOL + "/disable",
+        handler=disable_tool,
+        summary="Disable a tool, built-in ones too",
+        description="It is listed to no app any more, and cannot be used.",
+        response=ManagedTool,
+        **_OF_A_TOOL,
+    ),
+    Endpoint(
+        method="POST",
+        path=_TOOL + "/delete",
+        handler=delete_tool,
+        summary="Delete a tool that you have registered",
+        success=204,
+        response=None,
+        errors=(Conflict,),
+        **_OF_A_TOOL,
+    ),
+    Endpoint(
+        method="GET",
+        path=_ALL_KEYS,
+        handler=list_app_keys,
+        summary="List app keys, oldest first",
+        response=AppKeyObjects,
+        **_OF_KEYS,
+    ),
+    Endpoint(
+        method="POST",
+        path=_ALL_KEYS,
+        handler=create_app_key,
+        summary="Create an app key",
+        description="It is shown this once.",
+        success=201,
+        body=CreateAppKey,
+        response=NewAppKey,
+        errors=(Conflict,),
+        **_OF_KEYS,
+    ),
+    Endpoint(
+        method="POST",
+        path=_ALL_KEYS + "/{key_id}/revoke",
+        handler=revoke_app_key,
+        summary="Revoke an app key",
+        description="At once.",
+        response=AppKeyObject,
+        **_OF_KEYS,
+    ),
+    Endpoint(
+        method="GET",
+        path="/integrations/admin/usage",
+        handler=tool_usage,
+        summary="How often tools were used, by day, tool and key",
+        description="The last 30 days unless dates are given; days are those of UTC.",
+        query=UsageQuery,
+        response=UsageObject,
+        **_ADMIN,
+        tag="tools usage",
+    ),
+)

@@ -1,0 +1,251 @@
+"""Requests and answers of the tool-integration service."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, RootModel
+
+from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.common import Day, Name, Timestamp
+from api.schemas.subscriptions import WebhookUrl
+from callcontrol.errors import FieldError
+from callcontrol.subscriptions import MAX_SECRET_CHARS, MIN_SECRET_CHARS
+from callcontrol.tools.definitions import (
+    DEFAULT_TIMEOUT_S,
+    MAX_DESCRIPTION_CHARS,
+    MAX_HEADERS,
+    MAX_TIMEOUT_S,
+    MAX_TITLE_CHARS,
+    HttpMethod,
+)
+
+__all__ = [
+    "AppKeyObject",
+    "AppKeyObjects",
+    "CreateAppKey",
+    "ExecuteTool",
+    "ExecutedTool",
+    "ManagedTool",
+    "ManagedTools",
+    "NewAppKey",
+    "NewTool",
+    "RegisterTool",
+    "ToolObject",
+    "ToolObjects",
+    "UpdateTool",
+    "UsageObject",
+    "UsageQuery",
+]
+
+_MAX_LISTED = 200
+
+
+class Annotations(RequestModel):
+    """Hints for whoever lets a model use the tool."""
+
+    read_only: Annotated[bool, Field(description="Changes nothing.")] = False
+    destructive: Annotated[bool, Field(description="May do what cannot be undone.")] = True
+    idempotent: Annotated[bool, Field(description="Does nothing more when it is repeated.")] = False
+    open_world: Annotated[bool, Field(description="Reaches beyond this server.")] = True
+
+
+class ExecuteTool(RequestModel):
+    """A use of a tool."""
+
+    arguments: Annotated[
+        dict[str, Any], Field(description="What the tool's input_schema says.", default_factory=dict)
+    ]
+
+
+class ToolObject(ResponseModel):
+    """A tool as those see it who use it."""
+
+    name: str
+    title: str
+    description: str
+    kind: Literal["builtin", "http"]
+    input_schema: Annotated[dict[str, Any], Field(description="JSON Schema of the arguments.")]
+    output_schema: Annotated[dict[str, Any] | None, Field(description="JSON Schema of the result, if known.")]
+    annotations: dict[str, bool]
+
+
+class ToolObjects(RootModel[list[ToolObject]]):
+    """The tools that a key may use, by name."""
+
+
+class ExecutedTool(ResponseModel):
+    """What came of using a tool."""
+
+    tool: str
+    result: Annotated[Any, Field(description="JSON, a text, or null when the tool answered nothing.")]
+    duration_ms: int
+
+
+_ToolName = Annotated[
+    str,
+    Field(
+        description="What models call it by; unique on the account, and never changed.",
+        json_schema_extra={"pattern": "^[A-Za-z0-9_-]{1,64}$"},
+        max_length=64,
+    ),
+]
+_Title = Annotated[str, Field(min_length=1, max_length=MAX_TITLE_CHARS, description="For people.")]
+_Description = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_DESCRIPTION_CHARS,
+        description="For models: what it does, when to use it, what it answers.",
+    ),
+]
+_Schema = Annotated[
+    dict[str, Any],
+    Field(
+        description="JSON Schema, draft 2020-12, of type object; $ref to its own $defs only.",
+        json_schema_extra={"examples": [{"type": "object", "properties": {"city": {"type": "string"}}}]},
+    ),
+]
+_Headers = Annotated[
+    dict[str, str],
+    Field(max_length=MAX_HEADERS, description="Sent with every request; their values are never shown."),
+]
+_Timeout = Annotated[int, Field(ge=1, le=MAX_TIMEOUT_S, description="How long the server has to answer.")]
+_Secret = Annotated[
+    str,
+    Field(
+        description="Signs the requests; never shown again. Of whsec_ and base64, the bytes are the key.",
+        json_schema_extra={"minLength": MIN_SECRET_CHARS, "maxLength": MAX_SECRET_CHARS},
+    ),
+]
+
+
+class RegisterTool(RequestModel):
+    """A tool that asks a server of yours."""
+
+    name: _ToolName
+    description: _Description
+    url: WebhookUrl
+    title: _Title | None = None
+    input_schema: _Schema | None = None
+    output_schema: _Schema | None = None
+    annotations: Annotations | None = None
+    method: HttpMethod = "POST"
+    headers: _Headers | None = None
+    timeout_sec: _Timeout = DEFAULT_TIMEOUT_S
+    secret: _Secret | None = None
+
+
+class UpdateTool(RequestModel):
+    """What is to change of a tool; the rest stays."""
+
+    description: _Description | None = None
+    url: WebhookUrl | None = None
+    title: _Title | None = None
+    input_schema: _Schema | None = None
+    output_schema: _Schema | None = None
+    annotations: Annotations | None = None
+    method: HttpMethod | None = None
+    headers: _Headers | None = None
+    timeout_sec: _Timeout | None = None
+    secret: _Secret | None = None
+
+    @classmethod
+    def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
+        """Only an output schema can be taken away."""
+        return [
+            FieldError(name, "must not be null")
+            for name in cls.model_fields
+            if name != "output_schema" and name in given and given[name] is None
+        ]
+
+
+class ManagedTool(ToolObject):
+    """A tool as its account manages it; of built-in ones nothing is set but whether they are enabled."""
+
+    is_enabled: bool
+    url: str | None
+    method: str | None
+    headers: Annotated[list[str], Field(description="The names of its headers.")]
+    timeout_sec: int | None
+    created_at: Timestamp | None
+    updated_at: Timestamp | None
+
+
+class NewTool(ManagedTool):
+    """A tool that was just registered, with its secret."""
+
+    secret: Annotated[str, Field(description="Shown this once.")]
+
+
+class ManagedTools(RootModel[list[ManagedTool]]):
+    """All tools of the account, by name."""
+
+
+class CreateAppKey(RequestModel):
+    """A new app key."""
+
+    name: Name
+    tools: (
+        Annotated[
+            list[str],
+            Field(
+                min_length=1,
+                max_length=_MAX_LISTED,
+                description="The tools that it opens; all of them, later ones too, when this is left out.",
+            ),
+        ]
+        | None
+    ) = None
+
+
+class AppKeyObject(ResponseModel):
+    """An app key; the key itself is never shown again."""
+
+    id: str
+    name: str | None
+    tools: Annotated[list[str] | None, Field(description="The tools that it opens; null: all of them.")]
+    prefix: Annotated[str, Field(description="How it begins, to tell keys apart.")]
+    created_at: Timestamp
+    expires_at: Annotated[Timestamp | None, Field(description="When a key that was rotated ends.")]
+
+
+class NewAppKey(AppKeyObject):
+    """An app key that was just made, with the key itself."""
+
+    key: Annotated[str, Field(description="Shown this once.")]
+
+
+class AppKeyObjects(RootModel[list[AppKeyObject]]):
+    """The app keys of the account that open anything still, oldest first."""
+
+
+class UsageQuery(RequestModel):
+    """Which usage is wanted."""
+
+    start_date: Day | None = None
+    end_date: Day | None = None
+    tool: Annotated[str, Field(max_length=64)] | None = None
+    key_id: Annotated[str, Field(max_length=36)] | None = None
+
+
+class UsageRow(ResponseModel):
+    """How a tool was used by a key on a day."""
+
+    day: Annotated[str, Field(json_schema_extra={"format": "date"})]
+    tool: str
+    key_id: str
+    calls: int
+    errors: Annotated[int, Field(description="Of the calls, those without a result.")]
+    mean_ms: int
+    max_ms: int
+
+
+class UsageObject(ResponseModel):
+    """Usage, summed up and row by row."""
+
+    calls: int
+    errors: int
+    truncated: Annotated[bool, Field(description="There are more rows; ask for fewer days.")]
+    rows: list[UsageRow]

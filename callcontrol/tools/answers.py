@@ -1,0 +1,85 @@
+"""What the server behind a tool answers, read: JSON or text, and nothing that could do harm further on."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, NoReturn
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+from callcontrol.store.values import clean
+
+__all__ = ["MAX_ANSWER_BYTES", "MAX_SHOWN_CHARS", "AnswerUnreadable", "queried", "read_answer", "shown"]
+
+MAX_ANSWER_BYTES: Final = 256 * 1024
+MAX_SHOWN_CHARS: Final = 1000
+"""How much of a refusal's body is passed on to whoever used the tool."""
+
+_MAX_DEPTH: Final = 32
+_JSON: Final = "application/json"
+
+
+class AnswerUnreadable(Exception):
+    """Why an answer is no result; to be shown to people and models."""
+
+
+def read_answer(media_type: str, body: bytes) -> Any:
+    """
+    The result that an answer means: a JSON value, a text, or None for an empty one.
+
+    Raises:
+        AnswerUnreadable: It is neither JSON nor text, or not what it says it is.
+    """
+    if not body.strip():
+        return None
+    kind = media_type.lower()
+    if kind == _JSON or kind.endswith("+json"):
+        return _read_json(body)
+    if kind.startswith("text/"):
+        return clean(body.decode("utf-8", "replace"))
+    raise AnswerUnreadable(f"the tool answered {kind[:100] or 'without a Content-Type'}, not JSON or text")
+
+
+def shown(media_type: str, body: bytes) -> str | None:
+    """The beginning of a refusal's body, where it is one for people or models."""
+    kind = media_type.lower()
+    if not body or not (kind == _JSON or kind.endswith("+json") or kind.startswith("text/")):
+        return None
+    return (clean(body.decode("utf-8", "replace")) or "")[:MAX_SHOWN_CHARS]
+
+
+def queried(url: str, arguments: Mapping[str, Any]) -> str:
+    """The URL with arguments behind the query that it has: lists repeat their name, objects are JSON."""
+    parts = urlsplit(url)
+    pairs: list[tuple[str, str]] = []
+    for name, value in arguments.items():
+        pairs += [(name, _plain(item)) for item in (value if isinstance(value, list) else [value])]
+    query = "&".join(part for part in (parts.query, urlencode(pairs)) if part)
+    return urlunsplit(parts._replace(query=query, fragment=""))
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _read_json(body: bytes) -> Any:
+    try:
+        answer = json.loads(body, parse_constant=_no_constant)
+        return _stored(answer, 1)
+    except (ValueError, RecursionError):
+        raise AnswerUnreadable("the tool answered what is not JSON, though it says so") from None
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _stored(value: Any, depth: int) -> Any:
+    """The value with text that can be written anywhere; what is nested too deep is taken for no JSON."""
+    if depth > _MAX_DEPTH:
+        raise ValueError("nested too deep")
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list):
+        return [_stored(item, depth + 1) for item in value]
+    if isinstance(value, dict):
+        return {clean(key): _stored(item, depth + 1) for key, item in value.items()}
+    return value

@@ -1,0 +1,209 @@
+"""
+JSON Schemas of tools: which are taken, and what is wrong with arguments.
+
+A schema comes from a customer and runs in this process, so what it may cost is bounded: nothing is fetched,
+references stay within the schema and never run in circles, patterns are matched in linear time, and the work
+of a check is limited by the size of both schema and arguments.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from jsonschema_rs import Draft202012Validator, RegexOptions, ValidationError
+
+from callcontrol.errors import FieldError, ValidationFailed
+
+__all__ = [
+    "MAX_ARGUMENT_CHARS",
+    "MAX_SCHEMA_CHARS",
+    "CheckedSchema",
+    "checked_schema",
+]
+
+MAX_SCHEMA_CHARS: Final = 16 * 1024
+MAX_ARGUMENT_CHARS: Final = 64 * 1024
+
+_MAX_NODES: Final = 1000
+# Subschemas times characters of what is checked: about a tenth of a second at worst.
+_MAX_WORK: Final = 8_000_000
+_MAX_ERRORS: Final = 20
+_MAX_MESSAGE_CHARS: Final = 300
+_DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
+_PATTERN_BYTES: Final = 256 * 1024
+_REFERENCE: Final = "#/$defs/"
+
+# Keywords that give a schema another address, or find one by another way than its place.
+_REFUSED: Final = frozenset(
+    {"$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary"}
+)
+_ONE: Final = (
+    *("items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else"),
+    *("unevaluatedItems", "unevaluatedProperties", "contentSchema"),
+)
+_MANY: Final = ("allOf", "anyOf", "oneOf", "prefixItems")
+_NAMED: Final = ("properties", "patternProperties", "dependentSchemas")
+
+
+class CheckedSchema:
+    """A schema that was taken: it can be asked what is wrong with a value."""
+
+    def __init__(self, schema: Mapping[str, Any], nodes: int) -> None:
+        self._validator = _validator(schema)
+        self._nodes = nodes
+
+    def errors(self, value: Any, root: str, max_chars: int = MAX_ARGUMENT_CHARS) -> list[FieldError]:
+        """What is wrong with a value, each by its path behind ``root``; the first twenty."""
+        try:
+            size = len(json.dumps(value, ensure_ascii=False))
+            if size > max_chars:
+                return [FieldError(root, f"must not be longer than {max_chars} characters of JSON")]
+            if size * self._nodes > _MAX_WORK:
+                return [FieldError(root, "is too long for a schema of this size")]
+            found = self._validator.iter_errors(value)
+            named = (error for one in found for error in _named(one, root))
+            return [error for error, _ in zip(named, range(_MAX_ERRORS), strict=False)]
+        except (ValueError, RecursionError, TypeError):
+            return [FieldError(root, "must be JSON that is not nested too deep")]
+
+
+def checked_schema(schema: Mapping[str, Any], field: str) -> CheckedSchema:
+    """
+    Take a schema, or say what is wrong with it.
+
+    Raises:
+        ValidationFailed: It is no JSON Schema of draft 2020-12 for objects, is too large, refers to something
+            outside of it or to itself, or has a pattern that cannot be matched in linear time.
+    """
+    return _checked(json.dumps(schema), field)
+
+
+@lru_cache(maxsize=512)
+def _checked(text: str, field: str) -> CheckedSchema:
+    if len(text) > MAX_SCHEMA_CHARS:
+        raise ValidationFailed.of(field, f"must not be longer than {MAX_SCHEMA_CHARS} characters of JSON")
+    schema = json.loads(text)
+    if schema.get("type") != "object":
+        raise ValidationFailed.of(f"{field}.type", "must be object")
+    if schema.get("$schema", _DRAFT).removesuffix("#") != _DRAFT:
+        raise ValidationFailed.of(f"{field}.$schema", f"must be {_DRAFT}, or left out")
+    try:
+        nodes = _Counter(schema).nodes()
+    except _Refusal as refusal:
+        raise ValidationFailed.of(field, str(refusal)) from None
+    try:
+        return CheckedSchema(schema, nodes)
+    except ValidationError as error:
+        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path)
+        problem = "must be a valid JSON Schema"
+        if place.endswith(".pattern") or ".patternProperties" in place:
+            problem = "must be a regular expression without lookaround and references, and not too large"
+        raise ValidationFailed.of(f"{field}{place}"[:_MAX_MESSAGE_CHARS], problem) from None
+
+
+def _validator(schema: Mapping[str, Any]) -> Draft202012Validator:
+    return Draft202012Validator(
+        dict(schema),
+        # What is wrong is told to people and logged; what was given is not repeated there.
+        mask="it",
+        offline=True,
+        pattern_options=RegexOptions(size_limit=_PATTERN_BYTES, dfa_size_limit=_PATTERN_BYTES),
+    )
+
+
+class _Refusal(Exception):
+    """Why a schema is not taken."""
+
+
+class _Counter:
+    """Counts the subschemas that a check may come by, those behind references at each of them."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self._schema = schema
+        self._left = _MAX_NODES
+        self._under_way: list[str] = []
+
+    def nodes(self) -> int:
+        """
+        How many there are.
+
+        Raises:
+            _Refusal: There are too many, or one refers to what it may not.
+        """
+        self._visit(self._schema)
+        for one in _values(self._schema.get("$defs")):
+            self._visit(one)
+        return _MAX_NODES - self._left
+
+    def _visit(self, schema: object) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise _Refusal(
+                f"must not have more than {_MAX_NODES} subschemas, counted at each reference to them"
+            )
+        if not isinstance(schema, Mapping):
+            return
+        refused = _REFUSED & schema.keys()
+        if refused:
+            raise _Refusal(f"must not have the keyword {min(refused)}")
+        if schema is not self._schema and "$defs" in schema:
+            raise _Refusal("must have its $defs at the top")
+        if "$ref" in schema:
+            self._follow(schema["$ref"])
+        for child in _children(schema):
+            self._visit(child)
+
+    def _follow(self, reference: object) -> None:
+        name = reference.removeprefix(_REFERENCE) if isinstance(reference, str) else ""
+        definitions = self._schema.get("$defs")
+        known = isinstance(definitions, Mapping) and name in definitions
+        if not isinstance(reference, str) or not reference.startswith(_REFERENCE) or not known:
+            raise _Refusal("must refer to nothing but its own $defs: #/$defs/NAME")
+        if name in self._under_way:
+            raise _Refusal(f"must not refer to itself, as $defs.{name[:100]} does")
+        self._under_way.append(name)
+        self._visit(definitions[name])  # type: ignore[index]  # it is a mapping that has the name: see above
+        self._under_way.pop()
+
+
+def _children(schema: Mapping[str, Any]) -> Iterator[object]:
+    for keyword in _ONE:
+        if keyword in schema:
+            yield schema[keyword]
+    for keyword in _MANY:
+        if isinstance(schema.get(keyword), list):
+            yield from schema[keyword]
+    for keyword in _NAMED:
+        yield from _values(schema.get(keyword))
+
+
+def _values(named: object) -> Iterator[object]:
+    if isinstance(named, Mapping):
+        yield from named.values()
+
+
+def _named(error: ValidationError, root: str) -> Iterator[FieldError]:
+    """What is wrong, told of the field it is wrong with: a missing one, an unknown one, or a value."""
+    place = root + "".join(
+        f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path
+    )
+    facts = error.kind.as_dict()
+    match error.kind.name:
+        case "required":
+            yield FieldError(f"{place}.{facts['property']}", "is required")
+        case "additionalProperties" | "unevaluatedProperties":
+            for name in facts["unexpected"][:_MAX_ERRORS]:
+                yield FieldError(f"{place}.{name[:100]}", "is not a known argument")
+        case "type":
+            yield FieldError(place, f"must be of type {' or '.join(map(str, facts['types']))}")
+        case "enum":
+            yield FieldError(place, _short(f"must be one of {', '.join(map(str, facts['options']))}"))
+        case "falseSchema":
+            yield FieldError(place, "must not be given, or has arguments that it does not know")
+        case _:
+            yield FieldError(place, _short(error.message))
+
+
+def _short(message: str) -> str:
+    return message if len(message) <= _MAX_MESSAGE_CHARS else message[: _MAX_MESSAGE_CHARS - 3] + "..."

@@ -1,0 +1,83 @@
+"""How often tools are used: counted by day, tool and key, and summed up for people."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+__all__ = ["KEPT_DAYS", "MAX_USAGE_ROWS", "Usage", "UsageFilter", "UsageKey", "UsageTally", "day_of"]
+
+KEPT_DAYS: Final = 400
+"""How long days are kept."""
+
+MAX_USAGE_ROWS: Final = 1000
+"""How many rows one answer shows."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class UsageKey:
+    """What is counted together: a day (``YYYY-MM-DD`` in UTC), a tool and an app key of an account."""
+
+    account_sid: str
+    day: str
+    tool: str
+    key_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How a tool was used: how often, how often in vain, and how long it took in milliseconds."""
+
+    calls: int = 0
+    errors: int = 0
+    total_ms: int = 0
+    max_ms: int = 0
+
+    @property
+    def mean_ms(self) -> int:
+        """How long it took on average."""
+        return round(self.total_ms / self.calls) if self.calls else 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.calls + other.calls,
+            self.errors + other.errors,
+            self.total_ms + other.total_ms,
+            max(self.max_ms, other.max_ms),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UsageFilter:
+    """Which usage is wanted: from the first day to the last, both included, of a tool, by a key."""
+
+    first_day: str
+    last_day: str
+    tool: str | None = None
+    key_id: str | None = None
+
+
+class UsageTally:
+    """What has been counted and is not written yet."""
+
+    def __init__(self) -> None:
+        self._counted: dict[UsageKey, Usage] = {}
+
+    def count(self, key: UsageKey, *, failed: bool, duration_ms: int) -> None:
+        """Count one use."""
+        self.add({key: Usage(1, int(failed), duration_ms, duration_ms)})
+
+    def add(self, counted: Mapping[UsageKey, Usage]) -> None:
+        """Add what was counted elsewhere, or could not be written."""
+        for key, usage in counted.items():
+            self._counted[key] = self._counted.get(key, Usage()) + usage
+
+    def take(self) -> dict[UsageKey, Usage]:
+        """Hand over all that was counted, and begin anew."""
+        taken, self._counted = self._counted, {}
+        return taken
+
+
+def day_of(moment: datetime) -> str:
+    """The day of a moment in UTC, as it is counted under."""
+    return moment.date().isoformat()

@@ -1,5 +1,5 @@
 """
-Runs the benchmarks: `python -m benchmarks.bench [w1] [w2] [w3] [api] [masked] [streams] [--out DIRECTORY]`.
+Runs the benchmarks: `python -m benchmarks.bench [w1] [w2] [w3] [api] [masked] [streams] [campaigns] [--out DIRECTORY]`.
 
 Each one starts a server of its own on one core, with the load on another, prints a table and leaves a JSON
 file with everything it saw: machine, commit, versions, and the numbers of every step.
@@ -14,7 +14,16 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks import api_latency, machine, masked_calls, streams, w1_signalling, w2_relay, w3_agent
+from benchmarks import (
+    api_latency,
+    campaigns,
+    machine,
+    masked_calls,
+    streams,
+    w1_signalling,
+    w2_relay,
+    w3_agent,
+)
 from benchmarks.sut import SystemUnderTest, tools_missing
 
 _CLAIMS = {
@@ -24,6 +33,7 @@ _CLAIMS = {
     "api": api_latency,
     "masked": masked_calls,
     "streams": streams,
+    "campaigns": campaigns,
 }
 
 
@@ -32,7 +42,10 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "claims", nargs="*", metavar="w1|w2|w3|api|masked|streams", help="which to run (default: all)"
+        "claims",
+        nargs="*",
+        metavar="w1|w2|w3|api|masked|streams|campaigns",
+        help="which to run (default: all)",
     )
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="where JSON goes")
     parser.add_argument("--seconds", type=float, default=None, help="length of each measured window")

@@ -1,5 +1,5 @@
 """
-Runs the benchmarks: `python -m benchmarks.bench [w1] [w2] [w3] [api] [masked] [streams] [campaigns] [--out DIRECTORY]`.
+Runs the benchmarks: `python -m benchmarks.bench [NAME ...] [--out DIRECTORY]`, such as w1.
 
 Each one starts a server of its own on one core, with the load on another, prints a table and leaves a JSON
 file with everything it saw: machine, commit, versions, and the numbers of every step.
@@ -41,12 +41,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "claims",
-        nargs="*",
-        metavar="w1|w2|w3|api|masked|streams|campaigns",
-        help="which to run (default: all)",
-    )
+    parser.add_argument("claims", nargs="*", metavar="NAME", help=f"of {', '.join(_CLAIMS)} (default: all)")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="where JSON goes")
     parser.add_argument("--seconds", type=float, default=None, help="length of each measured window")
     parser.add_argument("--rates", default="50,100", help="w1: calls per second")

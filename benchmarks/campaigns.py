@@ -1,8 +1,8 @@
 """
 Campaigns beside calls: what a thousand messages add to the way from a POST to its INVITE.
 
-The same calls are placed alone and beside a campaign, in turns, on one server. Beside them `GET /health` is asked
-a hundred times a second: how long that takes says how long the server's loop was held.
+The same calls are placed alone and beside a campaign, in turns, on one server. Beside them `GET /health`
+is asked a hundred times a second: how long that takes says how long the server's loop was held.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,12 +63,12 @@ def test_a_campaign_outlives_its_process(server: ServerProcess) -> None:
         return found
 
     def left(share: float) -> bool:
-        return status()["progress"] >= share
+        return bool(status()["progress"] >= share)
 
     server.kill()
     for share in (20, 50, 80):
         server.start()
-        assert wait_until(lambda share=share: left(share), PATIENCE_S), status()  # type: ignore[misc]
+        assert wait_until(partial(left, share), PATIENCE_S), status()
         server.kill()
     server.start()
     assert wait_until(lambda: status()["status"] == "completed", 2 * PATIENCE_S), status()

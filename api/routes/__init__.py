@@ -30,7 +30,7 @@ from api.routes import (
     twilio,
     wallet,
 )
-from api.routes.messaging import campaigns, contact_lists, contacts, messages
+from api.routes.messaging import campaigns, contact_lists, contacts, messages, templates
 from api.routes.messaging import webhooks as messaging_webhooks
 
 __all__ = ["ENDPOINTS"]
@@ -64,4 +64,5 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *contact_lists.ENDPOINTS,
     *messaging_webhooks.ENDPOINTS,
     *campaigns.ENDPOINTS,
+    *templates.ENDPOINTS,
 )

@@ -37,6 +37,7 @@ class Messaging:
 
         database, writer = storage.database, storage.writer
         self._campaigns = storage.campaigns
+        self._default_rate = default_rate
         self.receiver = Receiver(writer, storage.outbox, campaigns.moved)
         self.dispatcher = Dispatcher(
             database, writer, network, self.receiver, rate_of, DispatcherSettings(node=node)
@@ -48,7 +49,7 @@ class Messaging:
     async def start(self) -> None:
         """Hand over what waits, take in what is told, and have campaigns go on."""
         await self.dispatcher.start()
-        self._campaigns.start(self.dispatcher.wake)
+        self._campaigns.start(self.dispatcher.wake, self._default_rate)
 
     async def close(self) -> None:
         """Stop; what waits stays in the database."""

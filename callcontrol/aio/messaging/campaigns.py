@@ -120,20 +120,24 @@ class CampaignService:
         database: Database,
         writer: Writer,
         outbox: Notified,
-        *,
-        default_rate: int = DEFAULT_MESSAGES_PER_SECOND,
     ) -> None:
         self._database = database
         self._writer = writer
         self._outbox = outbox
-        self._default_rate = default_rate
+        self._default_rate = DEFAULT_MESSAGES_PER_SECOND
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._told: Callable[[], None] | None = None
 
-    def start(self, queued: Callable[[], None]) -> None:
-        """Make messages from now on; ``queued`` is called when new ones wait for the network."""
+    def start(self, queued: Callable[[], None], default_rate: int = DEFAULT_MESSAGES_PER_SECOND) -> None:
+        """
+        Make messages from now on.
+
+        ``queued`` is called when new ones wait for the network; ``default_rate`` are the messages per second
+        of accounts that have set none.
+        """
         self._told = queued
+        self._default_rate = default_rate
         self._task = asyncio.create_task(self._keep_running(), name="campaigns")
 
     async def close(self) -> None:

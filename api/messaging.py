@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from sqlalchemy.engine import Connection
@@ -11,9 +12,11 @@ from callcontrol.aio.messaging.messages import MessageService
 from callcontrol.aio.messaging.receiving import Receiver
 from callcontrol.aio.storage import Storage
 from callcontrol.messaging.network import MessagingNetwork
-from callcontrol.store.repositories import campaigns, channels
+from callcontrol.store.repositories import campaigns, channels, chat_queue
 
 __all__ = ["Messaging"]
+
+MOST_COUNTED: Final = 100_000
 
 DEFAULT_RATE: Final = channels.DEFAULT_MESSAGES_PER_SECOND
 
@@ -38,6 +41,7 @@ class Messaging:
         database, writer = storage.database, storage.writer
         self._campaigns = storage.campaigns
         self._default_rate = default_rate
+        self._database = database
         self.receiver = Receiver(writer, storage.outbox, campaigns.moved)
         self.dispatcher = Dispatcher(
             database, writer, network, self.receiver, rate_of, DispatcherSettings(node=node)
@@ -46,8 +50,12 @@ class Messaging:
             database, writer, self.dispatcher, self.receiver, storage.destinations, default_rate
         )
 
+    async def waiting(self) -> int:
+        """How many messages wait for the network; no more than ``MOST_COUNTED`` are counted."""
+        return await self._database.read(partial(chat_queue.depth, at_most=MOST_COUNTED))
+
     async def start(self) -> None:
-        """Hand over what waits, take in what is told, and have campaigns go on."""
+        """Hand over what waits, and take in what is told."""
         await self.dispatcher.start()
         self._campaigns.start(self.dispatcher.wake, self._default_rate)
 

@@ -32,7 +32,7 @@ from api.services import Lifecycle, Phase, Services
 from api.sip_settings import name_servers, sip_listens, user_agent_settings
 from api.speech import make_speech
 from api.values import HostPort
-from api.watch import watch
+from api.watch import watch, watch_messages
 from callcontrol.aio.assistant import AssistantService
 from callcontrol.aio.market import NumberMarket
 from callcontrol.aio.masked_routes import MaskedRouter
@@ -278,7 +278,13 @@ class Server:
         self._parts.push_async_callback(self.tools.close)
 
     async def _start_messaging(self) -> None:
-        self.messaging = Messaging(self.storage, SandboxMessagingNetwork(), node=self.settings.node)
+        settings = self.settings
+        self.messaging = Messaging(
+            self.storage,
+            SandboxMessagingNetwork(),
+            node=settings.node,
+            default_rate=settings.messages_per_second,
+        )
         self._parts.push_async_callback(self.messaging.close)
         await self.messaging.start()
 
@@ -293,6 +299,7 @@ class Server:
         settings = self.settings
         listen = settings.http_listen
         watch(self.metrics, self.control, self.storage)
+        watch_messages(self.metrics, self.messaging)
         try:
             sock = await asyncio.to_thread(_bind, listen)
         except OSError as error:

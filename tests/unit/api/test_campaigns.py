@@ -9,11 +9,19 @@ from typing import Any
 import pytest
 
 from api.examples import EXAMPLES
+from callcontrol.accounts import SCOPES
 from callcontrol.messaging.campaigns import CampaignState
 from tests.unit.api.client import Client
 from tests.unit.api.fakes import MESSAGING_KEY, MOMENT, Fakes
 
 _BODY = EXAMPLES["send_campaign"]
+
+
+@pytest.fixture(autouse=True)
+def every_scope(fakes: Fakes) -> None:
+    """The key of messaging opens everything of it."""
+    narrow = fakes.keys.principals[MESSAGING_KEY]
+    fakes.keys.principals[MESSAGING_KEY] = replace(narrow, scopes=frozenset(SCOPES["messaging"]))
 
 
 async def test_a_campaign_is_asked_for_as_it_was_written(client: Client, fakes: Fakes) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from callcontrol.accounts import SCOPES as ALL_SCOPES
 from callcontrol.errors import IdempotencyConflict, Unauthorized
 from callcontrol.models import LedgerEntry, LedgerFilter, Page, Position, Principal, Wallet
 from tests.unit.api.fakes.facts import ACCOUNT, CALL_SID, KEY, MESSAGING_KEY, MOMENT, READER_KEY, SCOPES
@@ -15,7 +14,7 @@ class FakeKeys:
         self.principals = {
             KEY: Principal(ACCOUNT, "key-1", "platform", SCOPES),
             READER_KEY: Principal(ACCOUNT, "key-2", "platform", frozenset({"calls.read"})),
-            MESSAGING_KEY: Principal(ACCOUNT, "key-3", "messaging", frozenset(ALL_SCOPES["messaging"])),
+            MESSAGING_KEY: Principal(ACCOUNT, "key-3", "messaging", frozenset({"messages.send"})),
         }
         self.asked = 0
 

@@ -176,7 +176,8 @@ def stretch_size(queued: int, messages_per_second: int) -> int:
     paused, is looked at when a recipient becomes one.
     """
     ahead = max(_LEAST_AHEAD, messages_per_second * _AHEAD_S)
-    return max(0, min(_STRETCH, ahead - queued))
+    # A whole stretch or none: a transaction for every few that have left would cost more than they do.
+    return _STRETCH if queued + _STRETCH <= ahead else 0
 
 
 def progress_percent(counts: CampaignCounts) -> float:

@@ -133,10 +133,10 @@ async def test_messages_are_made_some_seconds_ahead_only(storage: Storage, accou
     assert len(made) == 150
     view = await storage.campaigns.status(sid, campaign_id)
     assert view.counts == CampaignCounts(queued=400)
-    await receive(storage, made[:40], "delivered", now)
+    await receive(storage, made[:60], "delivered", now)
     await finish_making(storage)
-    assert len(await messages_of(storage, campaign_id)) == 190
-    assert (await storage.campaigns.status(sid, campaign_id)).counts == CampaignCounts(360, delivered=40)
+    assert len(await messages_of(storage, campaign_id)) == 200
+    assert (await storage.campaigns.status(sid, campaign_id)).counts == CampaignCounts(340, delivered=60)
 
 
 async def test_a_campaign_completes_once_and_says_so(storage: Storage, account: Account) -> None:

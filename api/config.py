@@ -44,6 +44,7 @@ from api.values import (
     parse_tone_plan,
     parse_url,
 )
+from callcontrol.messaging.channels import DEFAULT_MESSAGES_PER_SECOND, MAX_MESSAGES_PER_SECOND
 from callcontrol.recording_retention import MAX_RETENTION_DAYS
 from media.audio import TONE_PLANS
 from media.streams import DIALECTS
@@ -228,6 +229,12 @@ VARIABLES: tuple[Variable, ...] = (
     ),
     Variable("TRUSTED_SOURCES", "", parse_networks, "CIDRs never banned nor rate-limited"),
     Variable("ALLOWED_COUNTRIES", "IN", parse_countries, "countries that may be dialled (ISO 3166 codes)"),
+    Variable(
+        "MESSAGES_PER_SECOND",
+        str(DEFAULT_MESSAGES_PER_SECOND),
+        parse_int(1, MAX_MESSAGES_PER_SECOND),
+        "messages per second of a channel that has set no pace of its own",
+    ),
     Variable("MAX_CALLS", "2000", parse_int(1, 1_000_000), "calls at the same time"),
     Variable("MAX_CPS", "200", parse_int(1, 100_000), "new calls per second"),
     Variable("DRAIN_S", "30", parse_float(0, 86_400), "seconds calls may go on after SIGTERM"),
@@ -291,6 +298,7 @@ class Settings:
     allow_private_destinations: bool
     trusted_sources: tuple[IpNetwork, ...]
     allowed_countries: frozenset[str]
+    messages_per_second: int
     max_calls: int
     max_cps: int
     drain_s: float

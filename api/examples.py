@@ -13,6 +13,13 @@ _SID = "01a1ffc4-5cc9-78fc-b133-f304aea58966"
 _AGENT = "wss://agent.example.com/calls"
 
 EXAMPLES: Mapping[str, Any] = {
+    "create_template": {
+        "name": "order_update",
+        "category": "UTILITY",
+        "language": "en_US",
+        "body": "Hello {{1}}, your order {{2}} is on its way.",
+    },
+    "update_channel": {"displayName": "Acme", "messagesPerSecond": 40},
     "create_call": {
         "from": _OWN,
         "to": _ECHO,

@@ -37,6 +37,8 @@ from callcontrol.aio.assistant import AssistantService
 from callcontrol.aio.market import NumberMarket
 from callcontrol.aio.masked_routes import MaskedRouter
 from callcontrol.aio.masking import MaskingService
+from callcontrol.aio.messaging.channels import ChannelService
+from callcontrol.aio.messaging.templates import TemplateService
 from callcontrol.aio.otp import VoiceOtp
 from callcontrol.aio.recordings import RecordingService, RecordingSettings
 from callcontrol.aio.renewals import Renewals
@@ -48,6 +50,7 @@ from callcontrol.recordings import RECORDINGS_FOLDER
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.inventory import SandboxInventory
 from fixtures.messaging_network import SandboxMessagingNetwork
+from fixtures.template_review import SandboxReview
 from media.aio import EspeakSynthesizer
 from media.aio.agent_types import AgentStreamSettings
 from media.audio import PromptLibrary, Speaker
@@ -87,6 +90,8 @@ class Server:
         self.assistant: AssistantService
         self.tools: Toolbox
         self.messaging: Messaging
+        self.templates: TemplateService
+        self.channels: ChannelService
         self._sandbox_sid: str | None = None
         self.url = settings.public_url or ""
         self._parts = AsyncExitStack()
@@ -106,6 +111,7 @@ class Server:
             await self._start_market()
             await self._start_messaging()
             await self._start_tools()
+            await self._start_templates()
             await answer_interrupted(self.storage)
             await self._start_http()
         except BaseException:
@@ -276,6 +282,13 @@ class Server:
         self._parts.push_async_callback(self.messaging.close)
         await self.messaging.start()
 
+    async def _start_templates(self) -> None:
+        storage = self.storage
+        self.channels = ChannelService(storage.database, storage.writer, self.settings.messages_per_second)
+        self.templates = TemplateService(storage.database, storage.writer, SandboxReview(), storage.outbox)
+        await self.templates.start()
+        self._parts.push_async_callback(self.templates.close)
+
     async def _start_http(self) -> None:
         settings = self.settings
         listen = settings.http_listen
@@ -331,6 +344,8 @@ class Server:
             contacts=storage.contacts,
             contact_lists=storage.contact_lists,
             webhook_endpoints=storage.webhook_endpoints,
+            templates=self.templates,
+            channels=self.channels,
             wallets=storage.wallet,
             tools=self.tools.service,
             tool_registry=self.tools.registry,

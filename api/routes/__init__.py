@@ -30,7 +30,7 @@ from api.routes import (
     twilio,
     wallet,
 )
-from api.routes.messaging import contact_lists, contacts, messages
+from api.routes.messaging import contact_lists, contacts, messages, templates
 from api.routes.messaging import webhooks as messaging_webhooks
 
 __all__ = ["ENDPOINTS"]
@@ -63,4 +63,5 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *contacts.ENDPOINTS,
     *contact_lists.ENDPOINTS,
     *messaging_webhooks.ENDPOINTS,
+    *templates.ENDPOINTS,
 )

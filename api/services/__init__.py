@@ -26,6 +26,7 @@ from api.services.money import Wallets
 from api.services.numbers import Applications, Market, Numbers, TrunkNumbers, Trunks
 from api.services.process import Lifecycle, Phase
 from api.services.streams import StreamSettings
+from api.services.templates import Channels, Templates
 from api.services.tools import AppKeys, ToolRegistry, Tools, ToolUsage
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "ContactLists",
     "Contacts",
     "Campaigns",
+    "Channels",
     "Idempotency",
     "Keys",
     "Lifecycle",
@@ -57,6 +59,7 @@ __all__ = [
     "StoredReply",
     "StreamSettings",
     "Subscriptions",
+    "Templates",
     "TrunkNumbers",
     "ToolRegistry",
     "ToolUsage",
@@ -102,5 +105,7 @@ class Services:
     contacts: Contacts
     contact_lists: ContactLists
     webhook_endpoints: Subscriptions
+    templates: Templates
+    channels: Channels
     idempotency: Idempotency
     lifecycle: Lifecycle

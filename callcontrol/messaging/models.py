@@ -52,7 +52,7 @@ class Template:
     A text with variables ``{{1}}`` to ``{{n}}`` that the network has to approve before it may be sent.
 
     ``reference`` is our name of it at the network, and ``network_ref`` the network's own, None until the
-    network has taken it. ``changes`` counts how often the status has changed, last at ``updated_at``.
+    network has taken it. ``updated_at`` is when the status was last changed.
     """
 
     template_id: int
@@ -68,7 +68,6 @@ class Template:
     reference: str = ""
     network_ref: str | None = None
     rejection_reason: str | None = None
-    changes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from tests.contract import (
     chapter_sessions,
     chapter_streams,
     chapter_subscriptions,
+    chapter_templates,
     chapter_tools,
     chapter_trunks,
     chapter_twilio,
@@ -60,6 +61,7 @@ CHAPTERS = (
     chapter_contacts,
     chapter_chat,
     chapter_messaging_webhooks,
+    chapter_templates,
 )
 CASES: tuple[Case, ...] = tuple(case for chapter in CHAPTERS for case in chapter.CASES)
 ROUTED = {row_of(endpoint): endpoint for endpoint in ENDPOINTS}

@@ -113,6 +113,7 @@ def _what_is_there(server: ServerProcess) -> dict[str, str]:
         "CONTRACT_CONTACT": made("/api/v1/contacts", "create_contact", messaging)["id"],
         "CONTRACT_CONTACT_LIST": made("/api/v1/contact-lists", "create_contact_list", messaging)["id"],
         "CONTRACT_MESSAGE": message.body["messageId"],
+        "CONTRACT_TEMPLATE": str(made("/api/v1/templates", "create_template", messaging)["id"]),
         "CONTRACT_TOOLS_KEY": key_of("tools"),
         "CONTRACT_ADMIN_TOKEN": key_of("admin"),
         "CONTRACT_AGENT": agent_id,

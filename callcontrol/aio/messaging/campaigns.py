@@ -33,6 +33,7 @@ from callcontrol.messaging.campaigns import (
     estimated_end,
     schedule_errors,
 )
+from callcontrol.messaging.channels import DEFAULT_MESSAGES_PER_SECOND
 from callcontrol.messaging.models import Template
 from callcontrol.messaging.recipients import recipient_number
 from callcontrol.models import Page
@@ -122,7 +123,7 @@ class CampaignService:
         writer: Writer,
         outbox: Notified,
         *,
-        default_rate: int = channels.DEFAULT_MESSAGES_PER_SECOND,
+        default_rate: int = DEFAULT_MESSAGES_PER_SECOND,
     ) -> None:
         self._database = database
         self._writer = writer

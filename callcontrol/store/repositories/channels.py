@@ -7,17 +7,18 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from callcontrol.messaging.channels import (
+    DEFAULT_DISPLAY_NAME,
+    DEFAULT_MESSAGES_PER_SECOND,
+    SANDBOX_NUMBER,
+)
 from callcontrol.messaging.models import Channel
 from callcontrol.store.statements import Statement
 from callcontrol.store.tables import phone_numbers
 from callcontrol.store.tables.templates import channels
 from callcontrol.store.values import to_micros
 
-SANDBOX_NUMBER: Final = "+918001100000"
-"""What messages come from whose account has set no number of its own, or does not have it any more."""
-
-DEFAULT_NAME: Final = "Sandbox"
-DEFAULT_MESSAGES_PER_SECOND: Final = 80
+__all__ = ["DEFAULT_MESSAGES_PER_SECOND", "SANDBOX_NUMBER", "change", "channel_of"]
 
 # A number that was released, or suspended, may be somebody else's by now: it is looked up each time.
 _CHANNEL: Final = Statement(
@@ -48,11 +49,11 @@ def channel_of(
     """The channel of an account; ``default_rate`` are the messages per second of one that has set none."""
     row = _CHANNEL.first(connection, {"account_sid": account_sid})
     if row is None:
-        return Channel(account_sid, SANDBOX_NUMBER, DEFAULT_NAME, True, default_rate)
+        return Channel(account_sid, SANDBOX_NUMBER, DEFAULT_DISPLAY_NAME, True, default_rate)
     return Channel(
         account_sid=account_sid,
         number=row["number"] or SANDBOX_NUMBER,
-        display_name=row["display_name"] or DEFAULT_NAME,
+        display_name=row["display_name"] or DEFAULT_DISPLAY_NAME,
         is_connected=bool(row["is_connected"]),
         messages_per_second=row["messages_per_second"] or default_rate,
     )

@@ -30,7 +30,7 @@ _USABLE: Final = (
 )
 _IN_LANGUAGE: Final = _USABLE.where(templates.c.language == sa.bindparam("language"))
 _IN_ANY: Final = _USABLE.order_by(
-    sa.desc(templates.c.language == sa.bindparam("language")), templates.c.template_id
+    sa.desc(templates.c.language == sa.bindparam("language")), templates.c.template_id.desc()
 )
 # By whether a language is asked for, and whether the template is to stay while it is used.
 _FIND_USABLE: Final = {
@@ -91,7 +91,7 @@ def usable(
     hold: bool = False,
 ) -> Template | None:
     """
-    The approved template of a name; without a language the one in en_US, else the oldest.
+    The approved template of a name; without a language the one in en_US, else the newest.
 
     ``hold`` keeps it from being deleted before this transaction has ended.
     """
@@ -142,7 +142,6 @@ def update_status(connection: Connection, template: Template, check_at: datetime
         .where(templates.c.template_id == template.template_id)
         .values(
             status=template.status,
-            changes=template.changes,
             rejection_reason=template.rejection_reason,
             updated_at=to_micros(template.updated_at),
             check_at=to_micros_or_none(check_at),
@@ -259,7 +258,6 @@ def _row(template: Template) -> dict[str, Any]:
         "body": template.body,
         "variables": template.variables,
         "status": template.status,
-        "changes": template.changes,
         "network_ref": template.network_ref,
         "rejection_reason": template.rejection_reason,
         "created_at": to_micros(template.created_at),
@@ -282,5 +280,4 @@ def _template(row: Mapping[Any, Any]) -> Template:
         reference=row["reference"],
         network_ref=row["network_ref"],
         rejection_reason=row["rejection_reason"],
-        changes=row["changes"],
     )

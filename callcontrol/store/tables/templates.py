@@ -30,7 +30,6 @@ templates: Final = sa.Table(
     text("body", nullable=False),
     whole("variables", nullable=False),
     text("status", nullable=False),
-    whole("changes", nullable=False),
     text("network_ref"),
     text("rejection_reason"),
     whole("check_at"),

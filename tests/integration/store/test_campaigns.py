@@ -11,6 +11,7 @@ from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.errors import ChannelNotConfigured, Conflict, NotFound, ValidationFailed
 from callcontrol.messaging.campaigns import MAX_OPEN, RECEIPTS_AWAITED, CampaignCounts, CampaignState
+from callcontrol.messaging.channels import SANDBOX_NUMBER
 from callcontrol.models import Account
 from callcontrol.store.repositories import campaigns, channels, contacts, subscriptions, templates
 from callcontrol.store.tables import deliveries
@@ -57,7 +58,7 @@ async def test_a_campaign_sends_one_message_to_each_number(storage: Storage, acc
     made = await messages_of(storage, campaign.campaign_id)
     assert [message.to for message in made] == ["+919800100001", "+919800100002"]
     assert {(message.type, message.status, message.from_) for message in made} == {
-        ("template", "queued", channels.SANDBOX_NUMBER)
+        ("template", "queued", SANDBOX_NUMBER)
     }
     assert made[0].content == {
         "template": {"name": "offer", "language": "en_US", "bodyParameters": ["Asha", "10 %"]}

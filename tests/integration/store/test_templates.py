@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id
+from callcontrol.messaging.channels import SANDBOX_NUMBER
 from callcontrol.messaging.models import Channel, Template, TemplateStatus
 from callcontrol.models import Account
 from callcontrol.store.repositories import channels, templates
@@ -84,13 +85,15 @@ async def test_only_approved_ones_of_the_account_are_usable(storage: Storage, ac
         assert await usable(storage, other.account_sid, "good_one", hold=hold) is None
 
 
-async def test_without_a_language_english_is_meant_and_else_the_oldest(
+async def test_without_a_language_english_is_meant_and_else_the_newest(
     storage: Storage, account: Account
 ) -> None:
-    oldest = await kept(storage, account, "greeting", "hi")
-    await kept(storage, account, "greeting", "ta")
-    assert await usable(storage, account.account_sid, "greeting") == oldest
+    await kept(storage, account, "greeting", "hi")
+    newest = await kept(storage, account, "greeting", "ta")
+    assert await usable(storage, account.account_sid, "greeting") == newest
     english = await kept(storage, account, "greeting", "en_US")
+    assert await usable(storage, account.account_sid, "greeting") == english
+    await kept(storage, account, "greeting", "bn")
     assert await usable(storage, account.account_sid, "greeting") == english
 
 
@@ -150,7 +153,7 @@ async def test_an_account_that_has_set_nothing_has_a_sandbox_channel(
     storage: Storage, account: Account
 ) -> None:
     assert await channel_of(storage, account) == Channel(
-        account.account_sid, channels.SANDBOX_NUMBER, "Sandbox", True, 33
+        account.account_sid, SANDBOX_NUMBER, "Sandbox", True, 33
     )
 
 
@@ -169,4 +172,4 @@ async def test_a_channel_has_what_was_set_and_its_number_only_while_it_is_the_ac
     await storage.writer.commit(
         lambda connection: connection.execute(sa.update(phone_numbers).values(status="suspended")).rowcount
     )
-    assert (await channel_of(storage, account)).number == channels.SANDBOX_NUMBER
+    assert (await channel_of(storage, account)).number == SANDBOX_NUMBER

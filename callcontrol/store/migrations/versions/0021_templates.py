@@ -51,7 +51,6 @@ def _templates() -> None:
         sa.Column("body", sa.Text(), nullable=False),
         sa.Column("variables", sa.BigInteger(), nullable=False),
         sa.Column("status", sa.Text(), nullable=False),
-        sa.Column("changes", sa.BigInteger(), nullable=False),
         sa.Column("network_ref", sa.Text()),
         sa.Column("rejection_reason", sa.Text()),
         sa.Column("check_at", sa.BigInteger()),

@@ -41,6 +41,7 @@ from tests.unit.api.fakes.products import FakeAgents, FakeOtp
 from tests.unit.api.fakes.recordings import FakeRecordings
 from tests.unit.api.fakes.streams import FakeStreamSettings
 from tests.unit.api.fakes.subscriptions import DELIVERY_ID, SUBSCRIPTION_ID, FakeSubscriptions
+from tests.unit.api.fakes.templates import FakeChannels, FakeTemplates
 from tests.unit.api.fakes.tools import FakeAppKeys, FakeToolRegistry, FakeTools, FakeToolUsage
 from tests.unit.api.fakes.trunks import FakeApplications, FakeTrunkNumbers, FakeTrunks
 
@@ -131,6 +132,8 @@ class Fakes:
     subscriptions: FakeSubscriptions = field(default_factory=FakeSubscriptions)
     contacts: FakeContacts = field(default_factory=FakeContacts)
     contact_lists: FakeContactLists = field(default_factory=FakeContactLists)
+    templates: FakeTemplates = field(default_factory=FakeTemplates)
+    channels: FakeChannels = field(default_factory=FakeChannels)
     wallets: FakeWallets = field(default_factory=FakeWallets)
     tools: FakeTools = field(default_factory=FakeTools)
     tool_registry: FakeToolRegistry = field(default_factory=FakeToolRegistry)
@@ -168,6 +171,8 @@ class Fakes:
             subscriptions=self.subscriptions,
             contacts=self.contacts,
             contact_lists=self.contact_lists,
+            templates=self.templates,
+            channels=self.channels,
             wallets=self.wallets,
             tools=self.tools,
             tool_registry=self.tool_registry,

@@ -1,0 +1,96 @@
+"""Requests and answers of templates and of the channel that messages come from."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+from api.schemas.base import all_optional
+from api.schemas.common import E164, Timestamp
+from api.schemas.messaging.base import CamelRequest, CamelResponse, PagedQuery
+from callcontrol.messaging.channels import MAX_DISPLAY_NAME_CHARACTERS, MAX_MESSAGES_PER_SECOND
+from callcontrol.messaging.languages import DEFAULT_LANGUAGE, LANGUAGES
+from callcontrol.messaging.models import TemplateCategory, TemplateStatus
+from callcontrol.messaging.template_text import MAX_BODY_CHARACTERS
+from callcontrol.messaging.templates import MAX_NAME_CHARACTERS, NAME
+
+__all__ = ["ChannelObject", "CreateTemplate", "TemplateList", "TemplateObject", "UpdateChannel"]
+
+_Name = Annotated[
+    str,
+    Field(
+        description="Lowercase letters, digits and underscores.",
+        json_schema_extra={
+            "pattern": f"^{NAME.pattern}$",
+            "minLength": 1,
+            "maxLength": MAX_NAME_CHARACTERS,
+        },
+    ),
+]
+_Language = Annotated[str, Field(max_length=64, json_schema_extra={"enum": sorted(LANGUAGES)})]
+_Body = Annotated[
+    str,
+    Field(
+        description="Variables are written {{1}}, {{2}} and so on, numbered without gaps.",
+        json_schema_extra={"minLength": 1, "maxLength": MAX_BODY_CHARACTERS},
+    ),
+]
+_DisplayName = Annotated[str, Field(min_length=1, max_length=MAX_DISPLAY_NAME_CHARACTERS)]
+_Rate = Annotated[int, Field(ge=1, le=MAX_MESSAGES_PER_SECOND)]
+
+
+class CreateTemplate(CamelRequest):
+    """A new template."""
+
+    name: _Name
+    category: TemplateCategory = "UTILITY"
+    language: _Language = DEFAULT_LANGUAGE
+    body: _Body
+
+
+class TemplateList(PagedQuery):
+    """Which templates: the approved ones, unless another status is asked for."""
+
+    status: Annotated[
+        Literal[TemplateStatus, "ALL"], Field(description="Those of one status only, or ALL.")
+    ] = "APPROVED"
+
+
+class TemplateObject(CamelResponse):
+    """A template; one is PENDING until the network has judged it, and only APPROVED ones can be sent."""
+
+    id: int
+    name: str
+    category: TemplateCategory
+    language: str
+    body: str
+    variables: Annotated[int, Field(description="How many the body has.")]
+    status: TemplateStatus
+    rejection_reason: Annotated[str | None, Field(description="Why it is REJECTED or PAUSED.")]
+    submitted: Annotated[bool, Field(description="Whether the network has it; else it gets it shortly.")]
+    created_at: Timestamp
+    updated_at: Annotated[Timestamp, Field(description="When the status was last changed.")]
+
+
+class UpdateChannel(CamelRequest):
+    """The fields of the channel that are to change; null sets one back, all others stay as they are."""
+
+    model_config = ConfigDict(json_schema_extra=all_optional)
+
+    number: (
+        Annotated[E164, Field(description="An active number of the account; null for the sandbox's.")] | None
+    ) = None
+    display_name: Annotated[_DisplayName, Field(description="What recipients see.")] | None = None
+    is_connected: bool = True
+    messages_per_second: Annotated[_Rate, Field(description="How fast messages leave at most.")] | None = None
+
+
+class ChannelObject(CamelResponse):
+    """Where the account's messages come from."""
+
+    number: str
+    display_name: str
+    is_connected: bool
+    messages_per_second: int
+    is_sandbox: Annotated[bool, Field(description="Whether the number is that of the sandbox.")]

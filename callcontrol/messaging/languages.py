@@ -1,0 +1,18 @@
+"""The languages that a template may be in, as messaging networks name them."""
+
+from typing import Final
+
+__all__ = ["DEFAULT_LANGUAGE", "LANGUAGES"]
+
+DEFAULT_LANGUAGE: Final = "en_US"
+
+LANGUAGES: Final = frozenset(
+    (
+        "af ar ar_AE ar_EG ar_LB ar_MA ar_QA ar_SA as az be be_BY bg bn bn_BD bn_IN ca cs da de de_AT "
+        "de_CH el en en_AE en_AU en_CA en_GB en_GH en_IE en_IN en_JM en_MY en_NZ en_QA en_SG en_UG en_US "
+        "en_ZA es es_AR es_CL es_CO es_CR es_DO es_EC es_ES es_GT es_HN es_MX es_PA es_PE es_US es_UY et "
+        "fa fi fil fr fr_BE fr_CA fr_CH fr_CI fr_MA ga gu ha he hi hr hu id it ja ka kk kn ko kok ky_KG "
+        "lo lt lv mai mk ml mni mr ms nb ne nl nl_BE or pa pl prs_AF ps_AF pt_BR pt_PT ro ru rw_RW sat "
+        "sd si_LK sk sl sq_AL sr sv sw ta te th tr uk ur uz vi zh_CN zh_HK zh_TW zu"
+    ).split()
+)

@@ -1,0 +1,62 @@
+"""The body of a template: its variables ``{{1}}`` to ``{{n}}``, and what it is when they have values."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+__all__ = ["MAX_BODY_CHARACTERS", "MAX_VARIABLES", "BodyError", "render", "variables_in"]
+
+MAX_BODY_CHARACTERS: Final = 1024
+MAX_VARIABLES: Final = 50
+
+_VARIABLE: Final = re.compile(r"\{\{([1-9][0-9]{0,3})\}\}")
+_BRACES: Final = re.compile(r"\{\{|\}\}")
+_SHOWN: Final = 12
+
+
+class BodyError(ValueError):
+    """A body that is none; the message says what is wrong and where."""
+
+
+def variables_in(body: str) -> int:
+    """
+    How many variables a body has: the numbers from 1 to the answer, each at least once, in any order.
+
+    A variable is a number in two pairs of braces with nothing else between them. Braces that stand alone are
+    text.
+
+    Raises:
+        BodyError: Two braces together belong to no variable, a number is left out, or there are too many.
+    """
+    end = 0
+    numbers: set[int] = set()
+    for found in _VARIABLE.finditer(body):
+        _check_text(body, end, found.start())
+        numbers.add(int(found[1]))
+        end = found.end()
+    _check_text(body, end, len(body))
+    count = max(numbers, default=0)
+    if count > MAX_VARIABLES:
+        raise BodyError(f"has the variable {{{{{count}}}}}; there may be {MAX_VARIABLES} at most")
+    left_out = next((number for number in range(1, count) if number not in numbers), None)
+    if left_out is not None:
+        raise BodyError(
+            f"has a variable {{{{{count}}}}} but no {{{{{left_out}}}}}; number them from 1 without gaps"
+        )
+    return count
+
+
+def render(body: str, values: Sequence[str]) -> str:
+    """The body with the first value for ``{{1}}`` and so on; values are text, whatever braces are in them."""
+    return _VARIABLE.sub(lambda found: values[int(found[1]) - 1], body)
+
+
+def _check_text(body: str, start: int, end: int) -> None:
+    """Refuse two braces together in what stands between variables."""
+    found = _BRACES.search(body, start, end)
+    if found is not None:
+        place = found.start()
+        shown = body[place : place + _SHOWN].split("\n")[0]
+        raise BodyError(
+            f"has {shown!r} at character {place + 1}, which is no variable; write variables as {{{{1}}}}"
+        )

@@ -32,6 +32,7 @@ class ServiceRoutes:
         self._page = resources.files("api").joinpath("static/docs.html").read_text(encoding="utf-8")
         self._page_policy = _content_policy(self._page)
         self._streams = stream_documents()
+        self._written: dict[str, bytes] = {}
         self.document: Mapping[str, Any] = {}
         self.endpoints = (
             PublicEndpoint(
@@ -96,19 +97,30 @@ class ServiceRoutes:
 
     async def openapi(self, _: web.Request) -> web.Response:
         """Answer GET /openapi.json."""
-        return web.Response(text=json.dumps(self.document), content_type="application/json")
+        return self._json("openapi.json", self.document)
 
     async def asyncapi(self, _: web.Request) -> web.Response:
         """Answer GET /asyncapi.json."""
-        return web.Response(text=json.dumps(self._streams["asyncapi.json"]), content_type="application/json")
+        return self._json("asyncapi.json", self._streams["asyncapi.json"])
 
     async def stream_schema(self, request: web.Request) -> web.Response:
         """Answer GET /schemas/streams/{dialect}.json."""
-        document = self._streams.get(request.path.removeprefix("/"))
+        name = request.path.removeprefix("/")
+        document = self._streams.get(name)
         if document is None:
             known = ", ".join(FRAMES)
             raise ApiError(404, "NOT_FOUND", f"There is no such stream protocol; there are {known}.")
-        return web.Response(text=json.dumps(document), content_type="application/json")
+        return self._json(name, document)
+
+    def _json(self, name: str, document: Mapping[str, Any]) -> web.Response:
+        """
+        Answer with a document, which is written once.
+
+        The largest takes tens of milliseconds, for which whoever asks for it often would stop all calls.
+        """
+        if name not in self._written:
+            self._written[name] = json.dumps(document).encode()
+        return web.Response(body=self._written[name], content_type="application/json", charset="utf-8")
 
     async def docs(self, _: web.Request) -> web.Response:
         """Answer GET /docs."""

@@ -39,7 +39,9 @@ _LABEL: Final = rf"{_LETTER}(?:(?:-|{_LETTER}){{0,61}}{_LETTER})?"
 _ATOM: Final = r"[^\s\x00-\x20()<>\[\]:;@\\,.\"\x7f-\xa0]+"
 _EMAIL: Final = re.compile(rf"{_ATOM}(?:\.{_ATOM})*@(?:{_LABEL}\.)+{_LABEL}")
 MAX_EMAIL_CHARS: Final = 254
-_MAX_LOCAL_CHARS: Final = 64
+_MAX_LOCAL_BYTES: Final = 64
+
+_MAX_SEARCH_BYTES: Final = 2400
 
 _TYPED_NUMBER: Final = re.compile(r"\+?[0-9 .()-]*[0-9][0-9 .()-]*", re.ASCII)
 _SEPARATORS: Final = str.maketrans("", "", " .()-")
@@ -65,8 +67,10 @@ def is_email(text: str) -> bool:
     Letters of all scripts may stand where letters may (RFC 6531); quoted local parts and addresses of hosts
     are not taken.
     """
-    local, _, _ = text.partition("@")
-    return len(text) <= MAX_EMAIL_CHARS and len(local) <= _MAX_LOCAL_CHARS and bool(_EMAIL.fullmatch(text))
+    octets = text.encode()
+    if len(octets) > MAX_EMAIL_CHARS or octets.find(b"@") > _MAX_LOCAL_BYTES:
+        return False
+    return _EMAIL.fullmatch(text) is not None
 
 
 def wrong_custom_fields(given: Any) -> list[FieldError]:
@@ -100,9 +104,15 @@ def folded(text: str) -> str:
 
 
 def search_text(contact: Contact) -> str:
-    """What a search looks at: number, names and e-mail, each in a line of its own."""
+    """
+    What a search looks at: number, e-mail and names, each in a line of its own.
+
+    It has to fit into an index of PostgreSQL, and so lacks the end of names that are some hundred signs of
+    twelve bytes each.
+    """
     name = " ".join(part for part in (contact.first_name, contact.last_name) if part)
-    return folded("\n".join((contact.phone_number, name, contact.email or "")))
+    whole = folded("\n".join((contact.phone_number, contact.email or "", name)))
+    return whole.encode()[:_MAX_SEARCH_BYTES].decode(errors="ignore")
 
 
 def wanted(search: str) -> str:

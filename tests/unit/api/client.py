@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from aiohttp import web
+from aiohttp import web, web_app
 from aiohttp.web_protocol import RequestHandler
 from multidict import CIMultiDict
 
@@ -158,6 +158,8 @@ async def client_for(app: web.Application) -> AsyncIterator[Client]:
         yield Client(runner.server)
     finally:
         await runner.cleanup()
+        # It would keep the applications of the last thousand requests, for the collector to go through.
+        web_app._cached_build_middleware.cache_clear()
 
 
 def _parse(data: bytes, *, bodiless: bool) -> Answer | None:

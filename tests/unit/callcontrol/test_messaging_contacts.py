@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
-from callcontrol.messaging.contacts import folded, is_email, wanted
+from callcontrol.messaging.contacts import folded, is_email, search_text, wanted
+from callcontrol.messaging.models import Contact
 from callcontrol.messaging.recipients import recipient_number
 
 
@@ -52,7 +55,13 @@ def test_what_is_an_address(text: str) -> None:
             "asha@-example.com",
             "asha@example-.com",
         ),
-        *("asha@example.com ", "asha@example.com\n", "a" * 65 + "@example.com", "a@" + "b." * 130 + "com"),
+        *(
+            "asha@example.com ",
+            "asha@example.com\n",
+            "a" * 65 + "@example.com",
+            "é" * 33 + "@example.com",
+            "a@" + "b." * 130 + "com",
+        ),
         *("Asha <asha@example.com>", "asha@[192.0.2.1]", '"a b"@example.com'),
     ],
 )
@@ -77,3 +86,13 @@ def test_case_and_composition_are_overlooked() -> None:
 )
 def test_what_is_looked_for(typed: str, looked_for: str) -> None:
     assert wanted(typed) == looked_for
+
+
+def test_what_is_searched_fits_into_an_index() -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    # A sign that is three of four bytes each once it is composed.
+    signs = "\U0001d160" * 100
+    contact = Contact(1, "account", "+919876543210", now, now, signs, signs, "asha@example.com")
+    text = search_text(contact)
+    assert 2000 < len(text.encode()) <= 2400
+    assert text.startswith("+919876543210\nasha@example.com\n") and folded(signs) in text

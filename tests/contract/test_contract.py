@@ -15,6 +15,7 @@ from tests.contract import (
     chapter_assistant,
     chapter_assistant_access,
     chapter_calls,
+    chapter_campaigns,
     chapter_chat,
     chapter_contacts,
     chapter_masking,
@@ -63,6 +64,7 @@ CHAPTERS = (
     chapter_contacts,
     chapter_chat,
     chapter_messaging_webhooks,
+    chapter_campaigns,
     chapter_templates,
 )
 CASES: tuple[Case, ...] = tuple(case for chapter in CHAPTERS for case in chapter.CASES)

@@ -288,11 +288,6 @@ class Server:
             SandboxMessagingNetwork(),
             node=settings.node,
             default_rate=settings.messages_per_second,
-        self.messaging = Messaging(
-            self.storage,
-            SandboxMessagingNetwork(),
-            node=self.settings.node,
-            default_rate=self.settings.messages_per_second,
         )
         self._parts.push_async_callback(self.messaging.close)
         await self.messaging.start()

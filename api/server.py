@@ -45,6 +45,7 @@ from callcontrol.aio.renewals import Renewals
 from callcontrol.aio.service import CallControl, CallControlSettings, CallServices
 from callcontrol.aio.storage import Storage
 from callcontrol.aio.tools.builtin import call_tools, wallet_tools
+from callcontrol.aio.tools.messaging import messaging_tools
 from callcontrol.aio.tools.toolbox import Toolbox
 from callcontrol.recordings import RECORDINGS_FOLDER
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
@@ -272,6 +273,7 @@ class Server:
             {
                 **call_tools(storage.database, self.control, self.otp),
                 **wallet_tools(storage.wallet),
+                **messaging_tools(self.messaging.messages, storage.contacts),
             },
         )
         storage.housekeeper.also(self.tools.usage.forget)

@@ -35,7 +35,7 @@ from tests.contract import (
     edges,
 )
 from tests.contract.cases import Case
-from tests.contract.rows import Row, later_rows, missing, read_rows, row_of, unshown
+from tests.contract.rows import PUBLIC, Row, later_rows, missing, read_rows, row_of, unshown
 from tests.contract.stage import Stage, staged
 
 ROWS = read_rows()
@@ -103,6 +103,16 @@ async def test_what_every_endpoint_does_alike(stage: Stage, endpoint: Endpoint[A
     await edges.with_what_it_does_not_know(stage, endpoint)
     await edges.with_a_body_it_does_not_take(stage, endpoint)
     await edges.with_a_request_id(stage, endpoint)
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC))
+async def test_rows_for_anybody_need_no_key(stage: Stage, name: str) -> None:
+    method, path = name.split(" ")
+    for spelled in (path, f"{path}/") if path == "/integrations" else (path,):
+        answer = await stage.ask(method, spelled, key="")
+        assert answer.status == 200, answer
+        if path == "/integrations":
+            assert answer.body.keys() == {"docs", "endpoints", "service", "version"}
 
 
 async def test_every_case_is_of_a_row_that_is_served() -> None:

@@ -23,6 +23,7 @@ _SETTINGS = Path(__file__).with_name("schemathesis.toml")
 _SEED = "20261121"
 _EXAMPLES = "10"
 _TIMEOUT_S = 240
+_KEYS: tuple[Service, ...] = ("assistant", "messaging", "admin")
 
 
 @pytest.fixture
@@ -102,7 +103,7 @@ def _what_is_there(server: ServerProcess) -> dict[str, str]:
         account = ("--account", call["account_sid"], "--service", service)
         return str(server.command("keys", "create", *account, "--scopes", ",".join(SCOPES[service]))["key"])
 
-    assistant, messaging = key_of("assistant"), key_of("messaging")
+    assistant, messaging, admin = (key_of(service) for service in _KEYS)
     message = server.request("POST", "/api/v1/messages", messaging, EXAMPLES["send_message"])
     agent_id = made("/api/v1/agents", "create_agent", assistant)["id"]
     outbound = made("/api/v1/calls/outbound", "start_assistant_call", assistant, agent_id=agent_id)
@@ -110,12 +111,13 @@ def _what_is_there(server: ServerProcess) -> dict[str, str]:
         "CONTRACT_KEY": key,
         "CONTRACT_ASSISTANT_KEY": assistant,
         "CONTRACT_MESSAGING_KEY": messaging,
-        "CONTRACT_CONTACT": made("/api/v1/contacts", "create_contact", messaging)["id"],
-        "CONTRACT_CONTACT_LIST": made("/api/v1/contact-lists", "create_contact_list", messaging)["id"],
+        "CONTRACT_CONTACT": str(made("/api/v1/contacts", "create_contact", messaging)["id"]),
+        "CONTRACT_CONTACT_LIST": str(made("/api/v1/contact-lists", "create_contact_list", messaging)["id"]),
         "CONTRACT_MESSAGE": message.body["messageId"],
         "CONTRACT_TEMPLATE": str(made("/api/v1/templates", "create_template", messaging)["id"]),
         "CONTRACT_TOOLS_KEY": key_of("tools"),
-        "CONTRACT_ADMIN_TOKEN": key_of("admin"),
+        "CONTRACT_ADMIN_TOKEN": admin,
+        "CONTRACT_TOOL": made("/integrations/admin/tools", "register_tool", admin)["name"],
         "CONTRACT_AGENT": agent_id,
         "CONTRACT_ASSISTANT_CALL": outbound["id"],
         "CONTRACT_WEBHOOK": made("/api/v1/webhooks", "create_assistant_webhook", assistant)["id"],

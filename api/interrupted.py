@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -22,7 +23,9 @@ from callcontrol.masked_calls import PRODUCT as MASKING
 from callcontrol.masked_calls import started_object
 from callcontrol.models import CallRecord, InterruptedRequest
 from callcontrol.number_orders import Purchase
+from callcontrol.otp_calls import PRODUCT as OTP
 from callcontrol.store.repositories import chat_messages
+from callcontrol.tools.results import call_result, message_result, otp_result
 
 __all__ = ["answer_interrupted"]
 
@@ -31,6 +34,8 @@ _PLACED: Mapping[str | None, Callable[[CallRecord], dict[str, Any]]] = {
     MASKING: started_object,
 }
 """By product: how the request that placed a call is answered."""
+
+_TOOL = re.compile(r"POST /integrations/v1/tools/([^/]+)/execute")
 
 _log = logging.getLogger("api.interrupted")
 
@@ -60,7 +65,7 @@ async def answer_interrupted(storage: Storage) -> None:
                 await keys.release(request.account_sid, request.key)
                 continue
         if kind == "message":
-            sent = await _sent(storage, identifier)
+            sent = await _sent(storage, request.endpoint, identifier)
             if sent is not None:
                 await keys.complete(request.account_sid, request.key, *sent)
                 continue
@@ -69,19 +74,26 @@ async def answer_interrupted(storage: Storage) -> None:
         _log.info("a request that a restart cut off is answered with %s", request.effect)
 
 
-async def _sent(storage: Storage, message_id: str) -> tuple[int, bytes] | None:
+async def _sent(storage: Storage, endpoint: str, message_id: str) -> tuple[int, bytes] | None:
     """
     How the request that sent a message is answered; None when the message is gone.
 
     It was accepted, and is handed to the network now if it was not before.
     """
     message = await storage.database.look_up(partial(chat_messages.get, message_id=message_id))
-    return (200, _dump(sent_json(message))) if message is not None else None
+    if message is None:
+        return None
+    tool = _TOOL.fullmatch(endpoint)
+    return _used(tool[1], message_result(message)) if tool else (200, _dump(sent_json(message)))
 
 
 def _answer(
     request: InterruptedRequest, record: CallRecord | None, purchase: Purchase | None
 ) -> tuple[int, bytes]:
+    tool = _TOOL.fullmatch(request.endpoint)
+    if tool is not None and record is not None:
+        result = otp_result(record) if record.product == OTP else call_result(record)
+        return _used(tool[1], result)
     data = None if purchase is None else purchase_json(purchase)
     # What spoke a password is told with the password's own row, which is not looked for here.
     if record is not None and record.product == ASSISTANT:
@@ -91,13 +103,21 @@ def _answer(
     elif record is not None and record.product in _PLACED:
         data = _PLACED[record.product](record)
     if data is not None:
-        meta = {"request_id": "", "timestamp": rfc3339(datetime.now(UTC))}
-        return 201, _dump({"data": data, "meta": meta})
+        return 201, _enveloped(data)
     message = (
         f"The server was restarted while this request ran, after it had taken effect ({request.effect}). "
         "Look that up; do not repeat the request."
     )
     return 500, _dump({"error": {"code": Internal.code, "message": message}})
+
+
+def _used(tool: str, result: Any) -> tuple[int, bytes]:
+    """How the request that used a tool is answered; nobody knows any more how long that took."""
+    return 200, _enveloped({"tool": tool, "result": result, "duration_ms": 0})
+
+
+def _enveloped(data: Any) -> bytes:
+    return _dump({"data": data, "meta": {"request_id": "", "timestamp": rfc3339(datetime.now(UTC))}})
 
 
 def _dump(value: Any) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from sqlalchemy.engine import Connection
@@ -11,9 +12,11 @@ from callcontrol.aio.messaging.messages import MessageService
 from callcontrol.aio.messaging.receiving import Receiver
 from callcontrol.aio.storage import Storage
 from callcontrol.messaging.network import MessagingNetwork
-from callcontrol.store.repositories import channels
+from callcontrol.store.repositories import campaigns, channels, chat_queue
 
 __all__ = ["Messaging"]
+
+MOST_COUNTED: Final = 100_000
 
 DEFAULT_RATE: Final = channels.DEFAULT_MESSAGES_PER_SECOND
 
@@ -36,7 +39,10 @@ class Messaging:
             return channel.messages_per_second
 
         database, writer = storage.database, storage.writer
-        self.receiver = Receiver(writer, storage.outbox, lambda connection, campaign_ids, now: False)
+        self._campaigns = storage.campaigns
+        self._default_rate = default_rate
+        self._database = database
+        self.receiver = Receiver(writer, storage.outbox, campaigns.moved)
         self.dispatcher = Dispatcher(
             database, writer, network, self.receiver, rate_of, DispatcherSettings(node=node)
         )
@@ -44,10 +50,16 @@ class Messaging:
             database, writer, self.dispatcher, self.receiver, storage.destinations, default_rate
         )
 
+    async def waiting(self) -> int:
+        """How many messages wait for the network; no more than ``MOST_COUNTED`` are counted."""
+        return await self._database.read(partial(chat_queue.depth, at_most=MOST_COUNTED))
+
     async def start(self) -> None:
         """Hand over what waits, and take in what is told."""
         await self.dispatcher.start()
+        self._campaigns.start(self.dispatcher.wake, self._default_rate)
 
     async def close(self) -> None:
         """Stop; what waits stays in the database."""
+        await self._campaigns.close()
         await self.dispatcher.close()

@@ -25,6 +25,7 @@ from api.config import Settings
 from api.failures import StartFailed
 from api.first_run import DemoAccount, greeting, prepare_demo, prepare_sandbox
 from api.interrupted import answer_interrupted
+from api.mcp.gateway import McpGateway
 from api.messaging import Messaging
 from api.metrics import Metrics
 from api.secret_keys import secret_box
@@ -32,7 +33,7 @@ from api.services import Lifecycle, Phase, Services
 from api.sip_settings import name_servers, sip_listens, user_agent_settings
 from api.speech import make_speech
 from api.values import HostPort
-from api.watch import watch
+from api.watch import watch, watch_messages
 from callcontrol.aio.assistant import AssistantService
 from callcontrol.aio.market import NumberMarket
 from callcontrol.aio.masked_routes import MaskedRouter
@@ -45,6 +46,7 @@ from callcontrol.aio.renewals import Renewals
 from callcontrol.aio.service import CallControl, CallControlSettings, CallServices
 from callcontrol.aio.storage import Storage
 from callcontrol.aio.tools.builtin import call_tools, wallet_tools
+from callcontrol.aio.tools.messaging import messaging_tools
 from callcontrol.aio.tools.toolbox import Toolbox
 from callcontrol.recordings import RECORDINGS_FOLDER
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
@@ -89,6 +91,7 @@ class Server:
         self.market: NumberMarket
         self.assistant: AssistantService
         self.tools: Toolbox
+        self.mcp: McpGateway
         self.messaging: Messaging
         self.templates: TemplateService
         self.channels: ChannelService
@@ -272,13 +275,20 @@ class Server:
             {
                 **call_tools(storage.database, self.control, self.otp),
                 **wallet_tools(storage.wallet),
+                **messaging_tools(self.messaging.messages, storage.contacts),
             },
         )
         storage.housekeeper.also(self.tools.usage.forget)
         self._parts.push_async_callback(self.tools.close)
 
     async def _start_messaging(self) -> None:
-        self.messaging = Messaging(self.storage, SandboxMessagingNetwork(), node=self.settings.node)
+        settings = self.settings
+        self.messaging = Messaging(
+            self.storage,
+            SandboxMessagingNetwork(),
+            node=settings.node,
+            default_rate=settings.messages_per_second,
+        )
         self._parts.push_async_callback(self.messaging.close)
         await self.messaging.start()
 
@@ -293,6 +303,7 @@ class Server:
         settings = self.settings
         listen = settings.http_listen
         watch(self.metrics, self.control, self.storage)
+        watch_messages(self.metrics, self.messaging)
         try:
             sock = await asyncio.to_thread(_bind, listen)
         except OSError as error:
@@ -303,6 +314,7 @@ class Server:
             reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
             self.url = f"http://{HostPort(reachable, port)}"
         self.storage.calls.public_url = self.url
+        self.mcp = McpGateway(self.tools.service, self.storage.keys, self.lifecycle, self.url)
         app = create_app(
             self._services(),
             metrics=self.metrics,
@@ -312,6 +324,8 @@ class Server:
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=_HTTP_SHUTDOWN_S)
         self._parts.push_async_callback(runner.cleanup)
         await runner.setup()
+        # Its streams stay open as long as it lets them, so it ends before their connections are waited for.
+        self._parts.push_async_callback(self.mcp.close)
         await web.SockSite(runner, sock).start()
 
     def _services(self) -> Services:
@@ -347,6 +361,7 @@ class Server:
             templates=self.templates,
             channels=self.channels,
             wallets=storage.wallet,
+            mcp=self.mcp,
             tools=self.tools.service,
             tool_registry=self.tools.registry,
             tool_usage=self.tools.usage,

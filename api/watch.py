@@ -7,12 +7,13 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
+from api.messaging import Messaging
 from api.metrics import Metrics
 from callcontrol.aio.service import CallControl
 from callcontrol.aio.storage import Storage
 from callcontrol.registration import counted
 
-__all__ = ["watch"]
+__all__ = ["watch", "watch_messages"]
 
 _MEDIA_GAUGES: Mapping[str, tuple[str, str]] = {
     "trunkline_rtp_streams": ("streams", "RTP streams that are open."),
@@ -126,6 +127,33 @@ def watch(metrics: Metrics, control: CallControl, storage: Storage) -> None:
 
     metrics.refresh_with(sum_reserves)
     metrics.watch_gauge("trunkline_wallet_reserved_paise", "Money held for calls.", lambda: reserved_paise)
+
+
+def watch_messages(metrics: Metrics, messaging: Messaging) -> None:
+    """Have the figures of messages over the messaging network read at every scrape."""
+    queued = 0
+
+    async def count_queued() -> None:
+        nonlocal queued
+        queued = await messaging.waiting()
+
+    metrics.refresh_with(count_queued)
+    metrics.watch_counter(
+        "trunkline_messages",
+        "Messages over the messaging network, by the state they came to.",
+        lambda: {(status,): float(count) for status, count in messaging.receiver.counts.items()},
+        ("status",),
+    )
+    metrics.watch_gauge(
+        "trunkline_messages_queued",
+        "Messages that wait for the messaging network, up to 100,000.",
+        lambda: float(queued),
+    )
+    metrics.watch_gauge(
+        "trunkline_messages_active",
+        "Messages of the queue that are being handed to the messaging network.",
+        lambda: float(messaging.dispatcher.active),
+    )
 
 
 def _outcomes(control: CallControl) -> dict[tuple[str, ...], float]:

@@ -18,6 +18,7 @@ from api.routes import (
     masking_logs,
     masking_sessions,
     masking_webhook,
+    mcp,
     numbers,
     otp,
     recordings,
@@ -30,13 +31,14 @@ from api.routes import (
     twilio,
     wallet,
 )
-from api.routes.messaging import contact_lists, contacts, messages, templates
+from api.routes.messaging import campaigns, contact_lists, contacts, messages, templates
 from api.routes.messaging import webhooks as messaging_webhooks
 
 __all__ = ["ENDPOINTS"]
 
 ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *calls.ENDPOINTS,
+    *mcp.ENDPOINTS,
     *twilio.ENDPOINTS,
     *dids.ENDPOINTS,
     *numbers.ENDPOINTS,
@@ -63,5 +65,6 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *contacts.ENDPOINTS,
     *contact_lists.ENDPOINTS,
     *messaging_webhooks.ENDPOINTS,
+    *campaigns.ENDPOINTS,
     *templates.ENDPOINTS,
 )

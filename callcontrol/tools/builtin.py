@@ -195,7 +195,7 @@ _TOOLS: Final = (
             ("message_id", "to", "status"),
             message_id=_text("Names the message."),
             to=_text("Who gets it."),
-            status=_text("queued: it was accepted."),
+            status=_text("queued, or further already."),
         ),
         annotations=_REACHES_OUT,
     ),

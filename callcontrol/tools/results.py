@@ -4,16 +4,18 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from callcontrol.call_object import call_object
-from callcontrol.models import CURRENCY, CallRecord, Wallet
+from callcontrol.messaging.models import ChatMessage, Contact
+from callcontrol.models import CURRENCY, CallRecord, Page, Wallet
 from callcontrol.money import rupees
 from callcontrol.otp_calls import otp_object
 
-__all__ = ["call_result", "otp_result", "wallet_result"]
+__all__ = ["call_result", "contacts_result", "message_result", "otp_result", "wallet_result"]
 
 _CALL: Final = (
     *("call_sid", "status", "from", "to", "direction", "created_at", "answered_at", "ended_at"),
     *("duration_sec", "hangup_cause", "price"),
 )
+_CONTACT: Final = ("phone_number", "first_name", "last_name", "email", "notes", "opted_out")
 _OTP: Final = ("call_sid", "to", "status", "expires_at")
 
 
@@ -36,6 +38,20 @@ def wallet_result(wallet: Wallet) -> dict[str, Any]:
         "available": rupees(wallet.available_paise),
         "currency": CURRENCY,
     }
+
+
+def message_result(message: ChatMessage) -> dict[str, Any]:
+    """A message that was accepted: everything but what it says."""
+    return {"message_id": message.message_id, "to": message.to, "status": message.status}
+
+
+def contacts_result(found: Page[Contact]) -> dict[str, Any]:
+    """People, as far as a model has use for them."""
+    shown = [
+        {"id": contact.contact_id, **{name: getattr(contact, name) for name in _CONTACT}}
+        for contact in found.items
+    ]
+    return {"contacts": shown, "total": found.total}
 
 
 def _some(shown: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from tests.contract.cases import Given, foreign, ok, refused, row, unseen
 from tests.contract.givens import (
     BUSY,
     ECHO,
+    ELSEWHERE,
     NOWHERE,
     caller_id,
     ended_call,
@@ -193,6 +194,31 @@ async def _of_another(stage: Stage) -> str:
     return await place(stage, BUSY, "own")
 
 
+async def _sent(stage: Stage, answer: Answer) -> None:
+    result = answer.data["result"]
+    assert result["to"] == ELSEWHERE and result["message_id"] and "text" not in result
+
+
+async def known(stage: Stage) -> str:
+    """The number of a contact."""
+    number = stage.fresh_number()
+    body = {"phoneNumber": number, "firstName": "Asha", "notes": "Writes back."}
+    await stage.data("POST", "/api/v1/contacts", body=body)
+    return number
+
+
+async def _is_known(_: Stage, answer: Answer) -> None:
+    (found,) = answer.data["result"]["contacts"]
+    assert (found["first_name"], found["notes"], found["opted_out"]) == ("Asha", "Writes back.", False)
+    assert answer.data["result"]["total"] == 1
+
+
+async def _knows_nobody(_: Stage, answer: Answer) -> None:
+    assert answer.data["result"] == {"contacts": [], "total": 0}
+
+
+_REFUSED_AT_ONCE = "+919800100004"
+_MESSAGE = {"to": ELSEWHERE, "text": "Your table is ready."}
 _PLACE = {"name": "place_call"}
 _NUMBER = {"arguments": {"number": "17"}}
 
@@ -206,6 +232,28 @@ CASES = (
         f"POST {_EXECUTE}",
         ok(path=_PLACE, body=_call(), then=_placed),
         ok(path={"name": tool()}, body=_NUMBER, name="a tool of its own", then=_was_packed),
+        ok(path={"name": "send_message"}, body={"arguments": _MESSAGE}, name="a message", then=_sent),
+        ok(
+            path={"name": "lookup_contact"},
+            body={"arguments": {"search": known}},
+            name="a contact",
+            then=_is_known,
+        ),
+        unseen(path={"name": "lookup_contact"}, body={"arguments": {"search": known}}, then=_knows_nobody),
+        refused(
+            400,
+            "VALIDATION_ERROR",
+            name="a template that is not there",
+            path={"name": "send_message"},
+            body={"arguments": {"to": ELSEWHERE, "template": "none", "body_parameters": ["1"]}},
+            fields=("arguments.template",),
+        ),
+        refused(
+            502,
+            "SEND_FAILED",
+            path={"name": "send_message"},
+            body={"arguments": {**_MESSAGE, "to": _REFUSED_AT_ONCE}},
+        ),
         refused(
             400,
             "VALIDATION_ERROR",

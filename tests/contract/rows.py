@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,6 @@ from tests.contract.cases import Case
 
 _LIST = Path(__file__).with_name("endpoints.json")
 
-CHAPTERS = frozenset(
-    {"numbers", "calls", "trunks", "voice-otp", "masking", "webhook-subscriptions", "assistant"}
-)
-"""The services whose every row is served and proved; those of the others are not served yet."""
-
 # Success where the specification shows none, as it was decided.
 _SUCCESS: Mapping[str, int] = {
     "POST /v1/calls": 201,
@@ -28,16 +23,32 @@ _SUCCESS: Mapping[str, int] = {
 }
 
 _ENDPOINTS = "/api/webhook-endpoints"
-# What is meant by a row without a method, as it was decided, and with which success.
-_ALL_METHODS: Mapping[str, Mapping[str, int]] = {
-    _ENDPOINTS: {
+_ADMIN = "/integrations/admin"
+PUBLIC = frozenset({"GET /integrations", "GET /integrations/health"})
+"""Rows that are for anybody; they are asked without a key."""
+
+# What is meant by a row that stands for several, as it was decided, and with which success.
+_MEANT: Mapping[str, Mapping[str, int]] = {
+    f"* {_ENDPOINTS}": {
         f"POST {_ENDPOINTS}": 201,
         f"GET {_ENDPOINTS}": 200,
         f"GET {_ENDPOINTS}/{{id}}": 200,
         f"PATCH {_ENDPOINTS}/{{id}}": 200,
         f"DELETE {_ENDPOINTS}/{{id}}": 200,
         f"POST {_ENDPOINTS}/{{id}}/test": 200,
-    }
+    },
+    f"GET {_ADMIN}/*": dict.fromkeys(
+        (f"GET {_ADMIN}/{path}" for path in ("tools", "tools/{name}", "keys", "usage")), 200
+    ),
+    f"POST {_ADMIN}/*": {
+        f"POST {_ADMIN}/tools": 201,
+        f"POST {_ADMIN}/tools/{{name}}": 200,
+        f"POST {_ADMIN}/tools/{{name}}/enable": 200,
+        f"POST {_ADMIN}/tools/{{name}}/disable": 200,
+        f"POST {_ADMIN}/tools/{{name}}/delete": 204,
+        f"POST {_ADMIN}/keys": 201,
+        f"POST {_ADMIN}/keys/{{key_id}}/revoke": 200,
+    },
 }
 
 _WIRING = "/v1/phone-numbers/{id}"
@@ -110,9 +121,10 @@ class Row:
 
 
 def read_rows() -> tuple[Row, ...]:
-    """Every row of the list."""
+    """Every row of the list that is for somebody with a key."""
     listed = json.loads(_LIST.read_text())["endpoints"]
-    return tuple(row for entry in listed for row in _rows_of(entry))
+    rows = (row for entry in listed for row in _rows_of(entry))
+    return tuple(row for row in rows if row.name not in PUBLIC)
 
 
 def missing(row: Row, cases: Iterable[Case]) -> list[str]:
@@ -150,11 +162,6 @@ def row_of(endpoint: Endpoint[Any, Any]) -> str:
     return f"{endpoint.method} {endpoint.path}"
 
 
-def later_rows(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """The rows of services that are not served yet."""
-    return tuple(row for row in rows if row.service not in CHAPTERS)
-
-
 def _declared(endpoint: Endpoint[Any, Any]) -> Iterator[tuple[int, str | None]]:
     """The refusals an endpoint declares; those in plain words have no code that could be told apart."""
     plain = endpoint.style is ErrorStyle.PLAIN
@@ -168,9 +175,10 @@ def _usual_success(name: str) -> int:
 
 def _rows_of(entry: Mapping[str, Any]) -> Iterator[Row]:
     service, method, path = entry["service"], entry["method"], entry["path"]
-    if method != "*":
-        yield Row(service, f"{method} {path}", entry["success"], tuple(entry["errors"]))
+    row = f"{method} {path}"
+    if row not in _MEANT:
+        yield Row(service, row, entry["success"], tuple(entry["errors"]))
         return
-    for name, success in _ALL_METHODS[path].items():
+    for name, success in _MEANT[row].items():
         # The statuses of such a row are those of any of its methods: the one that creates has them all.
         yield Row(service, name, success, tuple(entry["errors"]) if success == 201 else ())

@@ -17,12 +17,14 @@ from api.examples import EXAMPLES
 from api.routes import ENDPOINTS
 from callcontrol.accounts import SCOPES
 from callcontrol.models import Service
-from fixtures.server_process import ServerProcess
+from fixtures.server_process import ServerProcess, wait_until
+from tests.support.phone import PATIENCE_S
 
 _SETTINGS = Path(__file__).with_name("schemathesis.toml")
 _SEED = "20261121"
 _EXAMPLES = "10"
 _TIMEOUT_S = 240
+_KEYS: tuple[Service, ...] = ("assistant", "messaging", "admin")
 
 
 @pytest.fixture
@@ -48,7 +50,7 @@ def test_schemathesis_finds_nothing(server: ServerProcess, tmp_path: Path) -> No
             *("run", f"{server.url}/openapi.json", "--no-color"),
             *("--seed", _SEED, "--max-examples", _EXAMPLES, "--continue-on-failure"),
         ],
-        env={**os.environ, **_what_is_there(server)},
+        env={**os.environ, **{name: str(value) for name, value in _what_is_there(server).items()}},
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -102,20 +104,24 @@ def _what_is_there(server: ServerProcess) -> dict[str, str]:
         account = ("--account", call["account_sid"], "--service", service)
         return str(server.command("keys", "create", *account, "--scopes", ",".join(SCOPES[service]))["key"])
 
-    assistant, messaging = key_of("assistant"), key_of("messaging")
+    assistant, messaging, admin = (key_of(service) for service in _KEYS)
     message = server.request("POST", "/api/v1/messages", messaging, EXAMPLES["send_message"])
+    template_id = str(made("/api/v1/templates", "create_template", messaging)["id"])
+    assert wait_until(lambda: server.request("GET", "/api/v1/templates", messaging).data, PATIENCE_S)
     agent_id = made("/api/v1/agents", "create_agent", assistant)["id"]
     outbound = made("/api/v1/calls/outbound", "start_assistant_call", assistant, agent_id=agent_id)
     return {
         "CONTRACT_KEY": key,
         "CONTRACT_ASSISTANT_KEY": assistant,
         "CONTRACT_MESSAGING_KEY": messaging,
-        "CONTRACT_CONTACT": made("/api/v1/contacts", "create_contact", messaging)["id"],
-        "CONTRACT_CONTACT_LIST": made("/api/v1/contact-lists", "create_contact_list", messaging)["id"],
+        "CONTRACT_CONTACT": str(made("/api/v1/contacts", "create_contact", messaging)["id"]),
+        "CONTRACT_CONTACT_LIST": str(made("/api/v1/contact-lists", "create_contact_list", messaging)["id"]),
         "CONTRACT_MESSAGE": message.body["messageId"],
-        "CONTRACT_TEMPLATE": str(made("/api/v1/templates", "create_template", messaging)["id"]),
+        "CONTRACT_TEMPLATE": template_id,
+        "CONTRACT_CAMPAIGN": str(made("/api/v1/send", "send_campaign", messaging)["campaignId"]),
         "CONTRACT_TOOLS_KEY": key_of("tools"),
-        "CONTRACT_ADMIN_TOKEN": key_of("admin"),
+        "CONTRACT_ADMIN_TOKEN": admin,
+        "CONTRACT_TOOL": made("/integrations/admin/tools", "register_tool", admin)["name"],
         "CONTRACT_AGENT": agent_id,
         "CONTRACT_ASSISTANT_CALL": outbound["id"],
         "CONTRACT_WEBHOOK": made("/api/v1/webhooks", "create_assistant_webhook", assistant)["id"],

@@ -12,7 +12,7 @@ import logging
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -36,6 +36,7 @@ from callcontrol.messaging.network import (
 )
 from callcontrol.messaging.pace import QUEUE_LEEWAY_MICROS
 from callcontrol.store.repositories import chat_messages, chat_queue
+from callcontrol.store.repositories.holding_back import held_back
 from callcontrol.store.values import to_micros
 
 __all__ = ["Dispatcher", "DispatcherSettings"]
@@ -148,6 +149,8 @@ class Dispatcher:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._network.close()
+        # What the network took is not handed over again by whoever comes next.
+        await self._writer.catch_up()
 
     def wake(self) -> None:
         """There is something new in the queue."""
@@ -237,26 +240,38 @@ class Dispatcher:
             return settings.poll_s
         until = now + timedelta(seconds=settings.lease_s)
         wanted = chat_queue.Claim(settings.node, now, until, room, settings.per_account)
-        turn = await self._writer.commit(
-            lambda connection: chat_queue.claim(
-                connection,
-                wanted,
-                self._rate_of,
-                self._busy.__getitem__,
-                QUEUE_LEEWAY_MICROS,
-                self._after,
-            ),
+        turn, failed = await self._writer.commit(
+            partial(self._claim, wanted, self._after),
             # Nobody else has this lease.
             undo=partial(chat_queue.release_until, node=settings.node, until=until),
         )
-        self._after = turn.last_account
+        self._receiver.settled(failed)
+        # One that began behind an account has not looked at those before it.
+        began_behind, self._after = self._after, turn.last_account
         for claimed in turn.claimed:
             self._begin(claimed)
-        if turn.last_account or len(turn.claimed) == room:
+        if began_behind or turn.last_account or turn.is_full:
             return settings.turn_s
         if turn.more_at is None:
             return settings.poll_s
         return max((turn.more_at - to_micros(utc_now())) / 1_000_000, settings.turn_s)
+
+    def _claim(
+        self, wanted: chat_queue.Claim, after: str, connection: Connection
+    ) -> tuple[chat_queue.Turn, Applied]:
+        """Claim what is due; what must not leave any more fails at once."""
+        turn = chat_queue.claim(
+            connection, wanted, self._rate_of, self._busy.__getitem__, QUEUE_LEEWAY_MICROS, after
+        )
+        messages = [claimed.message for claimed in turn.claimed]
+        reasons = held_back(connection, messages)
+        failures = [
+            _failed(message, reasons[message.message_id].code, reasons[message.message_id].message)
+            for message in messages
+            if message.message_id in reasons
+        ]
+        leaving = [claimed for claimed in turn.claimed if claimed.message.message_id not in reasons]
+        return replace(turn, claimed=leaving), self._receiver.applying(failures)(connection)
 
     def _begin(self, claimed: chat_queue.Claimed) -> None:
         self._busy[claimed.message.account_sid] += 1

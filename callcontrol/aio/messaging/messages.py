@@ -165,7 +165,7 @@ class MessageService:
             return ChannelNotConfigured(
                 "The account's channel is not connected; PATCH /api/v1/channel does it."
             )
-        if contacts.opted_out(connection, account_sid, [message.to]):
+        if contacts.is_opted_out(connection, account_sid, message.to):
             return ValidationFailed.of("to", "has opted out of messages of this account")
         if message.type == "template":
             wanted = message.content["template"]

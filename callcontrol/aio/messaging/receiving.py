@@ -108,8 +108,12 @@ def _apply(
     counts: Counter[MessageStatus] = Counter()
     for each in moved:
         counts.update(each.passed)
+        if each.message.error_code == chat_messages.CANCELLED:
+            # Who cancelled a campaign need not be told of each of its messages.
+            continue
         for state in each.passed:
-            event = message_told(replace(each.message, status=state), now)
+            message = each.message if state == each.message.status else replace(each.message, status=state)
+            event = message_told(message, now)
             if event is not None:
                 events.append(event)
     published = fan_out.publish(connection, events) > 0

@@ -15,7 +15,7 @@ from callcontrol.routing import normalise_number
 from callcontrol.store.repositories.otps import default_caller_id
 from callcontrol.tools.results import call_result, otp_result, wallet_result
 
-__all__ = ["Builtin", "call_tools", "wallet_tools"]
+__all__ = ["Builtin", "call_tools", "naming_arguments", "wallet_tools"]
 
 Builtin = Callable[[str, Mapping[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
 """Does what a tool says for an account, with arguments that fit its schema."""
@@ -23,11 +23,7 @@ Builtin = Callable[[str, Mapping[str, Any]], Coroutine[Any, Any, dict[str, Any]]
 _LANGUAGE: Final = "en-IN"
 
 # Which argument a field of the call or the password comes from.
-_ARGUMENTS: Final[Mapping[str, str]] = {
-    "verbs[0].text": "message",
-    "verbs[0].language": "language",
-    "stream_url": "message",
-}
+_ARGUMENTS: Final[Mapping[str, str]] = {"verbs[0].text": "message", "verbs[0].language": "language"}
 
 
 class Calls(Protocol):
@@ -70,7 +66,7 @@ def call_tools(database: Database, calls: Calls, passwords: Passwords) -> dict[s
         if from_ is None:
             raise NumberNotOwned("The account has no registered number to call from; register one first.")
         said = {"verb": "say", "text": message, "language": arguments.get("language", _LANGUAGE)}
-        with _naming_arguments():
+        with naming_arguments(_ARGUMENTS):
             request = CreateCall(
                 from_=from_,
                 to=normalise_number(arguments["to"], field="to"),
@@ -95,7 +91,7 @@ def call_tools(database: Database, calls: Calls, passwords: Passwords) -> dict[s
             from_=arguments.get("from"),
             ttl_s=int(arguments.get("valid_for_sec", DEFAULT_TTL_S)),
         )
-        with _naming_arguments():
+        with naming_arguments(_ARGUMENTS):
             return otp_result((await passwords.send(account_sid, request)).record)
 
     return {
@@ -116,13 +112,22 @@ def wallet_tools(wallets: Wallets) -> dict[str, Builtin]:
 
 
 @contextlib.contextmanager
-def _naming_arguments() -> Iterator[None]:
-    """Have a refusal name the arguments of a tool where it names the fields of what was made of them."""
+def naming_arguments(arguments: Mapping[str, str]) -> Iterator[None]:
+    """
+    Have a refusal name the arguments of a tool where it names the fields of what was made of them.
+
+    ``arguments`` has those that are called otherwise than their fields.
+    """
     try:
         yield
     except ValidationFailed as refusal:
-        raise ValidationFailed([_of_argument(error) for error in refusal.errors]) from None
+        named = [
+            FieldError(f"arguments.{_argument_of(error.field, arguments)}", error.message)
+            for error in refusal.errors
+        ]
+        raise ValidationFailed(named) from None
 
 
-def _of_argument(error: FieldError) -> FieldError:
-    return FieldError(f"arguments.{_ARGUMENTS.get(error.field, error.field)}", error.message)
+def _argument_of(field: str, arguments: Mapping[str, str]) -> str:
+    whole, bracket, place = field.partition("[")
+    return arguments.get(field) or arguments.get(whole, whole) + bracket + place

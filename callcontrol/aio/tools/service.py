@@ -55,6 +55,7 @@ class ToolService:
         self._listeners: list[Listener] = []
         self._watch: asyncio.Task[None] | None = None
         self._look = asyncio.Event()
+        self._looking = asyncio.Event()
         registry.changed = self._look.set
 
     async def list(self, principal: Principal) -> Sequence[Tool]:
@@ -91,6 +92,10 @@ class ToolService:
                 self._listeners.remove(listener)
 
         return end
+
+    async def watching(self) -> None:
+        """Wait until every change from now on will be told to those who listen."""
+        await self._looking.wait()
 
     async def close(self) -> None:
         """Bring built-in tools that are at work to their end, and close all connections."""
@@ -145,8 +150,8 @@ class ToolService:
             RateLimited: The account, or all of them together, use as many tools as they may.
         """
         if self._in_use[account_sid] >= MAX_AT_ONCE or self._in_use.total() >= _MAX_AT_ONCE_IN_ALL:
-            message = f"The account has {MAX_AT_ONCE} tools at work; wait for one of them."
-            raise RateLimited(message, retry_after_s=1.0)
+            message = f"The account has {MAX_AT_ONCE} tools at work, or the server as many as it can."
+            raise RateLimited(f"{message} Wait for Retry-After.", retry_after_s=1.0)
         self._in_use[account_sid] += 1
         try:
             yield
@@ -166,6 +171,7 @@ class ToolService:
             try:
                 if seen is None:
                     seen = await self._database.look_up(tools.last_change)
+                    self._looking.set()
                     continue
                 changes = await self._database.look_up(partial(tools.changed_since, seen=seen))
             except DomainError as error:

@@ -105,12 +105,14 @@ class Turn:
     Attributes:
         claimed: What is to be handed over.
         last_account: Where the next turn goes on; empty when all accounts had theirs.
+        is_full: Whether as much was found as was wanted, so that there may be more.
         more_at: When the pace of an account lets more of it through, in microseconds; None when nothing
             that is due waits for that.
     """
 
     claimed: list[Claimed]
     last_account: str
+    is_full: bool
     more_at: int | None
 
 
@@ -148,7 +150,7 @@ def claim(
     for _ in range(wanted.max_accounts):
         row = _NEXT_ACCOUNT.first(connection, {"after": account})
         if row is None:
-            return Turn(found, "", more_at)
+            return Turn(found, "", False, more_at)
         account = row["account_sid"]
         room = min(wanted.limit - len(found), wanted.per_account - busy(account))
         if room <= 0:
@@ -165,7 +167,7 @@ def claim(
         found += [Claimed(message_of(each), each["attempts"] + 1) for each in taken]
         if len(found) >= wanted.limit:
             break
-    return Turn(found, account, more_at)
+    return Turn(found, account, len(found) >= wanted.limit, more_at)
 
 
 def postpone(connection: Connection, due: Sequence[tuple[str, datetime]]) -> None:

@@ -10,12 +10,21 @@ from sqlalchemy.engine import Connection, Row
 
 from callcontrol.messaging.contacts import search_text, wanted
 from callcontrol.messaging.models import Contact
-from callcontrol.store.statements import insert_into
+from callcontrol.store.statements import Statement, insert_into
 from callcontrol.store.tables.contacts import contact_list_members, contacts
 from callcontrol.store.values import pack, to_micros, to_moment, unpack
 
 _INSERT: Final = insert_into(contacts, ignore_conflict=True)
 _FEW: Final = 1000
+
+
+_OPTED_OUT: Final = Statement(
+    sa.select(contacts.c.contact_id).where(
+        contacts.c.account_sid == sa.bindparam("account_sid"),
+        contacts.c.phone_number == sa.bindparam("number"),
+        contacts.c.opted_out,
+    )
+)
 
 
 def insert(connection: Connection, contact: Contact, made_by: str) -> Contact | None:
@@ -109,6 +118,11 @@ def known(connection: Connection, account_sid: str, contact_ids: Collection[int]
             )
         )
     )
+
+
+def is_opted_out(connection: Connection, account_sid: str, number: str) -> bool:
+    """Whether a number, in E.164, belongs to a contact of the account who has opted out."""
+    return _OPTED_OUT.first(connection, {"account_sid": account_sid, "number": number}) is not None
 
 
 def opted_out(connection: Connection, account_sid: str, numbers: Collection[str]) -> set[str]:

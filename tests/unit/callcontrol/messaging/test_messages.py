@@ -1,0 +1,164 @@
+"""What a message of each type needs; and the words by which people opt out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from callcontrol.errors import DestinationForbidden, ValidationFailed
+from callcontrol.messaging.inbound import preference
+from callcontrol.messaging.messages import SendMessage, checked, template_refusal
+from callcontrol.messaging.models import MessageType, Template
+from tests.unit.callcontrol.messaging.facts import MOMENT
+
+TO = "+919800100000"
+MEDIA = {"type": "image", "url": "https://example.com/a.png"}
+BUTTON = {"id": "yes", "title": "Yes"}
+
+
+def refuse_private(url: str) -> None:
+    if "10.0.0.1" in url:
+        raise DestinationForbidden("10.0.0.1 is a private or reserved address.")
+
+
+def content(type_: MessageType, to: str = TO, **parts: Any) -> dict[str, Any]:
+    return checked(SendMessage(to, type_, **parts), refuse_private)[1]
+
+
+def wrong(type_: MessageType, to: str = TO, **parts: Any) -> set[str]:
+    """The fields that are refused."""
+    with pytest.raises(ValidationFailed) as refusal:
+        content(type_, to, **parts)
+    return {error.field for error in refusal.value.errors}
+
+
+def test_each_type_takes_the_part_it_requires() -> None:
+    assert content("text", text="Hello") == {"text": "Hello"}
+    assert content("media", media=MEDIA) == {"media": MEDIA}
+    interactive = {"body": "Well?", "buttons": [BUTTON]}
+    assert content("buttons", interactive=interactive) == {"interactive": interactive}
+    assert content("list", interactive=interactive) == {"interactive": interactive}
+    filled = {"name": "order_sent", "language": "en_US", "bodyParameters": []}
+    assert content("template", template={"name": "order_sent"}) == {"template": filled}
+
+
+def test_a_number_is_kept_in_one_spelling() -> None:
+    assert checked(SendMessage("+91 98001-00000", "text", text="Hello"), refuse_private)[0] == TO
+    for number in ("9800100000", "+91", "+999999999999", "tel:+919800100000", ""):
+        assert wrong("text", number, text="Hello") == {"to"}
+
+
+@pytest.mark.parametrize(
+    ("type_", "part"),
+    [
+        ("text", "text"),
+        ("template", "template"),
+        ("media", "media"),
+        ("buttons", "interactive"),
+        ("list", "interactive"),
+    ],
+)
+def test_the_part_of_a_type_is_required_and_no_other_is_taken(type_: MessageType, part: str) -> None:
+    assert wrong(type_) == {part}
+    others = {"text": "x", "template": {"name": "x"}, "media": MEDIA, "interactive": {}}
+    others.pop(part)
+    assert wrong(type_, "nobody", **others) == {"to", part, *others}
+
+
+def test_texts_have_their_limits() -> None:
+    assert content("text", text="x" * 4096)
+    assert wrong("text", text="x" * 4097) == {"text"} == wrong("text", text=" \n")
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"type": "gif"}, "media.type"),
+        ({"url": "https://10.0.0.1/a.png"}, "media.url"),
+        ({"caption": "x" * 1025}, "media.caption"),
+        ({"type": "audio", "caption": "x"}, "media.caption"),
+        ({"filename": "a.png"}, "media.filename"),
+        ({"type": "document", "filename": "x" * 241}, "media.filename"),
+    ],
+    ids=["kind", "private", "caption", "audio", "image-name", "long-name"],
+)
+def test_media_is_what_the_network_takes(changes: dict[str, str], field: str) -> None:
+    assert wrong("media", media={**MEDIA, **changes}) == {field}
+
+
+def buttons(count: int, **changes: Any) -> list[dict[str, Any]]:
+    return [{"id": str(place), "title": f"Choice {place}", **changes} for place in range(count)]
+
+
+@pytest.mark.parametrize(("type_", "most", "title"), [("buttons", 3, 20), ("list", 10, 24)])
+def test_buttons_and_rows_have_their_limits(type_: MessageType, most: int, title: int) -> None:
+    def given(rows: list[dict[str, Any]]) -> dict[str, Any]:
+        return {"interactive": {"body": "Well?", "buttons": rows}}
+
+    assert content(type_, **given(buttons(most)))
+    assert wrong(type_, **given(buttons(most + 1))) == {"interactive.buttons"}
+    assert wrong(type_, **given([])) == {"interactive.buttons"}
+    assert content(type_, **given(buttons(1, title="x" * title)))
+    assert wrong(type_, **given(buttons(1, title="x" * (title + 1)))) == {"interactive.buttons[0].title"}
+    assert wrong(type_, **given(buttons(2, id="same"))) == {"interactive.buttons[1].id"}
+    assert wrong(type_, **given(buttons(1, id="x" * 257))) == {"interactive.buttons[0].id"}
+
+
+def test_only_rows_of_lists_have_descriptions() -> None:
+    described = {"body": "Well?", "buttons": buttons(1, description="x" * 72)}
+    assert content("list", interactive=described)
+    assert wrong("buttons", interactive=described) == {"interactive.buttons[0].description"}
+    described = {"body": "Well?", "buttons": buttons(1, description="x" * 73)}
+    assert wrong("list", interactive=described) == {"interactive.buttons[0].description"}
+
+
+def test_what_stands_around_buttons_has_its_limits() -> None:
+    given = {"body": "x" * 1025, "header": "x" * 61, "footer": "", "buttons": [BUTTON]}
+    assert wrong("buttons", interactive=given) == {
+        "interactive.body",
+        "interactive.header",
+        "interactive.footer",
+    }
+    assert wrong("buttons", interactive={"buttons": [BUTTON]}) == {"interactive.body"}
+
+
+def test_a_template_needs_a_value_for_each_variable() -> None:
+    approved = Template(
+        7, "a", "order_sent", "en_US", "UTILITY", "{{1}} {{2}}!", 2, "APPROVED", MOMENT, MOMENT
+    )
+    wanted = content("template", template={"name": "order_sent", "bodyParameters": ["Asha", "4711"]})
+    assert template_refusal(wanted, approved) is None
+    short = content("template", template={"name": "order_sent", "bodyParameters": ["Asha"]})
+    for refusal, field in (
+        (template_refusal(short, approved), "template.bodyParameters"),
+        (template_refusal(wanted, None), "template.name"),
+    ):
+        assert refusal is not None
+        assert [error.field for error in refusal.errors] == [field]
+    empty = {"name": "order_sent", "bodyParameters": ["", "x" * 1025]}
+    assert wrong("template", template=empty) == {
+        "template.bodyParameters[0]",
+        "template.bodyParameters[1]",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "wants"),
+    [
+        ("STOP", False),
+        (" Stop.\n", False),
+        ("opt  out", False),
+        ("Start!", True),
+        ("unstop", True),
+        ("please stop shouting", None),
+        ("stop" + "." * 30, None),
+        ("", None),
+        (None, None),
+    ],
+    ids=["stop", "spaces", "two-words", "start", "unstop", "sentence", "long", "empty", "none"],
+)
+def test_only_a_message_that_is_nothing_but_the_word_opts_out_or_in(
+    text: str | None, wants: bool | None
+) -> None:
+    assert preference(text) is wants

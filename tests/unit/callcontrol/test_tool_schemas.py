@@ -1,0 +1,188 @@
+"""Which JSON Schemas of tools are taken, and what is said of arguments."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callcontrol.errors import ValidationFailed
+from callcontrol.tools.builtin import BUILTIN
+from callcontrol.tools.schemas import MAX_ARGUMENT_CHARS, checked_schema
+
+ORDER = {
+    "type": "object",
+    "properties": {
+        "to": {"type": "string", "pattern": r"^\+[0-9]+$"},
+        "count": {"type": "integer", "minimum": 1},
+        "lines": {"type": "array", "items": {"$ref": "#/$defs/line"}},
+        "mode": {"enum": ["fast", "slow"]},
+    },
+    "required": ["to"],
+    "additionalProperties": False,
+    "$defs": {
+        "line": {
+            "type": "object",
+            "properties": {"sku": {"type": "string"}},
+            "required": ["sku"],
+            "additionalProperties": False,
+        }
+    },
+}
+
+
+def wrong(schema: dict[str, Any], value: Any) -> dict[str, str]:
+    """What is wrong with a value, by field."""
+    return {error.field: error.message for error in checked_schema(schema, "input_schema").errors(value, "a")}
+
+
+def refusal(schema: dict[str, Any]) -> dict[str, str]:
+    """What is wrong with a schema, by field; nothing when it is taken."""
+    try:
+        checked_schema(schema, "input_schema")
+    except ValidationFailed as caught:
+        return {error.field: error.message for error in caught.errors}
+    return {}
+
+
+def test_arguments_that_fit_are_taken() -> None:
+    assert wrong(ORDER, {"to": "+91", "count": 2, "lines": [{"sku": "x"}], "mode": "fast"}) == {}
+    assert wrong(ORDER, {"to": "+91", "count": 2.0}) == {}
+
+
+def test_every_wrong_argument_is_named_by_its_path() -> None:
+    given_ = {"count": 0, "lines": [{}, {"sku": 1, "more": 2}, 3], "mode": "odd", "colour": "red"}
+    found = wrong(ORDER, given_)
+    assert found == {
+        "a.to": "is required",
+        "a.count": "it is less than the minimum of 1",
+        "a.lines[0].sku": "is required",
+        "a.lines[1].sku": "must be of type string",
+        "a.lines[1].more": "is not a known argument",
+        "a.lines[2]": "must be of type object",
+        "a.mode": "must be one of fast, slow",
+        "a.colour": "is not a known argument",
+    }
+
+
+def test_what_was_given_is_never_repeated() -> None:
+    for value in ({"to": "s3cret"}, {"to": ["s3cret"]}, {"to": "+91", "count": "s3cret"}):
+        assert "s3cret" not in json.dumps(wrong(ORDER, value))
+
+
+@pytest.mark.parametrize("name", sorted(BUILTIN))
+def test_the_schemas_of_built_in_tools_are_taken(name: str) -> None:
+    tool = BUILTIN[name]
+    assert refusal(dict(tool.input_schema)) == {}
+    assert tool.output_schema is not None and refusal(dict(tool.output_schema)) == {}
+    assert tool.title and len(tool.description) > 40
+
+
+def _doubling(levels: int) -> dict[str, Any]:
+    """A schema whose every definition holds the one before twice."""
+    definitions: dict[str, Any] = {"d0": {"type": "string"}}
+    for level in range(1, levels):
+        definitions[f"d{level}"] = {"allOf": [{"$ref": f"#/$defs/d{level - 1}"}] * 2}
+    return {
+        "type": "object",
+        "properties": {"x": {"$ref": f"#/$defs/d{levels - 1}"}},
+        "$defs": definitions,
+    }
+
+
+@pytest.mark.parametrize(
+    ("schema", "field"),
+    [
+        pytest.param({}, "input_schema.type", id="no-type"),
+        pytest.param({"type": "array"}, "input_schema.type", id="an-array"),
+        pytest.param(
+            {"type": "object", "$schema": "http://elsewhere/"}, "input_schema.$schema", id="dialect"
+        ),
+        pytest.param(
+            {"type": "object", "properties": {"x": {"type": "strin"}}},
+            "input_schema.properties.x.type",
+            id="type",
+        ),
+        pytest.param({"type": "object", "properties": 3}, "input_schema.properties", id="no-properties"),
+        pytest.param(
+            {"type": "object", "properties": {"x": {"pattern": "(?=a)b"}}},
+            "input_schema.properties.x.pattern",
+            id="lookahead",
+        ),
+        pytest.param(
+            {"type": "object", "properties": {"x": {"pattern": "(a{1000}){1000}"}}},
+            "input_schema.properties.x.pattern",
+            id="huge-pattern",
+        ),
+        *(
+            pytest.param({"type": "object", "properties": {"x": {"$ref": target}}}, "input_schema", id=name)
+            for name, target in {
+                "over-http": "http://127.0.0.1:1/schema.json",
+                "of-a-file": "file:///etc/passwd",
+                "to-itself": "#",
+                "to-nothing": "#/$defs/none",
+                "to-a-property": "#/properties/x",
+            }.items()
+        ),
+        pytest.param(
+            {"type": "object", "$defs": {"a": {"items": {"$ref": "#/$defs/a"}}}},
+            "input_schema",
+            id="recursive",
+        ),
+        pytest.param(
+            {"type": "object", "properties": {"x": {"$id": "http://a.example/"}}},
+            "input_schema",
+            id="another-id",
+        ),
+        pytest.param({"type": "object", "$dynamicRef": "http://a.example/"}, "input_schema", id="dynamic"),
+        pytest.param(_doubling(30), "input_schema", id="exponential"),
+        pytest.param({"type": "object", "description": "x" * 20_000}, "input_schema", id="too-long"),
+    ],
+)
+def test_schemas_that_cost_or_reach_too_far_are_refused(schema: dict[str, Any], field: str) -> None:
+    assert list(refusal(schema)) == [field]
+
+
+def test_a_property_may_be_called_like_a_keyword() -> None:
+    assert refusal({"type": "object", "properties": {"$id": {"type": "string"}, "$ref": {}}}) == {}
+
+
+def test_arguments_are_bounded_by_themselves_and_by_the_schema() -> None:
+    assert list(wrong(ORDER, {"to": "+" + "9" * MAX_ARGUMENT_CHARS})) == ["a"]
+    many = {"type": "object", "properties": {f"p{i}": {"type": "string"} for i in range(400)}}
+    assert wrong(many, {"p0": "x"}) == {}
+    assert wrong(many, {"p0": "x" * 30_000}) == {"a": "is too long for a schema of this size"}
+
+
+def test_what_is_no_json_is_refused_and_nothing_breaks() -> None:
+    deep: Any = {}
+    for _ in range(5000):
+        deep = {"a": deep}
+    assert list(wrong(ORDER, deep)) == ["a"]
+    assert wrong(ORDER, {"to": "\ud800"})
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(st.sampled_from([*ORDER["properties"], "colour"]), _JSON, max_size=5))  # type: ignore[misc]  # the strategy is untyped here
+def test_any_arguments_are_judged_without_a_failure(value: dict[str, Any]) -> None:
+    for field, message in wrong(ORDER, value).items():
+        assert field.startswith("a") and message
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["type", "properties", "items", "$ref", "allOf", "$defs", "pattern"]), _JSON
+    )
+)
+def test_any_schema_is_taken_or_refused(schema: dict[str, Any]) -> None:
+    for field in refusal({"type": "object", **schema}):
+        assert field.startswith("input_schema")

@@ -50,7 +50,7 @@ def test_schemathesis_finds_nothing(server: ServerProcess, tmp_path: Path) -> No
             *("run", f"{server.url}/openapi.json", "--no-color"),
             *("--seed", _SEED, "--max-examples", _EXAMPLES, "--continue-on-failure"),
         ],
-        env={**os.environ, **_what_is_there(server)},
+        env={**os.environ, **{name: str(value) for name, value in _what_is_there(server).items()}},
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -15,6 +15,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from aiohttp import web
 from pydantic import BaseModel
 
 from api.errors import ErrorStyle
@@ -28,9 +29,11 @@ __all__ = [
     "Endpoint",
     "FileReply",
     "Handler",
+    "Handover",
     "Identifiers",
     "PublicEndpoint",
     "Reply",
+    "Spoken",
     "Ticket",
     "path_parameters",
     "path_pattern",
@@ -55,6 +58,8 @@ class Context(Generic[BodyT, QueryT]):
     query: QueryT
     body: BodyT
     request_id: str
+    raw: bytes = b""
+    """The body as it came."""
 
     @property
     def account_sid(self) -> str:
@@ -77,6 +82,28 @@ class FileReply:
     path: Path
 
 
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """The request goes on to what speaks a protocol of its own over HTTP, and is answered by that."""
+
+    answer: Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Spoken:
+    """
+    What the document says of an endpoint that hands its requests over.
+
+    `request` is the schema of a JSON body, None where none is read; `answers` have by status a text, and by
+    media type the schema of what is in them.
+    """
+
+    answers: Mapping[int, tuple[str, Mapping[str, Any]]]
+    request: Mapping[str, Any] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """The headers it understands, and what they are for."""
+
+
 class Identifiers(Enum):
     """
     What stands in the path of an endpoint for a resource.
@@ -91,7 +118,7 @@ class Identifiers(Enum):
     """A name of 1 to 64 letters, digits, underscores and hyphens."""
 
 
-Handler = Callable[[Context[BodyT, QueryT]], Awaitable[Reply | FileReply]]
+Handler = Callable[[Context[BodyT, QueryT]], Awaitable[Reply | FileReply | Handover]]
 
 Ticket = Callable[[Services, Mapping[str, str], Mapping[str, str]], Awaitable[Principal | None]]
 """From the path and the query, who a request speaks for; None when it brings nothing of the kind."""
@@ -112,7 +139,9 @@ class Endpoint(Generic[BodyT, QueryT]):
     judged by it, whatever key it has. Endpoints of the style `TWILIO` are for clients of that interface: they
     take the key by Basic too, a form instead of JSON, and answer ``data`` without an envelope. Those of the
     style `MESSAGING` take the key in ``X-API-Key`` too, and answer ``success``, ``data`` and, when `paged`,
-    ``pagination``; a `bare` one's ``data`` is the whole answer, with a ``success`` of its own.
+    ``pagination``; a `bare` one's ``data`` is the whole answer, with a ``success`` of its own. One that is
+    `spoken` hands its requests over to what speaks a protocol of its own: key, rate, scope, query and the
+    limits of a body hold as everywhere, what the body says is for that protocol.
     """
 
     method: str
@@ -139,6 +168,7 @@ class Endpoint(Generic[BodyT, QueryT]):
     requests_per_minute: int | None = None
     limited_as: str | None = None
     ticket: Ticket | None = None
+    spoken: Spoken | None = None
 
     @property
     def limit_name(self) -> str:
@@ -168,6 +198,11 @@ class Endpoint(Generic[BodyT, QueryT]):
     def takes_body(self) -> bool:
         """Whether a body with fields may be sent."""
         return self.body is not NoBody
+
+    @property
+    def reads_body(self) -> bool:
+        """Whether a body is read at all, be it for a protocol of its own."""
+        return self.takes_body or (self.spoken is not None and self.spoken.request is not None)
 
     @property
     def all_errors(self) -> tuple[type[domain.DomainError], ...]:

@@ -141,6 +141,16 @@ EXAMPLES: Mapping[str, Any] = {
     "update_tool": {"timeout_sec": 5},
     "create_app_key": {"name": "Front desk agent", "tools": ["place_call", "call_status"]},
     "replay_failed_masking_deliveries": {"status": "failed", "since": "2026-01-31T00:00:00Z"},
+    "send_mcp_message": {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "curl", "version": "8"},
+        },
+    },
     "create_contact": {
         "phoneNumber": "+919876543210",
         "firstName": "Asha",

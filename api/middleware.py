@@ -38,13 +38,7 @@ def edge(metrics: Metrics, style_of: Callable[[str], ErrorStyle]) -> Middleware:
         started_s = time.perf_counter()
         exchange = begin_exchange(_request_id(request))
         response = await _guard(request, handler, exchange, style_of)
-        response.headers["X-Request-Id"] = exchange.request_id
-        response.headers["X-Content-Type-Options"] = "nosniff"
-        # In place of the versions of the interpreter and of the libraries.
-        response.headers["Server"] = "Trunkline"
-        response.headers.setdefault("Cache-Control", "no-store")
-        for name, value in exchange.headers.items():
-            response.headers.setdefault(name, value)
+        exchange.mark(response)
         took_s = time.perf_counter() - started_s
         metrics.observe_request(request.method, _route(request), response.status, took_s)
         _tell(request, response, exchange, took_s)

@@ -165,6 +165,9 @@ def _operation(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
             content["example"] = EXAMPLES[endpoint.name]
         kinds = ["application/json", FORM] if endpoint.for_twilio else ["application/json"]
         operation["requestBody"] = {"required": True, "content": dict.fromkeys(kinds, content)}
+    if endpoint.spoken is not None and endpoint.spoken.request is not None:
+        content = {"schema": endpoint.spoken.request, "example": EXAMPLES[endpoint.name]}
+        operation["requestBody"] = {"required": True, "content": {"application/json": content}}
     return operation
 
 
@@ -194,6 +197,16 @@ def _parameters(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> lis
                 "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
             }
         )
+    for name, text in endpoint.spoken.headers.items() if endpoint.spoken is not None else ():
+        parameters.append(
+            {
+                "name": name,
+                "in": "header",
+                "required": False,
+                "description": text,
+                "schema": {"type": "string"},
+            }
+        )
     return parameters
 
 
@@ -217,7 +230,7 @@ def _responses(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
         status, code = _shown_as(error, endpoint.style)
         codes.setdefault(status, {})[code] = (error.__doc__ or "").strip().splitlines()[0]
     for status, (code, text) in _EDGE_ERRORS.items():
-        if endpoint.takes_body:
+        if endpoint.reads_body:
             shown = masking_code(code) if endpoint.style is ErrorStyle.MASKING else code
             codes.setdefault(status, {})[str(twilio_code(status)) if endpoint.for_twilio else shown] = text
     for status in sorted(codes):
@@ -225,7 +238,27 @@ def _responses(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
             "description": "\n".join(f"- `{code}`: {text}" for code, text in codes[status].items()),
             "content": {"application/json": {"schema": _error_schema(codes[status], endpoint.style)}},
         }
+    if endpoint.spoken is not None:
+        for status, (text, content) in endpoint.spoken.answers.items():
+            _also_spoken(responses, str(status), text, content)
     return responses
+
+
+def _also_spoken(
+    responses: dict[str, Any], status: str, text: str, content: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Add what a protocol of its own answers; a refusal under the same status stays beside it."""
+    kinds = {kind: {"schema": schema} for kind, schema in content.items()}
+    refusal = responses.get(status, {}).get("content", {}).get("application/json")
+    if refusal is None:
+        known = responses.get(status, {}).get("headers")
+        responses[status] = {"description": text} | ({"headers": known} if known else {})
+        if kinds:
+            responses[status]["content"] = kinds
+        return
+    either = [refusal["schema"], *(kind["schema"] for kind in kinds.values())]
+    responses[status]["description"] += f"\n- {text}"
+    responses[status]["content"]["application/json"] = {"schema": {"anyOf": either}}
 
 
 def _shown_as(error: type[domain.DomainError], style: ErrorStyle) -> tuple[int, str]:

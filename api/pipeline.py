@@ -20,7 +20,7 @@ from aiohttp import web
 from pydantic_core import to_json
 
 from api.auth import authenticate, bearer_of_basic
-from api.endpoint import Context, Endpoint, FileReply, Identifiers, Reply, path_parameters
+from api.endpoint import Context, Endpoint, FileReply, Handover, Identifiers, Reply, path_parameters
 from api.errors import ApiError, ErrorStyle, to_api_error
 from api.exchange import current_exchange
 from api.files import PrivateFile
@@ -163,10 +163,12 @@ class Pipeline:
         if endpoint.places_calls and not self.services.lifecycle.takes_calls:
             message = "The server is starting or shutting down and takes no new calls; retry shortly."
             raise ServiceUnavailable(message, retry_after_s=5)
-        context = Context(self.services, principal, path, query, body, current_exchange().request_id)
+        context = Context(self.services, principal, path, query, body, current_exchange().request_id, raw)
         key = _idempotency_key(request, endpoint)
         if key is None:
             reply = await endpoint.handler(context)
+            if isinstance(reply, Handover):
+                return await reply.answer(request)
             return self._respond(endpoint, reply)
         return await self._answer_once(request, endpoint, context, key, raw)
 
@@ -193,7 +195,9 @@ class Pipeline:
             replayed.headers["Idempotent-Replayed"] = "true"
             return replayed
         try:
-            response: web.StreamResponse = self._respond(endpoint, await endpoint.handler(context))
+            reply = await endpoint.handler(context)
+            assert not isinstance(reply, Handover), "what speaks a protocol of its own takes no such key"
+            response: web.StreamResponse = self._respond(endpoint, reply)
         except DomainError:
             await _keep(store.release(account_sid, key))
             raise
@@ -294,7 +298,7 @@ async def _read(request: web.Request, endpoint: Endpoint[Any, Any]) -> bytes:
         raise too_large() from None
     except TimeoutError:
         raise ApiError(408, "REQUEST_TIMEOUT", "The body did not arrive in time; send it again.") from None
-    if raw and endpoint.takes_body and request.content_type not in _media_types(endpoint):
+    if raw and endpoint.reads_body and request.content_type not in _media_types(endpoint):
         kind = "a form or JSON" if endpoint.for_twilio else "JSON"
         message = f"The body must be {kind}; send the header Content-Type: {_media_types(endpoint)[0]}."
         raise ApiError(415, "UNSUPPORTED_MEDIA_TYPE", message)
@@ -311,6 +315,8 @@ def too_large() -> ApiError:
 
 
 def _body(endpoint: Endpoint[Any, Any], raw: bytes, content_type: str) -> RequestModel:
+    if endpoint.spoken is not None:
+        return NoBody()
     if not raw.strip():
         if endpoint.takes_body:
             raise ValidationFailed.of("body", "is required: a JSON object")

@@ -25,6 +25,7 @@ from api.config import Settings
 from api.failures import StartFailed
 from api.first_run import DemoAccount, greeting, prepare_demo, prepare_sandbox
 from api.interrupted import answer_interrupted
+from api.mcp.gateway import McpGateway
 from api.messaging import Messaging
 from api.metrics import Metrics
 from api.secret_keys import secret_box
@@ -90,6 +91,7 @@ class Server:
         self.market: NumberMarket
         self.assistant: AssistantService
         self.tools: Toolbox
+        self.mcp: McpGateway
         self.messaging: Messaging
         self.templates: TemplateService
         self.channels: ChannelService
@@ -312,6 +314,7 @@ class Server:
             reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
             self.url = f"http://{HostPort(reachable, port)}"
         self.storage.calls.public_url = self.url
+        self.mcp = McpGateway(self.tools.service, self.storage.keys, self.lifecycle, self.url)
         app = create_app(
             self._services(),
             metrics=self.metrics,
@@ -321,6 +324,8 @@ class Server:
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=_HTTP_SHUTDOWN_S)
         self._parts.push_async_callback(runner.cleanup)
         await runner.setup()
+        # Its streams stay open as long as it lets them, so it ends before their connections are waited for.
+        self._parts.push_async_callback(self.mcp.close)
         await web.SockSite(runner, sock).start()
 
     def _services(self) -> Services:
@@ -356,6 +361,7 @@ class Server:
             templates=self.templates,
             channels=self.channels,
             wallets=storage.wallet,
+            mcp=self.mcp,
             tools=self.tools.service,
             tool_registry=self.tools.registry,
             tool_usage=self.tools.usage,

@@ -18,6 +18,7 @@ from api.routes import (
     masking_logs,
     masking_sessions,
     masking_webhook,
+    mcp,
     numbers,
     otp,
     recordings,
@@ -37,6 +38,7 @@ __all__ = ["ENDPOINTS"]
 
 ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *calls.ENDPOINTS,
+    *mcp.ENDPOINTS,
     *twilio.ENDPOINTS,
     *dids.ENDPOINTS,
     *numbers.ENDPOINTS,

@@ -21,6 +21,7 @@ from api.services.masking import (
     MaskingSessions,
     MaskingSettingsOfAccounts,
 )
+from api.services.mcp import Mcp
 from api.services.messages import Messages
 from api.services.money import Wallets
 from api.services.numbers import Applications, Market, Numbers, TrunkNumbers, Trunks
@@ -50,6 +51,7 @@ __all__ = [
     "MaskingNumbers",
     "MaskingSessions",
     "MaskingSettingsOfAccounts",
+    "Mcp",
     "Messages",
     "Numbers",
     "Otp",
@@ -74,6 +76,7 @@ class Services:
     """Everything the routes use."""
 
     keys: Keys
+    mcp: Mcp
     calls: Calls
     numbers: Numbers
     market: Market

@@ -19,6 +19,7 @@ from tests.contract import (
     chapter_contacts,
     chapter_masking,
     chapter_masklogs,
+    chapter_mcp,
     chapter_messages,
     chapter_messaging_webhooks,
     chapter_money,
@@ -42,6 +43,7 @@ ROWS = read_rows()
 SERVED = tuple(row for row in ROWS if row not in later_rows(ROWS))
 CHAPTERS = (
     chapter_calls,
+    chapter_mcp,
     chapter_subscriptions,
     chapter_numbers,
     chapter_trunks,

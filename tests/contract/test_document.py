@@ -23,7 +23,7 @@ DOCUMENT = openapi_document(ENDPOINTS, (), "http://127.0.0.1:8080")
 _OF_MESSAGING = (ChannelNotConfigured, ProviderRejected, SendFailed)
 _OF_TOOLS = (ToolFailed, ToolTimedOut)
 _ENVELOPE = {"Error", "Meta", "ListMeta", "KeysetMeta", "Pagination"}
-WITH_BODY = [endpoint for endpoint in ENDPOINTS if endpoint.takes_body]
+WITH_BODY = [endpoint for endpoint in ENDPOINTS if endpoint.reads_body]
 
 
 def operation(endpoint: Endpoint[Any, Any]) -> dict[str, Any]:
@@ -60,7 +60,8 @@ def test_operations_have_names_of_their_own() -> None:
 def test_every_body_has_an_example_that_is_taken(endpoint: Endpoint[Any, Any]) -> None:
     shown = operation(endpoint)["requestBody"]["content"]["application/json"]
     assert shown["example"] == EXAMPLES[endpoint.name]
-    validate_body(endpoint.body, shown["example"])
+    if endpoint.takes_body:
+        validate_body(endpoint.body, shown["example"])
     schema = {**shown["schema"], "components": DOCUMENT["components"]}
     jsonschema_rs.Draft202012Validator(schema).validate(shown["example"])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from api.services import Lifecycle, Phase, Services
+from api.services import Lifecycle, Mcp, Phase, Services
 from tests.unit.api.fakes.access import FakeIdempotency, FakeKeys, FakeReply, FakeWallets
 from tests.unit.api.fakes.assistant import FakeAssistant, FakeAssistantKeys
 from tests.unit.api.fakes.calls import CALL_LOG, FakeCallLogs, FakeCalls, FakeTraceEntry, call
@@ -32,9 +32,11 @@ from tests.unit.api.fakes.facts import (
     READER_KEY,
     REVOKED_KEY,
     SCOPES,
+    TOOLS_KEY,
 )
 from tests.unit.api.fakes.masking import FakeMasking, FakeMaskingLogs, FakeMaskingSettings
 from tests.unit.api.fakes.masking_sessions import FakeMaskingNumbers, FakeMaskingSessions
+from tests.unit.api.fakes.mcp import FakeMcp
 from tests.unit.api.fakes.messages import MESSAGE_ID, FakeMessages
 from tests.unit.api.fakes.numbers import FakeMarket, FakeNumbers
 from tests.unit.api.fakes.products import FakeAgents, FakeOtp
@@ -64,6 +66,7 @@ __all__ = [
     "FakeIdempotency",
     "FakeKeys",
     "FakeMarket",
+    "FakeMcp",
     "FakeMasking",
     "FakeMaskingNumbers",
     "FakeMaskingSessions",
@@ -98,6 +101,7 @@ __all__ = [
     "READER_KEY",
     "REVOKED_KEY",
     "SCOPES",
+    "TOOLS_KEY",
     "SUBSCRIPTION_ID",
     "call",
 ]
@@ -140,6 +144,7 @@ class Fakes:
     tool_usage: FakeToolUsage = field(default_factory=FakeToolUsage)
     app_keys: FakeAppKeys = field(default_factory=FakeAppKeys)
     idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
+    mcp: Mcp = field(default_factory=FakeMcp)
     lifecycle: Lifecycle = field(default_factory=lambda: Lifecycle(Phase.READY))
 
     def services(self) -> Services:
@@ -179,5 +184,6 @@ class Fakes:
             tool_usage=self.tool_usage,
             app_keys=self.app_keys,
             idempotency=self.idempotency,
+            mcp=self.mcp,
             lifecycle=self.lifecycle,
         )

@@ -6,7 +6,16 @@ from dataclasses import dataclass, field
 
 from callcontrol.errors import IdempotencyConflict, Unauthorized
 from callcontrol.models import LedgerEntry, LedgerFilter, Page, Position, Principal, Wallet
-from tests.unit.api.fakes.facts import ACCOUNT, CALL_SID, KEY, MESSAGING_KEY, MOMENT, READER_KEY, SCOPES
+from tests.unit.api.fakes.facts import (
+    ACCOUNT,
+    CALL_SID,
+    KEY,
+    MESSAGING_KEY,
+    MOMENT,
+    READER_KEY,
+    SCOPES,
+    TOOLS_KEY,
+)
 
 
 class FakeKeys:
@@ -15,6 +24,7 @@ class FakeKeys:
             KEY: Principal(ACCOUNT, "key-1", "platform", SCOPES),
             READER_KEY: Principal(ACCOUNT, "key-2", "platform", frozenset({"calls.read"})),
             MESSAGING_KEY: Principal(ACCOUNT, "key-3", "messaging", frozenset({"messages.send"})),
+            TOOLS_KEY: Principal(ACCOUNT, "key-4", "tools", frozenset({"tools"})),
         }
         self.asked = 0
 

@@ -1,0 +1,171 @@
+"""An ASGI application behind one request of ours: it reads that request, and what it sends is our answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any
+
+from aiohttp import web
+
+from api.exchange import current_exchange
+
+__all__ = ["AsgiApp", "Bridge"]
+
+_log = logging.getLogger("api.mcp")
+
+AsgiMessage = MutableMapping[str, Any]
+AsgiApp = Callable[
+    [
+        MutableMapping[str, Any],
+        Callable[[], Awaitable[AsgiMessage]],
+        Callable[[AsgiMessage], Awaitable[None]],
+    ],
+    Awaitable[None],
+]
+
+# How often an answer looks whether its client is still there, which nothing tells it before it sends. Streams
+# that stay open for hours do so less often, for there may be many.
+_LOOK_EVERY_S, _LOOK_AT_STREAM_EVERY_S = 1.0, 5.0
+_ADMIT_EVERY_S = 30.0
+_WRITE_TIMEOUT_S = 15.0
+_EVENTS = "text/event-stream"
+# The server's own, or of one connection.
+_LEFT_OUT = frozenset({"connection", "content-length", "transfer-encoding", "server", "date"})
+
+
+class Bridge:
+    """
+    One request on its way through an application.
+
+    A stream of events is sent as it comes, anything else when it is whole. A client that has gone, does not
+    read for 15 s, or is no longer admitted is told to the application as gone.
+
+    Attributes:
+        on_answer: Is called with status and headers, before anything of them is sent.
+    """
+
+    def __init__(self, request: web.Request, body: bytes, is_admitted: Callable[[], Awaitable[bool]]) -> None:
+        self._request = request
+        self._body: bytes | None = body
+        self._is_admitted = is_admitted
+        self.on_answer: Callable[[web.StreamResponse], None] | None = None
+        self._gone, self._over = asyncio.Event(), asyncio.Event()
+        self._response: web.StreamResponse | None = None
+        self._whole = bytearray()
+
+    @property
+    def streams(self) -> bool:
+        """Whether a stream of events has begun."""
+        return self._response is not None and self._response.prepared
+
+    async def forsaken(self) -> None:
+        """If the client has gone, have the application end now, and wait for that."""
+        if self._is_gone():
+            self._gone.set()
+            await self._over.wait()
+
+    @property
+    def method(self) -> str:
+        """The method of the request."""
+        return self._request.method
+
+    async def run(self, app: AsgiApp, state: Mapping[str, Any]) -> web.StreamResponse:
+        """Have the application answer; `state` stands in its scope."""
+        try:
+            await app({**_scope(self._request), **state}, self._receive, self._send)
+        except Exception:
+            if not self.streams:
+                raise
+            # The status is out already, so the end of the connection has to say it.
+            _log.exception("the stream of request %s failed", current_exchange().request_id)
+            self._leave()
+        finally:
+            self._over.set()
+        if self._response is None:
+            raise RuntimeError("the application has sent nothing")
+        if isinstance(self._response, web.Response):
+            self._response.body = bytes(self._whole)
+        return self._response
+
+    async def _receive(self) -> AsgiMessage:
+        if self._body is not None:
+            body, self._body = self._body, None
+            return {"type": "http.request", "body": body, "more_body": False}
+        looked_s, every_s = 0.0, _LOOK_EVERY_S if self.method == "POST" else _LOOK_AT_STREAM_EVERY_S
+        while not self._is_gone():
+            try:
+                async with asyncio.timeout(every_s):
+                    await self._gone.wait()
+            except TimeoutError:
+                looked_s += every_s
+            if looked_s >= _ADMIT_EVERY_S:
+                looked_s = 0.0
+                if not await self._is_admitted():
+                    break
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: AsgiMessage) -> None:
+        if message["type"] == "http.response.start":
+            await self._begin(message["status"], message.get("headers", ()))
+        elif isinstance(self._response, web.Response):
+            self._whole += message.get("body", b"")
+        elif self._response is not None and not self._is_gone():
+            await self._write(self._response, message)
+
+    async def _begin(self, status: int, lines: Any) -> None:
+        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in lines]
+        streams = any(name == "content-type" and value.startswith(_EVENTS) for name, value in headers)
+        self._response = web.StreamResponse(status=status) if streams else web.Response(status=status)
+        for name, value in headers:
+            if name not in _LEFT_OUT:
+                self._response.headers[name] = value
+        if self.on_answer is not None:
+            self.on_answer(self._response)
+        if streams:
+            current_exchange().mark(self._response)
+            await self._response.prepare(self._request)
+
+    async def _write(self, response: web.StreamResponse, message: AsgiMessage) -> None:
+        try:
+            async with asyncio.timeout(_WRITE_TIMEOUT_S):
+                if body := message.get("body"):
+                    await response.write(body)
+                if not message.get("more_body"):
+                    await response.write_eof()
+        except ConnectionError:
+            self._gone.set()
+        except TimeoutError:
+            self._leave()
+
+    def _is_gone(self) -> bool:
+        transport = self._request.transport
+        return self._gone.is_set() or transport is None or transport.is_closing()
+
+    def _leave(self) -> None:
+        self._gone.set()
+        if self._request.transport is not None:
+            self._request.transport.abort()
+
+
+def _scope(request: web.Request) -> dict[str, Any]:
+    """What an application is told of the request."""
+    headers = [(name.lower(), value) for name, value in request.raw_headers]
+    if not any(name == b"accept" for name, _ in headers):
+        # Who does not say what it takes, takes anything (RFC 9110, 12.5.1).
+        headers.append((b"accept", b"*/*"))
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": request.method,
+        "scheme": request.scheme,
+        "path": request.path,
+        "raw_path": request.rel_url.raw_path.encode("ascii"),
+        "root_path": "",
+        "query_string": request.query_string.encode(),
+        "headers": headers,
+        "client": None,
+        "server": None,
+    }

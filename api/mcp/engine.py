@@ -1,0 +1,308 @@
+"""
+The protocol itself: the SDK's server, which asks our tools.
+
+Both generations of the protocol are served: sessions that begin with ``initialize`` (2024-11-05 to
+2025-11-25), and requests that stand for themselves (2026-07-28), where a client hears of changes by
+``subscriptions/listen``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from bisect import bisect_right
+from collections.abc import Coroutine, MutableMapping
+from typing import Any, TypeVar
+
+import anyio
+import mcp_types as types
+from mcp.server import InitializationOptions, NotificationOptions, Server, ServerRequestContext
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+
+from api.mcp.asgi import AsgiApp
+from api.mcp.sessions import Session
+from api.pipeline import MAX_BODY_BYTES
+from api.services.tools import Tools
+from callcontrol.errors import DomainError, NotFound, ValidationFailed, describe
+from callcontrol.models import Principal
+from callcontrol.tools.models import Tool, ToolResult
+
+__all__ = ["Engine"]
+
+_log = logging.getLogger("api.mcp")
+
+# Where the scope of a request says who makes it, and in which session.
+_PRINCIPAL, _SESSION = "trunkline.principal", "trunkline.session"
+PAGE_SIZE = 50
+MAX_LISTENERS_OF_ACCOUNT = 50
+_PROGRESS_EVERY_S = 1.0
+_TELL_TIMEOUT_S = 5.0
+_INSTRUCTIONS = (
+    "Tools of a telephony account: they place and end phone calls, send one-time passwords and messages, and "
+    "look things up. Calls and messages reach real people and cost money; numbers are in E.164, such as "
+    "+919800000001."
+)
+
+_Context = ServerRequestContext[Any, Any]
+_ResultT = TypeVar("_ResultT")
+
+
+class _ToolServer(Server[Any]):
+    """Says in every handshake that it tells of changes, which the SDK has no setting for."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        told = notification_options or NotificationOptions(tools_changed=True)
+        return super().create_initialization_options(told, experimental_capabilities, extensions)
+
+
+class _Listeners:
+    """Who of one account listens for changes, by how many streams."""
+
+    def __init__(self) -> None:
+        self.bus = InMemorySubscriptionBus()
+        self.handler = ListenHandler(self.bus, max_subscriptions=MAX_LISTENERS_OF_ACCOUNT)
+        self.streams = 0
+
+
+class Engine:
+    """Serves the protocol from `start` to `close`; `app` wants requests with the `state` of each."""
+
+    def __init__(self, tools: Tools, version: str) -> None:
+        # What the SDK writes of its sessions names them, and belongs to nobody's log.
+        for name in ("mcp", "sse_starlette"):
+            logging.getLogger(name).setLevel(logging.WARNING)
+        self._tools = tools
+        self._listeners: dict[str, _Listeners] = {}
+        self._work: set[asyncio.Task[Any]] = set()
+        self._stop = asyncio.Event()
+        self._running: asyncio.Task[None] | None = None
+        server = _ToolServer(
+            "trunkline",
+            version=version,
+            title="Trunkline",
+            instructions=_INSTRUCTIONS,
+            # Arguments come in the body alone: there are none in headers that it would have to agree with.
+            get_tool_input_schema=lambda _: None,
+            on_list_tools=self._list,
+            on_call_tool=self._call,
+            on_subscriptions_listen=self._listen,
+        )
+        server.add_notification_handler("notifications/initialized", types.NotificationParams, self._ready)
+        server.middleware.clear()
+        # Sessions end by `Sessions`, which knows whose they are.
+        self._manager = StreamableHTTPSessionManager(
+            server, session_idle_timeout=None, max_sessions=None, max_request_body_size=MAX_BODY_BYTES
+        )
+
+    @property
+    def app(self) -> AsgiApp:
+        """The application that answers requests."""
+        return self._manager.asgi_app
+
+    async def start(self) -> None:
+        """Make ready to answer."""
+        ready = asyncio.Event()
+
+        async def run() -> None:
+            # Entered and left by one task, as its group of tasks has to be.
+            async with self._manager.run():
+                ready.set()
+                await self._stop.wait()
+
+        self._running = asyncio.create_task(run())
+        await ready.wait()
+
+    def hush(self) -> None:
+        """End the streams that clients listen on, as the protocol wants it."""
+        for listeners in self._listeners.values():
+            listeners.handler.close()
+
+    async def close(self) -> None:
+        """End every session and stream, and what is still being answered."""
+        self.hush()
+        for task in self._work:
+            task.cancel()
+        self._stop.set()
+        if self._running is not None:
+            await asyncio.wait({self._running})
+
+    @staticmethod
+    def has_sessions(version: str | None) -> bool:
+        """Whether requests of a protocol version, None where it is not said, belong to sessions."""
+        return version is None or version in HANDSHAKE_PROTOCOL_VERSIONS
+
+    @staticmethod
+    def state(principal: Principal, session: Session | None) -> dict[str, Any]:
+        """What has to stand in the scope of a request."""
+        return {_PRINCIPAL: principal, _SESSION: session}
+
+    async def end(self, session_id: str) -> None:
+        """End a session, as its client would."""
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(_: MutableMapping[str, Any]) -> None:
+            pass
+
+        headers = [(b"mcp-session-id", session_id.encode())]
+        scope = {"type": "http", "method": "DELETE", "path": "/", "query_string": b"", "headers": headers}
+        await self.app(scope, receive, send)
+
+    def tools_changed(self, account_sid: str, sessions: list[Session]) -> None:
+        """Tell the clients of an account that its tools have changed."""
+        for session in sessions:
+            if session.tell is not None:
+                self._keep(_told(session))
+        if account_sid in self._listeners:
+            self._keep(self._listeners[account_sid].bus.publish(ToolsListChanged()))
+
+    async def _list(
+        self, context: _Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        tools = list(await self._refusable(self._tools.list(_principal(context))))
+        cursor = params.cursor if params is not None else None
+        # The cursor is the name of the last one shown, so a change in between neither repeats nor skips any.
+        first = 0 if cursor is None else bisect_right([tool.name for tool in tools], cursor)
+        page = tools[first : first + PAGE_SIZE]
+        more = len(tools) > first + PAGE_SIZE
+        return types.ListToolsResult(
+            tools=[_shown(tool) for tool in page], next_cursor=page[-1].name if more else None
+        )
+
+    async def _call(self, context: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        work = self._tools.execute(_principal(context), params.name, params.arguments or {})
+        try:
+            return _answered(await self._refusable(self._with_progress(context, work)))
+        except NotFound as error:
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:100]}") from error
+        except DomainError as error:
+            return _refused(error)
+
+    async def _with_progress(self, context: _Context, work: Coroutine[Any, Any, ToolResult]) -> ToolResult:
+        """Wait for a tool, and tell a client that asked for it every second that it is still at work."""
+        if not context.meta or "progress_token" not in context.meta:
+            return await work
+        task = self._keep(work)
+        try:
+            for passed in itertools.count(1):
+                done, _ = await asyncio.wait({task}, timeout=_PROGRESS_EVERY_S)
+                if done:
+                    return task.result()
+                await context.session.report_progress(passed * _PROGRESS_EVERY_S, message="at work")
+        finally:
+            task.cancel()
+        raise AssertionError("it counts without end")
+
+    async def _refusable(self, work: Coroutine[Any, Any, _ResultT]) -> _ResultT:
+        """Have what nobody foresaw logged here, and nothing of it told to the client."""
+        try:
+            return await work
+        except (DomainError, MCPError):
+            raise
+        except Exception as error:
+            # Whatever a tool does wrong, its caller gets an answer, as at any other endpoint.
+            _log.exception("a tool failed in a way nobody foresaw")
+            message = "Unexpected server error; tell us the X-Request-Id if it stays."
+            raise MCPError(types.INTERNAL_ERROR, message) from error
+
+    async def _ready(self, context: _Context, _: types.NotificationParams) -> None:
+        session = _state(context, _SESSION)
+        if isinstance(session, Session):
+            session.tell = context.session.send_tool_list_changed
+
+    async def _listen(
+        self, context: _Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        account_sid = _principal(context).account_sid
+        listeners = self._listeners.setdefault(account_sid, _Listeners())
+        listeners.streams += 1
+        try:
+            return await listeners.handler(context, params)
+        finally:
+            listeners.streams -= 1
+            if not listeners.streams:
+                del self._listeners[account_sid]
+
+    def _keep(self, work: Coroutine[Any, Any, _ResultT]) -> asyncio.Task[_ResultT]:
+        task = asyncio.create_task(work)
+        self._work.add(task)
+        task.add_done_callback(self._let_go)
+        return task
+
+    def _let_go(self, task: asyncio.Task[Any]) -> None:
+        self._work.discard(task)
+        if not task.cancelled():
+            # Whoever waited for it has its exception; a client that has gone needs none.
+            task.exception()
+
+
+def _state(context: _Context, name: str) -> Any:
+    """What the scope of the request has under a name that `Engine.state` gave it."""
+    return None if context.request is None else context.request.scope[name]
+
+
+def _principal(context: _Context) -> Principal:
+    principal = _state(context, _PRINCIPAL)
+    assert isinstance(principal, Principal)
+    return principal
+
+
+async def _told(session: Session) -> None:
+    """Tell one client; one whose stream is full or over learns of it when it lists the next time."""
+    assert session.tell is not None
+    try:
+        async with asyncio.timeout(_TELL_TIMEOUT_S):
+            await session.tell()
+    except (TimeoutError, anyio.ClosedResourceError, anyio.BrokenResourceError):
+        _log.debug("a client could not be told that its tools have changed")
+
+
+def _shown(tool: Tool) -> types.Tool:
+    """A tool as the protocol describes it."""
+    hints = tool.annotations
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=dict(tool.input_schema),
+        output_schema=dict(tool.output_schema) if tool.output_schema is not None else None,
+        annotations=types.ToolAnnotations(
+            title=tool.title,
+            read_only_hint=hints.read_only,
+            destructive_hint=hints.destructive,
+            idempotent_hint=hints.idempotent,
+            open_world_hint=hints.open_world,
+        ),
+    )
+
+
+def _answered(result: ToolResult) -> types.CallToolResult:
+    structured = dict(result.structured) if result.structured is not None else None
+    return types.CallToolResult(content=[types.TextContent(text=result.text)], structured_content=structured)
+
+
+def _refused(error: DomainError) -> types.CallToolResult:
+    """A refusal as a result, so that the model reads what was wrong and may do better."""
+    text = error.message
+    if isinstance(error, ValidationFailed):
+        text = describe(error.errors)
+    told = {
+        "code": error.code,
+        "message": error.message,
+        **({"details": error.details} if error.details else {}),
+    }
+    return types.CallToolResult(
+        content=[types.TextContent(text=f"{error.code}: {text}")],
+        structured_content={"error": told},
+        is_error=True,
+    )

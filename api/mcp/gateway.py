@@ -1,0 +1,210 @@
+"""Where requests of the Model Context Protocol come in: whose they are, and in which session."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from api.auth import authenticate
+from api.mcp.asgi import Bridge
+from api.mcp.sessions import Session, Sessions
+from api.openapi import product_version
+from api.services import Keys, Lifecycle, Phase
+from api.services.tools import Tools
+from callcontrol.errors import DomainError, Forbidden, ServiceUnavailable, ValidationFailed
+from callcontrol.models import Principal
+
+if TYPE_CHECKING:
+    from api.mcp.engine import Engine
+
+__all__ = ["McpGateway"]
+
+_log = logging.getLogger("api.mcp")
+
+SESSION_HEADER = "Mcp-Session-Id"
+VERSION_HEADER = "MCP-Protocol-Version"
+_SWEEP_EVERY_S = 30.0
+_CLOSE_TIMEOUT_S = 5.0
+
+
+class McpGateway:
+    """
+    The protocol's one endpoint.
+
+    Nothing of it is loaded before the first request. `close` lets requests that are being answered end
+    for up to five seconds, and ends every session.
+
+    Attributes:
+        sessions: Those that are open.
+    """
+
+    def __init__(
+        self,
+        tools: Tools,
+        keys: Keys,
+        lifecycle: Lifecycle,
+        public_url: str,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._tools = tools
+        self._keys = keys
+        self._lifecycle = lifecycle
+        self._public_url = public_url
+        self.sessions = Sessions(monotonic)
+        self._engine: Engine | None = None
+        self._loading = asyncio.Lock()
+        self._sweeper: asyncio.Task[None] | None = None
+        self._forget: Callable[[], None] | None = None
+        self._posts = 0
+        self._quiet = asyncio.Event()
+        self._quiet.set()
+        self._closed = False
+
+    async def answer(self, principal: Principal, body: bytes, request: web.Request) -> web.StreamResponse:
+        """
+        Answer a request of an authenticated key.
+
+        Raises:
+            Forbidden: A page of another site sent it.
+            ValidationFailed: It has to name a session and names none.
+            NotFound: The session it names is not one of the key.
+            RateLimited: The account may open no more sessions.
+            ServiceUnavailable: Nor may anybody, or the server ends.
+        """
+        _check_origin(request.headers.get("Origin"), self._public_url)
+        engine = await self._started()
+
+        async def is_admitted() -> bool:
+            try:
+                await authenticate(request.headers.getall("Authorization", []), self._keys, "tools")
+            except DomainError:
+                return False
+            return True
+
+        bridge = Bridge(request, body, is_admitted)
+        if not engine.has_sessions(request.headers.get(VERSION_HEADER)):
+            return await self._run(engine, bridge, principal, None)
+        named = request.headers.get(SESSION_HEADER)
+        if named is None and request.method == "POST":
+            return await self._open(engine, bridge, principal)
+        if named is None:
+            raise ValidationFailed.of(SESSION_HEADER, "is required: as the answer to initialize has it")
+        session = self.sessions.find(named, principal)
+        if request.method == "DELETE":
+            self.sessions.end(named)
+        with self.sessions.using(session):
+            if request.method == "GET":
+                return await self._stream(engine, bridge, principal, session)
+            return await self._run(engine, bridge, principal, session)
+
+    async def close(self) -> None:
+        """Answer what is being answered, end every session, and refuse what comes later. Idempotent."""
+        self._closed = True
+        if self._forget is not None:
+            self._forget()
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        if self._engine is None:
+            return
+        self._engine.hush()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_TIMEOUT_S):
+                await self._quiet.wait()
+        await self._engine.close()
+
+    async def _open(self, engine: Engine, bridge: Bridge, principal: Principal) -> web.StreamResponse:
+        if self._lifecycle.phase is not Phase.READY:
+            raise ServiceUnavailable("The server is shutting down and opens no sessions.", retry_after_s=5)
+        session, displaced = self.sessions.begin(principal)
+
+        def answered(response: web.StreamResponse) -> None:
+            # Before the client has its name: it may use that at once, on another connection.
+            if response.status < 400:
+                self.sessions.opened(session, response.headers[SESSION_HEADER])
+
+        bridge.on_answer = answered
+        try:
+            if displaced is not None:
+                await engine.end(displaced)
+            return await self._run(engine, bridge, principal, session)
+        finally:
+            self.sessions.begun(session)
+
+    async def _stream(
+        self, engine: Engine, bridge: Bridge, principal: Principal, session: Session
+    ) -> web.StreamResponse:
+        """Open the one stream of a session; one left behind by its client makes room."""
+        if session.stream is not None:
+            await session.stream.forsaken()
+        if session.stream is not None:
+            return await self._run(engine, bridge, principal, session)
+        session.stream = bridge
+        try:
+            return await self._run(engine, bridge, principal, session)
+        finally:
+            session.stream = None
+
+    async def _run(
+        self, engine: Engine, bridge: Bridge, principal: Principal, session: Session | None
+    ) -> web.StreamResponse:
+        if bridge.method != "POST":
+            return await bridge.run(engine.app, engine.state(principal, session))
+        self._posts += 1
+        self._quiet.clear()
+        try:
+            return await bridge.run(engine.app, engine.state(principal, session))
+        finally:
+            self._posts -= 1
+            if not self._posts:
+                self._quiet.set()
+
+    async def _started(self) -> Engine:
+        """The engine, loaded by a thread when it is asked for first: that takes a second."""
+        async with self._loading:
+            if self._closed:
+                raise ServiceUnavailable("The server is shutting down.", retry_after_s=5)
+            if self._engine is None:
+                make = await asyncio.to_thread(_load)
+                self._engine = make(self._tools, product_version())
+                await self._engine.start()
+                self._forget = self._tools.on_change(self._tools_changed)
+                self._sweeper = asyncio.create_task(self._sweep(self._engine))
+            return self._engine
+
+    def _tools_changed(self, account_sid: str) -> None:
+        if self._engine is not None:
+            self._engine.tools_changed(account_sid, self.sessions.of_account(account_sid))
+
+    async def _sweep(self, engine: Engine) -> None:
+        """End sessions that nobody uses."""
+        while True:
+            await asyncio.sleep(_SWEEP_EVERY_S)
+            for name in self.sessions.idle():
+                self.sessions.end(name)
+                await engine.end(name)
+
+
+def _load() -> type[Engine]:
+    from api.mcp.engine import Engine
+
+    return Engine
+
+
+def _check_origin(origin: str | None, public_url: str) -> None:
+    """
+    Refuse a page of another site, which a browser had connect here under a name of its own (DNS rebinding).
+
+    Raises:
+        Forbidden: The request has an Origin that is not the server's.
+    """
+    own = urlsplit(public_url)
+    if origin is not None and origin.lower() != f"{own.scheme}://{own.netloc}".lower():
+        raise Forbidden("The Origin of this request is another site; agents send none.")

@@ -1,0 +1,318 @@
+"""The Model Context Protocol's endpoint, as HTTP has it: refusals, whose a session is, how streams end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+import pytest
+
+from api.mcp import asgi, sessions
+from api.pipeline import MAX_BODY_BYTES
+from api.services import Phase
+from tests.support.mcp_stage import OTHER_KEY, PATH, McpStage, mcp_stage, tool
+from tests.support.phone import PATIENCE_S
+from tests.unit.api.fakes import KEY, TOOLS_KEY
+
+BOTH = "application/json, text/event-stream"
+VERSION = "2025-11-25"
+MODERN = "2026-07-28"
+
+
+@dataclass
+class Raw:
+    """A client that says just what it is told."""
+
+    stage: McpStage
+    http: aiohttp.ClientSession
+    headers: dict[str, str] = field(default_factory=dict)
+
+    async def send(
+        self, method: str = "POST", body: Any = None, *, raw: bytes | None = None, **headers: str | None
+    ) -> tuple[int, Any, Mapping[str, str]]:
+        """Status, the message answered or the body as text, and the headers."""
+        lines = {"Accept": BOTH, "Authorization": f"Bearer {TOOLS_KEY}", **self.headers}
+        if method == "POST":
+            lines["Content-Type"] = "application/json"
+        for name, value in headers.items():
+            lines.pop(name.replace("_", "-"), None)
+            if value is not None:
+                lines[name.replace("_", "-")] = value
+        data = raw if raw is not None else None if body is None else json.dumps(body).encode()
+        # Else the library says that it takes anything.
+        skipped = {"Accept"} if lines.get("Accept") is None else set()
+        async with self.http.request(
+            method, self.stage.url + PATH, data=data, headers=lines, skip_auto_headers=skipped
+        ) as answer:
+            return answer.status, _message(answer.content_type, await answer.text()), answer.headers
+
+    async def open(self, key: str = TOOLS_KEY) -> str:
+        """Open a session; its name."""
+        status, message, headers = await self.send(body=initialize(), Authorization=f"Bearer {key}")
+        assert status == 200 and message["result"]["protocolVersion"] == VERSION, message
+        name = headers["Mcp-Session-Id"]
+        status, _, _ = await self.send(
+            body={"jsonrpc": "2.0", "method": "notifications/initialized"},
+            Authorization=f"Bearer {key}",
+            Mcp_Session_Id=name,
+        )
+        assert status == 202
+        return name
+
+    @asynccontextmanager
+    async def stream(self, session: str) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The stream on which the server speaks first."""
+        lines = {"Accept": BOTH, "Authorization": f"Bearer {TOOLS_KEY}", "Mcp-Session-Id": session}
+        async with self.http.get(self.stage.url + PATH, headers=lines) as answer:
+            yield answer
+
+
+def initialize(version: str = VERSION) -> dict[str, Any]:
+    client = {"name": "test", "version": "1"}
+    params = {"protocolVersion": version, "capabilities": {}, "clientInfo": client}
+    return {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
+
+
+def ask(method: str, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
+
+
+def call(name: str) -> dict[str, Any]:
+    return ask("tools/call", name=name, arguments={})
+
+
+def _message(kind: str, text: str) -> Any:
+    if kind == "text/event-stream":
+        (text,) = [line[6:] for line in text.splitlines() if line.startswith("data: ")]
+    return json.loads(text) if kind != "text/plain" and text else text
+
+
+@pytest.fixture
+async def raw() -> AsyncIterator[Raw]:
+    async with mcp_stage() as stage, aiohttp.ClientSession() as http:
+        yield Raw(stage, http)
+
+
+def code_of(message: Any) -> Any:
+    return message["error"]["code"]
+
+
+@pytest.mark.parametrize(
+    ("version", "agreed"), [("2024-11-05", "2024-11-05"), (VERSION, VERSION), ("1999-01-01", VERSION)]
+)
+async def test_a_version_is_agreed_on(raw: Raw, version: str, agreed: str) -> None:
+    status, message, headers = await raw.send(body=initialize(version))
+    assert (status, message["result"]["protocolVersion"]) == (200, agreed)
+    assert headers["Mcp-Session-Id"] and headers["X-Request-Id"] and headers["X-RateLimit-Limit"]
+    assert headers["X-Content-Type-Options"] == "nosniff" and headers["Server"] == "Trunkline"
+
+
+async def test_who_has_no_key_learns_nothing(raw: Raw) -> None:
+    session = await raw.open()
+    for method in ("POST", "GET", "DELETE"):
+        for line in (None, "Bearer vt_short", f"Basic {TOOLS_KEY}", f"Bearer {TOOLS_KEY[:-1]}x"):
+            status, message, headers = await raw.send(method, Authorization=line, Mcp_Session_Id=session)
+            assert (status, code_of(message)) == (401, "UNAUTHORIZED")
+            assert headers["WWW-Authenticate"].startswith("Bearer")
+        status, message, _ = await raw.send(method, Authorization=f"Bearer {KEY}")
+        assert (status, code_of(message)) == (403, "FORBIDDEN")
+
+
+async def test_a_session_is_its_keys_alone_until_it_ends(raw: Raw) -> None:
+    session = await raw.open()
+    other = await raw.open(OTHER_KEY)
+    for name in (other, "no-such-session"):
+        for method in ("POST", "GET", "DELETE"):
+            status, message, _ = await raw.send(method, ask("ping"), Mcp_Session_Id=name)
+            assert (status, code_of(message)) == (404, "NOT_FOUND")
+    status, message, _ = await raw.send(body=ask("ping"), Mcp_Session_Id=session)
+    assert (status, message["result"]) == (200, {})
+    assert (await raw.send("DELETE", Mcp_Session_Id=session))[0] == 200
+    for method in ("POST", "GET", "DELETE"):
+        assert (await raw.send(method, ask("ping"), Mcp_Session_Id=session))[0] == 404
+    own: dict[str, Any] = {"Authorization": f"Bearer {OTHER_KEY}", "Mcp_Session_Id": other}
+    assert (await raw.send(body=ask("ping"), **own))[0] == 200
+
+
+async def test_what_belongs_to_a_session_has_to_name_it(raw: Raw) -> None:
+    for method in ("GET", "DELETE"):
+        status, message, _ = await raw.send(method)
+        assert (status, code_of(message)) == (400, "VALIDATION_ERROR")
+        assert message["error"]["details"]["errors"][0]["field"] == "Mcp-Session-Id"
+    status, message, _ = await raw.send(body=ask("tools/list"))
+    assert status == 400 and code_of(message) == -32600
+    assert len(raw.stage.gateway.sessions) == 0, "what opens no session leaves none"
+
+
+async def test_a_page_of_another_site_is_refused(raw: Raw) -> None:
+    for origin in ("http://evil.example", "null", raw.stage.url + "0", "https" + raw.stage.url[4:]):
+        status, message, _ = await raw.send(body=initialize(), Origin=origin)
+        assert (status, code_of(message)) == (403, "FORBIDDEN")
+    assert (await raw.send(body=initialize(), Origin=raw.stage.url))[0] == 200
+
+
+@pytest.mark.parametrize("version", [VERSION, MODERN])
+async def test_garbage_is_refused_and_harms_nobody(raw: Raw, version: str) -> None:
+    session = await raw.open()
+    own: dict[str, Any] = {
+        "MCP_Protocol_Version": version,
+        "Mcp_Session_Id": session if version == VERSION else None,
+    }
+    for body in (
+        b"",
+        b"{",
+        b"[" * 100_000,
+        b"[]",
+        b"null",
+        b'"text"',
+        b"\xff\xfe",
+        b'{"jsonrpc": "1.0"}',
+        b"7",
+    ):
+        status, message, _ = await raw.send(raw=body, **own)
+        assert status == 400 and code_of(message) < 0, (body[:20], message)
+    batch = json.dumps([ask("ping"), ask("ping")]).encode()
+    assert (await raw.send(raw=batch, **own))[0] == 400
+    for kind in ("text/plain", "application/xml", "application/json-seq"):
+        status, message, _ = await raw.send(body=ask("ping"), Content_Type=kind, **own)
+        assert (status, code_of(message)) == (415, "UNSUPPORTED_MEDIA_TYPE")
+    status, message, _ = await raw.send(raw=b" " * (MAX_BODY_BYTES + 1), **own)
+    assert (status, code_of(message)) == (413, "PAYLOAD_TOO_LARGE")
+    status, message, _ = await raw.send("PUT", ask("ping"), **own)
+    assert (status, code_of(message)) == (405, "METHOD_NOT_ALLOWED")
+    for accept in ("application/json", "text/event-stream", "image/png"):
+        assert (await raw.send(body=ask("ping"), Accept=accept, **own))[0] == 406
+    status, message, _ = await raw.send(body=ask("ping"), Mcp_Session_Id=session, Accept=None)
+    assert status == 200, "who does not say what it takes, takes anything"
+
+
+async def test_messages_that_say_what_is_not_understood(raw: Raw) -> None:
+    session = await raw.open()
+    for body, code in (
+        (ask("tools/dance"), -32601),
+        (ask("resources/list"), -32601),
+        (ask("tools/call"), -32602),
+        (ask("tools/call", name=7), -32602),
+        (ask("tools/call", name="x", arguments=[]), -32602),
+        (ask("tools/call", name="nothing"), -32602),
+        (ask("tools/list", cursor=7), -32602),
+    ):
+        status, message, _ = await raw.send(body=body, Mcp_Session_Id=session)
+        assert (status, code_of(message)) == (200, code), (body, message)
+        assert message["id"] == 7
+    for body in (
+        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 99}},
+        {"jsonrpc": "2.0", "method": "notifications/unheard_of"},
+        {"jsonrpc": "2.0", "id": 99, "result": {}},
+    ):
+        assert (await raw.send(body=body, Mcp_Session_Id=session))[0] == 202
+    status, message, _ = await raw.send(body=ask("ping"), MCP_Protocol_Version="1999-01-01")
+    assert status == 400 and code_of(message) < 0
+
+
+async def test_a_session_has_one_stream_which_can_be_opened_again(
+    raw: Raw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Who comes back is not held up by a stream whose end nobody has looked for yet.
+    monkeypatch.setattr(asgi, "_LOOK_AT_STREAM_EVERY_S", 3600.0)
+    session = await raw.open()
+    async with raw.stream(session) as first:
+        assert (first.status, first.content_type) == (200, "text/event-stream")
+        assert first.headers["X-Request-Id"] and first.headers["Server"] == "Trunkline"
+        async with raw.stream(session) as second:
+            assert second.status == 409
+        first.close()
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            async with raw.stream(session) as again:
+                if again.status == 200:
+                    break
+            await asyncio.sleep(0.05)
+
+
+async def test_a_stream_ends_with_its_key(raw: Raw, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asgi, "_LOOK_AT_STREAM_EVERY_S", 0.05)
+    monkeypatch.setattr(asgi, "_ADMIT_EVERY_S", 0.1)
+    session = await raw.open()
+    async with raw.stream(session) as stream:
+        asked = raw.stage.fakes.keys.asked
+        async with asyncio.timeout(PATIENCE_S):
+            while raw.stage.fakes.keys.asked < asked + 2:  # noqa: ASYNC110 - a plain counter
+                await asyncio.sleep(0.05)
+            assert not stream.content.at_eof()
+            del raw.stage.fakes.keys.principals[TOOLS_KEY]
+            await stream.read()
+
+
+async def test_streams_end_with_the_server(raw: Raw) -> None:
+    session = await raw.open()
+    async with raw.stream(session) as stream:
+        await asyncio.wait_for(raw.stage.gateway.close(), PATIENCE_S)
+        await asyncio.wait_for(stream.read(), PATIENCE_S)
+    status, message, headers = await raw.send(body=initialize())
+    assert (status, code_of(message)) == (503, "SERVICE_UNAVAILABLE") and headers["Retry-After"]
+
+
+async def test_a_server_that_drains_opens_no_sessions(raw: Raw) -> None:
+    session = await raw.open()
+    raw.stage.fakes.lifecycle.phase = Phase.DRAINING
+    assert (await raw.send(body=initialize()))[0] == 503
+    assert (await raw.send(body=ask("ping"), Mcp_Session_Id=session))[0] == 200
+
+
+async def test_a_call_goes_on_when_its_client_has_gone(raw: Raw) -> None:
+    """As the protocol wants it of sessions: who wants a call cancelled says so."""
+    began, may_end, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def use(_: Mapping[str, Any]) -> str:
+        began.set()
+        await may_end.wait()
+        ended.set()
+        return "done"
+
+    raw.stage.tools.add(tool("slow"), use)
+    session = await raw.open()
+    calling = asyncio.create_task(raw.send(body=call("slow"), Mcp_Session_Id=session))
+    await asyncio.wait_for(began.wait(), PATIENCE_S)
+    calling.cancel()
+    await asyncio.wait({calling})
+    assert (await raw.send(body=ask("ping") | {"id": 8}, Mcp_Session_Id=session))[0] == 200
+    may_end.set()
+    await asyncio.wait_for(ended.wait(), PATIENCE_S)
+
+
+async def test_a_session_that_ends_cancels_its_calls(raw: Raw) -> None:
+    began, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def use(_: Mapping[str, Any]) -> str:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+        return "never"
+
+    raw.stage.tools.add(tool("endless"), use)
+    session = await raw.open()
+    calling = asyncio.create_task(raw.send(body=call("endless"), Mcp_Session_Id=session))
+    await asyncio.wait_for(began.wait(), PATIENCE_S)
+    assert (await raw.send("DELETE", Mcp_Session_Id=session))[0] == 200
+    await asyncio.wait_for(cancelled.wait(), PATIENCE_S)
+    await asyncio.wait({calling})
+
+
+async def test_more_sessions_than_an_account_may_have(raw: Raw) -> None:
+    first = await raw.open()
+    second = await raw.open()
+    async with raw.stream(first):
+        for _ in range(sessions.MAX_SESSIONS_OF_ACCOUNT):
+            assert (await raw.send(body=initialize()))[0] == 200
+        assert len(raw.stage.gateway.sessions) == sessions.MAX_SESSIONS_OF_ACCOUNT
+        # The one in use stays, whatever its age.
+        assert (await raw.send(body=ask("ping"), Mcp_Session_Id=first))[0] == 200
+        assert (await raw.send(body=ask("ping"), Mcp_Session_Id=second))[0] == 404

@@ -15,7 +15,10 @@ from tests.contract.cases import Case
 _LIST = Path(__file__).with_name("endpoints.json")
 
 CHAPTERS = frozenset(
-    {"numbers", "calls", "trunks", "voice-otp", "masking", "webhook-subscriptions", "assistant"}
+    {
+        *("numbers", "calls", "trunks", "voice-otp", "masking", "webhook-subscriptions", "assistant"),
+        *("integrations",),
+    }
 )
 """The services whose every row is served and proved; those of the others are not served yet."""
 

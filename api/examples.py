@@ -37,6 +37,12 @@ EXAMPLES: Mapping[str, Any] = {
         "months": 3,
         "acknowledged_total": 897.0,
     },
+    "send_campaign": {
+        "templateName": "order_update",
+        "campaignName": "Orders of Monday",
+        "phoneNumbers": ["+919800200011", "+919800200012"],
+        "variables": {"1": "Asha", "2": "A-1042"},
+    },
     "send_otp": {"to": _ECHO, "language": "hi-IN", "repeat": 2, "reference": "login-7"},
     "verify_otp": {"otp": "271828"},
     "start_masked_call": {"party_a": _ECHO[3:], "party_b": _OTHER[3:], "max_duration_sec": 600},

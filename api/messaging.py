@@ -40,6 +40,7 @@ class Messaging:
 
         database, writer = storage.database, storage.writer
         self._campaigns = storage.campaigns
+        self._default_rate = default_rate
         self._database = database
         self.receiver = Receiver(writer, storage.outbox, campaigns.moved)
         self.dispatcher = Dispatcher(
@@ -56,7 +57,7 @@ class Messaging:
     async def start(self) -> None:
         """Hand over what waits, and take in what is told."""
         await self.dispatcher.start()
-        self._campaigns.start(self.dispatcher.wake)
+        self._campaigns.start(self.dispatcher.wake, self._default_rate)
 
     async def close(self) -> None:
         """Stop; what waits stays in the database."""

@@ -32,7 +32,7 @@ COLUMNS = {
 def run(sut: SystemUnderTest, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     seconds = arguments.seconds or 15.0
     rates = [float(rate) for rate in arguments.api_rates.split(",")]
-    load = _Load(sut)
+    load = Load(sut)
     load.calls(20.0, 3.0, "warm-up")  # The first calls fill caches and pools; they are not counted.
     steps = [load.calls(rate, seconds, "POST") for rate in rates]
     steps += [load.calls(rate, seconds, "POST with Idempotency-Key", "--keys") for rate in rates]
@@ -41,7 +41,7 @@ def run(sut: SystemUnderTest, arguments: argparse.Namespace) -> list[dict[str, A
     return steps
 
 
-class _Load:
+class Load:
     """Runs the tool against one server; no number is called twice."""
 
     def __init__(self, sut: SystemUnderTest) -> None:

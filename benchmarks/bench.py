@@ -1,5 +1,5 @@
 """
-Runs the benchmarks: `python -m benchmarks.bench [w1] [w2] [w3] [api] [masked] [streams] [--out DIRECTORY]`.
+Runs the benchmarks: `python -m benchmarks.bench [NAME ...] [--out DIRECTORY]`, such as w1.
 
 Each one starts a server of its own on one core, with the load on another, prints a table and leaves a JSON
 file with everything it saw: machine, commit, versions, and the numbers of every step.
@@ -14,7 +14,16 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks import api_latency, machine, masked_calls, streams, w1_signalling, w2_relay, w3_agent
+from benchmarks import (
+    api_latency,
+    campaigns,
+    machine,
+    masked_calls,
+    streams,
+    w1_signalling,
+    w2_relay,
+    w3_agent,
+)
 from benchmarks.sut import SystemUnderTest, tools_missing
 
 _CLAIMS = {
@@ -24,6 +33,7 @@ _CLAIMS = {
     "api": api_latency,
     "masked": masked_calls,
     "streams": streams,
+    "campaigns": campaigns,
 }
 
 
@@ -31,9 +41,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "claims", nargs="*", metavar="w1|w2|w3|api|masked|streams", help="which to run (default: all)"
-    )
+    parser.add_argument("claims", nargs="*", metavar="NAME", help=f"of {', '.join(_CLAIMS)} (default: all)")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="where JSON goes")
     parser.add_argument("--seconds", type=float, default=None, help="length of each measured window")
     parser.add_argument("--rates", default="50,100", help="w1: calls per second")

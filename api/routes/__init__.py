@@ -31,7 +31,7 @@ from api.routes import (
     twilio,
     wallet,
 )
-from api.routes.messaging import contact_lists, contacts, messages, templates
+from api.routes.messaging import campaigns, contact_lists, contacts, messages, templates
 from api.routes.messaging import webhooks as messaging_webhooks
 
 __all__ = ["ENDPOINTS"]
@@ -65,5 +65,6 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *contacts.ENDPOINTS,
     *contact_lists.ENDPOINTS,
     *messaging_webhooks.ENDPOINTS,
+    *campaigns.ENDPOINTS,
     *templates.ENDPOINTS,
 )

@@ -36,6 +36,8 @@ from callcontrol.subscriptions import (
 __all__ = ["Deliverer", "SubscriptionService", "clear_waiting", "reach_errors"]
 
 _MAX_SUBSCRIPTIONS: Final = 100
+# A campaign's receipts come in batches, and each of them makes a delivery for every endpoint.
+_MAX_ENDPOINTS: Final = 10
 _RESOLVE_S: Final = 2.0
 # A transaction of so many keeps others waiting for some milliseconds.
 _REPLAYED_AT_ONCE: Final = 250
@@ -100,9 +102,11 @@ class SubscriptionService:
             partial(new_subscription, new_id(), account_sid, self._service, values, utc_now()), values
         )
 
+        most = _MAX_ENDPOINTS if self._service in NUMBERED else _MAX_SUBSCRIPTIONS
+
         def write(connection: Connection) -> Subscription | DomainError:
-            if subscriptions.count(connection, account_sid, self._service) >= _MAX_SUBSCRIPTIONS:
-                return Conflict(f"The account has {_MAX_SUBSCRIPTIONS} {self._called}s; delete one first.")
+            if subscriptions.count(connection, account_sid, self._service) >= most:
+                return Conflict(f"The account has {most} {self._called}s; delete one first.")
             return subscriptions.insert(connection, made)
 
         return await self._writer.commit(write)

@@ -25,6 +25,7 @@ from callcontrol.errors import FieldError
 from callcontrol.messaging.models import CampaignStatus
 
 __all__ = [
+    "CANCELLED_REASON",
     "IGNORED",
     "MAX_AHEAD",
     "MAX_NAME_CHARS",
@@ -55,6 +56,8 @@ MAX_AHEAD: Final = timedelta(days=90)
 
 RECEIPTS_AWAITED: Final = timedelta(seconds=60)
 """How long after its last message has left a campaign waits for those that are not delivered yet."""
+
+CANCELLED_REASON: Final = "The campaign was cancelled before the message was sent."
 
 _STRETCH: Final = 50
 _AHEAD_S: Final = 5
@@ -173,7 +176,8 @@ def stretch_size(queued: int, messages_per_second: int) -> int:
     paused, is looked at when a recipient becomes one.
     """
     ahead = max(_LEAST_AHEAD, messages_per_second * _AHEAD_S)
-    return max(0, min(_STRETCH, ahead - queued))
+    # A whole stretch or none: a transaction for every few that have left would cost more than they do.
+    return _STRETCH if queued + _STRETCH <= ahead else 0
 
 
 def progress_percent(counts: CampaignCounts) -> float:

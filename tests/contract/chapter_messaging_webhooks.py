@@ -211,7 +211,7 @@ CASES = (
             409,
             "CONFLICT",
             body={"url": _url, "events": _EVENTS},
-            during=limited(subscriptions, "_MAX_SUBSCRIPTIONS"),
+            during=limited(subscriptions, "_MAX_ENDPOINTS"),
         ),
         unseen(201, body={"url": _url, "events": _EVENTS}, then=_is_its_own),
     ),

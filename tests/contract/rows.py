@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,6 @@ from api.errors import ErrorStyle, status_of
 from tests.contract.cases import Case
 
 _LIST = Path(__file__).with_name("endpoints.json")
-
-CHAPTERS = frozenset(
-    {
-        *("numbers", "calls", "trunks", "voice-otp", "masking", "webhook-subscriptions", "assistant"),
-        *("integrations",),
-    }
-)
-"""The services whose every row is served and proved; those of the others are not served yet."""
 
 # Success where the specification shows none, as it was decided.
 _SUCCESS: Mapping[str, int] = {
@@ -168,11 +160,6 @@ def unshown(endpoint: Endpoint[Any, Any], cases: Iterable[Case]) -> list[str]:
 def row_of(endpoint: Endpoint[Any, Any]) -> str:
     """How the list names an endpoint."""
     return f"{endpoint.method} {endpoint.path}"
-
-
-def later_rows(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """The rows of services that are not served yet."""
-    return tuple(row for row in rows if row.service not in CHAPTERS)
 
 
 def _declared(endpoint: Endpoint[Any, Any]) -> Iterator[tuple[int, str | None]]:

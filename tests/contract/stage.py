@@ -21,6 +21,7 @@ from api.ratelimit import Allowance, allowances_of
 from api.routes import ENDPOINTS
 from api.server import Server
 from callcontrol.accounts import SCOPES
+from callcontrol.aio import subscriptions
 from callcontrol.models import Principal, Service
 from fixtures.agent import DemoAgent
 from media.audio import tone
@@ -267,6 +268,8 @@ async def staged(data_dir: Path) -> AsyncIterator[Stage]:
     agent = DemoAgent(tone(700.0, 200))
     lifted = pytest.MonkeyPatch()
     lifted.setattr(pipeline, "allowances_of", allowances_of_many)
+    # Every case about one makes one.
+    lifted.setattr(subscriptions, "_MAX_ENDPOINTS", 1000)
     await server.start()
     receiver = Receiver()
     await agent.start()

@@ -17,7 +17,8 @@ from api.examples import EXAMPLES
 from api.routes import ENDPOINTS
 from callcontrol.accounts import SCOPES
 from callcontrol.models import Service
-from fixtures.server_process import ServerProcess
+from fixtures.server_process import ServerProcess, wait_until
+from tests.support.phone import PATIENCE_S
 
 _SETTINGS = Path(__file__).with_name("schemathesis.toml")
 _SEED = "20261121"
@@ -49,7 +50,7 @@ def test_schemathesis_finds_nothing(server: ServerProcess, tmp_path: Path) -> No
             *("run", f"{server.url}/openapi.json", "--no-color"),
             *("--seed", _SEED, "--max-examples", _EXAMPLES, "--continue-on-failure"),
         ],
-        env={**os.environ, **_what_is_there(server)},
+        env={**os.environ, **{name: str(value) for name, value in _what_is_there(server).items()}},
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -105,6 +106,8 @@ def _what_is_there(server: ServerProcess) -> dict[str, str]:
 
     assistant, messaging, admin = (key_of(service) for service in _KEYS)
     message = server.request("POST", "/api/v1/messages", messaging, EXAMPLES["send_message"])
+    template_id = str(made("/api/v1/templates", "create_template", messaging)["id"])
+    assert wait_until(lambda: server.request("GET", "/api/v1/templates", messaging).data, PATIENCE_S)
     agent_id = made("/api/v1/agents", "create_agent", assistant)["id"]
     outbound = made("/api/v1/calls/outbound", "start_assistant_call", assistant, agent_id=agent_id)
     return {
@@ -114,7 +117,8 @@ def _what_is_there(server: ServerProcess) -> dict[str, str]:
         "CONTRACT_CONTACT": str(made("/api/v1/contacts", "create_contact", messaging)["id"]),
         "CONTRACT_CONTACT_LIST": str(made("/api/v1/contact-lists", "create_contact_list", messaging)["id"]),
         "CONTRACT_MESSAGE": message.body["messageId"],
-        "CONTRACT_TEMPLATE": str(made("/api/v1/templates", "create_template", messaging)["id"]),
+        "CONTRACT_TEMPLATE": template_id,
+        "CONTRACT_CAMPAIGN": str(made("/api/v1/send", "send_campaign", messaging)["campaignId"]),
         "CONTRACT_TOOLS_KEY": key_of("tools"),
         "CONTRACT_ADMIN_TOKEN": admin,
         "CONTRACT_TOOL": made("/integrations/admin/tools", "register_tool", admin)["name"],

@@ -18,7 +18,7 @@ from tests.support.media_bench import MediaBench, Told, amplitude_at, sine, towa
 
 BAD = Impairment(loss=0.05, duplicate=0.02, reorder=0.02, reorder_ms=30, jitter_ms=40)
 TONE_HZ = 1000
-LENGTH_MS = 5000
+LENGTH_MS = 3000
 WINDOW_BYTES = 2 * 160
 
 

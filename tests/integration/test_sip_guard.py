@@ -192,6 +192,13 @@ async def test_every_message_of_a_call_is_copied_to_the_capture_server(tmp_path:
         async with running(tmp_path, hep=settings) as world:
             await world.place({"verb": "hangup"})
             record = await world.ended()
+
+            def parted() -> bool:
+                last = world.control.trace(record.call_sid)[-1].message
+                return last.startswith("SIP/2.0 200") and " BYE\r\n" in last
+
+            # The record is there before the answer to the BYE is.
+            assert await eventually(parted)
             entries = world.control.trace(record.call_sid)
             assert world.control.hep is not None
             assert world.control.hep.dropped == 0

@@ -27,7 +27,6 @@ from callcontrol.messaging.campaigns import (
     MAX_OPEN,
     Campaign,
     CampaignCounts,
-    CampaignEvent,
     CampaignState,
     body_parameters,
     estimated_end,
@@ -38,9 +37,8 @@ from callcontrol.messaging.models import Template
 from callcontrol.messaging.recipients import recipient_number
 from callcontrol.models import Page
 from callcontrol.store.repositories import campaigns as rows
-from callcontrol.store.repositories import channels, chat_messages, contacts, idempotency, templates
+from callcontrol.store.repositories import channels, contacts, idempotency, templates
 from callcontrol.store.repositories.campaign_stretches import make_stretch
-from callcontrol.store.repositories.holding_back import CANCELLED
 
 __all__ = ["CampaignRequest", "CampaignService", "CampaignView", "TakenCampaign"]
 
@@ -122,20 +120,24 @@ class CampaignService:
         database: Database,
         writer: Writer,
         outbox: Notified,
-        *,
-        default_rate: int = DEFAULT_MESSAGES_PER_SECOND,
     ) -> None:
         self._database = database
         self._writer = writer
         self._outbox = outbox
-        self._default_rate = default_rate
+        self._default_rate = DEFAULT_MESSAGES_PER_SECOND
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._told: Callable[[], None] | None = None
 
-    def start(self, queued: Callable[[], None]) -> None:
-        """Make messages from now on; ``queued`` is called when new ones wait for the network."""
+    def start(self, queued: Callable[[], None], default_rate: int = DEFAULT_MESSAGES_PER_SECOND) -> None:
+        """
+        Make messages from now on.
+
+        ``queued`` is called when new ones wait for the network; ``default_rate`` are the messages per second
+        of accounts that have set none.
+        """
         self._told = queued
+        self._default_rate = default_rate
         self._task = asyncio.create_task(self._keep_running(), name="campaigns")
 
     async def close(self) -> None:
@@ -216,10 +218,9 @@ class CampaignService:
                 return _unknown()
             if campaign.state is CampaignState.CANCELLED:
                 return None
-            if rows.advance(connection, campaign, CampaignEvent.CANCEL, now) is None:
+            if rows.cancel(connection, campaign, now) is None:
                 status = campaign.state.status
                 return Conflict(f"The campaign is {status} already.", details={"status": status})
-            chat_messages.cancel(connection, campaign_id, now, CANCELLED.message)
             return None
 
         await self._writer.commit(write)

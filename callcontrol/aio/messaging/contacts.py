@@ -284,7 +284,7 @@ def _unknown(contact_ids: Sequence[int], known: set[int]) -> ValidationFailed:
     named = ", ".join(strangers[:_SHOWN]) + (", ..." if len(strangers) > _SHOWN else "")
     return ValidationFailed(
         unknown[:_MOST_NAMED],
-        f"contactIds: {len(strangers)} are no contacts of the account, so none was added: {named}",
+        f"contactIds: none was added, because these are no contacts of the account: {named}",
     )
 
 

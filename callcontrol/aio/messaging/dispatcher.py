@@ -246,10 +246,11 @@ class Dispatcher:
             undo=partial(chat_queue.release_until, node=settings.node, until=until),
         )
         self._receiver.settled(failed)
-        self._after = turn.last_account
+        # One that began behind an account has not looked at those before it.
+        began_behind, self._after = self._after, turn.last_account
         for claimed in turn.claimed:
             self._begin(claimed)
-        if turn.last_account or turn.is_full:
+        if began_behind or turn.last_account or turn.is_full:
             return settings.turn_s
         if turn.more_at is None:
             return settings.poll_s

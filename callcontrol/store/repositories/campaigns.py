@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from callcontrol.messaging.campaigns import (
+    CANCELLED_REASON,
     RECEIPTS_AWAITED,
     RULES,
     Campaign,
@@ -32,6 +33,7 @@ from callcontrol.store.values import pack, to_micros, to_micros_or_none, to_mome
 __all__ = [
     "Stretch",
     "advance",
+    "cancel",
     "get",
     "insert",
     "moved",
@@ -181,6 +183,14 @@ def advance(
     changed = _after(campaign, rule[0], now)
     _update(connection, changed)
     return changed
+
+
+def cancel(connection: Connection, campaign: Campaign, now: datetime) -> Campaign | None:
+    """Have nothing more of a campaign sent: what it is then; None if it is over already."""
+    cancelled = advance(connection, campaign, CampaignEvent.CANCEL, now)
+    if cancelled is not None:
+        chat_messages.cancel(connection, campaign.campaign_id, now, CANCELLED_REASON)
+    return cancelled
 
 
 def ripe(connection: Connection, campaign: Campaign, now: datetime) -> bool:

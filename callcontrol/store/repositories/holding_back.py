@@ -7,11 +7,11 @@ from typing import Final
 
 from sqlalchemy.engine import Connection
 
-from callcontrol.messaging.campaigns import CampaignState
+from callcontrol.messaging.campaigns import CANCELLED_REASON, CampaignState
 from callcontrol.messaging.models import ChatMessage
 from callcontrol.store.repositories import campaigns, channels, chat_messages, contacts, templates
 
-__all__ = ["CANCELLED", "Reason", "held_back"]
+__all__ = ["Reason", "held_back"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Reason:
     message: str
 
 
-CANCELLED: Final = Reason(chat_messages.CANCELLED, "The campaign was cancelled before the message was sent.")
+_CANCELLED: Final = Reason(chat_messages.CANCELLED, CANCELLED_REASON)
 _DISCONNECTED: Final = Reason("CHANNEL_NOT_CONFIGURED", "The account's channel is not connected.")
 _NOT_APPROVED: Final = Reason("TEMPLATE_NOT_APPROVED", "The template is not approved any more.")
 _OPTED_OUT: Final = Reason("OPTED_OUT", "The contact has opted out.")
@@ -48,7 +48,7 @@ def held_back(connection: Connection, messages: Sequence[ChatMessage]) -> dict[s
         campaign = campaign_of(message.campaign_id) if message.campaign_id is not None else None
         reason: Reason | None = None
         if campaign is not None and campaign.state is CampaignState.CANCELLED:
-            reason = CANCELLED
+            reason = _CANCELLED
         elif not connected(message.account_sid):
             reason = _DISCONNECTED
         elif message.to in opted_out[message.account_sid]:

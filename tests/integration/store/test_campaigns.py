@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 import pytest
@@ -18,6 +19,7 @@ from callcontrol.store.tables import deliveries
 from callcontrol.store.tables.campaigns import campaigns as table
 from callcontrol.subscriptions import Subscription
 from tests.support.campaigns import approve, held, messages_of, numbers, receive, request
+from tests.support.secrets import SECRETS
 
 HOUR = timedelta(hours=1)
 
@@ -131,10 +133,10 @@ async def test_messages_are_made_some_seconds_ahead_only(storage: Storage, accou
     assert len(made) == 150
     view = await storage.campaigns.status(sid, campaign_id)
     assert view.counts == CampaignCounts(queued=400)
-    await receive(storage, made[:40], "delivered", now)
+    await receive(storage, made[:60], "delivered", now)
     await finish_making(storage)
-    assert len(await messages_of(storage, campaign_id)) == 190
-    assert (await storage.campaigns.status(sid, campaign_id)).counts == CampaignCounts(360, delivered=40)
+    assert len(await messages_of(storage, campaign_id)) == 200
+    assert (await storage.campaigns.status(sid, campaign_id)).counts == CampaignCounts(340, delivered=60)
 
 
 async def test_a_campaign_completes_once_and_says_so(storage: Storage, account: Account) -> None:
@@ -314,3 +316,29 @@ async def test_an_account_may_have_so_many_campaigns_under_way(
     await storage.campaigns.cancel(sid, ids[0])
     await storage.campaigns.create(sid, request(1))
     assert MAX_OPEN == 100
+
+
+async def test_two_processes_make_each_message_once(url: str, storage: Storage, account: Account) -> None:
+    sid = account.account_sid
+    await approve(storage, sid)
+    await subscribe(storage, account, "campaign.completed")
+    second = await Storage.open(url, node="second", deliver=False, secrets=SECRETS)
+    try:
+        made = await asyncio.gather(
+            *(process.campaigns.create(sid, request(70)) for process in (storage, second))
+        )
+        ids = [taken.view.campaign.campaign_id for taken in made]
+        await asyncio.gather(*(finish_making(process) for process in (storage, second, storage, second)))
+        for campaign_id in ids:
+            found = await messages_of(storage, campaign_id)
+            assert [message.to for message in found] == numbers(70)
+            now = utc_now()
+            await asyncio.gather(
+                receive(storage, found[:40], "read", now), receive(second, found[30:], "read", now)
+            )
+        await asyncio.gather(*(finish_making(process) for process in (storage, second)))
+        views = [await storage.campaigns.status(sid, campaign_id) for campaign_id in ids]
+        assert {view.campaign.state for view in views} == {CampaignState.COMPLETED}
+        assert await told(storage, "campaign.completed") == 2
+    finally:
+        await second.close()

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from callcontrol.aio.storage import Storage
-from callcontrol.errors import NotFound
+from callcontrol.errors import Conflict, NotFound
 from callcontrol.messaging.events import message_received, message_told
 from callcontrol.messaging.models import ChatMessage
 from callcontrol.models import Account
@@ -68,11 +68,16 @@ async def test_no_number_is_used_twice(storage: Storage, account: Account) -> No
         await endpoints.numbered(sid, first.number)
 
 
-async def test_what_is_made_at_once_has_numbers_of_its_own(storage: Storage, account: Account) -> None:
-    made = await asyncio.gather(
-        *(storage.webhook_endpoints.create(account.account_sid, VALUES) for _ in range(20))
-    )
-    assert len({one.number for one in made}) == 20
+async def test_ten_that_are_made_at_once_have_numbers_of_their_own_and_are_all(
+    storage: Storage, account: Account
+) -> None:
+    endpoints, sid = storage.webhook_endpoints, account.account_sid
+    made = await asyncio.gather(*(endpoints.create(sid, VALUES) for _ in range(10)))
+    assert len({one.number for one in made}) == 10
+    with pytest.raises(Conflict, match="10 webhook endpoints"):
+        await endpoints.create(sid, VALUES)
+    # Those of other services are counted apart.
+    await storage.subscriptions.create(sid, VALUES | {"event_types": ["call.missed"]})
 
 
 async def test_one_that_changes_keeps_its_number(storage: Storage, account: Account) -> None:

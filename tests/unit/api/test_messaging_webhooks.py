@@ -185,6 +185,15 @@ async def test_a_key_that_only_reads_changes_nothing(client: Client, fakes: Fake
     assert fakes.webhook_endpoints.asked == []
 
 
+async def test_every_key_of_messaging_has_requests_of_its_own(client: Client) -> None:
+    """Those of the platform are counted elsewhere, however few they are."""
+    for _ in range(21):
+        await client.get("/v1/calls")
+    answers = [await client.get(PATH, key=key) for key in (KEY, READER, KEY)]
+    assert [answer.headers["X-RateLimit-Limit"] for answer in answers] == ["600"] * 3
+    assert [answer.headers["X-RateLimit-Remaining"] for answer in answers] == ["599", "599", "598"]
+
+
 async def test_tests_are_limited_for_each_key(client: Client) -> None:
     answers = [await client.post(f"{ONE}/test", {}, key=KEY) for _ in range(61)]
     assert [answer.status for answer in answers] == [200] * 60 + [429]

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 
 from api.schemas.base import all_optional
 from api.schemas.common import E164, MAX_PAGE, Timestamp
-from api.schemas.messaging.base import CamelRequest, CamelQuery, CamelResponse
+from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse
 from callcontrol.messaging.channels import MAX_DISPLAY_NAME_CHARACTERS, MAX_MESSAGES_PER_SECOND
 from callcontrol.messaging.languages import DEFAULT_LANGUAGE, LANGUAGES
 from callcontrol.messaging.models import TemplateCategory, TemplateStatus

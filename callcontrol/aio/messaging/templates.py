@@ -21,6 +21,7 @@ from callcontrol.store.repositories import campaigns, channels, templates
 
 __all__ = ["TemplateService"]
 
+_MAX_TEMPLATES: Final = MAX_TEMPLATES
 # Whoever hands a template in has ended by then, and the network knows what it is to forget.
 _HANDED_IN_WITHIN: Final = timedelta(minutes=1)
 
@@ -88,8 +89,8 @@ class TemplateService:
                 return ChannelNotConfigured(
                     "The account's channel is not connected; connect it with PATCH /api/v1/channel."
                 )
-            if templates.count(connection, account_sid) >= MAX_TEMPLATES:
-                return Conflict(f"The account has {MAX_TEMPLATES} templates; delete one first.")
+            if templates.count(connection, account_sid) >= _MAX_TEMPLATES:
+                return Conflict(f"The account has {_MAX_TEMPLATES} templates; delete one first.")
             kept = templates.insert(connection, template, now + LEASE)
             if kept is None:
                 return _name_taken(connection, template)

@@ -315,11 +315,9 @@ def too_large() -> ApiError:
 
 
 def _body(endpoint: Endpoint[Any, Any], raw: bytes, content_type: str) -> RequestModel:
-    if endpoint.spoken is not None:
-        return NoBody()
-    if not raw.strip():
-        if endpoint.takes_body:
-            raise ValidationFailed.of("body", "is required: a JSON object")
+    if not raw.strip() and endpoint.reads_body:
+        raise ValidationFailed.of("body", "is required: a JSON object")
+    if not raw.strip() or endpoint.spoken is not None:
         return NoBody()
     model: type[RequestModel] = endpoint.body
     return validate_body(model, parse_form(raw) if content_type == FORM else parse_json(raw))

@@ -40,7 +40,11 @@ _REFUSAL: Mapping[str, Any] = {
         },
     },
 }
-_EVENTS: Mapping[str, Any] = {"type": "string", "description": "Events; the data of each is a message."}
+_EVENTS: Mapping[str, Any] = {
+    "type": "object",
+    "description": "One event of the stream; its data is a message.",
+    "properties": {"event": {"const": "message"}, "data": {"type": "string"}},
+}
 _JSON, _STREAM = "application/json", "text/event-stream"
 _REFUSED = ("The message was not understood, or not in this state.", {_JSON: _REFUSAL})
 _NOT_ACCEPTABLE = ("`Accept` has not both `application/json` and `text/event-stream`.", {_JSON: _REFUSAL})

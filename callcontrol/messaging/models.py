@@ -32,7 +32,7 @@ class ChatMessage:
     from_: str
     to: str
     type: MessageType
-    content: Mapping[str, Any]
+    content: Mapping[str, Any] = field(repr=False)
     status: MessageStatus
     created_at: datetime
     due_at: datetime

@@ -1,10 +1,9 @@
-"""The body of a template: its variables ``{{1}}`` to ``{{n}}``, and what it is when they have values."""
+"""The body of a template: its variables ``{{1}}`` to ``{{n}}``."""
 
 import re
-from collections.abc import Sequence
 from typing import Final
 
-__all__ = ["MAX_BODY_CHARACTERS", "MAX_VARIABLES", "BodyError", "render", "variables_in"]
+__all__ = ["MAX_BODY_CHARACTERS", "MAX_VARIABLES", "BodyError", "variables_in"]
 
 MAX_BODY_CHARACTERS: Final = 1024
 MAX_VARIABLES: Final = 50
@@ -44,11 +43,6 @@ def variables_in(body: str) -> int:
             f"has a variable {{{{{count}}}}} but no {{{{{left_out}}}}}; number them from 1 without gaps"
         )
     return count
-
-
-def render(body: str, values: Sequence[str]) -> str:
-    """The body with the first value for ``{{1}}`` and so on; values are text, whatever braces are in them."""
-    return _VARIABLE.sub(lambda found: values[int(found[1]) - 1], body)
 
 
 def _check_text(body: str, start: int, end: int) -> None:

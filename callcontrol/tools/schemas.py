@@ -26,12 +26,15 @@ MAX_SCHEMA_CHARS: Final = 16 * 1024
 MAX_ARGUMENT_CHARS: Final = 64 * 1024
 
 _MAX_NODES: Final = 1000
+_MAX_PATTERNS: Final = 32
 # Subschemas times characters of what is checked: about a tenth of a second at worst.
 _MAX_WORK: Final = 8_000_000
 _MAX_ERRORS: Final = 20
 _MAX_MESSAGE_CHARS: Final = 300
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
-_PATTERN_BYTES: Final = 256 * 1024
+# What a pattern takes in memory, and what is kept to match it fast; schemas that are in use are kept.
+_PATTERN_BYTES: Final = 64 * 1024
+_KEPT_SCHEMAS: Final = 128
 _REFERENCE: Final = "#/$defs/"
 
 # Keywords that give a schema another address, or find one by another way than its place.
@@ -79,7 +82,7 @@ def checked_schema(schema: Mapping[str, Any], field: str) -> CheckedSchema:
     return _checked(json.dumps(schema), field)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=_KEPT_SCHEMAS)
 def _checked(text: str, field: str) -> CheckedSchema:
     if len(text) > MAX_SCHEMA_CHARS:
         raise ValidationFailed.of(field, f"must not be longer than {MAX_SCHEMA_CHARS} characters of JSON")
@@ -122,6 +125,7 @@ class _Counter:
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._schema = schema
         self._left = _MAX_NODES
+        self._patterns = _MAX_PATTERNS
         self._under_way: list[str] = []
 
     def nodes(self) -> int:
@@ -144,6 +148,9 @@ class _Counter:
             )
         if not isinstance(schema, Mapping):
             return
+        self._patterns -= ("pattern" in schema) + len(list(_values(schema.get("patternProperties"))))
+        if self._patterns < 0:
+            raise _Refusal(f"must not have more than {_MAX_PATTERNS} patterns")
         refused = _REFUSED & schema.keys()
         if refused:
             raise _Refusal(f"must not have the keyword {min(refused)}")

@@ -6,8 +6,11 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 from callcontrol.aio.messaging import templates as template_service
+from callcontrol.aio.messaging.campaigns import CampaignRequest
+from callcontrol.aio.tokens import utc_now
 from tests.contract.cases import foreign, ok, refused, row, unseen
 from tests.contract.givens import limited
 from tests.contract.stage import PATIENCE_S, Answer, Stage
@@ -39,6 +42,21 @@ async def approved_template(stage: Stage) -> str:
                 await asyncio.sleep(0.05)
         stage.kept["approved_template"] = template_id
     return str(stage.kept["approved_template"])
+
+
+async def _used_template(stage: Stage) -> str:
+    """A template that a campaign of tomorrow is to send."""
+    template_id = await approved_template(stage)
+    template = await stage.data("GET", f"{_TEMPLATES}/{template_id}")
+    request = CampaignRequest(
+        name="Tomorrow",
+        template_name=template["name"],
+        phone_numbers=["+919800100001"],
+        variables={"1": "Asha", "2": "4711"},
+        scheduled_for=utc_now() + timedelta(days=1),
+    )
+    await stage.server.storage.campaigns.create(stage.own.account_sid, request)
+    return template_id
 
 
 async def _taken_name(stage: Stage) -> str:
@@ -202,6 +220,7 @@ CASES = (
         ok(path={"id": a_template}, then=_is_gone),
         foreign(404, "NOT_FOUND", path={"id": approved_template}),
         refused(404, "NOT_FOUND", path=_NOWHERE),
+        refused(409, "CONFLICT", path={"id": _used_template}),
     ),
     *row(
         f"GET {_CHANNEL}",

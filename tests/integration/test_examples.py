@@ -168,3 +168,20 @@ async def test_the_password(stage: InboundStage, typed: str, code: int, told: st
     assert process.returncode == code and told in text, text
     assert "completed, said 1 times" in text
     assert "271828" not in text, "the password is nobody's business"
+
+
+async def test_the_agent_with_tools(stage: InboundStage) -> None:
+    key = await stage.server.storage.keys.create(stage.account_sid, "tools")
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        EXAMPLES / "mcp_agent.py",
+        *("--to", "+919812345678"),
+        env={**os.environ, "KEY": key, "BASE": stage.server.url},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    async with asyncio.timeout(PATIENCE_S * 2):
+        printed, _ = await process.communicate()
+    text = printed.decode()
+    assert process.returncode == 0 and text.rstrip().endswith("completed"), text
+    assert "place_call: Place a call" in text and "calling +919812345678 from" in text

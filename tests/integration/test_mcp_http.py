@@ -163,8 +163,10 @@ async def test_garbage_is_refused_and_harms_nobody(raw: Raw, version: str) -> No
         "MCP_Protocol_Version": version,
         "Mcp_Session_Id": session if version == VERSION else None,
     }
+    for body in (b"", b" \n"):
+        status, message, _ = await raw.send(raw=body, **own)
+        assert (status, code_of(message)) == (400, "VALIDATION_ERROR")
     for body in (
-        b"",
         b"{",
         b"[" * 100_000,
         b"[]",

@@ -155,7 +155,9 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         path=_ONE,
         handler=delete_template,
         summary="Delete a template, here and at the network",
+        description="Refused while a campaign that has not ended uses it.",
         response=Deleted,
+        errors=(Conflict,),
         **_WRITE,
     ),
     Endpoint(

@@ -8,14 +8,13 @@ this process not end it; what is repeated is the same to the network, by its ref
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, Protocol
 
 from sqlalchemy.engine import Connection
 
-from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.writer import Writer
 from callcontrol.errors import ProviderRejected, ServiceUnavailable
 from callcontrol.messaging.approval import (
@@ -32,7 +31,7 @@ from callcontrol.messaging.templates import submission_of
 from callcontrol.store.repositories import channels, fan_out, templates
 from callcontrol.store.repositories.templates import Withdrawal
 
-__all__ = ["LEASE", "Notified", "TemplateReviews"]
+__all__ = ["LEASE", "Clock", "Notified", "TemplateReviews"]
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +44,10 @@ _LONGEST_RETRY: Final = timedelta(hours=1)
 _NO_REASON: Final = "The network gives no reason."
 
 
+Clock = Callable[[], datetime]
+"""What time it is."""
+
+
 class Notified(Protocol):
     """What templates need of the outbox."""
 
@@ -55,8 +58,9 @@ class Notified(Protocol):
 class TemplateReviews:
     """Asks one network about the templates of all accounts."""
 
-    def __init__(self, writer: Writer, review: TemplateReview, outbox: Notified) -> None:
+    def __init__(self, writer: Writer, review: TemplateReview, outbox: Notified, clock: Clock) -> None:
         self._writer = writer
+        self._clock = clock
         self._review = review
         self._outbox = outbox
 
@@ -112,8 +116,8 @@ class TemplateReviews:
             async with _network():
                 await self._review.withdraw(withdrawal.reference, withdrawal.network_ref)
         except ServiceUnavailable as failure:
-            log.warning("a template is withdrawn later: %s", failure)
-            now = utc_now()
+            log.warning("a template is withdrawn later: %s", failure.__cause__ or failure)
+            now = self._clock()
             again = now + min(max(now - withdrawal.created_at, _FIRST_RETRY), _LONGEST_RETRY)
             await self._writer.commit(
                 lambda connection: templates.postpone_withdrawal(connection, withdrawal.reference, again)
@@ -126,10 +130,10 @@ class TemplateReviews:
     async def _postpone(self, template: Template, failure: ServiceUnavailable) -> None:
         log.warning(
             "the network is asked about a template later: %s",
-            failure,
+            failure.__cause__ or failure,
             extra={"account_sid": template.account_sid},
         )
-        again = next_check(template.status, template.updated_at, utc_now())
+        again = next_check(template.status, template.updated_at, self._clock())
         await self._writer.commit(
             lambda connection: templates.postpone(connection, template.reference, again)
         )
@@ -144,7 +148,7 @@ class TemplateReviews:
         """
         async with _network():
             network_ref = await self._review.submit(submission_of(template, channel))
-        now = utc_now()
+        now = self._clock()
         check_at = next_check(template.status, template.updated_at, now) or now
         submitted = replace(template, network_ref=network_ref)
 
@@ -159,7 +163,7 @@ class TemplateReviews:
 
     async def _apply(self, reference: str, given: VerdictGiven) -> Template | None:
         """Keep what the network says of a template, and tell of what has changed by it."""
-        now = utc_now()
+        now = self._clock()
         changed = await self._writer.commit(lambda connection: _decide(connection, reference, given, now))
         self._outbox.changed()
         return changed
@@ -189,5 +193,4 @@ async def _network() -> AsyncIterator[None]:
         async with asyncio.timeout(_NETWORK_TIMEOUT_S):
             yield
     except (ReviewFailure, TimeoutError, OSError) as error:
-        log.warning("the messaging network cannot be asked about templates: %s", error)
         raise ServiceUnavailable("The messaging network does not answer; try again shortly.") from error

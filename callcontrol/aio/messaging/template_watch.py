@@ -15,8 +15,7 @@ from typing import Final, TypeVar
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.database import Database
-from callcontrol.aio.messaging.template_reviews import LEASE, TemplateReviews
-from callcontrol.aio.tokens import utc_now
+from callcontrol.aio.messaging.template_reviews import LEASE, Clock, TemplateReviews
 from callcontrol.aio.writer import Writer
 from callcontrol.errors import DomainError
 from callcontrol.store.repositories import templates
@@ -36,7 +35,8 @@ _AFTER_FAILURE_S: Final = 5.0
 class TemplateWatch:
     """Asks the network about all templates that are due."""
 
-    def __init__(self, database: Database, writer: Writer, reviews: TemplateReviews) -> None:
+    def __init__(self, database: Database, writer: Writer, reviews: TemplateReviews, clock: Clock) -> None:
+        self._clock = clock
         self._database = database
         self._writer = writer
         self._reviews = reviews
@@ -59,13 +59,14 @@ class TemplateWatch:
         """There is something new to ask, perhaps sooner than anything else."""
         self._wake.set()
 
-    async def run(self, now: datetime) -> timedelta | None:
+    async def run(self) -> timedelta | None:
         """
         Ask about all that is due; how long nothing else is, None when nothing will be.
 
         Raises:
             ServiceUnavailable: The database is failing.
         """
+        now = self._clock()
         while (due := await self._database.read(templates.next_due)) is not None and due <= now:
             await self._handle(now, templates.claim_due, self._reviews.look_after)
             await self._handle(now, templates.claim_withdrawals, self._reviews.withdraw)
@@ -85,7 +86,7 @@ class TemplateWatch:
             self._wake.clear()
             wait_s = _AFTER_FAILURE_S
             try:
-                wait = await self.run(utc_now())
+                wait = await self.run()
                 wait_s = _LONGEST_S if wait is None else wait.total_seconds()
             except DomainError as error:
                 log.warning("templates could not be asked about now, trying again: %s", error)

@@ -8,7 +8,7 @@ from typing import Final
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.database import Database
-from callcontrol.aio.messaging.template_reviews import LEASE, Notified, TemplateReviews
+from callcontrol.aio.messaging.template_reviews import LEASE, Clock, Notified, TemplateReviews
 from callcontrol.aio.messaging.template_watch import TemplateWatch
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.aio.writer import Writer
@@ -17,7 +17,7 @@ from callcontrol.messaging.approval import TemplateReview
 from callcontrol.messaging.models import Channel, Template, TemplateCategory, TemplateStatus
 from callcontrol.messaging.templates import new_template
 from callcontrol.models import Page
-from callcontrol.store.repositories import channels, templates
+from callcontrol.store.repositories import campaigns, channels, templates
 
 __all__ = ["TemplateService"]
 
@@ -33,11 +33,19 @@ class TemplateService:
     One that belongs to another account is not there, as one that does not exist.
     """
 
-    def __init__(self, database: Database, writer: Writer, review: TemplateReview, outbox: Notified) -> None:
+    def __init__(
+        self,
+        database: Database,
+        writer: Writer,
+        review: TemplateReview,
+        outbox: Notified,
+        clock: Clock = utc_now,
+    ) -> None:
+        self._clock = clock
         self._database = database
         self._writer = writer
-        self._reviews = TemplateReviews(writer, review, outbox)
-        self._watch = TemplateWatch(database, writer, self._reviews)
+        self._reviews = TemplateReviews(writer, review, outbox, clock)
+        self._watch = TemplateWatch(database, writer, self._reviews, clock)
 
     async def start(self) -> None:
         """Begin to ask the network about what is pending."""
@@ -46,6 +54,15 @@ class TemplateService:
     async def close(self) -> None:
         """Stop asking."""
         await self._watch.close()
+
+    async def run(self) -> timedelta | None:
+        """
+        Ask the network about all that is due; how long nothing else is, None when nothing will be.
+
+        Raises:
+            ServiceUnavailable: The database is failing.
+        """
+        return await self._watch.run()
 
     async def create(
         self, account_sid: str, *, name: str, category: TemplateCategory, language: str, body: str
@@ -61,7 +78,7 @@ class TemplateService:
             Conflict: The account has one of this name and language, or as many as it may have.
             ProviderRejected: The network does not take it; nothing is left of it.
         """
-        now = utc_now()
+        now = self._clock()
         template = new_template(
             new_id(), account_sid, name=name, category=category, language=language, body=body, now=now
         )
@@ -134,12 +151,16 @@ class TemplateService:
             NotFound: There is no such template.
             Conflict: A campaign that has not ended uses it.
         """
-        now = utc_now()
+        now = self._clock()
 
         def write(connection: Connection) -> DomainError | None:
             template = _own(account_sid, template_id, connection, lock=True)
             if isinstance(template, DomainError):
                 return template
+            if campaigns.uses_template(connection, template_id):
+                return Conflict(
+                    "A campaign that has not ended uses this template; wait for its end or cancel it first."
+                )
             due_at = now if template.network_ref is not None else now + _HANDED_IN_WITHIN
             templates.withdraw(connection, template, now, due_at)
             templates.delete(connection, template.reference)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -13,6 +14,8 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from api.interrupted import answer_interrupted
+from callcontrol.aio.idempotency import CLAIM
 from callcontrol.aio.messaging.dispatcher import DispatcherSettings
 from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import utc_now
@@ -284,6 +287,21 @@ async def test_the_network_may_be_away_and_refuse(storage: Storage, account: Acc
         assert (found.error_code, found.error_message) == ("SPAM", "It says so.")
         await stage.when(account.account_sid, away.message_id, "sent")
     assert Counter(network.sent) == {away.message_id: 3, refused.message_id: 1}
+
+
+async def test_a_repeat_after_a_kill_is_answered_with_the_message_that_was_sent(
+    sandbox: MessagingStage, account: Account
+) -> None:
+    keys, sid = sandbox.storage.idempotency, account.account_sid
+    request = (sid, "table-4711", "POST /api/v1/messages", "hash")
+    assert await keys.begin(*request) is None
+    sent = await sandbox.messages.send(sid, text())
+    CLAIM.set(None)
+    assert await keys.free() == 0
+    await answer_interrupted(sandbox.storage)
+    repeated = await keys.begin(*request)
+    assert repeated is not None and repeated.status == 200
+    assert json.loads(repeated.body)["messageId"] == sent.message_id
 
 
 # The queue, by moments of the test's own.

@@ -138,6 +138,11 @@ def _doubling(levels: int) -> dict[str, Any]:
             id="another-id",
         ),
         pytest.param({"type": "object", "$dynamicRef": "http://a.example/"}, "input_schema", id="dynamic"),
+        pytest.param(
+            {"type": "object", "properties": {f"p{i}": {"pattern": f"^{i}$"} for i in range(33)}},
+            "input_schema",
+            id="many-patterns",
+        ),
         pytest.param(_doubling(30), "input_schema", id="exponential"),
         pytest.param({"type": "object", "description": "x" * 20_000}, "input_schema", id="too-long"),
     ],

@@ -1,0 +1,92 @@
+"""The endpoints of messages, before services in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from callcontrol.models import Principal
+from callcontrol.store.repositories.chat_messages import MessageFilter
+from tests.unit.api.client import Client
+from tests.unit.api.fakes import ACCOUNT, MESSAGE_ID, NOWHERE, Fakes
+
+PATH = "/api/v1/messages"
+KEY = "vm_" + "c" * 43
+HEADERS = {"Authorization": f"Bearer {KEY}"}
+TO = "+919800100000"
+BODY = {"to": TO, "type": "text", "text": "Your parcel is here."}
+SCOPES = frozenset({"messages.send"})
+
+
+@pytest.fixture(autouse=True)
+def key(fakes: Fakes) -> None:
+    fakes.keys.principals[KEY] = Principal(ACCOUNT, "key-m", "messaging", SCOPES)
+
+
+async def test_a_message_is_answered_without_an_envelope(client: Client, fakes: Fakes) -> None:
+    answer = await client.post(PATH, {**BODY, "to": "+91 98001 00000"}, headers=HEADERS)
+    assert answer.status == 200
+    assert answer.json() == {
+        "success": True,
+        "messageId": MESSAGE_ID,
+        "to": TO,
+        "type": "text",
+        "timestamp": "2026-01-31T12:00:00.123Z",
+    }
+    assert fakes.messages.sent[0].text == BODY["text"]
+
+
+async def test_parts_reach_the_service_in_the_spelling_of_the_interface(client: Client, fakes: Fakes) -> None:
+    parts: dict[str, Any] = {
+        "template": {"name": "order_sent", "bodyParameters": ["Asha"]},
+        "media": {"type": "image", "url": "https://example.com/a.png", "caption": "Here"},
+    }
+    for kind, part in parts.items():
+        answer = await client.post(PATH, {"to": TO, "type": kind, kind: part}, headers=HEADERS)
+        assert answer.status == 200, answer.body
+    template, media = fakes.messages.sent
+    assert template.template == {"name": "order_sent", "language": "en_US", "bodyParameters": ["Asha"]}
+    assert media.media == parts["media"]
+
+
+async def test_every_wrong_field_is_named_in_its_own_spelling(client: Client) -> None:
+    body = {
+        "to": TO,
+        "type": "template",
+        "template": {"name": 7, "bodyParameters": [1], "body_parameters": []},
+    }
+    answer = await client.post(PATH, body, headers=HEADERS)
+    assert (answer.status, answer.json()["success"], answer.json()["error"]) == (400, False, "Bad Request")
+    named = {error["field"] for error in answer.json()["details"]["errors"]}
+    assert named == {"template.name", "template.bodyParameters[0]", "template.body_parameters"}
+
+
+async def test_what_the_network_refuses_is_a_bad_gateway(client: Client) -> None:
+    answer = await client.post(PATH, {**BODY, "to": "+919800100004"}, headers=HEADERS)
+    body = answer.json()
+    assert (answer.status, body["code"], body["error"]) == (502, "SEND_FAILED", "Bad Gateway")
+    assert body["details"]["messageId"] == MESSAGE_ID
+
+
+async def test_lists_are_narrowed_and_paged(client: Client, fakes: Fakes) -> None:
+    query = "status=read&direction=outbound&to=%2B91+98001-00000&from=+918001100000"
+    query += "&campaignId=7&page=2&pageSize=5"
+    answer = await client.get(f"{PATH}?{query}", headers=HEADERS)
+    assert answer.status == 200, answer.body
+    assert fakes.messages.queries == [MessageFilter("read", "outbound", TO, "+918001100000", 7)]
+    assert answer.json()["pagination"] == {"page": 2, "pageSize": 5, "total": 1, "totalPages": 1}
+    assert (answer.data[0]["messageId"], answer.data[0]["text"]) == (MESSAGE_ID, "Hello")
+
+
+async def test_one_message_is_shown_with_every_part(client: Client) -> None:
+    answer = await client.get(f"{PATH}/{MESSAGE_ID}", headers=HEADERS)
+    assert (answer.status, answer.data["template"], answer.data["error"]) == (200, None, None)
+    assert (await client.get(f"{PATH}/{NOWHERE}", headers=HEADERS)).status == 404
+    assert (await client.get(f"{PATH}/7", headers=HEADERS)).status == 404
+
+
+async def test_a_message_comes_in(client: Client) -> None:
+    body = {"from": TO, "text": "Which floor?"}
+    answer = await client.post("/api/v1/sandbox/inbound", body, headers=HEADERS)
+    assert (answer.status, answer.data["text"]) == (201, "Which floor?")

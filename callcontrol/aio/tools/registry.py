@@ -84,6 +84,7 @@ class ToolRegistry:
         )
 
         def write(connection: Connection) -> DomainError | None:
+            tools.begin_change(connection, account_sid)
             former = tools.get(connection, account_sid, made.name)
             if former is not None and former.tool_id != made.tool_id:
                 return Conflict(f"The account has a tool {made.name}; change or delete it.")
@@ -91,7 +92,6 @@ class ToolRegistry:
                 return None  # The answer to a first commit was lost on the way.
             if tools.count(connection, account_sid) >= MAX_TOOLS:
                 return Conflict(f"The account has {MAX_TOOLS} tools; delete one first.")
-            tools.begin_change(connection, account_sid)
             tools.insert(connection, made)
             return None
 
@@ -133,9 +133,9 @@ class ToolRegistry:
         """
 
         def write(connection: Connection) -> DomainError | None:
+            tools.begin_change(connection, account_sid)
             if name not in self._builtin and tools.get(connection, account_sid, name) is None:
                 return _no_such_tool()
-            tools.begin_change(connection, account_sid)
             tools.set_enabled(connection, account_sid, name, enabled=enabled)
             return None
 

@@ -89,7 +89,8 @@ def begin_change(connection: Connection, account_sid: str) -> None:
     """
     Note that the tools of an account change in this transaction.
 
-    Changes of all accounts are made one after the other, so nobody sees a later one without an earlier one.
+    Changes of all accounts are made one after the other from here on, so what is read after this stays true
+    until the transaction ends, and nobody sees a later change without an earlier one.
     """
     revision = revisions.next_revision(connection)
     noted = connection.execute(

@@ -1,0 +1,131 @@
+"""The endpoints of tools, before services that answer what tests say."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from callcontrol.errors import DomainError, InsufficientBalance, ToolFailed, ToolTimedOut
+from callcontrol.models import Principal
+from callcontrol.tools.usage import UsageFilter
+from tests.unit.api.client import Client
+from tests.unit.api.fakes import ACCOUNT, NOWHERE, Fakes
+
+APP_KEY, ADMIN_KEY = "vt_" + "b" * 43, "vadm_" + "c" * 43
+APP = {"Authorization": f"Bearer {APP_KEY}"}
+ADMIN = {"Authorization": f"Bearer {ADMIN_KEY}"}
+TOOLS = "/integrations/v1/tools"
+MANAGED = "/integrations/admin/tools"
+FIND = {"name": "find_order", "description": "Finds an order.", "url": "https://shop.example.com/find"}
+
+
+@pytest.fixture(autouse=True)
+async def keys(fakes: Fakes) -> AsyncIterator[None]:
+    principals = fakes.keys.principals
+    principals[APP_KEY] = Principal(ACCOUNT, "key-t", "tools", frozenset({"tools"}))
+    principals[ADMIN_KEY] = Principal(ACCOUNT, "key-a", "admin", frozenset({"admin"}))
+    yield
+
+
+async def test_tools_are_listed_with_what_models_need(client: Client) -> None:
+    answer = await client.get(TOOLS, headers=APP)
+    placed = next(tool for tool in answer.data if tool["name"] == "place_call")
+    assert placed["annotations"] == {
+        "read_only": False,
+        "destructive": False,
+        "idempotent": False,
+        "open_world": True,
+    }
+    assert placed["kind"] == "builtin" and placed["input_schema"]["required"] == ["to"]
+
+
+async def test_a_tool_is_used_once_for_each_idempotency_key(client: Client, fakes: Fakes) -> None:
+    headers = {**APP, "Idempotency-Key": "use-1"}
+    body = {"arguments": {"to": "+919800000001"}}
+    for _ in range(2):
+        answer = await client.post(f"{TOOLS}/place_call/execute", body, headers=headers)
+        assert answer.data == {"tool": "place_call", "result": {"call_sid": NOWHERE}, "duration_ms": 12}
+    assert fakes.tools.used == [("place_call", {"to": "+919800000001"})]
+
+
+async def test_a_use_without_arguments_has_none(client: Client, fakes: Fakes) -> None:
+    assert (await client.post(f"{TOOLS}/wallet_balance/execute", {}, headers=APP)).status == 200
+    assert fakes.tools.used == [("wallet_balance", {})]
+
+
+@pytest.mark.parametrize(
+    ("failure", "status", "code"),
+    [
+        (ToolFailed("broken", details={"status": 500}), 502, "TOOL_FAILED"),
+        (ToolTimedOut("slow"), 504, "TOOL_TIMED_OUT"),
+        (InsufficientBalance("empty"), 402, "INSUFFICIENT_BALANCE"),
+    ],
+    ids=["failed", "timed-out", "too-dear"],
+)
+async def test_failures_have_codes(
+    client: Client, fakes: Fakes, failure: DomainError, status: int, code: str
+) -> None:
+    fakes.tools.result = failure
+    answer = await client.post(f"{TOOLS}/place_call/execute", {}, headers=APP)
+    assert (answer.status, answer.code) == (status, code)
+
+
+@pytest.mark.parametrize("body", [{"arguments": []}, {"arguments": None}, {"args": {}}], ids=str)
+async def test_bodies_of_another_shape_are_refused(client: Client, fakes: Fakes, body: Any) -> None:
+    assert (await client.post(f"{TOOLS}/place_call/execute", body, headers=APP)).status == 400
+    assert fakes.tools.used == []
+
+
+async def test_a_secret_is_shown_once_and_headers_never(client: Client) -> None:
+    made = await client.post(MANAGED, {**FIND, "headers": {"X-Key": "k3y"}}, headers=ADMIN)
+    assert (made.status, made.data["headers"]) == (201, ["X-Key"])
+    assert made.data["secret"].startswith("whsec_") and b"k3y" not in made.body
+    for answer in (
+        await client.get(f"{MANAGED}/find_order", headers=ADMIN),
+        await client.post(f"{MANAGED}/find_order", {"timeout_sec": 3}, headers=ADMIN),
+        await client.post(f"{MANAGED}/find_order/disable", None, headers=ADMIN),
+    ):
+        assert answer.status == 200 and "secret" not in answer.data and b"k3y" not in answer.body
+    assert (answer.data["timeout_sec"], answer.data["is_enabled"]) == (3, False)
+    assert (await client.post(f"{MANAGED}/find_order/delete", None, headers=ADMIN)).status == 204
+    assert (await client.get(f"{MANAGED}/find_order", headers=ADMIN)).status == 404
+
+
+async def test_nothing_but_an_output_schema_can_be_taken_away(client: Client, fakes: Fakes) -> None:
+    await client.post(MANAGED, {**FIND, "output_schema": {"type": "object"}}, headers=ADMIN)
+    refused = await client.post(f"{MANAGED}/find_order", {"url": None, "headers": None}, headers=ADMIN)
+    assert (refused.status, set(refused.fields)) == (400, {"url", "headers"})
+    changed = await client.post(f"{MANAGED}/find_order", {"output_schema": None}, headers=ADMIN)
+    assert changed.data["output_schema"] is None
+
+
+async def test_app_keys_show_what_they_open(client: Client) -> None:
+    path = "/integrations/admin/keys"
+    made = await client.post(path, {"name": "desk", "tools": ["hang_up", "call_status"]}, headers=ADMIN)
+    assert made.status == 201 and made.data["key"].startswith("vt_")
+    (listed,) = (await client.get(path, headers=ADMIN)).data
+    assert listed["tools"] == ["call_status", "hang_up"] and "key" not in listed
+
+
+async def test_usage_is_that_of_the_days_asked_for(client: Client, fakes: Fakes) -> None:
+    query = "start_date=2026-01-01&end_date=2026-01-31&tool=place_call"
+    answer = await client.get(f"/integrations/admin/usage?{query}", headers=ADMIN)
+    assert fakes.tool_usage.wanted == [UsageFilter("2026-01-01", "2026-01-31", "place_call")]
+    assert (answer.data["calls"], answer.data["errors"]) == (3, 1)
+    assert answer.data["rows"][0]["mean_ms"] == 33
+    assert (await client.get("/integrations/admin/usage?start_date=soon", headers=ADMIN)).status == 400
+
+
+async def test_each_key_opens_its_own_part_alone(client: Client) -> None:
+    for path, wrong in ((TOOLS, ADMIN), (MANAGED, APP), (MANAGED, None), (TOOLS, None)):
+        assert (await client.get(path, headers=wrong)).status == 403
+
+
+@pytest.mark.parametrize("path", ["/integrations", "/integrations/", "/integrations/health"])
+async def test_what_the_service_says_of_itself_needs_no_key(client: Client, path: str) -> None:
+    answer = await client.get(path, key=None)
+    assert answer.status == 200
+    if not path.endswith("health"):
+        assert answer.json().keys() == {"docs", "endpoints", "service", "version"}

@@ -20,7 +20,8 @@ from callcontrol.store.repositories import fan_out
 from tests.contract.cases import Given, foreign, ok, refused, row, unseen
 from tests.contract.givens import NOWHERE, limited, parts
 from tests.contract.stage import PATIENCE_S, Answer, Stage
-from tests.support.webhook_stage import statuses, until
+from tests.support.waiting import until
+from tests.support.webhook_stage import statuses
 
 _ALL = "/api/webhook-endpoints"
 _ONE = f"{_ALL}/{{id}}"

@@ -15,7 +15,8 @@ from callcontrol.messaging.models import ChatMessage, MessageStatus
 from callcontrol.models import Broadcast
 from callcontrol.store.repositories import fan_out
 from callcontrol.subscriptions import EVENT_TYPES
-from tests.support.webhook_stage import ACCOUNT_SID, Received, Receiver, Stage, fast, until
+from tests.support.waiting import until
+from tests.support.webhook_stage import ACCOUNT_SID, Received, Receiver, Stage, fast
 
 _SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 _STATES: tuple[MessageStatus, ...] = ("sent", "delivered", "read")

@@ -31,11 +31,14 @@ async def authenticate(
     prefix = PREFIXES[service]
     if plain:
         headers = [*headers, *(f"Bearer {key}" for key in plain)]
+    header = f"Authorization: Bearer {prefix}..."
+    if service == "messaging":
+        header = f"X-API-Key: {prefix}... or {header}"
     if not headers:
-        raise Unauthorized(f"Send the API key: Authorization: Bearer {prefix}...")
+        raise Unauthorized(f"Send the API key: {header}")
     scheme, _, key = headers[0].strip().partition(" ")
     if len(headers) > 1 or scheme.lower() != "bearer":
-        raise Unauthorized(f"Send exactly one header of the form Authorization: Bearer {prefix}...")
+        raise Unauthorized(f"Send exactly one header of the form {header}")
     key = key.strip()
     if not key.startswith(tuple(PREFIXES.values())) or _KEY.fullmatch(key) is None:
         raise Unauthorized(f"The API key is malformed; {service} keys begin with {prefix}.")

@@ -146,7 +146,8 @@ def _media(media: Mapping[str, Any], check_url: Callable[[str], None]) -> Errors
         try:
             check_url(url)
         except DomainError as refusal:
-            yield FieldError("media.url", refusal.message)
+            # The guard calls what it judges "url".
+            yield FieldError("media.url", refusal.message.removeprefix("url: "))
     if media.get("caption") is not None:
         if kind == "audio":
             yield FieldError("media.caption", "cannot be sent with audio")

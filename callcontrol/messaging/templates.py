@@ -11,9 +11,11 @@ from callcontrol.messaging.languages import LANGUAGES
 from callcontrol.messaging.models import Channel, Template, TemplateCategory
 from callcontrol.messaging.template_text import MAX_BODY_CHARACTERS, BodyError, variables_in
 
-__all__ = ["MAX_NAME_CHARACTERS", "NAME", "new_template", "submission_of"]
+__all__ = ["MAX_NAME_CHARACTERS", "MAX_TEMPLATES", "NAME", "new_template", "submission_of"]
 
 MAX_NAME_CHARACTERS: Final = 512
+MAX_TEMPLATES: Final = 1000
+"""Of an account."""
 NAME: Final = re.compile(r"[a-z0-9_]+", re.ASCII)
 # Control characters other than line breaks and tabs have no meaning on a telephone.
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")

@@ -7,6 +7,7 @@ of a check is limited by the size of both schema and arguments.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
@@ -27,8 +28,15 @@ MAX_ARGUMENT_CHARS: Final = 64 * 1024
 
 _MAX_NODES: Final = 1000
 _MAX_PATTERNS: Final = 32
-# Subschemas times characters of what is checked: about a tenth of a second at worst.
+# Subschemas and entries of lists times characters of what is checked: a tenth of a second at worst.
 _MAX_WORK: Final = 8_000_000
+# Up to here everything that is wrong is named: each error is an object that has a copy of its value, and all
+# of them are made at once.
+_MAX_NAMED_WORK: Final = 1_000_000
+_MAX_NAMED_PLACES: Final = 5000
+_MAX_NAMED_VALUES: Final = 300
+# Room for arguments of some hundred characters is left by every schema that is taken.
+_MAX_WEIGHT: Final = 20_000
 _MAX_ERRORS: Final = 20
 _MAX_MESSAGE_CHARS: Final = 300
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -36,11 +44,20 @@ _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 _PATTERN_BYTES: Final = 64 * 1024
 _KEPT_SCHEMAS: Final = 128
 _REFERENCE: Final = "#/$defs/"
+_UNREADABLE: Final = "must be JSON that is not nested too deep"
+_REFERRED: Final = re.compile(r"[^/~%]+")
+"""Names that mean the same in a reference as they are written."""
+
+# What a check costs beside the subschema itself, measured: division of large numbers exactly, and a schema
+# that asks which properties or items those within it have looked at, for which they are checked again.
+_DIVISION_WEIGHT: Final = 500
+_AGAIN_WEIGHT: Final = 3
 
 # Keywords that give a schema another address, or find one by another way than its place.
 _REFUSED: Final = frozenset(
     {"$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary"}
 )
+_AGAIN: Final = frozenset({"unevaluatedProperties", "unevaluatedItems"})
 _ONE: Final = (
     *("items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else"),
     *("unevaluatedItems", "unevaluatedProperties", "contentSchema"),
@@ -52,9 +69,9 @@ _NAMED: Final = ("properties", "patternProperties", "dependentSchemas")
 class CheckedSchema:
     """A schema that was taken: it can be asked what is wrong with a value."""
 
-    def __init__(self, schema: Mapping[str, Any], nodes: int) -> None:
+    def __init__(self, schema: Mapping[str, Any], weight: int) -> None:
         self._validator = _validator(schema)
-        self._nodes = nodes
+        self._weight = weight
 
     def errors(self, value: Any, root: str, max_chars: int = MAX_ARGUMENT_CHARS) -> list[FieldError]:
         """What is wrong with a value, each by its path behind ``root``; the first twenty."""
@@ -62,13 +79,20 @@ class CheckedSchema:
             size = len(json.dumps(value, ensure_ascii=False))
             if size > max_chars:
                 return [FieldError(root, f"must not be longer than {max_chars} characters of JSON")]
-            if size * self._nodes > _MAX_WORK:
+            if size * self._weight > _MAX_WORK:
                 return [FieldError(root, "is too long for a schema of this size")]
+            if self._validator.is_valid(value):
+                return []
+            if size * self._weight > _MAX_NAMED_WORK or self._is_long(_places(value)):
+                return [FieldError(root, "does not fit the schema, and is too long to say where")]
             found = self._validator.iter_errors(value)
             named = (error for one in found for error in _named(one, root))
             return [error for error, _ in zip(named, range(_MAX_ERRORS), strict=False)]
         except (ValueError, RecursionError, TypeError):
-            return [FieldError(root, "must be JSON that is not nested too deep")]
+            return [FieldError(root, _UNREADABLE)]
+
+    def _is_long(self, values: int) -> bool:
+        return values > _MAX_NAMED_VALUES or values * self._weight > _MAX_NAMED_PLACES
 
 
 def checked_schema(schema: Mapping[str, Any], field: str) -> CheckedSchema:
@@ -79,7 +103,11 @@ def checked_schema(schema: Mapping[str, Any], field: str) -> CheckedSchema:
         ValidationFailed: It is no JSON Schema of draft 2020-12 for objects, is too large, refers to something
             outside of it or to itself, or has a pattern that cannot be matched in linear time.
     """
-    return _checked(json.dumps(schema), field)
+    try:
+        text = json.dumps(schema)
+    except (ValueError, RecursionError):
+        raise ValidationFailed.of(field, _UNREADABLE) from None
+    return _checked(text, field)
 
 
 @lru_cache(maxsize=_KEPT_SCHEMAS)
@@ -89,20 +117,20 @@ def _checked(text: str, field: str) -> CheckedSchema:
     schema = json.loads(text)
     if schema.get("type") != "object":
         raise ValidationFailed.of(f"{field}.type", "must be object")
-    if schema.get("$schema", _DRAFT).removesuffix("#") != _DRAFT:
+    if schema.get("$schema", _DRAFT) not in (_DRAFT, f"{_DRAFT}#"):
         raise ValidationFailed.of(f"{field}.$schema", f"must be {_DRAFT}, or left out")
     try:
-        nodes = _Counter(schema).nodes()
+        return CheckedSchema(schema, _Counter(schema).weight())
     except _Refusal as refusal:
         raise ValidationFailed.of(field, str(refusal)) from None
-    try:
-        return CheckedSchema(schema, nodes)
     except ValidationError as error:
         place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path)
         problem = "must be a valid JSON Schema"
         if place.endswith(".pattern") or ".patternProperties" in place:
             problem = "must be a regular expression without lookaround and references, and not too large"
         raise ValidationFailed.of(f"{field}{place}"[:_MAX_MESSAGE_CHARS], problem) from None
+    except (ValueError, RecursionError):
+        raise ValidationFailed.of(field, _UNREADABLE) from None
 
 
 def _validator(schema: Mapping[str, Any]) -> Draft202012Validator:
@@ -120,28 +148,37 @@ class _Refusal(Exception):
 
 
 class _Counter:
-    """Counts the subschemas that a check may come by, those behind references at each of them."""
+    """
+    Counts what a check may come by: subschemas, those behind references at each of them, and the entries of
+    lists that a value is compared with.
+    """
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._schema = schema
         self._left = _MAX_NODES
         self._patterns = _MAX_PATTERNS
+        self._weight = 0
         self._under_way: list[str] = []
 
-    def nodes(self) -> int:
+    def weight(self) -> int:
         """
-        How many there are.
+        How much there is.
 
         Raises:
-            _Refusal: There are too many, or one refers to what it may not.
+            _Refusal: There is too much, or something refers to what it may not.
         """
-        self._visit(self._schema)
+        self._visit(self._schema, 1)
         for one in _values(self._schema.get("$defs")):
-            self._visit(one)
-        return _MAX_NODES - self._left
+            self._visit(one, 1)
+        if self._weight > _MAX_WEIGHT:
+            raise _Refusal(
+                "must have fewer multipleOf, and nest unevaluatedProperties and unevaluatedItems less"
+            )
+        return self._weight
 
-    def _visit(self, schema: object) -> None:
+    def _visit(self, schema: object, times: int) -> None:
         self._left -= 1
+        self._weight += times
         if self._left < 0:
             raise _Refusal(
                 f"must not have more than {_MAX_NODES} subschemas, counted at each reference to them"
@@ -156,21 +193,26 @@ class _Counter:
             raise _Refusal(f"must not have the keyword {min(refused)}")
         if schema is not self._schema and "$defs" in schema:
             raise _Refusal("must have its $defs at the top")
+        self._weight += times * _own_weight(schema)
+        if not _AGAIN.isdisjoint(schema):
+            times *= _AGAIN_WEIGHT
         if "$ref" in schema:
-            self._follow(schema["$ref"])
+            self._follow(schema["$ref"], times)
         for child in _children(schema):
-            self._visit(child)
+            self._visit(child, times)
 
-    def _follow(self, reference: object) -> None:
+    def _follow(self, reference: object, times: int) -> None:
         name = reference.removeprefix(_REFERENCE) if isinstance(reference, str) else ""
         definitions = self._schema.get("$defs")
         known = isinstance(definitions, Mapping) and name in definitions
         if not isinstance(reference, str) or not reference.startswith(_REFERENCE) or not known:
             raise _Refusal("must refer to nothing but its own $defs: #/$defs/NAME")
+        if _REFERRED.fullmatch(name) is None:
+            raise _Refusal("must refer to no names with /, ~ or %")
         if name in self._under_way:
             raise _Refusal(f"must not refer to itself, as $defs.{name[:100]} does")
         self._under_way.append(name)
-        self._visit(definitions[name])  # type: ignore[index]  # it is a mapping that has the name: see above
+        self._visit(definitions[name], times)  # type: ignore[index]  # it is a mapping that has the name: see above
         self._under_way.pop()
 
 
@@ -183,6 +225,20 @@ def _children(schema: Mapping[str, Any]) -> Iterator[object]:
             yield from schema[keyword]
     for keyword in _NAMED:
         yield from _values(schema.get(keyword))
+
+
+def _own_weight(schema: Mapping[str, Any]) -> int:
+    """What the keywords of a schema cost that are no subschemas."""
+    lists = [schema.get("enum"), schema.get("required"), *_values(schema.get("dependentRequired"))]
+    entries = sum(len(entries) for entries in lists if isinstance(entries, list))
+    return entries + _DIVISION_WEIGHT * ("multipleOf" in schema)
+
+
+def _places(value: object) -> int:
+    """How many values there are in a value, itself among them."""
+    if isinstance(value, Mapping):
+        return 1 + sum(map(_places, value.values()))
+    return 1 + sum(map(_places, value)) if isinstance(value, list) else 1
 
 
 def _values(named: object) -> Iterator[object]:

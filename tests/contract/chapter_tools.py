@@ -108,6 +108,10 @@ async def _placed(stage: Stage, answer: Answer) -> None:
     assert (await stage.call(result["call_sid"]))["call_sid"] == result["call_sid"]
 
 
+async def _names_the_message(_: Stage, answer: Answer) -> None:
+    assert answer.error["details"].keys() == {"message_id", "reason"}
+
+
 async def _was_packed(stage: Stage, answer: Answer) -> None:
     assert answer.data["result"] == {"state": "packed"}
     got = [item for item in stage.receiver.requests if item.path == "/tool"][-1]
@@ -253,6 +257,7 @@ CASES = (
             "SEND_FAILED",
             path={"name": "send_message"},
             body={"arguments": {**_MESSAGE, "to": _REFUSED_AT_ONCE}},
+            then=_names_the_message,
         ),
         refused(
             400,

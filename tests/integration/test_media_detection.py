@@ -67,7 +67,7 @@ async def test_digits_are_found_in_the_audio_when_asked_for(bench: MediaBench) -
     other.stream.play(ONE_TWO)
     found = [await one.expect(DtmfReceived) for _ in "12"]
     assert [event.digit for event in found] == ["1", "2"]
-    assert all(80 <= event.duration_ms <= 160 for event in found)
+    assert all(60 <= event.duration_ms <= 300 for event in found)
 
 
 async def test_digits_are_found_in_the_audio_when_tones_were_agreed(bench: MediaBench) -> None:

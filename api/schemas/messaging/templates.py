@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from api.schemas.base import all_optional
-from api.schemas.common import E164, Timestamp
-from api.schemas.messaging.base import CamelRequest, CamelResponse, PagedQuery
+from api.schemas.common import E164, MAX_PAGE, Timestamp
+from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse
 from callcontrol.messaging.channels import MAX_DISPLAY_NAME_CHARACTERS, MAX_MESSAGES_PER_SECOND
 from callcontrol.messaging.languages import DEFAULT_LANGUAGE, LANGUAGES
 from callcontrol.messaging.models import TemplateCategory, TemplateStatus
 from callcontrol.messaging.template_text import MAX_BODY_CHARACTERS
-from callcontrol.messaging.templates import MAX_NAME_CHARACTERS, NAME
+from callcontrol.messaging.templates import MAX_NAME_CHARACTERS, MAX_TEMPLATES, NAME
 
 __all__ = ["ChannelObject", "CreateTemplate", "TemplateList", "TemplateObject", "UpdateChannel"]
 
@@ -49,12 +49,14 @@ class CreateTemplate(CamelRequest):
     body: _Body
 
 
-class TemplateList(PagedQuery):
-    """Which templates: the approved ones, unless another status is asked for."""
+class TemplateList(CamelQuery):
+    """Which templates: all approved ones, unless another status or a page is asked for."""
 
     status: Annotated[
         Literal[TemplateStatus, "ALL"], Field(description="Those of one status only, or ALL.")
     ] = "APPROVED"
+    page: Annotated[int, Field(ge=1, le=MAX_PAGE)] = 1
+    page_size: Annotated[int, Field(ge=1, le=MAX_TEMPLATES, description="How many at most.")] = MAX_TEMPLATES
 
 
 class TemplateObject(CamelResponse):

@@ -293,7 +293,9 @@ class CampaignService:
         if not isinstance(values, tuple):
             return ValidationFailed(values)
         if not channels.channel_of(connection, account_sid).is_connected:
-            return ChannelNotConfigured("The account's channel is not connected; connect it first.")
+            return ChannelNotConfigured(
+                "The account's channel is not connected; connect it with PATCH /api/v1/channel."
+            )
         if rows.open_count(connection, account_sid) >= MAX_OPEN:
             return Conflict(
                 f"The account has {MAX_OPEN} campaigns under way; cancel one or wait for its end."

@@ -163,7 +163,7 @@ class MessageService:
         channel = channels.channel_of(connection, account_sid, default_rate=self._default_rate)
         if not channel.is_connected:
             return ChannelNotConfigured(
-                "The account's channel is not connected; PATCH /api/v1/channel does it."
+                "The account's channel is not connected; connect it with PATCH /api/v1/channel."
             )
         if contacts.is_opted_out(connection, account_sid, message.to):
             return ValidationFailed.of("to", "has opted out of messages of this account")

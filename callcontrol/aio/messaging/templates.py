@@ -15,13 +15,13 @@ from callcontrol.aio.writer import Writer
 from callcontrol.errors import ChannelNotConfigured, Conflict, DomainError, NotFound
 from callcontrol.messaging.approval import TemplateReview
 from callcontrol.messaging.models import Channel, Template, TemplateCategory, TemplateStatus
-from callcontrol.messaging.templates import new_template
+from callcontrol.messaging.templates import MAX_TEMPLATES, new_template
 from callcontrol.models import Page
 from callcontrol.store.repositories import campaigns, channels, templates
 
 __all__ = ["TemplateService"]
 
-_MAX_TEMPLATES: Final = 1000
+_MAX_TEMPLATES: Final = MAX_TEMPLATES
 # Whoever hands a template in has ended by then, and the network knows what it is to forget.
 _HANDED_IN_WITHIN: Final = timedelta(minutes=1)
 
@@ -87,7 +87,7 @@ class TemplateService:
             channel = channels.channel_of(connection, account_sid)
             if not channel.is_connected:
                 return ChannelNotConfigured(
-                    "The account's messaging channel is not connected; connect it with PATCH /channel first."
+                    "The account's channel is not connected; connect it with PATCH /api/v1/channel."
                 )
             if templates.count(connection, account_sid) >= _MAX_TEMPLATES:
                 return Conflict(f"The account has {_MAX_TEMPLATES} templates; delete one first.")
@@ -102,7 +102,11 @@ class TemplateService:
         return submitted
 
     async def list(
-        self, account_sid: str, statuses: Collection[TemplateStatus], page: int = 1, per_page: int = 50
+        self,
+        account_sid: str,
+        statuses: Collection[TemplateStatus],
+        page: int = 1,
+        per_page: int = MAX_TEMPLATES,
     ) -> Page[Template]:
         """Templates of the account that have one of the statuses, newest first."""
         found, total = await self._database.read(

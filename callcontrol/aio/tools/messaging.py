@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 from callcontrol.aio.tools.builtin import Builtin, naming_arguments
-from callcontrol.errors import ValidationFailed
+from callcontrol.errors import SendFailed, ValidationFailed
 from callcontrol.messaging.messages import DEFAULT_LANGUAGE, SendMessage
 from callcontrol.messaging.models import ChatMessage, Contact
 from callcontrol.models import Page
@@ -20,6 +20,8 @@ _ARGUMENTS: Final[Mapping[str, str]] = {
     "template.bodyParameters": "body_parameters",
 }
 """Which argument a field of the message comes from."""
+_RESULTS: Final[Mapping[str, str]] = {"messageId": "message_id"}
+"""What results of tools call a detail of a refusal."""
 
 
 class Messages(Protocol):
@@ -58,8 +60,12 @@ def messaging_tools(messages: Messages, contacts: Contacts) -> dict[str, Builtin
             if template is not None
             else None,
         )
-        with naming_arguments(_ARGUMENTS):
-            return message_result(await messages.send(account_sid, request))
+        try:
+            with naming_arguments(_ARGUMENTS):
+                return message_result(await messages.send(account_sid, request))
+        except SendFailed as refusal:
+            details = {_RESULTS.get(name, name): value for name, value in refusal.details.items()}
+            raise SendFailed(refusal.message, details=details) from None
 
     async def lookup_contact(account_sid: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         limit = int(arguments.get("limit", _FOUND))

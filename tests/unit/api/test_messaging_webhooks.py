@@ -173,6 +173,15 @@ async def test_which_key_reads(client: Client, key: str | None, headers: dict[st
         assert "webhooks.read" in answer.json()["message"]
 
 
+@pytest.mark.parametrize(
+    "headers", [{}, {"X-API-Key": KEY, "Authorization": f"Bearer {KEY}"}], ids=["none", "both"]
+)
+async def test_who_sends_no_one_key_is_told_of_both_headers(client: Client, headers: dict[str, str]) -> None:
+    answer = await client.get(PATH, key=None, headers=headers)
+    assert refusal(answer) == (401, "UNAUTHORIZED")
+    assert "X-API-Key: vm_... or Authorization: Bearer vm_..." in answer.json()["message"]
+
+
 async def test_a_key_that_only_reads_changes_nothing(client: Client, fakes: Fakes) -> None:
     for answer in (
         await client.post(PATH, BODY, key=READER),

@@ -73,7 +73,7 @@ async def test_the_list_has_the_approved_ones_unless_others_are_asked_for(
 ) -> None:
     answer = await client.get(PATH, headers=HEADERS, key=None)
     assert [shown["id"] for shown in answer.data] == [TEMPLATE_ID]
-    assert answer.json()["pagination"] == {"page": 1, "pageSize": 50, "total": 1, "totalPages": 1}
+    assert answer.json()["pagination"] == {"page": 1, "pageSize": 1000, "total": 1, "totalPages": 1}
     await client.get(f"{PATH}?status=REJECTED", headers=HEADERS, key=None)
     await client.get(f"{PATH}?status=ALL", headers=HEADERS, key=None)
     assert [set(asked) for asked in fakes.templates.statuses] == [

@@ -191,3 +191,77 @@ def test_any_arguments_are_judged_without_a_failure(value: dict[str, Any]) -> No
 def test_any_schema_is_taken_or_refused(schema: dict[str, Any]) -> None:
     for field in refusal({"type": "object", **schema}):
         assert field.startswith("input_schema")
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+@pytest.mark.parametrize(
+    ("schema", "arguments"),
+    [
+        pytest.param(
+            _object(x={"items": {"required": [f"a{number}" for number in range(1500)]}}),
+            {"x": [{}] * 1500},
+            id="a-million-missing",
+        ),
+        pytest.param(
+            _object(
+                x={"items": {"anyOf": [{"type": "string", "minLength": size} for size in range(20, 110)]}}
+            ),
+            {"x": ["b"] * 12_000},
+            id="a-million-alternatives",
+        ),
+        pytest.param(
+            {"type": "object", "propertyNames": {"pattern": "^x"}},
+            {f"k{number}": 1 for number in range(5000)},
+            id="thousands-of-names",
+        ),
+    ],
+)
+def test_what_is_wrong_in_a_million_ways_is_refused_in_one(
+    schema: dict[str, Any], arguments: dict[str, Any]
+) -> None:
+    (problem,) = wrong(schema, arguments).values()
+    assert "too long" in problem
+
+
+def _nested(deep: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"properties": {"a": {}}}
+    for _ in range(deep):
+        schema = {"anyOf": [schema], "unevaluatedProperties": {}}
+    return {"type": "object", **schema}
+
+
+def _doubled_behind_names_that_look_like_places() -> dict[str, Any]:
+    definitions: dict[str, Any] = {"d40": {"allOf": [{}]}, "d40/allOf/0": {}}
+    for number in range(40):
+        following = {"$ref": f"#/$defs/d{number + 1}/allOf/0"}
+        definitions[f"d{number}"] = {"allOf": [{"allOf": [following, following]}]}
+        definitions[f"d{number}/allOf/0"] = {}
+    return {**_object(x={"$ref": "#/$defs/d0"}), "$defs": definitions}
+
+
+def _deep(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {}
+    for _ in range(levels):
+        schema = {"items": schema}
+    return _object(x=schema)
+
+
+@pytest.mark.parametrize(
+    ("schema", "field"),
+    [
+        pytest.param(_nested(30), "input_schema", id="checked-again-at-each-level"),
+        pytest.param(_doubled_behind_names_that_look_like_places(), "input_schema", id="names-like-places"),
+        pytest.param(_object(x={"allOf": [{"multipleOf": 0.5}] * 100}), "input_schema", id="divisions"),
+        pytest.param(_deep(900), "input_schema", id="deep"),
+        pytest.param({**_object(), "more": _deep(2000)}, "input_schema", id="deep-where-nobody-looks"),
+        pytest.param(_object(**{"\ud800": {}}), "input_schema", id="half-a-character"),
+        pytest.param({**_object(), "$schema": 5}, "input_schema.$schema", id="numbered-draft"),
+    ],
+)
+def test_a_schema_that_would_cost_too_much_or_cannot_be_read_is_refused(
+    schema: dict[str, Any], field: str
+) -> None:
+    assert list(refusal(schema)) == [field]

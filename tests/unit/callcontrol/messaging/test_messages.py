@@ -19,7 +19,7 @@ BUTTON = {"id": "yes", "title": "Yes"}
 
 def refuse_private(url: str) -> None:
     if "10.0.0.1" in url:
-        raise DestinationForbidden("10.0.0.1 is a private or reserved address.")
+        raise DestinationForbidden("url: 10.0.0.1 is a private address; give a public address.")
 
 
 def content(type_: MessageType, to: str = TO, **parts: Any) -> dict[str, Any]:
@@ -85,6 +85,14 @@ def test_texts_have_their_limits() -> None:
 )
 def test_media_is_what_the_network_takes(changes: dict[str, str], field: str) -> None:
     assert wrong("media", media={**MEDIA, **changes}) == {field}
+
+
+def test_a_wrong_address_is_called_by_its_own_name_alone() -> None:
+    with pytest.raises(ValidationFailed) as refusal:
+        content("media", media={**MEDIA, "url": "https://10.0.0.1/a.png"})
+    assert [error.message for error in refusal.value.errors] == [
+        "10.0.0.1 is a private address; give a public address."
+    ]
 
 
 def buttons(count: int, **changes: Any) -> list[dict[str, Any]]:

@@ -11,8 +11,11 @@ __all__ = ["DIRECT_LEEWAY_MICROS", "QUEUE_LEEWAY_MICROS", "Admission", "admit"]
 
 from dataclasses import dataclass
 
-QUEUE_LEEWAY_MICROS: Final = 100_000
-"""Of what waits in the queue: short, so that a campaign leaves room for others."""
+QUEUE_LEEWAY_MICROS: Final = 400_000
+"""
+Of what waits in the queue: enough for it to leave in a few turns a second, each of many messages, and less
+than what is sent by itself has, so that a campaign leaves room for that.
+"""
 
 DIRECT_LEEWAY_MICROS: Final = 1_000_000
 """Of a message that is sent by itself: it goes before what waits, up to a second's worth of messages."""

@@ -62,6 +62,8 @@ class DispatcherSettings:
         timeout_s: How long the network has to answer.
         poll_s: How often the database is asked for what is due.
         turn_s: How long after a claim the next one is made at the earliest.
+        gather_s: The same when only the pace of accounts holds messages back: what leaves together is written
+            together, at every state it comes to.
         direct_delays_s: After which times a message that is sent by itself is tried again.
         recheck_s: How old what is under way may be that the network is asked about at the start.
         recheck_at_once: How much of it is asked about at once.
@@ -75,6 +77,7 @@ class DispatcherSettings:
     timeout_s: float = 10.0
     poll_s: float = 1.0
     turn_s: float = 0.05
+    gather_s: float = 0.25
     direct_delays_s: Sequence[float] = (0.2, 1.0)
     recheck_s: float = 3600.0
     recheck_at_once: int = 200
@@ -255,7 +258,7 @@ class Dispatcher:
             return settings.turn_s
         if turn.more_at is None:
             return settings.poll_s
-        return max((turn.more_at - to_micros(utc_now())) / 1_000_000, settings.turn_s)
+        return max((turn.more_at - to_micros(utc_now())) / 1_000_000, settings.gather_s)
 
     def _claim(
         self, wanted: chat_queue.Claim, after: str, connection: Connection

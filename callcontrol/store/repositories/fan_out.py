@@ -71,6 +71,11 @@ def publish(connection: Connection, events: Sequence[PublishedEvent]) -> int:
     return len(found)
 
 
+def has_listeners(connection: Connection, account_sid: str, service: str) -> bool:
+    """Whether an account has an active subscription to a service; without one no event need be made."""
+    return bool(_actives(connection, account_sid, service))
+
+
 def take_back(connection: Connection, events: Sequence[WebhookEvent]) -> None:
     """Delete the deliveries of events that are undone."""
     deliveries.withdraw(connection, [event.delivery_id for event in events])

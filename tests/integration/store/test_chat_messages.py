@@ -5,13 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
+
+import pytest
+from sqlalchemy.engine import Connection
 
 from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.messaging.models import ChatMessage
 from callcontrol.messaging.network import Receipt, ReceiptStatus
 from callcontrol.models import Account
-from callcontrol.store.repositories import chat_messages
+from callcontrol.store.repositories import chat_messages, chat_queue
+from callcontrol.store.repositories.chat_messages import LISTING, MessageFilter
+from tests.support.query_plans import plans
 
 NOW = utc_now()
 SECOND = timedelta(seconds=1)
@@ -126,3 +132,57 @@ async def test_what_is_under_way_is_found_in_stretches(storage: Storage, account
     assert [each.message_id for each in [*first, *rest]] == wanted
     late = partial(chat_messages.under_way, since=NOW + 2 * SECOND, after=None, limit=2)
     assert await storage.database.read(late) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "index"),
+    [
+        (MessageFilter(), "list"),
+        (MessageFilter(status="read"), "list"),
+        (MessageFilter(to="+919800100001", status="read"), "to"),
+        (MessageFilter(campaign_id=7), "campaign"),
+        (MessageFilter(campaign_id=7, status="failed", to="+919800100001"), "campaign"),
+    ],
+    ids=["all", "status", "to", "campaign", "everything"],
+)
+async def test_each_filter_is_answered_from_its_index(
+    tmp_path: Path, query: MessageFilter, index: str
+) -> None:
+    storage = await Storage.open(f"sqlite:///{tmp_path / 'plans.db'}", deliver=False)
+    conditions = [*chat_messages.conditions("a", query), *LISTING.between(0, 1)]
+
+    def ask(connection: Connection) -> None:
+        LISTING.count(connection, conditions)
+        LISTING.page(connection, conditions, offset=0, limit=20, total=100)
+
+    said = await storage.database.read(plans(ask))
+    searches = [step for step in said if "chat_messages" in step]
+    assert len(searches) == 2
+    assert all(
+        f"SEARCH chat_messages USING INDEX ix_chat_messages_{index} " in _plain(step) for step in searches
+    ), said
+    await storage.close()
+
+
+def _plain(step: str) -> str:
+    return step.replace("USING COVERING INDEX", "USING INDEX")
+
+
+async def test_the_queue_and_the_counts_are_read_from_their_indexes(tmp_path: Path) -> None:
+    storage = await Storage.open(f"sqlite:///{tmp_path / 'plans.db'}", deliver=False)
+
+    def ask(connection: Connection) -> None:
+        chat_queue.release(connection, "local")
+        chat_queue.depth(connection, 100)
+        chat_messages.counts(connection, 7)
+        chat_messages.cancel(connection, 7, NOW, "cancelled")
+        chat_messages.under_way(connection, since=NOW, after=None, limit=10)
+
+    said = await storage.database.write(plans(ask))
+    used = [
+        _plain(step).split(" INDEX ix_chat_messages_")[1].split(" ")[0]
+        for step in said
+        if "chat_messages" in step
+    ]
+    assert used == ["queued", "queued", "campaign", "campaign", "under_way"], said
+    await storage.close()

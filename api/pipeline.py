@@ -298,6 +298,12 @@ async def _read(request: web.Request, endpoint: Endpoint[Any, Any]) -> bytes:
         raise too_large() from None
     except TimeoutError:
         raise ApiError(408, "REQUEST_TIMEOUT", "The body did not arrive in time; send it again.") from None
+    except ConnectionError:
+        # Its client has gone in the middle: no fault of ours to be logged, and nobody reads the answer.
+        message = "The body did not arrive whole; send it again."
+        raise ApiError(408, "REQUEST_TIMEOUT", message) from None
+    except web.RequestPayloadError:
+        raise ValidationFailed.of("body", "must be encoded as its Content-Encoding says") from None
     if raw and endpoint.reads_body and request.content_type not in _media_types(endpoint):
         kind = "a form or JSON" if endpoint.for_twilio else "JSON"
         message = f"The body must be {kind}; send the header Content-Type: {_media_types(endpoint)[0]}."

@@ -22,7 +22,9 @@ __all__ = [
     "MIN_SECRET_CHARS",
     "NUMBERED",
     "WEBHOOK_TEST",
+    "AssistantEvent",
     "LoggedDelivery",
+    "MessagingEvent",
     "Replayed",
     "SubscribedService",
     "Subscription",
@@ -37,27 +39,30 @@ SubscribedService = Literal["calls", "masking", "assistant", "messaging"]
 CALL_MISSED: Final = "call.missed"
 WEBHOOK_TEST: Final = "webhook.test"
 
+AssistantEvent = Literal[
+    "call.started",
+    "call.completed",
+    "call.transferred",
+    "transcript.ready",
+    "agent.updated",
+    "error.occurred",
+]
+MessagingEvent = Literal[
+    "message.sent",
+    "message.delivered",
+    "message.read",
+    "message.failed",
+    "message.received",
+    "template.approved",
+    "template.rejected",
+    "campaign.completed",
+]
+
 EVENT_TYPES: Final[Mapping[SubscribedService, tuple[str, ...]]] = {
     "calls": (CALL_MISSED,),
     "masking": tuple(f"masking.call.{status}" for status in get_args(MaskedStatus)),
-    "assistant": (
-        "call.started",
-        "call.completed",
-        "call.transferred",
-        "transcript.ready",
-        "agent.updated",
-        "error.occurred",
-    ),
-    "messaging": (
-        "message.sent",
-        "message.delivered",
-        "message.read",
-        "message.failed",
-        "message.received",
-        "template.approved",
-        "template.rejected",
-        "campaign.completed",
-    ),
+    "assistant": get_args(AssistantEvent),
+    "messaging": get_args(MessagingEvent),
 }
 """The events of each service that can be subscribed to; ``webhook.test`` goes wherever it is asked for."""
 

@@ -9,16 +9,12 @@ import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
-from tests.support.stillness import Watch
+from tests.support.stillness import Watch, tries
 
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
 _HERE = Path(__file__).parent
-# Where audio is heard and timers run against another program's. What is durable has no such excuse.
-_REAL_TIME = {"integration", "interop", "sipp"}
-_DURABLE = {"store", "webhooks"}
-_ATTEMPTS = 3
 # Some frames of 20 ms: what is heard is no longer what was said.
 _STILL_S = 0.05
 
@@ -39,14 +35,15 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
     A tone has no gap, and a timer is on time, on a machine that runs. What fails though it ran has failed.
     """
-    where = item.path.relative_to(_HERE).parts
-    if where[0] not in _REAL_TIME or where[1] in _DURABLE:
+    folder, below, *_ = (*item.path.relative_to(_HERE).parts, "")
+    attempts = tries(folder, below, durable=item.get_closest_marker("durable") is not None)
+    if attempts == 1:
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    for attempt in range(1, _ATTEMPTS + 1):
+    for attempt in range(1, attempts + 1):
         with Watch() as watch:
             reports = runtestprotocol(item, log=False, nextitem=nextitem)
-        if watch.longest_s < _STILL_S or attempt == _ATTEMPTS or not any(report.failed for report in reports):
+        if watch.longest_s < _STILL_S or attempt == attempts or not any(report.failed for report in reports):
             break
         item.warn(pytest.PytestWarning(f"failed and runs again: a standstill of {watch.longest_s:.2f} s"))
     for report in reports:

@@ -125,7 +125,10 @@ class Bridge:
             self.on_answer(self._response)
         if streams:
             current_exchange().mark(self._response)
-            await self._response.prepare(self._request)
+            try:
+                await self._response.prepare(self._request)
+            except ConnectionError:
+                self._gone.set()
 
     async def _write(self, response: web.StreamResponse, message: AsgiMessage) -> None:
         try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import logging
 from bisect import bisect_right
 from collections.abc import Coroutine, MutableMapping
@@ -38,6 +39,8 @@ _log = logging.getLogger("api.mcp")
 # Where the scope of a request says who makes it, and in which session.
 _PRINCIPAL, _SESSION = "trunkline.principal", "trunkline.session"
 PAGE_SIZE = 50
+# Descriptions and schemas of a page: what is written at once, and held for a client that is slow to read.
+MAX_PAGE_CHARS = 128 * 1024
 MAX_LISTENERS_OF_ACCOUNT = 50
 _PROGRESS_EVERY_S = 1.0
 _TELL_TIMEOUT_S = 5.0
@@ -173,8 +176,8 @@ class Engine:
         cursor = params.cursor if params is not None else None
         # The cursor is the name of the last one shown, so a change in between neither repeats nor skips any.
         first = 0 if cursor is None else bisect_right([tool.name for tool in tools], cursor)
-        page = tools[first : first + PAGE_SIZE]
-        more = len(tools) > first + PAGE_SIZE
+        page = _page(tools[first : first + PAGE_SIZE])
+        more = len(tools) > first + len(page)
         return types.ListToolsResult(
             tools=[_shown(tool) for tool in page], next_cursor=page[-1].name if more else None
         )
@@ -265,6 +268,17 @@ async def _told(session: Session) -> None:
             await session.tell()
     except (TimeoutError, anyio.ClosedResourceError, anyio.BrokenResourceError):
         _log.debug("a client could not be told that its tools have changed")
+
+
+def _page(tools: list[Tool]) -> list[Tool]:
+    """The first of these tools, as many as an answer has room for, and one at least."""
+    chars = 0
+    for count, tool in enumerate(tools):
+        schemas = (tool.input_schema, tool.output_schema)
+        chars += len(tool.description) + sum(len(json.dumps(schema)) for schema in schemas)
+        if count and chars > MAX_PAGE_CHARS:
+            return tools[:count]
+    return tools
 
 
 def _shown(tool: Tool) -> types.Tool:

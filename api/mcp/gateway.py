@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from api.mcp.sessions import Session, Sessions
 from api.openapi import product_version
 from api.services import Keys, Lifecycle, Phase
 from api.services.tools import Tools
-from callcontrol.errors import DomainError, Forbidden, ServiceUnavailable, ValidationFailed
+from callcontrol.errors import DomainError, Forbidden, RateLimited, ServiceUnavailable, ValidationFailed
 from callcontrol.models import Principal
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _log = logging.getLogger("api.mcp")
 
 SESSION_HEADER = "Mcp-Session-Id"
 VERSION_HEADER = "MCP-Protocol-Version"
+MAX_POSTS_OF_ACCOUNT = 100
 _SWEEP_EVERY_S = 30.0
 _CLOSE_TIMEOUT_S = 5.0
 
@@ -63,7 +65,7 @@ class McpGateway:
         self._loading = asyncio.Lock()
         self._sweeper: asyncio.Task[None] | None = None
         self._forget: Callable[[], None] | None = None
-        self._posts = 0
+        self._posts: Counter[str] = Counter()
         self._quiet = asyncio.Event()
         self._quiet.set()
         self._closed = False
@@ -76,7 +78,7 @@ class McpGateway:
             Forbidden: A page of another site sent it.
             ValidationFailed: It has to name a session and names none.
             NotFound: The session it names is not one of the key.
-            RateLimited: The account may open no more sessions.
+            RateLimited: The account may open no more sessions, or has as many requests under way as it may.
             ServiceUnavailable: Nor may anybody, or the server ends.
         """
         _check_origin(request.headers.get("Origin"), self._public_url)
@@ -157,12 +159,18 @@ class McpGateway:
     ) -> web.StreamResponse:
         if bridge.method != "POST":
             return await bridge.run(engine.app, engine.state(principal, session))
-        self._posts += 1
+        account_sid = principal.account_sid
+        if self._posts[account_sid] >= MAX_POSTS_OF_ACCOUNT:
+            message = f"{MAX_POSTS_OF_ACCOUNT} requests of this account are being answered; wait for one."
+            raise RateLimited(message, retry_after_s=1)
+        self._posts[account_sid] += 1
         self._quiet.clear()
         try:
             return await bridge.run(engine.app, engine.state(principal, session))
         finally:
-            self._posts -= 1
+            self._posts[account_sid] -= 1
+            if not self._posts[account_sid]:
+                del self._posts[account_sid]
             if not self._posts:
                 self._quiet.set()
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import ConfigDict, Field, RootModel
 
 from api.schemas.base import RequestModel, ResponseModel, all_optional
 from api.schemas.common import Timestamp
 from api.schemas.subscriptions import WebhookUrl
-from callcontrol.subscriptions import MAX_SECRET_CHARS, MIN_SECRET_CHARS
+from callcontrol.subscriptions import MAX_SECRET_CHARS, MIN_SECRET_CHARS, AssistantEvent
 
 __all__ = [
     "CreateWebhook",
@@ -19,15 +19,6 @@ __all__ = [
     "WebhookObject",
     "WebhookObjects",
     "WebhookSecret",
-]
-
-AssistantEvent = Literal[
-    "call.started",
-    "call.completed",
-    "call.transferred",
-    "transcript.ready",
-    "agent.updated",
-    "error.occurred",
 ]
 
 _Events = Annotated[list[AssistantEvent], Field(min_length=1, max_length=50)]

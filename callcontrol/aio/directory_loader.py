@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
+from callcontrol.aio.background import ended
 from callcontrol.aio.database import Database
 from callcontrol.directory import Directory
 from callcontrol.errors import DomainError
@@ -57,10 +58,7 @@ class DirectoryLoader(Directory):
     async def close(self) -> None:
         """Stop following."""
         for task in (self._task, self._resolving, self._after_miss):
-            if task is not None:
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await task
+            await ended(task)
         self._task = self._resolving = self._after_miss = None
         self._resolver.close()
 

@@ -1,13 +1,13 @@
 """What is kept for a time only, deleted once that is over: in small transactions, beside the calls."""
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Final
 
+from callcontrol.aio.background import ended
 from callcontrol.aio.idempotency import IdempotencyStore
 from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.writer import Writer
@@ -56,11 +56,8 @@ class Housekeeper:
 
     async def close(self) -> None:
         """Stop; harmless when never started."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
+        await ended(self._task)
+        self._task = None
 
     async def clean(self) -> None:
         """

@@ -6,7 +6,6 @@ months is charged by a reference of its own.
 """
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -15,6 +14,7 @@ from typing import Final, Protocol
 
 from sqlalchemy.engine import Connection
 
+from callcontrol.aio.background import ended
 from callcontrol.aio.database import Database
 from callcontrol.aio.numbers import forget
 from callcontrol.aio.tokens import utc_now
@@ -64,11 +64,8 @@ class Renewals:
 
     async def close(self) -> None:
         """Stop running."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
+        await ended(self._task)
+        self._task = None
 
     async def run(self, now: datetime) -> int:
         """

@@ -1,6 +1,7 @@
 """What the server behind a tool answers, read: JSON or text, and nothing that could do harm further on."""
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 from urllib.parse import urlencode, urlsplit, urlunsplit
@@ -78,6 +79,9 @@ def _stored(value: Any, depth: int) -> Any:
         raise ValueError("nested too deep")
     if isinstance(value, str):
         return clean(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        # 1e999 is JSON, and no number that could be passed on as JSON.
+        raise ValueError("a number is too large")
     if isinstance(value, list):
         return [_stored(item, depth + 1) for item in value]
     if isinstance(value, dict):

@@ -9,7 +9,8 @@ from typing import Any
 
 from api.examples import EXAMPLES
 from tests.contract.cases import foreign, ok, refused, row
-from tests.contract.stage import PATIENCE_S, Answer, Stage
+from tests.contract.stage import Answer, Stage
+from tests.support.waiting import until
 
 _PATH = "/integrations/mcp"
 _ACCEPT = {"Accept": "application/json, text/event-stream"}
@@ -49,9 +50,7 @@ async def _until_it_streams(stage: Stage) -> AsyncIterator[None]:
         name = stage.kept["mcp_session"]
         principal = await stage.server.storage.keys.authenticate(stage.own.keys["tools"])
         session = stage.server.mcp.sessions.find(name, principal)
-        async with asyncio.timeout(PATIENCE_S):
-            while session.stream is None or not session.stream.streams:  # noqa: ASYNC110 - of another task
-                await asyncio.sleep(0.02)
+        await until(lambda: session.stream is not None and session.stream.streams)
         await stage.ask("DELETE", _PATH, headers={"Mcp-Session-Id": name})
 
     ending = asyncio.create_task(end())

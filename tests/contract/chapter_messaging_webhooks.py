@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import json
 import uuid
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,12 +16,13 @@ from standardwebhooks import Webhook
 
 from callcontrol.aio import subscriptions
 from callcontrol.messaging.events import message_told
-from callcontrol.messaging.models import ChatMessage
 from callcontrol.store.repositories import fan_out
 from tests.contract.cases import Given, foreign, ok, refused, row, unseen
 from tests.contract.givens import NOWHERE, limited, parts
 from tests.contract.stage import PATIENCE_S, Answer, Stage
-from tests.support.webhook_stage import statuses, until
+from tests.support.messaging import queued
+from tests.support.waiting import until
+from tests.support.webhook_stage import statuses
 
 _ALL = "/api/webhook-endpoints"
 _ONE = f"{_ALL}/{{id}}"
@@ -63,18 +65,7 @@ async def tell(stage: Stage, status: Any = "sent") -> str:
     """Have a message of the own account come to a state; its id."""
     now, message_id = datetime.now(UTC), str(uuid.uuid4())
     event = message_told(
-        ChatMessage(
-            message_id=message_id,
-            account_sid=stage.own.account_sid,
-            direction="outbound",
-            from_="+918047000100",
-            to="+919800100000",
-            type="text",
-            content={"text": "Nothing of this is told"},
-            status=status,
-            created_at=now,
-            due_at=now,
-        ),
+        replace(queued(stage.own.account_sid), message_id=message_id, status=status, created_at=now),
         now,
     )
     assert event is not None

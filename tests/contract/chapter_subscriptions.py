@@ -22,7 +22,8 @@ from tests.contract.givens import (
     subscription,
 )
 from tests.contract.stage import Answer, Stage
-from tests.support.webhook_stage import statuses, until
+from tests.support.waiting import until
+from tests.support.webhook_stage import statuses
 
 _ONE = f"{SUBSCRIPTIONS}/{{id}}"
 _LOG = f"{_ONE}/deliveries"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,7 +12,8 @@ from callcontrol.aio.messaging.campaigns import CampaignRequest
 from callcontrol.aio.tokens import utc_now
 from tests.contract.cases import foreign, ok, refused, row, unseen
 from tests.contract.givens import limited
-from tests.contract.stage import PATIENCE_S, Answer, Stage
+from tests.contract.stage import Answer, Stage
+from tests.support.waiting import until
 
 _TEMPLATES = "/api/v1/templates"
 _CHANNEL = "/api/v1/channel"
@@ -37,9 +37,12 @@ async def approved_template(stage: Stage) -> str:
     """A template of the account that the network has approved; one for all cases."""
     if "approved_template" not in stage.kept:
         template_id = await a_template(stage)
-        async with asyncio.timeout(PATIENCE_S):
-            while (await stage.data("GET", f"{_TEMPLATES}/{template_id}"))["status"] != "APPROVED":  # noqa: ASYNC110 - asked over HTTP
-                await asyncio.sleep(0.05)
+
+        async def approved() -> bool:
+            shown = await stage.data("GET", f"{_TEMPLATES}/{template_id}")
+            return bool(shown["status"] == "APPROVED")
+
+        await until(approved)
         stage.kept["approved_template"] = template_id
     return str(stage.kept["approved_template"])
 

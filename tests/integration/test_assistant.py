@@ -20,7 +20,8 @@ from fixtures.carrier import SandboxCarrier
 from fixtures.scripts import Hangup, Pause
 from tests.support.agent_bot import Bot
 from tests.support.loopback_server import loopback_settings
-from tests.support.webhook_stage import PATIENCE_S, Receiver, until
+from tests.support.waiting import PATIENCE_S, until
+from tests.support.webhook_stage import Receiver
 
 ECHO, BUSY, TONE = "+919800000001", "+919800000003", "+919800000007"
 EVENTS = [

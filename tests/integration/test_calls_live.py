@@ -29,7 +29,7 @@ from tests.support.live_stage import (
     LiveStage,
     live_stage,
 )
-from tests.support.webhook_stage import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -16,6 +16,8 @@ from fixtures.server_process import ServerProcess, wait_until
 from tests.support.campaigns import approve
 from tests.support.phone import PATIENCE_S
 
+pytestmark = pytest.mark.durable
+
 TOTAL = 300
 # Beside those that are read: delivered only, fails later, refused at once, unreachable twice, told twice.
 FATES = [f"+9198001000{digits}" for digits in ("01", "03", "04", "05", "07", "08", "09", "10")]

@@ -17,7 +17,8 @@ import pytest
 from api.server import Server
 from callcontrol.masked_calls import ENDED
 from tests.support.loopback_server import loopback_settings
-from tests.support.webhook_stage import Receiver, until
+from tests.support.waiting import until
+from tests.support.webhook_stage import Receiver
 
 ECHO, SAYS, BUSY, RINGS, LISTENS = (f"980000000{digit}" for digit in (1, 2, 3, 4, 9))
 SECRET = "a secret of the masking webhook"

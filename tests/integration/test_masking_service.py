@@ -21,7 +21,8 @@ from api.server import Server
 from callcontrol.masking_settings import SettingsChange
 from callcontrol.models import Binding
 from tests.support.loopback_server import loopback_settings
-from tests.support.webhook_stage import Received, Receiver, until
+from tests.support.waiting import until
+from tests.support.webhook_stage import Received, Receiver
 
 PATIENCE_S = 40.0
 ECHO, BUSY, RINGS, LEAVES, LISTENS = (f"980000000{digit}" for digit in (1, 3, 4, 8, 9))

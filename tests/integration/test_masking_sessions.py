@@ -25,7 +25,8 @@ from sip import Answered, Ended, Failed, Progress
 from sip.message import serialise
 from tests.support.loopback_server import loopback_settings
 from tests.support.phone import Phone, PhoneCall, engine_settings
-from tests.support.webhook_stage import Gate, Received, Receiver, until
+from tests.support.waiting import until
+from tests.support.webhook_stage import Gate, Received, Receiver
 
 _ANY = CallFilter()
 MASKED, SECOND_MASKED = "+918047551001", "+918047551002"

@@ -12,11 +12,12 @@ from typing import Any
 import aiohttp
 import pytest
 
-from api.mcp import asgi, sessions
+from api.mcp import asgi, gateway, sessions
 from api.pipeline import MAX_BODY_BYTES
 from api.services import Phase
 from tests.support.mcp_stage import OTHER_KEY, PATH, McpStage, mcp_stage, tool
 from tests.support.phone import PATIENCE_S
+from tests.support.waiting import until
 from tests.unit.api.fakes import KEY, TOOLS_KEY
 
 BOTH = "application/json, text/event-stream"
@@ -243,9 +244,8 @@ async def test_a_stream_ends_with_its_key(raw: Raw, monkeypatch: pytest.MonkeyPa
     session = await raw.open()
     async with raw.stream(session) as stream:
         asked = raw.stage.fakes.keys.asked
+        await until(lambda: raw.stage.fakes.keys.asked >= asked + 2)
         async with asyncio.timeout(PATIENCE_S):
-            while raw.stage.fakes.keys.asked < asked + 2:  # noqa: ASYNC110 - a plain counter
-                await asyncio.sleep(0.05)
             assert not stream.content.at_eof()
             del raw.stage.fakes.keys.principals[TOOLS_KEY]
             await stream.read()
@@ -318,3 +318,25 @@ async def test_more_sessions_than_an_account_may_have(raw: Raw) -> None:
         # The one in use stays, whatever its age.
         assert (await raw.send(body=ask("ping"), Mcp_Session_Id=first))[0] == 200
         assert (await raw.send(body=ask("ping"), Mcp_Session_Id=second))[0] == 404
+
+
+async def test_more_requests_than_an_account_may_have_under_way(
+    raw: Raw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gateway, "MAX_POSTS_OF_ACCOUNT", 1)
+    began, may_end = asyncio.Event(), asyncio.Event()
+
+    async def use(_: Mapping[str, Any]) -> str:
+        began.set()
+        await may_end.wait()
+        return "done"
+
+    raw.stage.tools.add(tool("long"), use)
+    session = await raw.open()
+    calling = asyncio.create_task(raw.send(body=call("long"), Mcp_Session_Id=session))
+    await asyncio.wait_for(began.wait(), PATIENCE_S)
+    status, body, headers = await raw.send(body=ask("ping"), Mcp_Session_Id=session)
+    assert (status, body["error"]["code"], headers["Retry-After"]) == (429, "RATE_LIMITED", "1")
+    may_end.set()
+    assert (await calling)[0] == 200
+    assert (await raw.send(body=ask("ping"), Mcp_Session_Id=session))[0] == 200

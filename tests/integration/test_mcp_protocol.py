@@ -11,7 +11,7 @@ import mcp_types as types
 import pytest
 from mcp import MCPError
 
-from api.mcp.engine import PAGE_SIZE
+from api.mcp.engine import MAX_PAGE_CHARS, PAGE_SIZE
 from callcontrol.errors import FieldError, InsufficientBalance, ToolFailed, ValidationFailed
 from callcontrol.tools.models import ToolAnnotations
 from tests.support.mcp_stage import McpStage, mcp_stage, tool
@@ -93,6 +93,21 @@ async def test_a_long_list_comes_in_pages(stage: McpStage, mode: str) -> None:
         assert second.next_cursor is None
         names = [one.name for one in (*first.tools, *second.tools)]
         assert len(names) == len(set(names)) == PAGE_SIZE + 4
+
+
+async def test_long_descriptions_make_short_pages(stage: McpStage) -> None:
+    for number in range(4):
+        long = tool(f"number_{number}", description="d" * (MAX_PAGE_CHARS // 3))
+        stage.tools.add(long, _echo)
+    stage.tools.add(tool("number_4", description="d" * (MAX_PAGE_CHARS + 1)), _echo)
+    pages: list[list[str]] = []
+    cursor: str | None = None
+    async with stage.client() as client:
+        while not pages or cursor is not None:
+            page = await client.list_tools(cursor=cursor, cache_mode="bypass")
+            pages.append([one.name for one in page.tools])
+            cursor = page.next_cursor
+    assert pages == [["echo", "number_0", "number_1"], ["number_2", "number_3"], ["number_4"]]
 
 
 @GENERATIONS

@@ -11,6 +11,8 @@ import pytest
 
 from fixtures.server_process import ServerProcess, wait_until
 
+pytestmark = pytest.mark.durable
+
 PATIENCE_S = 40.0
 ENDS = {"+919800100200": "read", "+919800100201": "delivered", "+919800100203": "failed"}
 

@@ -7,7 +7,6 @@ event arrives signed, once, and those of a message in its order, though the rece
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import json
 from collections import Counter
@@ -25,7 +24,8 @@ from api.server import Server
 from callcontrol.accounts import SCOPES
 from callcontrol.subscriptions import EVENT_TYPES
 from tests.support.loopback_server import loopback_settings
-from tests.support.webhook_stage import Received, Receiver, until
+from tests.support.waiting import until
+from tests.support.webhook_stage import Received, Receiver
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -162,7 +162,7 @@ async def test_what_a_paused_endpoint_has_missed_can_be_sent_again(office: Offic
     message = await office.data(
         "POST", "/api/v1/messages", {"to": "+919800177702", "type": "text", "text": "Hello"}
     )
-    await until_async(lambda: _is(office, path, isActive=False))
+    await until(lambda: _is(office, path, isActive=False))
     del office.receiver.answers[_HOOK]
     await office.data("PATCH", path, {"isActive": True})
     assert (await office.data("POST", f"{path}/deliveries/replay", {"status": "failed"}))["replayed"] >= 1
@@ -172,13 +172,6 @@ async def test_what_a_paused_endpoint_has_missed_can_be_sent_again(office: Offic
     ids = office.receiver.ids(_HOOK)
     await until(lambda: office.receiver.ids(_HOOK).count(shown["id"]) == 2)
     assert shown["id"] in ids
-
-
-async def until_async(condition: Any) -> None:
-    """Wait until something that is asked over HTTP holds."""
-    async with asyncio.timeout(40):
-        while not await condition():  # noqa: ASYNC110 - it is asked over HTTP
-            await asyncio.sleep(0.05)
 
 
 async def _is(office: Office, path: str, **values: Any) -> bool:
@@ -256,7 +249,7 @@ async def _check_log(office: Office, refused: list[str]) -> None:
         log = await office.data("GET", path)
         return all(item["status"] == "delivered" for item in log)
 
-    await until_async(settled)
+    await until(settled)
     log = await office.data("GET", path)
     assert {item["attempts"] for item in log if item["id"] in refused} == {2} and len(refused) >= 2
     assert {item["attempts"] for item in log if item["id"] not in refused} == {1}

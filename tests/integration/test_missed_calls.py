@@ -24,7 +24,8 @@ from callcontrol.models import CallRecord, CallStatus
 from fixtures.carrier_call import SandboxCall
 from fixtures.scripts import Hangup, Pause
 from tests.support.loopback_server import loopback_settings
-from tests.support.webhook_stage import PATIENCE_S, Received, Receiver, statuses, until
+from tests.support.waiting import PATIENCE_S, until
+from tests.support.webhook_stage import Received, Receiver, statuses
 
 NUMBER = "+918047555801"
 ECHO, BUSY, SILENT, DECLINES, UNKNOWN = (

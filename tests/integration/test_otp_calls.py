@@ -22,7 +22,8 @@ from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.carrier_call import SandboxCall
 from media.audio import PromptLibrary, Speaker
 from tests.support.loopback_server import loopback_settings
-from tests.support.webhook_stage import Receiver, until
+from tests.support.waiting import until
+from tests.support.webhook_stage import Receiver
 
 PATIENCE_S = 40.0
 BUSY, LISTENS = "+919800000003", "+919800000009"

@@ -22,7 +22,8 @@ from tests.integration.test_sandbox_calls import (
     recorded,
     town,
 )
-from tests.support.webhook_stage import Receiver, until
+from tests.support.waiting import until
+from tests.support.webhook_stage import Receiver
 
 __all__ = ["town"]
 

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -30,18 +30,13 @@ from sip.aio import (
     UserAgentSettings,
 )
 from tests.support.certificates import Authority
+from tests.support.waiting import until
 
 SDP = b"v=0\r\n"
 FAST = Timers(t1_s=0.05, t2_s=0.2, t4_s=0.05, trying_s=0.02, completed_invite_s=0.2)
 DEADLINE_S = 40.0
 TRANSPORTS = ("udp", "tcp", "tls")
 HOSTS = ("127.0.0.1", "::1")
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(DEADLINE_S):
-        while not condition():  # noqa: ASYNC110 - what is waited for may be any state.
-            await asyncio.sleep(0.005)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,8 @@ import pytest
 
 from sip import Answered, Ended, OfferAnswered, OfferReceived, Progress, SessionEvent
 from sip.aio import InboundSession
-from tests.integration.test_sip_transports import SDP, Party, parties, until
+from tests.integration.test_sip_transports import SDP, Party, parties
+from tests.support.waiting import until
 
 OFFER = b"v=0\r\ns=offer\r\n"
 HOLD = b"v=0\r\ns=hold\r\n"

@@ -6,7 +6,7 @@ import datetime
 import logging
 import os
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -22,18 +22,13 @@ from sip.aio import (
     UserAgentSettings,
 )
 from tests.support.certificates import Authority, Issued
+from tests.support.waiting import until
 
 SDP = b"v=0\r\n"
 FAST = Timers(t1_s=0.05, t2_s=0.2, t4_s=0.05, trying_s=0.02, completed_invite_s=0.2)
 # A first handshake may take seconds on a busy machine: a request is not given up before the test is.
 PATIENT = Timers(t1_s=0.5, t2_s=0.2, t4_s=0.05, trying_s=0.02, completed_invite_s=0.2)
 DEADLINE_S = 40.0
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(DEADLINE_S):
-        while not condition():  # noqa: ASYNC110 - what is waited for may be any state.
-            await asyncio.sleep(0.005)
 
 
 class Party:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -23,18 +23,12 @@ from sip.aio.resolver import Found, Resolver
 from sip.aio.transport import Address
 from sip.aio.udp import UdpTransport
 from sip.locate import Wanted
+from tests.support.waiting import until
 
 SDP = b"v=0\r\n"
 FAST = Timers(t1_s=0.05, t2_s=0.2, t4_s=0.05, trying_s=0.02, completed_invite_s=0.2)
 """Timers short enough for a test to see every transaction run out."""
 DEADLINE_S = 40.0
-
-
-async def until(condition: Callable[[], object]) -> None:
-    """Wait for a condition, with a deadline that only a broken program meets."""
-    async with asyncio.timeout(DEADLINE_S):
-        while not condition():  # noqa: ASYNC110 - what is waited for may be any state.
-            await asyncio.sleep(0.005)
 
 
 class Party:

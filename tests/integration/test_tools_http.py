@@ -30,7 +30,8 @@ from callcontrol.errors import (
 from callcontrol.models import Principal
 from callcontrol.tools.answers import MAX_ANSWER_BYTES
 from callcontrol.tools.usage import UsageFilter
-from tests.support.webhook_stage import PATIENCE_S, Answer, Gate, Received, Receiver, until
+from tests.support.waiting import PATIENCE_S, until
+from tests.support.webhook_stage import Answer, Gate, Received, Receiver
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -19,7 +19,8 @@ from fixtures.carrier import SandboxCarrier
 from fixtures.carrier_call import SandboxCall
 from media.audio import tone
 from tests.support.loopback_server import loopback_settings
-from tests.support.webhook_stage import Receiver, until
+from tests.support.waiting import until
+from tests.support.webhook_stage import Receiver
 
 PATIENCE_S = 40.0
 AGENT_TONE_HZ = 700.0

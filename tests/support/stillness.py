@@ -6,18 +6,36 @@ import threading
 import time
 from types import TracebackType
 
-__all__ = ["Watch"]
+__all__ = ["Watch", "standstill_s", "tries"]
 
 _TICK_S = 0.01
+_TRIES = 3
+# Where audio is heard and timers run against another program.
+_REAL_TIME = {"integration", "interop", "sipp"}
+_DURABLE = {"store", "webhooks"}
 
 
-class Watch:
+def tries(folder: str, below: str, *, durable: bool) -> int:
     """
-    Looks at the clock while a block runs; `longest_s` is how long the process was kept from running at most.
+    How often a test may run while the machine stands still, by where it is below ``tests``.
+
+    What is lost or done twice after a kill is so on any machine: ``durable`` tests have one try.
+    """
+    return _TRIES if folder in _REAL_TIME and below not in _DURABLE and not durable else 1
+
+
+def standstill_s(late_s: float, used_s: float) -> float:
+    """
+    How long the machine held up a look that came late, by what the process used of the processors meanwhile.
 
     What the process itself did is no standstill: a call that holds the interpreter, a collection or a
     megabyte of JSON, makes the look late too, but it uses the time.
     """
+    return late_s if used_s < late_s / 2 else 0.0
+
+
+class Watch:
+    """Looks at the clock while a block runs; `longest_s` is how long the machine stood still at most."""
 
     def __init__(self) -> None:
         self.longest_s = 0.0
@@ -38,7 +56,6 @@ class Watch:
         last_s, last_used_s = time.monotonic(), time.process_time()
         while not self._over.wait(_TICK_S):
             now_s, used_s = time.monotonic(), time.process_time()
-            late_s = now_s - last_s - _TICK_S
-            if used_s - last_used_s < late_s / 2:
-                self.longest_s = max(self.longest_s, late_s)
+            still_s = standstill_s(now_s - last_s - _TICK_S, used_s - last_used_s)
+            self.longest_s = max(self.longest_s, still_s)
             last_s, last_used_s = now_s, used_s

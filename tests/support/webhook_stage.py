@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,10 +22,10 @@ from callcontrol.store.repositories import accounts, deliveries, fan_out, subscr
 from callcontrol.subscriptions import Subscription
 from tests.support.secrets import SECRETS
 from tests.support.sqlite import sqlite_url
+from tests.support.waiting import PATIENCE_S
 
 ACCOUNT_SID = "acc-1"
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-PATIENCE_S = 40.0 * float(os.environ.get("TRUNKLINE_TEST_PATIENCE", "1"))
 
 FAST = OutboxSettings(
     poll_s=0.02,
@@ -40,15 +39,6 @@ SLOW = replace(FAST, offsets_s=(0.0, 3600.0, 7200.0))
 """Attempts far apart, so that what failed once does not come back during a test."""
 
 Answer = Callable[["Received"], Awaitable[web.StreamResponse] | web.StreamResponse]
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait until something holds, however slow the machine is."""
-    async with asyncio.timeout(PATIENCE_S):
-        while True:
-            if condition():
-                return
-            await asyncio.sleep(0.005)
 
 
 @dataclass(slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from api.endpoint import Context, Endpoint, Identifiers, Reply
-from api.errors import ErrorStyle
+from api.endpoint import Context, Endpoint, Reply
 from api.present import page_meta, rfc3339
+from api.routes.messaging.base import messaging
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.messaging.campaigns import CampaignList, CampaignObject, CreateCampaign, CreatedCampaign
 from callcontrol.aio.messaging.campaigns import CampaignRequest, CampaignView
@@ -86,19 +86,14 @@ def _json(view: CampaignView) -> dict[str, Any]:
     }
 
 
-_COMMON: dict[str, Any] = {
-    "tag": "campaigns",
-    "service": "messaging",
-    "style": ErrorStyle.MESSAGING,
-    "identifiers": Identifiers.INTEGER,
-}
+_CREATE = messaging("campaigns", "campaigns.create")
+_READ = messaging("campaigns", "campaigns.read")
 
 ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     Endpoint(
         method="POST",
         path="/api/v1/send",
         handler=send_campaign,
-        scope="campaigns.create",
         summary="Send a template to many recipients",
         description=(
             "Numbers that are invalid, given twice, or of contacts who have opted out are left out and "
@@ -109,38 +104,35 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         response=CreatedCampaign,
         errors=(NotFound, ChannelNotConfigured, Conflict),
         idempotent=True,
-        **_COMMON,
+        **_CREATE,
     ),
     Endpoint(
         method="GET",
         path="/api/v1/campaigns",
         handler=list_campaigns,
-        scope="campaigns.read",
         summary="List campaigns, newest first",
         query=CampaignList,
         response=CampaignObject,
         paged=True,
-        **_COMMON,
+        **_READ,
     ),
     Endpoint(
         method="POST",
         path="/api/v1/campaigns/{campaignId}/cancel",
         handler=cancel_campaign,
-        scope="campaigns.create",
         summary="Cancel a campaign",
         description="What has not left yet is not sent. One that is cancelled already stays so.",
         response=CampaignObject,
         errors=(Conflict,),
-        **_COMMON,
+        **_CREATE,
     ),
     Endpoint(
         method="GET",
         path="/api/v1/{campaignId}/status",
         handler=get_campaign_status,
-        scope="campaigns.read",
         summary="Get how far a campaign is",
         description="The counts are of one moment and add up to the total.",
         response=CampaignObject,
-        **_COMMON,
+        **_READ,
     ),
 )

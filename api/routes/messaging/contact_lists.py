@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.endpoint import Context, Endpoint, Identifiers, Reply
-from api.errors import ErrorStyle
+from api.endpoint import Context, Endpoint, Reply
 from api.present import page_meta, rfc3339
+from api.routes.messaging.base import messaging
 from api.routes.messaging.contacts import contact_json
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.messaging.base import Deleted, PagedQuery
@@ -102,14 +102,8 @@ def _json(shown: ContactList) -> dict[str, Any]:
 _LISTS = "/api/v1/contact-lists"
 _ONE = _LISTS + "/{id}"
 _MEMBERS = _ONE + "/contacts"
-_COMMON: dict[str, Any] = {
-    "tag": "contact lists",
-    "service": "messaging",
-    "style": ErrorStyle.MESSAGING,
-    "identifiers": Identifiers.INTEGER,
-}
-_READ: dict[str, Any] = {"scope": "contacts.read", **_COMMON}
-_WRITE: dict[str, Any] = {"scope": "contacts.write", **_COMMON}
+_READ = messaging("contact lists", "contacts.read")
+_WRITE = messaging("contact lists", "contacts.write")
 
 ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     Endpoint(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.endpoint import Context, Endpoint, Identifiers, Reply
-from api.errors import ErrorStyle
+from api.endpoint import Context, Endpoint, Reply
 from api.present import page_meta, rfc3339
+from api.routes.messaging.base import messaging
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.messaging.base import Deleted
 from api.schemas.messaging.contacts import ContactObject, ContactSearch, CreateContact, UpdateContact
@@ -73,14 +73,8 @@ def contact_json(contact: Contact) -> dict[str, Any]:
 
 _CONTACTS = "/api/v1/contacts"
 _ONE = _CONTACTS + "/{id}"
-_COMMON: dict[str, Any] = {
-    "tag": "contacts",
-    "service": "messaging",
-    "style": ErrorStyle.MESSAGING,
-    "identifiers": Identifiers.INTEGER,
-}
-_READ: dict[str, Any] = {"scope": "contacts.read", **_COMMON}
-_WRITE: dict[str, Any] = {"scope": "contacts.write", **_COMMON}
+_READ = messaging("contacts", "contacts.read")
+_WRITE = messaging("contacts", "contacts.write")
 
 ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     Endpoint(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.endpoint import Context, Endpoint, Reply
-from api.errors import ErrorStyle
+from api.endpoint import Context, Endpoint, Identifiers, Reply
 from api.present import page_meta, rfc3339
+from api.routes.messaging.base import messaging
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.messaging.messages import (
     MessageList,
@@ -98,12 +98,7 @@ def _number(text: str | None) -> str | None:
 
 
 _MESSAGES = "/api/v1/messages"
-_COMMON: dict[str, Any] = {
-    "tag": "messages",
-    "scope": "messages.send",
-    "service": "messaging",
-    "style": ErrorStyle.MESSAGING,
-}
+_COMMON = messaging("messages", "messages.send", Identifiers.UUID)
 
 ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     Endpoint(

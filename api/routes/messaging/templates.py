@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from api.endpoint import Context, Endpoint, Identifiers, Reply
-from api.errors import ErrorStyle
+from api.endpoint import Context, Endpoint, Reply
 from api.present import page_meta, rfc3339
+from api.routes.messaging.base import messaging
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.messaging.base import Deleted
 from api.schemas.messaging.templates import (
@@ -100,14 +100,8 @@ def _channel(channel: Channel) -> dict[str, Any]:
 _TEMPLATES = "/api/v1/templates"
 _ONE = _TEMPLATES + "/{id}"
 _CHANNEL = "/api/v1/channel"
-_COMMON: dict[str, Any] = {
-    "tag": "templates",
-    "service": "messaging",
-    "style": ErrorStyle.MESSAGING,
-    "identifiers": Identifiers.INTEGER,
-}
-_READ: dict[str, Any] = {"scope": "templates.read", **_COMMON}
-_WRITE: dict[str, Any] = {"scope": "templates.write", **_COMMON}
+_READ = messaging("templates", "templates.read")
+_WRITE = messaging("templates", "templates.write")
 
 ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     Endpoint(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.endpoint import Context, Endpoint, Identifiers, Reply
-from api.errors import ErrorStyle
+from api.endpoint import Context, Endpoint, Reply
 from api.present import rfc3339
+from api.routes.messaging.base import messaging
 from api.routes.webhook_log import WebhookLog, replayed_all, replayed_one, stored_values
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.messaging.base import Deleted
@@ -126,14 +126,8 @@ def _delivery_json(webhook: Subscription, delivery: LoggedDelivery) -> dict[str,
 
 _ALL = "/api/webhook-endpoints"
 _ONE = _ALL + "/{id}"
-_READ: dict[str, Any] = {
-    "tag": "messaging webhooks",
-    "scope": "webhooks.read",
-    "service": "messaging",
-    "style": ErrorStyle.MESSAGING,
-    "identifiers": Identifiers.INTEGER,
-}
-_WRITE: dict[str, Any] = {**_READ, "scope": "webhooks.write"}
+_READ = messaging("messaging webhooks", "webhooks.read")
+_WRITE = messaging("messaging webhooks", "webhooks.write")
 
 ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     Endpoint(

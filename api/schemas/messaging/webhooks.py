@@ -11,6 +11,7 @@ from api.schemas.base import all_optional
 from api.schemas.common import Timestamp
 from api.schemas.messaging.base import CamelRequest, CamelResponse
 from api.schemas.subscriptions import WebhookUrl
+from callcontrol.subscriptions import MessagingEvent
 
 __all__ = [
     "CreateWebhookEndpoint",
@@ -21,17 +22,6 @@ __all__ = [
     "UpdateWebhookEndpoint",
     "WebhookEndpointObject",
     "WebhookEndpointObjects",
-]
-
-MessagingEvent = Literal[
-    "message.sent",
-    "message.delivered",
-    "message.read",
-    "message.failed",
-    "message.received",
-    "template.approved",
-    "template.rejected",
-    "campaign.completed",
 ]
 
 _Events = Annotated[list[MessagingEvent], Field(min_length=1, max_length=50)]

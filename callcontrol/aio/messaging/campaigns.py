@@ -1,7 +1,6 @@
 """Campaigns over the database: taken, shown, cancelled, and made into messages when their time has come."""
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import Final, Protocol
 
 from sqlalchemy.engine import Connection
 
+from callcontrol.aio.background import ended, woken
 from callcontrol.aio.database import Database
 from callcontrol.aio.idempotency import CLAIM
 from callcontrol.aio.tokens import new_id, utc_now
@@ -142,11 +142,8 @@ class CampaignService:
 
     async def close(self) -> None:
         """Stop; what is not done is done by whoever runs next."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
+        await ended(self._task)
+        self._task = None
 
     async def create(self, account_sid: str, request: CampaignRequest) -> TakenCampaign:
         """
@@ -274,9 +271,7 @@ class CampaignService:
                 # A defect in one run must not keep all later ones from being made.
                 log.exception("seeing to campaigns failed")
             if not more:
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_EVERY_S):
-                        await self._wake.wait()
+                await woken(self._wake, _EVERY_S)
 
     def _take(
         self,

@@ -19,6 +19,7 @@ from typing import Final
 
 from sqlalchemy.engine import Connection
 
+from callcontrol.aio.background import woken
 from callcontrol.aio.database import Database, Operation
 from callcontrol.aio.messaging.receiving import Applied, Receiver
 from callcontrol.aio.tokens import utc_now
@@ -231,7 +232,7 @@ class Dispatcher:
                 delay_s = self._settings.poll_s
             await asyncio.sleep(self._settings.turn_s)
             if delay_s > self._settings.turn_s:
-                await _wait(self._wake, delay_s - self._settings.turn_s)
+                await woken(self._wake, delay_s - self._settings.turn_s)
 
     async def _turn(self) -> float:
         """Claim what is due and hand it over; how long the next turn can wait."""
@@ -347,14 +348,6 @@ class Dispatcher:
                 await asyncio.sleep(self._settings.poll_s)
                 continue
             last = found[-1]
-
-
-async def _wait(event: asyncio.Event, at_most_s: float) -> None:
-    try:
-        async with asyncio.timeout(at_most_s):
-            await event.wait()
-    except TimeoutError:
-        pass
 
 
 def _sent(message: ChatMessage, reference: str) -> Receipt:

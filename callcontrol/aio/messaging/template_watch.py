@@ -6,7 +6,6 @@ finds it.
 """
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
@@ -14,6 +13,7 @@ from typing import Final, TypeVar
 
 from sqlalchemy.engine import Connection
 
+from callcontrol.aio.background import ended, woken
 from callcontrol.aio.database import Database
 from callcontrol.aio.messaging.template_reviews import LEASE, Clock, TemplateReviews
 from callcontrol.aio.writer import Writer
@@ -49,11 +49,8 @@ class TemplateWatch:
 
     async def close(self) -> None:
         """Stop; what is under way is taken up at the next start."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
+        await ended(self._task)
+        self._task = None
 
     def wake(self) -> None:
         """There is something new to ask, perhaps sooner than anything else."""
@@ -93,6 +90,4 @@ class TemplateWatch:
             except Exception:
                 # A defect that one template brings out must not keep all others from being asked about.
                 log.exception("asking about templates failed")
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(min(max(wait_s, _SHORTEST_S), _LONGEST_S)):
-                    await self._wake.wait()
+            await woken(self._wake, min(max(wait_s, _SHORTEST_S), _LONGEST_S))

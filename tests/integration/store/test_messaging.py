@@ -37,8 +37,9 @@ from callcontrol.store.tables.chat import chat_paces
 from callcontrol.store.values import to_micros
 from fixtures.messaging_network import SandboxMessagingNetwork
 from tests.support.campaigns import approve
-from tests.support.messaging import PATIENCE_S, MessagingStage, ScriptedNetwork, messaging, queued
+from tests.support.messaging import MessagingStage, ScriptedNetwork, messaging, queued
 from tests.support.secrets import SECRETS
+from tests.support.waiting import until
 
 TO = "+919800100000"
 QUICK = DispatcherSettings(poll_s=0.2, direct_delays_s=(0.01, 0.01), timeout_s=30.0)
@@ -222,9 +223,7 @@ async def test_what_a_former_run_had_claimed_is_handed_over_again(storage: Stora
     network = ScriptedNetwork()
     async with messaging(storage, network, QUICK) as stage:
         await stage.when(account.account_sid, claimed.message_id, "sent")
-        async with asyncio.timeout(PATIENCE_S):
-            while not network.rechecked:  # noqa: ASYNC110 - the network is asked by a task of the dispatcher
-                await asyncio.sleep(0.02)
+        await until(lambda: network.rechecked)
     assert network.sent == [claimed.message_id]
     assert network.rechecked[0] == under_way.message_id
 
@@ -242,9 +241,7 @@ async def test_a_message_whose_outcome_was_lost_is_sent_under_the_same_reference
     network = ScriptedNetwork(stuck=asyncio.Event())
     async with messaging(storage, network, QUICK) as stage:
         sending = asyncio.create_task(stage.messages.send(account.account_sid, text()))
-        async with asyncio.timeout(PATIENCE_S):
-            while not network.sent:  # noqa: ASYNC110 - the network is asked by a task of the test
-                await asyncio.sleep(0.01)
+        await until(lambda: network.sent)
         sending.cancel()
         await asyncio.gather(sending, return_exceptions=True)
     again = ScriptedNetwork()

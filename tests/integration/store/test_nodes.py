@@ -17,7 +17,8 @@ from callcontrol.aio.tokens import utc_now
 from callcontrol.models import Account, WebhookEvent
 from callcontrol.store.repositories import deliveries, fan_out
 from tests.support.secrets import SECRETS
-from tests.support.webhook_stage import Received, Receiver, until
+from tests.support.waiting import until
+from tests.support.webhook_stage import Received, Receiver
 
 CALLS = 30
 EVENTS = 5

@@ -33,7 +33,7 @@ from callcontrol.store.repositories import channels, subscriptions, templates
 from callcontrol.store.tables import deliveries
 from callcontrol.subscriptions import Subscription
 from tests.support.campaigns import request
-from tests.support.phone import PATIENCE_S
+from tests.support.waiting import until
 
 
 class Network:
@@ -298,11 +298,13 @@ async def test_the_watch_runs_by_itself(stage: Stage) -> None:
     stage.network.said = VerdictGiven(Verdict.APPROVED)
     template = await stage.create()
     stage.now += timedelta(seconds=2)
+
+    async def approved() -> bool:
+        return (await stage.only()).status == "APPROVED"
+
     await stage.service.start()
     try:
-        async with asyncio.timeout(PATIENCE_S):
-            while (await stage.only()).status != "APPROVED":  # noqa: ASYNC110 - read from the database
-                await asyncio.sleep(0.01)
+        await until(approved)
     finally:
         await stage.service.close()
     assert (await stage.service.get(stage.sid, template.template_id)).rejection_reason is None

@@ -17,7 +17,7 @@ from callcontrol.store.repositories import tool_usage
 from callcontrol.store.tables.tools import tools as table
 from callcontrol.tools.usage import Usage, UsageFilter, UsageKey
 from tests.support.secrets import SECRETS
-from tests.support.webhook_stage import PATIENCE_S
+from tests.support.waiting import until
 
 URL = "https://93.184.215.14/tools/find"
 VALUES = {
@@ -153,14 +153,10 @@ async def test_changes_are_told_of_in_every_process(url: str, storage: Storage, 
         await here.service.watching()
         await there.service.watching()
         await here.registry.register(account.account_sid, VALUES)
-        async with asyncio.timeout(PATIENCE_S):
-            while told != {"here": [account.account_sid], "there": [account.account_sid]}:  # noqa: ASYNC110 - what listeners were told has no event
-                await asyncio.sleep(0.02)
+        await until(lambda: told == {"here": [account.account_sid], "there": [account.account_sid]})
         ends[0]()
         await there.registry.delete(account.account_sid, "find_order")
-        async with asyncio.timeout(PATIENCE_S):
-            while len(told["there"]) < 2:  # noqa: ASYNC110 - as above
-                await asyncio.sleep(0.02)
+        await until(lambda: len(told["there"]) == 2)
         assert len(told["here"]) == 1, "who has ended it is told nothing more"
     finally:
         await here.close()

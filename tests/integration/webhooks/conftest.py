@@ -7,11 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.webhook_stage import (
-    Receiver,
-    Stage,
-    until,
-)
+from tests.support.waiting import until
+from tests.support.webhook_stage import Receiver, Stage
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ import pytest
 from callcontrol.aio import destinations
 from callcontrol.aio.destinations import CheckedResolver, DestinationGuard
 from callcontrol.errors import DestinationForbidden
-from tests.support.webhook_stage import until
+from tests.support.waiting import until
 
 
 class Lookups:

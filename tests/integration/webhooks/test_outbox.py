@@ -9,17 +9,8 @@ from aiohttp import web
 from standardwebhooks import Webhook
 
 from callcontrol.aio.tokens import utc_now
-from tests.support.webhook_stage import (
-    SECRET,
-    SLOW,
-    Gate,
-    Received,
-    Receiver,
-    Stage,
-    fast,
-    statuses,
-    until,
-)
+from tests.support.waiting import until
+from tests.support.webhook_stage import SECRET, SLOW, Gate, Received, Receiver, Stage, fast, statuses
 
 # Success.
 

@@ -7,15 +7,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from tests.support.webhook_stage import (
-    Gate,
-    Received,
-    Receiver,
-    Stage,
-    fast,
-    statuses,
-    until,
-)
+from tests.support.waiting import until
+from tests.support.webhook_stage import Gate, Received, Receiver, Stage, fast, statuses
 
 
 async def test_a_hanging_destination_delays_nobody(stage: Stage, receiver: Receiver, tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from callcontrol.aio.storage import Storage
 from tests.support.secrets import SECRETS
-from tests.support.webhook_stage import Received, Receiver, until
+from tests.support.waiting import until
+from tests.support.webhook_stage import Received, Receiver
 
 # Publishes bursts of events of calls without end, as the records of the calls change; says what is committed.
 SERVER = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from dataclasses import replace
 from typing import Any
 
 from aiohttp import web
@@ -11,33 +12,20 @@ from standardwebhooks import Webhook
 
 from callcontrol.aio.tokens import utc_now
 from callcontrol.messaging.events import message_told
-from callcontrol.messaging.models import ChatMessage, MessageStatus
+from callcontrol.messaging.models import MessageStatus
 from callcontrol.models import Broadcast
 from callcontrol.store.repositories import fan_out
 from callcontrol.subscriptions import EVENT_TYPES
-from tests.support.webhook_stage import ACCOUNT_SID, Received, Receiver, Stage, fast, until
+from tests.support.messaging import queued
+from tests.support.waiting import until
+from tests.support.webhook_stage import ACCOUNT_SID, Received, Receiver, Stage, fast
 
 _SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 _STATES: tuple[MessageStatus, ...] = ("sent", "delivered", "read")
 
 
 def told(message_id: str, status: MessageStatus) -> Broadcast:
-    now = utc_now()
-    event = message_told(
-        ChatMessage(
-            message_id=message_id,
-            account_sid=ACCOUNT_SID,
-            direction="outbound",
-            from_="+918047000100",
-            to="+919800100000",
-            type="text",
-            content={"text": "Hello"},
-            status=status,
-            created_at=now,
-            due_at=now,
-        ),
-        now,
-    )
+    event = message_told(replace(queued(ACCOUNT_SID), message_id=message_id, status=status), utc_now())
     assert event is not None
     return event
 

@@ -17,7 +17,8 @@ from callcontrol.aio.webhook_client import Answer, WebhookClient
 from callcontrol.destinations import literal_address
 from callcontrol.models import WebhookEvent
 from tests.support.certificates import Authority
-from tests.support.webhook_stage import PATIENCE_S, SECRET, SLOW, Receiver, Stage
+from tests.support.waiting import PATIENCE_S
+from tests.support.webhook_stage import SECRET, SLOW, Receiver, Stage
 from tests.unit.callcontrol.test_destinations import HOSTS, MALFORMED, NEVER, PUBLIC, USERINFO
 
 NOW = datetime.datetime.now(datetime.UTC)

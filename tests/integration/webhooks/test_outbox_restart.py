@@ -9,15 +9,8 @@ from callcontrol.aio import outbox as outbox_module
 from callcontrol.aio.tokens import utc_now
 from callcontrol.models import Delivery
 from callcontrol.store.repositories import deliveries
-from tests.support.webhook_stage import (
-    SLOW,
-    Gate,
-    Receiver,
-    Stage,
-    fast,
-    statuses,
-    until,
-)
+from tests.support.waiting import until
+from tests.support.webhook_stage import SLOW, Gate, Receiver, Stage, fast, statuses
 
 
 async def test_after_a_restart_the_rest_is_delivered_under_the_same_ids(

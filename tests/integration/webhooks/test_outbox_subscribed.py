@@ -15,9 +15,9 @@ from callcontrol.models import Broadcast
 from callcontrol.store.repositories import fan_out
 from callcontrol.store.tables.subscriptions import subscriptions
 from callcontrol.subscriptions import EVENT_TYPES, SubscribedService, Subscription
+from tests.support.waiting import PATIENCE_S, until
 from tests.support.webhook_stage import (
     ACCOUNT_SID,
-    PATIENCE_S,
     SECRET,
     SLOW,
     Gate,
@@ -26,7 +26,6 @@ from tests.support.webhook_stage import (
     Stage,
     fast,
     statuses,
-    until,
 )
 
 

@@ -107,6 +107,18 @@ class Client:
         assert answer is not None, bytes(transport.written)
         return answer
 
+    async def broken_off(self, request: bytes) -> None:
+        """Send the beginning of a request and go, once it is being waited for the rest."""
+        protocol = self._server()
+        assert isinstance(protocol, RequestHandler)
+        protocol.connection_made(MemoryTransport("192.0.2.7"))
+        protocol.data_received(request)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        protocol.connection_lost(ConnectionResetError("Connection lost"))
+        for _ in range(100):
+            await asyncio.sleep(0)
+
     async def request(
         self,
         method: str,

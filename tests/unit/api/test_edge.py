@@ -331,6 +331,21 @@ async def test_an_unexpected_failure_tells_nothing(
     assert "hunter2" in caplog.text
 
 
+async def test_a_body_that_is_not_what_its_encoding_says_is_named(client: Client, fakes: Fakes) -> None:
+    answer = await client.post("/v1/calls", body=b"abcde", headers={"Content-Encoding": "gzip"})
+    assert (answer.status, answer.code, list(answer.fields)) == (400, "VALIDATION_ERROR", ["body"])
+
+
+async def test_a_client_that_goes_in_the_middle_is_no_failure_of_ours(
+    client: Client, fakes: Fakes, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    head = f"POST /v1/calls HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY}\r\n"
+    await client.broken_off(f"{head}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{{".encode())
+    assert "POST /v1/calls 408" in caplog.text
+    assert "Traceback" not in caplog.text
+
+
 async def test_an_unexpected_failure_of_wiring(client: Client, fakes: Fakes) -> None:
     fakes.numbers.failure = domain.Internal("It failed.")
     answer = await client.get(f"/v1/phone-numbers/{NUMBER_ID}/telephony")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
-from api.schemas.messaging.webhooks import MessagingEvent
 from callcontrol.models import Principal
-from callcontrol.subscriptions import EVENT_TYPES, Trial
+from callcontrol.subscriptions import Trial
 from tests.unit.api.client import Answer, Client
 from tests.unit.api.fakes import ACCOUNT, CALL_SID, DELIVERY_ID, NOWHERE, SUBSCRIPTION_ID, Fakes
 from tests.unit.api.fakes.subscriptions import SECRET
@@ -45,10 +44,6 @@ def refusal(answer: Answer) -> tuple[int, str]:
     body = answer.json()
     assert set(body) - {"details"} == {"success", "error", "code", "message"} and body["success"] is False
     return answer.status, body["code"]
-
-
-def test_the_interface_names_every_event_there_is() -> None:
-    assert get_args(MessagingEvent) == EVENT_TYPES["messaging"]
 
 
 async def test_the_secret_is_shown_once(client: Client, fakes: Fakes) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -92,12 +93,10 @@ async def test_an_event_that_is_published_twice_is_delivered_once(storage: Stora
     """Whoever repeats a transaction, or two processes that both see a receipt, tell of it once."""
     made = await storage.webhook_endpoints.create(account.account_sid, VALUES)
     told = message(account)
+    event = message_told(told, NOW)
+    assert event is not None
     for _ in range(2):
-        event = message_told(told, NOW)
-        assert event is not None
-        await storage.writer.commit(
-            lambda connection, event=event: fan_out.publish(connection, [event])  # type: ignore[misc]
-        )
+        await storage.writer.commit(partial(fan_out.publish, events=[event]))
     received = message_received(message(account, direction="inbound"), NOW)
     await storage.writer.commit(lambda connection: fan_out.publish(connection, [received]))
     (queued,) = await storage.database.read(

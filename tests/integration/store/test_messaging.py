@@ -67,6 +67,8 @@ async def test_the_number_decides_what_becomes_of_a_message(
     found = await sandbox.when(account.account_sid, sent.message_id, last)
     assert found.network_ref == f"sandbox-{sent.message_id}"
     assert found.error_code == ("UNDELIVERABLE" if last == "failed" else None)
+    # A state is counted once it is durable, so it can be read before it is counted.
+    await until(lambda: sandbox.receiver.counts[last])
     assert sandbox.receiver.counts[last] == 1
     assert not [count for count in sandbox.receiver.counts.values() if count > 1]
 

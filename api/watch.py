@@ -7,6 +7,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
+from api.logs import dropped_lines
 from api.messaging import Messaging
 from api.metrics import Metrics
 from callcontrol.aio.call_gate import REASONS, CallGate
@@ -174,6 +175,11 @@ def watch_storage(metrics: Metrics, writer: Writer, gate: CallGate) -> None:
         "trunkline_database_waiting",
         "Writes that wait for the next transaction.",
         lambda: float(writer.waiting),
+    )
+    metrics.watch_counter(
+        "trunkline_log_lines_dropped",
+        "Lines of the log that were lost because nobody read them.",
+        lambda: float(dropped_lines()),
     )
     metrics.watch_counter(
         "trunkline_calls_kept_out",

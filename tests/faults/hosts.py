@@ -1,35 +1,42 @@
 """
-Calls that are up while something of the host fails under them, and what has to hold then.
+A server with calls up and calls coming in, under which something of its host breaks, and what must hold then.
 
-Every fault goes the same way: some calls are up, with audio; the fault comes; audio flows on, and a call that
-is hung up meanwhile ends; new calls are either refused with 503 and Retry-After or carried; the fault goes;
-new calls are carried again within the time that is owed; and then every call is in the records with an end,
-the wallet has paid what the records say, and nothing is left over.
+Every fault goes the same way. While it lasts audio flows on, calls that hang up end, and new calls are
+refused with 503 and a time to come again, by SIP and by the API, or carried. When it is over calls are
+carried again within the time that is owed. Then everybody hangs up, and far ends, records, webhooks and
+wallet must agree.
 """
 
 from __future__ import annotations
 
+import json
+import secrets
+import socket
 import time
+import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from fixtures.server_process import wait_until
-from fixtures.sipp_run import Load, Sipp
-from tests.sipp.exchange import FORWARDED, Exchange
+from fixtures.server_process import free_port, wait_until
+from tests.faults.lengths import SOAK, count, progress, seconds
+from tests.faults.oracle.reconcile import reconcile
+from tests.faults.oracle.sip_text import Message
+from tests.faults.oracle.stage import FORWARDED, OracleStage
 from tests.support.waiting import PATIENCE_S
 
-__all__ = ["BACK_LIMIT_S", "Fault", "Host", "Outcome"]
+__all__ = ["Fault", "Host"]
 
-BACK_LIMIT_S: Final = 10.0
-"""What is owed: so long after a fault is over, calls are taken again."""
+BACK_S: Final = 10.0
+"""What is owed: so long after a fault is over calls are carried again."""
+_BACK_LIMIT_S: Final = BACK_S if SOAK else 6 * BACK_S
 
-_SLACK: Final = 5.0
-_CALLS_UP: Final = 4
-_HOLD: Final = [{"verb": "play", "url": "prompt:hold", "loop": 0}]
-_CALLEE: Final = "+919900000001"
+_ROUNDS: Final = count("HOST_ROUNDS", short=1, long=20)
+_CALLS_UP: Final = count("HOST_CALLS_UP", short=6, long=60)
+_RATE: Final = float(count("HOST_RATE", short=4, long=10))
+_MIX: Final = {"forwarded": 3, "cancelled": 1, "outbound": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,163 +45,175 @@ class Fault:
     Something that breaks.
 
     Attributes:
+        name: How the measurements call it.
         begin, end: Break it and mend it.
-        lacks: What /ready says is lacking; none when calls are to be carried throughout.
-        lasts_s: How long it is broken, beyond what the checks take.
+        lacks: What /ready says is lacking meanwhile; None when calls are carried throughout.
         answers: Whether the server can answer anything while it lasts.
+        told_once: What the log says exactly once about it.
+        lasts_s: How long it lasts at least, in the long version.
     """
 
-    begin: Callable[[], None]
-    end: Callable[[], None]
+    name: str
+    begin: Callable[[], object]
+    end: Callable[[], object]
     lacks: str | None = None
-    lasts_s: float = 0.0
     answers: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How long the fault lasted, and how long after it the first new call was carried."""
-
-    lasted_s: float
-    back_s: float
+    told_once: str = ""
+    lasts_s: float = 30.0
 
 
 class Host:
-    """A server with a callee behind it, on which faults are tried one after the other."""
+    """A server on which faults are tried one after the other, each with calls up and calls coming in."""
 
-    def __init__(self, directory: Path, environment: Mapping[str, str] | None = None) -> None:
-        self.exchange = Exchange(directory, environment)
-        self._callee: Sipp | None = None
+    def __init__(
+        self,
+        directory: Path,
+        environment: Mapping[str, str] | None = None,
+        *,
+        prefix: Sequence[str] = (),
+        rtp_ports: tuple[int, int] = (21_000, 24_999),
+    ) -> None:
+        self.stage = OracleStage(directory, environment, prefix=prefix, rtp_ports=rtp_ports)
+        self.server = self.stage.server
+        self._found: set[str] = set()
+        self._probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 
     def __enter__(self) -> Host:
-        self.exchange.__enter__()
-        self._callee = self.exchange.callee(load=Load(calls=100_000), extra="-rtp_echo")
+        self.stage.__enter__()
+        port = free_port()
+        self._probe.bind(("127.0.0.1", port))
+        self._probe.settimeout(PATIENCE_S)
+        self.server.add_carrier("probe", f"udp:127.0.0.1:{port}", inbound=True)
+        self.stage.callees(ring_s=(0.0, 0.1))
         return self
 
     def __exit__(self, *reason: Any) -> None:
-        self.exchange.__exit__(*reason)
+        self._probe.close()
+        self.stage.__exit__(*reason)
 
-    @property
-    def log(self) -> str:
-        """What the server has printed."""
-        return self.exchange.server.log()
+    def survives(self, fault: Fault) -> None:
+        """Try a fault as often as the lengths say; everything that must hold is asserted."""
+        for _ in range(_ROUNDS):
+            try:
+                self._survives_once(fault)
+            finally:
+                # Those that follow begin with nothing up, whatever became of this one.
+                self.stage.far.ask("stop")
+                self.stage.far.ask("hang_up")
 
-    # The course of a fault
-
-    def survives(self, fault: Fault) -> Outcome:
-        """Try a fault; everything that must hold is asserted."""
-        before = self._balance_paise()
-        known = self.exchange.calls()[1]
-        logged = len(self.log)
-        up = [self._place() for _ in range(_CALLS_UP)]
+    def _survives_once(self, fault: Fault) -> None:
+        logged = len(self.server.log())
+        steady = self._calls_up()
+        self.stage.load(_RATE, _MIX, hold_s=(0.5, 2.0))
         began = time.monotonic()
         fault.begin()
         try:
-            self._holds_during(fault, up)
-            wait_until(lambda: time.monotonic() - began >= fault.lasts_s, fault.lasts_s + 1)
+            if fault.answers:
+                self._holds(fault)
+            lasts_s = seconds("HOST_FAULT_S", short=1.0, long=fault.lasts_s)
+            wait_until(lambda: time.monotonic() - began >= lasts_s, lasts_s)
         finally:
             fault.end()
         ended = time.monotonic()
-        after = self._place()
+        self.stage.wait(lambda: self._answered_since(ended), "no call is carried any more")
         back_s = time.monotonic() - ended
-        assert back_s < BACK_LIMIT_S * _SLACK, f"back after {back_s:.1f} s"
-        for call_sid in [*up[1:], after]:
-            assert self._call(call_sid)["status"] == "in-progress", "a call that was up was lost"
-            self.exchange.api("DELETE", f"/v1/calls/{call_sid}")
-        self.exchange.assert_clean()
-        self._balances(before, known, [*up, after])
-        self._told_once(self.log[logged:], fault)
-        return Outcome(ended - began, back_s)
+        still_up = {leg["call_id"] for leg in self.callers() if leg["ended_at"] is None}
+        assert steady <= still_up, f"{len(steady - still_up)} calls that were up are lost"
+        self.stage.end_calls()
+        found = {str(discrepancy) for discrepancy in reconcile(self.stage.evidence())} - self._found
+        self._found |= found
+        assert not found, "\n".join(sorted(found))
+        self._is_told(fault, self.server.log()[logged:])
+        progress(f"{fault.name}: lasted {ended - began:.1f} s, calls carried again after {back_s:.2f} s")
+        assert back_s < _BACK_LIMIT_S, f"calls are carried again after {back_s:.1f} s only"
 
-    def _holds_during(self, fault: Fault, up: list[str]) -> None:
-        if not fault.answers:
-            return
-        if fault.lacks is not None:
-            assert wait_until(lambda: self.ready() == fault.lacks, PATIENCE_S), self.log[-3000:]
-            self.refuses()
+    def _calls_up(self) -> set[str]:
+        """Have some calls come up that stay; their Call-IDs."""
+        before = {leg["call_id"] for leg in self.callers()}
+        self.stage.load(20.0, {"forwarded": 1}, calls=_CALLS_UP)
+        self.stage.wait(lambda: self.stage.far.up() >= _CALLS_UP, "calls do not come up")
+        return {leg["call_id"] for leg in self.callers()} - before
+
+    def _holds(self, fault: Fault) -> None:
+        """What must hold while the fault lasts."""
+        if fault.lacks is None:
+            assert self.lacks() is None
         else:
-            assert self.ready() is None
+            self.stage.wait(lambda: self.lacks() == fault.lacks, f"{fault.lacks} is not said to be lacking")
+            self.refuses()
         self.audio_flows()
-        # The end of this one can only be kept in memory now.
-        self.exchange.api("DELETE", f"/v1/calls/{up[0]}")
-        assert wait_until(lambda: self.exchange.server.metric("trunkline_calls_active") < len(up), PATIENCE_S)
-        assert self._call(up[1])["status"] == "in-progress"
+        assert self.server.request("GET", "/health").status == 200
+        shown = self.server.request("GET", "/v1/calls?per_page=1", self.stage.account.api_key)
+        # What can be read is; where the database is away altogether the answer says so.
+        assert shown.status in ((200,) if fault.lacks != "database" else (200, 503)), shown
 
-    # What can be seen of the server
+    # What is seen of the server
 
-    def ready(self) -> str | None:
+    def lacks(self) -> str | None:
         """What the server says it lacks; None when it takes calls."""
-        reply = self.exchange.server.request("GET", "/ready")
+        reply = self.server.request("GET", "/ready")
         assert (reply.status == 200) == (reply.body["status"] == "ready"), reply
         return None if reply.status == 200 else str(reply.body.get("lacks", reply.body["status"]))
 
     def refuses(self) -> None:
-        """New calls get 503 and when to try again, by SIP and by the API."""
-        caller = self.exchange.caller("uac_full.xml", number=FORWARDED)
-        self.exchange.finish(caller)
+        """New calls get 503 and when to come again, by SIP and by the API."""
+        status, retry_after = self.invite()
+        assert status == 503 and int(retry_after) > 0, (status, retry_after)
         request = urllib.request.Request(
-            f"{self.exchange.server.url}/v1/calls",
-            b'{"from": "%s", "to": "%s"}' % (FORWARDED.encode(), _CALLEE.encode()),
-            {
-                "Authorization": f"Bearer {self.exchange.account.api_key}",
-                "Content-Type": "application/json",
-            },
+            f"{self.server.url}/v1/calls",
+            json.dumps({"from": FORWARDED, "to": "+919876500001", "verbs": [{"verb": "pause"}]}).encode(),
+            {"Authorization": f"Bearer {self.stage.account.api_key}", "Content-Type": "application/json"},
         )
         try:
             urllib.request.urlopen(request, timeout=PATIENCE_S).close()
         except urllib.error.HTTPError as refusal:
             with refusal:
-                assert refusal.code == 503 and int(refusal.headers["Retry-After"]) > 0
+                seen = refusal.code, refusal.headers["Retry-After"], refusal.read()
+            assert seen[0] == 503 and int(seen[1] or 0) > 0, seen
         else:
-            raise AssertionError("a call was placed that could not be recorded")
+            raise AssertionError("a call was placed that cannot be recorded or carried")
+
+    def invite(self) -> tuple[int, str]:
+        """Call from a trunk of our own; the final status, and its Retry-After."""
+        host, port = self._probe.getsockname()
+        call_id = secrets.token_hex(8)
+        lines = [
+            f"INVITE sip:{FORWARDED}@127.0.0.1:{self.server.sip_port} SIP/2.0",
+            f"Via: SIP/2.0/UDP {host}:{port};branch=z9hG4bK{call_id};rport",
+            f"From: <sip:+919876500000@{host}:{port}>;tag={call_id}",
+            f"To: <sip:{FORWARDED}@127.0.0.1>",
+            f"Call-ID: {call_id}",
+            "CSeq: 1 INVITE",
+            f"Contact: <sip:probe@{host}:{port}>",
+            "Max-Forwards: 70",
+            "Content-Length: 0",
+        ]
+        self._probe.sendto(("\r\n".join(lines) + "\r\n\r\n").encode(), ("127.0.0.1", self.server.sip_port))
+        while True:
+            answer = Message.read(self._probe.recv(65_535))
+            if answer is None or answer.status is None or answer.first("call-id") != call_id:
+                continue
+            if answer.status >= 200:
+                return answer.status, answer.first("retry-after")
 
     def audio_flows(self) -> None:
-        """RTP goes out to the callees."""
-        sent = self._sent()
-        assert wait_until(lambda: self._sent() > sent + 10 * _CALLS_UP, PATIENCE_S), "no audio flows"
+        """RTP goes out to the far ends."""
+        sent = self.server.metric("trunkline_rtp_packets_sent_total")
+        enough = sent + 2 * _CALLS_UP
+        self.stage.wait(
+            lambda: self.server.metric("trunkline_rtp_packets_sent_total") > enough, "no audio flows"
+        )
 
-    def _sent(self) -> float:
-        return self.exchange.server.metric("trunkline_rtp_packets_sent")
+    def callers(self) -> list[dict[str, Any]]:
+        """What every caller has seen so far."""
+        return [leg for leg in self.stage.far.seen()["legs"] if leg["role"] == "caller"]
 
-    def _place(self) -> str:
-        body = {"from": FORWARDED, "to": _CALLEE, "verbs": _HOLD}
-        placed: list[str] = []
+    def _answered_since(self, moment: float) -> bool:
+        return any(leg["began_at"] > moment and leg["answered_at"] is not None for leg in self.callers())
 
-        def taken() -> bool:
-            reply = self.exchange.server.request("POST", "/v1/calls", self.exchange.account.api_key, body)
-            if reply.status == 201:
-                placed.append(str(reply.data["call_sid"]))
-            else:
-                assert reply.status in (429, 503), reply
-            return bool(placed)
-
-        assert wait_until(taken, PATIENCE_S), "no call can be placed"
-        assert self.exchange.wait_for_status(placed[0], "in-progress")
-        return placed[0]
-
-    def _call(self, call_sid: str) -> dict[str, Any]:
-        account = self.exchange.account.account_sid
-        found: dict[str, Any] = self.exchange.api("GET", f"/v1/Accounts/{account}/Calls/{call_sid}")
-        return found
-
-    def _balance_paise(self) -> int:
-        return round(float(self.exchange.api("GET", "/v1/wallet")["balance_inr"]) * 100)
-
-    def _balances(self, before_paise: int, known: int, accepted: list[str]) -> None:
-        """Every accepted call has its end, and the wallet has paid what the records say."""
-        total = self.exchange.calls()[1]
-        calls, _ = self.exchange.calls(per_page=max(total - known, 1))
-        calls = calls[: total - known]
-        assert {call["call_sid"] for call in calls} >= set(accepted)
-        for call in calls:
-            assert call["ended_at"] and call["hangup_cause"], call
-        paid = sum(round(float(call["price_inr"] or 0) * 100) for call in calls)
-        assert before_paise - self._balance_paise() == paid
-        for call in calls:
-            if call["call_sid"] in accepted:
-                assert call["status"] == "completed" and float(call["price_inr"]) > 0, call
-
-    def _told_once(self, log: str, fault: Fault) -> None:
-        refusals = log.count("new calls are refused")
-        assert refusals == (fault.lacks is not None), log[-3000:]
+    def _is_told(self, fault: Fault, log: str) -> None:
+        if fault.lacks is not None:
+            assert log.count("new calls are refused") == 1, log[-3000:]
+        if fault.told_once:
+            assert log.count(fault.told_once) == 1, log[-3000:]
         assert "Traceback" not in log, log[-6000:]

@@ -35,14 +35,14 @@ class DatabaseProxy:
     A Unix socket in `folder` that leads to the one in `behind`; it works on a thread of its own.
 
     Attributes:
-        delay_s: How late what the database answers arrives.
+        commit_s: How late the answer to a COMMIT arrives.
         cut_commits: How many of the next COMMITs are answered by the end of the connection instead; the
             database has made them.
         cut: How many those were.
     """
 
     def __init__(self, behind: Path, folder: Path) -> None:
-        self.delay_s = 0.0
+        self.commit_s = 0.0
         self.cut_commits = 0
         self.cut = 0
         self._behind = behind / ".s.PGSQL.5432"
@@ -121,7 +121,8 @@ class DatabaseProxy:
             self.cut += 1
             self._drop(ready, pair)
         else:
-            pair.late.append((time.monotonic() + self.delay_s, data))
+            delay_s = self.commit_s if pair.committing else 0.0
+            pair.late.append((time.monotonic() + delay_s, data))
 
     def _send_late(self, ready: selectors.BaseSelector, pair: _Pair) -> None:
         while pair.late and pair.late[0][0] <= time.monotonic():

@@ -74,12 +74,12 @@ def test_a_database_that_stands_still(host: Host, postgres: PostgresServer) -> N
 
 
 def test_a_database_that_is_slow(host: Host, proxy: DatabaseProxy) -> None:
-    """While PostgreSQL answers late calls are carried all the same, and nothing is lost."""
+    """While PostgreSQL takes two seconds for a commit calls are carried all the same, and nothing is lost."""
 
-    def be(delay_s: float) -> None:
-        proxy.delay_s = delay_s
+    def be(commit_s: float) -> None:
+        proxy.commit_s = commit_s
 
-    host.survives(Fault("PostgreSQL slow", lambda: be(0.1), lambda: be(0.0), answers=False))
+    host.survives(Fault("PostgreSQL slow", lambda: be(2.0), lambda: be(0.0), answers=False))
 
 
 def test_commits_that_nobody_answers(host: Host, proxy: DatabaseProxy) -> None:

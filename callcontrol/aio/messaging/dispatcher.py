@@ -224,7 +224,7 @@ class Dispatcher:
             try:
                 delay_s = await self._turn()
             except DomainError as error:
-                log.info("the queue of messages could not be read: %s", error.message)
+                log.debug("the queue of messages could not be read: %s", error.message)
                 delay_s = self._settings.poll_s
             except Exception:
                 # A defect in one turn must not keep all later ones from being made.

@@ -101,7 +101,7 @@ $(VENV)/.bench: $(VENV)/.ready
 	@$(BIN)/pip install --quiet --no-build-isolation --editable ".[bench]"
 	@touch $@
 
-bench: setup $(VENV)/.test-system $(VENV)/.bench ## Measure: CPU per call, per relayed packet and per agent stream; prints a table.
+bench: setup $(VENV)/.test-system $(VENV)/.bench ## Measure: CPU per call, per relayed packet and per agent stream; prints tables and writes docs/performance.md.
 	@$(BIN)/python -m benchmarks.bench $(BENCH_ARGS)
 
 # Coverage-guided where atheris can be had; else by mutation alone, which needs nothing.

@@ -3,8 +3,8 @@ What is left of the calls when more are offered than can be carried: `python -m 
 
 First the knee is found: calls are offered at rising rates until a part of them is not answered any more. Then
 `--times` the knee is offered, and `--offered` a second, while calls that came up before are held; at last, as
-soon as that is over, calls at a modest rate. Goodput is what was answered per second. Callers that are refused
-go away, those that are told nothing repeat themselves as RFC 3261 has them.
+soon as that is over, calls at a modest rate. Goodput is what was answered per second. Callers that are
+refused go away, those that are told nothing repeat themselves as RFC 3261 has them.
 """
 
 from __future__ import annotations

@@ -109,6 +109,7 @@ class CallRunner:
             await self._wind_up()
             if not isinstance(failure, DomainError):
                 raise
+            self._context.figures.refused["database"] += 1
             self.log.warning("not taken: %s", failure.message)
             return
         if refusal is None:
@@ -129,6 +130,7 @@ class CallRunner:
                 return None
             except InsufficientBalance:
                 self.log.info("the wallet cannot cover the call")
+                self._context.figures.wallet_failures["reserve"] += 1
                 refusal = _UNPAID
         await records.insert(record, events=events)
         self._inserted = True

@@ -37,6 +37,7 @@ from callcontrol.errors import (
     DomainError,
 )
 from callcontrol.events import HangupRequested, TransferOrdered
+from callcontrol.figures import CallFigures
 from callcontrol.gateway_health import GatewayTable
 from callcontrol.hangup import CRASH, NORMAL_CLEARING, SYSTEM_SHUTDOWN
 from callcontrol.inbound import Arrival
@@ -79,8 +80,7 @@ class CallControl:
 
     def __init__(self, settings: CallControlSettings, services: CallServices) -> None:
         self.settings = settings
-        self.outcomes: Counter[tuple[str, str]] = Counter()
-        """Calls that ended, by direction and final status."""
+        self.figures = CallFigures()
         self.quality = QualityFigures()
         self._services = services
         self._runners: dict[str, CallRunner] = {}
@@ -99,7 +99,9 @@ class CallControl:
             settings.trusted_sources,
             silent=settings.silent_to_strangers,
         )
-        self._arrivals = Arrivals(settings, services, self._capacity, self._runners, self._begin_inbound)
+        self._arrivals = Arrivals(
+            settings, services, self._capacity, self.figures, self._runners, self._begin_inbound
+        )
         self._user_agent = UserAgent(
             settings.sip_listens,
             settings.sip,
@@ -119,6 +121,7 @@ class CallControl:
             services,
             self._router,
             self._capacity,
+            self.figures,
             self._verb_rules,
             lambda: self._draining,
             self._begin_outbound,
@@ -168,6 +171,7 @@ class CallControl:
             ),
             streams=settings.streams,
             quality=self.quality,
+            figures=self.figures,
             masked_routes=self._services.masked_routes,
             transcripts=self._services.transcripts,
             conferences=Conferences(self._engine, hold_music),
@@ -254,6 +258,18 @@ class CallControl:
     def active_calls(self) -> int:
         """Calls that are not over, those included that only wait for their recording."""
         return len(self._runners)
+
+    def calls_by_state(self) -> Counter[tuple[str, str]]:
+        """Calls that are not over, by direction and status."""
+        return Counter(
+            (runner.record.direction, runner.record.status.value) for runner in self._runners.values()
+        )
+
+    def refused_calls(self) -> Counter[str]:
+        """New calls that were not taken, by reason."""
+        rejected = self.guard.rejected
+        unread = {"no_room": rejected["capacity"], "overload": rejected["overload"]}
+        return Counter({**self.figures.refused, **self._capacity.refused, **unread})
 
     @property
     def sip_addresses(self) -> list[Listen]:
@@ -451,7 +467,7 @@ class CallControl:
     def _on_closed(self, record: CallRecord) -> None:
         self._capacity.leave(record.account_sid)
         if record.status.ended:  # a call that could not be recorded is none
-            self.outcomes[record.direction, record.status.value] += 1
+            self.figures.note_end(record)
 
     def _done(self, runner: CallRunner, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

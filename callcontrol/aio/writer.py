@@ -11,7 +11,7 @@ import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
@@ -20,6 +20,7 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.aio.database import Database, Operation
 from callcontrol.errors import DomainError, Internal, ServiceUnavailable
+from callcontrol.histogram import Histogram
 from callcontrol.store.failures import is_transient
 from callcontrol.store.tables import writer_probe
 
@@ -29,6 +30,7 @@ log = logging.getLogger(__name__)
 
 _FIRST_RETRY_S: Final = 0.005
 _LAST_RETRY_S: Final = 1.0
+_COMMIT_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +59,13 @@ class WriterSettings:
 
 @dataclass(slots=True)
 class WriterStats:
-    """What the writer has done so far."""
+    """What the writer has done so far; ``commit_s`` is how long committed transactions took."""
 
     transactions: int = 0
     operations: int = 0
     refused: int = 0
     failures: int = 0
+    commit_s: Histogram = field(default_factory=lambda: Histogram(_COMMIT_S))
 
 
 class Source(Protocol):
@@ -124,6 +127,11 @@ class Writer:
     def failing(self) -> bool:
         """Whether the database has been failing for longer than the patience."""
         return self._refusing
+
+    @property
+    def waiting(self) -> int:
+        """Requests that are not in a transaction yet."""
+        return len(self._queue)
 
     def attach(self, source: Source) -> None:
         """Have a source asked whenever a transaction is put together."""
@@ -263,6 +271,8 @@ class Writer:
     async def _write(self, batch: list[_Request], sources: list[tuple[Source, Operation[Any]]]) -> None:
         operations = [request.operation for request in batch] + [operation for _, operation in sources]
         self._writing_sources = bool(sources)
+        clock = asyncio.get_running_loop().time
+        began = clock()
         try:
             outcomes = await self._transact(operations)
         except Exception as error:
@@ -275,6 +285,7 @@ class Writer:
             self._sources_due = self._sources_due or bool(sources)
             return
         self._recovered()
+        self.stats.commit_s.observe(clock() - began)
         self.stats.transactions += 1
         self.stats.operations += len(operations)
         for request, outcome in zip(batch, outcomes, strict=False):

@@ -38,7 +38,7 @@ _REFRESH_S = 1.0
 """What takes longer, as with a database that is away, is shown as it was at the last scrape."""
 
 # When each counter was made is of no use to anybody, and doubles what is sent.
-disable_created_metrics()
+disable_created_metrics()  # type: ignore[no-untyped-call]  # The library says nothing of it.
 
 Reading = float | Mapping[tuple[str, ...], float]
 

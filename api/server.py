@@ -37,6 +37,7 @@ from api.values import HostPort
 from api.watch import watch, watch_messages
 from api.watch_process import watch_process, watch_storage, watch_tools
 from callcontrol.aio.assistant import AssistantService
+from callcontrol.aio.call_gate import CallGate
 from callcontrol.aio.market import NumberMarket
 from callcontrol.aio.masked_routes import MaskedRouter
 from callcontrol.aio.masking import MaskingService
@@ -86,6 +87,7 @@ class Server:
         self.demo: DemoAccount | None = None
         self.sandbox: SandboxCarrier | None = None
         self.storage: Storage
+        self.gate: CallGate
         self.control: CallControl
         self.otp: VoiceOtp
         self.recordings: RecordingService
@@ -152,6 +154,8 @@ class Server:
             node=settings.node,
             secrets=await asyncio.to_thread(secret_box, settings),
         )
+        self.gate = CallGate(lambda: self.storage.writer.failing)
+        self.lifecycle.lacks = self.gate.lacks
         self.storage.housekeeper.webhooks_kept = timedelta(days=settings.webhook_retention_days)
         self._parts.push_async_callback(self.storage.close)
 
@@ -196,6 +200,7 @@ class Server:
                 routes=storage.directory,
                 destinations=storage.destinations,
                 refresh=storage.refresh,
+                gate=self.gate,
                 masked_routes=routes,
                 transcripts=storage.transcripts,
                 speech=speech,

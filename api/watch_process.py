@@ -28,7 +28,8 @@ _WRITER: Mapping[str, tuple[str, str]] = {
     "trunkline_database_transactions": ("transactions", "Transactions that were committed."),
     "trunkline_database_operations": ("operations", "What was written in them."),
     "trunkline_database_refused": ("refused", "Requests that were refused because the database was behind."),
-    "trunkline_database_failures": ("failures", "Transactions that failed with the database."),
+    "trunkline_database_failures": ("failures", "Transactions that the database failed, at each attempt."),
+    "trunkline_database_commits_in_doubt": ("in_doubt", "Commits that the database did not answer."),
 }
 _OUTBOX: Mapping[str, tuple[str, str]] = {
     "trunkline_webhook_attempts": ("attempts", "Webhooks sent, repetitions included."),
@@ -44,11 +45,11 @@ def watch_storage(metrics: Metrics, storage: Storage) -> None:
     writer, outbox = storage.writer, storage.outbox
     metrics.watch_gauge(
         "trunkline_database_failing",
-        "1 while the database has failed for so long that requests are refused.",
+        "1 while the database takes no writes and new calls are refused for it.",
         lambda: float(writer.failing),
     )
     metrics.watch_gauge(
-        "trunkline_database_queue", "Requests that wait to be written.", lambda: float(writer.waiting)
+        "trunkline_database_waiting", "Requests that wait to be written.", lambda: float(writer.waiting)
     )
     metrics.watch_gauge(
         "trunkline_calls_unwritten",

@@ -12,6 +12,7 @@ __all__ = ["CallFigures", "StreamFigures"]
 _SET_UP_S: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 _DURATION_S: Final = (1.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 _DIRECTIONS: Final = ("inbound", "outbound")
+_REFUSALS: Final = ("draining", "no_room", "not_allowed", "not_recorded", "trunk", "unknown_number")
 
 
 class StreamFigures:
@@ -54,7 +55,7 @@ class CallFigures:
         self.set_up_s = {direction: Histogram(_SET_UP_S) for direction in _DIRECTIONS}
         self.post_dial_delay_s = Histogram(_SET_UP_S)
         self.duration_s = {direction: Histogram(_DURATION_S) for direction in _DIRECTIONS}
-        self.refused: Counter[str] = Counter(database=0, draining=0, trunk=0, unknown_number=0)
+        self.refused: Counter[str] = Counter(dict.fromkeys(_REFUSALS, 0))
         self.wallet_failures: Counter[str] = Counter(reserve=0, extend=0, unavailable=0)
         self.streams = StreamFigures()
 

@@ -126,6 +126,7 @@ class Originator:
         if self._is_draining():
             self._figures.refused["draining"] += 1
             raise ServiceUnavailable("The server is shutting down; try again in a moment.", retry_after_s=5)
+        self._services.gate.check()
         assert plan.dial is not None
         number = await self._services.numbers.owned(account_sid, plan.dial.caller_id)
         account = await self._account(account_sid)
@@ -156,7 +157,7 @@ class Originator:
             if isinstance(failure, InsufficientBalance):
                 self._figures.wallet_failures["reserve"] += 1
             elif isinstance(failure, ServiceUnavailable):
-                self._figures.refused["database"] += 1
+                self._figures.refused["not_recorded"] += 1
             raise
         self._begin(record, plan, account, reserve_paise, attempts)
         return record

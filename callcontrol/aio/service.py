@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from callcontrol.aio.arrivals import Arrivals
 from callcontrol.aio.audio_source import AudioSource, load_hold_music
+from callcontrol.aio.call_gate import REASONS
 from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.call_runner import CallRunner
 from callcontrol.aio.conferences import Conferences
@@ -265,11 +266,14 @@ class CallControl:
             (runner.record.direction, runner.record.status.value) for runner in self._runners.values()
         )
 
-    def refused_calls(self) -> Counter[str]:
+    def refused_calls(self) -> dict[str, int]:
         """New calls that were not taken, by reason."""
-        rejected = self.guard.rejected
-        unread = {"no_room": rejected["capacity"], "overload": rejected["overload"]}
-        return Counter({**self.figures.refused, **self._capacity.refused, **unread})
+        return {
+            **self.figures.refused,
+            **self._capacity.refused,
+            **{reason: self._services.gate.refused[reason] for reason in REASONS},
+            "overload": self.guard.rejected["overload"],
+        }
 
     @property
     def sip_addresses(self) -> list[Listen]:
@@ -458,6 +462,7 @@ class CallControl:
         self._spawn(runner, runner.run_inbound(reserve_paise, arrival.refusal))
 
     def _spawn(self, runner: CallRunner, work: Coroutine[Any, Any, None]) -> None:
+        self._services.gate.begun()
         self._runners[runner.record.call_sid] = runner
         self._all_ended.clear()
         task = asyncio.get_running_loop().create_task(work)

@@ -117,7 +117,8 @@ async def test_distributions_may_have_a_label() -> None:
 
 async def test_a_scrape_does_not_wait_for_a_value_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("api.metrics._REFRESH_S", 0.01)
-    metrics, begun, answer = Metrics(), [], asyncio.Event()
+    metrics, answer = Metrics(), asyncio.Event()
+    begun: list[None] = []
 
     async def refresh() -> None:
         begun.append(None)

@@ -2,8 +2,8 @@
 The connections of HTTP clients: none is kept that is waited for in vain.
 
 A client that has begun no request, or has sent half of one's head, is waited for so long; so many are waited
-for at a time, and the one that has been longest makes room. A client that takes nothing of its answer is waited
-for so long, however much there is. What is no HTTP is refused as everything else is.
+for at a time, and the one that has been longest makes room. So is a client that takes nothing of its answer.
+What is no HTTP is refused as everything else is.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from api.config import Settings
 from api.failures import StartFailed
 from api.first_run import DemoAccount, greeting, prepare_demo, prepare_sandbox
 from api.interrupted import answer_interrupted
+from api.loop_lag import LoopLag
 from api.mcp.gateway import McpGateway
 from api.messaging import Messaging
 from api.metrics import Metrics
@@ -34,7 +35,9 @@ from api.sip_settings import name_servers, sip_listens, user_agent_settings
 from api.speech import make_speech
 from api.values import HostPort
 from api.watch import watch, watch_messages
+from api.watch_process import watch_process, watch_storage, watch_tools
 from callcontrol.aio.assistant import AssistantService
+from callcontrol.aio.call_gate import CallGate
 from callcontrol.aio.market import NumberMarket
 from callcontrol.aio.masked_routes import MaskedRouter
 from callcontrol.aio.masking import MaskingService
@@ -84,6 +87,7 @@ class Server:
         self.demo: DemoAccount | None = None
         self.sandbox: SandboxCarrier | None = None
         self.storage: Storage
+        self.gate: CallGate
         self.control: CallControl
         self.otp: VoiceOtp
         self.recordings: RecordingService
@@ -150,6 +154,8 @@ class Server:
             node=settings.node,
             secrets=await asyncio.to_thread(secret_box, settings),
         )
+        self.gate = CallGate(lambda: self.storage.writer.failing)
+        self.lifecycle.lacks = self.gate.lacks
         self.storage.housekeeper.webhooks_kept = timedelta(days=settings.webhook_retention_days)
         self._parts.push_async_callback(self.storage.close)
 
@@ -194,6 +200,7 @@ class Server:
                 routes=storage.directory,
                 destinations=storage.destinations,
                 refresh=storage.refresh,
+                gate=self.gate,
                 masked_routes=routes,
                 transcripts=storage.transcripts,
                 speech=speech,
@@ -302,8 +309,7 @@ class Server:
     async def _start_http(self) -> None:
         settings = self.settings
         listen = settings.http_listen
-        watch(self.metrics, self.control, self.storage)
-        watch_messages(self.metrics, self.messaging)
+        self._watch()
         try:
             sock = await asyncio.to_thread(_bind, listen)
         except OSError as error:
@@ -327,6 +333,17 @@ class Server:
         # Its streams stay open as long as it lets them, so it ends before their connections are waited for.
         self._parts.push_async_callback(self.mcp.close)
         await web.SockSite(runner, sock).start()
+
+    def _watch(self) -> None:
+        lag = LoopLag()
+        lag.start()
+        self._parts.callback(lag.close)
+        watch(self.metrics, self.control, self.storage)
+        watch_messages(self.metrics, self.messaging)
+        watch_storage(self.metrics, self.storage)
+        watch_tools(self.metrics, self.tools.service, lambda: len(self.mcp.sessions))
+        watch_process(self.metrics, lag, self.settings.data_dir, self.settings.node)
+        self._parts.push_async_callback(self.metrics.close)
 
     def _services(self) -> Services:
         storage = self.storage

@@ -328,6 +328,20 @@ class CallMachine:
             rate_paise = self._rates.inbound_paise if inbound else self._rates.outbound_paise
             yield self._money.start(leg.id, rate_paise, self._now)
 
+    def take_answer_back(self) -> None:
+        """
+        The caller had given up before our answer left, so there was none, and nothing is charged.
+
+        Until then the call was answered as far as we knew, and may have been told so.
+        """
+        if self._answered_at is None or self._former_ids:
+            return
+        self._answered_at = None
+        self.record.answered_at = None
+        self._money.meter.clear()
+        if self.progress is not None:
+            self.progress.take_answer_back()
+
     def stop_charging(self, leg: LegId) -> None:
         """Charge a leg no further."""
         self._money.stop(leg, self._now)

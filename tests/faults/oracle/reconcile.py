@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from typing import Any, Final
 
 from tests.faults.oracle.evidence import Discrepancy, Evidence, Hook, Leg, Tariff, is_end
@@ -34,16 +35,16 @@ class _Case:
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
+        self.records_of_dialog: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for record in evidence.records:
+            if record.get("sip_call_id"):
+                self.records_of_dialog[record["sip_call_id"]].append(record)
         self.records: dict[str, dict[str, Any]] = {record["call_sid"]: record for record in evidence.records}
         self.legs = {leg.call_id: leg for leg in evidence.legs}
         self.by_session: dict[str, list[Leg]] = defaultdict(list)
         self._session_of = self._sessions()
         for leg in evidence.legs:
             self.by_session[self.session(leg)].append(leg)
-        self.records_of_dialog: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        for record in evidence.records:
-            if record.get("sip_call_id"):
-                self.records_of_dialog[record["sip_call_id"]].append(record)
         self.hooks: dict[str, list[Hook]] = defaultdict(list)
         for hook in evidence.hooks:
             self.hooks[hook.call_sid].append(hook)
@@ -72,7 +73,24 @@ class _Case:
         if first is None:
             return self.by_session.get(_own_session(record), [])
         others = self.by_session[self.session(first)]
-        return [first, *(leg for leg in others if leg is not first)]
+        return [first, *(leg for leg in others if leg is not first and self._belongs(leg, record))]
+
+    def _belongs(self, leg: Leg, record: dict[str, Any]) -> bool:
+        """
+        Whether a callee's leg is this record's, where one INVITE has become several calls.
+
+        It was repeated until a server took it that had not been killed; each has dialled anew.
+        """
+        earlier = [
+            one
+            for one in self.records_of_dialog[record["sip_call_id"]]
+            if self._moment(one["created_at"]) <= leg.began_at
+        ]
+        newest = max(earlier, key=lambda one: str(one["created_at"]), default=record)
+        return newest is record
+
+    def _moment(self, text: str) -> float:
+        return datetime.fromisoformat(text).timestamp() - self.evidence.epoch_s
 
     def blind(self, leg: Leg) -> bool:
         """Its answer came so shortly before a kill that the server may not have written it down."""

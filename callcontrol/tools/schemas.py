@@ -202,17 +202,17 @@ class _Counter:
             self._visit(child, times)
 
     def _follow(self, reference: object, times: int) -> None:
-        name = reference.removeprefix(_REFERENCE) if isinstance(reference, str) else ""
         definitions = self._schema.get("$defs")
-        known = isinstance(definitions, Mapping) and name in definitions
-        if not isinstance(reference, str) or not reference.startswith(_REFERENCE) or not known:
+        target = reference if isinstance(reference, str) else ""
+        name = target.removeprefix(_REFERENCE)
+        if name == target or not isinstance(definitions, Mapping) or name not in definitions:
             raise _Refusal("must refer to nothing but its own $defs: #/$defs/NAME")
         if _REFERRED.fullmatch(name) is None:
             raise _Refusal("must refer to no names with /, ~ or %")
         if name in self._under_way:
             raise _Refusal(f"must not refer to itself, as $defs.{name[:100]} does")
         self._under_way.append(name)
-        self._visit(definitions[name], times)  # type: ignore[index]  # it is a mapping that has the name: see above
+        self._visit(definitions[name], times)
         self._under_way.pop()
 
 

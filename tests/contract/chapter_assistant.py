@@ -18,7 +18,8 @@ from tests.contract.givens import (
     used_up_second,
     voice_agent,
 )
-from tests.contract.stage import PATIENCE_S, Answer, Stage
+from tests.contract.stage import Answer, Stage
+from tests.support.waiting import PATIENCE_S
 
 _CALLS = "/api/v1/calls"
 _OUTBOUND = f"{_CALLS}/outbound"

@@ -9,7 +9,8 @@ from typing import Any
 from callcontrol.aio import assistant_keys, subscriptions
 from tests.contract.cases import Given, foreign, ok, refused, row, unseen
 from tests.contract.givens import NOWHERE, limited, parts
-from tests.contract.stage import PATIENCE_S, Answer, Stage
+from tests.contract.stage import Answer, Stage
+from tests.support.waiting import PATIENCE_S
 from tests.support.webhook_stage import statuses
 
 _WEBHOOKS = "/api/v1/webhooks"

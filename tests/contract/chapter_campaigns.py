@@ -14,8 +14,9 @@ from callcontrol.aio.tokens import utc_now
 from callcontrol.store.repositories import channels
 from tests.contract.cases import Given, foreign, ok, refused, row, unseen
 from tests.contract.givens import limited, used_key
-from tests.contract.stage import PATIENCE_S, Answer, Stage
+from tests.contract.stage import Answer, Stage
 from tests.support.campaigns import approve
+from tests.support.waiting import PATIENCE_S
 
 _SEND, _LIST = "/api/v1/send", "/api/v1/campaigns"
 _TEMPLATE = "campaign_offer"

@@ -12,7 +12,8 @@ from callcontrol.aio.tokens import utc_now
 from callcontrol.store.repositories import channels
 from tests.contract.cases import foreign, ok, refused, row, unseen
 from tests.contract.givens import NOWHERE
-from tests.contract.stage import PATIENCE_S, Answer, Stage
+from tests.contract.stage import Answer, Stage
+from tests.support.waiting import PATIENCE_S
 
 _MESSAGES = "/api/v1/messages"
 _TO = "+919800100000"

@@ -19,9 +19,9 @@ from callcontrol.messaging.events import message_told
 from callcontrol.store.repositories import fan_out
 from tests.contract.cases import Given, foreign, ok, refused, row, unseen
 from tests.contract.givens import NOWHERE, limited, parts
-from tests.contract.stage import PATIENCE_S, Answer, Stage
+from tests.contract.stage import Answer, Stage
 from tests.support.messaging import queued
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE_S, until
 from tests.support.webhook_stage import statuses
 
 _ALL = "/api/webhook-endpoints"

@@ -20,7 +20,8 @@ from callcontrol.otp import PER_DESTINATION
 from callcontrol.recordings import RECORDINGS_FOLDER, recording_file
 from media.audio import Clip, tone, write_wav
 from tests.contract.cases import During, Given
-from tests.contract.stage import ENDED, PATIENCE_S, Answer, Stage
+from tests.contract.stage import ENDED, Answer, Stage
+from tests.support.waiting import PATIENCE_S
 from tests.support.webhook_stage import statuses
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"

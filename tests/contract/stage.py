@@ -26,9 +26,9 @@ from callcontrol.models import Principal, Service
 from fixtures.agent import DemoAgent
 from media.audio import tone
 from tests.support.loopback_server import loopback_settings
+from tests.support.waiting import PATIENCE_S, until
 from tests.support.webhook_stage import Receiver
 
-PATIENCE_S = 40.0
 ENDED = {"completed", "busy", "no-answer", "failed", "canceled"}
 
 # Who asks: an account that may do everything; a stranger to it; one that buys numbers; one without money; one
@@ -191,9 +191,11 @@ class Stage:
 
     async def recorded(self, call_sid: str) -> str:
         """The call's SID, once its recording can be had."""
-        async with asyncio.timeout(PATIENCE_S):
-            while (await self.call(call_sid))["recording_status"] != "completed":  # noqa: ASYNC110 - asked over HTTP
-                await asyncio.sleep(0.02)
+
+        async def complete() -> bool:
+            return str((await self.call(call_sid))["recording_status"]) == "completed"
+
+        await until(complete)
         return call_sid
 
     def check_schema(self, row: str, answer: Answer) -> None:

@@ -13,7 +13,7 @@ from callcontrol.errors import ValidationFailed
 from callcontrol.tools.builtin import BUILTIN
 from callcontrol.tools.schemas import MAX_ARGUMENT_CHARS, checked_schema
 
-ORDER = {
+ORDER: dict[str, Any] = {
     "type": "object",
     "properties": {
         "to": {"type": "string", "pattern": r"^\+[0-9]+$"},
@@ -170,14 +170,14 @@ def test_what_is_no_json_is_refused_and_nothing_breaks() -> None:
     assert wrong(ORDER, {"to": "\ud800"})
 
 
-_JSON = st.recursive(
+_JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
     max_leaves=20,
 )
 
 
-@given(st.dictionaries(st.sampled_from([*ORDER["properties"], "colour"]), _JSON, max_size=5))  # type: ignore[misc]  # the strategy is untyped here
+@given(st.dictionaries(st.sampled_from([*ORDER["properties"], "colour"]), _JSON, max_size=5))
 def test_any_arguments_are_judged_without_a_failure(value: dict[str, Any]) -> None:
     for field, message in wrong(ORDER, value).items():
         assert field.startswith("a") and message

@@ -33,8 +33,9 @@ from api.services import Lifecycle, Phase, Services
 from api.sip_settings import name_servers, sip_listens, user_agent_settings
 from api.speech import make_speech
 from api.values import HostPort
-from api.watch import watch, watch_messages
+from api.watch import watch, watch_messages, watch_storage
 from callcontrol.aio.assistant import AssistantService
+from callcontrol.aio.call_gate import CallGate
 from callcontrol.aio.market import NumberMarket
 from callcontrol.aio.masked_routes import MaskedRouter
 from callcontrol.aio.masking import MaskingService
@@ -84,6 +85,7 @@ class Server:
         self.demo: DemoAccount | None = None
         self.sandbox: SandboxCarrier | None = None
         self.storage: Storage
+        self.gate: CallGate
         self.control: CallControl
         self.otp: VoiceOtp
         self.recordings: RecordingService
@@ -150,6 +152,8 @@ class Server:
             node=settings.node,
             secrets=await asyncio.to_thread(secret_box, settings),
         )
+        self.gate = CallGate(lambda: self.storage.writer.failing)
+        self.lifecycle.lacks = self.gate.lacks
         self.storage.housekeeper.webhooks_kept = timedelta(days=settings.webhook_retention_days)
         self._parts.push_async_callback(self.storage.close)
 
@@ -194,6 +198,7 @@ class Server:
                 routes=storage.directory,
                 destinations=storage.destinations,
                 refresh=storage.refresh,
+                gate=self.gate,
                 masked_routes=routes,
                 transcripts=storage.transcripts,
                 speech=speech,
@@ -304,6 +309,7 @@ class Server:
         listen = settings.http_listen
         watch(self.metrics, self.control, self.storage)
         watch_messages(self.metrics, self.messaging)
+        watch_storage(self.metrics, self.storage.writer, self.gate)
         try:
             sock = await asyncio.to_thread(_bind, listen)
         except OSError as error:

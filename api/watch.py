@@ -9,11 +9,13 @@ from typing import Any
 
 from api.messaging import Messaging
 from api.metrics import Metrics
+from callcontrol.aio.call_gate import REASONS, CallGate
 from callcontrol.aio.service import CallControl
 from callcontrol.aio.storage import Storage
+from callcontrol.aio.writer import Writer
 from callcontrol.registration import counted
 
-__all__ = ["watch", "watch_messages"]
+__all__ = ["watch", "watch_messages", "watch_storage"]
 
 _MEDIA_GAUGES: Mapping[str, tuple[str, str]] = {
     "trunkline_rtp_streams": ("streams", "RTP streams that are open."),
@@ -153,6 +155,31 @@ def watch_messages(metrics: Metrics, messaging: Messaging) -> None:
         "trunkline_messages_active",
         "Messages of the queue that are being handed to the messaging network.",
         lambda: float(messaging.dispatcher.active),
+    )
+
+
+def watch_storage(metrics: Metrics, writer: Writer, gate: CallGate) -> None:
+    """Have it read at every scrape whether the database takes writes, and which calls the server kept out."""
+    metrics.watch_gauge(
+        "trunkline_database_failing",
+        "1 while the database takes no writes and new calls are refused for it.",
+        lambda: float(writer.failing),
+    )
+    metrics.watch_counter(
+        "trunkline_database_failures",
+        "Transactions that the database failed, each time they were tried.",
+        lambda: float(writer.stats.failures),
+    )
+    metrics.watch_gauge(
+        "trunkline_database_waiting",
+        "Writes that wait for the next transaction.",
+        lambda: float(writer.waiting),
+    )
+    metrics.watch_counter(
+        "trunkline_calls_kept_out",
+        "New calls refused because the server could not record or carry them, by what was lacking.",
+        lambda: {(reason,): float(gate.refused[reason]) for reason in REASONS},
+        ("reason",),
     )
 
 

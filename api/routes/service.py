@@ -47,7 +47,10 @@ class ServiceRoutes:
                 summary="Whether the server takes calls",
                 media_type="application/json",
                 handler=self.ready,
-                statuses={200: "It does.", 503: "It is starting, draining or stopped."},
+                statuses={
+                    200: "It does.",
+                    503: "It is starting or ending, or lacks what a call needs.",
+                },
             ),
             PublicEndpoint(
                 path="/metrics",
@@ -88,8 +91,12 @@ class ServiceRoutes:
     async def ready(self, _: web.Request) -> web.Response:
         """Answer GET /ready."""
         phase = self._lifecycle.phase
-        status = 200 if phase is Phase.READY else 503
-        return web.json_response({"status": phase.value}, status=status)
+        if phase is not Phase.READY:
+            return web.json_response({"status": phase.value}, status=503)
+        lacks = self._lifecycle.lacks()
+        if lacks is not None:
+            return web.json_response({"status": "refusing", "lacks": lacks}, status=503)
+        return web.json_response({"status": phase.value})
 
     async def metrics(self, _: web.Request) -> web.Response:
         """Answer GET /metrics."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -17,11 +18,21 @@ class Phase(Enum):
     STOPPED = "stopped"
 
 
+def _nothing() -> str | None:
+    """Lack nothing."""
+    return None
+
+
 @dataclass(slots=True)
 class Lifecycle:
-    """The phase of the server, changed by `api.server` and read by the routes."""
+    """
+    The phase of the server, changed by `api.server` and read by the routes.
+
+    `lacks` names what new calls are refused for while the server is ready otherwise; None when they are not.
+    """
 
     phase: Phase = Phase.STARTING
+    lacks: Callable[[], str | None] = _nothing
 
     @property
     def takes_calls(self) -> bool:

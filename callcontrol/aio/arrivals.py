@@ -94,7 +94,8 @@ class Arrivals:
 
     def has_room(self) -> bool:
         """Whether one more call may begin now."""
-        return self._capacity.has_room(asyncio.get_running_loop().time())
+        now = asyncio.get_running_loop().time()
+        return self._capacity.has_room(now) and self._services.gate.admits()
 
     def _look_soon(self) -> None:
         """Bring the directory up to date, for a gateway that was added a moment ago and calls again."""

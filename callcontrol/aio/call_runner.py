@@ -29,6 +29,7 @@ from callcontrol.routing import Attempt
 from callcontrol.sandbox_calls import rates_of
 from sip.aio import InboundSession
 
+_UNRECORDED_RETRY_S: Final = 5
 _UNPAID: Final = Ending(CallStatus.FAILED, BALANCE_EXHAUSTED, "system", 480, "Temporarily Unavailable")
 
 
@@ -105,7 +106,9 @@ class CallRunner:
         try:
             refusal = await self._insert(reserve_paise, refusal)
         except BaseException as failure:
-            self._performer.sip.reject(A_LEG, 503, NORMAL_TEMPORARY_FAILURE)
+            self._performer.sip.reject(
+                A_LEG, 503, NORMAL_TEMPORARY_FAILURE, retry_after_s=_UNRECORDED_RETRY_S
+            )
             await self._wind_up()
             if not isinstance(failure, DomainError):
                 raise

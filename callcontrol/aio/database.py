@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 from typing import Final, Protocol, TypeVar
 
 from sqlalchemy.engine import URL, Connection, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from callcontrol.errors import ServiceUnavailable
 from callcontrol.store import schema
-from callcontrol.store.failures import is_transient
+from callcontrol.store.failures import CommitInDoubt, is_transient
 from callcontrol.store.sealing import OPTION, Box
 
 T = TypeVar("T")
@@ -44,6 +44,9 @@ class Backend(Protocol):
 
     async def write(self, operation: Operation[T]) -> T:
         """Run a function in one transaction and commit it."""
+
+    async def was_committed(self, transaction: int) -> bool | None:
+        """What became of a transaction whose commit is in doubt; None while that is open."""
 
     async def migrate(self) -> None:
         """Bring the schema up to date."""
@@ -109,8 +112,19 @@ class Database:
         Run a function in one transaction and commit it; any exception rolls it back.
 
         The writer uses this. Exceptions are those of the function and of the driver.
+
+        Raises:
+            CommitInDoubt: The connection was lost during the commit; ask ``was_committed``.
         """
         return await self._backend.write(operation)
+
+    async def was_committed(self, transaction: int) -> bool | None:
+        """
+        Whether a transaction whose commit was in doubt is durable; None while the database is still at it.
+
+        Exceptions are those of the driver.
+        """
+        return await self._backend.was_committed(transaction)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -126,6 +140,18 @@ def _unavailable_when_failing() -> Iterator[None]:
             raise
         log.warning("reading the database failed: %s", error)
         raise ServiceUnavailable("The database does not answer; try again shortly.") from error
+
+
+def _answered(error: BaseException) -> bool:
+    """Whether the server itself said why it refused, which a lost connection does not."""
+    cause: BaseException | None = error.orig if isinstance(error, DBAPIError) else error
+    while cause is not None:
+        state = getattr(cause, "sqlstate", None)
+        if state is not None:
+            # 57P01 and the like: it is being ended, and may have been so after the commit.
+            return not str(state).startswith(("08", "57P"))
+        cause = cause.__cause__
+    return False
 
 
 def _backend_for(url: str, secrets: Box | None) -> Backend:
@@ -175,9 +201,25 @@ class _Postgres:
         return await self.read(operation)
 
     async def write(self, operation: Operation[T]) -> T:
-        async with self._engine.begin() as connection:
-            await connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_TURN})")
-            return await connection.run_sync(operation)
+        async with self._engine.connect() as connection:
+            # One question for the turn and for the number, which costs nothing then.
+            turn = await connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_TURN}), txid_current()")
+            transaction = int(turn.one()[-1])
+            result = await connection.run_sync(operation)
+            try:
+                await connection.commit()
+            except Exception as error:
+                # A commit that was refused has been rolled back; one that was not answered may be durable.
+                if _answered(error):
+                    raise
+                raise CommitInDoubt(transaction, result) from error
+            return result
+
+    async def was_committed(self, transaction: int) -> bool | None:
+        status = await self.read(
+            lambda connection: connection.exec_driver_sql(f"SELECT txid_status({transaction})").scalar()
+        )
+        return None if status == "in progress" else status == "committed"
 
     async def migrate(self) -> None:
         async with self._engine.begin() as connection:

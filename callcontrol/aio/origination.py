@@ -121,6 +121,7 @@ class Originator:
         """
         if self._is_draining():
             raise ServiceUnavailable("The server is shutting down; try again in a moment.", retry_after_s=5)
+        self._services.gate.check()
         assert plan.dial is not None
         number = await self._services.numbers.owned(account_sid, plan.dial.caller_id)
         account = await self._account(account_sid)

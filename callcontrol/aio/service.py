@@ -448,6 +448,7 @@ class CallControl:
         self._spawn(runner, runner.run_inbound(reserve_paise, arrival.refusal))
 
     def _spawn(self, runner: CallRunner, work: Coroutine[Any, Any, None]) -> None:
+        self._services.gate.begun()
         self._runners[runner.record.call_sid] = runner
         self._all_ended.clear()
         task = asyncio.get_running_loop().create_task(work)

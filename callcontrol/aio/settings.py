@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 
+from callcontrol.aio.call_gate import CallGate
 from callcontrol.gateway_health import PING_EVERY_S
 from callcontrol.interfaces import (
     CallRecords,
@@ -79,8 +80,8 @@ class CallServices:
     without it nothing of that is kept. ``messages`` keeps messages that parties leave; without it their
     files stay where they are, and nobody finds them.
 
-    ``refresh`` brings the directory up to date when something is missing from it: another process may have
-    added it a moment ago.
+    ``gate`` keeps calls out while they could not be recorded or carried. ``refresh`` brings the directory
+    up to date when something is missing from it: another process may have added it a moment ago.
     """
 
     calls: CallRecords
@@ -89,6 +90,7 @@ class CallServices:
     routes: Routes
     destinations: Destinations
     refresh: Callable[[], Awaitable[None]] = _nothing_newer
+    gate: CallGate = field(default_factory=lambda: CallGate(lambda: False))
     masked_routes: MaskedRoutes | None = None
     transcripts: Transcripts | None = None
     speech: Synthesizer | None = None

@@ -179,7 +179,14 @@ class SipLegs:
             kind = found.digit_type
             found.session.info(kind, digit_body(digit, duration_ms, kind))
 
-    def reject(self, leg: LegId, status: int, cause: HangupCause, warning: str | None = None) -> None:
+    def reject(
+        self,
+        leg: LegId,
+        status: int,
+        cause: HangupCause,
+        warning: str | None = None,
+        retry_after_s: int | None = None,
+    ) -> None:
         """Refuse the caller; ``warning`` is the value of a Warning header field."""
         session_id = self._ids.header(leg, None)
         session = self._drop(leg)
@@ -187,6 +194,8 @@ class SipLegs:
             headers = [("Reason", cause.reason_header()), ("Session-ID", session_id)]
             if warning is not None:
                 headers.append(("Warning", warning))
+            if retry_after_s is not None:
+                headers.append(("Retry-After", str(retry_after_s)))
             session.reject(status, headers=headers)
 
     def hang_up(self, leg: LegId, cause: HangupCause) -> None:

@@ -20,7 +20,7 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.aio.database import Database, Operation
 from callcontrol.errors import DomainError, Internal, ServiceUnavailable
-from callcontrol.store.failures import is_transient
+from callcontrol.store.failures import CommitInDoubt, is_transient
 from callcontrol.store.tables import writer_probe
 
 T = TypeVar("T")
@@ -40,6 +40,7 @@ class WriterSettings:
         lazy_s: How long the state of a source may wait to be written together with more of it.
         soon_s: The same for state that somebody outside waits to be told of.
         patience_s: How long the database may fail before waiting requests are refused.
+        stuck_s: How long one transaction may take before that is the same as failing.
         timeout_s: How long one request waits in all.
         max_waiting: Requests that may wait; more are refused.
         max_batch: Requests in one transaction.
@@ -49,6 +50,7 @@ class WriterSettings:
     lazy_s: float = 0.1
     soon_s: float = 0.02
     patience_s: float = 2.0
+    stuck_s: float = 5.0
     timeout_s: float = 10.0
     max_waiting: int = 5000
     max_batch: int = 200
@@ -63,6 +65,7 @@ class WriterStats:
     operations: int = 0
     refused: int = 0
     failures: int = 0
+    in_doubt: int = 0
 
 
 class Source(Protocol):
@@ -101,6 +104,21 @@ class _Failed:
     error: Exception
 
 
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """What one transaction writes."""
+
+    requests: list[_Request]
+    sources: list[tuple[Source, Operation[Any]]]
+
+    def __bool__(self) -> bool:
+        return bool(self.requests or self.sources)
+
+    @property
+    def operations(self) -> list[Operation[Any]]:
+        return [request.operation for request in self.requests] + [operation for _, operation in self.sources]
+
+
 class Writer:
     """Writes for all tasks of this process; see the module."""
 
@@ -115,6 +133,7 @@ class Writer:
         self._writing_sources = False
         self._task: asyncio.Task[None] | None = None
         self._closing = False
+        self._doubt: tuple[CommitInDoubt, _Batch] | None = None
         self._failing_since: float | None = None
         self._refusing = False
         self._retry_s = _FIRST_RETRY_S
@@ -124,6 +143,11 @@ class Writer:
     def failing(self) -> bool:
         """Whether the database has been failing for longer than the patience."""
         return self._refusing
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for a transaction."""
+        return len(self._queue)
 
     def attach(self, source: Source) -> None:
         """Have a source asked whenever a transaction is put together."""
@@ -230,56 +254,98 @@ class Writer:
             if not self._closing:
                 await self._wake.wait()
             self._wake.clear()
-            batch, sources = self._assemble()
-            if batch or sources:
-                await self._write(batch, sources)
-            elif self._failing_since is not None:
-                await self._probe()
-            elif self._closing:
+            if not await self._step():
                 return
             if self._failing_since is not None and await self._give_up_or_wait():
                 return
 
-    def _assemble(self) -> tuple[list[_Request], list[tuple[Source, Operation[Any]]]]:
-        batch: list[_Request] = []
-        while self._queue and len(batch) < self._settings.max_batch:
+    async def _step(self) -> bool:
+        """Do the next thing; False when there is none and none will come."""
+        if self._doubt is not None:
+            await self._resolve(*self._doubt)
+            self._wake.set()
+            return True
+        batch = self._assemble()
+        if batch:
+            await self._write(batch)
+        elif self._failing_since is not None:
+            await self._probe()
+        elif self._closing:
+            return False
+        return True
+
+    def _assemble(self) -> _Batch:
+        batch = _Batch([], [])
+        while self._queue and len(batch.requests) < self._settings.max_batch:
             request = self._queue.popleft()
             if not request.withdrawn:
-                batch.append(request)
+                batch.requests.append(request)
         if self._queue:
             self._wake.set()
-        sources: list[tuple[Source, Operation[Any]]] = []
         if not (self._sources_due or self._closing):
-            return batch, sources
+            return batch
         self._sources_due = False
         for source in self._sources:
             # A source that breaks must not take the writer, and with it every call, down.
             with _logged("a source could not say what it holds"):
                 operation = source.take()
                 if operation is not None:
-                    sources.append((source, operation))
-        return batch, sources
+                    batch.sources.append((source, operation))
+        return batch
 
-    async def _write(self, batch: list[_Request], sources: list[tuple[Source, Operation[Any]]]) -> None:
-        operations = [request.operation for request in batch] + [operation for _, operation in sources]
-        self._writing_sources = bool(sources)
+    async def _write(self, batch: _Batch) -> None:
+        self._writing_sources = bool(batch.sources)
+        stuck = asyncio.get_running_loop().call_later(self._settings.stuck_s, self._stuck)
         try:
-            outcomes = await self._transact(operations)
+            outcomes = await self._transact(batch.operations)
+        except CommitInDoubt as doubt:
+            self.stats.in_doubt += 1
+            self._doubt = doubt, batch
+            self._failed(doubt)
         except Exception as error:
-            self._writing_sources = False
             self._failed(error)
-            self._queue.extendleft(reversed(batch))
-            for source, _ in sources:
-                with _logged("a source could not take back what was not written"):
-                    source.give_back()
-            self._sources_due = self._sources_due or bool(sources)
+            self._put_back(batch)
+        else:
+            self._written(batch, outcomes)
+        finally:
+            stuck.cancel()
+
+    async def _resolve(self, doubt: CommitInDoubt, batch: _Batch) -> None:
+        """
+        Ask whether the transaction whose commit nobody answered is durable.
+
+        Writing it again unasked would find half of it there, and take that for a mistake of the operations.
+        """
+        try:
+            committed = await self._database.was_committed(doubt.transaction)
+        except Exception as error:
+            self._failed(error)
             return
+        if committed is None:
+            self._failed(doubt)
+            return
+        self._doubt = None
+        log.info("a commit that was cut off %s", "had been made" if committed else "is made again")
+        if committed:
+            self._written(batch, doubt.result)
+        else:
+            self._put_back(batch)
+
+    def _put_back(self, batch: _Batch) -> None:
+        self._writing_sources = False
+        self._queue.extendleft(reversed(batch.requests))
+        for source, _ in batch.sources:
+            with _logged("a source could not take back what was not written"):
+                source.give_back()
+        self._sources_due = self._sources_due or bool(batch.sources)
+
+    def _written(self, batch: _Batch, outcomes: Sequence[Any]) -> None:
         self._recovered()
         self.stats.transactions += 1
-        self.stats.operations += len(operations)
-        for request, outcome in zip(batch, outcomes, strict=False):
+        self.stats.operations += len(outcomes)
+        for request, outcome in zip(batch.requests, outcomes, strict=False):
             self._settle(request, outcome)
-        for (source, _), outcome in zip(sources, outcomes[len(batch) :], strict=True):
+        for (source, _), outcome in zip(batch.sources, outcomes[len(batch.requests) :], strict=True):
             with _logged("a source could not take in how its writing went"):
                 if isinstance(outcome, _Failed):
                     source.refused(outcome.error)
@@ -290,6 +356,8 @@ class Writer:
     async def _transact(self, operations: Sequence[Operation[Any]]) -> list[Any]:
         try:
             return await self._database.write(partial(_together, operations))
+        except CommitInDoubt:
+            raise
         except Exception as error:
             if is_transient(error):
                 raise
@@ -342,8 +410,15 @@ class Writer:
             self._refusing = True
             log.error("the database has been failing for %.1f s: %s", now - self._failing_since, error)
 
+    def _stuck(self) -> None:
+        """The transaction under way takes as long as if the database had failed: nobody is to wait for it."""
+        if not self._refusing:
+            self._refusing = True
+            log.error("the database has not answered for %.1f s", self._settings.stuck_s)
+        self._refuse_waiting()
+
     def _recovered(self) -> None:
-        if self._failing_since is not None:
+        if self._failing_since is not None or self._refusing:
             log.log(logging.WARNING if self._refusing else logging.INFO, "the database takes writes again")
         self._failing_since = None
         self._refusing = False

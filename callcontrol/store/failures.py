@@ -1,7 +1,7 @@
 """Tell a database that is failing from a statement that is wrong."""
 
 import sqlite3
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -23,6 +23,25 @@ _SQLITE_TRANSIENT: Final = frozenset(
 # PostgreSQL: connection lost, read only, rolled back (deadlock), out of resources, lock not available,
 # operator intervention, system error, internal error.
 _SQLSTATE_TRANSIENT: Final = ("08", "25006", "40", "53", "55P03", "57", "58", "XX")
+
+
+class CommitInDoubt(Exception):
+    """
+    The connection was lost while a transaction was being committed: it may be durable or not.
+
+    Attributes:
+        transaction: What the database is asked about it by.
+        result: What the operation had returned.
+    """
+
+    def __init__(self, transaction: int, result: Any) -> None:
+        super().__init__("the connection was lost during a commit")
+        self.transaction = transaction
+        self.result = result
+
+
+class DatabaseMoved(OSError):
+    """The database's file is no longer where it was opened: nobody would find what is written to it."""
 
 
 def is_transient(error: BaseException) -> bool:

@@ -17,6 +17,7 @@ from callcontrol.aio.database import Database, Operation, T
 from callcontrol.aio.storage import Storage
 from callcontrol.aio.writer import Writer, WriterSettings
 from callcontrol.errors import Conflict, DomainError, Internal, ServiceUnavailable
+from callcontrol.store.failures import CommitInDoubt
 from callcontrol.store.tables import directory_revision, writer_probe
 from tests.support.postgres import PostgresServer
 from tests.support.secrets import SECRETS
@@ -39,8 +40,20 @@ class FailingDatabase(Database):
         self.failures = 0
         self.transactions = 0
         self.hold: asyncio.Event | None = None
+        self.cut = ""
+        """Where the connection is lost in the next transaction: before its commit, or after."""
+
+    async def was_committed(self, transaction: int) -> bool | None:
+        """Whether the connection was lost after the commit."""
+        return bool(transaction)
 
     async def write(self, operation: Operation[T]) -> T:
+        if self.cut == "before":
+            self.cut = ""
+            raise CommitInDoubt(0, None)
+        if self.cut == "after":
+            self.cut = ""
+            raise CommitInDoubt(1, await super().write(operation))
         if self.hold is not None:
             await self.hold.wait()
         if self.failing:
@@ -155,6 +168,34 @@ async def test_a_failing_database_refuses_and_recovers(database: FailingDatabase
     await until(lambda: not writer.failing)
     assert await writer.commit(add("after")) == "after"
     assert {"waits", "at once"}.isdisjoint(await nodes(database))
+
+
+async def test_a_transaction_that_hangs_is_a_failure(database: FailingDatabase) -> None:
+    writer = Writer(database, WriterSettings(stuck_s=0.05, timeout_s=20.0))
+    await writer.start()
+    database.hold = asyncio.Event()
+    hanging = asyncio.create_task(writer.commit(add("hangs")))
+    await until(lambda: writer.failing)
+    with pytest.raises(ServiceUnavailable):
+        await writer.commit(add("refused"))
+    database.hold.set()
+    assert await hanging == "hangs"
+    assert not writer.failing
+    assert await nodes(database) == {"hangs"}
+    await writer.close()
+
+
+@pytest.mark.parametrize("durable", [True, False])
+async def test_a_commit_that_nobody_answered_is_made_once(
+    database: FailingDatabase, writer: Writer, durable: bool
+) -> None:
+    database.cut = "after" if durable else "before"
+    counter = Counter(writer)
+    counter.set(7)
+    assert await writer.commit(add("once")) == "once"
+    await writer.flush()
+    assert await nodes(database) == {"once"}
+    assert (counter.stored, writer.stats.in_doubt) == ([7], 1)
 
 
 class Counter:

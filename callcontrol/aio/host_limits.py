@@ -1,0 +1,100 @@
+"""What the machine lets this process have, and whether one more call finds enough of it."""
+
+import asyncio
+import os
+import resource
+from pathlib import Path
+from typing import Final
+
+__all__ = ["CALL_DESCRIPTORS", "HostLimits"]
+
+CALL_DESCRIPTORS: Final = 6
+"""Two legs with a socket for RTP and one for RTCP each, an agent's socket or a file, and one to spare."""
+
+_KEPT_DESCRIPTORS: Final = 64
+"""For the API, the database, files and the log: no call gets these."""
+_KEPT_SHARE: Final = 0.25
+_RECOUNT_S: Final = 0.2
+_COUNT_AT_LEAST_EVERY_S: Final = 10.0
+
+_MEMORY_SHARE: Final = 0.9
+_WEIGH_EVERY_S: Final = 1.0
+
+_FOLDER: Final = Path("/proc/self")
+_CGROUPS: Final = Path("/sys/fs/cgroup")
+
+
+class HostLimits:
+    """
+    Judges whether there are descriptors and memory for one more call; asked for every new one.
+
+    The limits are read anew, as an operator may change them while the process runs (prlimit). Looking at all
+    descriptors takes a millisecond for some thousand, so what calls take since the last look is reckoned, and
+    it is looked again when that comes near the limit.
+    """
+
+    def __init__(self) -> None:
+        self._counted_at = -_COUNT_AT_LEAST_EVERY_S
+        self._counted = 0
+        self._begun = 0
+        self._weighed_at = -_WEIGH_EVERY_S
+        self._heavy = False
+        self._memory_file = _memory_file()
+
+    def lack(self) -> str | None:
+        """Say what there is too little of for a new call, ``descriptors`` or ``memory``; None for nothing."""
+        now = asyncio.get_running_loop().time()
+        if not self._has_descriptors(now):
+            return "descriptors"
+        return "memory" if self._is_heavy(now) else None
+
+    def begun(self) -> None:
+        """Count a call that begins: it will open what it needs in a moment."""
+        self._begun += 1
+
+    def _has_descriptors(self, now: float) -> bool:
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if limit == resource.RLIM_INFINITY:
+            return True
+        room = limit - min(_KEPT_DESCRIPTORS, int(limit * _KEPT_SHARE)) - CALL_DESCRIPTORS
+        age_s = now - self._counted_at
+        tight = self._counted + self._begun * CALL_DESCRIPTORS > room
+        if age_s > _COUNT_AT_LEAST_EVERY_S or (tight and age_s > _RECOUNT_S):
+            self._counted_at, self._begun = now, 0
+            self._counted = len(os.listdir(_FOLDER / "fd"))
+        return self._counted + self._begun * CALL_DESCRIPTORS <= room
+
+    def _is_heavy(self, now: float) -> bool:
+        if now - self._weighed_at > _WEIGH_EVERY_S:
+            self._weighed_at = now
+            self._heavy = self._weigh()
+        return self._heavy
+
+    def _weigh(self) -> bool:
+        pages = (_FOLDER / "statm").read_text().split()
+        page_bytes = resource.getpagesize()
+        addresses, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if addresses != resource.RLIM_INFINITY and int(pages[0]) * page_bytes > addresses * _MEMORY_SHARE:
+            return True
+        allowed = _number(self._memory_file)
+        return allowed is not None and int(pages[1]) * page_bytes > allowed * _MEMORY_SHARE
+
+
+def _memory_file() -> Path | None:
+    """Where the memory limit of this process's control group is told; None where it has none."""
+    try:
+        lines = (_FOLDER / "cgroup").read_text().splitlines()
+    except OSError:
+        return None
+    group = next((line.removeprefix("0::") for line in lines if line.startswith("0::")), None)
+    return None if group is None else _CGROUPS / group.lstrip("/") / "memory.max"
+
+
+def _number(path: Path | None) -> int | None:
+    """Read a limit; None where there is none (``max``)."""
+    if path is None:
+        return None
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return None

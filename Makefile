@@ -22,7 +22,7 @@ NATIVE_SOURCES = $(shell find media/native -name '*.cpp' -o -name '*.hpp' -o -na
 # What the native module is built from, and nothing else: a change here, and only here, builds it again.
 BUILD_INPUTS := pyproject.toml $(shell find media/native -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' -o -name CMakeLists.txt \) -not -path '*/tests/*' -not -path '*/fuzz/*' 2>/dev/null)
 
-.PHONY: help setup run demo test check format bench fuzz clean native-test
+.PHONY: help setup run demo test soak check format bench fuzz clean native-test
 
 help: ## Show this help.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -66,6 +66,11 @@ demo: setup ## Place one call end to end (SIP, RTP, WebSocket agent), show it an
 test: setup $(VENV)/.test-system $(PIPECAT)/.ready native-test ## Run the whole test suite: native tests under sanitizers, then pytest.
 	@$(BIN)/python -m pytest -n $(TEST_RUNNERS) --dist loadfile $(PYTEST_ARGS)
 
+# The tests of tests/faults at full length. Other lengths are named there: SOAK_ARGS="-k killed" TRUNKLINE_SOAK_KILLS=20 make soak
+SOAK_S ?= 1800
+soak: setup $(VENV)/.test-system ## Run the tests under faults at full length; the mixed load takes SOAK_S seconds (default 1800).
+	@TRUNKLINE_SOAK=1 TRUNKLINE_SOAK_S=$(SOAK_S) $(BIN)/python -m pytest tests/faults -v -s -o timeout=0 $(SOAK_ARGS)
+
 # Builds engine_tests (and with -DTRUNKLINE_FUZZ=ON the fuzz targets) and runs those tests that the third argument names.
 define sanitized
 	@cmake -S media/native -B $(SANITIZED)/$(1) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
@@ -101,7 +106,7 @@ $(VENV)/.bench: $(VENV)/.ready
 	@$(BIN)/pip install --quiet --no-build-isolation --editable ".[bench]"
 	@touch $@
 
-bench: setup $(VENV)/.test-system $(VENV)/.bench ## Measure: CPU per call, per relayed packet and per agent stream; prints a table.
+bench: setup $(VENV)/.test-system $(VENV)/.bench ## Measure: CPU per call, per relayed packet and per agent stream; prints tables and writes docs/performance.md.
 	@$(BIN)/python -m benchmarks.bench $(BENCH_ARGS)
 
 # Coverage-guided where atheris can be had; else by mutation alone, which needs nothing.

@@ -72,6 +72,11 @@ class CallStore:
         """What links in events begin with, once it is known."""
         writer.attach(self)
 
+    @property
+    def unwritten(self) -> int:
+        """Calls whose newest state is in memory alone."""
+        return len(self._held.records) + (len(self._taken.records) if self._taken is not None else 0)
+
     async def insert(
         self,
         record: CallRecord,

@@ -78,7 +78,14 @@ class Performer:
         self._warning: str | None = None
         """Why the caller's offer was refused, for its Warning header field."""
         self._trunks: dict[LegId, tuple[Carrier, Gateway]] = {}
-        self.agent = AgentLink(context.destinations, account, owner.post, owner.spawn, context.streams)
+        self.agent = AgentLink(
+            context.destinations,
+            account,
+            owner.post,
+            owner.spawn,
+            context.streams,
+            context.figures.streams,
+        )
         self.media = MediaLegs(
             context.engine,
             partial(_report, owner),
@@ -309,10 +316,12 @@ class Performer:
         try:
             await self._context.wallets.extend(self._record.call_sid, total_paise)
         except InsufficientBalance:
+            self._context.figures.wallet_failures["extend"] += 1
             self._owner.post(ReserveRefused())
             return
         except DomainError as failure:
             # Calls that are up outlive a failing database; the settlement charges what the wallet then has.
+            self._context.figures.wallet_failures["unavailable"] += 1
             self._owner.log.warning("reserve not extended: %s", failure.message)
         self._owner.post(ReserveExtended(total_paise))
 

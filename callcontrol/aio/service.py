@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from callcontrol.aio.arrivals import Arrivals
 from callcontrol.aio.audio_source import AudioSource, load_hold_music
+from callcontrol.aio.call_gate import REASONS
 from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.call_runner import CallRunner
 from callcontrol.aio.conferences import Conferences
@@ -38,6 +39,7 @@ from callcontrol.errors import (
     DomainError,
 )
 from callcontrol.events import HangupRequested, TransferOrdered
+from callcontrol.figures import CallFigures
 from callcontrol.gateway_health import GatewayTable
 from callcontrol.hangup import CRASH, NORMAL_CLEARING, SYSTEM_SHUTDOWN
 from callcontrol.inbound import Arrival
@@ -80,8 +82,7 @@ class CallControl:
 
     def __init__(self, settings: CallControlSettings, services: CallServices) -> None:
         self.settings = settings
-        self.outcomes: Counter[tuple[str, str]] = Counter()
-        """Calls that ended, by direction and final status."""
+        self.figures = CallFigures()
         self.quality = QualityFigures()
         self._services = services
         self._runners: dict[str, CallRunner] = {}
@@ -100,7 +101,9 @@ class CallControl:
             settings.trusted_sources,
             silent=settings.silent_to_strangers,
         )
-        self._arrivals = Arrivals(settings, services, self._capacity, self._runners, self._begin_inbound)
+        self._arrivals = Arrivals(
+            settings, services, self._capacity, self.figures, self._runners, self._begin_inbound
+        )
         self._user_agent = UserAgent(
             settings.sip_listens,
             settings.sip,
@@ -121,6 +124,7 @@ class CallControl:
             services,
             self._router,
             self._capacity,
+            self.figures,
             self._verb_rules,
             lambda: self._draining,
             self._begin_outbound,
@@ -170,6 +174,7 @@ class CallControl:
             ),
             streams=settings.streams,
             quality=self.quality,
+            figures=self.figures,
             masked_routes=self._services.masked_routes,
             transcripts=self._services.transcripts,
             conferences=Conferences(self._engine, hold_music),
@@ -260,6 +265,21 @@ class CallControl:
     def active_calls(self) -> int:
         """Calls that are not over, those included that only wait for their recording."""
         return len(self._runners)
+
+    def calls_by_state(self) -> Counter[tuple[str, str]]:
+        """Calls that are not over, by direction and status."""
+        return Counter(
+            (runner.record.direction, runner.record.status.value) for runner in self._runners.values()
+        )
+
+    def refused_calls(self) -> dict[str, int]:
+        """New calls that were not taken, by reason."""
+        return {
+            **self.figures.refused,
+            **self._capacity.refused,
+            **{reason: self._services.gate.refused[reason] for reason in REASONS},
+            "overload": self.guard.rejected["overload"],
+        }
 
     @property
     def sip_addresses(self) -> list[Listen]:
@@ -458,7 +478,7 @@ class CallControl:
     def _on_closed(self, record: CallRecord) -> None:
         self._capacity.leave(record.account_sid)
         if record.status.ended:  # a call that could not be recorded is none
-            self.outcomes[record.direction, record.status.value] += 1
+            self.figures.note_end(record)
 
     def _done(self, runner: CallRunner, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

@@ -19,6 +19,9 @@ MAX_UNSENT = 1024
 TIMESTAMPS = 35
 """SO_TIMESTAMPNS of Linux, which the socket module does not name: when a datagram arrived."""
 TIMESTAMP_BYTES = 16
+MEMORY_INFO = 55
+"""SO_MEMINFO of Linux, not named either: what memory a socket takes, and what was lost for want of it."""
+MEMORY_FIELDS = struct.Struct("=9I")
 BUFFER_BYTES = 4 * 1024 * 1024
 
 
@@ -102,6 +105,17 @@ class UdpTransport(Transport):
         except OSError:
             return False
         return True
+
+    def receive_buffer(self) -> tuple[int, int, int]:
+        """Memory that unread datagrams take, how much they may take, and datagrams lost for want of it."""
+        if self._socket is None:
+            return 0, 0, 0
+        try:
+            found = self._socket.getsockopt(socket.SOL_SOCKET, MEMORY_INFO, MEMORY_FIELDS.size)
+            waiting, limit, *_, lost = MEMORY_FIELDS.unpack(found)
+        except (OSError, struct.error):
+            return 0, 0, 0  # A system that does not tell.
+        return waiting, limit, lost
 
     def _readable(self) -> None:
         if self._behind:

@@ -311,6 +311,15 @@ class UserAgent:
                 counts[transport.name] = counts.get(transport.name, 0) + transport.connection_count
         return counts
 
+    @property
+    def receive_buffers(self) -> dict[str, tuple[int, int, int]]:
+        """Of each UDP address: bytes that wait to be read, how many may, and datagrams lost beyond that."""
+        return {
+            f"{transport.address.host}:{transport.address.port}": transport.receive_buffer()
+            for transport in self.endpoint.transports
+            if isinstance(transport, UdpTransport)
+        }
+
     def _transport(self, destination: Destination) -> Transport | None:
         """The transport a destination is likely to be reached by; a name may lead to another family's."""
         name, host = destination.transport, destination.host

@@ -151,6 +151,8 @@ class Endpoint:
         if guard is not None and flow.remote[0] not in guard.known and not guard.admit(data, flow):
             flow.abort()
             return
+        if guard is not None and guard.pressed and not flow.reliable and not guard.passes(data):
+            return
         try:
             message = parse_message(data, self._limits)
         except ParseError as error:

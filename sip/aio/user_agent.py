@@ -5,6 +5,7 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 
+from sip import acceleration
 from sip.aio.admission import Admission
 from sip.aio.contacts import contact_of
 from sip.aio.door import Door
@@ -122,6 +123,10 @@ class UserAgent:
                 for TLS and the certificate cannot be used.
         """
         settings = self.settings
+        if acceleration.wire is None:
+            logger.warning(
+                "sip._wire was not built: messages are read and written in Python, which is slower"
+            )
         if settings.tls is not None and self._has_tls:
             self._contexts = TlsContexts(settings.tls)
         for listen in self._listens:

@@ -28,7 +28,7 @@ _OWED_MIB_PER_100K = 1.0
 def test_mixed_calls_leave_nothing_behind(tmp_path: Path) -> None:
     """
     Forwarded, streamed, cancelled, refused, placed, masked and OTP calls for as long as one likes: none is
-    lost or billed wrong, no port, dialog, descriptor or task is left, and memory and latency stay where they were.
+    lost or billed wrong, no port, dialog, descriptor or task is left, memory and latency stay as they were.
     """
     length_s = seconds("S", short=10.0, long=1800.0)
     rate = seconds("RATE", short=8.0, long=20.0)

@@ -329,18 +329,12 @@ class CallMachine:
             yield self._money.start(leg.id, rate_paise, self._now)
 
     def take_answer_back(self) -> None:
-        """
-        The caller had given up before our answer left, so there was none, and nothing is charged.
-
-        Until then the call was answered as far as we knew, and may have been told so.
-        """
-        if self._answered_at is None or self._former_ids:
-            return
-        self._answered_at = None
-        self.record.answered_at = None
-        self._money.meter.clear()
-        if self.progress is not None:
-            self.progress.take_answer_back()
+        """The caller had given up before our answer left: there was none, and nothing is charged."""
+        if self._answered_at is not None and not self._former_ids:
+            self._answered_at = self.record.answered_at = None
+            self._money.meter.clear()
+            if self.progress is not None:
+                self.progress.take_answer_back()
 
     def stop_charging(self, leg: LegId) -> None:
         """Charge a leg no further."""

@@ -65,6 +65,7 @@ def test_a_server_killed_under_load_loses_nothing(tmp_path: Path, database: dict
         stage.end_calls()
         evidence = stage.evidence()
         played = _recordings_play(stage, evidence)
+        progress(f"{stage.far.counts()}")
         progress(f"{_summary(evidence)}, {played} recordings, ready in {max(ready_s):.2f} s at most")
         assert_nothing_lost(evidence)
         assert sum(record["hangup_cause"] == "CRASH" for record in evidence.records) >= kills * up // 4

@@ -96,15 +96,16 @@ class Campaigner:
 class Prober(threading.Thread):
     """Asks for the server's health again and again; how long each answer took."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, every_s: float = _EVERY_S) -> None:
         super().__init__(daemon=True)
+        self._every_s = every_s
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
         self._stopped = threading.Event()
         self._took_ms: list[float] = []
 
     def run(self) -> None:
         """Ask until it is stopped."""
-        while not self._stopped.wait(_EVERY_S):
+        while not self._stopped.wait(self._every_s):
             began = time.perf_counter()
             self._connection.request("GET", "/health")
             self._connection.getresponse().read()

@@ -66,7 +66,7 @@ def run(sut: SystemUnderTest, arguments: argparse.Namespace) -> list[dict[str, A
 
 def _forms(wanted: list[str]) -> list[tuple[str, str, int]]:
     """Each dialect's own form at 8 kHz, and 16 kHz where it has that."""
-    forms = []
+    forms: list[tuple[str, str, int]] = []
     for name in wanted:
         own = DIALECTS[name].formats
         forms += [

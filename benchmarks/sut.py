@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -133,12 +133,19 @@ def tool_binary(directory: Path, name: str) -> str:
 
 
 @contextmanager
-def bare_relay(directory: Path, calls: int, near: int, far: int) -> Iterator[tuple[int, list[int]]]:
-    """Run the relay that does nothing else, with its far end; gives its process and its near ports."""
-    echo_port = free_port()
+def bare_relay(
+    directory: Path, calls: int, near: int, far: int, sink: int | None = None
+) -> Iterator[tuple[int, list[int]]]:
+    """
+    Run the relay that does nothing else; gives its process and its near ports.
+
+    Its far end listens at `sink`; without that it is one that sends everything back.
+    """
+    sink_port = sink or free_port()
     binary = rtpload_binary(directory)
-    relay = [binary, "relay", "--near", str(near), "--far", str(far), "--sink", str(echo_port)]
-    with background([binary, "echo", "--listen", str(echo_port)], directory):
+    relay = [binary, "relay", "--near", str(near), "--far", str(far), "--sink", str(sink_port)]
+    echo = background([binary, "echo", "--listen", str(sink_port)], directory)
+    with nullcontext() if sink else echo:
         process = subprocess.Popen([*SUT_PREFIX, *relay, "--calls", str(calls)], stdout=subprocess.DEVNULL)
         try:
             wait_until(lambda: process.poll() is not None, 0.5)

@@ -115,6 +115,8 @@ class Evidence:
         placed: Calls that the API has accepted, by their sid, with their kind.
         records, ledger: As the REST API shows them; the ledger's entries since `balance_before_paise`.
         kills: When the server was killed.
+        apart_s: How far apart the two ends of a call, and what it is billed for, may be: a BYE crosses the
+            server, is sent again when it is lost, and a busy machine is slow.
     """
 
     legs: list[Leg] = field(default_factory=list)
@@ -127,6 +129,7 @@ class Evidence:
     reserved_paise: int = 0
     kills: list[float] = field(default_factory=list)
     tariff: Tariff = field(default_factory=Tariff)
+    apart_s: float = 3.0
 
     def seen_by_far_ends(self, seen: Mapping[str, Any]) -> None:
         """Add what their process wrote down."""

@@ -289,6 +289,16 @@ class Endpoint:
         self._run_client(run, self._reroute(run, flow))
         return True
 
+    def resume_invite(self, invite: Request, flow: Flow, user: RequestUser) -> ClientRun:
+        """Take up an INVITE that a former process sent: what comes back is heard."""
+        machine = InviteClientTransaction(invite, self.timers, reliable=flow.reliable)
+        machine.state = InviteClientState.PROCEEDING
+        run = ClientRun(self, flow, machine, user, Purpose.INVITE)
+        self.vouch(flow)
+        run.key = self._table.add_client(invite.via.branch or "", "INVITE", run)
+        flow.watch(run)
+        return run
+
     def cancel(self, run: ClientRun, user: RequestUser, effect: CancelInvite) -> None:
         """Send the CANCEL of an INVITE at work, on the way the INVITE took, or anew to the same place."""
         if run.flow.closed:

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import pytest
 
@@ -131,7 +131,7 @@ def test_a_gateway_that_is_not_there_costs_no_time(exchange: Exchange) -> None:
 
 @pytest.mark.parametrize("mode", ["well", "silent"], ids=["NXDOMAIN", "dead"])
 def test_a_name_that_leads_nowhere_costs_its_call_some_seconds_and_others_nothing(
-    exchange: Exchange, names: DnsServer, mode: str
+    exchange: Exchange, names: DnsServer, mode: Literal["well", "silent"]
 ) -> None:
     """A gateway with an unknown name, or dead name servers, is passed over in 4 s; others do not wait."""
     names.mode = mode
@@ -205,7 +205,7 @@ def test_a_registrar_that_refuses_is_asked_seldom_and_told_of(
 
         def told() -> bool:
             shown.update(exchange.api("GET", f"{path}/{sid}")["register_status"])
-            return shown["state"] == state
+            return str(shown["state"]) == state
 
         assert wait_until(told, PATIENCE_S), shown
         assert shown["reason"]

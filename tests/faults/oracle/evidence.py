@@ -117,6 +117,7 @@ class Evidence:
         kills: When the server was killed.
         apart_s: How far apart the two ends of a call, and what it is billed for, may be: a BYE crosses the
             server, is sent again when it is lost, and a busy machine is slow.
+        epoch_s: What the wall clock says when the monotonic one says 0; the records have its moments.
     """
 
     legs: list[Leg] = field(default_factory=list)
@@ -128,6 +129,7 @@ class Evidence:
     balance_after_paise: int = 0
     reserved_paise: int = 0
     kills: list[float] = field(default_factory=list)
+    epoch_s: float = 0.0
     tariff: Tariff = field(default_factory=Tariff)
     apart_s: float = 3.0
 

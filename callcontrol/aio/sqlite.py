@@ -162,6 +162,7 @@ class Sqlite:
 
     def _transact(self, operation: Operation[T]) -> T:
         if self._connection is None:
+            self._check_place()
             self._connection = self._engine.connect()
             self._driver = _driver(self._connection)
         connection, driver = self._connection, self._driver

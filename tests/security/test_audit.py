@@ -20,7 +20,7 @@ def audit(directory: Path, dependencies: Any, complaint: str = "") -> tuple[int,
         f'cat {answer} > "$out"; echo "{complaint}" >&2; exit 1\n'
     )
     stand_in.chmod(0o755)
-    command = [ROOT / "scripts/audit", str(directory), str(stand_in)]
+    command = [str(ROOT / "scripts/audit"), str(directory), str(stand_in)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout
 

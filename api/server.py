@@ -27,6 +27,7 @@ from api.loop_lag import LoopLag
 from api.mcp.gateway import McpGateway
 from api.messaging import Messaging
 from api.metrics import Metrics
+from api.outlet import say
 from api.secret_keys import secret_box
 from api.services import Lifecycle, Phase, Services
 from api.sip_settings import name_servers, sip_listens, user_agent_settings
@@ -438,7 +439,7 @@ async def serve(settings: Settings, command: str = "trunkline") -> None:
     await server.start()
     try:
         _calm_collector()
-        print(greeting(server.demo, server.url, command), flush=True)
+        say(greeting(server.demo, server.url, command))
         _log.info("ready: API %s, SIP %s", server.url, ", ".join(_sip_addresses(server)))
         await _either(signals.first, server.succession.taken)
         drain = asyncio.create_task(server.drain())

@@ -20,19 +20,6 @@ from tests.faults.shim import Shim
 _FILLER = b"."
 
 
-@pytest.fixture(scope="module")
-def shim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shim]:
-    made = Shim(tmp_path_factory.mktemp("shim"))
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory, shim: Shim) -> Iterator[Host]:
-    with Host(tmp_path_factory.mktemp("host"), shim.environment) as running:
-        yield running
-
-
 def _limit(host: Host, which: int, soft: int) -> int:
     """Set a limit of the running server; what it was."""
     before, hard = resource.prlimit(host.server.pid, which)

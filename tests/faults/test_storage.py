@@ -7,7 +7,6 @@ import errno
 import logging
 import sqlite3
 import wave
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,19 +22,6 @@ from tests.support.sqlite import sqlite_url
 from tests.support.waiting import until
 
 _DATABASE = "trunkline.db"
-
-
-@pytest.fixture(scope="module")
-def shim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shim]:
-    made = Shim(tmp_path_factory.mktemp("shim"))
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory, shim: Shim) -> Iterator[Host]:
-    with Host(tmp_path_factory.mktemp("storage"), shim.environment) as running:
-        yield running
 
 
 def _file(host: Host) -> Path:

@@ -93,8 +93,9 @@ class Hook:
 
 
 def is_end(event: str) -> bool:
-    """Whether an event tells that its call is over."""
-    return event.rpartition(".")[2] in _ENDS
+    """Whether an event tells that its call is over; the end of its stream may be another matter."""
+    kind, _, what = event.partition(".")
+    return kind != "stream" and what.rpartition(".")[2] in _ENDS
 
 
 @dataclass(frozen=True, slots=True)

@@ -342,7 +342,7 @@ class Server:
         watch_messages(self.metrics, self.messaging)
         watch_storage(self.metrics, self.storage)
         watch_tools(self.metrics, self.tools.service, lambda: len(self.mcp.sessions))
-        watch_process(self.metrics, lag, self.settings.data_dir, self.settings.node)
+        watch_process(self.metrics, lag, self.lifecycle, self.settings.data_dir, self.settings.node)
         self._parts.push_async_callback(self.metrics.close)
 
     def _services(self) -> Services:

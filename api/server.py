@@ -22,6 +22,7 @@ from aiohttp import web
 
 from api.app import create_app
 from api.config import Settings
+from api.connections import GuardedSite
 from api.failures import StartFailed
 from api.first_run import DemoAccount, greeting, prepare_demo, prepare_sandbox
 from api.interrupted import answer_interrupted
@@ -332,7 +333,7 @@ class Server:
         await runner.setup()
         # Its streams stay open as long as it lets them, so it ends before their connections are waited for.
         self._parts.push_async_callback(self.mcp.close)
-        await web.SockSite(runner, sock).start()
+        await GuardedSite(runner, sock).start()
 
     def _watch(self) -> None:
         lag = LoopLag()

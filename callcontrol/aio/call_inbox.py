@@ -117,15 +117,15 @@ class CallInbox:
 
     def arm(self, timer: Timer, delay_s: float) -> None:
         """Start a timer, replacing the one that runs."""
-        self.disarm(timer)
+        if timer in self._timers or timer in self._due:
+            self.disarm(timer)
         self._timers[timer] = self._loop.call_later(delay_s, self._fire, timer)
 
     def disarm(self, timer: Timer) -> None:
         """Stop a timer; one that has run out but was not heard yet is forgotten too."""
         self._due.discard(timer)
-        handle = self._timers.pop(timer, None)
-        if handle is not None:
-            handle.cancel()
+        if timer in self._timers:
+            self._timers.pop(timer).cancel()
 
     def closed(self) -> None:
         """Take note that the record has its end: the call makes room for another."""

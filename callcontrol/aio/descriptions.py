@@ -1,8 +1,9 @@
 """The session descriptions of a call's legs: offers and answers, ours and theirs."""
 
-import secrets
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from callcontrol.aio.media_leg import LegMedia, MediaRefusal
 from callcontrol.ids import LegId
@@ -158,7 +159,9 @@ class Descriptions:
         media.ours = revise(media.ours, negotiated.answer) if media.ours else negotiated.answer
 
     def _connect(self, media: LegMedia, theirs: SessionDescription, negotiated: Negotiated) -> None:
-        remote = replace(negotiated.remote, dtmf_tones=media.policy.dtmf_type == "tones")
+        remote = negotiated.remote
+        if media.policy.dtmf_type == "tones":
+            remote = replace(remote, dtmf_tones=True)
         try:
             media.stream.connect(remote)
         except InvalidMedia as error:
@@ -173,7 +176,7 @@ class Descriptions:
 
         A carrier may have been set up on an engine that had more.
         """
-        codecs = tuple(codec for codec in policy.codecs if codec in built_codecs())
+        codecs = _built(policy.codecs)
         if not codecs:
             raise MediaRefusal("codec", warning='399 trunkline "The engine has no codec of the trunk"')
         if policy.srtp == "required" and not has_srtp():
@@ -192,7 +195,7 @@ class Descriptions:
             ours_first=True,
             srtp=policy.srtp if encrypts else "off",
             srtp_keys=make_srtp_keys() if encrypts else (),
-            session_id=secrets.randbits(31),
+            session_id=int.from_bytes(os.urandom(4)) >> 1,
         )
         media = LegMedia(stream, local, policy)
         self._enter(leg, media)
@@ -204,7 +207,14 @@ def _in_company(media: LegMedia) -> LocalMedia:
     company = media.other or media.company
     if company is None or company.remote is None:
         return media.local
-    return replace(media.local, codecs=preferring(media.local.codecs, company.remote.codec))
+    codecs = preferring(media.local.codecs, company.remote.codec)
+    return media.local if codecs == media.local.codecs else replace(media.local, codecs=codecs)
+
+
+@lru_cache(maxsize=256)
+def _built(codecs: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of a trunk's codecs that the engine has."""
+    return tuple(codec for codec in codecs if codec in built_codecs())
 
 
 def _parse(body: bytes) -> SessionDescription:

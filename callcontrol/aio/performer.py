@@ -52,6 +52,7 @@ from callcontrol.hangup import (
     HangupCause,
 )
 from callcontrol.ids import A_LEG, LegId
+from callcontrol.leg_journal import LegJournal
 from callcontrol.masked_calls import PRODUCT as MASKING
 from callcontrol.media_policy import MediaPolicy
 from callcontrol.models import Account, CallRecord, Carrier, Gateway, PublishedEvent, WebhookEvent
@@ -105,6 +106,7 @@ class Performer:
             service_route=context.service_route,
         )
         self.sip.private = record.product == MASKING
+        self.sip.journal = LegJournal(record.dialogs, partial(context.records.update, record))
         self.asker = CallAsker(
             context.instructions,
             record,

@@ -18,6 +18,7 @@ from callcontrol.aio.call_runner import CallRunner
 from callcontrol.aio.conferences import Conferences
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.cut_recordings import keep_recording
+from callcontrol.aio.former_calls import FormerCalls
 from callcontrol.aio.gatekeeper import make_guard
 from callcontrol.aio.instructions import InstructionClient
 from callcontrol.aio.media_leg import MediaSettings
@@ -113,6 +114,7 @@ class CallControl:
         self._user_agent.guard = self.guard
         self._prober = GatewayProber(self.gateways, self._user_agent, services.routes)
         self._registrar = Registrar(self._user_agent, services.routes)
+        self._former = FormerCalls(self._user_agent, services.calls, services.routes)
         self._user_agent.admission.has_room = self._arrivals.has_room
         prompts = PromptLibrary(settings.prompts_dir) if settings.prompts_dir is not None else None
         self._audio = AudioSource(prompts, services.destinations)
@@ -191,6 +193,7 @@ class CallControl:
         except (OSError, ValueError):
             await self._engine.close()
             raise
+        self._former.begin()
         self._prober.start()
         self._started = True
         self._registrar.start()
@@ -221,6 +224,7 @@ class CallControl:
         await self._instructions.close()
         if self._started:
             self._started = False
+            await self._former.close()
             await self._prober.close()
             await self._user_agent.close()
         if self.hep is not None:
@@ -242,7 +246,9 @@ class CallControl:
 
     async def _reconcile(self) -> None:
         calls, folder = self._services.calls, self._context.recordings_dir
-        for record in await calls.unfinished():
+        unfinished = await calls.unfinished()
+        await self._former.collect(unfinished)
+        for record in unfinished:
             charge_paise = close_record(record, CRASH, rates_of(record, self.settings.rates))
             record.price_paise = charge_paise
             recorded_ms = await keep_recording(record, folder)

@@ -12,7 +12,7 @@ from sip.aio.transport import Address, Flow, Listen, Receive, Transport
 __all__ = ["UdpTransport"]
 
 MAX_DATAGRAM_BYTES = 65535
-DATAGRAMS_PER_WAKE = 64
+DATAGRAMS_PER_WAKE = 32
 """Read in one go; then timers and other sockets have their turn."""
 MAX_UNSENT = 1024
 """Datagrams kept while the socket's buffer is full; beyond it they are lost, as datagrams may be."""
@@ -118,21 +118,27 @@ class UdpTransport(Transport):
         return waiting, limit, lost
 
     def _readable(self) -> None:
-        if self._behind:
+        late, self._behind = self._behind, False
+        if late:
             self._read_late()
-        self._behind = False
+        self._behind = self._read_many()
+        if late and self.on_wait is not None:
+            self.on_wait(0.0)  # What comes next may have come just now.
+
+    def _read_many(self) -> bool:
+        """Read what is there; whether there may be more."""
         for _ in range(DATAGRAMS_PER_WAKE):
             sock = self._socket
             if sock is None:
-                return
+                return False
             try:
                 data, source = sock.recvfrom(MAX_DATAGRAM_BYTES)
             except (BlockingIOError, InterruptedError):
-                return
+                return False
             except OSError:
                 continue  # News of an earlier datagram that nobody took.
             self._receive(data, _UdpFlow(self, (source[0], source[1])))
-        self._behind = True
+        return True
 
     def _read_late(self) -> None:
         """Read one datagram that waited while the turn before it was full, and say for how long it did."""

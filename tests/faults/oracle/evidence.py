@@ -115,6 +115,7 @@ class Evidence:
         placed: Calls that the API has accepted, by their sid, with their kind.
         records, ledger: As the REST API shows them; the ledger's entries since `balance_before_paise`.
         kills: When the server was killed.
+        epoch_s: What the wall clock says when the monotonic one says 0; the records have its moments.
     """
 
     legs: list[Leg] = field(default_factory=list)
@@ -126,6 +127,7 @@ class Evidence:
     balance_after_paise: int = 0
     reserved_paise: int = 0
     kills: list[float] = field(default_factory=list)
+    epoch_s: float = 0.0
     tariff: Tariff = field(default_factory=Tariff)
 
     def seen_by_far_ends(self, seen: Mapping[str, Any]) -> None:

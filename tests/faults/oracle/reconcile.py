@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from typing import Any, Final
 
 from tests.faults.oracle.evidence import Discrepancy, Evidence, Hook, Leg, Tariff, is_end
@@ -34,30 +35,75 @@ class _Case:
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
-        self.records: dict[str, dict[str, Any]] = {record["call_sid"]: record for record in evidence.records}
-        self.legs = {leg.call_id: leg for leg in evidence.legs}
-        self.by_session: dict[str, list[Leg]] = defaultdict(list)
-        for leg in evidence.legs:
-            self.by_session[leg.session_id or leg.call_id].append(leg)
         self.records_of_dialog: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for record in evidence.records:
             if record.get("sip_call_id"):
                 self.records_of_dialog[record["sip_call_id"]].append(record)
+        self.records: dict[str, dict[str, Any]] = {record["call_sid"]: record for record in evidence.records}
+        self.legs = {leg.call_id: leg for leg in evidence.legs}
+        self.by_session: dict[str, list[Leg]] = defaultdict(list)
+        self._session_of = self._sessions()
+        for leg in evidence.legs:
+            self.by_session[self.session(leg)].append(leg)
         self.hooks: dict[str, list[Hook]] = defaultdict(list)
         for hook in evidence.hooks:
             self.hooks[hook.call_sid].append(hook)
+
+    def session(self, leg: Leg) -> str:
+        """What all legs of a call have in common."""
+        own = leg.session_id or leg.call_id
+        return self._session_of.get(own, own)
+
+    def _sessions(self) -> dict[str, str]:
+        """
+        By the identifier of a call, which legs are shown where no caller has told one: that of its caller.
+
+        A caller that is gone by the time its callee is dialled is such a case.
+        """
+        found = {}
+        for record in self.evidence.records:
+            first = self.legs.get(record.get("sip_call_id") or "")
+            if first is not None and first.session_id:
+                found[_own_session(record)] = first.session_id
+        return found
 
     def group(self, record: dict[str, Any]) -> list[Leg]:
         """The legs of a call, the first one first; none when no far end has seen it."""
         first = self.legs.get(record.get("sip_call_id") or "")
         if first is None:
-            return []
-        others = self.by_session[first.session_id or first.call_id]
-        return [first, *(leg for leg in others if leg is not first)]
+            return self.by_session.get(_own_session(record), [])
+        others = self.by_session[self.session(first)]
+        return [first, *(leg for leg in others if leg is not first and self._belongs(leg, record))]
+
+    def _belongs(self, leg: Leg, record: dict[str, Any]) -> bool:
+        """
+        Whether a callee's leg is this record's, where one INVITE has become several calls.
+
+        It was repeated until a server took it that had not been killed; each has dialled anew.
+        """
+        earlier = [
+            one
+            for one in self.records_of_dialog[record["sip_call_id"]]
+            if self._moment(one["created_at"]) <= leg.began_at
+        ]
+        newest = max(earlier, key=lambda one: str(one["created_at"]), default=record)
+        return newest is record
+
+    def _moment(self, text: str) -> float:
+        return datetime.fromisoformat(text).timestamp() - self.evidence.epoch_s
+
+    def blind(self, leg: Leg) -> bool:
+        """Its answer came so shortly before a kill that the server may not have written it down."""
+        at = leg.answered_at
+        return at is not None and self.killed_within(at, at + _BLIND_S)
 
     def killed_within(self, since: float, until: float) -> bool:
         """The server was killed in this time."""
         return any(since <= at <= until for at in self.evidence.kills)
+
+
+def _own_session(record: dict[str, Any]) -> str:
+    return str(record["call_sid"]).replace("-", "")
 
 
 def _without_record(case: _Case) -> Iterator[Discrepancy]:
@@ -65,12 +111,10 @@ def _without_record(case: _Case) -> Iterator[Discrepancy]:
     for sid, kind in case.evidence.placed.items():
         if sid not in case.records:
             yield Discrepancy("call without record", sid, f"the API accepted it ({kind})")
-    recorded = {
-        leg.session_id or leg.call_id for record in case.evidence.records for leg in case.group(record)
-    }
+    recorded = {case.session(leg) for record in case.evidence.records for leg in case.group(record)}
     for leg in case.evidence.legs:
         told = leg.role == "callee" or leg.rang_at is not None or leg.answered
-        if told and (leg.session_id or leg.call_id) not in recorded:
+        if told and case.session(leg) not in recorded:
             yield Discrepancy("call without record", leg.call_id, f"{leg.role}, {leg.kind}, {leg.status}")
 
 
@@ -128,12 +172,9 @@ def _worth(case: _Case, record: dict[str, Any], legs: list[Leg]) -> tuple[int, i
 
 def _worth_of_cut(case: _Case, tariff: Tariff, legs: list[Leg]) -> tuple[int, int]:
     """A call that a kill has cut: a pulse for each leg of which it is known that it was answered."""
-    answered = [leg for leg in legs if leg.answered and leg.answered_at is not None]
-    known = [
-        leg
-        for leg in answered
-        if leg.answered_at is not None and not case.killed_within(leg.answered_at, leg.answered_at + _BLIND_S)
-    ]
+    answered = [leg for leg in legs if leg.answered]
+    # Who is never acknowledged may have answered a server that was gone already.
+    known = [leg for leg in answered if leg.acks and not case.blind(leg)]
     first = [leg for leg in known if leg is legs[0]]
     rates = [tariff.inbound_paise if leg.role == "caller" else tariff.outbound_paise for leg in answered]
     least = sum(tariff.inbound_paise if leg.role == "caller" else tariff.outbound_paise for leg in first)

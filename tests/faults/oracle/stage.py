@@ -229,6 +229,7 @@ class OracleStage:
             balance_after_paise=self.paise("balance"),
             reserved_paise=self.paise("reserved"),
             kills=list(self.kills),
+            epoch_s=time.time() - time.monotonic(),
         )
         found.seen_by_far_ends(self.far.seen())
         return found

@@ -101,6 +101,22 @@ def test_a_dump_of_postgresql_serves(tmp_path: Path) -> None:
         assert_serves(lambda: serving("data", "before"), lambda: program("pg_dump", *dump), restored)
 
 
+def test_an_old_version_leaves_a_newer_database_alone(tmp_path: Path) -> None:
+    """A program that is older than its database does not start, says so in one line and changes nothing."""
+    server = sandbox_process(tmp_path, RTP_FROM)
+    server.start()
+    server.stop()
+    with sqlite3.connect(tmp_path / "trunkline.db") as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection.close()
+    with pytest.raises(ServerFailed, match="is of a newer version of this program") as refused:
+        server.start()
+    assert "Traceback" not in str(refused.value)
+    with sqlite3.connect(tmp_path / "trunkline.db") as connection:
+        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [("9999",)]
+    connection.close()
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [

@@ -46,7 +46,7 @@ def calls(server: ServerProcess, account: Account) -> list[dict[str, Any]]:
 def place_call(
     server: ServerProcess, account: Account, *verbs: dict[str, Any], **fields: Any
 ) -> dict[str, Any]:
-    """Place a call to the sandbox, which hangs up at once unless verbs say otherwise, and wait for its end."""
+    """Place a call to the sandbox, do what verbs say, hang up, and wait for its end."""
     body = {"from": NUMBER, "to": ECHO, "verbs": [*verbs, {"verb": "hangup"}], **fields}
     placed = server.request("POST", "/v1/calls", account.api_key, body)
     assert placed.status == 201, placed.body

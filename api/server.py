@@ -26,6 +26,7 @@ from api.connections import GuardedSite
 from api.failures import StartFailed
 from api.first_run import DemoAccount, greeting, prepare_demo, prepare_sandbox
 from api.interrupted import answer_interrupted
+from api.log_filters import naming_calls
 from api.loop_lag import LoopLag
 from api.mcp.gateway import McpGateway
 from api.messaging import Messaging
@@ -209,6 +210,7 @@ class Server:
             ),
         )
         self._parts.push_async_callback(self.control.close)
+        self._parts.callback(naming_calls(self.control.call_of))
         storage.trunks.legs_at = self.control.legs_at
         self.recordings = RecordingService(
             storage.database,

@@ -15,9 +15,6 @@ __all__ = ["reconcile"]
 _FINAL: Final = frozenset({"completed", "failed", "busy", "no-answer", "canceled"})
 CRASH: Final = "CRASH"
 
-# How far apart the two ends of a call, and what it is billed for, may be: a BYE crosses the server, is sent
-# again when it is lost, and a busy machine is slow.
-_APART_S: Final = 3.0
 # A kill can hide what came within this time before it: a record is written a moment after its call has moved.
 _BLIND_S: Final = 2.0
 # An answer that crosses a CANCEL is acknowledged and hung up at once; that costs nothing.
@@ -154,7 +151,7 @@ def _billing(case: _Case) -> Iterator[Discrepancy]:
 
 def _worth(case: _Case, record: dict[str, Any], legs: list[Leg]) -> tuple[int, int]:
     """What a call may cost at least and at most, by what its far ends have seen."""
-    tariff = case.evidence.tariff
+    tariff, apart_s = case.evidence.tariff, case.evidence.apart_s
     if record["hangup_cause"] == CRASH:
         return _worth_of_cut(case, tariff, legs)
     least = most = 0
@@ -165,8 +162,8 @@ def _worth(case: _Case, record: dict[str, Any], legs: list[Leg]) -> tuple[int, i
         # RTP that is heard proves that the leg was up, whatever its dialog says.
         up_s = max(min(leg.dialog_s, 1e9), leg.rtp_s)
         if up_s > _CROSSED_S and leg.confirmed_at is not None:
-            least += rate * _pulses(up_s - _APART_S, tariff)
-        most += rate * _pulses(up_s + _APART_S, tariff)
+            least += rate * _pulses(up_s - apart_s, tariff)
+        most += rate * _pulses(up_s + apart_s, tariff)
     return least, most
 
 
@@ -193,7 +190,7 @@ def _billed_seconds(case: _Case) -> Iterator[Discrepancy]:
             continue
         told_s, seen_s = record["duration_sec"] or 0, legs[0].dialog_s
         heard_s = legs[0].rtp_s
-        if abs(told_s - seen_s) > _APART_S or heard_s > told_s + _APART_S:
+        if abs(told_s - seen_s) > case.evidence.apart_s or heard_s > told_s + case.evidence.apart_s:
             text = f"told as {told_s} s, seen as {seen_s:.1f} s, heard for {heard_s:.1f} s"
             yield Discrepancy("seconds differ", sid, text)
 
@@ -265,7 +262,7 @@ def _sides(case: _Case) -> Iterator[Discrepancy]:
             if leg.ended_at is None:
                 yield Discrepancy("still up", leg.call_id, f"the {leg.role} has heard of no end")
         ends = [leg.ended_at for leg in answered if leg.ended_at is not None]
-        if len(ends) > 1 and max(ends) - min(ends) > _APART_S:
+        if len(ends) > 1 and max(ends) - min(ends) > case.evidence.apart_s:
             if not case.killed_within(min(leg.began_at for leg in legs), max(ends)):
                 text = f"its legs ended {max(ends) - min(ends):.1f} s apart"
                 yield Discrepancy("up at one side only", session, text)

@@ -285,7 +285,7 @@ class Settings:
     stream_start_timeout_s: float
     tone_plan: str
     hold_music: str
-    database_url: str
+    database_url: str = field(repr=False)
     data_dir: Path
     node: str
     webhook_retention_days: int
@@ -304,7 +304,7 @@ class Settings:
     drain_s: float
     hep_target: HostPort | None
     hep_id: int
-    hep_password: str | None
+    hep_password: str | None = field(repr=False)
     log_format: str
     log_level: str
     unknown_variables: tuple[str, ...] = ()

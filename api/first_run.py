@@ -8,7 +8,7 @@ make another.
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from callcontrol.aio.storage import Storage
 from callcontrol.models import Account, Binding, Service
@@ -33,7 +33,7 @@ class DemoAccount:
 
     account_sid: str
     number: str
-    api_key: str | None
+    api_key: str | None = field(repr=False)
 
 
 async def prepare_sandbox(storage: Storage, address: tuple[str, int] | None) -> str | None:

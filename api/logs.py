@@ -2,7 +2,8 @@
 The log: one line per event, as text or as JSON, with the call it belongs to and never a secret.
 
 A record may carry ``call_sid``, ``call_id`` (of SIP), ``account_sid`` and ``request_id`` (``extra=``). What
-looks like an API key, a bearer token or the password of a URL is blotted out, whoever logged it.
+looks like a key of any service, a bearer token, the secret of a webhook, the password of a URL or a value
+that is called a secret is blotted out, whoever logged it.
 """
 
 from __future__ import annotations
@@ -17,18 +18,32 @@ from typing import Any, TextIO
 
 from aiohttp.http_exceptions import HttpProcessingError
 
+from callcontrol.accounts import PREFIXES
+
 __all__ = ["configure_logging", "redact"]
 
 CONTEXT = ("call_sid", "call_id", "account_sid", "request_id")
 
+_NAMES = "token|password|passwd|secret|api_?key|authorization|signature|response"
 _SECRETS = (
-    (re.compile(r"\bvp_[A-Za-z0-9_-]{4,}"), "vp_***"),
+    (re.compile(rf"\b({'|'.join(PREFIXES.values())}|whsec_)[A-Za-z0-9_+/=-]{{4,}}"), r"\1***"),
     (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}"), r"\1 ***"),
     (re.compile(r"(://[^/\s:@]+):[^/\s@]+@"), r"\1:***@"),
-    (re.compile(r"(?i)\b(token|password|secret|api_key|response)=\"?[^&\s\",]+"), r"\1=***"),
+    # In a query, in a header field, in what is printed of an object, in JSON.
+    (
+        re.compile(rf"(?i)((?:{_NAMES})(?:=b?['\"]?|['\"]\s*:\s*b?['\"]))[^&\s\"',]+"),
+        r"\1***",
+    ),
+    # What a model of a body says of a value that does not fit it.
+    (re.compile(r"(input_value=)(?:'[^']*'|\"[^\"]*\"|[^,\]]+)"), r"\1***"),
 )
 # One of these stands, in some case, in all that the patterns match: most lines need no more than this look.
-_SIGNS = ("vp_", "bearer", "basic", "://", "token=", "password=", "secret=", "api_key=", "response=")
+_SIGNS = (
+    *PREFIXES.values(),
+    *("whsec_", "bearer", "basic", "://", "input_value="),
+    *_NAMES.replace("_?", "_").split("|"),
+    "apikey",
+)
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 

@@ -22,9 +22,11 @@ from aiohttp import web
 
 from api.app import create_app
 from api.config import Settings
+from api.connections import GuardedSite
 from api.failures import StartFailed
 from api.first_run import DemoAccount, greeting, prepare_demo, prepare_sandbox
 from api.interrupted import answer_interrupted
+from api.loop_lag import LoopLag
 from api.mcp.gateway import McpGateway
 from api.messaging import Messaging
 from api.metrics import Metrics
@@ -33,7 +35,8 @@ from api.services import Lifecycle, Phase, Services
 from api.sip_settings import name_servers, sip_listens, user_agent_settings
 from api.speech import make_speech
 from api.values import HostPort
-from api.watch import watch, watch_messages, watch_storage
+from api.watch import watch, watch_messages
+from api.watch_process import watch_process, watch_storage, watch_tools
 from callcontrol.aio.assistant import AssistantService
 from callcontrol.aio.call_gate import CallGate
 from callcontrol.aio.market import NumberMarket
@@ -307,9 +310,7 @@ class Server:
     async def _start_http(self) -> None:
         settings = self.settings
         listen = settings.http_listen
-        watch(self.metrics, self.control, self.storage)
-        watch_messages(self.metrics, self.messaging)
-        watch_storage(self.metrics, self.storage.writer, self.gate)
+        self._watch()
         try:
             sock = await asyncio.to_thread(_bind, listen)
         except OSError as error:
@@ -332,7 +333,18 @@ class Server:
         await runner.setup()
         # Its streams stay open as long as it lets them, so it ends before their connections are waited for.
         self._parts.push_async_callback(self.mcp.close)
-        await web.SockSite(runner, sock).start()
+        await GuardedSite(runner, sock).start()
+
+    def _watch(self) -> None:
+        lag = LoopLag()
+        lag.start()
+        self._parts.callback(lag.close)
+        watch(self.metrics, self.control, self.storage)
+        watch_messages(self.metrics, self.messaging)
+        watch_storage(self.metrics, self.storage)
+        watch_tools(self.metrics, self.tools.service, lambda: len(self.mcp.sessions))
+        watch_process(self.metrics, lag, self.settings.data_dir, self.settings.node)
+        self._parts.push_async_callback(self.metrics.close)
 
     def _services(self) -> Services:
         storage = self.storage

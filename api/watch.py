@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from api.messaging import Messaging
 from api.metrics import Metrics
-from callcontrol.aio.call_gate import REASONS, CallGate
 from callcontrol.aio.service import CallControl
 from callcontrol.aio.storage import Storage
-from callcontrol.aio.writer import Writer
 from callcontrol.registration import counted
 
-__all__ = ["watch", "watch_messages", "watch_storage"]
+__all__ = ["watch", "watch_messages"]
+
+_Label = TypeVar("_Label", bound=str)
 
 _MEDIA_GAUGES: Mapping[str, tuple[str, str]] = {
     "trunkline_rtp_streams": ("streams", "RTP streams that are open."),
@@ -38,10 +38,13 @@ _CONTROL_GAUGES: Mapping[str, tuple[str, str]] = {
     "trunkline_recordings_open": ("open_recordings", "Recordings that are not complete yet."),
 }
 _QUALITY: Mapping[str, tuple[str, str]] = {
-    "trunkline_rtp_loss_percent": ("loss_pct", "Packets lost on legs that ended, in either direction."),
-    "trunkline_rtp_jitter_ms": ("jitter_ms", "Jitter on legs that ended, in either direction."),
+    "trunkline_rtp_loss_ratio": (
+        "loss_ratio",
+        "Share of packets lost on legs that ended, in either direction.",
+    ),
+    "trunkline_rtp_jitter_seconds": ("jitter_s", "Jitter on legs that ended, in either direction."),
     "trunkline_rtp_mos": ("mos", "Opinion score of legs that ended, in either direction."),
-    "trunkline_rtcp_round_trip_ms": ("rtt_ms", "Round trips to the far ends of legs that ended."),
+    "trunkline_rtcp_round_trip_seconds": ("rtt_s", "Round trips to the far ends of legs that ended."),
 }
 _SIP_GAUGES: Mapping[str, tuple[str, str]] = {
     "trunkline_sip_sessions": ("sessions", "SIP sessions, those included that wait for the end of a BYE."),
@@ -51,17 +54,105 @@ _SIP_GAUGES: Mapping[str, tuple[str, str]] = {
     ),
     "trunkline_sip_timers": ("timers", "SIP timers that run."),
 }
+_RECEIVE_GAUGES: Mapping[str, tuple[int, str]] = {
+    "trunkline_sip_receive_queue_bytes": (0, "Memory of datagrams that wait in the SIP socket."),
+    "trunkline_sip_receive_limit_bytes": (1, "Memory that datagrams may take that wait in the SIP socket."),
+}
 
 
 def watch(metrics: Metrics, control: CallControl, storage: Storage) -> None:
     """Have the figures of call control, media, SIP and the wallets read at every scrape."""
+    _watch_calls(metrics, control)
+    _watch_streams(metrics, control)
+    _watch_media(metrics, control)
+    _watch_sip(metrics, control)
+    metrics.watch_gauge(
+        "trunkline_directory_revision",
+        "Newest change of accounts, numbers and trunks that calls go by.",
+        lambda: float(storage.directory.revision),
+    )
+    _watch_wallets(metrics, control, storage)
+
+
+def _watch_calls(metrics: Metrics, control: CallControl) -> None:
+    figures, settings = control.figures, control.settings
     metrics.watch_gauge("trunkline_calls_active", "Calls that are not over.", lambda: control.active_calls)
+    metrics.watch_gauge(
+        "trunkline_calls_by_state",
+        "Calls that are not over, by direction and status.",
+        lambda: _labelled(control.calls_by_state()),
+        ("direction", "status"),
+    )
+    metrics.watch_gauge(
+        "trunkline_calls_limit", "Calls that this server carries at most.", lambda: float(settings.max_calls)
+    )
+    metrics.watch_gauge(
+        "trunkline_calls_per_second_limit",
+        "Calls that this server begins in a second at most.",
+        lambda: float(settings.max_cps),
+    )
     metrics.watch_counter(
         "trunkline_calls_ended",
         "Calls that ended, by direction and final status.",
-        lambda: _outcomes(control),
+        lambda: _labelled(figures.ended),
         ("direction", "status"),
     )
+    metrics.watch_counter(
+        "trunkline_calls_answered",
+        "Calls that ended and had been answered; of those that ended, it is the answer-seizure ratio.",
+        lambda: _counted(figures.answered),
+        ("direction",),
+    )
+    metrics.watch_counter(
+        "trunkline_call_hangups",
+        "Calls that ended, by the cause and who ended them.",
+        lambda: _labelled(figures.causes),
+        ("cause", "source"),
+    )
+    metrics.watch_counter(
+        "trunkline_calls_refused",
+        "New calls that were not taken, by reason.",
+        lambda: _counted(control.refused_calls()),
+        ("reason",),
+    )
+    metrics.watch_histograms(
+        "trunkline_call_setup_seconds",
+        "From the beginning of a call to its answer, of calls that ended.",
+        lambda: figures.set_up_s,
+        "direction",
+    )
+    metrics.watch_histogram(
+        "trunkline_call_post_dial_delay_seconds",
+        "From the beginning of a placed call until its party rang or answered, of calls that ended.",
+        lambda: figures.post_dial_delay_s,
+    )
+    metrics.watch_histograms(
+        "trunkline_call_duration_seconds",
+        "How long answered calls lasted.",
+        lambda: figures.duration_s,
+        "direction",
+    )
+
+
+def _watch_streams(metrics: Metrics, control: CallControl) -> None:
+    streams = control.figures.streams
+    metrics.watch_gauge(
+        "trunkline_agent_streams", "Streams to voice agents that are connected.", lambda: float(streams.open)
+    )
+    metrics.watch_counter(
+        "trunkline_agent_connects",
+        "Voice agents that were to be connected, by what became of it.",
+        lambda: _counted(streams.connects),
+        ("outcome",),
+    )
+    metrics.watch_counter(
+        "trunkline_agent_frames_dropped",
+        "Audio frames that voice agents were too slow for, of streams that ended.",
+        lambda: float(streams.frames_dropped),
+    )
+
+
+def _watch_media(metrics: Metrics, control: CallControl) -> None:
     for name, (attribute, text) in _MEDIA_GAUGES.items():
         metrics.watch_gauge(name, text, _reader(control.media_stats, attribute))
     for name, (attribute, text) in _MEDIA_COUNTERS.items():
@@ -73,21 +164,32 @@ def watch(metrics: Metrics, control: CallControl, storage: Storage) -> None:
     metrics.watch_counter(
         "trunkline_rtp_packets_dropped",
         "RTP packets of far ends that were not used, by reason.",
-        lambda: {(reason,): float(count) for reason, count in control.media_drops.items()},
+        lambda: _counted(control.media_drops),
         ("reason",),
     )
+
+
+def _watch_sip(metrics: Metrics, control: CallControl) -> None:
     for name, (attribute, text) in _SIP_GAUGES.items():
         metrics.watch_gauge(name, text, _reader(lambda: control.user_agent, attribute))
     metrics.watch_gauge(
         "trunkline_sip_connections",
         "TCP and TLS connections, up or coming up.",
-        lambda: {(name,): float(count) for name, count in control.user_agent.connections.items()},
+        lambda: _counted(control.user_agent.connections),
         ("transport",),
+    )
+    for name, (index, text) in _RECEIVE_GAUGES.items():
+        metrics.watch_gauge(name, text, partial(_of_buffers, control, index), ("address",))
+    metrics.watch_counter(
+        "trunkline_sip_datagrams_lost",
+        "Datagrams that the system dropped because the buffer of the SIP socket was full.",
+        partial(_of_buffers, control, 2),
+        ("address",),
     )
     metrics.watch_counter(
         "trunkline_sip_rejected",
         "SIP messages that were not served, by reason.",
-        lambda: {(reason,): float(count) for reason, count in control.guard.rejected.items()},
+        lambda: _counted(control.guard.rejected),
         ("reason",),
     )
     metrics.watch_gauge(
@@ -100,12 +202,7 @@ def watch(metrics: Metrics, control: CallControl, storage: Storage) -> None:
         ("state",),
     )
     metrics.watch_gauge(
-        "trunkline_directory_revision",
-        "Newest change of accounts, numbers and trunks that calls go by.",
-        lambda: float(storage.directory.revision),
-    )
-    metrics.watch_gauge(
-        "trunkline_sip_accepted_share",
+        "trunkline_sip_accepted_ratio",
         "Part of new calls that overload lets in.",
         lambda: control.guard.share,
     )
@@ -118,17 +215,29 @@ def watch(metrics: Metrics, control: CallControl, storage: Storage) -> None:
     metrics.watch_gauge(
         "trunkline_sip_registrations",
         "Registrations with carriers, by state.",
-        lambda: {(state,): float(count) for state, count in counted(control.registrations()).items()},
+        lambda: _counted(counted(control.registrations())),
         ("state",),
     )
-    reserved_paise = 0
+
+
+def _watch_wallets(metrics: Metrics, control: CallControl, storage: Storage) -> None:
+    held = (0, 0)
 
     async def sum_reserves() -> None:
-        nonlocal reserved_paise
-        reserved_paise = sum(reserve.amount_paise for reserve in await storage.wallet.open_reserves())
+        nonlocal held
+        held = await storage.wallet.reserved_in_all()
 
     metrics.refresh_with(sum_reserves)
-    metrics.watch_gauge("trunkline_wallet_reserved_paise", "Money held for calls.", lambda: reserved_paise)
+    metrics.watch_gauge(
+        "trunkline_wallet_reserves_open", "Calls that money is held for.", lambda: float(held[0])
+    )
+    metrics.watch_gauge("trunkline_wallet_reserved_paise", "Money held for calls.", lambda: float(held[1]))
+    metrics.watch_counter(
+        "trunkline_wallet_failures",
+        "What wallets could not do for calls, by what was asked of them.",
+        lambda: _counted(control.figures.wallet_failures),
+        ("operation",),
+    )
 
 
 def watch_messages(metrics: Metrics, messaging: Messaging) -> None:
@@ -143,7 +252,7 @@ def watch_messages(metrics: Metrics, messaging: Messaging) -> None:
     metrics.watch_counter(
         "trunkline_messages",
         "Messages over the messaging network, by the state they came to.",
-        lambda: {(status,): float(count) for status, count in messaging.receiver.counts.items()},
+        lambda: _counted(messaging.receiver.counts),
         ("status",),
     )
     metrics.watch_gauge(
@@ -158,33 +267,17 @@ def watch_messages(metrics: Metrics, messaging: Messaging) -> None:
     )
 
 
-def watch_storage(metrics: Metrics, writer: Writer, gate: CallGate) -> None:
-    """Have it read at every scrape whether the database takes writes, and which calls the server kept out."""
-    metrics.watch_gauge(
-        "trunkline_database_failing",
-        "1 while the database takes no writes and new calls are refused for it.",
-        lambda: float(writer.failing),
-    )
-    metrics.watch_counter(
-        "trunkline_database_failures",
-        "Transactions that the database failed, each time they were tried.",
-        lambda: float(writer.stats.failures),
-    )
-    metrics.watch_gauge(
-        "trunkline_database_waiting",
-        "Writes that wait for the next transaction.",
-        lambda: float(writer.waiting),
-    )
-    metrics.watch_counter(
-        "trunkline_calls_kept_out",
-        "New calls refused because the server could not record or carry them, by what was lacking.",
-        lambda: {(reason,): float(gate.refused[reason]) for reason in REASONS},
-        ("reason",),
-    )
+def _counted(counts: Mapping[_Label, int]) -> dict[tuple[str, ...], float]:
+    return {(label,): float(count) for label, count in counts.items()}
 
 
-def _outcomes(control: CallControl) -> dict[tuple[str, ...], float]:
-    return {labels: float(count) for labels, count in control.outcomes.items()}
+def _labelled(counts: Mapping[tuple[str, str], int]) -> dict[tuple[str, ...], float]:
+    return {labels: float(count) for labels, count in counts.items()}
+
+
+def _of_buffers(control: CallControl, index: int) -> dict[tuple[str, ...], float]:
+    """One of the figures of each UDP socket's receive buffer."""
+    return {(address,): float(held[index]) for address, held in control.user_agent.receive_buffers.items()}
 
 
 def _reader(source: Any, attribute: str) -> Any:

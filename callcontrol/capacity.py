@@ -1,10 +1,12 @@
 """How many calls there may be at once, and how many may begin in a second: for all, an account, a trunk."""
 
+from collections import Counter
 from typing import Final
 
 from callcontrol.errors import DomainError, RateLimited, ServiceUnavailable
 from callcontrol.models import Account, Carrier, Gateway
 
+_REASONS: Final = ("server_calls", "server_rate", "account_calls", "account_rate")
 _IDLE_PACES: Final = 4096
 _NEVER_S: Final = 60.0  # when to ask again where nothing may begin
 _FULL_S: Final = 5.0  # when to ask again where calls have to end first
@@ -43,6 +45,8 @@ class Capacity:
 
     def __init__(self, max_calls: int, max_cps: int) -> None:
         self.calls = 0
+        self.refused: Counter[str] = Counter(dict.fromkeys(_REASONS, 0))
+        """Calls for which there was no room, by whose limit it was."""
         self._max_calls = max_calls
         self._max_cps = max_cps
         self._pace = _Pace()
@@ -59,8 +63,10 @@ class Capacity:
             ServiceUnavailable: There are as many calls as there may be, or the server's rate is used up.
             RateLimited: The account begins calls faster than it may.
         """
-        refusal = self._refusal(account, now)
-        if refusal is not None:
+        refused = self._refusal(account, now)
+        if refused is not None:
+            reason, refusal = refused
+            self.refused[reason] += 1
             raise refusal
         self._pace.use()
         self._account_pace(account.account_sid).use()
@@ -115,26 +121,26 @@ class Capacity:
             return 0.0
         return _remembered(self._trunk_paces, sid).ready_in_s(max_cps, now)
 
-    def _refusal(self, account: Account, now: float) -> DomainError | None:
+    def _refusal(self, account: Account, now: float) -> tuple[str, DomainError] | None:
         if self.calls >= self._max_calls:
-            return ServiceUnavailable(
+            return "server_calls", ServiceUnavailable(
                 f"All {self._max_calls} calls that this server carries are in use; try again later.",
                 retry_after_s=5.0,
             )
         if self._account_calls.get(account.account_sid, 0) >= account.max_calls:
-            return ServiceUnavailable(
+            return "account_calls", ServiceUnavailable(
                 f"The account has {account.max_calls} calls up, which is its limit; wait until one ends.",
                 retry_after_s=5.0,
             )
         wait_s = self._pace.ready_in_s(self._max_cps, now)
         if wait_s > 0.0:
-            return ServiceUnavailable(
+            return "server_rate", ServiceUnavailable(
                 "The server is beginning as many calls as it can; try again in a moment.",
                 retry_after_s=max(1.0, wait_s),
             )
         wait_s = self._account_pace(account.account_sid).ready_in_s(account.max_cps, now)
         if wait_s > 0.0:
-            return RateLimited(
+            return "account_rate", RateLimited(
                 f"The account may begin {account.max_cps} calls a second; slow down.", retry_after_s=wait_s
             )
         return None

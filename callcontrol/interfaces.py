@@ -7,7 +7,7 @@ their place. All methods may be called from the event loop only. Every one of th
 that the database is failing or its queue full and that nothing was done.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from sqlalchemy.engine import Connection
@@ -135,6 +135,16 @@ class CallRecords(Protocol):
 
     async def unfinished(self) -> Sequence[CallRecord]:
         """Calls of this node without an end: what a former process left behind."""
+
+    async def keep_dialogs(self, records: Sequence[CallRecord]) -> Mapping[str, Mapping[str, Any]]:
+        """
+        Keep what ends the legs of unfinished calls, apart from their records, until it is forgotten.
+
+        Returns that of all calls of this node whose legs are still to be ended: by call, then by leg.
+        """
+
+    async def forget_dialogs(self, call_sids: Sequence[str]) -> None:
+        """Their legs have ended."""
 
     async def cut_recordings(self) -> Sequence[CallRecord]:
         """Calls of this node that are over and whose recording a former process left incomplete."""

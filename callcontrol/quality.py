@@ -78,25 +78,26 @@ def _stored_leg(stored: Mapping[str, Any]) -> LegQuality:
 
 
 class QualityFigures:
-    """The distributions of what was measured on legs that are over, by direction."""
+    """The distributions of what was measured on legs that are over, by direction, in seconds and shares."""
 
     def __init__(self) -> None:
-        self.loss_pct = Histogram((0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 25.0))
-        self.jitter_ms = Histogram((1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0))
-        self.rtt_ms = Histogram((5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 400.0, 800.0))
+        self.loss_ratio = Histogram((0.0, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25))
+        self.jitter_s = Histogram((0.001, 0.002, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16))
+        self.rtt_s = Histogram((0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8))
         self.mos = Histogram((1.5, 2.0, 2.5, 3.0, 3.5, 3.8, 4.0, 4.2, 4.4))
 
     def observe(self, leg: LegQuality) -> None:
         """Count a leg that is over."""
         for direction in (leg.received, leg.sent):
-            if direction.packet_loss_pct is not None:
-                self.loss_pct.observe(direction.packet_loss_pct)
-            if direction.jitter_ms is not None:
-                self.jitter_ms.observe(direction.jitter_ms)
-            if direction.mos is not None:
-                self.mos.observe(direction.mos)
-        if leg.rtt_ms is not None:
-            self.rtt_ms.observe(leg.rtt_ms)
+            _observe(self.loss_ratio, direction.packet_loss_pct, 100.0)
+            _observe(self.jitter_s, direction.jitter_ms, 1000.0)
+            _observe(self.mos, direction.mos)
+        _observe(self.rtt_s, leg.rtt_ms, 1000.0)
+
+
+def _observe(histogram: Histogram, value: float | None, per_unit: float = 1.0) -> None:
+    if value is not None:
+        histogram.observe(value / per_unit)
 
 
 def _rounded(value: float | None) -> float | None:

@@ -66,7 +66,7 @@ def invite_for(
         destination=destination_of(carrier, gateway),
         headers=headers,
         body=offer,
-        credentials=_credentials(carrier),
+        credentials=credentials_of(carrier),
         rel100=carrier.rel100,
         session_expires_s=carrier.session_expires_s,
     )
@@ -148,7 +148,8 @@ def _route(carrier: Carrier, gateway: Gateway) -> Iterator[tuple[str, str]]:
     yield "Route", f"<{proxy.with_(params=(*params, ('lr', None)), headers=None)}>"
 
 
-def _credentials(carrier: Carrier) -> Credentials | None:
+def credentials_of(carrier: Carrier) -> Credentials | None:
+    """What answers a challenge of the carrier's; None when nothing is agreed with it."""
     if not carrier.register_username or carrier.register_password is None:
         return None
     return Credentials(carrier.register_username, carrier.register_password, carrier.register_sip_realm)

@@ -56,6 +56,7 @@ _COMPACT_NAMES = {
     "y": "Identity",
 }
 
+_CREDENTIALS = frozenset({"authorization", "proxy-authorization"})
 _LISTS = frozenset(
     """
     accept accept-contact accept-encoding accept-language alert-info allow allow-events call-info
@@ -175,7 +176,9 @@ class Headers:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"Headers({list(self.items())!r})"
+        """Name and value of each field, but of no answer to a challenge: passwords are guessed from those."""
+        shown = [(name, "***" if key in _CREDENTIALS else value) for key, name, value in self._entries]
+        return f"Headers({shown!r})"
 
     # Changing
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from sip import acceleration
 from sip.errors import InvalidValue, ParseError
 from sip.fields import CSeq, NameAddr, Via
 from sip.grammar import is_token, split_list
-from sip.headers import Headers, check_encodable, identify
+from sip.headers import Entry, Headers, check_encodable, identify
 from sip.reasons import reason_phrase
 from sip.uri import SipUri
 
-__all__ = ["Message", "Request", "Response", "make_response", "serialise"]
+__all__ = ["Message", "Request", "Response", "make_response", "serialise", "write_in_python"]
 
 MAX_MAX_FORWARDS = 255
 """RFC 3261 20.22."""
@@ -160,11 +161,16 @@ def serialise(message: Message) -> bytes:
             fit a status line. Header fields were checked when they were added.
     """
     start = _request_line(message) if isinstance(message, Request) else _status_line(message)
-    lines = [
-        f"{name}: {value}\r\n" for key, name, value in message.headers.entries() if key != "content-length"
-    ]
-    head = f"{start}\r\n{''.join(lines)}Content-Length: {len(message.body)}\r\n\r\n"
-    return head.encode() + message.body
+    return _write(start, message.headers.entries(), message.body)
+
+
+def write_in_python(start: str, entries: list[Entry], body: bytes) -> bytes:
+    """What `sip._wire.write` does, for where that was not built."""
+    lines = [f"{name}: {value}\r\n" for key, name, value in entries if key != "content-length"]
+    return f"{start}\r\n{''.join(lines)}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+_write = write_in_python if acceleration.wire is None else acceleration.wire.write
 
 
 def _request_line(request: Request) -> str:

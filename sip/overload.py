@@ -20,16 +20,21 @@ class OverloadSettings:
     """
     When new calls are refused, and how fast that ends.
 
-    A wait of more than `wait_s` that lasts for `standing_s` lowers the share of new calls that are taken, by
-    a fifth at every look; one of less than half raises it again, by `recovery` at every look. Beyond
-    `severe_s` the requests of strangers are not even read.
+    A wait of more than `wait_s` that lasts for `standing_s` lowers the share of new calls that are taken at
+    every look, to a half at most, the more the longer the wait is; one of less than half raises it again, by
+    a tenth of itself and `recovery` at least. An INVITE that itself waited for `stale_s` is not taken: its
+    caller is about to repeat it. While a share is refused, no more than `refusals_per_s` are told so, and
+    other datagrams are dropped unread: to refuse costs a tenth of what a call costs, to drop a hundredth of
+    that. Beyond `severe_s` the requests of strangers are not even read.
     """
 
-    wait_s: float = 0.25
-    standing_s: float = 1.0
+    wait_s: float = 0.2
+    standing_s: float = 0.4
+    stale_s: float = 0.35
     severe_s: float = 1.5
     least_share: float = 0.02
     recovery: float = 0.02
+    refusals_per_s: float = 200.0
 
 
 class CallShedder:
@@ -42,32 +47,58 @@ class CallShedder:
         self._settings = settings
         self._waiting_since: float | None = None
         self._credit = 0.0
+        self._looked_at = 0.0
+        self._refusals = 0.0
+
+    @property
+    def pressed(self) -> bool:
+        """Whether a part of the new calls is refused."""
+        return self.share < 1.0
 
     def look(self, waited_s: float, now: float) -> None:
         """Take in how long the oldest piece of work had waited; to be called several times a second."""
         settings = self._settings
+        passed_s, self._looked_at = min(now - self._looked_at, 1.0), now
+        # What was not said in one interval is not said in the next: it would be a burst.
+        self._refusals = settings.refusals_per_s * passed_s
         if waited_s <= settings.wait_s:
             self._waiting_since = None
             self.severe = self.severe and waited_s > settings.wait_s / 2
             if waited_s <= settings.wait_s / 2:
-                self.share = min(1.0, self.share + settings.recovery)
+                self.share = min(1.0, self.share + max(settings.recovery, self.share / 10))
+                self._credit = max(self._credit, 1.0)  # With so little to do one may come in at any rate.
             return
         if self._waiting_since is None:
             self._waiting_since = now
             return
         if now - self._waiting_since < settings.standing_s:
             return
-        self.share = max(settings.least_share, self.share * 0.8)
+        self.share = max(settings.least_share, self.share * min(0.9, max(0.5, settings.wait_s / waited_s)))
         self.severe = self.severe or waited_s > settings.severe_s
 
-    def takes(self) -> bool:
-        """Whether the next new call is taken: evenly spread, not by chance."""
+    def would_take(self, waited_s: float = 0.0) -> bool:
+        """What `takes` is going to say."""
+        if waited_s > self._settings.stale_s:
+            return False
+        return self.share >= 1.0 or self._credit + self.share >= 1.0
+
+    def takes(self, waited_s: float = 0.0) -> bool:
+        """Whether a new call that waited is taken: evenly spread, not by chance."""
+        if waited_s > self._settings.stale_s:
+            return False
         if self.share >= 1.0:
             return True
         self._credit += self.share
         if self._credit < 1.0:
             return False
         self._credit -= 1.0
+        return True
+
+    def may_refuse(self) -> bool:
+        """Whether there is time to tell one more caller that it is refused."""
+        if self._refusals < 1.0:
+            return False
+        self._refusals -= 1.0
         return True
 
 

@@ -5,6 +5,10 @@ Strict where two readings are possible (lengths, repeated fields, bare CR),
 tolerant where carriers are sloppy and the meaning is plain (bare LF, folded
 lines, white space, compact names, unknown fields and parameters).
 
+Messages as nearly every peer writes them are read by `sip._wire`, which gives
+up at the first thing that is out of the ordinary. Whatever it gives up, this
+module reads; of what both can read, they make the same.
+
 Source: RFC 3261 7, 18.3, 25; RFC 4475 for the situations.
 """
 
@@ -12,18 +16,28 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from sip import acceleration
 from sip.errors import ParseError
-from sip.fields import Via
+from sip.fields import CSeq, NameAddr, Via
 from sip.grammar import WHITE_SPACE, is_token, split_list
 from sip.headers import KNOWN_NAMES, Entry, Headers, identify
 from sip.message import Message, Request, Response
 from sip.reasons import reason_phrase
 from sip.uri import SipUri
 
-__all__ = ["DEFAULT_LIMITS", "Limits", "answer_to", "content_length", "find_body", "parse_message"]
+__all__ = [
+    "DEFAULT_LIMITS",
+    "Limits",
+    "answer_to",
+    "content_length",
+    "find_body",
+    "parse_carefully",
+    "parse_message",
+    "read_plain",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +82,11 @@ def parse_message(data: bytes, limits: Limits = DEFAULT_LIMITS) -> Message:
         ParseError: It is not acceptable; ``error.answer`` is the response to
             send, when there is one.
     """
+    return read_plain(data, limits) or parse_carefully(data, limits)
+
+
+def parse_carefully(data: bytes, limits: Limits = DEFAULT_LIMITS) -> Message:
+    """Read one message, however odd; as `parse_message`, without the native reader."""
     if len(data) > limits.message_bytes:
         raise ParseError("Message too large", limits.message_bytes, status=513)
     start = len(data) - len(data.lstrip(b"\r\n"))
@@ -267,3 +286,21 @@ def _answerable(lines: list[str]) -> Iterator[Entry]:
         elif key in ("from", "to", "call-id", "cseq") and key not in seen:
             seen.add(key)
             yield key, written, value
+
+
+def _plain_reader() -> Callable[[bytes, Limits], Message | None]:
+    """What reads plain messages: the native reader where it was built."""
+    if acceleration.wire is None:
+        return lambda data, limits: None
+    reader = acceleration.wire.Reader(
+        {kind.__name__: kind for kind in (Request, Response, Headers, Via, CSeq, NameAddr, SipUri)},
+        KNOWN_NAMES,
+        _SINGLE,
+        _SPLIT,
+        {"uri": SipUri.parse, "address": NameAddr.parse, "list": split_list, "error": ParseError},
+    )
+    return reader.read
+
+
+read_plain = _plain_reader()
+"""Read a message natively; None when that does not go, which says nothing about the message."""

@@ -12,6 +12,7 @@ from callcontrol.aio.tokens import utc_now
 from callcontrol.effects import OpenAgent
 from callcontrol.errors import DestinationForbidden
 from callcontrol.events import AgentClosed, AgentExit, AgentOpened, AgentRefused, Event, ListenStatus
+from callcontrol.figures import StreamFigures
 from callcontrol.interfaces import Destinations
 from callcontrol.models import Account, CallRecord
 from media.aio.agent_stream import AgentStream, AgentStreamSettings, PlayoutTap
@@ -53,9 +54,11 @@ class AgentLink:
         post: Post,
         spawn: Spawn,
         settings: AgentStreamSettings | None = None,
+        figures: StreamFigures | None = None,
     ) -> None:
         self._destinations = destinations
         self._settings = settings or AgentStreamSettings()
+        self._figures = figures or StreamFigures()
         self._account = account
         self._post = post
         self._spawn = spawn
@@ -109,9 +112,12 @@ class AgentLink:
             )
         except StreamConnectError as error:
             log.info("agent not reached: %s", error, extra={"call_sid": setup.call_sid})
+            self._figures.connects[error.reason] += 1
             reason = "connect" if error.reason == "forbidden" else error.reason
             self._post(AgentRefused(reason, error.http_status, error.attempts))
             return
+        self._figures.connects["connected"] += 1
+        self._figures.open += 1
         self._stream, self._opening = stream, None
         self.choice, self._listening = choice, "resume"
         self._post(AgentOpened())
@@ -151,7 +157,14 @@ class AgentLink:
             self._opening = None
         stream, self._stream, self.choice = self._stream, None, None
         if stream is not None:
-            self._spawn(stream.stop(reason, detail))
+            self._figures.open -= 1
+            self._spawn(self._end(stream, reason, detail))
+
+    async def _end(self, stream: AgentStream, reason: str, detail: str) -> None:
+        try:
+            await stream.stop(reason, detail)
+        finally:
+            self._figures.frames_dropped += stream.stats.frames_dropped
 
     def tell_digit(self, digit: str, duration_ms: int) -> None:
         """Pass a pressed key on."""

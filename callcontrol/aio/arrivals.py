@@ -12,6 +12,7 @@ from callcontrol.aio.settings import CallControlSettings, CallServices
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.capacity import Capacity
 from callcontrol.errors import DomainError
+from callcontrol.figures import CallFigures
 from callcontrol.identification import identify
 from callcontrol.inbound import Arrival, Invitation, product_facts, receive, wanted_events
 from callcontrol.models import CallRecord
@@ -40,12 +41,14 @@ class Arrivals:
         settings: CallControlSettings,
         services: CallServices,
         capacity: Capacity,
+        figures: CallFigures,
         runners: Mapping[str, CallRunner],
         begin: Begin,
     ) -> None:
         self._settings = settings
         self._services = services
         self._capacity = capacity
+        self._figures = figures
         self._runners = runners
         self._begin = begin
         self._tasks: set[asyncio.Task[None]] = set()
@@ -95,7 +98,10 @@ class Arrivals:
     def has_room(self) -> bool:
         """Whether one more call may begin now."""
         now = asyncio.get_running_loop().time()
-        return self._capacity.has_room(now) and self._services.gate.admits()
+        if not self._capacity.has_room(now):
+            self._figures.refused["no_room"] += 1
+            return False
+        return self._services.gate.admits()
 
     def _look_soon(self) -> None:
         """Bring the directory up to date, for a gateway that was added a moment ago and calls again."""
@@ -145,11 +151,13 @@ class Arrivals:
 
     def _take(self, session: InboundSession, arrival: Arrival | int) -> None:
         if isinstance(arrival, int):
+            self._figures.refused["unknown_number" if arrival == 404 else "not_allowed"] += 1
             session.reject(arrival)
             return
         account, now = arrival.account, asyncio.get_running_loop().time()
         wait_s = self._capacity.wait_for_trunk_s(arrival.carrier, arrival.gateway, now)
         if wait_s > 0.0:
+            self._figures.refused["trunk"] += 1
             log.info("inbound call refused: the trunk %s is at its limit", arrival.carrier.carrier_sid)
             session.reject(503, headers=[("Retry-After", str(ceil(wait_s)))])
             return

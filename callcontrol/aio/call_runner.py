@@ -112,6 +112,7 @@ class CallRunner:
             await self._wind_up()
             if not isinstance(failure, DomainError):
                 raise
+            self._context.figures.refused["not_recorded"] += 1
             self.log.warning("not taken: %s", failure.message)
             return
         if refusal is None:
@@ -132,6 +133,7 @@ class CallRunner:
                 return None
             except InsufficientBalance:
                 self.log.info("the wallet cannot cover the call")
+                self._context.figures.wallet_failures["reserve"] += 1
                 refusal = _UNPAID
         await records.insert(record, events=events)
         self._inserted = True

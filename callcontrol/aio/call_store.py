@@ -30,6 +30,7 @@ from callcontrol.store.repositories import (
     call_lists,
     calls,
     fan_out,
+    former_dialogs,
     idempotency,
     masked_calls,
     recordings,
@@ -70,6 +71,11 @@ class CallStore:
         self.public_url = ""
         """What links in events begin with, once it is known."""
         writer.attach(self)
+
+    @property
+    def unwritten(self) -> int:
+        """Calls whose newest state is in memory alone."""
+        return len(self._held.records) + (len(self._taken.records) if self._taken is not None else 0)
 
     async def insert(
         self,
@@ -169,6 +175,17 @@ class CallStore:
     async def unfinished(self) -> Sequence[CallRecord]:
         """Calls of this node without an end: what a former process left behind."""
         return await self._database.read(partial(_unfinished, self._node))
+
+    async def keep_dialogs(self, records: Sequence[CallRecord]) -> Mapping[str, former_dialogs.Dialogs]:
+        """Keep what ends the legs of unfinished calls; returns that of all calls of this node."""
+        cut_off = [record for record in records if record.dialogs]
+        if cut_off:
+            await self._writer.commit(partial(_keep_dialogs, self._node, cut_off))
+        return await self._database.read(partial(former_dialogs.of_node, node=self._node))
+
+    async def forget_dialogs(self, call_sids: Sequence[str]) -> None:
+        """Forget what ended the legs of calls: their peers know."""
+        await self._writer.commit(partial(former_dialogs.forget, call_sids=call_sids))
 
     async def cut_recordings(self) -> Sequence[CallRecord]:
         """Calls of this node that are over and whose recording a former process left incomplete."""
@@ -339,6 +356,10 @@ def _write_each(
 
 def _get(call_sid: str, connection: Connection) -> CallRecord | None:
     return calls.get(connection, call_sid)
+
+
+def _keep_dialogs(node: str, records: Sequence[CallRecord], connection: Connection) -> None:
+    former_dialogs.keep(connection, node, records)
 
 
 def _unfinished(node: str, connection: Connection) -> list[CallRecord]:

@@ -11,6 +11,7 @@ from callcontrol.aio.media_leg import MediaSettings
 from callcontrol.aio.switchboard import Switchboard
 from callcontrol.aio.trace import TraceBook
 from callcontrol.capacity import Capacity
+from callcontrol.figures import CallFigures
 from callcontrol.interfaces import CallRecords, Destinations, MaskedRoutes, Messages, Transcripts, Wallets
 from callcontrol.meter import Rates
 from callcontrol.models import Carrier, Gateway
@@ -44,6 +45,7 @@ class CallContext:
     media: MediaSettings
     streams: AgentStreamSettings = field(default_factory=AgentStreamSettings)
     quality: QualityFigures = field(default_factory=QualityFigures)
+    figures: CallFigures = field(default_factory=CallFigures)
     masked_routes: MaskedRoutes | None = None
     transcripts: Transcripts | None = None
     conferences: Conferences | None = None

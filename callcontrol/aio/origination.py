@@ -17,10 +17,12 @@ from callcontrol.errors import (
     DomainError,
     FieldError,
     Forbidden,
+    InsufficientBalance,
     NotFound,
     ServiceUnavailable,
     ValidationFailed,
 )
+from callcontrol.figures import CallFigures
 from callcontrol.interfaces import Companion
 from callcontrol.models import Account, CallRecord
 from callcontrol.plan import Dial, Party, Plan
@@ -72,6 +74,7 @@ class Originator:
         services: CallServices,
         router: Router,
         capacity: Capacity,
+        figures: CallFigures,
         verb_rules: Callable[[], VerbRules],
         is_draining: Callable[[], bool],
         begin: Begin,
@@ -80,6 +83,7 @@ class Originator:
         self._services = services
         self._router = router
         self._capacity = capacity
+        self._figures = figures
         self._verb_rules = verb_rules
         self._is_draining = is_draining
         self._begin = begin
@@ -120,6 +124,7 @@ class Originator:
             DomainError: As ``CallControl.create_call`` says; nothing was recorded.
         """
         if self._is_draining():
+            self._figures.refused["draining"] += 1
             raise ServiceUnavailable("The server is shutting down; try again in a moment.", retry_after_s=5)
         self._services.gate.check()
         assert plan.dial is not None
@@ -147,8 +152,12 @@ class Originator:
         reserve_paise = initial_reserve_paise(plan, rates_of(record, self._settings.rates))
         try:
             await self._services.calls.insert(record, reserve_paise=reserve_paise, companion=companion)
-        except BaseException:
+        except BaseException as failure:
             self._capacity.leave(account_sid)
+            if isinstance(failure, InsufficientBalance):
+                self._figures.wallet_failures["reserve"] += 1
+            elif isinstance(failure, ServiceUnavailable):
+                self._figures.refused["not_recorded"] += 1
             raise
         self._begin(record, plan, account, reserve_paise, attempts)
         return record

@@ -52,6 +52,7 @@ from callcontrol.hangup import (
     HangupCause,
 )
 from callcontrol.ids import A_LEG, LegId
+from callcontrol.leg_journal import LegJournal
 from callcontrol.masked_calls import PRODUCT as MASKING
 from callcontrol.media_policy import MediaPolicy
 from callcontrol.models import Account, CallRecord, Carrier, Gateway, PublishedEvent, WebhookEvent
@@ -77,7 +78,14 @@ class Performer:
         self._warning: str | None = None
         """Why the caller's offer was refused, for its Warning header field."""
         self._trunks: dict[LegId, tuple[Carrier, Gateway]] = {}
-        self.agent = AgentLink(context.destinations, account, owner.post, owner.spawn, context.streams)
+        self.agent = AgentLink(
+            context.destinations,
+            account,
+            owner.post,
+            owner.spawn,
+            context.streams,
+            context.figures.streams,
+        )
         self.media = MediaLegs(
             context.engine,
             partial(_report, owner),
@@ -98,6 +106,7 @@ class Performer:
             service_route=context.service_route,
         )
         self.sip.private = record.product == MASKING
+        self.sip.journal = LegJournal(record.dialogs, partial(context.records.update, record))
         self.asker = CallAsker(
             context.instructions,
             record,
@@ -307,10 +316,12 @@ class Performer:
         try:
             await self._context.wallets.extend(self._record.call_sid, total_paise)
         except InsufficientBalance:
+            self._context.figures.wallet_failures["extend"] += 1
             self._owner.post(ReserveRefused())
             return
         except DomainError as failure:
             # Calls that are up outlive a failing database; the settlement charges what the wallet then has.
+            self._context.figures.wallet_failures["unavailable"] += 1
             self._owner.log.warning("reserve not extended: %s", failure.message)
         self._owner.post(ReserveExtended(total_paise))
 

@@ -12,11 +12,13 @@ from typing import Any, Final
 
 from callcontrol.aio.arrivals import Arrivals
 from callcontrol.aio.audio_source import AudioSource, load_hold_music
+from callcontrol.aio.call_gate import REASONS
 from callcontrol.aio.call_log import CallLog
 from callcontrol.aio.call_runner import CallRunner
 from callcontrol.aio.conferences import Conferences
 from callcontrol.aio.context import CallContext
 from callcontrol.aio.cut_recordings import keep_recording
+from callcontrol.aio.former_calls import FormerCalls
 from callcontrol.aio.gatekeeper import make_guard
 from callcontrol.aio.instructions import InstructionClient
 from callcontrol.aio.media_leg import MediaSettings
@@ -37,6 +39,7 @@ from callcontrol.errors import (
     DomainError,
 )
 from callcontrol.events import HangupRequested, TransferOrdered
+from callcontrol.figures import CallFigures
 from callcontrol.gateway_health import GatewayTable
 from callcontrol.hangup import CRASH, NORMAL_CLEARING, SYSTEM_SHUTDOWN
 from callcontrol.inbound import Arrival
@@ -79,8 +82,7 @@ class CallControl:
 
     def __init__(self, settings: CallControlSettings, services: CallServices) -> None:
         self.settings = settings
-        self.outcomes: Counter[tuple[str, str]] = Counter()
-        """Calls that ended, by direction and final status."""
+        self.figures = CallFigures()
         self.quality = QualityFigures()
         self._services = services
         self._runners: dict[str, CallRunner] = {}
@@ -99,7 +101,9 @@ class CallControl:
             settings.trusted_sources,
             silent=settings.silent_to_strangers,
         )
-        self._arrivals = Arrivals(settings, services, self._capacity, self._runners, self._begin_inbound)
+        self._arrivals = Arrivals(
+            settings, services, self._capacity, self.figures, self._runners, self._begin_inbound
+        )
         self._user_agent = UserAgent(
             settings.sip_listens,
             settings.sip,
@@ -110,6 +114,7 @@ class CallControl:
         self._user_agent.guard = self.guard
         self._prober = GatewayProber(self.gateways, self._user_agent, services.routes)
         self._registrar = Registrar(self._user_agent, services.routes)
+        self._former = FormerCalls(self._user_agent, services.calls, services.routes)
         self._user_agent.admission.has_room = self._arrivals.has_room
         prompts = PromptLibrary(settings.prompts_dir) if settings.prompts_dir is not None else None
         self._audio = AudioSource(prompts, services.destinations)
@@ -119,6 +124,7 @@ class CallControl:
             services,
             self._router,
             self._capacity,
+            self.figures,
             self._verb_rules,
             lambda: self._draining,
             self._begin_outbound,
@@ -168,6 +174,7 @@ class CallControl:
             ),
             streams=settings.streams,
             quality=self.quality,
+            figures=self.figures,
             masked_routes=self._services.masked_routes,
             transcripts=self._services.transcripts,
             conferences=Conferences(self._engine, hold_music),
@@ -186,6 +193,7 @@ class CallControl:
         except (OSError, ValueError):
             await self._engine.close()
             raise
+        self._former.begin()
         self._prober.start()
         self._started = True
         self._registrar.start()
@@ -216,6 +224,7 @@ class CallControl:
         await self._instructions.close()
         if self._started:
             self._started = False
+            await self._former.close()
             await self._prober.close()
             await self._user_agent.close()
         if self.hep is not None:
@@ -237,7 +246,9 @@ class CallControl:
 
     async def _reconcile(self) -> None:
         calls, folder = self._services.calls, self._context.recordings_dir
-        for record in await calls.unfinished():
+        unfinished = await calls.unfinished()
+        await self._former.collect(unfinished)
+        for record in unfinished:
             charge_paise = close_record(record, CRASH, rates_of(record, self.settings.rates))
             record.price_paise = charge_paise
             recorded_ms = await keep_recording(record, folder)
@@ -254,6 +265,21 @@ class CallControl:
     def active_calls(self) -> int:
         """Calls that are not over, those included that only wait for their recording."""
         return len(self._runners)
+
+    def calls_by_state(self) -> Counter[tuple[str, str]]:
+        """Calls that are not over, by direction and status."""
+        return Counter(
+            (runner.record.direction, runner.record.status.value) for runner in self._runners.values()
+        )
+
+    def refused_calls(self) -> dict[str, int]:
+        """New calls that were not taken, by reason."""
+        return {
+            **self.figures.refused,
+            **self._capacity.refused,
+            **{reason: self._services.gate.refused[reason] for reason in REASONS},
+            "overload": self.guard.rejected["overload"],
+        }
 
     @property
     def sip_addresses(self) -> list[Listen]:
@@ -452,7 +478,7 @@ class CallControl:
     def _on_closed(self, record: CallRecord) -> None:
         self._capacity.leave(record.account_sid)
         if record.status.ended:  # a call that could not be recorded is none
-            self.outcomes[record.direction, record.status.value] += 1
+            self.figures.note_end(record)
 
     def _done(self, runner: CallRunner, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

@@ -7,6 +7,7 @@ from typing import Final
 from callcontrol.events import Event, TransferRequested
 from callcontrol.hangup import NORMAL_TEMPORARY_FAILURE, HangupCause
 from callcontrol.ids import CallSid, LegId
+from callcontrol.leg_journal import LegJournal
 from callcontrol.models import Carrier, Gateway
 from callcontrol.plan import Party
 from callcontrol.received import Received, custom_headers, user_to_user
@@ -29,6 +30,7 @@ from sip import (
     Headers,
     InfoReceived,
     OfferAnswered,
+    OfferReceived,
     Progress,
     Redirects,
     Refer,
@@ -90,6 +92,8 @@ class SipLegs:
         self._service_route = service_route
         self.private = False
         """Whether nothing that one party's side says may go on to the other's; set before the first leg."""
+        self.journal = LegJournal({})
+        """Where what ends the legs is kept; set before the first leg."""
         self._ids = SessionIds(session_id)
         self._call_sid = call_sid
         self._legs: dict[LegId, _SipLeg] = {}
@@ -116,6 +120,13 @@ class SipLegs:
         if carrier.session_expires_s is not None:
             session.want_timer(carrier.session_expires_s)
         session.on_event = self._listener(leg)
+        self.journal.keep(leg, session.saved(), carrier.carrier_sid)
+
+    def _note(self, leg: LegId) -> None:
+        """Take down what ends the leg in SIP as it is now."""
+        found = self._legs.get(leg)
+        if found is not None:
+            self.journal.note(leg, found.session.saved(), found.carrier.carrier_sid)
 
     def _attach(self, leg: LegId, found: _SipLeg) -> None:
         self._legs[leg] = found
@@ -144,6 +155,7 @@ class SipLegs:
             invite, self._listener(leg, attempt.gateway.gateway_sid)
         )
         self._attach(leg, _SipLeg(session, attempt.carrier, other))
+        self._note(leg)
         return session.call_id
 
     def ring(self, leg: LegId, status: int, body: bytes) -> None:
@@ -158,6 +170,7 @@ class SipLegs:
         found = self._legs.get(leg)
         if found is not None and isinstance(found.session, InboundSession):
             found.session.answer(body, self._response_headers(leg, found))
+            self._note(leg)
 
     def send_digit(self, leg: LegId, digit: str, duration_ms: int) -> None:
         """Send one digit in an INFO, in the form that the party takes."""
@@ -266,6 +279,7 @@ class SipLegs:
 
     def _drop(self, leg: LegId) -> Session | None:
         found = self._legs.pop(leg, None)
+        self.journal.drop(leg)
         self._ids.forget(leg)
         if found is None:
             return None
@@ -286,6 +300,9 @@ class SipLegs:
                 self._learn_digit_type(leg, digit_type_in(event))
             elif isinstance(event, Progress | Answered):
                 self._learn(leg, event.headers)
+                self._note(leg)
+            elif isinstance(event, OfferReceived):
+                self._note(leg)  # It may have moved its target.
             elif isinstance(event, Failed | Cancelled | Ended):
                 self._part(leg, event)
                 self._ids.forget(leg)
@@ -298,6 +315,7 @@ class SipLegs:
     def _part(self, leg: LegId, event: SessionEvent) -> None:
         """Forget a leg that is over; what its BYE says to the other party waits for that one's (RFC 7433)."""
         found = self._legs.pop(leg, None)
+        self.journal.drop(leg)
         if not isinstance(event, Ended) or event.headers is None or found is None or found.other is None:
             return
         left = self._legs.get(found.other)

@@ -111,6 +111,11 @@ class WalletService:
             )
         )
 
+    async def reserved_in_all(self) -> tuple[int, int]:
+        """How many reserves no settlement has closed, and how much they hold together, in paise."""
+        await self._writer.catch_up()
+        return await self._database.read(wallets.reserved_in_all)
+
     async def open_reserves(self) -> list[Reserve]:
         """Reserves that no settlement has closed."""
         await self._writer.catch_up()

@@ -11,7 +11,7 @@ import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
@@ -20,6 +20,7 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.aio.database import Database, Operation
 from callcontrol.errors import DomainError, Internal, ServiceUnavailable
+from callcontrol.histogram import Histogram
 from callcontrol.store.failures import CommitInDoubt, is_transient
 from callcontrol.store.tables import writer_probe
 
@@ -29,6 +30,7 @@ log = logging.getLogger(__name__)
 
 _FIRST_RETRY_S: Final = 0.005
 _LAST_RETRY_S: Final = 1.0
+_COMMIT_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +61,14 @@ class WriterSettings:
 
 @dataclass(slots=True)
 class WriterStats:
-    """What the writer has done so far."""
+    """What the writer has done so far; ``commit_s`` is how long committed transactions took."""
 
     transactions: int = 0
     operations: int = 0
     refused: int = 0
     failures: int = 0
     in_doubt: int = 0
+    commit_s: Histogram = field(default_factory=lambda: Histogram(_COMMIT_S))
 
 
 class Source(Protocol):
@@ -295,7 +298,9 @@ class Writer:
 
     async def _write(self, batch: _Batch) -> None:
         self._writing_sources = bool(batch.sources)
-        stuck = asyncio.get_running_loop().call_later(self._settings.stuck_s, self._stuck)
+        loop = asyncio.get_running_loop()
+        stuck = loop.call_later(self._settings.stuck_s, self._stuck)
+        began = loop.time()
         try:
             outcomes = await self._transact(batch.operations)
         except CommitInDoubt as doubt:
@@ -306,6 +311,7 @@ class Writer:
             self._failed(error)
             self._put_back(batch)
         else:
+            self.stats.commit_s.observe(loop.time() - began)
             self._written(batch, outcomes)
         finally:
             stuck.cancel()

@@ -96,6 +96,7 @@ class CallRecord:
     A call as it is stored and shown; owned and changed by the one task that runs the call.
 
     ``node`` is the process that runs the call, ``sequence`` the number of the last webhook sent for it.
+    ``dialogs`` is what a later process needs to end each leg in SIP, kept while the call is up.
     ``price_paise`` is set by the settlement; ``product`` is what placed the call, when that is not the call
     interface, with what it keeps of it in ``details``. The owner changes fields, then hands the record to
     ``CallStore.update``; the store writes the state it finds when the transaction is assembled, so a
@@ -141,6 +142,7 @@ class CallRecord:
     details: Mapping[str, Any] | None = None
     sequence: int = 0
     node: str = ""
+    dialogs: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Final, Literal
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-HEAD: Final = "0025"
+HEAD: Final = "0026"
 """The newest revision; a test compares it with the migration scripts."""
 
 # Any number will do; it has to be the same in every process that migrates the database.

@@ -10,8 +10,8 @@ from sip.errors import ParseError
 from sip.fields import CSeq, NameAddr, Via
 from sip.framer import StreamFramer
 from sip.grammar import split_list
-from sip.message import Message, Request, Response, serialise
-from sip.parser import find_body, parse_message
+from sip.message import Message, Request, Response, serialise, write_in_python
+from sip.parser import DEFAULT_LIMITS, find_body, parse_carefully, parse_message, read_plain
 from sip.reasons import reason_phrase
 from sip.uri import SipUri
 
@@ -38,6 +38,20 @@ WORDS = [
 
 PERMITTED = (ParseError,)
 
+_HEAD = (
+    b"Via: SIP/2.0/UDP h.example:5062;branch=z9hG4bKa1;rport%s\r\nMax-Forwards: 70\r\n"
+    b'From: "Asha Rao" <sip:+918047000001@192.0.2.1;user=phone>;tag=4fe1\r\nTo: <sip:b@h.example:5070>%s\r\n'
+    b"Call-ID: 7c1f0e2a@192.0.2.1\r\nCSeq: 1 INVITE\r\nX-Account: 7\r\n"
+    b"Contact: <sip:192.0.2.1:5060;transport=udp>\r\n"
+    b"Record-Route: <sip:p1.example;lr>, <sip:p2.example;lr>\r\n"
+    b"Content-Type: application/sdp\r\nContent-Length: 4\r\n\r\nv=0\n"
+)
+# As nearly all peers write them.
+PLAIN = [
+    b"INVITE sip:b@h.example:5070;user=phone SIP/2.0\r\n" + _HEAD % (b"", b""),
+    b"SIP/2.0 200 OK\r\n" + _HEAD % (b"=5066;received=192.0.2.9", b";tag=9d8c"),
+]
+
 
 def text_of(data: bytes) -> str:
     """The input as the parser would hand it on: UTF-8, or else Latin-1."""
@@ -63,6 +77,36 @@ def check_message(data: bytes) -> str:
             getattr(message, view)
     assert message.retry_after_s is None or message.retry_after_s >= 0
     return f"{type(message).__name__} {len(message.headers) // 4} {bool(message.body)}"
+
+
+def check_plain(data: bytes) -> str:
+    """What is read natively is what the parser in Python makes of it, and is written alike."""
+    plain = read_plain(data, DEFAULT_LIMITS)
+    if plain is None:
+        return f"not plain: {_fate(data)}"
+    careful = parse_carefully(data)
+    assert plain == careful and type(plain) is type(careful)
+    assert plain.headers.entries() == careful.headers.entries()
+    views, expected = plain.headers.views, careful.headers.views
+    assert {key: repr(view) for key, view in views.items()} == {
+        key: repr(view) for key, view in expected.items() if view is not None
+    }
+    start = _start_line(plain)
+    assert serialise(plain) == write_in_python(start, plain.headers.entries(), plain.body)
+    return (
+        f"{type(plain).__name__} {len(plain.headers) // 4} {bool(plain.body)} {len(views)} {plain.via.rport}"
+    )
+
+
+def _fate(data: bytes) -> str:
+    try:
+        return type(parse_carefully(data)).__name__
+    except ParseError as error:
+        return error.reason
+
+
+def _start_line(message: Message) -> str:
+    return serialise(message).split(b"\r\n", 1)[0].decode()
 
 
 def describe(message: Message) -> tuple[object, ...]:
@@ -181,6 +225,7 @@ def check_digest(data: bytes) -> str:
 
 TARGETS = [
     Target("sip-message", check_message, PERMITTED, MESSAGES, WORDS),
+    Target("sip-plain", check_plain, (), [*MESSAGES, *PLAIN], WORDS),
     Target(
         "sip-framing", check_framing, PERMITTED, [b"".join(MESSAGES[at : at + 3]) for at in range(30)], WORDS
     ),

@@ -115,7 +115,7 @@ class StreamSetup:
     secret: str | None = field(default=None, repr=False)
     previous_secret: str | None = field(default=None, repr=False)
     user_agent: str = "trunkline/1.0"
-    extra_headers: tuple[tuple[str, str], ...] = ()
+    extra_headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     reconnect: Reconnect | None = None
     track: StreamTrack = "inbound"
     sip_call_id: str = ""

@@ -151,6 +151,8 @@ class Endpoint:
         if guard is not None and flow.remote[0] not in guard.known and not guard.admit(data, flow):
             flow.abort()
             return
+        if guard is not None and guard.pressed and not flow.reliable and not guard.passes(data):
+            return
         try:
             message = parse_message(data, self._limits)
         except ParseError as error:
@@ -286,6 +288,16 @@ class Endpoint:
         self._table.remove_client(run.key)
         self._run_client(run, self._reroute(run, flow))
         return True
+
+    def resume_invite(self, invite: Request, flow: Flow, user: RequestUser) -> ClientRun:
+        """Take up an INVITE that a former process sent: what comes back is heard."""
+        machine = InviteClientTransaction(invite, self.timers, reliable=flow.reliable)
+        machine.state = InviteClientState.PROCEEDING
+        run = ClientRun(self, flow, machine, user, Purpose.INVITE)
+        self.vouch(flow)
+        run.key = self._table.add_client(invite.via.branch or "", "INVITE", run)
+        flow.watch(run)
+        return run
 
     def cancel(self, run: ClientRun, user: RequestUser, effect: CancelInvite) -> None:
         """Send the CANCEL of an INVITE at work, on the way the INVITE took, or anew to the same place."""

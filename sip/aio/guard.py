@@ -19,6 +19,7 @@ _LOOKS_PER_REFRESH = 50
 _LINES_PER_REFRESH = 20
 """Bans that get a log line of their own in that time; forged sources may be banned by the thousand."""
 _TAG_BYTES = len(";tag=") + 16
+_TAG = b"tag="
 _CHALLENGES = frozenset((401, 407))
 
 
@@ -41,12 +42,15 @@ class Guard:
         """Hosts that need no question: looked up by the endpoint for every message."""
         self.arrived_bytes = 0
         """Length of the stranger's message at work; nothing longer is answered."""
+        self.pressed = False
+        """More comes in than can be done: `passes` has to be asked about every INVITE by UDP."""
         self._clock: Clock
         self._shedder = CallShedder(overload or OverloadSettings())
         self._alarm: Handle | None = None
         self._look_at = 0.0
         self._looks = 0
         self._waited_s = 0.0
+        self._age_s = 0.0
         self._lines = 0
 
     def start(self, clock: Clock) -> None:
@@ -113,12 +117,28 @@ class Guard:
     # Overload.
 
     def note_wait(self, waited_s: float) -> None:
-        """Take in how long a message had waited in a socket when it was read."""
+        """Take in how long the messages that are read now had waited in their socket."""
+        self._age_s = waited_s
         self._waited_s = max(self._waited_s, waited_s)
+
+    def passes(self, data: bytes) -> bool:
+        """
+        Whether a datagram is read while more comes in than can be done.
+
+        A new call that is not taken is refused as long as there is time for that; else its INVITE is dropped,
+        which is as good as an answer that comes too late, and its caller repeats it.
+        """
+        if not data.startswith(b"INVITE ") or data.count(_TAG) > 1:
+            return True  # Nothing new: with two tags it is within a dialog.
+        if self._shedder.would_take(self._age_s) or self._shedder.may_refuse():
+            return True
+        self._shedder.takes(self._age_s)  # It counts among the calls of which a share is taken.
+        self.rejected["unread"] += 1
+        return False
 
     def takes_call(self) -> bool:
         """Whether the new call at work is among those that can be carried."""
-        return self._shedder.takes()
+        return self._shedder.takes(self._age_s)
 
     @property
     def share(self) -> float:
@@ -131,6 +151,7 @@ class Guard:
         waited_s, self._waited_s = max(self._waited_s, now - self._look_at), 0.0
         was_whole = self._shedder.share >= 1.0
         self._shedder.look(waited_s, now)
+        self.pressed = self._shedder.pressed
         if was_whole and self._shedder.share < 1.0:
             logger.warning("overloaded: work waits for %.2f s, a part of new calls is refused", waited_s)
         self._looks += 1

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from sip.aio.endpoint import Endpoint
+from sip.aio.outcomes import explained, tried_by
 from sip.aio.runs import DEAF, ClientRun, ServerRun
 from sip.aio.transport import Address, Flow
 from sip.effects import (
@@ -25,13 +26,12 @@ from sip.effects import (
 )
 from sip.errors import InvalidValue
 from sip.events import Failed, SessionEvent
-from sip.failover import Outcome, Tried
 from sip.fields import NameAddr
+from sip.former import save_dialog, save_invite
 from sip.headers import Headers
 from sip.inbound import InboundInviteSession, Reply
-from sip.invite import Destination, OutboundInvite
+from sip.invite import OutboundInvite
 from sip.invite_session import InviteSession
-from sip.locate import default_port
 from sip.message import Request, Response
 from sip.outbound import OutboundInviteSession
 from sip.reason_header import reason_value
@@ -48,6 +48,9 @@ __all__ = ["InboundSession", "OutboundSession", "Session", "SessionHost"]
 logger = logging.getLogger(__name__)
 
 OnEvent = Callable[[SessionEvent], None]
+
+_TALKING = (State.ACCEPTED, State.CONFIRMED, State.LEAVING)
+"""States in which a BYE ends the session."""
 
 
 class SessionHost(Protocol):
@@ -260,6 +263,16 @@ class Session:
         if dialog is not None:
             dialog.session_id = value
 
+    def saved(self) -> dict[str, Any] | None:
+        """What another process needs to end this session (see `sip.former`); None for one that is over."""
+        if self.state in _TALKING and self._machine.dialog is not None and self.flow is not None:
+            flow = self.flow
+            return save_dialog(self._machine.dialog, flow.transport.name, flow.remote, flow.name)
+        return self._saved_invite() if self.state <= State.CANCELLING else None
+
+    def _saved_invite(self) -> dict[str, Any] | None:
+        raise NotImplementedError
+
     # What the user agent and its transactions call.
 
     def on_request(self, request: Request, run: ServerRun | None, flow: Flow) -> None:
@@ -296,7 +309,7 @@ class Session:
         """Take the news that a request did not leave; `trouble` is what the way to the peer says of it."""
         effects = self._machine.fail_request(purpose, failure)
         if trouble is not None and failure is Failure.TRANSPORT:
-            effects = [_explained(effect, trouble) for effect in effects]
+            effects = [explained(effect, trouble) for effect in effects]
         self._perform(effects)
 
     def on_timer(self, event: int) -> None:
@@ -418,13 +431,6 @@ Session._PERFORM = {
 }
 
 
-def _explained(effect: Effect, trouble: str) -> Effect:
-    """The end of a session, with what went wrong on the way to its peer."""
-    if isinstance(effect, Notify) and isinstance(effect.event, Failed):
-        return Notify(replace(effect.event, reason=trouble))
-    return effect
-
-
 class InboundSession(Session):
     """A session a peer asked for; answer it with `progress`, `answer` or `reject`."""
 
@@ -455,6 +461,12 @@ class InboundSession(Session):
     def remote(self) -> NameAddr:
         """The caller's address, with its tag."""
         return self.request.from_
+
+    def _saved_invite(self) -> dict[str, Any] | None:
+        flow, dialog = self.flow, self._machine.dialog
+        if flow is None or dialog is None:
+            return None
+        return save_invite(self.request, flow.transport.name, flow.remote, None, dialog.local)
 
     def want_timer(self, interval_s: int) -> None:
         """Have the session refreshed, should the caller know session timers but ask for none (RFC 4028 9)."""
@@ -545,6 +557,13 @@ class OutboundSession(Session):
         """Take the INVITE back, or hang up if it was answered; the same as `hangup`."""
         self.hangup(reason=reason)
 
+    def _saved_invite(self) -> dict[str, Any] | None:
+        run = self._runs.get(Purpose.INVITE)
+        if run is None:
+            return None  # The name it goes to is still being looked up.
+        flow = run.flow
+        return save_invite(run.machine.request, flow.transport.name, flow.remote, flow.name)
+
     def start(self) -> None:
         """Begin; for the user agent."""
         self._command(self._machine.start())
@@ -563,19 +582,5 @@ class OutboundSession(Session):
 
     def _tell(self, event: SessionEvent) -> None:
         if isinstance(event, Failed):
-            event = replace(event, tried=_tried(event, self.invite.destination, self.attempt))
+            event = replace(event, tried=tried_by(event, self.invite.destination, self.attempt))
         super()._tell(event)
-
-
-def _tried(event: Failed, destination: Destination, attempt: "Attempt | None") -> tuple[Tried, ...]:
-    """What a call that failed had tried: the targets of a name, or the one address it was sent to."""
-    if attempt is not None:
-        return attempt.tried
-    if event.cause == "cancelled" or event.cause == "resolve":
-        return ()
-    outcome: Outcome = event.cause
-    if outcome == "response" and event.status == 503:
-        outcome = "unavailable"
-    transport = destination.transport or "udp"
-    port = destination.port or default_port(transport)
-    return (Tried(transport, destination.host, port, outcome, event.retry_after_s),)

@@ -12,13 +12,16 @@ from sip.aio.transport import Address, Flow, Listen, Receive, Transport
 __all__ = ["UdpTransport"]
 
 MAX_DATAGRAM_BYTES = 65535
-DATAGRAMS_PER_WAKE = 64
+DATAGRAMS_PER_WAKE = 32
 """Read in one go; then timers and other sockets have their turn."""
 MAX_UNSENT = 1024
 """Datagrams kept while the socket's buffer is full; beyond it they are lost, as datagrams may be."""
 TIMESTAMPS = 35
 """SO_TIMESTAMPNS of Linux, which the socket module does not name: when a datagram arrived."""
 TIMESTAMP_BYTES = 16
+MEMORY_INFO = 55
+"""SO_MEMINFO of Linux, not named either: what memory a socket takes, and what was lost for want of it."""
+MEMORY_FIELDS = struct.Struct("=9I")
 BUFFER_BYTES = 4 * 1024 * 1024
 
 
@@ -103,22 +106,39 @@ class UdpTransport(Transport):
             return False
         return True
 
+    def receive_buffer(self) -> tuple[int, int, int]:
+        """Memory that unread datagrams take, how much they may take, and datagrams lost for want of it."""
+        if self._socket is None:
+            return 0, 0, 0
+        try:
+            found = self._socket.getsockopt(socket.SOL_SOCKET, MEMORY_INFO, MEMORY_FIELDS.size)
+            waiting, limit, *_, lost = MEMORY_FIELDS.unpack(found)
+        except (OSError, struct.error):
+            return 0, 0, 0  # A system that does not tell.
+        return waiting, limit, lost
+
     def _readable(self) -> None:
-        if self._behind:
+        late, self._behind = self._behind, False
+        if late:
             self._read_late()
-        self._behind = False
+        self._behind = self._read_many()
+        if late and self.on_wait is not None:
+            self.on_wait(0.0)  # What comes next may have come just now.
+
+    def _read_many(self) -> bool:
+        """Read what is there; whether there may be more."""
         for _ in range(DATAGRAMS_PER_WAKE):
             sock = self._socket
             if sock is None:
-                return
+                return False
             try:
                 data, source = sock.recvfrom(MAX_DATAGRAM_BYTES)
             except (BlockingIOError, InterruptedError):
-                return
+                return False
             except OSError:
                 continue  # News of an earlier datagram that nobody took.
             self._receive(data, _UdpFlow(self, (source[0], source[1])))
-        self._behind = True
+        return True
 
     def _read_late(self) -> None:
         """Read one datagram that waited while the turn before it was full, and say for how long it did."""

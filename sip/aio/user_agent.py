@@ -5,10 +5,12 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 
+from sip import acceleration
 from sip.aio.admission import Admission
 from sip.aio.contacts import contact_of
 from sip.aio.door import Door
 from sip.aio.endpoint import Endpoint, TraceRecord
+from sip.aio.former import FormerSessions, OnOver
 from sip.aio.guard import Guard
 from sip.aio.probes import probe, probe_rested
 from sip.aio.registrations import OnRegistration, RegistrationRun
@@ -23,10 +25,12 @@ from sip.aio.tokens import Tokens
 from sip.aio.transport import Clock, Flow, Listen, Receive, Transport
 from sip.aio.udp import UdpTransport
 from sip.aio.ways import SendOn, Ways
+from sip.digest import Credentials
 from sip.digest_server import DigestServer
 from sip.effects import Failure, Purpose, SendAck, StartRequest
 from sip.errors import ParseError
 from sip.fields import NameAddr
+from sip.former import Saved, restore
 from sip.headers import Headers
 from sip.inbound import InboundInviteSession
 from sip.invite import Destination, OutboundInvite
@@ -105,6 +109,7 @@ class UserAgent:
         )
         self.endpoint: Endpoint
         self._ways: Ways
+        self._former: FormerSessions
 
     # Life.
 
@@ -118,6 +123,10 @@ class UserAgent:
                 for TLS and the certificate cannot be used.
         """
         settings = self.settings
+        if acceleration.wire is None:
+            logger.warning(
+                "sip._wire was not built: messages are read and written in Python, which is slower"
+            )
         if settings.tls is not None and self._has_tls:
             self._contexts = TlsContexts(settings.tls)
         for listen in self._listens:
@@ -154,6 +163,7 @@ class UserAgent:
         self.addresses = [transport.address for transport in self.endpoint.transports]
         self._resolver.reach = _reach(self.addresses)
         self._ways = Ways(self.endpoint, self._resolver)
+        self._former = FormerSessions(self.endpoint, self._ways, self._tokens.token)
 
     async def close(self) -> None:
         """Free all addresses; sessions that are still up are forgotten without a word."""
@@ -264,6 +274,23 @@ class UserAgent:
         run.start(after_s)
         return run
 
+    def end_former(self, saved: Saved, reason: str, credentials: Credentials | None, on_over: OnOver) -> None:
+        """
+        End a session of a former process by what `Session.saved` gave, with a Reason.
+
+        Many are ended at a pace that leaves room for new calls. `credentials` answer a challenge of the
+        peer's, `on_over` hears that the session is over.
+
+        Raises:
+            ParseError: That is no saved session.
+        """
+        self._former.end(restore(saved), reason, credentials, on_over)
+
+    @property
+    def former_sessions(self) -> int:
+        """Sessions of a former process that are not ended yet."""
+        return self._former.left
+
     def find_way(self, destination: Destination, send: SendOn) -> None:
         """Call `send` with the way to a destination, at once unless its name must be looked up."""
         self._ways.with_flow(destination, None, send)
@@ -288,6 +315,15 @@ class UserAgent:
             if transport.reliable:
                 counts[transport.name] = counts.get(transport.name, 0) + transport.connection_count
         return counts
+
+    @property
+    def receive_buffers(self) -> dict[str, tuple[int, int, int]]:
+        """Of each UDP address: bytes that wait to be read, how many may, and datagrams lost beyond that."""
+        return {
+            f"{transport.address.host}:{transport.address.port}": transport.receive_buffer()
+            for transport in self.endpoint.transports
+            if isinstance(transport, UdpTransport)
+        }
 
     def _transport(self, destination: Destination) -> Transport | None:
         """The transport a destination is likely to be reached by; a name may lead to another family's."""
@@ -392,7 +428,7 @@ class UserAgent:
     def _receive_within(self, request: Request, flow: Flow, key: Key) -> None:
         session = self._session_of(request)
         if session is None:
-            self._say(reply(request, 481), request, flow)
+            self._say(reply(request, 200 if self._former.obeys(request) else 481), request, flow)
             return
         self.endpoint.vouch(flow)
         # Calls that are up must be able to end, however full it is; but no peer fills the tables by itself.

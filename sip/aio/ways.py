@@ -37,7 +37,7 @@ class Ways:
 
     def with_flow(self, destination: Destination, near: Flow | None, send: SendOn) -> None:
         """Call `send` with the way to the first target of a destination, at once unless it is looked up."""
-        self._with_wanted(_wanted(destination), near, send)
+        self.with_wanted(_wanted(destination), near, send)
 
     def send_request(self, session: Session, effect: StartRequest) -> None:
         """Find the way and start the transaction; failures come back to the session."""
@@ -79,7 +79,7 @@ class Ways:
             if flow is not None:
                 self.endpoint.send_ack(ack, flow)
 
-        self._with_wanted(wanted, near, send)
+        self.with_wanted(wanted, near, send)
 
     def send_alone(self, request: Request, wanted: Wanted, near: Flow | None) -> None:
         """Send a request whose outcome nobody waits for."""
@@ -88,7 +88,7 @@ class Ways:
             if flow is not None:
                 self.endpoint.start_client(request, flow, DEAF, Purpose.FORK_BYE)
 
-        self._with_wanted(wanted, near, send)
+        self.with_wanted(wanted, near, send)
 
     def note_outcome(self, destination: Destination, flow: Flow, failure: Response | Failure | None) -> None:
         """
@@ -111,7 +111,8 @@ class Ways:
 
     # Flows.
 
-    def _with_wanted(self, wanted: Wanted, near: Flow | None, send: SendOn) -> None:
+    def with_wanted(self, wanted: Wanted, near: Flow | None, send: SendOn) -> None:
+        """Call `send` with the way to what is wanted, at once unless it is looked up."""
         known, flow = self._known_flow(wanted, near)
         if known:
             send(flow, Failure.TRANSPORT)

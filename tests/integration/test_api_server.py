@@ -98,7 +98,7 @@ async def test_the_curl_line_of_the_first_run_places_a_call(api: Api) -> None:
     assert "trunkline_rtp_transcoded_streams 0.0" in metrics
     assert "trunkline_recordings_open 0.0" in metrics
     assert "trunkline_conferences_open 0.0" in metrics
-    assert "trunkline_rtp_mos_count" in metrics and "trunkline_rtp_loss_percent_bucket" in metrics
+    assert "trunkline_rtp_mos_count" in metrics and "trunkline_rtp_loss_ratio_bucket" in metrics
     assert 'trunkline_rtp_packets_dropped_total{reason="foreign"} 0.0' in metrics
     assert 'trunkline_calls_ended_total{direction="outbound",status="completed"} 1.0' in metrics
     status, trace = await api("GET", f"/v1/calls/{call['call_sid']}/trace")

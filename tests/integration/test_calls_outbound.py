@@ -406,7 +406,7 @@ async def test_the_servers_capacity(tmp_path: Path) -> None:
         again = await world.place(pause())
         await world.control.hangup_call(ACCOUNT_SID, again.call_sid)
         assert await eventually(lambda: world.control.active_calls == 0)
-        assert world.control.outcomes.total() == 2
+        assert world.control.figures.ended.total() == 2
 
 
 async def test_a_restart_ends_what_a_former_process_left(tmp_path: Path) -> None:

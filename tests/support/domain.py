@@ -1,6 +1,6 @@
 """The services beside the calls, in memory: what a test may look into and break."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -225,6 +225,12 @@ class MemoryRecords:
 
     async def unfinished(self) -> Sequence[CallRecord]:
         return [record for record in self.records.values() if not record.status.ended]
+
+    async def keep_dialogs(self, records: Sequence[CallRecord]) -> Mapping[str, Mapping[str, Any]]:
+        return {record.call_sid: dict(record.dialogs) for record in records if record.dialogs}
+
+    async def forget_dialogs(self, call_sids: Sequence[str]) -> None:
+        pass
 
     async def cut_recordings(self) -> Sequence[CallRecord]:
         return [

@@ -15,6 +15,7 @@ from callcontrol.aio.tools.http_tools import HttpToolClient
 from callcontrol.aio.tools.registry import RegisteredTool, ToolRegistry
 from callcontrol.aio.tools.usage import UsageStore
 from callcontrol.errors import Conflict, DomainError, NotFound, RateLimited, ToolTimedOut, ValidationFailed
+from callcontrol.histogram import Histogram
 from callcontrol.models import Principal
 from callcontrol.store.repositories import tools
 from callcontrol.tools.models import Tool, ToolResult
@@ -30,6 +31,7 @@ MAX_AT_ONCE: Final = 20
 _MAX_AT_ONCE_IN_ALL: Final = 500
 _BUILTIN_TIMEOUT_S: Final = 30.0
 _LOOK_EVERY_S: Final = 2.0
+_TOOK_S: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 Listener = Callable[[str], None]
 
@@ -50,6 +52,9 @@ class ToolService:
         self._usage = usage
         self._client = client
         self._builtin = builtin
+        self.uses: Counter[tuple[str, str]] = Counter()
+        """How often tools were used, by kind (``builtin``, ``http``) and outcome."""
+        self.took_s = Histogram(_TOOK_S)
         self._in_use: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._listeners: list[Listener] = []
@@ -111,17 +116,23 @@ class ToolService:
         self, principal: Principal, found: RegisteredTool, arguments: Mapping[str, Any]
     ) -> ToolResult:
         clock, name = asyncio.get_running_loop().time, found.tool.name
-        began, failed = clock(), True
+        began, outcome = clock(), "failed"
         try:
             if found.http is not None:
                 content = await self._client.ask(found.http, arguments)
             else:
                 work = self._builtin[name](principal.account_sid, arguments)
                 content = await self._to_its_end(name, work)
-            failed = False
+            outcome = "ok"
+        except ToolTimedOut:
+            outcome = "timed_out"
+            raise
         finally:
-            duration_ms = round((clock() - began) * 1000)
-            self._usage.count(principal, name, failed=failed, duration_ms=duration_ms)
+            took_s = clock() - began
+            self.uses["http" if found.http is not None else "builtin", outcome] += 1
+            self.took_s.observe(took_s)
+            duration_ms = round(took_s * 1000)
+            self._usage.count(principal, name, failed=outcome != "ok", duration_ms=duration_ms)
         return ToolResult(content, duration_ms)
 
     async def _to_its_end(self, name: str, work: Coroutine[Any, Any, Any]) -> Any:

@@ -79,6 +79,7 @@ def row_of(record: CallRecord) -> dict[str, Any]:
         "details": pack(record.details) if record.details is not None else None,
         "sequence": record.sequence,
         "node": record.node,
+        "dialogs": clean(pack(record.dialogs)) if record.dialogs and record.ended_at is None else None,
     }
 
 
@@ -125,6 +126,7 @@ def record_of(row: Mapping[str, Any]) -> CallRecord:
         details=unpack(row["details"]) if row["details"] else None,
         sequence=row["sequence"],
         node=row["node"],
+        dialogs=unpack(row["dialogs"]) if row["dialogs"] else {},
     )
 
 

@@ -273,6 +273,15 @@ def purge(connection: Connection, before: datetime, place: int, limit: int) -> t
     return len(done), rows[-1].position if len(old) == limit else None
 
 
+def backlog(connection: Connection, at_most: int) -> tuple[int, int | None]:
+    """How many deliveries are not done, up to a bound, and when the first of them is due, in microseconds."""
+    # Written out, so that the index of what is pending serves.
+    pending = sa.select(deliveries.c.next_attempt_at).where(sa.text("status = 'pending'"))
+    count = connection.scalar(sa.select(sa.func.count()).select_from(pending.limit(at_most).subquery()))
+    first = connection.scalar(pending.order_by(deliveries.c.next_attempt_at).limit(1))
+    return count or 0, first
+
+
 def counts(connection: Connection) -> dict[str, int]:
     """How many deliveries have each status."""
     rows = connection.execute(sa.select(deliveries.c.status, sa.func.count()).group_by(deliveries.c.status))

@@ -271,6 +271,14 @@ def available(connection: Connection, account_sid: str) -> int:
     return 0 if wallet is None else int(wallet["balance_paise"] - wallet["reserved_paise"])
 
 
+def reserved_in_all(connection: Connection) -> tuple[int, int]:
+    """How many reserves no settlement has closed, and how much they hold together, in paise."""
+    count, paise = connection.execute(
+        sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(reserves.c.amount_paise), 0))
+    ).one()
+    return int(count), int(paise)
+
+
 def open_reserves(connection: Connection) -> list[Reserve]:
     """Reserves that no settlement has closed, oldest first."""
     rows = connection.execute(sa.select(reserves).order_by(reserves.c.created_at))

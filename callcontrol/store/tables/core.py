@@ -222,7 +222,20 @@ calls: Final = sa.Table(
     text("details"),
     whole("sequence", nullable=False),
     text("node", nullable=False),
+    # What ends its legs in SIP should its process be killed; None once it is over.
+    text("dialogs"),
 )
+
+# Legs of calls whose record is closed and whose peers are still to be told, by the node that tells them.
+former_dialogs: Final = sa.Table(
+    "former_dialogs",
+    metadata,
+    sa.Column("call_sid", sa.Text, primary_key=True),
+    text("node", nullable=False),
+    text("dialogs", nullable=False),
+    sqlite_with_rowid=False,
+)
+
 # A list is in the order (created_at, call_sid), newest first. Each index has the columns it is sorted by, so
 # that counting and skipping never leave the index; their columns never change once they are set.
 _ORDER: Final = (calls.c.created_at, calls.c.call_sid)

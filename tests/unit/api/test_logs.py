@@ -30,7 +30,7 @@ def restore_logging() -> Iterator[None]:
         ("wss://user:hunter2@bot.example.com/ws", "wss://user:***@bot.example.com/ws"),
         ("postgresql+asyncpg://u:hunter2@db/x", "postgresql+asyncpg://u:***@db/x"),
         ("wss://bot/ws?token=hunter2&a=b", "wss://bot/ws?token=***&a=b"),
-        ('digest RESPONSE="0123abcd", qop=auth', 'digest RESPONSE=***", qop=auth'),
+        ('digest RESPONSE="0123abcd", qop=auth', 'digest RESPONSE="***", qop=auth'),
         ("plain text", "plain text"),
     ],
 )

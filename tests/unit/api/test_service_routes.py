@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import re
@@ -102,6 +103,37 @@ async def test_docs_allow_their_own_script_only(client: Client) -> None:
     policy = answer.headers["Content-Security-Policy"]
     assert f"script-src 'sha256-{digest}'" in policy
     assert "default-src 'none'" in policy
+
+
+async def test_distributions_may_have_a_label() -> None:
+    metrics = Metrics()
+    by_direction = {"inbound": Histogram((1.0,)), "outbound": Histogram((1.0,))}
+    metrics.watch_histograms("trunkline_call_seconds", "Calls.", lambda: by_direction, "direction")
+    by_direction["inbound"].observe(0.5)
+    text = (await metrics.scrape()).decode()
+    assert 'trunkline_call_seconds_bucket{direction="inbound",le="1.0"} 1.0' in text
+    assert 'trunkline_call_seconds_count{direction="outbound"} 0.0' in text
+
+
+async def test_a_scrape_does_not_wait_for_a_value_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.metrics._REFRESH_S", 0.01)
+    metrics, answer = Metrics(), asyncio.Event()
+    begun: list[None] = []
+
+    async def refresh() -> None:
+        begun.append(None)
+        await answer.wait()
+
+    metrics.refresh_with(refresh)
+    metrics.watch_gauge("trunkline_known", "Known.", lambda: 1)
+    for _ in range(3):
+        assert "trunkline_known 1.0" in (await metrics.scrape()).decode()
+    assert len(begun) == 1, "what has not come is not asked for anew"
+    answer.set()
+    await metrics.scrape()
+    await metrics.scrape()
+    assert len(begun) > 1
+    await metrics.close()
 
 
 async def document(client: Client) -> dict[str, Any]:

@@ -29,6 +29,7 @@ INTERNAL = {
     "status_webhook_events",
     "sequence",
     "node",
+    "dialogs",
 }
 
 

@@ -79,5 +79,5 @@ def test_legs_that_are_over_are_counted() -> None:
     heard = stats(packets_in=99, lost=1, jitter_ms=3.0, mos_received=4.3, rtt_ms=20.0)
     figures.observe(leg_quality("a", REMOTE, heard))
     figures.observe(leg_quality("b", REMOTE, SILENT))
-    assert (figures.loss_pct.count, figures.loss_pct.sum) == (1, 1.0)
-    assert (figures.jitter_ms.count, figures.mos.count, figures.rtt_ms.count) == (1, 1, 1)
+    assert (figures.loss_ratio.count, figures.loss_ratio.sum) == (1, 0.01)
+    assert (figures.jitter_s.count, figures.mos.count, figures.rtt_s.count) == (1, 1, 1)

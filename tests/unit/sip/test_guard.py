@@ -228,6 +228,27 @@ async def test_under_severe_overload_a_strangers_invite_is_not_even_read() -> No
     await scene.server.ua.close()
 
 
+async def test_who_is_refused_while_there_is_no_time_is_not_even_told() -> None:
+    scene = await make_scene()
+    scene.server.answer = lambda session: InboundSession.reject(session, 486)
+    wait(scene, 0.3, 4)
+    assert scene.guard.pressed
+    for count in range(300):
+        request = scene.gateway.request("INVITE", branch=f"i{count}", body=SDP, Call_ID=f"call{count}")
+        scene.gateway.send(request)
+    scene.advance(0.05)
+    refused, taken = len(scene.gateway.responses("INVITE", 503)), len(scene.server.inbound)
+    # Looks are a tenth of a second apart: a tenth of the refusals of a second, and a fiftieth of the calls.
+    assert (refused, taken) == (20, 6)
+    assert scene.guard.rejected == {"overload": 20, "unread": 300 - 20 - 6}
+    # What belongs to a dialog is served however much there is to do.
+    within = scene.gateway.request("INVITE", branch="r", body=SDP, To="<sip:ua@example.net>;tag=x")
+    scene.gateway.send(within)
+    scene.advance(0.05)
+    assert len(scene.gateway.responses("INVITE", 481)) == 1
+    await scene.server.ua.close()
+
+
 def wrong_answer(challenge: Response, number: int) -> str:
     """An Authorization that answers a challenge with a password that is wrong."""
     offered = challenge.headers.get("WWW-Authenticate") or ""

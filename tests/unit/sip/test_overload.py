@@ -28,11 +28,12 @@ def test_a_burst_that_passes_refuses_nobody() -> None:
     assert taken(shedder) == 1000
 
 
-def test_a_wait_that_stands_lowers_the_share_and_its_end_raises_it_slowly() -> None:
+def test_a_wait_that_stands_lowers_the_share_and_its_end_raises_it() -> None:
     shedder = CallShedder(QUICK)
-    now = look(shedder, 0.3, 0.0, 1.0)
+    now = look(shedder, 0.11, 0.0, 1.0)
     share = shedder.share
-    assert 0.1 < share < 0.5
+    assert 0.4 < share < 0.7
+    assert shedder.pressed
     assert abs(taken(shedder) - 1000 * share) <= 1
     now = look(shedder, 0.3, now, 10.0)
     assert shedder.share == 0.02
@@ -40,10 +41,50 @@ def test_a_wait_that_stands_lowers_the_share_and_its_end_raises_it_slowly() -> N
     # Between half and the whole of the limit nothing changes.
     now = look(shedder, 0.07, now, 10.0)
     assert shedder.share == 0.02
-    now = look(shedder, 0.01, now, 2.0)
-    assert 0.3 < shedder.share < 0.5
-    look(shedder, 0.01, now, 8.0)
+    now = look(shedder, 0.01, now, 1.0)
+    assert 0.2 < shedder.share < 0.4
+    look(shedder, 0.01, now, 2.0)
     assert shedder.share == 1.0
+    assert not shedder.pressed
+
+
+def test_a_long_wait_lowers_the_share_faster_than_a_short_one() -> None:
+    short, long = CallShedder(QUICK), CallShedder(QUICK)
+    look(short, 0.11, 0.0, 0.7)
+    look(long, 5.0, 0.0, 0.7)
+    assert long.share < 0.2 < 0.6 < short.share
+
+
+def test_what_waited_too_long_itself_is_not_taken_though_all_others_are() -> None:
+    shedder = CallShedder(OverloadSettings(stale_s=0.35))
+    assert shedder.would_take(0.3) and shedder.takes(0.3)
+    assert not shedder.would_take(0.4) and not shedder.takes(0.4)
+    assert shedder.takes()
+
+
+def test_it_says_beforehand_what_it_will_take() -> None:
+    shedder = CallShedder(QUICK)
+    look(shedder, 0.12, 0.0, 1.0)
+    for _ in range(200):
+        assert shedder.would_take() is shedder.takes()
+
+
+def test_some_calls_are_taken_as_soon_as_nothing_waits_any_more() -> None:
+    shedder = CallShedder(QUICK)
+    now = look(shedder, 5.0, 0.0, 10.0)
+    assert not shedder.takes()
+    for count in range(5):
+        shedder.look(0.0, now + count / 10)
+        assert shedder.takes()
+
+
+def test_refusals_are_bounded_in_a_second_and_not_saved_up() -> None:
+    shedder = CallShedder(OverloadSettings(refusals_per_s=50))
+    shedder.look(0.0, 0.0)
+    shedder.look(0.0, 0.1)
+    assert sum(shedder.may_refuse() for _ in range(100)) == 5
+    shedder.look(0.0, 100.0)
+    assert sum(shedder.may_refuse() for _ in range(100)) == 50
 
 
 def test_a_long_wait_is_severe_until_it_is_over() -> None:

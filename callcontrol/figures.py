@@ -1,0 +1,79 @@
+"""What is counted of the calls of a process, from its start on."""
+
+from collections import Counter
+from datetime import datetime
+from typing import Final
+
+from callcontrol.histogram import Histogram
+from callcontrol.models import CallRecord
+
+__all__ = ["CallFigures", "StreamFigures"]
+
+_SET_UP_S: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+_DURATION_S: Final = (1.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
+_DIRECTIONS: Final = ("inbound", "outbound")
+_REFUSALS: Final = ("draining", "no_room", "not_allowed", "not_recorded", "trunk", "unknown_number")
+
+
+class StreamFigures:
+    """
+    Streams to voice agents.
+
+    Attributes:
+        open: Those that are connected.
+        connects: Agents that were to be reached, by what became of it: ``connected``, or why not.
+        frames_dropped: Frames of audio that agents were too slow for.
+    """
+
+    def __init__(self) -> None:
+        self.open = 0
+        self.connects: Counter[str] = Counter(connected=0)
+        self.frames_dropped = 0
+
+
+class CallFigures:
+    """
+    How many calls there were, and how they went.
+
+    Attributes:
+        ended: Calls that are over, by direction and final status.
+        answered: Of these, those that were answered, by direction.
+        causes: Of these, by the cause of the end and who ended the call.
+        set_up_s: From a call's beginning to its answer, by direction.
+        post_dial_delay_s: From the beginning of a placed call until the party rang, or answered.
+        duration_s: How long answered calls lasted, by direction.
+        refused: New calls that were not taken, by reason.
+        wallet_failures: What wallets could not do for calls: ``reserve`` or ``extend`` for want of money;
+            ``unavailable`` when the database did not answer.
+        streams: What is counted of the streams to voice agents.
+    """
+
+    def __init__(self) -> None:
+        self.ended: Counter[tuple[str, str]] = Counter()
+        self.answered: Counter[str] = Counter(dict.fromkeys(_DIRECTIONS, 0))
+        self.causes: Counter[tuple[str, str]] = Counter()
+        self.set_up_s = {direction: Histogram(_SET_UP_S) for direction in _DIRECTIONS}
+        self.post_dial_delay_s = Histogram(_SET_UP_S)
+        self.duration_s = {direction: Histogram(_DURATION_S) for direction in _DIRECTIONS}
+        self.refused: Counter[str] = Counter(dict.fromkeys(_REFUSALS, 0))
+        self.wallet_failures: Counter[str] = Counter(reserve=0, extend=0, unavailable=0)
+        self.streams = StreamFigures()
+
+    def note_end(self, record: CallRecord) -> None:
+        """Count a call that is over."""
+        direction, answered_at = record.direction, record.answered_at
+        self.ended[direction, record.status.value] += 1
+        self.causes[record.hangup_cause or "none", record.hangup_source or "none"] += 1
+        rang_at = record.ringing_at or answered_at
+        if direction == "outbound" and rang_at is not None:
+            self.post_dial_delay_s.observe(_seconds(record.created_at, rang_at))
+        if answered_at is None:
+            return
+        self.answered[direction] += 1
+        self.set_up_s[direction].observe(_seconds(record.created_at, answered_at))
+        if record.ended_at is not None:
+            self.duration_s[direction].observe(_seconds(answered_at, record.ended_at))
+
+
+def _seconds(since: datetime, until: datetime) -> float:
+    return max((until - since).total_seconds(), 0.0)

@@ -1,0 +1,39 @@
+# What the native parts have in common: options, the language, sanitizers, Python modules.
+include_guard() # In the folder that builds, and by that in all below it.
+
+option(TRUNKLINE_TESTS "Build the native tests" OFF)
+option(TRUNKLINE_FUZZ "Build the fuzz targets: with libFuzzer under clang, else to run over kept inputs" OFF)
+set(TRUNKLINE_SANITIZE "" CACHE STRING "Sanitizers to build with, for example address,undefined")
+if(TRUNKLINE_TESTS OR TRUNKLINE_FUZZ)
+  option(TRUNKLINE_PYTHON "Build the Python modules" OFF)
+else()
+  option(TRUNKLINE_PYTHON "Build the Python modules" ON)
+endif()
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
+endif()
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+# Build a library, and all that links it, with the sanitizers that were asked for.
+function(trunkline_sanitize library)
+  if(TRUNKLINE_SANITIZE)
+    target_compile_options(${library} PUBLIC -fsanitize=${TRUNKLINE_SANITIZE} -fno-sanitize-recover=all
+                                             -fno-omit-frame-pointer)
+    target_link_options(${library} PUBLIC -fsanitize=${TRUNKLINE_SANITIZE})
+  endif()
+endfunction()
+
+# The Python module `name` of the sources in `bindings`, installed into the package `package`.
+macro(trunkline_python_module name package)
+  find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
+  execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
+                  OUTPUT_STRIP_TRAILING_WHITESPACE OUTPUT_VARIABLE nanobind_ROOT)
+  find_package(nanobind CONFIG REQUIRED)
+  file(GLOB binding_sources CONFIGURE_DEPENDS bindings/*.cpp)
+  nanobind_add_module(${name} NB_STATIC ${binding_sources})
+  install(TARGETS ${name} LIBRARY DESTINATION ${package})
+endmacro()

@@ -1,0 +1,35 @@
+"""
+Reading and writing of plain SIP messages: the native part of `sip.parser` and `sip.message`.
+
+Nothing here knows errors: what is not plain is left to Python.
+"""
+
+from collections.abc import Callable, Set
+
+from sip.headers import Entry
+from sip.message import Message
+from sip.parser import Limits
+
+class Reader:
+    """Makes messages of bytes."""
+
+    def __init__(
+        self,
+        classes: dict[str, type],
+        names: dict[str, tuple[str, str]],
+        single: Set[str],
+        split: Set[str],
+        readers: dict[str, Callable[..., object]],
+    ) -> None:
+        """
+        Take the classes of messages and fields and what reads a value that is not plain.
+
+        `names` is `sip.headers.KNOWN_NAMES`; `single` and `split` are the keys of fields that may stand once,
+        and that are kept one element to an entry.
+        """
+
+    def read(self, data: bytes, limits: Limits) -> Message | None:
+        """The message; None when it is not plain, or not acceptable, and is to be read in Python."""
+
+def write(start: str, entries: list[Entry], body: bytes) -> bytes:
+    """A message of its start line, its header lines (but Content-Length, which is made here) and its body."""

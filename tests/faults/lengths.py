@@ -1,0 +1,44 @@
+"""
+How long the tests of this folder are: short within `make test`, long within `make soak`.
+
+One test has one implementation; only its numbers change. Each number has a name, its short and its long value
+stand where it is used, and `TRUNKLINE_SOAK_NAME` in the environment overrules both. `TRUNKLINE_SOAK=1`
+chooses the long ones, as `make soak` does.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Final
+
+__all__ = ["SOAK", "count", "progress", "seconds"]
+
+SOAK: Final = os.environ.get("TRUNKLINE_SOAK", "") not in ("", "0")
+"""Whether the long versions run, whose limits are what we owe; those of the short ones are generous."""
+
+_started_s = time.monotonic()
+
+
+def seconds(name: str, *, short: float, long: float) -> float:
+    """A length of time; `SOAK_S` of the Makefile is the one named `S`."""
+    return _chosen(name, short, long)
+
+
+def count(name: str, *, short: int, long: int) -> int:
+    """A number of calls, kills, repetitions or the like."""
+    return int(_chosen(name, short, long))
+
+
+def progress(text: str) -> None:
+    """Tell whoever waits for a long version how far it is; the short ones say nothing."""
+    if SOAK:
+        print(f"[soak {time.monotonic() - _started_s:7.0f} s] {text}", file=sys.stderr, flush=True)
+
+
+def _chosen(name: str, short: float, long: float) -> float:
+    told = os.environ.get(f"TRUNKLINE_SOAK_{name}", "")
+    if told:
+        return float(told)
+    return long if SOAK else short

@@ -1,0 +1,10 @@
+"""
+The ledger oracle: far ends, a receiver of webhooks, and a comparison of what all parties know of each call.
+
+It shares no code with the product. `stage` runs it beside a server; `reconcile` finds what does not agree.
+"""
+
+from tests.faults.oracle.evidence import Discrepancy, Evidence, Hook, Leg, Tariff
+from tests.faults.oracle.reconcile import reconcile
+
+__all__ = ["Discrepancy", "Evidence", "Hook", "Leg", "Tariff", "reconcile"]

@@ -1,0 +1,121 @@
+"""What the peers of calls hear after the process that ran these calls was killed."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fixtures.server_process import wait_until
+from fixtures.sipp_run import SIPP, Load, Sipp
+from tests.sipp.exchange import Exchange
+from tests.support.waiting import PATIENCE_S
+
+pytestmark = [
+    pytest.mark.skipif(SIPP is None, reason="SIPp is not installed (Debian: sip-tester)"),
+    pytest.mark.durable,
+]
+
+CALLS = 20
+_LIMIT_MS = "60000"
+"""What SIPp waits for a request before it calls a call failed."""
+
+
+@pytest.fixture
+def exchange(tmp_path: Path) -> Iterator[Exchange]:
+    with Exchange(tmp_path) as running:
+        yield running
+
+
+def calls_up(exchange: Exchange, count: int) -> None:
+    """Have that many calls up, whose callers wait for a BYE, and so do their callees."""
+    assert wait_until(
+        lambda: sum(call["status"] == "in-progress" for call in exchange.calls(per_page=100)[0]) == count,
+        PATIENCE_S,
+    ), exchange.server.log()
+
+
+def journal_is_written(exchange: Exchange, kind: str, legs: int) -> None:
+    """Wait until what ends that many legs is durable: a tenth of a second at most behind the call."""
+
+    def written() -> bool:
+        with sqlite3.connect(exchange.server.data_dir / "trunkline.db") as database:
+            rows = database.execute("SELECT dialogs FROM calls WHERE dialogs IS NOT NULL").fetchall()
+        return sum(str(row[0]).count(f'"kind":"{kind}"') for row in rows) == legs
+
+    assert wait_until(written, PATIENCE_S), exchange.server.log()
+
+
+def assert_settled(exchange: Exchange, count: int) -> None:
+    """Every call has an end and a cause, and nothing is left that a later process would have to tell."""
+    calls, total = exchange.calls(per_page=100)
+    assert total == count
+    assert all(call["ended_at"] is not None and call["hangup_cause"] == "CRASH" for call in calls)
+    with sqlite3.connect(exchange.server.data_dir / "trunkline.db") as database:
+        assert wait_until(
+            lambda: database.execute("SELECT count(*) FROM former_dialogs").fetchone() == (0,), PATIENCE_S
+        ), exchange.server.log()
+        assert database.execute("SELECT count(*) FROM calls WHERE dialogs IS NOT NULL").fetchone() == (0,)
+    exchange.assert_clean()
+
+
+def start_calls(exchange: Exchange, count: int) -> list[Sipp]:
+    load = Load(calls=count, rate=20.0)
+    callee = exchange.callee("uas.xml", load)
+    caller = exchange.caller("reason_uac_hung_up_on.xml", load=load, extra=f"-recv_timeout {_LIMIT_MS}")
+    calls_up(exchange, count)
+    journal_is_written(exchange, "up", 2 * count)
+    return [callee, caller]
+
+
+def test_both_peers_of_each_call_get_a_bye(exchange: Exchange) -> None:
+    """After a kill, both peers of every call that was up get a BYE with a Reason from the next process."""
+    peers = start_calls(exchange, CALLS)
+    exchange.server.kill()
+    exchange.server.start()
+    exchange.finish(*peers)
+    assert_settled(exchange, CALLS)
+
+
+def test_a_second_kill_loses_no_farewell(exchange: Exchange) -> None:
+    """Peers that had not heard of the end of their call when the next process was killed hear of it later."""
+    peers = start_calls(exchange, 3)
+    exchange.server.kill()
+    for peer in peers:
+        peer.pause()
+    exchange.server.start()
+    assert wait_until(lambda: "are being ended" in exchange.server.log(), PATIENCE_S)
+    exchange.server.kill()
+    for peer in peers:
+        peer.resume()
+    exchange.server.start()
+    exchange.finish(*peers)
+    assert_settled(exchange, 3)
+
+
+def test_calls_that_ring_are_cancelled_and_refused(exchange: Exchange) -> None:
+    """After a kill, a party that still rings is cancelled and the caller who waits is told 503 at once."""
+    callee = exchange.callee("uas_noanswer.xml", Load(calls=3))
+    caller = exchange.caller("uac_refused.xml", load=Load(calls=3))
+    assert wait_until(
+        lambda: sum(call["status"] == "ringing" for call in exchange.calls()[0]) == 3, PATIENCE_S
+    )
+    journal_is_written(exchange, "calling", 3)
+    journal_is_written(exchange, "called", 3)
+    exchange.server.kill()
+    exchange.server.start()
+    _, refused = exchange.finish(callee, caller)
+    assert refused.log == ("refused 503",) * 3
+    assert_settled(exchange, 3)
+
+
+def test_a_call_that_ends_in_good_order_leaves_nothing_to_tell(exchange: Exchange) -> None:
+    """The journal of a call's dialogs is taken out with its end, so that nobody is told twice."""
+    callee = exchange.callee()
+    exchange.finish(exchange.caller("uac.xml"), callee)
+    exchange.assert_clean()
+    exchange.server.kill()
+    exchange.server.start()
+    assert "are being ended" not in exchange.server.log()

@@ -1,0 +1,62 @@
+"""Plain messages are read and written natively: which those are, and that it makes no difference."""
+
+import pytest
+
+from fuzz.harness import Fuzzer
+from fuzz.targets.sip import MESSAGES, PLAIN, TARGETS, check_plain
+from sip import acceleration
+from sip.errors import ParseError
+from sip.message import Request, serialise, write_in_python
+from sip.parser import DEFAULT_LIMITS, Limits, parse_carefully, parse_message, read_plain
+
+MUTATIONS = 3000
+
+
+def test_the_native_part_was_built() -> None:
+    assert acceleration.wire is not None
+
+
+@pytest.mark.parametrize("data", PLAIN)
+def test_what_nearly_every_peer_sends_is_plain(data: bytes) -> None:
+    assert read_plain(data, DEFAULT_LIMITS) is not None
+    assert check_plain(data)
+
+
+@pytest.mark.parametrize("data", MESSAGES)
+def test_every_vector_reads_the_same_natively_or_is_left_to_python(data: bytes) -> None:
+    check_plain(data)
+
+
+def test_mutated_messages_read_the_same() -> None:
+    target = next(target for target in TARGETS if target.name == "sip-plain")
+    fuzzer = Fuzzer(target, 20261122)
+    assert fuzzer.run(executions=MUTATIONS) is None
+    plain = sum(count for outcome, count in fuzzer.outcomes.items() if not outcome.startswith("not plain"))
+    assert plain > MUTATIONS / 50
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [Limits(message_bytes=300), Limits(header_count=5), Limits(line_chars=40), Limits(value_chars=30)],
+    ids=["bytes", "fields", "line", "value"],
+)
+def test_limits_hold_natively(limits: Limits) -> None:
+    assert read_plain(PLAIN[0], limits) is None
+    with pytest.raises(ParseError):
+        parse_message(PLAIN[0], limits)
+
+
+def test_a_view_that_was_made_natively_changes_with_its_field() -> None:
+    request = parse_message(PLAIN[0])
+    assert isinstance(request, Request) and request.to.tag is None
+    request.headers.set("To", "<sip:b@h.example>;tag=9d8c")
+    assert request.to.tag == "9d8c"
+    assert parse_message(serialise(request)).to.tag == "9d8c"
+
+
+def test_text_beyond_ascii_is_written_as_utf_8() -> None:
+    request = parse_carefully(PLAIN[0])
+    request.headers.set("Subject", "नमस्ते é")
+    start = serialise(request).split(b"\r\n", 1)[0].decode()
+    assert serialise(request) == write_in_python(start, request.headers.entries(), request.body)
+    assert "Subject: नमस्ते é\r\n".encode() in serialise(request)

@@ -11,6 +11,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
+from api.logs import dropped_lines
 from api.loop_lag import LoopLag
 from api.metrics import Metrics
 from api.openapi import product_version
@@ -108,6 +109,11 @@ def watch_process(metrics: Metrics, lag: LoopLag, data_dir: Path, node: str) -> 
     )
     metrics.watch_gauge(
         "trunkline_tasks", "Tasks of the event loop.", lambda: float(len(asyncio.all_tasks()))
+    )
+    metrics.watch_counter(
+        "trunkline_log_lines_dropped",
+        "Lines of the log that were lost because nobody read them.",
+        lambda: float(dropped_lines()),
     )
     sizes = {"free": 0.0, "total": 0.0}
 

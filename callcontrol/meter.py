@@ -44,6 +44,10 @@ class Meter:
         if metered is not None and metered.until is None:
             metered.until = now
 
+    def clear(self) -> None:
+        """Forget every leg: none was answered after all."""
+        self._legs.clear()
+
     def runs(self, leg: LegId) -> bool:
         """Whether the leg is being counted."""
         metered = self._legs.get(leg)

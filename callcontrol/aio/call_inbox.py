@@ -19,6 +19,7 @@ from callcontrol.events import (
     DigitsRequested,
     Event,
     HangupRequested,
+    LegCancelled,
     LegProgress,
     ListenRequested,
     MuteRequested,
@@ -27,6 +28,7 @@ from callcontrol.events import (
     TimerFired,
 )
 from callcontrol.hangup import NORMAL_TEMPORARY_FAILURE
+from callcontrol.ids import LegId
 from callcontrol.models import CallRecord
 
 _MAX_QUEUED: Final = 1000
@@ -77,6 +79,13 @@ class CallInbox:
             event = self._queue.popleft()
             if not isinstance(event, TimerFired) or self._is_due(event.timer):
                 return event
+
+    def cancelled(self, leg: LegId) -> LegCancelled | None:
+        """That a caller has given up, if it waits to be heard."""
+        for event in self._queue:
+            if isinstance(event, LegCancelled) and event.leg == leg:
+                return event
+        return None
 
     def stop_timers(self) -> None:
         """Stop every timer."""

@@ -172,9 +172,9 @@ class CallStore:
 
         return await self._database.read(read)
 
-    async def unfinished(self) -> Sequence[CallRecord]:
-        """Calls of this node without an end: what a former process left behind."""
-        return await self._database.read(partial(_unfinished, self._node))
+    async def unfinished(self, node: str | None = None) -> Sequence[CallRecord]:
+        """Calls of this node, or of another, without an end: what a former process left behind."""
+        return await self._database.read(partial(_unfinished, node or self._node))
 
     async def keep_dialogs(self, records: Sequence[CallRecord]) -> Mapping[str, former_dialogs.Dialogs]:
         """Keep what ends the legs of unfinished calls; returns that of all calls of this node."""
@@ -187,9 +187,9 @@ class CallStore:
         """Forget what ended the legs of calls: their peers know."""
         await self._writer.commit(partial(former_dialogs.forget, call_sids=call_sids))
 
-    async def cut_recordings(self) -> Sequence[CallRecord]:
-        """Calls of this node that are over and whose recording a former process left incomplete."""
-        return await self._database.read(partial(recordings.cut_off, node=self._node))
+    async def cut_recordings(self, node: str | None = None) -> Sequence[CallRecord]:
+        """Calls of this node, or of another, that are over and whose recording was left incomplete."""
+        return await self._database.read(partial(recordings.cut_off, node=node or self._node))
 
     def _in_memory(self, call_sid: str) -> CallRecord | None:
         held = self._held.records.get(call_sid)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults.oracle import Evidence, Hook, Leg, reconcile
+from tests.faults.oracle import Evidence, Hook, Leg, assert_nothing_lost, reconcile
 from tests.faults.oracle.stage import OracleStage
 
 _A, _B = "session-a", "session-b"
@@ -44,6 +44,7 @@ def _record(sid: str, call_id: str, direction: str, rupees: float) -> dict[str, 
         "call_sid": sid,
         "sip_call_id": call_id,
         "direction": direction,
+        "created_at": "1970-01-01T00:01:40.000Z",
         "status": "completed",
         "answered_at": "2026-01-31T12:00:01.000Z",
         "ended_at": "2026-01-31T12:00:11.000Z",
@@ -273,6 +274,6 @@ def test_far_ends_records_webhooks_and_wallet_agree(tmp_path: Path) -> None:
         stage.wait(lambda: not stage.far.counts()["placing"], "calls are not placed")
         stage.end_calls()
         evidence = stage.evidence()
-        assert reconcile(evidence) == []
+        assert_nothing_lost(evidence)
         assert len(evidence.records) >= 35 and len(evidence.ledger) >= 15
         assert {leg.role for leg in evidence.legs if leg.rtp_received} == {"caller", "callee"}

@@ -23,7 +23,7 @@ NATIVE_SOURCES = $(shell find $(NATIVE_PARTS:%=%/native) -name '*.cpp' -o -name 
 # What the native modules are built from, and nothing else: a change here, and only here, builds them again.
 BUILD_INPUTS := pyproject.toml CMakeLists.txt cmake/trunkline.cmake $(shell find $(NATIVE_PARTS:%=%/native) -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' -o -name CMakeLists.txt \) -not -path '*/tests/*' -not -path '*/fuzz/*' 2>/dev/null)
 
-.PHONY: help setup run demo test soak check format bench fuzz clean native-test
+.PHONY: help setup run demo test soak check format bench fuzz audit clean native-test
 
 help: ## Show this help.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -123,6 +123,15 @@ fuzz: setup $(VENV)/.fuzz ## Fuzz the parsers and state machines, in Python and 
 	@if $(BIN)/python -c 'import atheris' 2>/dev/null; then $(BIN)/python -m fuzz.guided --time $(TIME) $(FUZZ_ARGS); \
 	else echo "fuzz: atheris cannot be had here; fuzzing without coverage"; $(BIN)/python -m fuzz.run --time $(TIME) $(FUZZ_ARGS); fi
 	@$(BIN)/python -m fuzz.native --time $(TIME)
+
+# Apart from .venv: what it needs is nothing that the product does.
+.cache/audit/.ready:
+	@$(PYTHON) -m venv .cache/audit
+	@.cache/audit/bin/pip install --quiet "pip-audit>=2.9"
+	@touch $@
+
+audit: setup .cache/audit/.ready ## Ask whether any library is known to be vulnerable; needs the network.
+	@scripts/audit "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" .cache/audit/bin/pip-audit
 
 clean: ## Remove the virtual environment, builds and caches (var/, the data, stays).
 	@rm -rf $(VENV) .cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

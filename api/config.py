@@ -237,6 +237,12 @@ VARIABLES: tuple[Variable, ...] = (
     ),
     Variable("MAX_CALLS", "2000", parse_int(1, 1_000_000), "calls at the same time"),
     Variable("MAX_CPS", "200", parse_int(1, 100_000), "new calls per second"),
+    Variable(
+        "TAKEOVER",
+        "0",
+        parse_bool,
+        "1 lets a server of another NODE in this data directory take over the addresses of this one",
+    ),
     Variable("DRAIN_S", "30", parse_float(0, 86_400), "seconds calls may go on after SIGTERM"),
     Variable(
         "HEP_TARGET", "", parse_hep_target, "udp:host:port that gets copies of SIP messages (HEPv3, Homer)"
@@ -301,6 +307,7 @@ class Settings:
     messages_per_second: int
     max_calls: int
     max_cps: int
+    takeover: bool
     drain_s: float
     hep_target: HostPort | None
     hep_id: int

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import resource
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aiohttp import web
@@ -33,13 +34,14 @@ class ConnectionLimits:
     Attributes:
         head_s: How long the head of the first request may take.
         idle_s: How long it may then take until the head of the next one is complete.
-        max_heads: How many connections may wait for it at a time.
+        max_heads: How many connections may wait for it at a time; None for a quarter of the descriptors that
+            the process may have.
         stalled_s: How long a client may take nothing of what is sent.
     """
 
     head_s: float = 15.0
     idle_s: float = 75.0
-    max_heads: int = 1000
+    max_heads: int | None = None
     stalled_s: float = 60.0
 
 
@@ -57,8 +59,12 @@ class GuardedSite(web.SockSite):
         assert server is not None
         loop = asyncio.get_running_loop()
         beginning: dict[_Connection, None] = {}
+        limits = self._limits
+        if limits.max_heads is None:
+            descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+            limits = replace(limits, max_heads=descriptors // 4)
         self._server = await loop.create_server(
-            lambda: _Connection(server, loop, beginning, self._limits), sock=self._sock, backlog=self._backlog
+            lambda: _Connection(server, loop, beginning, limits), sock=self._sock, backlog=self._backlog
         )
 
 
@@ -86,7 +92,7 @@ class _Connection(RequestHandler):
         """Wait for the head of the first request."""
         super().connection_made(transport)
         self._beginning[self] = None
-        if len(self._beginning) > self._limits.max_heads:
+        if self._limits.max_heads is not None and len(self._beginning) > self._limits.max_heads:
             next(iter(self._beginning))._give_up()
         self._wait(self._limits.head_s)
 

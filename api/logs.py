@@ -18,9 +18,11 @@ from typing import Any, TextIO
 
 from aiohttp.http_exceptions import HttpProcessingError
 
+from api.log_filters import LineLimit
+from api.outlet import OutletHandler
 from callcontrol.accounts import PREFIXES
 
-__all__ = ["configure_logging", "redact"]
+__all__ = ["configure_logging", "dropped_lines", "redact"]
 
 CONTEXT = ("call_sid", "call_id", "account_sid", "request_id")
 
@@ -99,8 +101,9 @@ class _PeersFaults(logging.Filter):
 
 def configure_logging(log_format: str, level: str, stream: TextIO | None = None) -> None:
     """Send every log of the process to `stream` (stderr by default)."""
-    handler = logging.StreamHandler(stream or sys.stderr)
+    handler = OutletHandler(stream or sys.stderr)
     handler.setFormatter(_Json() if log_format == "json" else _Text())
+    handler.addFilter(LineLimit())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
@@ -112,6 +115,12 @@ def configure_logging(log_format: str, level: str, stream: TextIO | None = None)
     # These speak of every statement and every connection at levels that are ours elsewhere.
     for chatty in ("sqlalchemy", "aiosqlite", "alembic", "asyncio"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+
+
+def dropped_lines() -> int:
+    """How many lines nobody read, so that they were lost."""
+    handlers = [handler for handler in logging.getLogger().handlers if isinstance(handler, OutletHandler)]
+    return sum(handler.outlet.dropped for handler in handlers if handler.outlet is not None)
 
 
 def _one_line(text: str) -> str:

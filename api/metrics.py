@@ -29,6 +29,8 @@ from prometheus_client.core import (
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
+from callcontrol.errors import DomainError
+
 __all__ = ["METRICS_CONTENT_TYPE", "Distribution", "Metrics", "Reading"]
 
 METRICS_CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -151,6 +153,9 @@ _Distributions = Callable[[], Mapping[tuple[str, ...], Distribution]]
 async def _refreshed(refresh: Callable[[], Awaitable[None]]) -> None:
     try:
         await refresh()
+    except DomainError as error:
+        # The database is away: what failed has told the log, and other figures are wanted now.
+        _log.debug("a metric cannot be refreshed: %s", error.message)
     except Exception:
         # The value of the last scrape is shown again; the others are none the worse for it.
         _log.warning("a metric cannot be refreshed", exc_info=True)

@@ -12,28 +12,28 @@ import asyncio
 import gc
 import logging
 import signal
-import socket
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from aiohttp import web
-
 from api.app import create_app
 from api.config import Settings
-from api.connections import GuardedSite
 from api.failures import StartFailed
 from api.first_run import DemoAccount, greeting, prepare_demo, prepare_sandbox
+from api.front import HttpFront
 from api.interrupted import answer_interrupted
+from api.log_filters import naming_calls
 from api.loop_lag import LoopLag
 from api.mcp.gateway import McpGateway
 from api.messaging import Messaging
 from api.metrics import Metrics
+from api.outlet import say
 from api.secret_keys import secret_box
 from api.services import Lifecycle, Phase, Services
 from api.sip_settings import name_servers, sip_listens, user_agent_settings
 from api.speech import make_speech
+from api.takeover import Succession
 from api.values import HostPort
 from api.watch import watch, watch_messages
 from api.watch_process import watch_process, watch_storage, watch_tools
@@ -61,7 +61,7 @@ from media.aio import EspeakSynthesizer
 from media.aio.agent_types import AgentStreamSettings
 from media.audio import PromptLibrary, Speaker
 from media.types import EngineSettings
-from sip.aio import Destination, HepSettings, Listen
+from sip.aio import Destination, HandedOver, HepSettings, Listen, SendFrame
 
 __all__ = ["Server", "run_loop", "serve"]
 
@@ -100,6 +100,8 @@ class Server:
         self.messaging: Messaging
         self.templates: TemplateService
         self.channels: ChannelService
+        self.succession = Succession(settings.data_dir, settings.node)
+        self.front: HttpFront
         self._sandbox_sid: str | None = None
         self.url = settings.public_url or ""
         self._parts = AsyncExitStack()
@@ -112,6 +114,8 @@ class Server:
             StartFailed: A part cannot start; those before it are stopped again.
         """
         try:
+            if self.settings.takeover:
+                await self.succession.meet()
             await self._start_storage()
             await self._start_sandbox()
             self.demo = await prepare_demo(self.storage) if self.sandbox is not None else None
@@ -122,10 +126,13 @@ class Server:
             await self._start_templates()
             await answer_interrupted(self.storage)
             await self._start_http()
+            if self.settings.takeover:
+                await self.succession.open_door(self)
         except BaseException:
             await self._parts.aclose()
             raise
         self.lifecycle.phase = Phase.READY
+        self.succession.ready(self.control.sharing.answer, self._alone)
 
     async def drain(self) -> None:
         """Refuse new calls, and wait for those that are up as long as the settings say."""
@@ -135,7 +142,12 @@ class Server:
         _log.info(
             "draining: %d calls are up, they have %g s", self.control.active_calls, self.settings.drain_s
         )
-        await self.control.drain(self.settings.drain_s)
+        succeeded = self.succession.taken.is_set()
+        if succeeded:
+            # Requests on connections that are open still come here: their clients are to connect again.
+            await self.mcp.close()
+            await self.front.close()
+        await self.control.drain(self.settings.drain_s, succeeded=succeeded)
 
     async def stop(self) -> None:
         """End what is still up and stop every part. Idempotent."""
@@ -143,6 +155,28 @@ class Server:
             self.lifecycle.phase = Phase.DRAINING
         await self._parts.aclose()
         self.lifecycle.phase = Phase.STOPPED
+
+    # What another process is given, and gives; see `api.takeover`.
+
+    async def hand_over(self) -> HandedOver:
+        """Hear no more on any address, and give what another process needs to hear in our place."""
+        handed = self.control.sharing.hand_over()
+        handed.sockets[self.front.name] = await self.front.pause()
+        return handed
+
+    async def take_back(self) -> None:
+        """Hear again: the other process is gone."""
+        await self.control.sharing.take_back()
+        await self.front.resume()
+
+    def receive(self, frame: bytes, answer: SendFrame) -> None:
+        """Take a SIP message that the other process passes on."""
+        self.control.sharing.receive(frame, answer)
+
+    async def _alone(self, died: str | None) -> None:
+        _log.info("the server before is gone; %d SIP messages were passed on", self.control.sharing.end())
+        if died is not None:
+            await self.control.adopt(died)
 
     async def _start_storage(self) -> None:
         settings = self.settings
@@ -208,7 +242,9 @@ class Server:
                 messages=storage.messages,
             ),
         )
+        self._parts.push_async_callback(self.succession.close)
         self._parts.push_async_callback(self.control.close)
+        self._parts.callback(naming_calls(self.control.call_of))
         storage.trunks.legs_at = self.control.legs_at
         self.recordings = RecordingService(
             storage.database,
@@ -224,6 +260,9 @@ class Server:
             ),
         )
         storage.housekeeper.also(self.recordings.sweep)
+        handed = await self.succession.take()
+        if handed is not None:
+            self.control.sharing.inherit(handed, self.succession.pass_on)
         try:
             await self.control.start()
         except OSError as error:
@@ -311,12 +350,13 @@ class Server:
         settings = self.settings
         listen = settings.http_listen
         self._watch()
+        inherited = self.succession.inherited(f"http:{listen}")
         try:
-            sock = await asyncio.to_thread(_bind, listen)
+            self.front = await asyncio.to_thread(HttpFront, listen, inherited)
         except OSError as error:
             raise _cannot_listen("TRUNKLINE_HTTP_LISTEN", str(listen), error) from error
-        self._parts.callback(sock.close)
-        host, port = sock.getsockname()[:2]
+        self._parts.push_async_callback(self.front.close)
+        host, port = self.front.address
         if settings.public_url is None:
             reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
             self.url = f"http://{HostPort(reachable, port)}"
@@ -328,12 +368,9 @@ class Server:
             public_url=self.url,
             trusted_sources=settings.trusted_sources,
         )
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=_HTTP_SHUTDOWN_S)
-        self._parts.push_async_callback(runner.cleanup)
-        await runner.setup()
         # Its streams stay open as long as it lets them, so it ends before their connections are waited for.
         self._parts.push_async_callback(self.mcp.close)
-        await GuardedSite(runner, sock).start()
+        await self.front.serve(app)
 
     def _watch(self) -> None:
         lag = LoopLag()
@@ -343,7 +380,7 @@ class Server:
         watch_messages(self.metrics, self.messaging)
         watch_storage(self.metrics, self.storage)
         watch_tools(self.metrics, self.tools.service, lambda: len(self.mcp.sessions))
-        watch_process(self.metrics, lag, self.settings.data_dir, self.settings.node)
+        watch_process(self.metrics, lag, self.lifecycle, self.settings.data_dir, self.settings.node)
         self._parts.push_async_callback(self.metrics.close)
 
     def _services(self) -> Services:
@@ -404,11 +441,11 @@ async def serve(settings: Settings, command: str = "trunkline") -> None:
     await server.start()
     try:
         _calm_collector()
-        print(greeting(server.demo, server.url, command), flush=True)
+        say(greeting(server.demo, server.url, command))
         _log.info("ready: API %s, SIP %s", server.url, ", ".join(_sip_addresses(server)))
-        await signals.first.wait()
+        await _either(signals.first, server.succession.taken)
         drain = asyncio.create_task(server.drain())
-        impatience = asyncio.create_task(signals.second.wait())
+        impatience = asyncio.create_task((signals.second if signals.first.is_set() else signals.first).wait())
         await asyncio.wait({drain, impatience}, return_when=asyncio.FIRST_COMPLETED)
         impatience.cancel()
         if not drain.done():
@@ -420,6 +457,13 @@ async def serve(settings: Settings, command: str = "trunkline") -> None:
         await server.stop()
         gc.unfreeze()
         _log.info("stopped")
+
+
+async def _either(*events: asyncio.Event) -> None:
+    waits = [asyncio.create_task(event.wait()) for event in events]
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()
 
 
 def _calm_collector() -> None:
@@ -497,21 +541,6 @@ def _sip_addresses(server: Server) -> list[str]:
     return [
         f"{listen.transport}:{HostPort(listen.host, listen.port)}" for listen in server.control.sip_addresses
     ]
-
-
-def _bind(listen: HostPort) -> socket.socket:
-    family, kind, protocol, _, address = socket.getaddrinfo(
-        listen.host, listen.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )[0]
-    sock = socket.socket(family, kind, protocol)
-    try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind(address)
-        sock.setblocking(False)
-    except BaseException:
-        sock.close()
-        raise
-    return sock
 
 
 def _cannot_listen(variable: str, address: str, error: OSError) -> StartFailed:

@@ -328,6 +328,14 @@ class CallMachine:
             rate_paise = self._rates.inbound_paise if inbound else self._rates.outbound_paise
             yield self._money.start(leg.id, rate_paise, self._now)
 
+    def take_answer_back(self) -> None:
+        """The caller had given up before our answer left: there was none, and nothing is charged."""
+        if self._answered_at is not None and not self._former_ids:
+            self._answered_at = self.record.answered_at = None
+            self._money.meter.clear()
+            if self.progress is not None:
+                self.progress.take_answer_back()
+
     def stop_charging(self, leg: LegId) -> None:
         """Charge a leg no further."""
         self._money.stop(leg, self._now)

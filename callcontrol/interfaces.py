@@ -133,8 +133,8 @@ class CallRecords(Protocol):
     ) -> Page[CallRecord]:
         """Calls of the account, newest first: a page, or as many as a page holds ``after`` a place."""
 
-    async def unfinished(self) -> Sequence[CallRecord]:
-        """Calls of this node without an end: what a former process left behind."""
+    async def unfinished(self, node: str | None = None) -> Sequence[CallRecord]:
+        """Calls of this node, or of another, without an end: what a former process left behind."""
 
     async def keep_dialogs(self, records: Sequence[CallRecord]) -> Mapping[str, Mapping[str, Any]]:
         """
@@ -146,8 +146,8 @@ class CallRecords(Protocol):
     async def forget_dialogs(self, call_sids: Sequence[str]) -> None:
         """Their legs have ended."""
 
-    async def cut_recordings(self) -> Sequence[CallRecord]:
-        """Calls of this node that are over and whose recording a former process left incomplete."""
+    async def cut_recordings(self, node: str | None = None) -> Sequence[CallRecord]:
+        """Calls of this node, or of another, that are over and whose recording was left incomplete."""
 
 
 class Messages(Protocol):

@@ -52,6 +52,7 @@ def _cancelled(call: "CallMachine", event: LegCancelled) -> Iterator[Effect]:
     if event.leg != call.a_leg.id:
         yield from call.pass_on(event)
     else:
+        call.take_answer_back()
         cause = event.cause or ORIGINATOR_CANCEL
         yield from call.end(Ending(CallStatus.NO_ANSWER, cause, "caller", 487, "Request Terminated"))
 

@@ -95,6 +95,11 @@ class MaskedProgress:
         talked_s = now_s - self._bridged_s if self._bridged_s is not None else None
         self._record.details = ended_details(self._record.details or {}, ending, talked_s, self._pulse_s)
 
+    def take_answer_back(self) -> None:
+        """The first party had given up before it was joined with the second one."""
+        self._bridged_s = None
+        self._note(bridged_at=None)
+
     @property
     def _called_first(self) -> bool:
         """Whether we called the first party; one that called us is neither rung nor waited for."""

@@ -1,6 +1,7 @@
 """What a trunk takes of media: codecs, digits, encryption."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal
 
 from callcontrol.models import Carrier, DtmfType, Gateway, MediaEncryption
@@ -30,6 +31,7 @@ class MediaPolicy:
         return self.dtmf_type == "rfc2833"
 
 
+@lru_cache(maxsize=256)
 def preferring(codecs: tuple[str, ...], codec: str | None) -> tuple[str, ...]:
     """Codecs with one of them before all others, if it is among them."""
     return tuple(sorted(codecs, key=lambda name: name != codec))

@@ -44,6 +44,10 @@ class Meter:
         if metered is not None and metered.until is None:
             metered.until = now
 
+    def clear(self) -> None:
+        """Forget every leg: none was answered after all."""
+        self._legs.clear()
+
     def runs(self, leg: LegId) -> bool:
         """Whether the leg is being counted."""
         metered = self._legs.get(leg)
@@ -75,12 +79,16 @@ class Meter:
             return None
         total_paise = self.charge_paise(now)
         ticks = [leg.since + self._pulses_of(leg, now) * self._pulse_s for leg in running]
+        # Each leg starts one pulse in the time of a pulse, so whole rounds of them need no counting.
+        rounds = max(0, reserved_paise - total_paise) // sum([leg.rate_paise for leg in running])
+        total_paise += rounds * sum([leg.rate_paise for leg in running])
+        due = sorted(
+            [(at + rounds * self._pulse_s, leg.rate_paise) for at, leg in zip(ticks, running, strict=True)]
+        )
         at = now
         while total_paise <= reserved_paise:
-            soonest = min(range(len(running)), key=ticks.__getitem__)
-            at = ticks[soonest]
-            total_paise += running[soonest].rate_paise
-            ticks[soonest] += self._pulse_s
+            at, rate_paise = due.pop(0)
+            total_paise += rate_paise
         return at
 
     def _pulses_of(self, leg: _Metered, now: float) -> int:

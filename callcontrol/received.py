@@ -21,6 +21,7 @@ _MAX_IDENTITY_CHARS: Final = 4096  # a PASSporT with its certificate's address i
 _MAX_ENTRIES: Final = 8
 _MAX_SHOWN_CHARS: Final = 8192
 _HEEDED: Final = frozenset({"diversion", "history-info", "user-to-user", "identity", "session-id", "privacy"})
+_X_SIGNS: Final = ("X-", "x-")
 _X_HEADER: Final = re.compile(r"X-[A-Za-z0-9-]{1,64}", re.IGNORECASE | re.ASCII)
 
 
@@ -44,8 +45,8 @@ class Received:
     @classmethod
     def of(cls, headers: Headers) -> "Received":
         """Read the header fields of an INVITE."""
-        keys = {key for key, _, _ in headers.entries()}
-        if _HEEDED.isdisjoint(keys) and not any(key.startswith("x-") for key in keys):
+        keys = [key for key, _, _ in headers.entries()]
+        if _HEEDED.isdisjoint(keys) and "x-" not in [key[:2] for key in keys]:
             return _NOTHING  # as of most calls
         return cls(
             custom=custom_headers(headers.items()),
@@ -84,6 +85,8 @@ def custom_headers(fields: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], 
     """The X- header fields that can go into another message: bounded, printable, the first of each name."""
     found: dict[str, tuple[str, str]] = {}
     for name, value in fields:
+        if name[:2] not in _X_SIGNS:  # as of most header fields
+            continue
         if len(found) >= MAX_CUSTOM_HEADERS:
             break
         if _X_HEADER.fullmatch(name) and _is_safe(value, _MAX_VALUE_CHARS):

@@ -7,6 +7,7 @@ A machine names its rules; what a rule does not speak of is ignored, and listed 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
+from functools import cache
 from typing import Any, Generic, TypeVar
 
 from callcontrol.effects import Effect
@@ -41,13 +42,19 @@ class TableMachine(ABC, Generic[StateT, InputT]):
         return effects
 
 
+@cache
+def _last_of(states: type[IntEnum]) -> IntEnum:
+    """The last state of a machine; looking through an enumeration takes long, and there are few of them."""
+    return max(states)
+
+
 class TableStep(RunningStep, TableMachine[StateT, InputT]):
     """A step of a call that is such a machine; it is over in the last of its states."""
 
     def __init__(self, call: CallParts, first: StateT) -> None:
         super().__init__(call)
         self.state = first
-        self._last: StateT = max(type(first))
+        self._last: IntEnum = _last_of(type(first))
 
     def _take(self, what: InputT, event: Event | None = None) -> list[Effect]:
         effects = super()._take(what, event)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from api.config import Settings
 from api.logs import configure_logging
+from api.outlet import standard_descriptors
 from api.server import run_loop, serve
 
 __all__ = ["run"]
@@ -17,6 +18,7 @@ __all__ = ["run"]
 
 def run(settings: Settings, _: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT, and return 0 after a drain."""
+    standard_descriptors()
     configure_logging(settings.log_format, settings.log_level)
     run_loop(serve(settings, _command()))
     return 0

@@ -19,6 +19,7 @@ from callcontrol.events import (
     DigitsRequested,
     Event,
     HangupRequested,
+    LegCancelled,
     LegProgress,
     ListenRequested,
     MuteRequested,
@@ -27,6 +28,7 @@ from callcontrol.events import (
     TimerFired,
 )
 from callcontrol.hangup import NORMAL_TEMPORARY_FAILURE
+from callcontrol.ids import LegId
 from callcontrol.models import CallRecord
 
 _MAX_QUEUED: Final = 1000
@@ -78,6 +80,13 @@ class CallInbox:
             if not isinstance(event, TimerFired) or self._is_due(event.timer):
                 return event
 
+    def cancelled(self, leg: LegId) -> LegCancelled | None:
+        """That a caller has given up, if it waits to be heard."""
+        for event in self._queue:
+            if isinstance(event, LegCancelled) and event.leg == leg:
+                return event
+        return None
+
     def stop_timers(self) -> None:
         """Stop every timer."""
         for timer in list(self._timers):
@@ -117,15 +126,15 @@ class CallInbox:
 
     def arm(self, timer: Timer, delay_s: float) -> None:
         """Start a timer, replacing the one that runs."""
-        self.disarm(timer)
+        if timer in self._timers or timer in self._due:
+            self.disarm(timer)
         self._timers[timer] = self._loop.call_later(delay_s, self._fire, timer)
 
     def disarm(self, timer: Timer) -> None:
         """Stop a timer; one that has run out but was not heard yet is forgotten too."""
         self._due.discard(timer)
-        handle = self._timers.pop(timer, None)
-        if handle is not None:
-            handle.cancel()
+        if timer in self._timers:
+            self._timers.pop(timer).cancel()
 
     def closed(self) -> None:
         """Take note that the record has its end: the call makes room for another."""

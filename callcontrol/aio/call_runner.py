@@ -17,7 +17,7 @@ from callcontrol.call import CallMachine
 from callcontrol.effects import Effect
 from callcontrol.errors import DomainError, InsufficientBalance
 from callcontrol.events import Event, HangupRequested, LiveOrder
-from callcontrol.hangup import BALANCE_EXHAUSTED, NORMAL_TEMPORARY_FAILURE
+from callcontrol.hangup import BALANCE_EXHAUSTED, NORMAL_TEMPORARY_FAILURE, ORIGINATOR_CANCEL
 from callcontrol.hunt import Ending
 from callcontrol.identity import Caller
 from callcontrol.ids import A_LEG, LegId
@@ -113,8 +113,13 @@ class CallRunner:
             if not isinstance(failure, DomainError):
                 raise
             self._context.figures.refused["not_recorded"] += 1
-            self.log.warning("not taken: %s", failure.message)
+            self.log.info("not taken: %s", failure.message)
             return
+        given_up = self._inbox.cancelled(A_LEG)
+        if refusal is None and given_up is not None:
+            # While the database was slow. Nobody else is to hear of the call, not even for a moment.
+            cause = given_up.cause or ORIGINATOR_CANCEL
+            refusal = Ending(CallStatus.NO_ANSWER, cause, "caller", 487, "Request Terminated")
         if refusal is None:
             await self._run(self._machine.start_inbound)
         else:

@@ -172,9 +172,9 @@ class CallStore:
 
         return await self._database.read(read)
 
-    async def unfinished(self) -> Sequence[CallRecord]:
-        """Calls of this node without an end: what a former process left behind."""
-        return await self._database.read(partial(_unfinished, self._node))
+    async def unfinished(self, node: str | None = None) -> Sequence[CallRecord]:
+        """Calls of this node, or of another, without an end: what a former process left behind."""
+        return await self._database.read(partial(_unfinished, node or self._node))
 
     async def keep_dialogs(self, records: Sequence[CallRecord]) -> Mapping[str, former_dialogs.Dialogs]:
         """Keep what ends the legs of unfinished calls; returns that of all calls of this node."""
@@ -187,9 +187,9 @@ class CallStore:
         """Forget what ended the legs of calls: their peers know."""
         await self._writer.commit(partial(former_dialogs.forget, call_sids=call_sids))
 
-    async def cut_recordings(self) -> Sequence[CallRecord]:
-        """Calls of this node that are over and whose recording a former process left incomplete."""
-        return await self._database.read(partial(recordings.cut_off, node=self._node))
+    async def cut_recordings(self, node: str | None = None) -> Sequence[CallRecord]:
+        """Calls of this node, or of another, that are over and whose recording was left incomplete."""
+        return await self._database.read(partial(recordings.cut_off, node=node or self._node))
 
     def _in_memory(self, call_sid: str) -> CallRecord | None:
         held = self._held.records.get(call_sid)
@@ -240,7 +240,7 @@ def _rows_of(records: Iterable[CallRecord]) -> list[dict[str, Any]]:
             rows.append(calls.row_of(record))
         except Exception:
             # A defect of this server's own; it must not keep the other calls from being written.
-            log.exception("the record of call %s has no storable state", record.call_sid)
+            log.exception("the record has no storable state", extra={"call_sid": record.call_sid})
     return rows
 
 

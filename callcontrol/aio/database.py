@@ -6,9 +6,9 @@ SQLAlchemy's asyncio engine, so waiting for the network blocks nobody. SQLite ha
 a copy into the operating system's page cache, and ``_Sqlite`` says what that leads to.
 """
 
-import contextlib
+import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Final, Protocol, TypeVar
 
 from sqlalchemy.engine import URL, Connection, make_url
@@ -26,6 +26,7 @@ Operation = Callable[[Connection], T]
 log = logging.getLogger(__name__)
 
 _POSTGRES_TIMEOUT_S: Final = 10.0
+_HURRIED_S: Final = 1.0
 _STOPPED_MS: Final = 5000
 """After so long a transaction that waits for its process is rolled back: the process is stopped, or gone."""
 
@@ -60,6 +61,9 @@ class Database:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
+        self._unreadable = False
+        self.hurried: Callable[[], bool] = lambda: False
+        """Whether the database is known to be failing: then nobody waits long for what it may still tell."""
 
     @classmethod
     async def open(cls, url: str, *, migrate: bool = True, secrets: Box | None = None) -> "Database":
@@ -94,8 +98,7 @@ class Database:
         Raises:
             ServiceUnavailable: The database is failing, or too many readers wait for it.
         """
-        with _unavailable_when_failing():
-            return await self._backend.read(operation)
+        return await self._asked(self._backend.read(operation))
 
     async def look_up(self, operation: Operation[T]) -> T:
         """
@@ -104,8 +107,7 @@ class Database:
         Raises:
             ServiceUnavailable: The database is failing.
         """
-        with _unavailable_when_failing():
-            return await self._backend.look_up(operation)
+        return await self._asked(self._backend.look_up(operation))
 
     async def write(self, operation: Operation[T]) -> T:
         """
@@ -130,16 +132,21 @@ class Database:
         """Close all connections."""
         await self._backend.close()
 
-
-@contextlib.contextmanager
-def _unavailable_when_failing() -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        if not is_transient(error):
-            raise
-        log.warning("reading the database failed: %s", error)
-        raise ServiceUnavailable("The database does not answer; try again shortly.") from error
+    async def _asked(self, answer: Awaitable[T]) -> T:
+        try:
+            async with asyncio.timeout(_HURRIED_S if self.hurried() else None):
+                found = await answer
+        except Exception as error:
+            if not is_transient(error):
+                raise
+            if not self._unreadable:
+                self._unreadable = True
+                log.warning("reading the database failed: %s", str(error) or type(error).__name__)
+            raise ServiceUnavailable("The database does not answer; try again shortly.") from error
+        if self._unreadable:
+            self._unreadable = False
+            log.warning("the database can be read again")
+        return found
 
 
 def _answered(error: BaseException) -> bool:

@@ -110,7 +110,7 @@ class DirectoryLoader(Directory):
             try:
                 await self.refresh()
             except DomainError:
-                log.warning("the directory could not be refreshed; what is known stays as it is")
+                log.debug("the directory could not be refreshed; what is known stays as it is")
             except Exception:
                 log.exception("refreshing the directory failed; what is known stays as it is")
             # However many look-ups miss, the database is asked this often at most.

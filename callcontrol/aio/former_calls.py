@@ -39,20 +39,22 @@ class FormerCalls:
 
     async def collect(self, records: Sequence[CallRecord]) -> None:
         """Take over what unfinished calls hold, and what an earlier process was not done with."""
-        self._kept = await self._calls.keep_dialogs(records)
+        kept = await self._calls.keep_dialogs(records)
+        self._kept = {call_sid: dialogs for call_sid, dialogs in kept.items() if call_sid not in self._legs}
 
     def begin(self) -> None:
         """Begin to tell the peers; the user agent has to be listening."""
         kept, self._kept = self._kept, {}
         if not kept:
             return
-        self._legs = {call_sid: len(dialogs) for call_sid, dialogs in kept.items()}
+        self._legs |= {call_sid: len(dialogs) for call_sid, dialogs in kept.items()}
         legs = [(call_sid, saved) for call_sid, dialogs in kept.items() for saved in dialogs.values()]
         log.warning("%d legs of %d calls of a former process are being ended", len(legs), len(kept))
         self._over += [call_sid for call_sid, dialogs in kept.items() if not dialogs]
         for call_sid, saved in legs:
             self._end(call_sid, saved)
-        self._task = asyncio.create_task(self._forget(), name="former-calls")
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._forget(), name="former-calls")
 
     async def close(self) -> None:
         """Stop; what is not through is kept for the next process."""
@@ -72,7 +74,7 @@ class FormerCalls:
             self._user_agent.end_former(saved, CRASH.reason_header(), credentials, over)
         except ParseError as error:
             # Another version of this server wrote it; the peer's own timers have to do.
-            log.warning("a leg of call %s cannot be ended: %s", call_sid, error.reason)
+            log.warning("a leg cannot be ended: %s", error.reason, extra={"call_sid": call_sid})
             over()
 
     def _credentials(self, saved: Mapping[str, Any]) -> Credentials | None:

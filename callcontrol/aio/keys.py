@@ -4,7 +4,7 @@ import asyncio
 import hmac
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -14,7 +14,7 @@ from callcontrol import accounts as rules
 from callcontrol.aio.database import Database
 from callcontrol.aio.tokens import new_id, new_secret_bytes, utc_now
 from callcontrol.aio.writer import Writer
-from callcontrol.errors import Conflict, NotFound, Unauthorized
+from callcontrol.errors import Conflict, NotFound, ServiceUnavailable, Unauthorized
 from callcontrol.models import ApiKey, Environment, Principal, Service
 from callcontrol.store.repositories import accounts
 
@@ -24,13 +24,29 @@ CACHE_S: Final = 1.0
 _MAX_CACHED: Final = 10_000
 
 
+_KNOWN_WITHOUT_DATABASE_S: Final = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """
+    Whose a key is, None being nobody's, and until when that need not be looked up again.
+
+    While the database does not answer that is believed for a while longer, of keys that have no end.
+    """
+
+    principal: Principal | None
+    until: float
+    at_most_until: float
+
+
 class KeyService:
     """Keys of accounts; only a key's hash is stored."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
         self._writer = writer
-        self._cache: OrderedDict[str, tuple[float, Principal | None]] = OrderedDict()
+        self._cache: OrderedDict[str, _Known] = OrderedDict()
 
     def make(
         self, account_sid: str, service: Service, scopes: Sequence[str] | None
@@ -127,13 +143,12 @@ class KeyService:
         key_hash = rules.hash_key(key)
         now = asyncio.get_running_loop().time()
         cached = self._cache.get(key_hash)
-        if cached is None or cached[0] <= now:
-            principal, known_for_s = await self._look_up(key_hash)
-            cached = (now + known_for_s, principal)
+        if cached is None or cached.until <= now:
+            cached = await self._look_up_again(key_hash, cached, now)
             self._cache[key_hash] = cached
             while len(self._cache) > _MAX_CACHED:
                 self._cache.popitem(last=False)
-        principal = cached[1]
+        principal = cached.principal
         if principal is None:
             raise Unauthorized("The API key is unknown or revoked; use a valid one.")
         return principal
@@ -184,9 +199,19 @@ class KeyService:
         return record, key, rules.hash_key(key)
 
     def _forget(self, key_id: str) -> None:
-        for key_hash, (_, principal) in list(self._cache.items()):
-            if principal is not None and principal.key_id == key_id:
+        for key_hash, known in list(self._cache.items()):
+            if known.principal is not None and known.principal.key_id == key_id:
                 del self._cache[key_hash]
+
+    async def _look_up_again(self, key_hash: str, known: _Known | None, now: float) -> _Known:
+        try:
+            principal, known_for_s = await self._look_up(key_hash)
+        except ServiceUnavailable:
+            if known is None or known.principal is None or known.at_most_until <= now:
+                raise
+            return replace(known, until=min(now + CACHE_S, known.at_most_until))
+        extra_s = _KNOWN_WITHOUT_DATABASE_S if known_for_s == CACHE_S else 0.0
+        return _Known(principal, now + known_for_s, now + known_for_s + extra_s)
 
     async def _look_up(self, key_hash: str) -> tuple[Principal | None, float]:
         """Whose key has a hash, and for how many seconds that may be believed."""

@@ -95,7 +95,8 @@ class Pager:
     def _settled(self, connection: Connection, query: ListQuery, now: datetime) -> _Counted:
         key = (query.key, query.start, query.end)
         known = self._counted.get(key)
-        if known is None or now - known.at > _KEPT_FOR:
+        # One that was made later than now is of before the clock was set back; rows may have come since.
+        if known is None or not known.at <= now <= known.at + _KEPT_FOR:
             settled = to_micros(now - query.settled_after)
             before = settled if query.end is None else min(settled, to_micros(query.end))
             span = self._listing.between(to_micros_or_none(query.start), before)

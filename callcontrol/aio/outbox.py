@@ -169,6 +169,7 @@ class Outbox:
         self._client: WebhookClient | None = None
         self._wake = asyncio.Event()
         self._closing = False
+        self._away = False
         self._outcomes: dict[str, dict[str, Any]] = {}
         self._writing: dict[str, dict[str, Any]] = {}
         self._noting: dict[str, dict[str, Any]] = {}
@@ -292,7 +293,12 @@ class Outbox:
         try:
             found = await self._writer.commit(take, undo=partial(_release, settings.node, lease))
         except DomainError as error:
-            log.info("the outbox could not be read: %s", error.message)
+            log.log(
+                logging.DEBUG if self._away else logging.INFO,
+                "the outbox could not be read: %s",
+                error.message,
+            )
+            self._away = True
             self._looked_at = None
             self._outcomes = {**self._noting, **self._outcomes}
             if self._outcomes:
@@ -300,6 +306,7 @@ class Outbox:
             return 0
         finally:
             self._noting = {}
+        self._away = False
         if watched is None:
             self._recipients.update(found.recipients)
         else:
@@ -421,6 +428,7 @@ class Outbox:
                     delivery.event.delivery_id,
                     delivery.attempts,
                     answer.problem,
+                    extra={"call_sid": delivery.event.call_sid},
                 )
             else:
                 delivery.next_attempt_at = now + timedelta(seconds=delay_s)

@@ -65,6 +65,7 @@ from sip.aio import (
     HepSender,
     InboundSession,
     Listen,
+    Sharing,
     TraceRecord,
     UserAgent,
 )
@@ -89,6 +90,7 @@ class CallControl:
         self._tasks: set[asyncio.Task[None]] = set()
         self._started = False
         self._draining = False
+        self._succeeded = False
         self._all_ended = asyncio.Event()
         self._all_ended.set()
         self._capacity = Capacity(settings.max_calls, settings.max_cps)
@@ -198,11 +200,25 @@ class CallControl:
         self._started = True
         self._registrar.start()
 
-    async def drain(self, timeout_s: float) -> None:
-        """Take no new calls, let those that are up go on for a while, then end them."""
-        self._draining = True
-        self._user_agent.draining = True
-        await self._registrar.stop()
+    async def adopt(self, node: str) -> None:
+        """Give an end to the calls of another node whose process died, and tell their peers."""
+        await self._reconcile(node)
+        self._former.begin()
+
+    @property
+    def sharing(self) -> Sharing:
+        """Where the SIP addresses are shared with another process."""
+        return self._user_agent.sharing
+
+    async def drain(self, timeout_s: float, *, succeeded: bool = False) -> None:
+        """
+        Take no new calls, let those that are up go on for a while, then end them.
+
+        A process that has ``succeeded`` this one is registered in its place: then nothing is taken back.
+        """
+        self._draining = self._user_agent.draining = True
+        self._succeeded = succeeded
+        await self._leave_registrars()
         try:
             await asyncio.wait_for(self._all_ended.wait(), timeout_s)
         except TimeoutError:
@@ -211,9 +227,8 @@ class CallControl:
 
     async def close(self) -> None:
         """End all calls and free every socket; harmless when done before or never started."""
-        self._draining = True
-        self._user_agent.draining = True
-        await self._registrar.stop()
+        self._draining = self._user_agent.draining = True
+        await self._leave_registrars()
         await self._end_all()
         await self._arrivals.close()
         for task in list(self._tasks):
@@ -231,6 +246,10 @@ class CallControl:
             self.hep.close()
         await self._engine.close()
 
+    async def _leave_registrars(self) -> None:
+        if not self._succeeded:
+            await self._registrar.stop()
+
     async def _end_all(self) -> None:
         for runner in list(self._runners.values()):
             runner.post(HangupRequested("system", SYSTEM_SHUTDOWN))
@@ -244,9 +263,9 @@ class CallControl:
             # The sockets and the engine are to be freed all the same; a restart settles the calls.
             log.error("the last states of calls could not be written: %s", failure.message)
 
-    async def _reconcile(self) -> None:
+    async def _reconcile(self, node: str | None = None) -> None:
         calls, folder = self._services.calls, self._context.recordings_dir
-        unfinished = await calls.unfinished()
+        unfinished = await calls.unfinished(node)
         await self._former.collect(unfinished)
         for record in unfinished:
             charge_paise = close_record(record, CRASH, rates_of(record, self.settings.rates))
@@ -255,7 +274,7 @@ class CallControl:
             events = [*_late_event(record, "call.completed"), *_recorded_events(record, recorded_ms)]
             calls.finish(record, charge_paise=charge_paise, events=events)
             CallLog(record.call_sid).warning("was cut off by a restart")
-        for record in await calls.cut_recordings():
+        for record in await calls.cut_recordings(node):
             calls.update(record, events=_recorded_events(record, await keep_recording(record, folder)))
         await calls.flush()
 
@@ -327,6 +346,10 @@ class CallControl:
     def media_stats(self) -> EngineStats:
         """Figures of the media engine."""
         return self._engine.stats()
+
+    def call_of(self, call_id: str) -> str | None:
+        """The call that a SIP dialog belongs to, while it is remembered; None before the start."""
+        return self._traces.call_of(call_id) if self._started else None
 
     def trace(self, call_sid: str) -> list[TraceEntry]:
         """The SIP messages of a call in the order they were on the wire; empty when it is forgotten."""

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, TypeVar
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine
@@ -17,6 +18,7 @@ from sqlalchemy.pool import NullPool
 
 from callcontrol.errors import ServiceUnavailable
 from callcontrol.store import schema
+from callcontrol.store.failures import DatabaseMoved
 from callcontrol.store.sealing import OPTION, Box
 
 T = TypeVar("T")
@@ -77,6 +79,8 @@ class Sqlite:
         self._checkpoints = _Checkpoints(_engine(self._url, secrets), self._writing)
         self._slow_until = 0.0
         self._closed = False
+        self._path = path
+        self._identity = _identity(path)
 
     async def read(self, operation: Operation[T]) -> T:
         """Run a function that only reads, on a thread."""
@@ -93,7 +97,13 @@ class Sqlite:
         loop = asyncio.get_running_loop()
         async with self._writing:
             if loop.time() < self._slow_until:
-                result = await loop.run_in_executor(self._thread, self._transact, operation)
+                started = loop.time()
+                try:
+                    result = await loop.run_in_executor(self._thread, self._transact, operation)
+                finally:
+                    # Only a disk that is quick again is waited for on the loop.
+                    if loop.time() - started > _SLOW_S:
+                        self._slow_until = loop.time() + _SLOW_FOR_S
             else:
                 result = self._here(self._transact, operation)
         self._checkpoints.count()
@@ -160,6 +170,7 @@ class Sqlite:
             # through SQLAlchemy it finds the transaction begun.
             driver.execute("BEGIN IMMEDIATE")
             result = operation(connection)
+            self._check_place()
             if connection.in_transaction():
                 connection.commit()
             else:
@@ -168,6 +179,22 @@ class Sqlite:
             self._roll_back(connection, driver)
             raise
         return result
+
+    def _check_place(self) -> None:
+        """
+        Refuse to write to a file that has been moved away or replaced.
+
+        SQLite itself would go on with the file it has open, and what it writes there nobody finds again.
+
+        Raises:
+            DatabaseMoved: The file at the database's path is not the one that was opened.
+        """
+        try:
+            identity = _identity(self._path)
+        except OSError:
+            raise DatabaseMoved(f"{self._path} is gone; put it back") from None
+        if identity != self._identity:
+            raise DatabaseMoved(f"{self._path} is another file than before; restart the server to use it")
 
     def _roll_back(self, connection: Connection, driver: sqlite3.Connection) -> None:
         try:
@@ -191,14 +218,21 @@ class Sqlite:
             _close(connection)
 
 
+def _identity(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
 def _engine(url: URL, secrets: Box | None, *, query_only: bool = False) -> Engine:
     # Errors name the statement without its values: they end in the log, the values are customers'.
+    # A file that is missing by now is not made again: an empty database in its place would hide the loss.
+    address = f"file:{quote(os.path.abspath(str(url.database)))}?mode=rw"
     engine = sa.create_engine(
         url,
+        creator=lambda: sqlite3.connect(address, uri=True, check_same_thread=False),
         poolclass=NullPool,
         hide_parameters=True,
         execution_options={OPTION: secrets},
-        connect_args={"check_same_thread": False},
     )
 
     @sa.event.listens_for(engine, "connect")

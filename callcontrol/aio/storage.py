@@ -82,6 +82,7 @@ class Storage:
         self.database = database
         self.secrets = secrets
         self.writer = Writer(database, settings or WriterSettings(node=node))
+        database.hurried = lambda: self.writer.failing
         self.directory = DirectoryLoader(database, name_servers)
         self.destinations = DestinationGuard(allow_private_destinations)
         self.outbox = Outbox(self.writer, self.destinations, self.secrets_of, OutboxSettings(node=node))

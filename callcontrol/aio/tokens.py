@@ -1,6 +1,7 @@
 """Identifiers, secrets and the wall clock: what the rest of the domain is given as arguments."""
 
 import base64
+import os
 import secrets
 import time
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ def new_id() -> str:
 
     Source: RFC 9562 5.7.
     """
-    number = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
+    number = (time.time_ns() // 1_000_000) << 80 | int.from_bytes(os.urandom(10))
     number = number & ~(0xF000 << 64) & ~(0xC000 << 48) | (0x7000 << 64) | (0x8000 << 48)
     text = f"{number:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

@@ -49,17 +49,16 @@ class _Dialog:
         yield from self.first
         yield from self.last
 
-    def add(self, record: TraceRecord) -> int:
-        """Keep a message; by how many bytes the dialog has grown."""
-        before = self.size_bytes
-        self.size_bytes += len(record.message)
+    def add(self, record: TraceRecord, grown: int) -> int:
+        """Keep a message of so many bytes; by how many the dialog has grown."""
         if len(self.first) < _FIRST_MESSAGES:
             self.first.append(record)
         else:
             self.last.append(record)
             if len(self.last) > _LAST_MESSAGES:
-                self.size_bytes -= len(self.last.popleft().message)
-        return self.size_bytes - before
+                grown -= len(self.last.popleft().message)
+        self.size_bytes += grown
+        return grown
 
 
 class TraceBook:
@@ -88,11 +87,13 @@ class TraceBook:
 
     def note(self, record: TraceRecord) -> None:
         """Keep a message, if its dialog is kept or begins with it."""
-        if len(record.message) > _MAX_MESSAGE_BYTES:
+        size_bytes = len(record.message)
+        if size_bytes > _MAX_MESSAGE_BYTES:
             record = replace(record, message=record.message[:_MAX_MESSAGE_BYTES] + _CUT)
+            size_bytes = len(record.message)
         dialog = self._dialogs.get(record.call_id)
         if dialog is not None:
-            self.size_bytes += dialog.add(record)
+            self.size_bytes += dialog.add(record, size_bytes)
             while self.size_bytes > self._max_bytes and len(self._calls) > 1:
                 self._forget_oldest()
             return
@@ -102,7 +103,7 @@ class TraceBook:
             if len(self._unclaimed) > _MAX_UNCLAIMED:
                 self._unclaimed.popitem(last=False)
         if dialog is not None:
-            dialog.add(record)
+            dialog.add(record, size_bytes)
 
     def claim(self, call_sid: CallSid, leg: str, call_id: str) -> None:
         """Say which call a dialog belongs to; its messages are kept with the call's from now on."""

@@ -43,6 +43,7 @@ class ReadPace:
         self._left: float = _BURST_BYTES
         self._since_s = loop.time()
         self._timer: asyncio.TimerHandle | None = None
+        self._held = False
 
     def open(self, transport: picows.WSTransport) -> None:
         """Hold this socket back."""
@@ -62,14 +63,32 @@ class ReadPace:
         try:
             return work()
         finally:
-            self._left -= (self._loop.time() - began_s) / _LONG_SHARE * _BYTES_PER_S
-            if self._left < 0:
-                self._rest()
+            self.spent(self._loop.time() - began_s)
+
+    def spent(self, seconds: float) -> None:
+        """Count time that was spent on a message."""
+        self._left -= seconds / _LONG_SHARE * _BYTES_PER_S
+        if self._left < 0:
+            self._rest()
+
+    def hold(self) -> None:
+        """Read nothing until `release`."""
+        self._held = True
+        if self._transport is not None:
+            self._transport.underlying_transport.pause_reading()
+
+    def release(self) -> None:
+        """Read on, unless there is still something to be made up for."""
+        self._held = False
+        if self._timer is None:
+            self._resume_reading()
 
     def stop(self) -> None:
         """Hold nothing back any more: the answer to a close is still to be read."""
         if self._timer is not None:
             self._timer.cancel()
+        if self._timer is not None or self._held:
+            self._held = False
             self._go_on()
 
     def _rest(self) -> None:
@@ -95,5 +114,9 @@ class ReadPace:
     def _go_on(self) -> None:
         self._timer = None
         self._left, self._since_s = _BURST_BYTES, self._loop.time()
+        if not self._held:
+            self._resume_reading()
+
+    def _resume_reading(self) -> None:
         if self._transport is not None and not self._transport.underlying_transport.is_closing():
             self._transport.underlying_transport.resume_reading()

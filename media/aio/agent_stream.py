@@ -20,6 +20,7 @@ from media.aio.agent_early import EarlyPlayout
 from media.aio.agent_marks import PendingMarks
 from media.aio.agent_outbox import AgentOutbox
 from media.aio.agent_pace import ReadPace
+from media.aio.agent_reading import OrderedReading
 from media.aio.agent_types import AgentStreamSettings, AgentStreamStats, PlayoutTap
 from media.aio.agent_wire import AgentWire
 from media.streams import (
@@ -52,8 +53,6 @@ _LOGGER = logging.getLogger(__name__)
 _MAX_EARLY_MS = 120_000
 # Answers that wait for the frame that has to come before them.
 _MAX_UNANNOUNCED = 2000
-# Messages that may take long to read: a piece of audio to be converted, or an object with much in it.
-_LONG_BYTES = 8 * 1024
 _CLOSE_NO_PONG = 4408
 _CLOSE_ABUSE = 1008
 _CLOSE_INTERNAL = 1011
@@ -94,6 +93,9 @@ class AgentStream:
         self._errors = RateGuard(20, 10.0)
         self._wishes = RateGuard(settings.command_limit, settings.command_window_s)
         self._pace = ReadPace(self._loop)
+        self._reading: OrderedReading[bytes | AgentCommand] = OrderedReading(
+            self._loop, self._pace, self._take, lambda: self._fail(_CLOSE_INTERNAL, "internal error")
+        )
         self._timer: asyncio.TimerHandle | None = None
         self._silence: asyncio.TimerHandle | None = None
         """Runs while an agent that has to say something has said nothing."""
@@ -278,19 +280,19 @@ class AgentStream:
 
     def on_text(self, data: bytes) -> None:
         """Obey a message; called by the wire."""
-        self._take(self._dialect.decode, data)
+        self._reading.read(self._dialect.decode, data)
 
     def on_binary(self, data: bytes) -> None:
         """Play or refuse a binary message; called by the wire."""
-        self._take(self._dialect.decode_binary, data)
+        self._reading.read(self._dialect.decode_binary, data)
 
-    def _take(self, decode: Callable[[bytes], bytes | AgentCommand], data: bytes) -> None:
+    def _take(self, read: Callable[[], bytes | AgentCommand]) -> None:
         if self._closed:
             return
         if not self._spoken:
             self._speaks()
         try:
-            command = decode(data) if len(data) < _LONG_BYTES else self._pace.timed(lambda: decode(data))
+            command = read()
         except CommandError as error:
             self._malformed_frame(error)
             return
@@ -324,6 +326,12 @@ class AgentStream:
         if self._closed:
             # The answer to our own close frame.
             transport.disconnect()
+            return
+        # What it said before comes first, also what takes long to read.
+        self._reading.then(lambda: self._end(transport, code, reason))
+
+    def _end(self, transport: picows.WSTransport, code: int, reason: str) -> None:
+        if self._closed:
             return
         self._shut()
         transport.send_close(code or 1000)  # type: ignore[arg-type]  # As above.
@@ -472,6 +480,7 @@ class AgentStream:
         self.stats.frames_dropped = self._outbox.frames_dropped
         self._early.clear()
         self._unannounced.clear()
+        self._reading.forget()
         self._pace.stop()
         self._speaks()
         self._tap = None

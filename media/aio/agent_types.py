@@ -29,6 +29,8 @@ class AgentStreamSettings:
     Limits and periods of a stream.
 
     Attributes:
+        ping_interval_s: How long after a sign of life the agent is asked for another.
+        pong_timeout_s: How long it may take to give it; then it is gone.
         queue_ms: Audio kept for an agent that does not read; older audio is dropped.
         close_timeout_s: How long the agent may take to answer our close frame.
         start_timeout_s: How long an agent may be silent at the beginning; None for as long as it likes.
@@ -37,8 +39,8 @@ class AgentStreamSettings:
     """
 
     dial: DialSettings = field(default_factory=DialSettings)
-    ping_interval_s: float = 20.0
-    pong_timeout_s: float = 20.0
+    ping_interval_s: float = 5.0
+    pong_timeout_s: float = 10.0
     queue_ms: int = 200
     start_timeout_s: float | None = None
     close_timeout_s: float = 2.0

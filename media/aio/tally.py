@@ -18,21 +18,23 @@ class DropTally:
 
     def closed(self, stats: StreamStats) -> None:
         """Keep the figures of a stream that is closed."""
-        self._closed.update(_drops(stats))
+        for reason, figure in zip(_REASONS, _drops(stats), strict=True):
+            if figure:  # of most streams all are 0
+                self._closed[reason] += figure
 
     def total(self, up: Iterable[StreamStats]) -> dict[str, int]:
         """All drops by reason, with those of the streams that are up."""
         total = Counter(self._closed)
         for stats in up:
-            total.update(_drops(stats))
+            total.update(dict(zip(_REASONS, _drops(stats), strict=True)))
         return {reason: total[reason] for reason in _REASONS}
 
 
 _REASONS = ("foreign", "invalid", "unwanted", "unauthentic", "duplicate", "late")
 
 
-def _drops(stats: StreamStats) -> dict[str, int]:
-    figures = (
+def _drops(stats: StreamStats) -> tuple[int, ...]:
+    return (
         stats.dropped_foreign,
         stats.dropped_invalid,
         stats.dropped_unwanted,
@@ -40,4 +42,3 @@ def _drops(stats: StreamStats) -> dict[str, int]:
         stats.duplicates,
         stats.late,
     )
-    return dict(zip(_REASONS, figures, strict=True))

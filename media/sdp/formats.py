@@ -7,9 +7,8 @@ Source: RFC 3551 6 (static types), RFC 3551 4.5.2 (the clock of G.722), RFC 7587
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from media.sdp.model import MediaDescription, RtpMap
 
@@ -29,8 +28,7 @@ __all__ = [
 _DYNAMIC: Final = range(96, 128)
 
 
-@dataclass(frozen=True, slots=True)
-class Codec:
+class Codec(NamedTuple):
     """
     An encoding at one clock.
 
@@ -55,8 +53,7 @@ class Codec:
         return _BY_MEANING.get((entry.encoding.upper(), entry.clock_rate, entry.channels)) is self
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(NamedTuple):
     """One format of a section of ours, with its parameters."""
 
     rtpmap: RtpMap

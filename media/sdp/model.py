@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 from media.types import Direction
 
@@ -26,8 +27,7 @@ DIRECTIONS: dict[str, Direction] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RtpMap:
+class RtpMap(NamedTuple):
     """What a payload type stands for (RFC 8866 6.6)."""
 
     payload_type: int
@@ -56,8 +56,7 @@ STATIC_PAYLOADS: dict[int, RtpMap] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute:
+class Attribute(NamedTuple):
     """
     An `a=` line; a property attribute has no value (RFC 8866 5.13).
 
@@ -75,8 +74,7 @@ class Attribute:
         return self.name if self.value is None else f"{self.name}:{self.value}"
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
+class Connection(NamedTuple):
     """A `c=` line; `suffix` holds the time to live and count of a multicast address (RFC 8866 5.7)."""
 
     address: str

@@ -8,6 +8,8 @@ RFC 3264 6 has it. An answer names one codec, so that what will be sent is never
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from media.sdp.encryption import (
     AgreedSrtp,
@@ -30,9 +32,9 @@ from media.sdp.formats import (
     merge_numbers,
     offered_codecs,
 )
-from media.sdp.model import MediaDescription, RtpMap, SessionDescription
+from media.sdp.model import Attribute, MediaDescription, RtpMap, SessionDescription
 from media.sdp.opus import read_opus
-from media.sdp.rtcp import answered_rtcp, offered_rtcp, shares_port, with_rtcp
+from media.sdp.rtcp import answered_rtcp, offered_rtcp, rtcp_of, shares_port
 from media.sdp.sections import (
     LocalMedia,
     audio_section,
@@ -49,7 +51,7 @@ from media.sdp.transport import (
     intersect,
     packet_length,
 )
-from media.types import OpusSettings, RemoteMedia
+from media.types import Direction, OpusSettings, RemoteMedia
 
 __all__ = [
     "Negotiated",
@@ -87,8 +89,7 @@ class Negotiated:
         return self.remote.codec
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
+class _Choice(NamedTuple):
     """What is used of a section of theirs: payload types are those that they gave."""
 
     codec: Codec
@@ -97,16 +98,43 @@ class _Choice:
     dtmf: tuple[int, str] | None = None
     noise: int | None = None
 
-    def formats(self, wanted: OpusSettings) -> tuple[Format, ...]:
-        """The formats of an answer."""
-        entries = [self.codec.rtpmap(self.payload_type)]
-        if self.noise is not None:
-            entries.append(COMFORT_NOISE[self.codec.clock_rate].rtpmap(self.noise))
-        formats = [Format(entry, fmtp_of(entry, wanted)) for entry in entries]
-        if self.dtmf is not None:
-            payload_type, events = self.dtmf
-            formats.append(Format(TELEPHONE_EVENTS[self.codec.clock_rate].rtpmap(payload_type), events))
-        return tuple(formats)
+
+@lru_cache(maxsize=256)
+def _answered_formats(choice: _Choice, wanted: OpusSettings) -> tuple[Format, ...]:
+    """The formats of an answer."""
+    clock_rate = choice.codec.clock_rate
+    entries = [choice.codec.rtpmap(choice.payload_type)]
+    if choice.noise is not None:
+        entries.append(COMFORT_NOISE[clock_rate].rtpmap(choice.noise))
+    formats = [Format(entry, fmtp_of(entry, wanted)) for entry in entries]
+    if choice.dtmf is not None:
+        payload_type, events = choice.dtmf
+        formats.append(Format(TELEPHONE_EVENTS[clock_rate].rtpmap(payload_type), events))
+    return tuple(formats)
+
+
+class _Forms(NamedTuple):
+    """
+    What a section says of its formats, and nothing of its address, its port or its keys.
+
+    So it is the same with nearly every call of a carrier, and what follows from it is remembered.
+    """
+
+    formats: tuple[str, ...]
+    attributes: tuple[Attribute, ...]
+
+    @classmethod
+    def of(cls, media: MediaDescription) -> _Forms:
+        """The forms of an RTP section."""
+        return cls(media.formats, tuple([item for item in media.attributes if item.name in _FORM_NAMES]))
+
+    @property
+    def section(self) -> MediaDescription:
+        """A section that has these forms."""
+        return MediaDescription("audio", 0, "RTP/AVP", self.formats, attributes=self.attributes)
+
+
+_FORM_NAMES: Final = frozenset({"rtpmap", "fmtp"})
 
 
 def make_offer(local: LocalMedia) -> SessionDescription:
@@ -130,33 +158,30 @@ def answer_offer(offer: SessionDescription, local: LocalMedia) -> Negotiated:
     Raises:
         NegotiationError: No audio section that can be used; refuse the offer with its status.
     """
-    index, chosen, choice, encryption = _choose(offer, local)
+    index, chosen, (choice, numbers), encryption = _choose(offer, local)
     ptime_ms = packet_length(chosen, local.ptime_ms)
     theirs = effective_direction(offer, chosen)
     direction = intersect(local.direction, MIRRORED[theirs])
     shared = local.rtcp_mux and shares_port(chosen)
     rtcp = answered_rtcp(local.port, shared=shared)
-    media = audio_section(local, choice.formats(local.opus), ptime_ms, direction, encryption, rtcp)
+    formats = _answered_formats(choice, local.opus)
+    media = audio_section(local, formats, ptime_ms, direction, encryption, rtcp)
     sections = tuple(
-        media if position == index else refused_section(section)
-        for position, section in enumerate(offer.media)
+        [
+            media if position == index else refused_section(section)
+            for position, section in enumerate(offer.media)
+        ]
     )
     answer = session(local, sections, offer.times)
-    remote = replace(
-        _remote(offer, chosen, choice),
-        ptime_ms=ptime_ms,
-        direction=direction,
-        srtp_send=encryption.send,
-        srtp_receive=encryption.receive,
+    remote = _remote(
+        offer, chosen, choice, ptime_ms=ptime_ms, direction=direction, encryption=encryption, shared=shared
     )
-    if not shared:
-        remote = with_rtcp(remote, chosen)
     check_family(remote.address, local.address)
     return Negotiated(
         remote,
         answer,
         held=theirs in ("sendonly", "inactive"),
-        numbers=merge_numbers((), chosen.codecs()),
+        numbers=numbers,
         srtp=encryption.agreed,
     )
 
@@ -176,17 +201,21 @@ def accept_answer(offer: SessionDescription, answer: SessionDescription) -> Nego
     if theirs.port == 0:
         raise NegotiationError("The offered stream was refused", 304)
     encryption = accepted_encryption(ours, theirs)
-    choice, offered = _accepted(ours, theirs)
+    accepted = _accepted(_Forms.of(ours), _Forms.of(theirs))
+    if accepted is None:
+        raise NegotiationError("The answer has no offered codec")
+    choice, offered, numbers = accepted
     their_direction = effective_direction(answer, theirs)
-    remote = replace(
-        _receiving(_remote(answer, theirs, choice), offered),
+    remote = _remote(
+        answer,
+        theirs,
+        choice,
         ptime_ms=packet_length(theirs, ours.ptime_ms or 20),
         direction=intersect(offer.direction_of(ours), MIRRORED[their_direction]),
-        srtp_send=encryption.send,
-        srtp_receive=encryption.receive,
+        encryption=encryption,
+        shared=shares_port(ours) and shares_port(theirs),
+        offered=offered,
     )
-    if not (shares_port(ours) and shares_port(theirs)):
-        remote = with_rtcp(remote, theirs)
     connection = offer.connection_of(ours)
     if connection is not None:
         check_family(remote.address, connection.address)
@@ -194,7 +223,7 @@ def accept_answer(offer: SessionDescription, answer: SessionDescription) -> Nego
         remote,
         None,
         held=their_direction in ("sendonly", "inactive"),
-        numbers=merge_numbers((), ours.codecs(), theirs.codecs()),
+        numbers=numbers,
         srtp=encryption.agreed,
     )
 
@@ -240,12 +269,15 @@ def _same_owner(previous: SessionDescription, current: SessionDescription) -> bo
     return replace(current.origin, version=previous.origin.version) == previous.origin
 
 
+_Chosen = tuple[_Choice, tuple[RtpMap, ...]]
+"""What is used of a section, and the dynamic payload types of the sections that led to it."""
+
+
 def _choose(
     offer: SessionDescription, local: LocalMedia
-) -> tuple[int, MediaDescription, _Choice, Encryption]:
+) -> tuple[int, MediaDescription, _Chosen, Encryption]:
     """Find the first audio section that can be answered, its codec and keys; say why there is none."""
     failure = NegotiationError("No audio stream is offered", 304)
-    codecs = offered_codecs(local.codecs)
     for index, media in secure_first(offer.media, local.srtp):
         if media.kind != "audio" or media.port == 0:
             continue
@@ -254,12 +286,24 @@ def _choose(
         except NegotiationError as error:
             failure = error
             continue
-        common = common_codec(media, codecs, ours_first=local.ours_first)
-        if common is not None:
-            choice = _chosen(media, common, local.opus)
-            return index, media, choice if local.dtmf else replace(choice, dtmf=None), encryption
+        found = _usable(_Forms.of(media), local.codecs, local.ours_first, local.dtmf, local.opus)
+        if found is not None:
+            return index, media, found, encryption
         failure = NegotiationError(f"No common codec; supported are {', '.join(local.codecs)}")
     raise failure
+
+
+@lru_cache(maxsize=256)
+def _usable(
+    forms: _Forms, names: tuple[str, ...], ours_first: bool, dtmf: bool, opus: OpusSettings
+) -> _Chosen | None:
+    """What is used of an offered section, if it has one of our codecs."""
+    media = forms.section
+    common = common_codec(media, offered_codecs(names), ours_first=ours_first)
+    if common is None:
+        return None
+    choice = _chosen(media, common, opus)
+    return choice if dtmf else choice._replace(dtmf=None), merge_numbers((), media.codecs())
 
 
 def _chosen(media: MediaDescription, common: tuple[Codec, RtpMap], opus: OpusSettings) -> _Choice:
@@ -275,39 +319,68 @@ def _chosen(media: MediaDescription, common: tuple[Codec, RtpMap], opus: OpusSet
     )
 
 
-def _accepted(ours: MediaDescription, theirs: MediaDescription) -> tuple[_Choice, _Choice]:
-    """What an answer uses of our offer, with its payload types and with ours."""
+@lru_cache(maxsize=256)
+def _accepted(our_forms: _Forms, their_forms: _Forms) -> tuple[_Choice, _Choice, tuple[RtpMap, ...]] | None:
+    """What an answer uses of our offer, with its payload types and with ours; None without a codec of it."""
+    ours, theirs = our_forms.section, their_forms.section
     offered = [codec for clocks in CODECS.values() for codec in clocks if find(ours, codec) is not None]
     common = common_codec(theirs, offered)
     entry = find(ours, common[0]) if common is not None else None
     if common is None or entry is None:
-        raise NegotiationError("The answer has no offered codec")
+        return None
     sent = _chosen(ours, (common[0], entry), OpusSettings())
     choice = _chosen(theirs, common, sent.opus)
     # What was not offered is not taken.
     dtmf = choice.dtmf if sent.dtmf is not None else None
     noise = choice.noise if sent.noise is not None else None
-    return replace(choice, dtmf=dtmf, noise=noise), sent
+    numbers = merge_numbers((), ours.codecs(), theirs.codecs())
+    return choice._replace(dtmf=dtmf, noise=noise), sent, numbers
 
 
-def _remote(description: SessionDescription, media: MediaDescription, choice: _Choice) -> RemoteMedia:
+def _remote(
+    description: SessionDescription,
+    media: MediaDescription,
+    choice: _Choice,
+    *,
+    ptime_ms: int,
+    direction: Direction,
+    encryption: Encryption,
+    shared: bool,
+    offered: _Choice | None = None,
+) -> RemoteMedia:
+    """
+    Where and how to send.
+
+    Where the payload types that we ``offered`` are not theirs, each side sends what the other named
+    (RFC 3264 5.1).
+    """
+    address = checked_address(description.connection_of(media))
+    rtcp_port, rtcp_address = (None, None) if shared else rtcp_of(media, address)
+    events = choice.dtmf[0] if choice.dtmf else None
+    receive_type = events_type = None
+    if offered is not None:
+        receive_type = _other(offered.payload_type, choice.payload_type)
+        if events is not None and offered.dtmf is not None:
+            events_type = _other(offered.dtmf[0], events)
     return RemoteMedia(
-        address=checked_address(description.connection_of(media)),
+        address=address,
         port=media.port,
         codec=choice.codec.name,
         payload_type=choice.payload_type,
+        ptime_ms=ptime_ms,
+        dtmf_payload_type=events,
+        direction=direction,
+        dtmf_receive_payload_type=events_type,
+        receive_payload_type=receive_type,
         clock_rate=choice.codec.clock_rate,
-        dtmf_payload_type=choice.dtmf[0] if choice.dtmf else None,
         comfort_noise_payload_type=choice.noise,
+        rtcp_port=rtcp_port,
+        rtcp_address=rtcp_address,
         opus=choice.opus,
+        srtp_send=encryption.send,
+        srtp_receive=encryption.receive,
     )
 
 
-def _receiving(remote: RemoteMedia, ours: _Choice) -> RemoteMedia:
-    """Note where our payload types are not theirs: each side sends what the other named (RFC 3264 5.1)."""
-    if ours.payload_type != remote.payload_type:
-        remote = replace(remote, receive_payload_type=ours.payload_type)
-    events = remote.dtmf_payload_type
-    if events is not None and ours.dtmf is not None and ours.dtmf[0] != events:
-        remote = replace(remote, dtmf_receive_payload_type=ours.dtmf[0])
-    return remote
+def _other(ours: int, theirs: int) -> int | None:
+    return ours if ours != theirs else None

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 from media.sdp.errors import SdpError
 from media.sdp.model import Attribute, Connection, MediaDescription, Origin, SessionDescription
@@ -52,7 +53,6 @@ class _Section:
     times: list[tuple[int, int]] = field(default_factory=list)
     origin: Origin | None = None
     name: str = "-"
-    media: tuple[str, int, int, str, tuple[str, ...]] = ("", 0, 1, "", ())
 
     def take(self, kind: str, value: str, number: int) -> None:
         """Add one line; `number` is for the error."""
@@ -69,6 +69,28 @@ class _Section:
         if reader is not None:
             reader(self, value, number)
 
+    def lines(self) -> _Lines:
+        """What the lines came to."""
+        if self.is_session and not self.seen.issuperset("os"):
+            raise SdpError("no s= line" if "o" in self.seen else "no o= line")
+        return _Lines(
+            self.connection,
+            tuple(self.bandwidths),
+            tuple(self.attributes),
+            tuple(self.times) or ((0, 0),),
+            self.name,
+        )
+
+
+class _Lines(NamedTuple):
+    """What the lines of a section say, but for `m=` and `o=`."""
+
+    connection: Connection | None
+    bandwidths: tuple[tuple[str, int], ...]
+    attributes: tuple[Attribute, ...]
+    times: tuple[tuple[int, int], ...]
+    name: str
+
 
 def parse_session_description(data: bytes, limits: SdpLimits = DEFAULT_LIMITS) -> SessionDescription:
     """
@@ -77,75 +99,117 @@ def parse_session_description(data: bytes, limits: SdpLimits = DEFAULT_LIMITS) -
     Raises:
         SdpError: It is malformed, or larger than the limits.
     """
-    lines = _split(data, limits)
-    session = _Section(True, limits)
-    sections = [session]
-    for number, line in enumerate(lines, 1):
-        kind, value = line[0], line[2:]
-        if line[1:2] != "=":
-            raise SdpError("line without '=' after its type", number)
-        if number == 1 and kind != "v":
-            raise SdpError("description does not begin with v=", number)
-        if kind == "m":
-            if len(sections) > limits.media_sections:
-                raise SdpError("too many m= sections", number)
-            sections.append(_Section(False, limits, media=_read_media(value, number, limits)))
-        else:
-            sections[-1].take(kind, value, number)
-    return _build(session, sections[1:])
+    head, *sections = _checked_text(data, limits).split("\nm=")
+    if len(sections) > limits.media_sections:
+        raise SdpError("too many m= sections")
+    origin, said = _read_session(head, limits)
+    number = head.count("\n") + 2
+    media = []
+    for section in sections:
+        media.append(_read_section(section, number, limits))
+        number += section.count("\n") + 1
+    return SessionDescription(
+        origin=origin,
+        session_name=said.name,
+        connection=said.connection,
+        bandwidths=said.bandwidths,
+        times=said.times,
+        attributes=said.attributes,
+        media=tuple(media),
+    )
 
 
-def _split(data: bytes, limits: SdpLimits) -> list[str]:
+def _checked_text(data: bytes, limits: SdpLimits) -> str:
+    """The text with its lines ended by LF alone, none of them blank or too long."""
     if len(data) > limits.description_bytes:
         raise SdpError(f"description of more than {limits.description_bytes} bytes")
     if b"\0" in data:
         raise SdpError("description holds a NUL byte")
-    lines = data.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
     # Blank lines at the end are a common habit and say nothing.
-    while lines and not lines[-1]:
-        lines.pop()
-    if not lines:
+    text = data.decode("utf-8", "replace").replace("\r\n", "\n").rstrip("\n")
+    if not text:
         raise SdpError("description is empty")
-    if len(lines) > limits.lines:
+    if text.count("\n") >= limits.lines:
         raise SdpError(f"more than {limits.lines} lines")
-    for number, line in enumerate(lines, 1):
+    if "\n\n" in text or "\r" in text or text[0] == "\n" or len(text) > limits.line_bytes:
+        _check_lines(text, limits)
+    return text
+
+
+def _check_lines(text: str, limits: SdpLimits) -> None:
+    for number, line in enumerate(text.split("\n"), 1):
         if not line:
             raise SdpError("blank line", number)
         if len(line) > limits.line_bytes:
             raise SdpError(f"line of more than {limits.line_bytes} bytes", number)
         if "\r" in line:
             raise SdpError("carriage return within a line", number)
-    return lines
 
 
-def _build(session: _Section, sections: list[_Section]) -> SessionDescription:
-    if session.origin is None:
-        raise SdpError("no o= line")
-    if "s" not in session.seen:
-        raise SdpError("no s= line")
-    return SessionDescription(
-        origin=session.origin,
-        session_name=session.name,
-        connection=session.connection,
-        bandwidths=tuple(session.bandwidths),
-        times=tuple(session.times) or ((0, 0),),
-        attributes=tuple(session.attributes),
-        media=tuple(map(_build_media, sections)),
-    )
+def _read_session(head: str, limits: SdpLimits) -> tuple[Origin, _Lines]:
+    """The lines before the first section; of the usual ones only the origin differs from call to call."""
+    version, _, rest = head.partition("\n")
+    if not version.startswith("v"):
+        raise SdpError("description does not begin with v=", 1)
+    origin, _, others = rest.partition("\n")
+    if version == "v=0" and origin.startswith("o="):
+        section = _Section(True, limits)
+        section.take("o", origin[2:], 2)
+        said = _read_lines(others, True, 3, limits)
+    else:
+        section = _Section(True, limits)
+        said = _taken(section, head, 1)
+    assert section.origin is not None
+    return section.origin, said
 
 
-def _build_media(section: _Section) -> MediaDescription:
-    kind, port, port_count, protocol, formats = section.media
+def _read_section(text: str, number: int, limits: SdpLimits) -> MediaDescription:
+    """A section from behind its `m=` on; `number` is that line's."""
+    line, _, rest = text.partition("\n")
+    kind, port, port_count, protocol, formats = _read_media(line, number, limits)
+    said = _read_lines(rest, False, number + 1, limits)
     return MediaDescription(
         kind=kind,
         port=port,
         protocol=protocol,
         formats=formats,
-        connection=section.connection,
-        bandwidths=tuple(section.bandwidths),
-        attributes=tuple(section.attributes),
+        connection=said.connection,
+        bandwidths=said.bandwidths,
+        attributes=said.attributes,
         port_count=port_count,
     )
+
+
+def _read_lines(text: str, is_session: bool, number: int, limits: SdpLimits) -> _Lines:
+    """What lines say that stand behind `m=`, or behind `v=` and `o=`; `number` is that of the first."""
+    if limits is DEFAULT_LIMITS and len(text) <= _COMMON_CHARS and "crypto" not in text:
+        try:
+            return _common_lines(text, is_session)
+        except SdpError as error:
+            raise SdpError(error.reason, error.line and error.line + number - 1) from None
+    return _taken(_opened(is_session, limits), text, number)
+
+
+def _opened(is_session: bool, limits: SdpLimits) -> _Section:
+    return _Section(is_session, limits, seen={"v", "o"} if is_session else set())
+
+
+def _taken(section: _Section, text: str, number: int) -> _Lines:
+    for place, line in enumerate(text.split("\n") if text else (), number):
+        if line[1:2] != "=":
+            raise SdpError("line without '=' after its type", place)
+        section.take(line[0], line[2:], place)
+    return section.lines()
+
+
+# The same lines come with nearly every call of a carrier: codecs, packet length, direction. Keys come once
+# each, and are not to outlive their call in a cache.
+_COMMON_CHARS = 1024
+
+
+@lru_cache(maxsize=512)
+def _common_lines(text: str, is_session: bool) -> _Lines:
+    return _taken(_opened(is_session, DEFAULT_LIMITS), text, 1)
 
 
 def _read_version(section: _Section, value: str, number: int) -> None:
@@ -212,41 +276,42 @@ def _read_time(section: _Section, value: str, number: int) -> None:
 
 
 def _read_attribute(section: _Section, value: str, number: int) -> None:
-    common = len(value) <= _COMMON_CHARS and not value.startswith("crypto:")
-    attribute = _common_attribute(value) if common else _attribute(value)
-    if attribute is None:
+    name, colon, rest = value.partition(":")
+    name = name.strip()
+    if not _is_token(name):
         raise SdpError("unreadable attribute name", number)
-    section.attributes.append(attribute)
+    section.attributes.append(Attribute(name, rest.strip() if colon else None))
     if len(section.attributes) > section.limits.attributes:
         raise SdpError(f"more than {section.limits.attributes} attributes in one section", number)
 
 
-def _attribute(value: str) -> Attribute | None:
-    name, colon, rest = value.partition(":")
-    name = name.strip()
-    return Attribute(name, rest.strip() if colon else None) if _is_token(name) else None
-
-
-# The same few lines come with nearly every call: codecs, packet length, direction. Keys come once each, and
-# are not to outlive their call in a cache.
-_COMMON_CHARS = 80
-_common_attribute = lru_cache(maxsize=1024)(_attribute)
-
-
 def _read_media(value: str, number: int, limits: SdpLimits) -> tuple[str, int, int, str, tuple[str, ...]]:
-    parts = value.split()
-    if len(parts) < 4:
+    parts = value.split(None, 2)
+    if len(parts) < 3:
         raise SdpError("m= line without its four fields", number)
-    kind, port_text, protocol, *formats = parts
-    if not _is_token(kind) or not all(map(_is_token, protocol.split("/"))):
-        raise SdpError("unreadable media type or protocol", number)
-    if len(formats) > limits.formats:
-        raise SdpError(f"more than {limits.formats} formats", number)
-    if not all(map(_is_format, formats)):
-        raise SdpError("unreadable format", number)
+    kind, port_text, rest = parts
+    try:
+        protocol, formats = _form(kind, rest, limits.formats)
+    except SdpError as error:
+        raise SdpError(error.reason, number) from None
     port, slash, count = port_text.partition("/")
     port_count = _digits(count, 65_535, "count of ports", number) if slash else 1
-    return kind, _digits(port, 65_535, "port", number), port_count, protocol, tuple(formats)
+    return kind, _digits(port, 65_535, "port", number), port_count, protocol, formats
+
+
+@lru_cache(maxsize=256)
+def _form(kind: str, text: str, most: int) -> tuple[str, tuple[str, ...]]:
+    """Protocol and formats of an `m=` line, which are the same with nearly every call of a carrier."""
+    protocol, *formats = text.split()
+    if not formats:
+        raise SdpError("m= line without its four fields")
+    if not _is_token(kind) or not all(map(_is_token, protocol.split("/"))):
+        raise SdpError("unreadable media type or protocol")
+    if len(formats) > most:
+        raise SdpError(f"more than {most} formats")
+    if not all(map(_is_format, formats)):
+        raise SdpError("unreadable format")
+    return protocol, tuple(formats)
 
 
 def _digits(text: str, maximum: int, what: str, number: int) -> int:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 
 from media.sdp.errors import NegotiationError
 from media.sdp.model import Attribute, Connection, MediaDescription
 from media.sdp.transport import checked_address
-from media.types import RemoteMedia
 
-__all__ = ["answered_rtcp", "offered_rtcp", "shares_port", "with_rtcp"]
+__all__ = ["answered_rtcp", "offered_rtcp", "rtcp_of", "shares_port"]
 
 _MAX_PORT = 65535
 
@@ -39,22 +37,22 @@ def shares_port(media: MediaDescription) -> bool:
     return media.attribute("rtcp-mux") is not None
 
 
-def with_rtcp(remote: RemoteMedia, media: MediaDescription) -> RemoteMedia:
+def rtcp_of(media: MediaDescription, address: str) -> tuple[int, str | None]:
     """
-    Note where the writer of a section takes RTCP on a port of its own: as it says, else one above RTP.
+    Where the writer of a section takes RTCP on a port of its own: as it says, else one above RTP.
 
-    What cannot be read, or names no single host, is passed over: RTCP is no reason to refuse a call.
+    The port, and the address if it is not that of RTP. What cannot be read, or names no single host, is
+    passed over: RTCP is no reason to refuse a call.
     """
     value = media.attribute("rtcp") or ""
     port_text, _, connection = value.partition(" ")
     if port_text.isascii() and port_text.isdecimal() and len(port_text) <= 5:
         port = int(port_text)
         if 0 < port <= _MAX_PORT:
-            address = _address(connection.split())
-            other = address if address != remote.address and _same_family(address, remote) else None
-            return replace(remote, rtcp_port=port, rtcp_address=other)
+            other = _address(connection.split())
+            return port, other if other != address and _same_family(other, address) else None
     # Above the highest port there is none; 0 stands for nowhere.
-    return replace(remote, rtcp_port=remote.port + 1 if remote.port < _MAX_PORT else 0)
+    return media.port + 1 if media.port < _MAX_PORT else 0, None
 
 
 def _address(words: list[str]) -> str | None:
@@ -67,5 +65,5 @@ def _address(words: list[str]) -> str | None:
         return None
 
 
-def _same_family(address: str | None, remote: RemoteMedia) -> bool:
-    return address is not None and (":" in address) == (":" in remote.address)
+def _same_family(one: str | None, other: str) -> bool:
+    return one is not None and (":" in one) == (":" in other)

@@ -113,23 +113,28 @@ def audio_section(
     rtcp: tuple[Attribute, ...] = (),
 ) -> MediaDescription:
     """Our audio section; `rtcp` says where our reports are taken."""
+    numbers, attributes = _described(formats, ptime_ms, direction)
     return MediaDescription(
         kind="audio",
         port=local.port,
         protocol=encryption.protocol,
-        formats=tuple([str(item.rtpmap.payload_type) for item in formats]),
-        attributes=(*_attributes(formats, ptime_ms, direction), *rtcp, *encryption.lines),
+        formats=numbers,
+        attributes=(*attributes, *rtcp, *encryption.lines),
     )
 
 
 @lru_cache(maxsize=256)
-def _attributes(formats: tuple[Format, ...], ptime_ms: int, direction: Direction) -> tuple[Attribute, ...]:
-    return (
+def _described(
+    formats: tuple[Format, ...], ptime_ms: int, direction: Direction
+) -> tuple[tuple[str, ...], tuple[Attribute, ...]]:
+    """The payload types of formats, and what our section says of them."""
+    attributes = (
         *(attribute for item in formats for attribute in _format_attributes(item)),
         Attribute("ptime", str(ptime_ms)),
         Attribute("maxptime", str(_MAX_PTIME_MS)),
         Attribute(direction),
     )
+    return tuple(str(item.rtpmap.payload_type) for item in formats), attributes
 
 
 def _format_attributes(item: Format) -> Iterator[Attribute]:

@@ -35,4 +35,4 @@ def _bandwidths(lines: list[str], bandwidths: tuple[tuple[str, int], ...]) -> No
 
 
 def _attributes(lines: list[str], attributes: tuple[Attribute, ...]) -> None:
-    lines += [f"a={attribute}" for attribute in attributes]
+    lines += [f"a={name}" if value is None else f"a={name}:{value}" for name, value in attributes]

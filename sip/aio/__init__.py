@@ -9,6 +9,7 @@ from sip.aio.resolver import Resolver
 from sip.aio.session import InboundSession, OutboundSession, Session
 from sip.aio.settings import Screen, Screened, ScreenVerdict, Source, UserAgentSettings
 from sip.aio.stream import StreamLimits
+from sip.aio.takeover import HandedOver, SendFrame, Sharing
 from sip.aio.tls import ClientCertificates, TlsSettings
 from sip.aio.transport import Listen
 from sip.aio.user_agent import UserAgent
@@ -18,6 +19,7 @@ __all__ = [
     "ClientCertificates",
     "Destination",
     "Guard",
+    "HandedOver",
     "HepSender",
     "HepSettings",
     "InboundSession",
@@ -30,7 +32,9 @@ __all__ = [
     "Screen",
     "ScreenVerdict",
     "Screened",
+    "SendFrame",
     "Session",
+    "Sharing",
     "Source",
     "StreamLimits",
     "TlsSettings",

@@ -9,10 +9,11 @@ from typing import Protocol
 from sip.aio.guard import Guard
 from sip.aio.oversize import Oversize
 from sip.aio.runs import ClientRun, RequestUser, ServerRun
+from sip.aio.takeover import Elder
 from sip.aio.transport import Address, Clock, Flow, Handle, Listen, Transport
 from sip.effects import CancelInvite, Purpose
 from sip.errors import ParseError
-from sip.message import Request, Response, serialise
+from sip.message import Message, Request, Response, serialise
 from sip.multipart import unwrap
 from sip.parser import Limits, parse_message
 from sip.timers import Timer, TimerOwner, TimerQueue, Timers
@@ -104,6 +105,8 @@ class Endpoint:
         self._alarm: Handle | None = None
         self._alarm_at = 0.0
         self._closed = False
+        self.elder: Elder | None = None
+        """The process whose addresses these were, as long as it has calls up."""
 
     @property
     def transaction_count(self) -> int:
@@ -174,12 +177,21 @@ class Endpoint:
             return
         if self._trace is not None:
             self._note("in", data, flow, message.call_id)
+        if self.elder is not None and self.elder.takes(message, data, flow):
+            return
         if message.body:
             unwrap(message)
         if isinstance(message, Response):
             self._receive_response(message, flow)
         else:
             self._receive_request(message, flow)
+
+    def has_transaction(self, message: Message) -> bool:
+        """Whether a message belongs to a transaction at work; a CANCEL belongs to that of its INVITE."""
+        if isinstance(message, Response):
+            return self._table.client(message) is not None
+        method = "INVITE" if message.method == "CANCEL" else None
+        return self._table.server(server_key(message, method)) is not None
 
     def _receive_response(self, response: Response, flow: Flow) -> None:
         if response.headers.count("via") != 1:

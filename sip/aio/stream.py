@@ -16,6 +16,8 @@ __all__ = ["StreamLimits", "TcpTransport"]
 
 SWEEP_S = 1.0
 """How often connections are looked after."""
+_BACKLOG = 100
+"""Connections that may wait to be accepted."""
 LINGER_S = 5.0
 """A peer that does not read must not hold a socket that was closed."""
 
@@ -66,6 +68,7 @@ class TcpTransport(Transport):
         self.message_limits = message_limits
         self._deliver = receive
         self._server: asyncio.Server | None = None
+        self._listening: socket.socket | None = None
         self._connections: dict[Key, Connection] = {}
         self._from_source: dict[str, int] = {}
         self._closing: deque[tuple[float, asyncio.Transport]] = deque()
@@ -77,15 +80,33 @@ class TcpTransport(Transport):
         """Bind and listen."""
         listen = self.address
         self._loop = asyncio.get_running_loop()
-        self._server = await self._loop.create_server(self._accept, listen.host, listen.port)
-        port = self._server.sockets[0].getsockname()[1]
-        self.address = Listen(self.name, listen.host, port, listen.advertise)
+        self._listening = self.inherited or _listening(listen)
+        self.address = Listen(self.name, listen.host, self._listening.getsockname()[1], listen.advertise)
+        await self.resume()
         self._sweep = self._loop.call_later(self._sweep_s, self._on_sweep)
+
+    def pause(self) -> socket.socket:
+        """Accept no more connections, and close those that nobody uses: their peers come again."""
+        assert self._listening is not None
+        if self._server is not None:
+            self._server.close()
+        for connection in list(self._connections.values()):
+            if not connection.in_use:
+                connection.shut()
+        return self._listening
+
+    async def resume(self) -> None:
+        """Accept connections."""
+        assert self._listening is not None
+        # On a copy: to close the server must not close what another process may be given.
+        self._server = await self._loop.create_server(self._accept, sock=self._listening.dup())
 
     def close(self) -> None:
         """Stop listening and cut all connections."""
         if self._server is not None:
             self._server.close()
+        if self._listening is not None:
+            self._listening.close()
         if self._sweep is not None:
             self._sweep.cancel()
         for task in self._tasks:
@@ -239,6 +260,13 @@ class TcpTransport(Transport):
     def linger(self, stream: asyncio.Transport) -> None:
         """Give the last bytes of a connection that was closed a while to go out, and no longer."""
         self._closing.append((self.now() + LINGER_S, stream))
+
+
+def _listening(listen: Listen) -> socket.socket:
+    family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
+    sock = socket.create_server((listen.host, listen.port), family=family, backlog=_BACKLOG)
+    sock.setblocking(False)
+    return sock
 
 
 def _guard_socket(stream: asyncio.Transport) -> None:

@@ -1,5 +1,6 @@
 """What the endpoint needs of a transport, whichever protocol it speaks."""
 
+import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -133,6 +134,8 @@ class Transport(ABC):
     """Told how many seconds a message had waited, when messages wait."""
     _via_of: Listen | None = None
     _via_start = ""
+    inherited: socket.socket | None = None
+    """A bound socket of another process to be used in place of an own one."""
 
     @abstractmethod
     async def open(self) -> None:
@@ -154,6 +157,18 @@ class Transport(ABC):
 
         `name` is what the peer's certificate must prove, where there are certificates.
         """
+
+    def pause(self) -> socket.socket:
+        """
+        Hear no more, so that another process may with the socket that is given; sending goes on.
+
+        Connections that are up stay; those that nobody uses are closed.
+        """
+        raise NotImplementedError
+
+    async def resume(self) -> None:
+        """Hear again after `pause`."""
+        raise NotImplementedError
 
     @property
     def connection_count(self) -> int:

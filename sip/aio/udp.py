@@ -62,24 +62,21 @@ class UdpTransport(Transport):
         """Bind the socket."""
         listen = self.address
         self._loop = asyncio.get_running_loop()
-        family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
-        sock = socket.socket(family, socket.SOCK_DGRAM)
-        try:
-            sock.setblocking(False)
-            with contextlib.suppress(OSError):  # The system may cap it.
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
-                sock.setsockopt(socket.SOL_SOCKET, TIMESTAMPS, 1)
-            if family == socket.AF_INET6:
-                # One socket, one family: the Via of a request must name an address of the peer's kind.
-                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            sock.bind((listen.host, listen.port))
-        except OSError:
-            sock.close()
-            raise
+        sock = self.inherited or _bound(listen)
         self._socket = sock
         self.address = Listen(self.name, listen.host, sock.getsockname()[1], listen.advertise)
         self._loop.add_reader(sock.fileno(), self._readable)
+
+    def pause(self) -> socket.socket:
+        """Read no more; what has arrived and what will is for whoever reads the socket next."""
+        assert self._socket is not None
+        self._loop.remove_reader(self._socket.fileno())
+        return self._socket
+
+    async def resume(self) -> None:
+        """Read again."""
+        if self._socket is not None:
+            self._loop.add_reader(self._socket.fileno(), self._readable)
 
     def close(self) -> None:
         """Close the socket."""
@@ -164,3 +161,22 @@ class UdpTransport(Transport):
             self._unsent.popleft()  # Refused ones are lost, as datagrams may be.
         if sock is not None:
             self._loop.remove_writer(sock.fileno())
+
+
+def _bound(listen: Listen) -> socket.socket:
+    family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_DGRAM)
+    try:
+        sock.setblocking(False)
+        with contextlib.suppress(OSError):  # The system may cap it.
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
+            sock.setsockopt(socket.SOL_SOCKET, TIMESTAMPS, 1)
+        if family == socket.AF_INET6:
+            # One socket, one family: the Via of a request must name an address of the peer's kind.
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        sock.bind((listen.host, listen.port))
+    except OSError:
+        sock.close()
+        raise
+    return sock

@@ -20,6 +20,7 @@ from sip.aio.runs import ClientRun
 from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
 from sip.aio.settings import Screen, Source, UserAgentSettings
 from sip.aio.stream import TcpTransport
+from sip.aio.takeover import Sharing
 from sip.aio.tls import TlsContexts, TlsTransport
 from sip.aio.tokens import Tokens
 from sip.aio.transport import Clock, Flow, Listen, Receive, Transport
@@ -98,6 +99,8 @@ class UserAgent:
         self._sessions: dict[tuple[str, str], Session] = {}
         self._invites: dict[Key, Key] = {}
         self._registrations: set[RegistrationRun] = set()
+        self.sharing = Sharing(self._sessions, self._invites)
+        """Where this process shares its addresses with another one."""
         self._session_settings = SessionSettings(
             timers=self.settings.timers,
             product=self.settings.product,
@@ -145,12 +148,16 @@ class UserAgent:
             self.guard,
             settings.max_udp_request_bytes,
         )
+        self._ways = Ways(self.endpoint, self._resolver)
+        self._former = FormerSessions(self.endpoint, self._ways, self._tokens.token)
         if self.guard is not None:
             self.guard.start(clock)
             self.admission.guard = self.guard
+        self.sharing.start(self.endpoint, self._former, self.guard)
         try:
             for listen in self._listens:
                 transport = self._open_transport(listen, self.endpoint.receive)
+                transport.inherited = self.sharing.inherited(listen)
                 if self.guard is not None:
                     transport.admits = self.guard.admits_connection
                     transport.knows = self.guard.knows
@@ -162,8 +169,6 @@ class UserAgent:
             raise
         self.addresses = [transport.address for transport in self.endpoint.transports]
         self._resolver.reach = _reach(self.addresses)
-        self._ways = Ways(self.endpoint, self._resolver)
-        self._former = FormerSessions(self.endpoint, self._ways, self._tokens.token)
 
     async def close(self) -> None:
         """Free all addresses; sessions that are still up are forgotten without a word."""

@@ -223,7 +223,7 @@ class MemoryRecords:
         found = [record for record in self.records.values() if record.account_sid == account_sid]
         return Page(found, len(found), page, per_page)
 
-    async def unfinished(self) -> Sequence[CallRecord]:
+    async def unfinished(self, node: str | None = None) -> Sequence[CallRecord]:
         return [record for record in self.records.values() if not record.status.ended]
 
     async def keep_dialogs(self, records: Sequence[CallRecord]) -> Mapping[str, Mapping[str, Any]]:
@@ -232,7 +232,7 @@ class MemoryRecords:
     async def forget_dialogs(self, call_sids: Sequence[str]) -> None:
         pass
 
-    async def cut_recordings(self) -> Sequence[CallRecord]:
+    async def cut_recordings(self, node: str | None = None) -> Sequence[CallRecord]:
         return [
             record
             for record in self.records.values()

@@ -266,7 +266,7 @@ class CampaignService:
             try:
                 more = await self.run(utc_now())
             except DomainError as error:
-                log.warning("campaigns cannot go on now, trying again: %s", error)
+                log.debug("campaigns cannot go on now, trying again: %s", error)
             except Exception:
                 # A defect in one run must not keep all later ones from being made.
                 log.exception("seeing to campaigns failed")

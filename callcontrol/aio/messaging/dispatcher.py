@@ -224,7 +224,7 @@ class Dispatcher:
             try:
                 delay_s = await self._turn()
             except DomainError as error:
-                log.info("the queue of messages could not be read: %s", error.message)
+                log.debug("the queue of messages could not be read: %s", error.message)
                 delay_s = self._settings.poll_s
             except Exception:
                 # A defect in one turn must not keep all later ones from being made.
@@ -258,7 +258,9 @@ class Dispatcher:
             return settings.turn_s
         if turn.more_at is None:
             return settings.poll_s
-        return max((turn.more_at - to_micros(utc_now())) / 1_000_000, settings.gather_s)
+        # Looked at again in good time: the clock may be set back, or forward, meanwhile.
+        left_s = (turn.more_at - to_micros(utc_now())) / 1_000_000
+        return min(max(left_s, settings.gather_s), settings.poll_s)
 
     def _claim(
         self, wanted: chat_queue.Claim, after: str, connection: Connection

@@ -5,6 +5,7 @@ It shares no code with the product. `stage` runs it beside a server; `reconcile`
 """
 
 from tests.faults.oracle.evidence import Discrepancy, Evidence, Hook, Leg, Tariff
+from tests.faults.oracle.explain import assert_nothing_lost
 from tests.faults.oracle.reconcile import reconcile
 
-__all__ = ["Discrepancy", "Evidence", "Hook", "Leg", "Tariff", "reconcile"]
+__all__ = ["Discrepancy", "Evidence", "Hook", "Leg", "Tariff", "assert_nothing_lost", "reconcile"]

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from tests.faults.oracle.evidence import EndedBy, Leg
 from tests.faults.oracle.rtp import Audio
@@ -317,6 +317,14 @@ class Callee(Dialog):
         else:
             super().on_request(message)
 
+    def hang_up(self) -> None:
+        """Send BYE, also when nobody has acknowledged the answer: the test waits for no longer."""
+        if self.leg.answered and self.leg.confirmed_at is None:
+            self._stop_repeating("answer")
+            self._unacknowledged()
+        else:
+            super().hang_up()
+
     def _on_cancel(self, message: Message) -> None:
         self.leg.cancels += 1
         self._send(answer(message, 200, self._tag))
@@ -349,9 +357,4 @@ class Callee(Dialog):
     def _unacknowledged(self) -> None:
         """Nobody acknowledged the answer: RFC 3261 13.3.1.4 ends the call."""
         self._confirmed()
-        self.hang_up()
-
-
-def manner_of(values: dict[str, Any]) -> Manner:
-    """A manner as the commands of the far ends' process give it."""
-    return Manner(**{name: values[name] for name in Manner.__slots__ if name in values})
+        super().hang_up()

@@ -93,8 +93,9 @@ class Hook:
 
 
 def is_end(event: str) -> bool:
-    """Whether an event tells that its call is over."""
-    return event.rpartition(".")[2] in _ENDS
+    """Whether an event tells that its call is over; the end of its stream may be another matter."""
+    kind, _, what = event.partition(".")
+    return kind != "stream" and what.rpartition(".")[2] in _ENDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,9 @@ class Evidence:
         placed: Calls that the API has accepted, by their sid, with their kind.
         records, ledger: As the REST API shows them; the ledger's entries since `balance_before_paise`.
         kills: When the server was killed.
+        apart_s: How far apart the two ends of a call, and what it is billed for, may be: a BYE crosses the
+            server, is sent again when it is lost, and a busy machine is slow.
+        epoch_s: What the wall clock says when the monotonic one says 0; the records have its moments.
     """
 
     legs: list[Leg] = field(default_factory=list)
@@ -126,7 +130,9 @@ class Evidence:
     balance_after_paise: int = 0
     reserved_paise: int = 0
     kills: list[float] = field(default_factory=list)
+    epoch_s: float = 0.0
     tariff: Tariff = field(default_factory=Tariff)
+    apart_s: float = 3.0
 
     def seen_by_far_ends(self, seen: Mapping[str, Any]) -> None:
         """Add what their process wrote down."""

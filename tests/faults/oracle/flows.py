@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+import re
 import time
 import uuid
 from collections import Counter
@@ -20,6 +21,7 @@ __all__ = ["Flows", "Load"]
 
 _GIVEN_UP_S: Final = 60.0
 _AGAIN_S: Final = 0.3
+_EFFECT: Final = re.compile(r"\(call:([0-9a-f-]{36})\)")
 
 PlaceCall = Callable[[str, str, Manner], None]
 
@@ -66,7 +68,7 @@ class Flows:
         self._url = url
         self._chance = chance
         self._place = place
-        self._statuses: Counter[int] = Counter()
+        self._statuses: Counter[str] = Counter()
         self._refusal = ""
         self._asked_ms: list[float] = []
         self._http: aiohttp.ClientSession | None = None
@@ -133,6 +135,7 @@ class Flows:
         if self._http is None:
             self._http = aiohttp.ClientSession(self._url)
         until = time.monotonic() + _GIVEN_UP_S
+        unheard = False
         while time.monotonic() < until:
             began = time.monotonic()
             with contextlib.suppress(aiohttp.ClientError, ConnectionError, TimeoutError):
@@ -142,11 +145,20 @@ class Flows:
                         data = (await reply.json())["data"]
                         self.placed[str(data.get("call_sid") or data["id"])] = kind
                         return
-                    # A request of the former process is still being looked at.
-                    if reply.status != 409:
-                        self._statuses[reply.status] += 1
+                    # Cut off by a restart after it had taken effect: the answer names the call.
+                    effect = _EFFECT.search(await reply.text()) if unheard else None
+                    if effect is not None:
+                        self.placed[effect[1]] = kind
+                        return
+                    # One that was heard of before, or may have been, is not over with a refusal for now.
+                    if reply.status != 409 and not (unheard and reply.status >= 500):
+                        name = f"{reply.status} when repeated" if unheard else str(reply.status)
+                        self._statuses[name] += 1
                         self._refusal = (await reply.text())[:500]
                         return
+                    await asyncio.sleep(_AGAIN_S)
+                    continue
+            unheard = True
             await asyncio.sleep(_AGAIN_S)
         self.unsure.append(headers["Idempotency-Key"])
 

@@ -60,7 +60,7 @@ class Receiver:
                 sequence=int(body.get("sequence", 0)),
                 signed=any(hmac.compare_digest(wanted, one) for one in given),
                 at=self.last_at,
-                data=data,
+                data={"price": data.get("price"), "status": data.get("status")},
             )
         )
         if is_end(body["event"]):

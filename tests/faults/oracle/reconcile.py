@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from typing import Any, Final
 
 from tests.faults.oracle.evidence import Discrepancy, Evidence, Hook, Leg, Tariff, is_end
@@ -14,9 +15,6 @@ __all__ = ["reconcile"]
 _FINAL: Final = frozenset({"completed", "failed", "busy", "no-answer", "canceled"})
 CRASH: Final = "CRASH"
 
-# How far apart the two ends of a call, and what it is billed for, may be: a BYE crosses the server, is sent
-# again when it is lost, and a busy machine is slow.
-_APART_S: Final = 3.0
 # A kill can hide what came within this time before it: a record is written a moment after its call has moved.
 _BLIND_S: Final = 2.0
 # An answer that crosses a CANCEL is acknowledged and hung up at once; that costs nothing.
@@ -34,30 +32,75 @@ class _Case:
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
-        self.records: dict[str, dict[str, Any]] = {record["call_sid"]: record for record in evidence.records}
-        self.legs = {leg.call_id: leg for leg in evidence.legs}
-        self.by_session: dict[str, list[Leg]] = defaultdict(list)
-        for leg in evidence.legs:
-            self.by_session[leg.session_id or leg.call_id].append(leg)
         self.records_of_dialog: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for record in evidence.records:
             if record.get("sip_call_id"):
                 self.records_of_dialog[record["sip_call_id"]].append(record)
+        self.records: dict[str, dict[str, Any]] = {record["call_sid"]: record for record in evidence.records}
+        self.legs = {leg.call_id: leg for leg in evidence.legs}
+        self.by_session: dict[str, list[Leg]] = defaultdict(list)
+        self._session_of = self._sessions()
+        for leg in evidence.legs:
+            self.by_session[self.session(leg)].append(leg)
         self.hooks: dict[str, list[Hook]] = defaultdict(list)
         for hook in evidence.hooks:
             self.hooks[hook.call_sid].append(hook)
+
+    def session(self, leg: Leg) -> str:
+        """What all legs of a call have in common."""
+        own = leg.session_id or leg.call_id
+        return self._session_of.get(own, own)
+
+    def _sessions(self) -> dict[str, str]:
+        """
+        By the identifier of a call, which legs are shown where no caller has told one: that of its caller.
+
+        A caller that is gone by the time its callee is dialled is such a case.
+        """
+        found = {}
+        for record in self.evidence.records:
+            first = self.legs.get(record.get("sip_call_id") or "")
+            if first is not None and first.session_id:
+                found[_own_session(record)] = first.session_id
+        return found
 
     def group(self, record: dict[str, Any]) -> list[Leg]:
         """The legs of a call, the first one first; none when no far end has seen it."""
         first = self.legs.get(record.get("sip_call_id") or "")
         if first is None:
-            return []
-        others = self.by_session[first.session_id or first.call_id]
-        return [first, *(leg for leg in others if leg is not first)]
+            return self.by_session.get(_own_session(record), [])
+        others = self.by_session[self.session(first)]
+        return [first, *(leg for leg in others if leg is not first and self._belongs(leg, record))]
+
+    def _belongs(self, leg: Leg, record: dict[str, Any]) -> bool:
+        """
+        Whether a callee's leg is this record's, where one INVITE has become several calls.
+
+        It was repeated until a server took it that had not been killed; each has dialled anew.
+        """
+        earlier = [
+            one
+            for one in self.records_of_dialog[record["sip_call_id"]]
+            if self._moment(one["created_at"]) <= leg.began_at
+        ]
+        newest = max(earlier, key=lambda one: str(one["created_at"]), default=record)
+        return newest is record
+
+    def _moment(self, text: str) -> float:
+        return datetime.fromisoformat(text).timestamp() - self.evidence.epoch_s
+
+    def blind(self, leg: Leg) -> bool:
+        """Whether the server that dialled or took the leg may not have written down that it was up."""
+        cut = min((at for at in self.evidence.kills if at >= leg.began_at), default=math.inf)
+        return leg.confirmed_at is None or leg.confirmed_at + _BLIND_S > cut
 
     def killed_within(self, since: float, until: float) -> bool:
         """The server was killed in this time."""
         return any(since <= at <= until for at in self.evidence.kills)
+
+
+def _own_session(record: dict[str, Any]) -> str:
+    return str(record["call_sid"]).replace("-", "")
 
 
 def _without_record(case: _Case) -> Iterator[Discrepancy]:
@@ -65,12 +108,10 @@ def _without_record(case: _Case) -> Iterator[Discrepancy]:
     for sid, kind in case.evidence.placed.items():
         if sid not in case.records:
             yield Discrepancy("call without record", sid, f"the API accepted it ({kind})")
-    recorded = {
-        leg.session_id or leg.call_id for record in case.evidence.records for leg in case.group(record)
-    }
+    recorded = {case.session(leg) for record in case.evidence.records for leg in case.group(record)}
     for leg in case.evidence.legs:
         told = leg.role == "callee" or leg.rang_at is not None or leg.answered
-        if told and (leg.session_id or leg.call_id) not in recorded:
+        if told and case.session(leg) not in recorded:
             yield Discrepancy("call without record", leg.call_id, f"{leg.role}, {leg.kind}, {leg.status}")
 
 
@@ -110,9 +151,11 @@ def _billing(case: _Case) -> Iterator[Discrepancy]:
 
 def _worth(case: _Case, record: dict[str, Any], legs: list[Leg]) -> tuple[int, int]:
     """What a call may cost at least and at most, by what its far ends have seen."""
-    tariff = case.evidence.tariff
+    tariff, apart_s = case.evidence.tariff, case.evidence.apart_s
     if record["hangup_cause"] == CRASH:
         return _worth_of_cut(case, tariff, legs)
+    if legs[0].role == "caller" and not legs[0].answered:
+        return 0, 0  # A callee's answer that crosses the caller's CANCEL is hung up at once.
     least = most = 0
     for leg in legs:
         if not leg.answered:
@@ -121,19 +164,16 @@ def _worth(case: _Case, record: dict[str, Any], legs: list[Leg]) -> tuple[int, i
         # RTP that is heard proves that the leg was up, whatever its dialog says.
         up_s = max(min(leg.dialog_s, 1e9), leg.rtp_s)
         if up_s > _CROSSED_S and leg.confirmed_at is not None:
-            least += rate * _pulses(up_s - _APART_S, tariff)
-        most += rate * _pulses(up_s + _APART_S, tariff)
+            least += rate * _pulses(up_s - apart_s, tariff)
+        most += rate * _pulses(up_s + apart_s, tariff)
     return least, most
 
 
 def _worth_of_cut(case: _Case, tariff: Tariff, legs: list[Leg]) -> tuple[int, int]:
     """A call that a kill has cut: a pulse for each leg of which it is known that it was answered."""
-    answered = [leg for leg in legs if leg.answered and leg.answered_at is not None]
-    known = [
-        leg
-        for leg in answered
-        if leg.answered_at is not None and not case.killed_within(leg.answered_at, leg.answered_at + _BLIND_S)
-    ]
+    answered = [leg for leg in legs if leg.answered]
+    # What came shortly before the kill may not be written down, and what came later was not heard.
+    known = [leg for leg in answered if not case.blind(leg)]
     first = [leg for leg in known if leg is legs[0]]
     rates = [tariff.inbound_paise if leg.role == "caller" else tariff.outbound_paise for leg in answered]
     least = sum(tariff.inbound_paise if leg.role == "caller" else tariff.outbound_paise for leg in first)
@@ -152,7 +192,7 @@ def _billed_seconds(case: _Case) -> Iterator[Discrepancy]:
             continue
         told_s, seen_s = record["duration_sec"] or 0, legs[0].dialog_s
         heard_s = legs[0].rtp_s
-        if abs(told_s - seen_s) > _APART_S or heard_s > told_s + _APART_S:
+        if abs(told_s - seen_s) > case.evidence.apart_s or heard_s > told_s + case.evidence.apart_s:
             text = f"told as {told_s} s, seen as {seen_s:.1f} s, heard for {heard_s:.1f} s"
             yield Discrepancy("seconds differ", sid, text)
 
@@ -224,7 +264,7 @@ def _sides(case: _Case) -> Iterator[Discrepancy]:
             if leg.ended_at is None:
                 yield Discrepancy("still up", leg.call_id, f"the {leg.role} has heard of no end")
         ends = [leg.ended_at for leg in answered if leg.ended_at is not None]
-        if len(ends) > 1 and max(ends) - min(ends) > _APART_S:
+        if len(ends) > 1 and max(ends) - min(ends) > case.evidence.apart_s:
             if not case.killed_within(min(leg.began_at for leg in legs), max(ends)):
                 text = f"its legs ended {max(ends) - min(ends):.1f} s apart"
                 yield Discrepancy("up at one side only", session, text)

@@ -115,6 +115,7 @@ class OracleStage:
         rtp_ports: tuple[int, int] = (21_000, 24_999),
         prefix: Sequence[str] = (),
         far_sip_port: int = 0,
+        callee_sip_port: int = 0,
     ) -> None:
         self.directory = directory
         self.server = ServerProcess(
@@ -130,7 +131,7 @@ class OracleStage:
         self.kills: list[float] = []
         self._balance_paise = 0
         self._secret = ""
-        self._seed, self._far_sip_port = seed, far_sip_port
+        self._seed, self._far_sip_port, self._callee_sip_port = seed, far_sip_port, callee_sip_port
 
     def __enter__(self) -> Self:
         self.server.start()
@@ -151,13 +152,14 @@ class OracleStage:
     def _set_up(self) -> None:
         server, far = self.server, self.far
         server.add_carrier("callers", f"udp:127.0.0.1:{far.caller_port}", inbound=True)
-        server.add_carrier("callees", f"udp:127.0.0.1:{far.callee_port}", outbound=True)
+        callee_port = self._callee_sip_port or far.callee_port
+        server.add_carrier("callees", f"udp:127.0.0.1:{callee_port}", outbound=True)
         self.account = server.add_account("Oracle", balance_inr=10_000_000)
         account = self.account.account_sid
         self._secret = str(
             server.command("accounts", "webhook-secret", "--account", account)["webhook_secret"]
         )
-        forward = {"target": "forward", "forward_to": f"sip:callee@127.0.0.1:{far.callee_port}"}
+        forward = {"target": "forward", "forward_to": f"sip:callee@127.0.0.1:{callee_port}"}
         server.add_number(self.account, FORWARDED, {**forward, "status_webhook_url": self.webhook_url})
         stream = {"target": "media_stream", "stream_url": f"ws://127.0.0.1:{far.webhook_port}/agent"}
         server.add_number(self.account, STREAMED, {**stream, "status_webhook_url": self.webhook_url})
@@ -189,6 +191,8 @@ class OracleStage:
 
     def kill(self) -> None:
         """Kill the server, now."""
+        assert self.server.process is not None, "the server has not been started"
+        self.server.process.kill()
         self.kills.append(time.monotonic())
         self.server.kill()
 
@@ -229,6 +233,7 @@ class OracleStage:
             balance_after_paise=self.paise("balance"),
             reserved_paise=self.paise("reserved"),
             kills=list(self.kills),
+            epoch_s=time.time() - time.monotonic(),
         )
         found.seen_by_far_ends(self.far.seen())
         return found

@@ -130,6 +130,19 @@ async def test_a_total_that_was_counted_before_is_exact_still(storage: Storage, 
     assert totals == {sum(call.created_at < closed.end for call in old if closed.end)}
 
 
+async def test_a_total_is_exact_after_the_clock_was_set_back(
+    storage: Storage, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sid, told = account.account_sid, utc_now()
+    await store(storage, [CallRecord(new_id(), sid, "outbound", *NUMBERS[:2], told)])
+    with monkeypatch.context() as an_hour_ahead:
+        an_hour_ahead.setattr("callcontrol.aio.lists.utc_now", lambda: told + timedelta(hours=1))
+        assert (await storage.calls.list(sid, CallFilter(), 1, 5)).total == 1
+    await store(storage, [CallRecord(new_id(), sid, "outbound", *NUMBERS[:2], utc_now())])
+    page = await storage.calls.list(sid, CallFilter(), 1, 5)
+    assert (page.total, len(page.items)) == (2, 2)
+
+
 async def test_a_list_by_cursor_neither_skips_nor_repeats_while_calls_come_in(
     storage: Storage, account: Account
 ) -> None:

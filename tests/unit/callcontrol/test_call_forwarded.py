@@ -136,6 +136,17 @@ def test_the_caller_cancels() -> None:
     assert_nothing_left(drive)
 
 
+def test_a_caller_who_has_cancelled_before_our_answer_left_was_not_answered() -> None:
+    drive = forward()
+    drive.feed(LegProgress(B, 180), LegAnswered(B, b"sdp"), LegCancelled(A))
+    assert outcome(drive) == ("no-answer", "ORIGINATOR_CANCEL", "caller")
+    assert drive.done(do.Finish)[0].charge_paise == 0
+    record = drive.record
+    assert (record.answered_at, record.duration_sec, record.bill_duration_sec) == (None, 0, 0)
+    assert record.sip_status == 487
+    assert_nothing_left(drive)
+
+
 def test_a_party_that_may_not_be_dialled() -> None:
     drive = Drive(DIAL, obliging=False).start()
     drive.feed(OfferTaken(A), RouteRefused(CALL_REJECTED, "no"))

@@ -102,6 +102,25 @@ def test_messages_that_take_long_leave_most_of_the_time_to_others() -> None:
     assert not socket.paused
 
 
+def test_what_is_held_stays_held_until_it_is_released() -> None:
+    pace, clock, socket = make_pace()
+    pace.hold()
+    assert pace.took(MIB) and socket.paused
+    clock.run()
+    assert socket.paused, "the rest is over, but what is held stays"
+    pace.release()
+    assert not socket.paused
+    pace.hold()
+    pace.spent(0.2)
+    pace.release()
+    assert socket.paused, "released, but there is something to be made up for"
+    clock.run()
+    assert not socket.paused
+    pace.hold()
+    pace.stop()
+    assert not socket.paused
+
+
 def test_after_its_end_nothing_is_held_back() -> None:
     pace, clock, socket = make_pace()
     pace.took(4 * MIB)

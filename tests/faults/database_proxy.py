@@ -1,0 +1,140 @@
+"""Stands between a server and its PostgreSQL: cuts, refuses, delays, and swallows the answer to a COMMIT."""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+import socket
+import threading
+import time
+from collections import deque
+from pathlib import Path
+from typing import Final
+
+__all__ = ["DatabaseProxy"]
+
+_LISTEN_AGAIN_S: Final = 0.05
+_COMMIT: Final = b"COMMIT"
+
+
+class _Pair:
+    """One connection of the server's, and ours to the database for it."""
+
+    def __init__(self, near: socket.socket, far: socket.socket) -> None:
+        self.near, self.far = near, far
+        self.late: deque[tuple[float, bytes]] = deque()
+        self.committing = False
+
+    def close(self) -> None:
+        for side in (self.near, self.far):
+            side.close()
+
+
+class DatabaseProxy:
+    """
+    A Unix socket in `folder` that leads to the one in `behind`; it works on a thread of its own.
+
+    Attributes:
+        commit_s: How late the answer to a COMMIT arrives.
+        cut_commits: How many of the next COMMITs are answered by the end of the connection instead; the
+            database has made them.
+        cut: How many those were.
+    """
+
+    def __init__(self, behind: Path, folder: Path) -> None:
+        self.commit_s = 0.0
+        self.cut_commits = 0
+        self.cut = 0
+        self._behind = behind / ".s.PGSQL.5432"
+        self._path = folder / ".s.PGSQL.5432"
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(self._path))
+        self._listener.listen(64)
+        self._listener.settimeout(_LISTEN_AGAIN_S)
+        self._away = False
+        self._pairs: list[_Pair] = []
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="database-proxy", daemon=True)
+        self._thread.start()
+
+    def vanish(self) -> None:
+        """Cut every connection, and refuse new ones until `come_back`."""
+        self._away = True
+
+    def come_back(self) -> None:
+        """Let the database be had again."""
+        self._away = False
+
+    def close(self) -> None:
+        """End the thread."""
+        self._closing.set()
+        self._thread.join()
+        self._listener.close()
+
+    def _run(self) -> None:
+        with selectors.DefaultSelector() as ready:
+            ready.register(self._listener, selectors.EVENT_READ, None)
+            while not self._closing.is_set():
+                for key, _ in ready.select(self._pause_s()):
+                    if key.data is None:
+                        self._accept(ready)
+                    else:
+                        self._carry(ready, key.data, key.fileobj)
+                for pair in list(self._pairs):
+                    self._send_late(ready, pair)
+                    if self._away:
+                        self._drop(ready, pair)
+            for pair in list(self._pairs):
+                self._drop(ready, pair)
+
+    def _pause_s(self) -> float:
+        return 0.005 if any(pair.late for pair in self._pairs) else _LISTEN_AGAIN_S
+
+    def _accept(self, ready: selectors.BaseSelector) -> None:
+        near, _ = self._listener.accept()
+        if self._away:
+            near.close()
+            return
+        far = socket.socket(socket.AF_UNIX)
+        far.connect(str(self._behind))
+        pair = _Pair(near, far)
+        self._pairs.append(pair)
+        for side in (near, far):
+            ready.register(side, selectors.EVENT_READ, pair)
+
+    def _carry(self, ready: selectors.BaseSelector, pair: _Pair, side: object) -> None:
+        if pair not in self._pairs:
+            return
+        source = pair.near if side is pair.near else pair.far
+        try:
+            data = source.recv(65_536)
+        except OSError:
+            data = b""
+        if not data:
+            self._drop(ready, pair)
+        elif source is pair.near:
+            pair.committing = _COMMIT in data
+            with contextlib.suppress(OSError):
+                pair.far.sendall(data)
+        elif pair.committing and self.cut_commits > 0:
+            self.cut_commits -= 1
+            self.cut += 1
+            self._drop(ready, pair)
+        else:
+            delay_s = self.commit_s if pair.committing else 0.0
+            pair.late.append((time.monotonic() + delay_s, data))
+
+    def _send_late(self, ready: selectors.BaseSelector, pair: _Pair) -> None:
+        while pair.late and pair.late[0][0] <= time.monotonic():
+            try:
+                pair.near.sendall(pair.late.popleft()[1])
+            except OSError:
+                self._drop(ready, pair)
+                return
+
+    def _drop(self, ready: selectors.BaseSelector, pair: _Pair) -> None:
+        if pair in self._pairs:
+            self._pairs.remove(pair)
+            for side in (pair.near, pair.far):
+                ready.unregister(side)
+            pair.close()

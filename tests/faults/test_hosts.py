@@ -1,0 +1,122 @@
+"""What becomes of calls while the host runs out of something, stands still, or jumps in time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import resource
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults.hosts import Fault, Host
+from tests.faults.lengths import seconds
+from tests.faults.oracle.reconcile import reconcile
+from tests.faults.shim import Shim
+
+_FILLER = b"."
+
+
+@pytest.fixture(scope="module")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shim]:
+    made = Shim(tmp_path_factory.mktemp("shim"))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory, shim: Shim) -> Iterator[Host]:
+    with Host(tmp_path_factory.mktemp("host"), shim.environment) as running:
+        yield running
+
+
+def _limit(host: Host, which: int, soft: int) -> int:
+    """Set a limit of the running server; what it was."""
+    before, hard = resource.prlimit(host.server.pid, which)
+    resource.prlimit(host.server.pid, which, (soft, hard))
+    return before
+
+
+def _limited(host: Host, name: str, which: int, soft: int, lacks: str) -> Fault:
+    before, _ = resource.prlimit(host.server.pid, which)
+    return Fault(
+        name,
+        lambda: _limit(host, which, soft),
+        lambda: _limit(host, which, before),
+        lacks=lacks,
+        told_once="new calls are taken again",
+    )
+
+
+def test_descriptors_that_run_out(host: Host) -> None:
+    """With few file descriptors left new calls get 503, those that are up and the API go on."""
+    used = len(os.listdir(f"/proc/{host.server.pid}/fd"))
+    host.survives(_limited(host, "descriptors", resource.RLIMIT_NOFILE, used + 70, "descriptors"))
+
+
+def test_memory_that_runs_out(host: Host) -> None:
+    """With little memory left new calls get 503, those that are up and the API go on."""
+    pages = int(Path(f"/proc/{host.server.pid}/statm").read_text().split()[0])
+    limit_bytes = pages * resource.getpagesize() + (48 << 20)
+    host.survives(_limited(host, "memory", resource.RLIMIT_AS, limit_bytes, "memory"))
+
+
+def test_a_process_that_stands_still(host: Host) -> None:
+    """A server that the system stops for a while goes on with its calls, and none is lost or doubled."""
+    lasts_s = seconds("HOST_STOPPED_S", short=2.0, long=10.0)
+    fault = Fault(
+        "SIGSTOP",
+        lambda: os.kill(host.server.pid, signal.SIGSTOP),
+        lambda: os.kill(host.server.pid, signal.SIGCONT),
+        answers=False,
+        lasts_s=lasts_s,
+    )
+    host.survives(fault)
+
+
+@pytest.mark.parametrize("hours", [1, -1])
+def test_a_clock_that_jumps(host: Host, shim: Shim, hours: int) -> None:
+    """When the wall clock jumps by an hour no call ends, lasts or costs other than it did."""
+    fault = Fault(f"clock {hours:+d} h", lambda: shim.set(clock_s=3600 * hours), shim.set)
+    host.survives(fault)
+
+
+@pytest.fixture(scope="module")
+def cramped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    """A server without a standard output, with a log that nobody reads, and with ports for fifty calls."""
+    folder = tmp_path_factory.mktemp("cramped")
+    os.mkfifo(folder / "log")
+    # Open for reading too, so that the server need not wait for a reader that never comes.
+    pipe = os.open(folder / "log", os.O_RDWR | os.O_NONBLOCK)
+    os.write(pipe, _FILLER * fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 4096))
+    prefix = ["sh", "-c", f'exec "$@" 2<>{folder / "log"} >&-', "sh"]
+    with Host(folder, prefix=prefix, rtp_ports=(25_000, 25_199)) as running:
+        yield running
+    os.close(pipe)
+
+
+def test_a_log_that_nobody_reads(cramped: Host) -> None:
+    """A full pipe where the log goes, and no standard output at all, stop neither calls nor the API."""
+    cramped.survives(Fault("log pipe full", lambda: None, lambda: None))
+    pipe = os.open(cramped.server.data_dir.parent / "log", os.O_RDONLY | os.O_NONBLOCK)
+    unread = os.read(pipe, 1 << 20)
+    os.close(pipe)
+    assert set(unread) == set(_FILLER), "there was room for a line of the log"
+
+
+def test_ports_that_run_out(cramped: Host) -> None:
+    """Callers for whom no RTP port is left get 503 and cost nothing; those that are up go on."""
+    far, stage = cramped.stage.far, cramped.stage
+    before = len(cramped.callers())
+    stage.load(40.0, {"forwarded": 1}, calls=60)
+    stage.wait(lambda: not far.counts()["placing"], "calls are not placed")
+    stage.wait(lambda: all(leg["status"] for leg in cramped.callers()[before:]), "callers are not answered")
+    statuses = Counter(leg["status"] for leg in cramped.callers()[before:])
+    # Ports rest for a while before they are given again: it may be fewer than there are ports for.
+    assert set(statuses) == {200, 503} and far.up() == statuses[200] <= 50, statuses
+    assert cramped.lacks() is None, "whoever needs no port is still served"
+    stage.end_calls()
+    assert reconcile(stage.evidence()) == []

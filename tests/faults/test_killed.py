@@ -1,0 +1,124 @@
+"""SIGKILL with calls up and more coming in, again and again: nothing is lost, none pays for what was not."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import random
+import time
+import urllib.request
+import wave
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixtures.server_process import wait_until
+from tests.faults.lengths import SOAK, count, progress, seconds
+from tests.faults.oracle import Evidence, assert_nothing_lost
+from tests.faults.oracle.stage import OracleStage
+from tests.support.postgres import running_postgres
+from tests.support.waiting import PATIENCE_S
+
+pytestmark = pytest.mark.durable
+
+_MIX = {"forwarded": 6, "streamed": 1, "cancelled": 1, "outbound": 2, "otp": 1, "masked": 1}
+_SEED = 20_261_122
+# What we owe on a machine that does nothing else; the short version asks whether it comes back at all.
+_READY_S = 3.0 if SOAK else PATIENCE_S
+_TOLD_S = 10.0 if SOAK else PATIENCE_S
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    """Where the records are."""
+    if request.param == "sqlite":
+        yield {}
+        return
+    with running_postgres() as server:
+        yield {"TRUNKLINE_DATABASE_URL": asyncio.run(server.empty_url())}
+
+
+@pytest.mark.timeout(0 if SOAK else 300)
+def test_a_server_killed_under_load_loses_nothing(tmp_path: Path, database: dict[str, str]) -> None:
+    """
+    Killed at random moments with calls up and more coming in, each accepted call gets a record with an end
+    and a cause, each event arrives, recordings play, reserves are released and the wallet balances.
+    """
+    kills = count("KILLS", short=2, long=200)
+    up = count("KILL_CALLS", short=30, long=300)
+    rate = seconds("KILL_RATE", short=8.0, long=20.0)
+    chance = random.Random(_SEED)
+    ready_s: list[float] = []
+    ready_at: list[float] = []
+    with OracleStage(tmp_path, database, seed=_SEED) as stage:
+        hold_s = (0.6 * up / rate, 1.8 * up / rate)
+        stage.callees(ring_s=(0.0, 0.4), hold_s=hold_s, refuse_share=0.05)
+        stage.load(rate, _MIX, hold_s=hold_s, record=True)
+        for number in range(1, kills + 1):
+            # Not always at the full number: also while it is still coming back from the last time.
+            least = chance.randint(up // 2, up)
+            stage.wait(lambda least=least: stage.far.up() >= least, "calls do not come up")
+            wait_until(lambda: False, chance.uniform(0.0, 1.0))
+            stage.kill()
+            ready_s.append(stage.restart())
+            ready_at.append(time.monotonic())
+            progress(f"kill {number} of {kills}: ready after {ready_s[-1]:.2f} s, {stage.far.counts()}")
+        stage.wait(lambda: stage.far.up() >= up // 3, "calls do not come up again")
+        stage.end_calls()
+        evidence = stage.evidence()
+        played = _recordings_play(stage, evidence)
+        progress(f"{stage.far.counts()}")
+        progress(f"{_summary(evidence)}, {played} recordings, ready in {max(ready_s):.2f} s at most")
+        assert_nothing_lost(evidence)
+        assert sum(record["hangup_cause"] == "CRASH" for record in evidence.records) >= kills * up // 4
+        assert played >= kills
+        assert max(ready_s) < _READY_S, ready_s
+        told, latest_s = _told(evidence, ready_at)
+        progress(
+            f"{told} far ends were told of the end of a call that a kill had cut, {latest_s:.1f} s after"
+        )
+        assert told >= kills and latest_s < _TOLD_S
+
+
+def _told(evidence: Evidence, ready_at: list[float]) -> tuple[int, float]:
+    """How many far ends were sent BYE by the next life of the server, and how long that took at most."""
+    waits_s = []
+    for killed_at in evidence.kills:
+        for leg in evidence.legs:
+            up = leg.confirmed_at is not None and leg.confirmed_at < killed_at - 2.0
+            if up and leg.ended_by == "peer" and leg.ended_at is not None and leg.ended_at > killed_at:
+                # A server that is killed again before it has told everybody leaves the rest to the next one.
+                lives = [at for at in ready_at if at <= leg.ended_at]
+                waits_s.append(leg.ended_at - lives[-1] if lives else 0.0)
+    return len(waits_s), max(waits_s, default=0.0)
+
+
+def _recordings_play(stage: OracleStage, evidence: Evidence) -> int:
+    """How many recordings there are; each of them must be a whole WAV of two channels."""
+    played = 0
+    for record in evidence.records:
+        if record["recording_status"] == "completed":
+            link = stage.api("GET", f"/v1/calls/{record['call_sid']}/recording")["url"]
+            with urllib.request.urlopen(stage.server.url + link) as response:
+                content = response.read()
+            with wave.open(io.BytesIO(content)) as file:
+                assert file.getnchannels() == 2
+                assert len(file.readframes(file.getnframes())) == 4 * file.getnframes()
+            played += 1
+        elif record["recording_status"] not in (None, "failed"):
+            raise AssertionError(f"{record['call_sid']}: its recording is {record['recording_status']}")
+    return played
+
+
+def _summary(evidence: Evidence) -> dict[str, Any]:
+    """How much there was of everything."""
+    return {
+        "records": len(evidence.records),
+        "cut": sum(record["hangup_cause"] == "CRASH" for record in evidence.records),
+        "legs": len(evidence.legs),
+        "events": len(evidence.hooks),
+        "repeated_events": len(evidence.hooks) - len({hook.delivery_id for hook in evidence.hooks}),
+        "charges": len(evidence.ledger),
+    }

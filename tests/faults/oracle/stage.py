@@ -212,6 +212,7 @@ class OracleStage:
         """Wait until the server has nothing under way and the events of all calls have come."""
         idle = ("trunkline_calls_active", "trunkline_wallet_reserved_paise")
         self.wait(lambda: not self.far.counts()["asking"], "requests are not answered")
+        self.far.ask("let_go")
         self.wait(lambda: not any(self.server.metric(name) for name in idle), "calls are left in the server")
         total = int(self._list("/v1/calls?per_page=1").body["meta"]["total"])
         # Those that never come are named by who compares; no need to wait for long.

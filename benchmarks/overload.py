@@ -15,24 +15,25 @@ import statistics
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from benchmarks.machine import TOOL_PREFIX, describe, sample
 from benchmarks.sut import NUMBER, SystemUnderTest
-from fixtures.server_process import free_port, wait_until
+from fixtures.server_process import ServerFailed, free_port, wait_until
 from fixtures.sipp_run import Load, Sipp, start_sipp
 
-__all__ = ["ENVIRONMENT", "calls_held", "gateway", "goodput_kept", "offer"]
+__all__ = ["ENVIRONMENT", "calls_held", "gateway", "goodput_kept", "measure", "offer"]
 
 ENVIRONMENT = {
     "TRUNKLINE_MAX_CPS": "100000",
     "TRUNKLINE_MAX_CALLS": "20000",
     "TRUNKLINE_DRAIN_S": "1",
+    "TRUNKLINE_MEDIA_TIMEOUT_S": "0",
 }
-"""No limit but what the machine can do."""
+"""No limit but what the machine can do; calls that are held say nothing."""
 _HOLD_MS = 1000
 _KEPT = 0.95
 """The share of the calls offered that is answered below the knee."""
@@ -51,28 +52,54 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         with SystemUnderTest(Path(directory), ENVIRONMENT) as sut:
-            print(json.dumps({"machine": describe(), **_measure(sut, arguments)}, indent=1))
+            rates = [float(rate) for rate in arguments.rates.split(",")]
+            found = measure(
+                sut,
+                rates,
+                lambda knee: [arguments.times * knee, arguments.offered],
+                seconds=arguments.seconds,
+                held=arguments.held,
+            )
+            print(json.dumps({"machine": describe(), **found}, indent=1))
 
 
-def _measure(sut: SystemUnderTest, arguments: argparse.Namespace) -> dict[str, Any]:
-    seconds = arguments.seconds
+def measure(
+    sut: SystemUnderTest,
+    rates: Sequence[float],
+    beyond_knee: Callable[[float], Sequence[float]],
+    *,
+    seconds: float,
+    held: int,
+) -> dict[str, Any]:
+    """
+    Find the knee, offer what is beyond it, and see how calls go afterwards.
+
+    Raises:
+        ServerFailed: The calls to be held did not come up, or not even the lowest rate was carried.
+    """
     with gateway(sut):
         offer(sut, 20, 2)  # The first calls fill caches and pools; they are not counted.
         steps = []
-        for rate in map(float, arguments.rates.split(",")):
+        for rate in rates:
             steps.append(offer(sut, rate, seconds))
             if steps[-1]["answered"] < _KEPT * steps[-1]["offered"]:
                 break
-        knee = max(step["rate"] for step in steps if step["answered"] >= _KEPT * step["offered"])
-        with calls_held(sut, arguments.held) as held:
-            beyond = [offer(sut, rate, seconds) for rate in (arguments.times * knee, arguments.offered)]
+        carried = [step["rate"] for step in steps if step["answered"] >= _KEPT * step["offered"]]
+        if not carried:
+            raise ServerFailed(f"{rates[0]:g} calls a second are too many: {steps[0]}")
+        with calls_held(sut, held) as report:
+            beyond = [offer(sut, rate, seconds) for rate in beyond_knee(max(carried))]
+            began = time.monotonic()
             after = offer(sut, _MODEST, seconds)
+            while after["answered"] < after["offered"] and time.monotonic() - began < _PATIENCE_S:
+                after = offer(sut, _MODEST, 1.0)
+            after["whole_after_s"] = round(time.monotonic() - began, 1)
     return {
-        "knee": knee,
+        "knee": max(carried),
         "steps": steps,
         "beyond": beyond,
         "kept": [goodput_kept(step, steps) for step in beyond],
-        "held": held,
+        "held": report,
         "after": after,
     }
 
@@ -110,7 +137,7 @@ def calls_held(sut: SystemUnderTest, calls: int) -> Iterator[dict[str, Any]]:
     callers = _call(sut, "uac_stay.xml", Load(calls, 20.0))
     if not wait_until(lambda: sut.server.metric("trunkline_calls_active") >= calls, 30 + calls / 20):
         callers.kill()
-        raise RuntimeError(f"the {calls} calls to be held did not come up")
+        raise ServerFailed(f"the {calls} calls to be held did not come up")
     try:
         yield report
         report["still_up"] = int(sut.server.metric("trunkline_calls_active"))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import multiprocessing
 import socket
 import statistics
@@ -17,9 +18,11 @@ import struct
 import threading
 import time
 from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
 
 from benchmarks import machine
-from media import EngineSettings, RemoteMedia, StreamStats
+from media import EngineSettings, RemoteMedia
 from media.aio import MediaEngine
 
 SSRC = 0xFA12
@@ -121,7 +124,7 @@ def line(label: str, delays_ms: list[float]) -> str:
     )
 
 
-async def measure(seconds: float, rate: int) -> StreamStats:
+async def measure(seconds: float, rate: int) -> dict[str, Any]:
     engine = MediaEngine(EngineSettings(port_min=40000, port_max=40099))
     await engine.start()
     near = engine.open_stream(lambda event: None)
@@ -148,16 +151,28 @@ async def measure(seconds: float, rate: int) -> StreamStats:
     print(f"dropped and counted {counted}; not taken by the kernel {forged - counted}")
     print(f"of the call: sent {call.sent}, lost {stats.lost}")
     await engine.close()
-    return stats
+    return {
+        "forged": forged,
+        "heard": call.heard_forged,
+        "answered": leaked,
+        "dropped": counted,
+        "sent": call.sent,
+        "lost": stats.lost,
+        "without_p99_ms": round(statistics.quantiles(quiet, n=100)[98], 2),
+        "with_p99_ms": round(statistics.quantiles(call.delays_ms, n=100)[98], 2),
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--rate", type=int, default=10_000)
+    parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     print(machine.describe())
-    asyncio.run(measure(arguments.seconds, arguments.rate))
+    result = asyncio.run(measure(arguments.seconds, arguments.rate))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(result))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,18 @@ from typing import Final, Self
 from fixtures.server_process import free_port
 from tests.faults.oracle.sip_text import Message, answer, branch, describe, request
 
-__all__ = ["Manner", "Peer", "answers", "deaf_after", "every_second", "refuses", "rubbish", "silent"]
+__all__ = [
+    "Manner",
+    "Peer",
+    "answers",
+    "deaf_after",
+    "every_second",
+    "invite",
+    "refuses",
+    "rubbish",
+    "silent",
+    "within",
+]
 
 _HOST: Final = "127.0.0.1"
 _POLL_S: Final = 0.1
@@ -80,26 +91,13 @@ class Peer:
 
     def call(self, server_port: int, number: str, call_id: str = "") -> bytes:
         """Send an INVITE, once; it is returned for those who send it again."""
-        own = f"{_HOST}:{self.port}"
-        headers = [
-            ("Via", f"SIP/2.0/UDP {own};branch={branch()};rport"),
-            ("Max-Forwards", "70"),
-            ("From", f"<sip:+919876543210@{own}>;tag={self.tag}"),
-            ("To", f"<sip:{number}@{_HOST}:{server_port}>"),
-            ("Call-ID", call_id or secrets.token_hex(8)),
-            ("CSeq", "1 INVITE"),
-            ("Contact", f"<sip:peer@{own}>"),
-        ]
-        data = request(f"INVITE sip:{number}@{_HOST}:{server_port} SIP/2.0", headers, describe(free_port()))
+        data = invite(self.port, server_port, number, self.tag, call_id=call_id)
         self.send(data, (_HOST, server_port))
         return data
 
     def within(self, method: str, answered: Message, where: tuple[str, int], cseq: int = 1) -> None:
         """Send a request within the dialog that an answer to our INVITE has made."""
-        via = ("Via", f"SIP/2.0/UDP {_HOST}:{self.port};branch={branch()};rport")
-        kept = [(name, answered.first(name.lower())) for name in ("From", "To", "Call-ID")]
-        headers = [via, ("Max-Forwards", "70"), *kept, ("CSeq", f"{cseq} {method}")]
-        self.send(request(f"{method} {answered.target} SIP/2.0", headers), where)
+        self.send(within(method, answered, self.port, cseq), where)
 
     def _listen(self) -> None:
         while not self._over.is_set():
@@ -113,6 +111,31 @@ class Peer:
             if message is not None:
                 self.heard.append((time.monotonic(), message))
                 self.manner(self, message, where)
+
+
+def invite(
+    own_port: int, server_port: int, number: str, tag: str, *, call_id: str = "", transport: str = "UDP"
+) -> bytes:
+    """An INVITE of who listens on a port of 127.0.0.1."""
+    own, to = f"{_HOST}:{own_port}", f"sip:{number}@{_HOST}:{server_port}"
+    headers = [
+        ("Via", f"SIP/2.0/{transport} {own};branch={branch()};rport"),
+        ("Max-Forwards", "70"),
+        ("From", f"<sip:+919876543210@{own}>;tag={tag}"),
+        ("To", f"<{to}>"),
+        ("Call-ID", call_id or secrets.token_hex(8)),
+        ("CSeq", "1 INVITE"),
+        ("Contact", f"<sip:peer@{own};transport={transport.lower()}>"),
+    ]
+    return request(f"INVITE {to} SIP/2.0", headers, describe(free_port()))
+
+
+def within(method: str, answered: Message, own_port: int, cseq: int = 1, transport: str = "UDP") -> bytes:
+    """A request within the dialog that an answer to an INVITE has made."""
+    via = ("Via", f"SIP/2.0/{transport} {_HOST}:{own_port};branch={branch()};rport")
+    kept = [(name, answered.first(name.lower())) for name in ("From", "To", "Call-ID")]
+    headers = [via, ("Max-Forwards", "70"), *kept, ("CSeq", f"{cseq} {method}")]
+    return request(f"{method} {answered.target} SIP/2.0", headers)
 
 
 Manner = Callable[[Peer, Message, tuple[str, int]], None]

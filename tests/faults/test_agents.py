@@ -13,7 +13,7 @@ import pytest
 from fixtures.server_process import wait_until
 from tests.faults.agents import EchoAgent, SwallowingRelay, hostile_agent
 from tests.faults.lengths import count, progress
-from tests.faults.oracle.reconcile import reconcile
+from tests.faults.oracle import assert_nothing_lost
 from tests.faults.oracle.stage import STREAMED, OracleStage
 from tests.support.waiting import PATIENCE_S
 
@@ -84,7 +84,7 @@ def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
 def nothing_is_left(agents: Agents) -> None:
     """Every call is over, nobody disagrees about any, and no port or stream is left."""
     agents.stage.end_calls()
-    assert reconcile(agents.stage.evidence()) == []
+    assert_nothing_lost(agents.stage.evidence())
     assert agents.stage.server.metric("trunkline_rtp_ports_in_use") == 0
 
 

@@ -8,7 +8,7 @@ import socket
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -318,14 +318,28 @@ class SecretRun:
         yield "copies of SIP messages", b"\n".join(self.capture.messages).decode("utf-8", "replace")
         yield "answers of the API", "\n".join(self.answers)
 
-    def found(self, hidden: Callable[[str], bool] = lambda _: True) -> list[str]:
+    def kept(self) -> list[str]:
+        """
+        Each secret that stands in a file of the data directory, but for the key file.
+
+        Tokens in URLs are not looked for: URLs are stored as they were given.
+        """
+        files = {path: path.read_bytes() for path in self.server.data_dir.rglob("*") if path.is_file()}
+        return [
+            f"{what} in {path.name}"
+            for path, data in files.items()
+            for what, secret in self.secrets.items()
+            if not what.startswith("token ") and path.name != "secret.key" and secret.encode() in data
+        ]
+
+    def found(self) -> list[str]:
         """Each secret that was let out, with where."""
         used = self.secrets | {f"of SIP: {secret}": secret for secret in self.carrier.secrets}
         return [
             f"{what} in {where}"
             for where, text in self.let_out()
             for what, secret in used.items()
-            if hidden(what) and secret in text
+            if secret in text
         ]
 
 

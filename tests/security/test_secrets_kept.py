@@ -35,8 +35,8 @@ def test_a_run_lets_out_no_secret_that_it_used(
     tmp_path: Path, log_format: str, database: dict[str, str]
 ) -> None:
     """
-    No secret that a run uses stands in its log at any level, in its metrics, in copies of SIP messages, in
-    traces of its calls, in answers to wrong requests, or in what it says of a defect that was planted in it.
+    No secret that a run uses stands in its files, in its log at any level, in its metrics, in copies of SIP
+    messages, in traces of its calls, in answers to wrong requests, or in what it says of a planted defect.
     """
     sealing = base64.b64encode(os.urandom(32)).decode()
     environment = {"TRUNKLINE_SECRET_KEY": sealing, "TRUNKLINE_HEP_PASSWORD": "hep-6d1e0f93"}
@@ -49,3 +49,4 @@ def test_a_run_lets_out_no_secret_that_it_used(
     assert len(run.capture.messages) > 10
     assert "DEBUG" in run.server.log() or '"debug"' in run.server.log()
     assert run.found() == []
+    assert run.kept() == []

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from api import pipeline
 from api.app import create_app
 from api.endpoint import Endpoint, Identifiers, path_parameters
 from api.errors import HTTP_STATUS, WIRING_CODES, ErrorStyle, status_of, to_api_error
@@ -344,6 +345,16 @@ async def test_a_client_that_goes_in_the_middle_is_no_failure_of_ours(
     await client.broken_off(f"{head}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{{".encode())
     assert "POST /v1/calls 408" in caplog.text
     assert "Traceback" not in caplog.text
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "_BODY_TIMEOUT_S", 0.05)
+    head = f"POST /v1/calls HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY}\r\n"
+    body = b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+    answer = await client.raw(head.encode() + body)
+    assert (answer.status, answer.code) == (408, "REQUEST_TIMEOUT")
 
 
 async def test_an_unexpected_failure_of_wiring(client: Client, fakes: Fakes) -> None:

@@ -107,6 +107,11 @@ def test_no_path_leads_out_of_the_recordings(server: ServerProcess, account: Acc
     assert (server.data_dir / "secret.key").read_bytes().strip() not in answer and b"root:" not in answer
 
 
+@pytest.mark.parametrize("name", ["trunkline.db", "secret.key", "recordings"])
+def test_other_users_of_the_machine_read_nothing(server: ServerProcess, name: str) -> None:
+    assert (server.data_dir / name).stat().st_mode & 0o077 == 0
+
+
 @pytest.mark.parametrize("method", ["TRACE", "CONNECT", "PROPFIND"])
 def test_methods_that_nobody_needs_say_nothing_of_the_request(server: ServerProcess, method: str) -> None:
     answer = ask(server, f"{method} /v1/calls HTTP/1.1\r\nHost: x\r\nX-Mine: 4711\r\n\r\n".encode())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -36,6 +36,8 @@ _HELD_NUMBER = "+918047000003"
 _ASKED_EVERY_S = 0.05
 _UP_PER_S = 40.0
 _HELD_MS = 3_600_000
+_MANY = 100
+_SETTLED_S = 34.0
 
 
 def run(sut: SystemUnderTest, arguments: argparse.Namespace) -> list[dict[str, Any]]:
@@ -75,23 +77,22 @@ def _measure(sut: SystemUnderTest, seconds: float, rate: float) -> dict[str, Any
 class _HeldCalls:
     """Calls that stay up, between trunks of their own."""
 
-    def __init__(self, sut: SystemUnderTest, callers: Sequence[int], running: ExitStack) -> None:
+    def __init__(self, sut: SystemUnderTest, running: ExitStack) -> None:
         self._sut = sut
-        self._callers = list(callers)
         self._running = running
         self._up = 0
 
     def grow(self, up: int) -> None:
         """Bring calls up until there are so many."""
-        more = up - self._up
-        load = Load(more, _UP_PER_S, _HELD_MS)
-        sipp = caller(self._sut, self._callers.pop(0), load, _HELD_NUMBER)
-        self._running.callback(sipp.kill)
+        more, port = up - self._up, free_port()
         self._up = up
+        self._sut.server.add_carrier(f"held-{up}", f"udp:127.0.0.1:{port}", inbound=True)
+        sipp = caller(self._sut, port, Load(more, _UP_PER_S, _HELD_MS), _HELD_NUMBER)
+        self._running.callback(sipp.kill)
         if not wait_until(lambda: self._reached(sipp), more / _UP_PER_S + 30):
             raise ServerFailed(f"{up} calls did not come up:\n{sipp.stop().errors}")
         # What their set-up leaves for a while, such as transactions, is not theirs while they are up.
-        wait_until(lambda: False, 34.0 if up >= 100 else 2.0)
+        wait_until(lambda: False, _SETTLED_S if up >= _MANY else 2.0)
 
     def _reached(self, sipp: Sipp) -> bool:
         if not sipp.running:
@@ -101,11 +102,10 @@ class _HeldCalls:
 
 @contextmanager
 def _held_calls(sut: SystemUnderTest, most: int) -> Iterator[_HeldCalls]:
-    ports, far_end = [free_port() for _ in range(8)], free_port()
-    sut.server.add_carrier("held", *(f"udp:127.0.0.1:{port}" for port in ports), inbound=True)
-    sut.server.add_carrier("holders", f"udp:127.0.0.1:{far_end}", outbound=True)
+    far_end = free_port()
+    sut.server.add_carrier("held", f"udp:127.0.0.1:{far_end}", outbound=True)
     forward = {"target": "forward", "forward_to": f"sip:callee@127.0.0.1:{far_end}"}
     sut.server.add_number(sut.account, _HELD_NUMBER, forward)
     with ExitStack() as running:
         running.callback(callee(sut, far_end, Load(most)).kill)
-        yield _HeldCalls(sut, ports, running)
+        yield _HeldCalls(sut, running)

@@ -86,7 +86,8 @@ def origins_of(carriers: Sequence[str], source: tuple[str, int], routes: Routes)
     """
     if not carriers:
         at_address = [origin for origin in routes.gateways_at(*source) if not proves_itself(origin[0])]
-        at_address.sort(key=lambda origin: origin[0].account_sid is not None)
+        if len(at_address) > 1:
+            at_address.sort(key=lambda origin: origin[0].account_sid is not None)
         return at_address[:_MAX_ORIGINS]
     here = {carrier.carrier_sid: gateway for carrier, gateway in routes.gateways_at(*source)}
     known = (routes.carrier(carrier_sid) for carrier_sid in carriers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 __all__ = [
     "BargeIn",
@@ -179,8 +179,7 @@ class EngineStats:
     underruns: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class StreamStats:
+class StreamStats(NamedTuple):
     """
     Figures of a stream since it was opened.
 

@@ -58,7 +58,7 @@ class Descriptions:
         offer = _parse(body) if body else None
         media = self._open(leg, policy, near=next(iter(self._legs.values()), None))
         if offer is None:
-            media.ours = media.offer = make_offer(media.local)
+            media.ours = media.offer = make_offer(_local(media))
         else:
             self._apply_offer(media, offer)
 
@@ -96,10 +96,9 @@ class Descriptions:
         return media.ours.to_bytes()
 
     def _judge_anew(self, media: LegMedia, offer: SessionDescription) -> None:
-        local = _in_company(media)
-        if local.codecs == media.local.codecs:
+        if _codecs_in_company(media) == media.local.codecs:
             return
-        negotiated = answer_offer(offer, local)
+        negotiated = answer_offer(offer, _in_company(media))
         if media.remote is not None and negotiated.remote.codec != media.remote.codec:
             self._connect(media, offer, negotiated)
             media.ours = negotiated.answer
@@ -140,7 +139,7 @@ class Descriptions:
         if media is None or media.ours is None:
             raise MediaRefusal("codec", status=488)
         if not body:
-            media.ours = media.offer = revise(media.ours, make_offer(media.local))
+            media.ours = media.offer = revise(media.ours, make_offer(_local(media)))
             return media.ours.to_bytes()
         offer = _parse(body)
         if media.theirs is None or not is_unchanged(media.theirs, offer):
@@ -167,7 +166,10 @@ class Descriptions:
         except InvalidMedia as error:
             raise MediaRefusal("codec", warning=f'399 trunkline "{error}"') from None
         media.theirs, media.remote, media.holds = theirs, remote, negotiated.held
-        media.local = retire_srtp_key(media.local, remember(media.local, negotiated))
+        if _local(media).srtp == "off":
+            media.agreed = negotiated
+        else:  # A key that has been in use must not be again, so it is retired at once.
+            media.local = retire_srtp_key(media.local, remember(media.local, negotiated))
         self._agreed(media)
 
     def _open(self, leg: LegId, policy: MediaPolicy, near: LegMedia | None) -> LegMedia:
@@ -202,13 +204,25 @@ class Descriptions:
         return media
 
 
+def _local(media: LegMedia) -> LocalMedia:
+    """What we bring to a leg; what was agreed last is kept in mind here, for most calls agree but once."""
+    if media.agreed is not None:
+        media.local = retire_srtp_key(media.local, remember(media.local, media.agreed))
+        media.agreed = None
+    return media.local
+
+
 def _in_company(media: LegMedia) -> LocalMedia:
     """What we bring to a leg: the codec of the leg that it is with before all others."""
+    local, codecs = _local(media), _codecs_in_company(media)
+    return local if codecs == local.codecs else replace(local, codecs=codecs)
+
+
+def _codecs_in_company(media: LegMedia) -> tuple[str, ...]:
     company = media.other or media.company
     if company is None or company.remote is None:
-        return media.local
-    codecs = preferring(media.local.codecs, company.remote.codec)
-    return media.local if codecs == media.local.codecs else replace(media.local, codecs=codecs)
+        return media.local.codecs
+    return preferring(media.local.codecs, company.remote.codec)
 
 
 @lru_cache(maxsize=256)

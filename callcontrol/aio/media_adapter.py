@@ -136,8 +136,8 @@ class MediaLegs:
             self.audio.part(media)
             media.company = None
             name = "a" if leg == self.first_leg else "b"
-            quality = leg_quality(name, media.remote, media.stream.stats())
             media.stream.close()
+            quality = leg_quality(name, media.remote, media.stream.stats())
             self._qualities[leg] = quality
             if media.remote is not None:
                 self._on_quality(quality)

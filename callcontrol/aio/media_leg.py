@@ -7,7 +7,7 @@ from callcontrol.events import MediaProblem
 from callcontrol.media_policy import MediaPolicy
 from media.aio import AgentTap, RtpStream
 from media.audio import Clip
-from media.sdp import LocalMedia, SessionDescription
+from media.sdp import LocalMedia, Negotiated, SessionDescription
 from media.types import RemoteMedia
 
 
@@ -55,6 +55,8 @@ class LegMedia:
     theirs: SessionDescription | None = None
     offer: SessionDescription | None = None
     remote: RemoteMedia | None = None
+    agreed: Negotiated | None = None
+    """What was agreed last, while ``local`` does not heed it yet."""
     holds: bool = False
     """Whether its party has put the other one on hold."""
     told_hold: bool = False

@@ -34,6 +34,7 @@ from callcontrol.errors import (
 )
 from callcontrol.events import (
     Event,
+    LegCancelled,
     LegFailed,
     LegRefused,
     MediaConnected,
@@ -227,8 +228,11 @@ class Performer:
         self.sip.ring(effect.leg, effect.status, body)
 
     def _answer(self, effect: do.AnswerLeg) -> None:
-        self.sip.answer(effect.leg, self.media.descriptions.tell(effect.leg))
-        self.media.watch(effect.leg)
+        if self.sip.answer(effect.leg, self.media.descriptions.tell(effect.leg)):
+            self.media.watch(effect.leg)
+        else:
+            # The event that tells so may be queued behind others, such as the end of the call.
+            self._owner.follow(LegCancelled(effect.leg))
 
     def _reject(self, effect: do.RejectLeg) -> None:
         self.sip.reject(effect.leg, effect.status, effect.cause, self._warning)

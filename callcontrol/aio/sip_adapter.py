@@ -165,12 +165,14 @@ class SipLegs:
             reliable = _RELIABLE[found.carrier.rel100]
             found.session.progress(status, body, self._response_headers(leg, found), reliable=reliable)
 
-    def answer(self, leg: LegId, body: bytes) -> None:
-        """Answer the caller."""
+    def answer(self, leg: LegId, body: bytes) -> bool:
+        """Answer the caller; False when that one has gone already, of which an event is about to tell."""
         found = self._legs.get(leg)
-        if found is not None and isinstance(found.session, InboundSession):
-            found.session.answer(body, self._response_headers(leg, found))
-            self._note(leg)
+        if found is None or not isinstance(found.session, InboundSession):
+            return False
+        found.session.answer(body, self._response_headers(leg, found))
+        self._note(leg)
+        return True
 
     def send_digit(self, leg: LegId, digit: str, duration_ms: int) -> None:
         """Send one digit in an INFO, in the form that the party takes."""

@@ -60,6 +60,7 @@ class RtpStream:
         self.playbacks = Playbacks(native, engine.next_id)
         self._engine = engine
         self._closed = False
+        self._final: StreamStats | None = None
         self._tap: AgentTap | None = None
         self._recording: Recording | None = None
         self._texts: dict[int, str] = {}
@@ -267,7 +268,12 @@ class RtpStream:
 
     def stats(self) -> StreamStats:
         """Figures so far; those at its end once the stream was closed."""
-        return StreamStats(**self.native.stats())
+        if self._final is not None:
+            return self._final
+        figures = StreamStats(**self.native.stats())
+        if self._closed:
+            self._final = figures
+        return figures
 
     def intervals(self) -> tuple[QualityInterval, ...]:
         """Quality of both directions by intervals of about five seconds, the oldest first; the last 36."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import random
+import time
 import urllib.request
 import wave
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ _MIX = {"forwarded": 6, "streamed": 1, "cancelled": 1, "outbound": 2, "otp": 1, 
 _SEED = 20_261_122
 # What we owe on a machine that does nothing else; the short version asks whether it comes back at all.
 _READY_S = 3.0 if SOAK else PATIENCE_S
+_TOLD_S = 10.0 if SOAK else PATIENCE_S
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -48,7 +50,8 @@ def test_a_server_killed_under_load_loses_nothing(tmp_path: Path, database: dict
     up = count("KILL_CALLS", short=30, long=300)
     rate = seconds("KILL_RATE", short=8.0, long=20.0)
     chance = random.Random(_SEED)
-    ready_s = []
+    ready_s: list[float] = []
+    ready_at: list[float] = []
     with OracleStage(tmp_path, database, seed=_SEED) as stage:
         hold_s = (0.6 * up / rate, 1.8 * up / rate)
         stage.callees(ring_s=(0.0, 0.4), hold_s=hold_s, refuse_share=0.05)
@@ -60,6 +63,7 @@ def test_a_server_killed_under_load_loses_nothing(tmp_path: Path, database: dict
             wait_until(lambda: False, chance.uniform(0.0, 1.0))
             stage.kill()
             ready_s.append(stage.restart())
+            ready_at.append(time.monotonic())
             progress(f"kill {number} of {kills}: ready after {ready_s[-1]:.2f} s, {stage.far.counts()}")
         stage.wait(lambda: stage.far.up() >= up // 3, "calls do not come up again")
         stage.end_calls()
@@ -71,6 +75,24 @@ def test_a_server_killed_under_load_loses_nothing(tmp_path: Path, database: dict
         assert sum(record["hangup_cause"] == "CRASH" for record in evidence.records) >= kills * up // 4
         assert played >= kills
         assert max(ready_s) < _READY_S, ready_s
+        told, latest_s = _told(evidence, ready_at)
+        progress(
+            f"{told} far ends were told of the end of a call that a kill had cut, {latest_s:.1f} s after"
+        )
+        assert told >= kills and latest_s < _TOLD_S
+
+
+def _told(evidence: Evidence, ready_at: list[float]) -> tuple[int, float]:
+    """How many far ends were sent BYE by the next life of the server, and how long that took at most."""
+    waits_s = []
+    for killed_at in evidence.kills:
+        for leg in evidence.legs:
+            up = leg.confirmed_at is not None and leg.confirmed_at < killed_at - 2.0
+            if up and leg.ended_by == "peer" and leg.ended_at is not None and leg.ended_at > killed_at:
+                # A server that is killed again before it has told everybody leaves the rest to the next one.
+                lives = [at for at in ready_at if at <= leg.ended_at]
+                waits_s.append(leg.ended_at - lives[-1] if lives else 0.0)
+    return len(waits_s), max(waits_s, default=0.0)
 
 
 def _recordings_play(stage: OracleStage, evidence: Evidence) -> int:

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests.faults.lengths import count
 from tests.faults.oracle import Evidence, Hook, Leg, assert_nothing_lost, reconcile
 from tests.faults.oracle.stage import OracleStage
+from tests.support.waiting import PATIENCE_S
 
 _A, _B = "session-a", "session-b"
 
@@ -277,3 +279,17 @@ def test_far_ends_records_webhooks_and_wallet_agree(tmp_path: Path) -> None:
         assert_nothing_lost(evidence)
         assert len(evidence.records) >= 35 and len(evidence.ledger) >= 15
         assert {leg.role for leg in evidence.legs if leg.rtp_received} == {"caller", "callee"}
+
+
+def test_a_cancel_that_crosses_the_answer_costs_nothing(tmp_path: Path) -> None:
+    """Callers who cancel in the moment of the answer pay nothing when they got none, and no side stays up."""
+    calls = count("CROSSED", short=80, long=2000)
+    with OracleStage(tmp_path) as stage:
+        stage.callees(ring_s=(0.0, 0.12), hold_s=(0.0, 0.1))
+        stage.load(20.0, {"cancelled": 1}, calls=calls, hold_s=(0.0, 0.1))
+        stage.wait(lambda: not stage.far.counts()["placing"], "calls are not placed", calls / 10 + PATIENCE_S)
+        stage.end_calls()
+        evidence = stage.evidence()
+        assert_nothing_lost(evidence)
+        ends = {(leg.role, leg.answered) for leg in evidence.legs}
+        assert ends >= {("caller", False), ("caller", True), ("callee", True)}, "they did not cross"

@@ -55,6 +55,8 @@ _ONE: Final = Statement(
 
 def publish(connection: Connection, events: Sequence[PublishedEvent]) -> int:
     """Write the deliveries of events, which is all that is needed to have them sent; how many there are."""
+    if not events:
+        return 0
     found: list[WebhookEvent] = []
     # The events of one transaction often go to few subscriptions: each is looked up once.
     actives = cache(partial(_actives, connection))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+import re
 import time
 import uuid
 from collections import Counter
@@ -20,6 +21,7 @@ __all__ = ["Flows", "Load"]
 
 _GIVEN_UP_S: Final = 60.0
 _AGAIN_S: Final = 0.3
+_EFFECT: Final = re.compile(r"\(call:([0-9a-f-]{36})\)")
 
 PlaceCall = Callable[[str, str, Manner], None]
 
@@ -142,6 +144,11 @@ class Flows:
                         self._asked_ms.append(1000 * (time.monotonic() - began))
                         data = (await reply.json())["data"]
                         self.placed[str(data.get("call_sid") or data["id"])] = kind
+                        return
+                    # Cut off by a restart after it had taken effect: the answer names the call.
+                    effect = _EFFECT.search(await reply.text()) if unheard else None
+                    if effect is not None:
+                        self.placed[effect[1]] = kind
                         return
                     # One that was heard of before, or may have been, is not over with a refusal for now.
                     if reply.status != 409 and not (unheard and reply.status >= 500):

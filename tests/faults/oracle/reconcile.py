@@ -90,9 +90,9 @@ class _Case:
         return datetime.fromisoformat(text).timestamp() - self.evidence.epoch_s
 
     def blind(self, leg: Leg) -> bool:
-        """Its answer came so shortly before a kill that the server may not have written it down."""
-        at = leg.answered_at
-        return at is not None and self.killed_within(at, at + _BLIND_S)
+        """Whether the server that dialled or took the leg may not have written down that it was up."""
+        cut = min((at for at in self.evidence.kills if at >= leg.began_at), default=math.inf)
+        return leg.confirmed_at is None or leg.confirmed_at + _BLIND_S > cut
 
     def killed_within(self, since: float, until: float) -> bool:
         """The server was killed in this time."""
@@ -154,6 +154,8 @@ def _worth(case: _Case, record: dict[str, Any], legs: list[Leg]) -> tuple[int, i
     tariff, apart_s = case.evidence.tariff, case.evidence.apart_s
     if record["hangup_cause"] == CRASH:
         return _worth_of_cut(case, tariff, legs)
+    if legs[0].role == "caller" and not legs[0].answered:
+        return 0, 0  # A callee's answer that crosses the caller's CANCEL is hung up at once.
     least = most = 0
     for leg in legs:
         if not leg.answered:
@@ -170,8 +172,8 @@ def _worth(case: _Case, record: dict[str, Any], legs: list[Leg]) -> tuple[int, i
 def _worth_of_cut(case: _Case, tariff: Tariff, legs: list[Leg]) -> tuple[int, int]:
     """A call that a kill has cut: a pulse for each leg of which it is known that it was answered."""
     answered = [leg for leg in legs if leg.answered]
-    # Who is never acknowledged may have answered a server that was gone already.
-    known = [leg for leg in answered if leg.acks and not case.blind(leg)]
+    # What came shortly before the kill may not be written down, and what came later was not heard.
+    known = [leg for leg in answered if not case.blind(leg)]
     first = [leg for leg in known if leg is legs[0]]
     rates = [tariff.inbound_paise if leg.role == "caller" else tariff.outbound_paise for leg in answered]
     least = sum(tariff.inbound_paise if leg.role == "caller" else tariff.outbound_paise for leg in first)

@@ -191,6 +191,8 @@ class OracleStage:
 
     def kill(self) -> None:
         """Kill the server, now."""
+        assert self.server.process is not None, "the server has not been started"
+        self.server.process.kill()
         self.kills.append(time.monotonic())
         self.server.kill()
 

@@ -9,7 +9,7 @@ from callcontrol.quality import MAX_LEGS, QualityFigures, call_quality, leg_qual
 from media.types import RemoteMedia, SrtpKey, StreamStats
 
 _UNKNOWN = ("rtt_ms", "sent_lost", "sent_jitter_ms", "mos_received", "mos_sent")
-_ZERO: dict[str, Any] = dict.fromkeys(StreamStats.__slots__, 0) | dict.fromkeys(_UNKNOWN)
+_ZERO: dict[str, Any] = dict.fromkeys(StreamStats._fields, 0) | dict.fromkeys(_UNKNOWN)
 SILENT = StreamStats(**_ZERO)
 KEY = SrtpKey("AES_CM_128_HMAC_SHA1_80", bytes(30))
 REMOTE = RemoteMedia("192.0.2.1", 4000, "OPUS", 111, srtp_send=KEY, srtp_receive=KEY)

@@ -24,7 +24,6 @@ constexpr std::int64_t calm_pace_ns = TickWheel::slot_ns;
 constexpr std::int64_t hurried_ns = 250'000'000;
 constexpr std::int64_t pace_window_ns = 8'000'000;
 constexpr std::size_t paced_ready = 24;
-constexpr std::int64_t idle_turn_ns = 1'000'000'000;
 /// Streams one shard has room for before its table must grow; far above what one core can carry.
 constexpr std::size_t reserved_streams = 8192;
 
@@ -137,8 +136,9 @@ void Shard::pace(std::int64_t now_ns) {
 int Shard::patience_ms(std::int64_t now_ns) {
     if (!unfinished_.empty()) return 0;
     std::int64_t due_ns = std::min(wheel_.next_due_ns(), outlet_.flush_due_ns());
-    // Without a stream too: a command that was submitted without a wake-up may bring the first one.
-    due_ns = std::min(due_ns, streams_.empty() ? now_ns + idle_turn_ns : next_check_ns_);
+    // Without a stream too: a command that was submitted without a wake-up may bring the first one, and take
+    // it away again, with a port that others wait for.
+    due_ns = std::min(due_ns, next_check_ns_);
     const std::int64_t left_ns = std::max<std::int64_t>(due_ns - now_ns, 0);
     return static_cast<int>((left_ns + 999'999) / 1'000'000);
 }

@@ -237,7 +237,10 @@ void StreamHandle::close() {
     if (const auto tap = tap_.lock()) tap->tap_ = nullptr;
     auto action = [shard = shard_, stream = std::exchange(stream_, nullptr),
                    lease = std::move(lease_)](std::int64_t now_ns) { shard->remove(stream, now_ns); };
-    shard_->submit(make_command(std::move(action)));
+    // What only relays does nothing by itself: the order is in force before its next packet would be, and
+    // what it frees can wait for the thread's next turn. A call that ends need not wake the thread for each
+    // leg.
+    shard_->submit(make_command(std::move(action)), !outfit_.unused());
     engine_->closed(*this);
     if (peer != nullptr && peer.get() != this) peer->equip();
 }

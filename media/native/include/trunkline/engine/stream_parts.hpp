@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 
 #include "trunkline/engine/hearing.hpp"
@@ -49,6 +51,12 @@ class StreamOutfit {
         return uses(Use::output) || uses(Use::tap) || uses(Use::recorder) || uses(Use::source);
     }
     bool uses(Use use) const { return counts_[index(use)] != 0; }
+
+    /// Whether nothing is done with the stream but relaying, at most.
+    bool unused() const {
+        return std::all_of(std::begin(counts_), std::end(counts_),
+                           [](std::uint32_t count) { return count == 0; });
+    }
 
   private:
     static constexpr std::size_t use_count = 7;

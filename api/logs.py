@@ -18,6 +18,7 @@ from typing import Any, TextIO
 
 from aiohttp.http_exceptions import HttpProcessingError
 
+from api.log_filters import LineLimit
 from api.outlet import OutletHandler
 from callcontrol.accounts import PREFIXES
 
@@ -102,6 +103,7 @@ def configure_logging(log_format: str, level: str, stream: TextIO | None = None)
     """Send every log of the process to `stream` (stderr by default)."""
     handler = OutletHandler(stream or sys.stderr)
     handler.setFormatter(_Json() if log_format == "json" else _Text())
+    handler.addFilter(LineLimit())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())

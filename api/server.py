@@ -23,6 +23,7 @@ from api.failures import StartFailed
 from api.first_run import DemoAccount, greeting, prepare_demo, prepare_sandbox
 from api.front import HttpFront
 from api.interrupted import answer_interrupted
+from api.log_filters import naming_calls
 from api.loop_lag import LoopLag
 from api.mcp.gateway import McpGateway
 from api.messaging import Messaging
@@ -243,6 +244,7 @@ class Server:
         )
         self._parts.push_async_callback(self.succession.close)
         self._parts.push_async_callback(self.control.close)
+        self._parts.callback(naming_calls(self.control.call_of))
         storage.trunks.legs_at = self.control.legs_at
         self.recordings = RecordingService(
             storage.database,
@@ -378,7 +380,7 @@ class Server:
         watch_messages(self.metrics, self.messaging)
         watch_storage(self.metrics, self.storage)
         watch_tools(self.metrics, self.tools.service, lambda: len(self.mcp.sessions))
-        watch_process(self.metrics, lag, self.settings.data_dir, self.settings.node)
+        watch_process(self.metrics, lag, self.lifecycle, self.settings.data_dir, self.settings.node)
         self._parts.push_async_callback(self.metrics.close)
 
     def _services(self) -> Services:

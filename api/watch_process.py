@@ -15,6 +15,7 @@ from api.logs import dropped_lines
 from api.loop_lag import LoopLag
 from api.metrics import Metrics
 from api.openapi import product_version
+from api.services import Lifecycle
 from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.tools.service import ToolService
@@ -102,8 +103,11 @@ def watch_tools(metrics: Metrics, service: ToolService, sessions: Callable[[], i
     )
 
 
-def watch_process(metrics: Metrics, lag: LoopLag, data_dir: Path, node: str) -> None:
+def watch_process(metrics: Metrics, lag: LoopLag, lifecycle: Lifecycle, data_dir: Path, node: str) -> None:
     """Have the figures of the event loop, the disk and the program read at every scrape."""
+    metrics.watch_gauge(
+        "trunkline_ready", "1 while the server takes new calls.", lambda: float(lifecycle.takes_calls)
+    )
     metrics.watch_histogram(
         "trunkline_event_loop_lag_seconds", "How long after its time a timer came.", lambda: lag.lag_s
     )

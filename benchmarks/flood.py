@@ -24,6 +24,8 @@ from benchmarks.machine import TOOL_PREFIX, describe
 from benchmarks.sut import SystemUnderTest
 from benchmarks.w1_signalling import step
 
+ENVIRONMENT = {"TRUNKLINE_TRUSTED_SOURCES": "127.0.0.1/32"}
+"""The flood's address is a stranger's."""
 _SOURCE = "127.0.0.9"
 _BATCH_S = 0.002
 
@@ -40,20 +42,21 @@ def main() -> None:
         _send(arguments.send_to, arguments.flood, arguments.seconds)
         return
     with tempfile.TemporaryDirectory() as directory:
-        trusted = {"TRUNKLINE_TRUSTED_SOURCES": "127.0.0.1/32"}
-        with SystemUnderTest(Path(directory), trusted) as sut:
-            print(json.dumps({"machine": describe(), **_measure(sut, arguments)}, indent=2))
+        with SystemUnderTest(Path(directory), ENVIRONMENT) as sut:
+            found = measure(sut, arguments.flood, arguments.rate, arguments.seconds)
+            print(json.dumps({"machine": describe(), **found}, indent=2))
 
 
-def _measure(sut: SystemUnderTest, arguments: argparse.Namespace) -> dict[str, Any]:
-    calls = round(arguments.rate * arguments.seconds)
+def measure(sut: SystemUnderTest, per_second: int, rate: float, seconds: float) -> dict[str, Any]:
+    """Make calls in peace, and again while bad requests come in."""
+    calls = round(rate * seconds)
     step(sut, 20, 40)  # The first calls fill caches and pools; they are not counted.
-    peace = step(sut, arguments.rate, calls)
-    command = [*TOOL_PREFIX, sys.executable, "-m", "benchmarks.flood", "--flood", str(arguments.flood)]
-    command += ["--seconds", str(arguments.seconds), "--send-to", str(sut.server.sip_port)]
+    peace = step(sut, rate, calls)
+    command = [*TOOL_PREFIX, sys.executable, "-m", "benchmarks.flood", "--flood", str(per_second)]
+    command += ["--seconds", str(seconds), "--send-to", str(sut.server.sip_port)]
     flood = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=sut.source_root)
-    under = step(sut, arguments.rate, calls)
-    printed, _ = flood.communicate(timeout=arguments.seconds + 30)
+    under = step(sut, rate, calls)
+    printed, _ = flood.communicate(timeout=seconds + 30)
     return {
         "in_peace": peace,
         "under_flood": under,

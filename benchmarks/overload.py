@@ -31,8 +31,9 @@ ENVIRONMENT = {
     "TRUNKLINE_MAX_CPS": "100000",
     "TRUNKLINE_MAX_CALLS": "20000",
     "TRUNKLINE_DRAIN_S": "1",
+    "TRUNKLINE_MEDIA_TIMEOUT_S": "0",
 }
-"""No limit but what the machine can do."""
+"""No limit but what the machine can do; calls that are held say nothing."""
 _HOLD_MS = 1000
 _KEPT = 0.95
 """The share of the calls offered that is answered below the knee."""

@@ -258,6 +258,14 @@ class SecretsUnreadable(Exception):
     """
 
 
+class SchemaTooNew(Exception):
+    """
+    The database was changed by a later version of this program, which is the one to run.
+
+    It is for whoever runs the server, and ends the start.
+    """
+
+
 def describe(errors: Sequence[FieldError]) -> str:
     """One sentence for a list of wrong fields."""
     if not errors:

@@ -2,16 +2,18 @@
 
 from collections import Counter
 from datetime import datetime
+from itertools import product
 from typing import Final
 
 from callcontrol.histogram import Histogram
-from callcontrol.models import CallRecord
+from callcontrol.models import CallRecord, CallStatus
 
 __all__ = ["CallFigures", "StreamFigures"]
 
 _SET_UP_S: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 _DURATION_S: Final = (1.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 _DIRECTIONS: Final = ("inbound", "outbound")
+_OUTCOMES: Final = tuple(status.value for status in CallStatus if status.ended)
 _REFUSALS: Final = ("draining", "no_room", "not_allowed", "not_recorded", "trunk", "unknown_number")
 
 
@@ -49,7 +51,7 @@ class CallFigures:
     """
 
     def __init__(self) -> None:
-        self.ended: Counter[tuple[str, str]] = Counter()
+        self.ended: Counter[tuple[str, str]] = Counter(dict.fromkeys(product(_DIRECTIONS, _OUTCOMES), 0))
         self.answered: Counter[str] = Counter(dict.fromkeys(_DIRECTIONS, 0))
         self.causes: Counter[tuple[str, str]] = Counter()
         self.set_up_s = {direction: Histogram(_SET_UP_S) for direction in _DIRECTIONS}

@@ -33,3 +33,14 @@ class Reader:
 
 def write(start: str, entries: list[Entry], body: bytes) -> bytes:
     """A message of its start line, its header lines (but Content-Length, which is made here) and its body."""
+
+def receive_datagrams(socket: int, most: int) -> list[tuple[bytes, tuple[str, int]]]:
+    """
+    Up to 32 datagrams that a socket has, with where they came from; none when it has none.
+
+    Raises:
+        OSError: What the system says of an earlier datagram.
+    """
+
+def send_datagram(socket: int, data: bytes, host: str, port: int) -> int:
+    """Send one datagram to an address without waiting; 0, or the errno of the refusal."""

@@ -60,7 +60,7 @@ class Dialog:
 
         Source: RFC 3261 12.1.1.
         """
-        to, from_ = request.headers.get("To") or "", request.headers.get("From") or ""
+        to, from_ = request.headers.first("to") or "", request.headers.first("from") or ""
         dialog = cls(request.call_id, (f"{to};tag={local_tag}", local_tag), (from_, request.from_.tag))
         dialog.remote_seq = request.cseq.number
         dialog.local_contact = local_contact
@@ -82,11 +82,11 @@ class Dialog:
 
         Source: RFC 3261 12.1.2.
         """
-        local, remote = request.headers.get("From") or "", response.headers.get("To") or ""
+        local, remote = request.headers.first("from") or "", response.headers.first("to") or ""
         # Of the response only the other side's tag counts: it may repeat our own fields wrongly.
         dialog = cls(request.call_id, (local, request.from_.tag or ""), (remote, response.to.tag))
         dialog.local_seq = request.cseq.number
-        dialog.local_contact = request.headers.get("Contact") or ""
+        dialog.local_contact = request.headers.first("contact") or ""
         dialog.remote_target = request.uri
         dialog.refresh_target(response)
         dialog._take_route(response)
@@ -99,7 +99,7 @@ class Dialog:
 
         Source: RFC 3261 13.2.2.4.
         """
-        self.remote = response.headers.get("To") or self.remote
+        self.remote = response.headers.first("to") or self.remote
         self.refresh_target(response)
         self._take_route(response)
 

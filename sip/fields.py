@@ -166,8 +166,18 @@ class Via:
         received = host if asked or host != self.host else None
         if received == self.received and not asked:
             return self
-        rport = port if asked else None
-        return Via(self.transport, self.host, self.port, self.branch, received, rport, self.params)
+        if received is not None and "%" in received:
+            received = received.partition("%")[0]  # The zone of a link-local address means nothing elsewhere.
+        # All of it is known to be sound: it was checked when this Via was made.
+        stamped, put = object.__new__(Via), object.__setattr__
+        put(stamped, "transport", self.transport)
+        put(stamped, "host", self.host)
+        put(stamped, "port", self.port)
+        put(stamped, "branch", self.branch)
+        put(stamped, "received", received)
+        put(stamped, "rport", port if asked else None)
+        put(stamped, "params", self.params)
+        return stamped
 
     def param(self, name: str) -> str | None:
         """The value of a parameter without a field of its own; "" when bare, None when absent."""

@@ -6,12 +6,12 @@ Source: RFC 3261 7.3, 20.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Any, TypeVar
 
 from sip.errors import InvalidValue
 from sip.fields import Via
-from sip.grammar import is_token, split_list
+from sip.grammar import WHITE_SPACE, is_token, split_list
 
 __all__ = ["KNOWN_NAMES", "Entry", "Headers", "check_encodable", "identify"]
 
@@ -110,11 +110,11 @@ class Headers:
             self.add(name, value)
 
     @classmethod
-    def from_entries(cls, entries: list[Entry]) -> Headers:
-        """Take over entries that were checked already; for the parser, which splits lines itself."""
+    def from_entries(cls, entries: list[Entry], views: dict[str, Any] | None = None) -> Headers:
+        """Take over entries that were checked already, and those typed views of them that are at hand."""
         headers = cls.__new__(cls)
         headers._entries = entries
-        headers.views = {}
+        headers.views = {} if views is None else views
         return headers
 
     # Reading
@@ -130,6 +130,8 @@ class Headers:
         values = [entry[2] for entry in self._entries if entry[0] == key]
         if key not in _LISTS:
             return values
+        if len(values) == 1 and "," not in values[0]:
+            return [element] if (element := values[0].strip(WHITE_SPACE)) else []
         return [element for value in values for element in split_list(value)]
 
     def typed(self, key: str, parse: Callable[[Headers, str], T]) -> T:
@@ -150,6 +152,10 @@ class Headers:
             if entry[0] == key:
                 return entry[2]
         return None
+
+    def count(self, key: str) -> int:
+        """How many entries there are of a key."""
+        return sum([entry[0] == key for entry in self._entries])
 
     def items(self) -> Iterator[tuple[str, str]]:
         """Names as written and values, in order, one pair for each header line."""
@@ -221,8 +227,17 @@ class Headers:
 
     def replace_via(self, via: Via) -> None:
         """Replace the top Via and keep its typed view, which is asked for again at once."""
-        self.replace_first("Via", str(via))
+        place = self._find("via")
+        if place is None:
+            self._entries.append(("via", "Via", str(via)))
+        else:
+            self._entries[place : place + 1] = [("via", "Via", str(via)), *self._rest(place)]
         self.views["via"] = via
+
+    def push_via(self, value: str) -> None:
+        """Put a Via of ours before all other fields; its value is not checked."""
+        self._entries.insert(0, ("via", "Via", value))
+        self.views.pop("via", None)
 
     def remove(self, name: str) -> None:
         """Remove all fields of that name; there may be none."""
@@ -240,9 +255,13 @@ class Headers:
 
     def copy_from(self, other: Headers, *names: str) -> None:
         """Append the fields of these names from another message, in their order there."""
-        keys = {identify(name)[0] for name in names}
-        for key in keys:
-            self.views.pop(key, None)
+        self.copy_keys(other, {identify(name)[0] for name in names})
+
+    def copy_keys(self, other: Headers, keys: Set[str]) -> None:
+        """As `copy_from`, for keys in lower-case long form."""
+        if self.views:
+            for key in keys:
+                self.views.pop(key, None)
         self._entries += [entry for entry in other._entries if entry[0] in keys]
 
     def copy(self) -> Headers:

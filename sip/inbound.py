@@ -42,7 +42,7 @@ class InboundInviteSession(InboundEarlySession):
 
         Source: RFC 3261 13.3.1, 20.19.
         """
-        value = self.request.headers.get("Expires") or ""
+        value = self.request.headers.first("expires") or ""
         readable = value.isascii() and value.isdecimal() and len(value) < 10
         return float(value) or None if readable else None
 

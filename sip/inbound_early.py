@@ -24,6 +24,8 @@ STILL_RINGING_S = 60.0
 STILL_RINGING_RELIABLY_S = 150.0
 """The same where responses are sent reliably (RFC 3262 3)."""
 
+_REPEATED = frozenset(("via", "from", "call-id", "cseq"))
+_REPEATED_IN_DIALOG = _REPEATED | {"record-route"}
 _SUPPORTED = [("supported", name, value) for name, value in supported_fields()]
 
 
@@ -109,10 +111,7 @@ class InboundEarlySession(InviteSession):
         status = answer.status
         response = Response(status, answer.reason or reason_phrase(status), Headers())
         headers = response.headers
-        if status < 300:
-            headers.copy_from(self.request.headers, "Via", "Record-Route", "From", "Call-ID", "CSeq")
-        else:
-            headers.copy_from(self.request.headers, "Via", "From", "Call-ID", "CSeq")
+        headers.copy_keys(self.request.headers, _REPEATED if status >= 300 else _REPEATED_IN_DIALOG)
         entries = headers.entries()
         entries.append(("to", "To", self.dialog.local))
         if status < 300:

@@ -96,13 +96,13 @@ class _TypedFields:
     @property
     def content_type(self) -> str | None:
         """The media type of the body in lower case and without parameters, None when not given."""
-        value = self.headers.get("Content-Type")
+        value = self.headers.first("content-type")
         return None if value is None else value.partition(";")[0].strip().lower()
 
     @property
     def retry_after_s(self) -> int | None:
         """Seconds of Retry-After, without its comment and parameters; None when absent or unreadable."""
-        value = (self.headers.get("Retry-After") or "").partition(";")[0].partition("(")[0].strip()
+        value = (self.headers.first("retry-after") or "").partition(";")[0].partition("(")[0].strip()
         return int(value) if value.isascii() and value.isdecimal() and len(value) < 10 else None
 
     def option_tags(self, name: str) -> list[str]:
@@ -132,6 +132,9 @@ class Response(_TypedFields):
 
 Message = Request | Response
 
+_REPEATED = frozenset(("via", "from", "to", "call-id", "cseq"))
+_REPEATED_BY_TRYING = _REPEATED | {"timestamp"}
+
 
 def make_response(request: Request, status: int, reason: str = "", *, to_tag: str | None = None) -> Response:
     """
@@ -143,12 +146,9 @@ def make_response(request: Request, status: int, reason: str = "", *, to_tag: st
     Source: RFC 3261 8.2.6.
     """
     headers = Headers()
-    if status == 100:
-        headers.copy_from(request.headers, "Via", "From", "To", "Call-ID", "CSeq", "Timestamp")
-    else:
-        headers.copy_from(request.headers, "Via", "From", "To", "Call-ID", "CSeq")
+    headers.copy_keys(request.headers, _REPEATED_BY_TRYING if status == 100 else _REPEATED)
     if to_tag is not None and request.to.tag is None:
-        headers.set("To", f"{headers.get('To')};tag={to_tag}")
+        headers.set("To", f"{headers.first('to')};tag={to_tag}")
     return Response(status, reason or reason_phrase(status), headers)
 
 
@@ -173,8 +173,11 @@ def write_in_python(start: str, entries: list[Entry], body: bytes) -> bytes:
 _write = write_in_python if acceleration.wire is None else acceleration.wire.write
 
 
+_USUAL_METHODS = frozenset(("INVITE", "ACK", "BYE", "CANCEL", "OPTIONS", "UPDATE", "PRACK", "INFO"))
+
+
 def _request_line(request: Request) -> str:
-    if not is_token(request.method):
+    if request.method not in _USUAL_METHODS and not is_token(request.method):
         raise InvalidValue("A method must be a token")
     return f"{request.method} {request.uri} SIP/2.0"
 

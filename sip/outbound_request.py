@@ -52,17 +52,19 @@ class OutboundRequestSession(OutboundEarlySession):
 
     def _make_request(self, contact: str) -> Request:
         invite = self._invite
+        from_ = invite.from_.with_tag(self.local_tag)
         headers = Headers.from_entries(
             [
                 ("max-forwards", "Max-Forwards", str(invite.max_forwards)),
-                ("from", "From", str(invite.from_.with_tag(self.local_tag))),
+                ("from", "From", str(from_)),
                 ("to", "To", str(invite.to)),
                 ("call-id", "Call-ID", self.call_id),
                 ("cseq", "CSeq", "1 INVITE"),
                 ("contact", "Contact", contact),
                 ("allow", "Allow", ALLOW),
                 ("user-agent", "User-Agent", self.settings.product),
-            ]
+            ],
+            {"from": from_, "call-id": self.call_id},
         )
         for name, value in supported_fields() if invite.rel100 != "off" else supported_fields(OPTION_TAG):
             headers.add(name, value)

@@ -212,7 +212,7 @@ def _check_mandatory(message: Message) -> None:
 
 def _cut_body(data: bytes, start: int, headers: Headers) -> bytes:
     """The body by its declared length; all that is left when a datagram declares none."""
-    declared = headers.get("Content-Length")
+    declared = headers.first("content-length")
     if declared is None:
         return bytes(data[start:])
     length = content_length(declared)
@@ -255,14 +255,14 @@ def _answer(head: str, error: ParseError) -> Response | None:
         return None  # A status line fails here too: its version holds a slash.
     entries = list(_answerable(lines))
     headers = Headers.from_entries(entries)
-    via, call_id = headers.get("Via"), headers.get("Call-ID")
+    via, call_id = headers.first("via"), headers.first("call-id")
     if via is None or call_id is None or not all(name in headers for name in ("From", "To", "CSeq")):
         return None
     try:
         Via.parse(via)
     except ParseError:
         return None
-    to = headers.get("To") or ""
+    to = headers.first("to") or ""
     if ";tag=" not in to.replace(" ", "").lower():
         # The same request, sent again, gets the same tag although nothing is remembered of it.
         tag = hashlib.blake2s(f"{via}\n{call_id}".encode(), digest_size=6).hexdigest()

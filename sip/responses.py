@@ -138,10 +138,10 @@ def _refuse_offer(request: Request, min_se_s: int) -> Response | None:
         return reply(request, 406)
     if request.body and request.content_type != ACCEPT:
         return reply(request, 415, headers=(("Accept", ACCEPT),))
-    coding = request.headers.get("Content-Encoding") or "identity"
+    coding = request.headers.first("content-encoding") or "identity"
     if request.body and coding.strip().lower() != "identity":
         return reply(request, 415, headers=(("Accept-Encoding", "identity"),))
-    value = request.headers.get("Session-Expires")
+    value = request.headers.first("session-expires")
     if value is None:
         return None
     interval_s = value.partition(";")[0].strip()

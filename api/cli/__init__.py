@@ -15,7 +15,7 @@ from pathlib import Path
 from api.cli.parser import build_parser
 from api.config import ConfigError, load_settings
 from api.failures import StartFailed
-from callcontrol.errors import DomainError, SecretsUnreadable, ValidationFailed
+from callcontrol.errors import DomainError, SchemaTooNew, SecretsUnreadable, ValidationFailed
 
 __all__ = ["main"]
 
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except DomainError as error:
         _complain(error.message)
         return FAILED
-    except (SecretsUnreadable, StartFailed) as error:
+    except (SchemaTooNew, SecretsUnreadable, StartFailed) as error:
         _complain(str(error))
         return FAILED
     except OSError as error:

@@ -41,6 +41,7 @@ def build_parser(command: str | None = None) -> argparse.ArgumentParser:
     _serve(commands)
     _demo(commands, command)
     _health(commands)
+    _backup(commands)
     _accounts(commands)
     _wallet(commands)
     _keys(commands)
@@ -103,6 +104,22 @@ def _demo(commands: _Subparsers[argparse.ArgumentParser], command: str | None) -
 def _health(commands: _Subparsers[argparse.ArgumentParser]) -> None:
     parser = _command(commands, "health", "exit with 0 when the server of these settings is alive")
     parser.set_defaults(run=_later("health", "run"))
+
+
+def _backup(commands: _Subparsers[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "backup",
+        "copy the SQLite database, whole, while the server runs; prints JSON",
+        "Recordings are files of their own in the data directory, and are copied as files.",
+    )
+    parser.add_argument("--to", required=True, metavar="DIR", help="folder to make the copy in")
+    parser.add_argument(
+        "--with-key",
+        action="store_true",
+        help="copy secret.key as well: who has both can read the secrets in the database",
+    )
+    parser.set_defaults(run=_later("backup", "run"))
 
 
 def _accounts(commands: _Subparsers[argparse.ArgumentParser]) -> None:

@@ -240,7 +240,7 @@ def _rows_of(records: Iterable[CallRecord]) -> list[dict[str, Any]]:
             rows.append(calls.row_of(record))
         except Exception:
             # A defect of this server's own; it must not keep the other calls from being written.
-            log.exception("the record of call %s has no storable state", record.call_sid)
+            log.exception("the record has no storable state", extra={"call_sid": record.call_sid})
     return rows
 
 

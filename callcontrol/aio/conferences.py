@@ -86,7 +86,7 @@ class Conferences:
                 for freed in entered.freed:
                     self._free(hall, hall.members[freed])
         except MediaError as error:
-            log.warning("call %s cannot take part in a conference: %s", member.call_sid, error)
+            _refused(member, error)
             self.leave(member.name, took_part=False)
             return ConferenceRefused(member.leg, "media")
         return ConferenceEntered(member.leg, entered.waits)
@@ -131,7 +131,7 @@ class Conferences:
         try:
             self._admit(hall, member, hall.terms[member.name])
         except MediaError as error:
-            log.warning("call %s cannot take part in a conference: %s", member.call_sid, error)
+            _refused(member, error)
             self.leave(member.name, took_part=False)
             member.post(ConferenceOver(member.leg))
         else:
@@ -156,3 +156,7 @@ class Conferences:
             ]
             for name in gone:
                 self.leave(name)
+
+
+def _refused(member: ConferenceMember, error: MediaError) -> None:
+    log.warning("cannot take part in a conference: %s", error, extra={"call_sid": member.call_sid})

@@ -74,7 +74,7 @@ class FormerCalls:
             self._user_agent.end_former(saved, CRASH.reason_header(), credentials, over)
         except ParseError as error:
             # Another version of this server wrote it; the peer's own timers have to do.
-            log.warning("a leg of call %s cannot be ended: %s", call_sid, error.reason)
+            log.warning("a leg cannot be ended: %s", error.reason, extra={"call_sid": call_sid})
             over()
 
     def _credentials(self, saved: Mapping[str, Any]) -> Credentials | None:

@@ -428,6 +428,7 @@ class Outbox:
                     delivery.event.delivery_id,
                     delivery.attempts,
                     answer.problem,
+                    extra={"call_sid": delivery.event.call_sid},
                 )
             else:
                 delivery.next_attempt_at = now + timedelta(seconds=delay_s)

@@ -168,7 +168,7 @@ class RecordingService:
         if not await self._writer.commit(lambda connection: message_rows.discard(connection, message_sid)):
             raise _no_message()
         await self._remove_one(message_sid)
-        log.info("a message of call %s was deleted over the API", call_sid)
+        log.info("a message was deleted over the API", extra={"call_sid": call_sid})
 
     async def admit(self, call_sid: str, query: Mapping[str, str]) -> Principal:
         """
@@ -231,7 +231,7 @@ class RecordingService:
         if not await self._writer.commit(lambda connection: recordings.discard(connection, record.call_sid)):
             raise _none()
         await self._remove_one(record.call_sid)
-        log.info("the recording of call %s was deleted over the API", record.call_sid)
+        log.info("the recording was deleted over the API", extra={"call_sid": record.call_sid})
 
     async def _remove_one(self, sid: str) -> None:
         found = await self._database.read(lambda connection: recordings.removal(connection, sid))

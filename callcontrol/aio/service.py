@@ -347,6 +347,10 @@ class CallControl:
         """Figures of the media engine."""
         return self._engine.stats()
 
+    def call_of(self, call_id: str) -> str | None:
+        """The call that a SIP dialog belongs to, while it is remembered; None before the start."""
+        return self._traces.call_of(call_id) if self._started else None
+
     def trace(self, call_sid: str) -> list[TraceEntry]:
         """The SIP messages of a call in the order they were on the wire; empty when it is forgotten."""
         return self._traces.of(call_sid)

@@ -99,6 +99,5 @@ def _write_each(rows: Rows, connection: Connection) -> None:
         except Exception as error:
             if is_transient(error):
                 raise
-            log.error(
-                "segment %d of call %s is lost: %s", row["number"], row["call_sid"], type(error).__name__
-            )
+            lost = "segment %d of a transcript is lost: %s"
+            log.error(lost, row["number"], type(error).__name__, extra={"call_sid": row["call_sid"]})

@@ -6,6 +6,8 @@ from typing import Final, Literal
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from callcontrol.errors import SchemaTooNew
+
 HEAD: Final = "0026"
 """The newest revision; a test compares it with the migration scripts."""
 
@@ -14,9 +16,20 @@ _LOCK: Final = 0x7472_6B6C
 
 
 def upgrade(connection: Connection, revision: str = "head") -> None:
-    """Run the migrations that are missing; at once when there are none."""
+    """
+    Run the migrations that are missing; at once when there are none.
+
+    Raises:
+        SchemaTooNew: A later version of the program has changed the database.
+    """
     _exclude_others(connection)
-    if revision == "head" and current(connection) == HEAD:
+    found = current(connection)
+    if found is not None and found > HEAD:
+        raise SchemaTooNew(
+            f"the database is of a newer version of this program (schema {found}, this one knows {HEAD}); "
+            "run that version, or restore the back-up that was made before it"
+        )
+    if revision == "head" and found == HEAD:
         return
     _alembic(connection, "upgrade", revision)
 

@@ -165,10 +165,10 @@ class Attempt:
         failover.note(outcome, retry_after_s)
         if target is not None:
             logger.info(
-                "A server of %s failed a request: %s; call_id=%s",
+                "A server of %s failed a request: %s",
                 self.wanted.host,
                 failover.tried[-1],
-                self._session.call_id,
+                extra={"call_id": self._session.call_id},
             )
         if self._invites and self._session.state >= State.CANCELLING:
             return False

@@ -10,7 +10,7 @@ from sip.aio.guard import Guard
 from sip.aio.oversize import Oversize
 from sip.aio.runs import ClientRun, RequestUser, ServerRun
 from sip.aio.takeover import Elder
-from sip.aio.transport import Address, Clock, Flow, Handle, Transport
+from sip.aio.transport import Address, Clock, Flow, Handle, Listen, Transport
 from sip.effects import CancelInvite, Purpose
 from sip.errors import ParseError
 from sip.message import Message, Request, Response, serialise
@@ -37,15 +37,29 @@ SIP_PORT = 5060
 
 @dataclass(slots=True)
 class TraceRecord:
-    """One message on the wire; `at` is monotonic, `peer` is `host:port`, `local` our own address."""
+    """One message on the wire, at a monotonic moment; it is made for each, and tells the rest when asked."""
 
     at: float
     direction: str
-    transport: str
-    peer: str
+    listen: Listen
+    remote: Address
     message: bytes
     call_id: str
-    local: Address = ("", 0)
+
+    @property
+    def transport(self) -> str:
+        """The name of the transport protocol."""
+        return self.listen.transport
+
+    @property
+    def peer(self) -> str:
+        """The other side as `host:port`."""
+        return f"{self.remote[0]}:{self.remote[1]}"
+
+    @property
+    def local(self) -> Address:
+        """Our own address, as peers know it."""
+        return (self.listen.advertise or self.listen.host, self.listen.port)
 
 
 class EndpointUser(Protocol):
@@ -180,7 +194,7 @@ class Endpoint:
         return self._table.server(server_key(message, method)) is not None
 
     def _receive_response(self, response: Response, flow: Flow) -> None:
-        if [entry[0] for entry in response.headers.entries()].count("via") != 1:
+        if response.headers.count("via") != 1:
             return  # Meant for another hop (RFC 3261 8.1.3.3).
         run = self._table.client(response)
         if run is not None:
@@ -244,7 +258,7 @@ class Endpoint:
 
     def send_response(self, response: Response, flow: Flow) -> None:
         """Send a response outside any transaction."""
-        call_id = response.headers.get("Call-ID") or ""
+        call_id = response.headers.first("call-id") or ""
         self.send(serialise(response), flow, call_id)
 
     def send_ack(self, request: Request, flow: Flow) -> None:
@@ -339,12 +353,10 @@ class Endpoint:
         return run
 
     def _add_via(self, request: Request, flow: Flow) -> str:
-        transport = flow.transport
         branch = MAGIC_COOKIE + self._token()
         # A server that trusts our certificate may use the connection for requests of its own (RFC 5923 4).
         alias = ";alias" if flow.secure else ""
-        via = f"SIP/2.0/{transport.name.upper()} {transport.sent_by};branch={branch};rport{alias}"
-        request.headers.add_first("Via", via)
+        request.headers.push_via(f"{flow.transport.via_start};branch={branch};rport{alias}")
         return branch
 
     def start_server(self, request: Request, flow: Flow, key: Key) -> ServerRun:
@@ -410,14 +422,9 @@ class Endpoint:
 
     def _note(self, direction: str, data: bytes, flow: Flow, call_id: str) -> None:
         assert self._trace is not None
-        host, port = flow.remote
-        transport = flow.transport
-        listen = transport.address
-        local = (listen.advertise or listen.host, listen.port)
-        record = TraceRecord(
-            self.clock.time(), direction, transport.name, f"{host}:{port}", data, call_id, local
-        )
         try:
-            self._trace(record)
+            self._trace(
+                TraceRecord(self.clock.time(), direction, flow.transport.address, flow.remote, data, call_id)
+            )
         except Exception:
             logger.exception("The trace callback failed")

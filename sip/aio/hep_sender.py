@@ -102,8 +102,7 @@ class HepSender:
                 self._keep(packet)
 
     def _packet(self, record: TraceRecord) -> bytes:
-        host, _, port = record.peer.rpartition(":")
-        peer = (host, int(port))
+        peer = record.remote
         arrived = record.direction == "in"
         message = HepMessage(
             transport=record.transport,

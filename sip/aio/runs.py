@@ -62,7 +62,7 @@ class ClientRun(_Run):
         user: RequestUser,
         purpose: Purpose,
     ) -> None:
-        super().__init__(endpoint, flow, (), machine.request.headers.get("Call-ID") or "")
+        super().__init__(endpoint, flow, (), machine.request.headers.first("call-id") or "")
         self.machine = machine
         self.user = user
         self.purpose = purpose

@@ -132,6 +132,8 @@ class Transport(ABC):
     """Asked whether somebody vouches for a host; without an answer nobody is a stranger."""
     on_wait: Callable[[float], None] | None = None
     """Told how many seconds a message had waited, when messages wait."""
+    _via_of: Listen | None = None
+    _via_start = ""
     inherited: socket.socket | None = None
     """A bound socket of another process to be used in place of an own one."""
 
@@ -178,3 +180,11 @@ class Transport(ABC):
         """Host and port as they stand in Via and Contact."""
         host = self.address.advertise or self.address.host
         return f"[{host}]:{self.address.port}" if ":" in host else f"{host}:{self.address.port}"
+
+    @property
+    def via_start(self) -> str:
+        """How the Via of our requests begins: protocol and sender."""
+        if self._via_of is not self.address:
+            self._via_of = self.address
+            self._via_start = f"SIP/2.0/{self.name.upper()} {self.sent_by}"
+        return self._via_start

@@ -2,14 +2,18 @@
 
 import asyncio
 import contextlib
+import logging
 import socket
 import struct
 import time
 from collections import deque
 
+from sip.aio.datagrams import receive_datagrams, send_datagram
 from sip.aio.transport import Address, Flow, Listen, Receive, Transport
 
 __all__ = ["UdpTransport"]
+
+logger = logging.getLogger(__name__)
 
 MAX_DATAGRAM_BYTES = 65535
 DATAGRAMS_PER_WAKE = 32
@@ -19,6 +23,8 @@ MAX_UNSENT = 1024
 TIMESTAMPS = 35
 """SO_TIMESTAMPNS of Linux, which the socket module does not name: when a datagram arrived."""
 TIMESTAMP_BYTES = 16
+LONGEST_WAIT_S = 60.0
+"""No datagram is read so late: its sender has long given up, and the buffer would have overflowed."""
 MEMORY_INFO = 55
 """SO_MEMINFO of Linux, not named either: what memory a socket takes, and what was lost for want of it."""
 MEMORY_FIELDS = struct.Struct("=9I")
@@ -94,14 +100,11 @@ class UdpTransport(Transport):
         if self._unsent:
             self._unsent.append((data, remote))
             return True
-        try:
-            sock.sendto(data, remote)
-        except (BlockingIOError, InterruptedError):
+        sent = send_datagram(sock, data, remote)
+        if sent is None:
             self._unsent.append((data, remote))
             self._loop.add_writer(sock.fileno(), self._writable)
-        except OSError:
-            return False
-        return True
+        return sent is not False
 
     def receive_buffer(self) -> tuple[int, int, int]:
         """Memory that unread datagrams take, how much they may take, and datagrams lost for want of it."""
@@ -124,18 +127,17 @@ class UdpTransport(Transport):
 
     def _read_many(self) -> bool:
         """Read what is there; whether there may be more."""
-        for _ in range(DATAGRAMS_PER_WAKE):
-            sock = self._socket
-            if sock is None:
+        if self._socket is None:
+            return False
+        received = receive_datagrams(self._socket, DATAGRAMS_PER_WAKE)
+        for data, source in received:
+            if self._socket is None:
                 return False
             try:
-                data, source = sock.recvfrom(MAX_DATAGRAM_BYTES)
-            except (BlockingIOError, InterruptedError):
-                return False
-            except OSError:
-                continue  # News of an earlier datagram that nobody took.
-            self._receive(data, _UdpFlow(self, (source[0], source[1])))
-        return True
+                self._receive(data, _UdpFlow(self, source))
+            except Exception:  # A defect that one datagram meets must not cost those that were read with it.
+                logger.exception("A datagram could not be handled", extra={"peer": source[0]})
+        return len(received) == DATAGRAMS_PER_WAKE
 
     def _read_late(self) -> None:
         """Read one datagram that waited while the turn before it was full, and say for how long it did."""
@@ -149,20 +151,19 @@ class UdpTransport(Transport):
         for level, kind, stamp in ancillary:
             if level == socket.SOL_SOCKET and kind == TIMESTAMPS and self.on_wait is not None:
                 seconds, nanoseconds = struct.unpack("qq", stamp)
-                self.on_wait(time.time() - seconds - nanoseconds / 1e9)
+                waited_s = time.time() - seconds - nanoseconds / 1e9
+                # Else the clock was set while it waited, and its age says nothing.
+                if 0.0 <= waited_s < LONGEST_WAIT_S:
+                    self.on_wait(waited_s)
         self._receive(data, _UdpFlow(self, (source[0], source[1])))
 
     def _writable(self) -> None:
         sock = self._socket
         while sock is not None and self._unsent:
             data, remote = self._unsent[0]
-            try:
-                sock.sendto(data, remote)
-            except (BlockingIOError, InterruptedError):
+            if send_datagram(sock, data, remote) is None:
                 return
-            except OSError:
-                pass  # Lost, as datagrams may be.
-            self._unsent.popleft()
+            self._unsent.popleft()  # Refused ones are lost, as datagrams may be.
         if sock is not None:
             self._loop.remove_writer(sock.fileno())
 

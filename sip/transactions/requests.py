@@ -14,7 +14,7 @@ def make_ack(invite: Request, response: Response) -> Request:
 
     Source: RFC 3261 17.1.1.3.
     """
-    to = response.headers.get("To") or ""
+    to = response.headers.first("to") or ""
     return _derive(invite, "ACK", to)
 
 
@@ -24,7 +24,7 @@ def make_cancel(invite: Request, reason: str | None = None) -> Request:
 
     Source: RFC 3261 9.1, RFC 3326.
     """
-    cancel = _derive(invite, "CANCEL", invite.headers.get("To") or "")
+    cancel = _derive(invite, "CANCEL", invite.headers.first("to") or "")
     if reason is not None:
         cancel.headers.add("Reason", reason)
     return cancel

@@ -9,12 +9,13 @@ follow Contacts, audio follows the session descriptions, and both lead here.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
+import socket
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from fixtures.impaired_link import Fate, Impairment, LinkStats, fates
 from fixtures.server_process import free_port
@@ -69,18 +70,32 @@ class BadNetwork:
 
     def connect(self, server_port: int, callee_port: int) -> None:
         """Say where the server and the callees really are."""
-        work = self._connect({server_port: self.server_port, callee_port: self.callee_port})
-        asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        asyncio.run_coroutine_threadsafe(self._connect(server_port, callee_port), self._loop).result()
 
-    async def _connect(self, ports: dict[int, int]) -> None:
-        for real, shown in ports.items():
-            await self._represent(real, shown, lasting=True)
+    async def _connect(self, server_port: int, callee_port: int) -> None:
+        self._represent(server_port, self.server_port, lasting=True)
+        self._represent(callee_port, self.callee_port, lasting=True)
 
-    async def _represent(self, real: int, shown: int = 0, *, lasting: bool = False) -> None:
+    def _represent(self, real: int, shown: int = 0, *, lasting: bool = False) -> _End:
         """Have a socket stand for the end at a port, on the side where that end is not."""
-        end = _End(self, real, shown or free_port(), lasting=lasting)
+        end = _End(self, real, shown, lasting=lasting)
         self._ends[real] = self._ends[end.shown] = end
-        await self._loop.create_datagram_endpoint(lambda: end, local_addr=(_HOST, end.shown))
+        return end
+
+    def _represent_audio(self, real: int) -> None:
+        """Have two ports that follow each other stand for those of audio and of its reports."""
+        while True:
+            first = self._represent(real)
+            try:
+                self._represent(real + 1, first.shown + 1)
+                return
+            except OSError:  # Somebody has that port.
+                self._forget(first)
+
+    def _forget(self, end: _End) -> None:
+        end.close()
+        self._ends.pop(end.real, None)
+        self._ends.pop(end.shown, None)
 
     async def _close(self) -> None:
         for end in set(self._ends.values()):
@@ -89,10 +104,9 @@ class BadNetwork:
     def _sweep(self) -> None:
         """Close what stands for audio of calls that are over."""
         now = self._loop.time()
-        for port, end in list(self._ends.items()):
+        for end in set(self._ends.values()):
             if not end.lasting and now - end.used_at > _IDLE_S:
-                end.close()
-                del self._ends[port]
+                self._forget(end)
         self._loop.call_later(_SWEEP_S, self._sweep)
 
     # What passes.
@@ -103,20 +117,14 @@ class BadNetwork:
         stats, chances = (self.rtp, self._fates["rtp"]) if rtp else (self.sip, self._fates["sip"])
         fate = next(chances)
         _count(stats, fate)
-        if fate.delays_ms:
-            self._loop.create_task(self._pass(end, data, source, fate, rtp=rtp))
-
-    async def _pass(self, end: _End, data: bytes, source: int, fate: Fate, *, rtp: bool) -> None:
+        if not fate.delays_ms:
+            return
         if not rtp:
-            for port in _audio_ports(data):
-                if port not in self._ends:
-                    first = free_port()  # It leaves the next port free as well, for RTCP.
-                    await self._represent(port, first)
-                    await self._represent(port + 1, first + 1)
+            for found in _AUDIO.finditer(data):
+                if int(found[1]) not in self._ends:
+                    self._represent_audio(int(found[1]))
             data = _AUDIO.sub(self._swap, _ADDRESS.sub(self._swap, data))
-        if source not in self._ends:
-            await self._represent(source)
-        sender = self._ends[source]
+        sender = self._ends.get(source) or self._represent(source)
         sender.used_at = end.used_at = self._loop.time()
         for delay_ms in fate.delays_ms:
             self._loop.call_later(delay_ms / 1000, sender.send, data, end.real)
@@ -131,35 +139,40 @@ class BadNetwork:
         return found[0].replace(found[1], b"%d" % other)
 
 
-class _End(asyncio.DatagramProtocol):
+class _End:
     """One end of the network, as the other side sees it."""
 
     def __init__(self, network: BadNetwork, real: int, shown: int, *, lasting: bool) -> None:
-        self.real, self.shown, self.lasting = real, shown, lasting
-        self.used_at = asyncio.get_running_loop().time()
+        self.real, self.lasting = real, lasting
         self._network = network
-        self._transport: asyncio.DatagramTransport | None = None
+        self._loop = asyncio.get_running_loop()
+        self.used_at = self._loop.time()
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            self._socket.setblocking(False)
+            self._socket.bind((_HOST, shown))
+        except OSError:
+            self._socket.close()
+            raise
+        self.shown: int = self._socket.getsockname()[1]
+        self._loop.add_reader(self._socket, self._readable)
 
-    def connection_made(self, transport: Any) -> None:
-        self._transport = transport
-
-    def datagram_received(self, data: bytes, addr: tuple[str | Any, int]) -> None:
-        if data:
-            self._network.take(self, data, addr[1])
+    def _readable(self) -> None:
+        # It may be that nothing is there, or news of a datagram that nobody took.
+        with contextlib.suppress(OSError):
+            data, source = self._socket.recvfrom(65535)
+            if data:
+                self._network.take(self, data, source[1])
 
     def send(self, data: bytes, to: int) -> None:
-        """Send what this end said."""
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.sendto(data, (_HOST, to))
+        """Send what this end said; it is lost when the end is not there any more."""
+        with contextlib.suppress(OSError):
+            self._socket.sendto(data, (_HOST, to))
 
     def close(self) -> None:
         """Stand for it no more."""
-        if self._transport is not None:
-            self._transport.close()
-
-
-def _audio_ports(data: bytes) -> Iterator[int]:
-    return (int(found[1]) for found in _AUDIO.finditer(data))
+        self._loop.remove_reader(self._socket)
+        self._socket.close()
 
 
 def _count(stats: LinkStats, fate: Fate) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import socket
+import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -20,8 +21,7 @@ from sip import (
 )
 from sip.aio import InboundSession, Listen, OutboundSession, StreamLimits, UserAgent, UserAgentSettings
 from sip.aio.resolver import Found, Resolver
-from sip.aio.transport import Address
-from sip.aio.udp import UdpTransport
+from sip.aio.udp import DATAGRAMS_PER_WAKE, UdpTransport
 from sip.locate import Wanted
 from tests.support.waiting import until
 
@@ -226,31 +226,19 @@ async def test_a_silent_connection_makes_room_for_a_new_one() -> None:
             writer.close()
 
 
-async def test_datagrams_wait_while_the_socket_is_full_and_go_out_in_order() -> None:
+async def test_datagrams_wait_while_the_socket_is_full_and_go_out_in_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
         peer.bind(("127.0.0.1", 0))
         peer.setblocking(False)
         transport = UdpTransport(Listen("udp", "127.0.0.1", 0), lambda data, flow: None)
         await transport.open()
-        real = transport._socket
-        assert real is not None
-
-        descriptor = real.fileno()
-
-        class Full:
-            """A socket whose buffer is full."""
-
-            def fileno(self) -> int:
-                return descriptor
-
-            def sendto(self, data: bytes, remote: Address) -> None:
-                raise BlockingIOError
-
         flow = transport.flow_to(peer.getsockname())
-        transport._socket = Full()  # type: ignore[assignment]
-        assert flow.send(b"one")
-        assert flow.send(b"two")
-        transport._socket = real
+        with monkeypatch.context() as full:
+            full.setattr("sip.aio.udp.send_datagram", lambda sock, data, remote: None)
+            assert flow.send(b"one")
+            assert flow.send(b"two")
         loop = asyncio.get_running_loop()
         assert await asyncio.wait_for(loop.sock_recv(peer, 100), DEADLINE_S) == b"one"
         assert await asyncio.wait_for(loop.sock_recv(peer, 100), DEADLINE_S) == b"two"
@@ -289,3 +277,25 @@ async def test_an_unknown_transport_is_refused_by_name() -> None:
     ua = UserAgent([Listen("sctp", "127.0.0.1", 0)], on_invite=lambda session: None)
     with pytest.raises(ValueError, match="sctp"):
         await ua.start()
+
+
+@pytest.mark.parametrize("set_by_s", [3600.0, -3600.0, 0.0])
+async def test_a_clock_that_is_set_says_nothing_of_how_long_datagrams_waited(
+    monkeypatch: pytest.MonkeyPatch, set_by_s: float
+) -> None:
+    waits: list[float] = []
+    read: list[bytes] = []
+    transport = UdpTransport(Listen("udp", "127.0.0.1", 0), lambda data, flow: read.append(data))
+    transport.on_wait = waits.append
+    await transport.open()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        # More than are read in one go: of the first of the next turn it is asked how long it waited.
+        for _ in range(2 * DATAGRAMS_PER_WAKE):
+            sender.sendto(b"x", ("127.0.0.1", transport.address.port))
+        now = time.time
+        monkeypatch.setattr("sip.aio.udp.time.time", lambda: now() + set_by_s)
+        await until(lambda: len(read) == 2 * DATAGRAMS_PER_WAKE)
+        monkeypatch.undo()
+    transport.close()
+    told = [wait for wait in waits if wait != 0.0]
+    assert all(0.0 <= wait < DEADLINE_S for wait in waits) and bool(told) == (set_by_s == 0.0)

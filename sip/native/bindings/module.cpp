@@ -1,10 +1,12 @@
-// The Python module sip._wire: what reading and writing of plain messages takes. The contract with the Python
-// side is sip/_wire.pyi.
+// The Python module sip._wire: what reading and writing of plain messages takes, and of datagrams. The
+// contract with the Python side is sip/_wire.pyi.
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
 
 #include <cstring>
 
+#include "datagrams.hpp"
 #include "reader.hpp"
 
 namespace nb = nanobind;
@@ -64,5 +66,8 @@ NB_MODULE(_wire, module) {
                       const nb::dict&>(),
              nb::arg("classes"), nb::arg("names"), nb::arg("single"), nb::arg("split"), nb::arg("readers"))
         .def("read", &Reader::read, nb::arg("data"), nb::arg("limits"));
+    module.def("receive_datagrams", &receive_datagrams, nb::arg("socket"), nb::arg("most"));
+    module.def("send_datagram", &send_datagram, nb::arg("socket"), nb::arg("data"), nb::arg("host"),
+               nb::arg("port"));
     module.def("write", &write_message, nb::arg("start"), nb::arg("entries"), nb::arg("body"));
 }

@@ -14,7 +14,7 @@ from callcontrol.ids import stream_sid
 from callcontrol.meter import Rates
 from callcontrol.models import CallRecord, CallStatus, StreamInfo
 from callcontrol.reconcile import close_record
-from sip.aio import TraceRecord
+from sip.aio import Listen, TraceRecord
 from tests.support.call_drive import CALL_SID
 from tests.support.domain import ACCOUNT_SID, CALLEE, NOW, OWN_NUMBER
 
@@ -82,7 +82,7 @@ def test_records_without_an_end_get_one(direction: str) -> None:
 
 
 def message(call_id: str, at: float, text: bytes = b"SIP/2.0 200 OK\r\n") -> TraceRecord:
-    return TraceRecord(at, "in", "udp", "127.0.0.1:5060", text, call_id)
+    return TraceRecord(at, "in", Listen("udp", "127.0.0.1"), ("127.0.0.1", 5060), text, call_id)
 
 
 class TestTraces:

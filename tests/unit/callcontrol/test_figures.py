@@ -30,7 +30,7 @@ def ended(direction: Any, status: CallStatus, **after_s: float) -> CallRecord:
 def test_an_answered_call_counts_in_all_distributions() -> None:
     figures = CallFigures()
     figures.note_end(ended("outbound", CallStatus.COMPLETED, ringing=1.5, answered=6.0, ended=66.0))
-    assert figures.ended == {("outbound", "completed"): 1}
+    assert +figures.ended == {("outbound", "completed"): 1}
     assert figures.answered == {"outbound": 1, "inbound": 0}
     assert figures.causes == {("NORMAL_CLEARING", "callee"): 1}
     assert (figures.post_dial_delay_s.count, figures.post_dial_delay_s.sum) == (1, 1.5)

@@ -191,6 +191,12 @@ def test_source_is_recorded(via: str, result: str) -> None:
     assert str(Via.parse(via).with_source("192.0.2.1", 5099)) == result
 
 
+def test_the_zone_of_a_link_local_source_is_not_told() -> None:
+    via = Via.parse("SIP/2.0/UDP pbx.example;rport;branch=z9hG4bKz").with_source("fe80::1%eth0", 5099)
+    assert str(via) == "SIP/2.0/UDP pbx.example;branch=z9hG4bKz;received=fe80::1;rport=5099"
+    assert Via.parse(str(via)) == via
+
+
 def test_cseq() -> None:
     assert CSeq.parse("0009  INVITE") == CSeq(9, "INVITE")
     assert str(CSeq(2**31 - 1, "BYE")) == "2147483647 BYE"

@@ -18,7 +18,7 @@ from sqlalchemy.pool import NullPool
 
 from callcontrol.errors import ServiceUnavailable
 from callcontrol.store import schema
-from callcontrol.store.failures import DatabaseMoved
+from callcontrol.store.failures import DatabaseMoved, is_busy, is_transient
 from callcontrol.store.sealing import OPTION, Box
 
 T = TypeVar("T")
@@ -162,6 +162,7 @@ class Sqlite:
 
     def _transact(self, operation: Operation[T]) -> T:
         if self._connection is None:
+            self._check_place()
             self._connection = self._engine.connect()
             self._driver = _driver(self._connection)
         connection, driver = self._connection, self._driver
@@ -175,8 +176,11 @@ class Sqlite:
                 connection.commit()
             else:
                 driver.commit()
-        except BaseException:
+        except BaseException as error:
             self._roll_back(connection, driver)
+            if is_transient(error) and not is_busy(error):
+                # It may have pages in its memory that are no longer those of the file.
+                self._discard()
             raise
         return result
 

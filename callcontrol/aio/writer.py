@@ -285,7 +285,8 @@ class Writer:
                 batch.requests.append(request)
         if self._queue:
             self._wake.set()
-        if not (self._sources_due or self._closing):
+        # After a failure what was to be written tells more than a probe does of whether it can be.
+        if not (self._sources_due or self._closing or self._failing_since is not None):
             return batch
         self._sources_due = False
         for source in self._sources:

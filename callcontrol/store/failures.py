@@ -44,6 +44,12 @@ class DatabaseMoved(OSError):
     """The database's file is no longer where it was opened: nobody would find what is written to it."""
 
 
+def is_busy(error: BaseException) -> bool:
+    """Whether SQLite was only kept from writing by another process that does."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    return (getattr(cause, "sqlite_errorcode", 0) & 0xFF) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
 def is_transient(error: BaseException) -> bool:
     """
     Whether the same transaction may succeed later.

@@ -23,6 +23,8 @@ MAX_UNSENT = 1024
 TIMESTAMPS = 35
 """SO_TIMESTAMPNS of Linux, which the socket module does not name: when a datagram arrived."""
 TIMESTAMP_BYTES = 16
+LONGEST_WAIT_S = 60.0
+"""No datagram is read so late: its sender has long given up, and the buffer would have overflowed."""
 MEMORY_INFO = 55
 """SO_MEMINFO of Linux, not named either: what memory a socket takes, and what was lost for want of it."""
 MEMORY_FIELDS = struct.Struct("=9I")
@@ -149,7 +151,10 @@ class UdpTransport(Transport):
         for level, kind, stamp in ancillary:
             if level == socket.SOL_SOCKET and kind == TIMESTAMPS and self.on_wait is not None:
                 seconds, nanoseconds = struct.unpack("qq", stamp)
-                self.on_wait(time.time() - seconds - nanoseconds / 1e9)
+                waited_s = time.time() - seconds - nanoseconds / 1e9
+                # Else the clock was set while it waited, and its age says nothing.
+                if 0.0 <= waited_s < LONGEST_WAIT_S:
+                    self.on_wait(waited_s)
         self._receive(data, _UdpFlow(self, (source[0], source[1])))
 
     def _writable(self) -> None:

@@ -7,7 +7,7 @@ import os
 import resource
 import signal
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,48 +20,33 @@ from tests.faults.shim import Shim
 _FILLER = b"."
 
 
-@pytest.fixture(scope="module")
-def shim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shim]:
-    made = Shim(tmp_path_factory.mktemp("shim"))
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory, shim: Shim) -> Iterator[Host]:
-    with Host(tmp_path_factory.mktemp("host"), shim.environment) as running:
-        yield running
-
-
-def _limit(host: Host, which: int, soft: int) -> int:
-    """Set a limit of the running server; what it was."""
-    before, hard = resource.prlimit(host.server.pid, which)
-    resource.prlimit(host.server.pid, which, (soft, hard))
-    return before
-
-
-def _limited(host: Host, name: str, which: int, soft: int, lacks: str) -> Fault:
-    before, _ = resource.prlimit(host.server.pid, which)
+def _limited(host: Host, name: str, which: int, wanted: Callable[[], int]) -> Fault:
+    """A limit of the running server, near what it uses when the fault begins; it has its limit back then."""
+    pid = host.server.pid
+    before = resource.prlimit(pid, which)
     return Fault(
         name,
-        lambda: _limit(host, which, soft),
-        lambda: _limit(host, which, before),
-        lacks=lacks,
+        lambda: resource.prlimit(pid, which, (wanted(), before[1])),
+        lambda: resource.prlimit(pid, which, before),
+        lacks=name,
         told_once="new calls are taken again",
     )
 
 
 def test_descriptors_that_run_out(host: Host) -> None:
     """With few file descriptors left new calls get 503, those that are up and the API go on."""
-    used = len(os.listdir(f"/proc/{host.server.pid}/fd"))
-    host.survives(_limited(host, "descriptors", resource.RLIMIT_NOFILE, used + 70, "descriptors"))
+    folder = f"/proc/{host.server.pid}/fd"
+    host.survives(_limited(host, "descriptors", resource.RLIMIT_NOFILE, lambda: len(os.listdir(folder)) + 20))
 
 
 def test_memory_that_runs_out(host: Host) -> None:
     """With little memory left new calls get 503, those that are up and the API go on."""
-    pages = int(Path(f"/proc/{host.server.pid}/statm").read_text().split()[0])
-    limit_bytes = pages * resource.getpagesize() + (48 << 20)
-    host.survives(_limited(host, "memory", resource.RLIMIT_AS, limit_bytes, "memory"))
+    statm = Path(f"/proc/{host.server.pid}/statm")
+
+    def wanted() -> int:
+        return int(statm.read_text().split()[0]) * resource.getpagesize() * 21 // 20
+
+    host.survives(_limited(host, "memory", resource.RLIMIT_AS, wanted))
 
 
 def test_a_process_that_stands_still(host: Host) -> None:

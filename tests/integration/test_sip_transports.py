@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import socket
+import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -20,7 +21,7 @@ from sip import (
 )
 from sip.aio import InboundSession, Listen, OutboundSession, StreamLimits, UserAgent, UserAgentSettings
 from sip.aio.resolver import Found, Resolver
-from sip.aio.udp import UdpTransport
+from sip.aio.udp import DATAGRAMS_PER_WAKE, UdpTransport
 from sip.locate import Wanted
 from tests.support.waiting import until
 
@@ -276,3 +277,25 @@ async def test_an_unknown_transport_is_refused_by_name() -> None:
     ua = UserAgent([Listen("sctp", "127.0.0.1", 0)], on_invite=lambda session: None)
     with pytest.raises(ValueError, match="sctp"):
         await ua.start()
+
+
+@pytest.mark.parametrize("set_by_s", [3600.0, -3600.0, 0.0])
+async def test_a_clock_that_is_set_says_nothing_of_how_long_datagrams_waited(
+    monkeypatch: pytest.MonkeyPatch, set_by_s: float
+) -> None:
+    waits: list[float] = []
+    read: list[bytes] = []
+    transport = UdpTransport(Listen("udp", "127.0.0.1", 0), lambda data, flow: read.append(data))
+    transport.on_wait = waits.append
+    await transport.open()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        # More than are read in one go: of the first of the next turn it is asked how long it waited.
+        for _ in range(2 * DATAGRAMS_PER_WAKE):
+            sender.sendto(b"x", ("127.0.0.1", transport.address.port))
+        now = time.time
+        monkeypatch.setattr("sip.aio.udp.time.time", lambda: now() + set_by_s)
+        await until(lambda: len(read) == 2 * DATAGRAMS_PER_WAKE)
+        monkeypatch.undo()
+    transport.close()
+    told = [wait for wait in waits if wait != 0.0]
+    assert all(0.0 <= wait < DEADLINE_S for wait in waits) and bool(told) == (set_by_s == 0.0)

@@ -139,6 +139,8 @@ class FarEnds:
             "open": sum(leg.ended_at is None for leg in legs),
             "hooks": len(self.receiver.hooks),
             "ended": len(self.receiver.ended),
+            "streams": self.receiver.streams,
+            "stream_ends": self.receiver.stream_ends,
             "quiet_s": time.monotonic() - self.receiver.last_at,
             **self.flows.counts(),
         }

@@ -17,13 +17,14 @@ from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Connection
 
 import callcontrol.store.migrations as migrations
+from callcontrol.aio import database as database_module
 from callcontrol.aio import sqlite as sqlite_module
 from callcontrol.aio.database import Database
 from callcontrol.aio.sqlite import Sqlite
 from callcontrol.aio.storage import Storage
 from callcontrol.errors import ServiceUnavailable
 from callcontrol.store import schema
-from callcontrol.store.failures import is_transient
+from callcontrol.store.failures import DatabaseMoved, is_transient
 from callcontrol.store.tables import directory_revision, metadata
 from tests.support.secrets import SECRETS
 
@@ -199,3 +200,38 @@ class TestSqlite:
             await database.write(fill)
         assert is_transient(caught.value)
         await database.close()
+
+
+async def test_nobody_waits_long_for_a_database_that_is_known_to_fail(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = await Database.open(f"sqlite+aiosqlite:///{tmp_path / 'test.db'}")
+    database.hurried = lambda: True
+    monkeypatch.setattr(database_module, "_HURRIED_S", 0.05)
+    hold = threading.Event()
+    for _ in range(3):
+        with pytest.raises(ServiceUnavailable):
+            await database.read(lambda _: hold.wait(60))
+    assert [record.getMessage() for record in caplog.records] == ["reading the database failed: TimeoutError"]
+    hold.set()
+    database.hurried = lambda: False
+    assert await database.read(lambda _: 1) == 1
+    assert caplog.records[-1].getMessage() == "the database can be read again"
+    await database.close()
+
+
+async def test_a_file_that_is_gone_or_another_is_not_written_to(tmp_path: Path) -> None:
+    path = tmp_path / "test.db"
+    database = await Database.open(f"sqlite+aiosqlite:///{path}")
+    away = path.rename(tmp_path / "away.db")
+    for replacement in (None, b"another"):
+        if replacement is not None:
+            path.write_bytes(replacement)
+        with pytest.raises(DatabaseMoved) as refusal:
+            await database.write(lambda _: None)
+        assert is_transient(refusal.value) and str(path) in str(refusal.value)
+    path.unlink()
+    assert not path.exists(), "nothing makes an empty database in its place"
+    away.rename(path)
+    await database.write(lambda _: None)
+    await database.close()

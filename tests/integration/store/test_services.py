@@ -26,6 +26,7 @@ from callcontrol.errors import (
     NotConfigured,
     NotFound,
     NumberNotOwned,
+    ServiceUnavailable,
     Unauthorized,
     ValidationFailed,
 )
@@ -501,3 +502,22 @@ async def test_a_number_registered_elsewhere_a_moment_ago_may_be_used(
 ) -> None:
     await other.numbers.register(account.account_sid, number.phone_number_id)
     assert (await storage.numbers.owned(account.account_sid, NUMBER)).registered
+
+
+async def test_a_key_that_is_known_is_believed_for_a_while_without_the_database(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys_module, "CACHE_S", 0.0)
+    _, known = await storage.accounts.create("Acme")
+    _, unknown = await storage.accounts.create("Other")
+    principal = await storage.keys.authenticate(known)
+
+    async def away(_: object) -> None:
+        raise ServiceUnavailable("The database is away.")
+
+    monkeypatch.setattr(storage.database, "look_up", away)
+    assert await storage.keys.authenticate(known) == principal
+    with pytest.raises(ServiceUnavailable):
+        await storage.keys.authenticate(unknown)
+    monkeypatch.undo()
+    assert await storage.keys.authenticate(unknown)

@@ -153,10 +153,18 @@ def _watch_streams(metrics: Metrics, control: CallControl) -> None:
 
 
 def _watch_media(metrics: Metrics, control: CallControl) -> None:
+    stats = control.media_stats()
+
+    async def look() -> None:
+        nonlocal stats
+        stats = control.media_stats()
+
+    # Once for all that is read of it: the engine asks each of its streams.
+    metrics.refresh_with(look)
     for name, (attribute, text) in _MEDIA_GAUGES.items():
-        metrics.watch_gauge(name, text, _reader(control.media_stats, attribute))
+        metrics.watch_gauge(name, text, _reader(lambda: stats, attribute))
     for name, (attribute, text) in _MEDIA_COUNTERS.items():
-        metrics.watch_counter(name, text, _reader(control.media_stats, attribute))
+        metrics.watch_counter(name, text, _reader(lambda: stats, attribute))
     for name, (attribute, text) in _CONTROL_GAUGES.items():
         metrics.watch_gauge(name, text, _reader(lambda: control, attribute))
     for name, (attribute, text) in _QUALITY.items():

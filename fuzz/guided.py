@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from fuzz.harness import MAX_INPUT_BYTES, SLOW_S, Target, load_targets  # noqa: E402
 
-GRACE_S = 300.0
+GRACE_S = 120.0
 """
 How long a target may take to start and to end, beside its share of the time: importing it with what counts
 its branches takes long beside other work, and an input that hangs is found by libFuzzer itself.
@@ -31,15 +31,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run every target for its share of the time; 1 when one of them found something."""
     options = _parse_arguments(arguments)
     if options.child is not None:
-        return _fuzz(options.child, options.time, options.folder)
-    names = options.targets or sorted(load_targets())
+        return _fuzz(options.child, options.module, options.time, options.folder)
+    targets = load_targets()
+    names = options.targets or sorted(targets)
     workers = max(1, min(os.cpu_count() or 1, len(names)))
     rounds = -(-len(names) // workers)
     share_s = max(1, int(options.time / rounds))
     print(f"{len(names)} targets, {share_s} s each, {workers} at a time", flush=True)
     findings = 0
     for at in range(0, len(names), workers):
-        findings += _run_together(names[at : at + workers], share_s, options.folder)
+        findings += _run_together(
+            [targets[name] for name in names[at : at + workers]], share_s, options.folder
+        )
     return 1 if findings else 0
 
 
@@ -48,11 +51,12 @@ def _parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--time", type=float, default=60.0, help="seconds in all (default 60)")
     parser.add_argument("--folder", type=Path, default=Path("var/fuzz"), help="corpus and findings")
     parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--module", help=argparse.SUPPRESS)
     parser.add_argument("targets", nargs="*", metavar="TARGET")
     return parser.parse_args(arguments)
 
 
-def _run_together(names: Sequence[str], share_s: int, folder: Path) -> int:
+def _run_together(targets: Sequence[Target], share_s: int, folder: Path) -> int:
     command = [
         sys.executable,
         "-m",
@@ -66,9 +70,12 @@ def _run_together(names: Sequence[str], share_s: int, folder: Path) -> int:
     root = Path(__file__).resolve().parents[1]
     folder.mkdir(parents=True, exist_ok=True)
     running = []
-    for name in names:
+    for target in targets:
+        name = target.name
         log = (folder / f"{name}.log").open("wb")
-        child = subprocess.Popen([*command, name], cwd=root, stdout=log, stderr=subprocess.STDOUT)
+        child = subprocess.Popen(
+            [*command, name, "--module", target.module], cwd=root, stdout=log, stderr=subprocess.STDOUT
+        )
         running.append((name, child, log))
     deadline = time.monotonic() + share_s + GRACE_S
     findings = 0
@@ -93,12 +100,12 @@ def _report(name: str, status: int, log: Path) -> None:
         print(f"{name:20} FOUND SOMETHING (status {status}); the end of {log}:\n{text[-3000:]}", flush=True)
 
 
-def _fuzz(name: str, time_s: float, folder: Path) -> int:
+def _fuzz(name: str, module: str, time_s: float, folder: Path) -> int:
     """Fuzz one target in this process, which libFuzzer ends."""
     import atheris
 
     with atheris.instrument_imports(include=["sip", "media", "callcontrol", "api"]):
-        target = load_targets()[name]
+        target = load_targets(module)[name]
 
     def one_input(data: bytes) -> None:
         try:

@@ -12,7 +12,7 @@ import pkgutil
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 __all__ = ["Finding", "Fuzzer", "Target", "load_targets"]
@@ -40,6 +40,8 @@ class Target:
     permitted: tuple[type[Exception], ...]
     seeds: Sequence[bytes]
     dictionary: Sequence[bytes] = ()
+    module: str = ""
+    """Where it was found; whoever declares it leaves it empty."""
 
 
 @dataclass(frozen=True)
@@ -181,13 +183,19 @@ NASTY: tuple[bytes, ...] = (
 )
 
 
-def load_targets() -> dict[str, Target]:
-    """All targets by name: the ``TARGETS`` of every module in ``fuzz/targets``."""
+def load_targets(only: str | None = None) -> dict[str, Target]:
+    """
+    All targets by name: the ``TARGETS`` of every module in ``fuzz/targets``.
+
+    With ``only`` its own module is loaded and no other: what another imports need not be counted.
+    """
     package = importlib.import_module("fuzz.targets")
     targets: dict[str, Target] = {}
     for module in pkgutil.iter_modules(package.__path__, "fuzz.targets."):
+        if only is not None and module.name != only:
+            continue
         for target in importlib.import_module(module.name).TARGETS:
             if target.name in targets:
                 raise ValueError(f"two fuzz targets are named {target.name}")
-            targets[target.name] = target
+            targets[target.name] = replace(target, module=module.name)
     return targets

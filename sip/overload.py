@@ -22,10 +22,10 @@ class OverloadSettings:
 
     A wait of more than `wait_s` that lasts for `standing_s` lowers the share of new calls that are taken at
     every look, to a half at most, the more the longer the wait is; one of less than half raises it again, by
-    a tenth of itself and `recovery` at least. An INVITE that itself waited for `stale_s` is not taken: its
-    caller is about to repeat it. While a share is refused, no more than `refusals_per_s` are told so, and
-    other datagrams are dropped unread: to refuse costs a tenth of what a call costs, to drop a hundredth of
-    that. Beyond `severe_s` the requests of strangers are not even read.
+    a tenth of itself and `recovery` at least. While a share is refused, an INVITE that itself waited for
+    `stale_s` is not taken, for its caller is about to repeat it, and no more than `refusals_per_s` are told
+    so: other datagrams are dropped unread. To refuse costs a tenth of what a call costs, to drop a hundredth.
+    Beyond `severe_s` the requests of strangers are not even read.
     """
 
     wait_s: float = 0.2
@@ -78,16 +78,16 @@ class CallShedder:
 
     def would_take(self, waited_s: float = 0.0) -> bool:
         """What `takes` is going to say."""
-        if waited_s > self._settings.stale_s:
-            return False
-        return self.share >= 1.0 or self._credit + self.share >= 1.0
+        if self.share >= 1.0:
+            return True
+        return waited_s <= self._settings.stale_s and self._credit + self.share >= 1.0
 
     def takes(self, waited_s: float = 0.0) -> bool:
         """Whether a new call that waited is taken: evenly spread, not by chance."""
+        if self.share >= 1.0:
+            return True  # What waited while the machine stood still is done as soon as it runs.
         if waited_s > self._settings.stale_s:
             return False
-        if self.share >= 1.0:
-            return True
         self._credit += self.share
         if self._credit < 1.0:
             return False

@@ -149,7 +149,8 @@ class CallControl:
         """
         settings = self.settings
         recordings_dir = settings.data_dir / RECORDINGS_FOLDER
-        await asyncio.to_thread(recordings_dir.mkdir, parents=True, exist_ok=True)
+        # What was said is nobody else's on this machine.
+        await asyncio.to_thread(recordings_dir.mkdir, mode=0o700, parents=True, exist_ok=True)
         hold_music = await asyncio.to_thread(load_hold_music, settings.hold_music)
         self._clock = WallClock(asyncio.get_running_loop().time(), utc_now())
         self._traces = TraceBook(self._clock)

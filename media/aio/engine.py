@@ -128,7 +128,7 @@ class MediaEngine:
 
     def dropped(self) -> dict[str, int]:
         """Packets of far ends that were not used since the engine was made, by reason."""
-        return self._drops.total(stream.stats() for stream in self._streams.values())
+        return self._drops.total(stream.native.stats() for stream in self._streams.values())
 
     # For the streams.
 

@@ -128,7 +128,7 @@ class UserAgent:
         settings = self.settings
         if acceleration.wire is None:
             logger.warning(
-                "sip._wire was not built: messages are read and written in Python, which is slower"
+                "sip._wire was not built from these sources: messages are read in Python, which is slower"
             )
         if settings.tls is not None and self._has_tls:
             self._contexts = TlsContexts(settings.tls)

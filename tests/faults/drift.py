@@ -46,10 +46,10 @@ class Drift:
         self.samples.append(Sample(calls, seen))
         return self.samples[-1]
 
-    def memory_mib_per_100k_calls(self) -> float:
-        """How memory grows, once a third of the calls have warmed it up; 0 for too few samples."""
+    def memory_mib_per_call(self) -> float:
+        """How memory grows once the first third of the run has warmed it up; 0 for too few samples."""
         late = self.samples[len(self.samples) // 3 :]
-        return slope([sample.calls for sample in late], [sample.values[RSS] for sample in late]) * 1e5 / _MIB
+        return slope([sample.calls for sample in late], [sample.values[RSS] for sample in late]) / _MIB
 
     def summary(self) -> str:
         """The first and the last sample in one line."""

@@ -53,7 +53,10 @@ def test_a_server_killed_under_load_loses_nothing(tmp_path: Path, database: dict
     ready_s: list[float] = []
     ready_at: list[float] = []
     with OracleStage(tmp_path, database, seed=_SEED) as stage:
-        hold_s = (0.6 * up / rate, 1.8 * up / rate)
+        hold_s = (
+            1.5 * up / rate,
+            3.0 * up / rate,
+        )  # Whichever side is tired of it first; some kinds are short.
         stage.callees(ring_s=(0.0, 0.4), hold_s=hold_s, refuse_share=0.05)
         stage.load(rate, _MIX, hold_s=hold_s, record=True)
         for number in range(1, kills + 1):

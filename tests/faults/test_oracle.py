@@ -283,7 +283,7 @@ def test_far_ends_records_webhooks_and_wallet_agree(tmp_path: Path) -> None:
 
 def test_a_cancel_that_crosses_the_answer_costs_nothing(tmp_path: Path) -> None:
     """Callers who cancel in the moment of the answer pay nothing when they got none, and no side stays up."""
-    calls = count("CROSSED", short=80, long=2000)
+    calls = count("CROSSED", short=60, long=2000)
     with OracleStage(tmp_path) as stage:
         stage.callees(ring_s=(0.0, 0.12), hold_s=(0.0, 0.1))
         stage.load(20.0, {"cancelled": 1}, calls=calls, hold_s=(0.0, 0.1))

@@ -18,7 +18,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.sandbox_process import NUMBER, place_call, sandbox_process
+from fixtures.server_process import wait_until
+from tests.support.sandbox_process import NUMBER, calls, place_call, sandbox_process
+from tests.support.waiting import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
 UID = 10001
@@ -103,7 +105,8 @@ def test_everything_works_without_a_privilege_and_with_nothing_to_write_but_the_
         server.add_number(account, NUMBER)
         call = place_call(server, account, {"verb": "say", "text": "Your parcel is here."}, record=True)
         assert (call["status"], call["hangup_cause"]) == ("completed", "NORMAL_CLEARING")
-        assert call["recording_url"] is not None
+        # The recording is complete a moment after its call.
+        assert wait_until(lambda: calls(server, account)[0]["recording_url"] is not None, PATIENCE_S)
         (recording,) = (data / "recordings").rglob("*.wav")
         assert recording.stat().st_uid == UID and recording.stat().st_size > 8000
         assert "not spoken" not in server.log() and "Traceback" not in server.log()

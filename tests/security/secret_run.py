@@ -55,7 +55,7 @@ class SecretRun:
     def keep(self, what: str, secret: str) -> str:
         """Note a secret and give it back."""
         assert len(secret) >= 6, what
-        self.secrets[what] = secret
+        assert self.secrets.setdefault(what, secret) == secret, f"two secrets are called {what}"
         return secret
 
     def api(
@@ -118,7 +118,7 @@ class SecretRun:
 
     def _keys(self) -> None:
         self.account = self.server.add_account()
-        self.keep("platform key", self.account.api_key)
+        self.keep("first key of the account", self.account.api_key)
         for service in _SERVICES:
             command = ("keys", "create", "--account", self.account.account_sid, "--service", service)
             self.keep(f"{service} key", self.server.command(*command)["key"])

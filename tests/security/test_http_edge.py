@@ -43,7 +43,8 @@ UNREADABLE = {
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     running = ServerProcess(
-        tmp_path_factory.mktemp("edge"), environment={"TRUNKLINE_RTP_PORTS": "25200-25299"}
+        tmp_path_factory.mktemp("edge"),
+        environment={"TRUNKLINE_RTP_PORTS": "25200-25299", "TRUNKLINE_TAKEOVER": "1"},
     )
     running.start()
     yield running
@@ -105,6 +106,11 @@ def test_no_path_leads_out_of_the_recordings(server: ServerProcess, account: Acc
     answer = ask(server, f"GET {path} HTTP/1.1\r\n{fields}\r\n".encode(), to_the_end=True)
     assert re.match(rb"HTTP/1\.[01] 40[04] ", answer), answer[:200]
     assert (server.data_dir / "secret.key").read_bytes().strip() not in answer and b"root:" not in answer
+
+
+@pytest.mark.parametrize("name", ["trunkline.db", "secret.key", "recordings", "takeover.sock"])
+def test_other_users_of_the_machine_read_nothing(server: ServerProcess, name: str) -> None:
+    assert (server.data_dir / name).stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize("method", ["TRACE", "CONNECT", "PROPFIND"])

@@ -107,7 +107,10 @@ class FarEnds:
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
         print(json.dumps({"ready": True}), flush=True)
         while line := await reader.readline():
-            print(json.dumps(self._do(json.loads(line))), flush=True)
+            command = json.loads(line)
+            if command["do"] == "let_go":
+                await self.flows.let_go()
+            print(json.dumps(self._do(command)), flush=True)
         beat.cancel()
         await self.flows.close()
         await self.receiver.close()
@@ -134,11 +137,14 @@ class FarEnds:
         legs = [*self.callers.legs, *self.callees.legs]
         return {
             "legs": len(legs),
+            "calls": len(self.callers.legs) + len(self.flows.placed),
             "callers_up": sum(dialog.up for dialog in self.callers.dialogs.values()),
             "callees_up": sum(dialog.up for dialog in self.callees.dialogs.values()),
             "open": sum(leg.ended_at is None for leg in legs),
             "hooks": len(self.receiver.hooks),
             "ended": len(self.receiver.ended),
+            "streams": self.receiver.streams,
+            "stream_ends": self.receiver.stream_ends,
             "quiet_s": time.monotonic() - self.receiver.last_at,
             **self.flows.counts(),
         }

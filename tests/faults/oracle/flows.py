@@ -99,13 +99,18 @@ class Flows:
             "asked_ms": asked_ms,
         }
 
+    async def let_go(self) -> None:
+        """Close the connections to the API; they are opened again when they are needed."""
+        http, self._http = self._http, None
+        if http is not None:
+            await http.close()
+
     async def close(self) -> None:
         """Forget what is under way."""
         self.stop()
         for task in self._asking:
             task.cancel()
-        if self._http is not None:
-            await self._http.close()
+        await self.let_go()
 
     async def _run(self, load: Load) -> None:
         began = time.monotonic()

@@ -7,6 +7,7 @@ import hmac
 import json
 import time
 
+import aiohttp
 from aiohttp import web
 
 from tests.faults.oracle.evidence import Hook, is_end
@@ -23,6 +24,7 @@ class Receiver:
         hooks: Every attempt that came, in the order they came.
         ended: The calls of which an end was told.
         streams: How many streams an agent has taken.
+        stream_ends: The last event of each stream that is over, and the code that its socket closed with.
     """
 
     def __init__(self) -> None:
@@ -31,6 +33,7 @@ class Receiver:
         self.last_at = time.monotonic()
         self.ended: set[str] = set()
         self.streams = 0
+        self.stream_ends: list[tuple[str, int | None]] = []
         app = web.Application()
         app.router.add_post("/events", self._take)
         app.router.add_get("/agent", self._talk)
@@ -72,6 +75,9 @@ class Receiver:
         socket = web.WebSocketResponse()
         await socket.prepare(request)
         self.streams += 1
-        async for _ in socket:
-            pass
+        last = ""
+        async for message in socket:
+            if message.type is aiohttp.WSMsgType.TEXT:
+                last = str(json.loads(message.data).get("event"))
+        self.stream_ends.append((last, socket.close_code))
         return socket

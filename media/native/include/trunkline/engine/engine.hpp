@@ -101,6 +101,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
     void closed(StreamHandle& handle);
     void closed(ConferenceHandle& handle);
     void destroy_spent();
+    /// Whether so few ports are left that those of closed streams are wanted at once.
+    bool short_of_ports() const { return 4 * ports_.in_use() >= 3 * ports_.capacity(); }
 
     EngineOptions options_;
     Notifier notifier_;

@@ -1,0 +1,56 @@
+"""What ends the legs of calls whose process was killed: kept by node until the peers were told."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from callcontrol.aio.storage import Storage
+from callcontrol.aio.tokens import utc_now
+from callcontrol.models import Account, CallStatus
+from tests.integration.store.test_calls import make_call
+from tests.support.secrets import SECRETS
+
+LEG = {"kind": "up", "via": ["udp", "192.0.2.1", 5060], "remote": 'sip:"\ud83d\ude00"\x00@x'}
+
+
+async def test_what_ends_the_legs_is_in_the_row_of_a_call_that_is_up_and_of_no_other(
+    storage: Storage, account: Account
+) -> None:
+    call = make_call(account, dialogs={"0": {"kind": "called"}})
+    await storage.calls.insert(call)
+    [found] = await storage.calls.unfinished()
+    assert found.dialogs == {"0": {"kind": "called"}}
+    call.dialogs["0"] = {"kind": "up"}
+    call.dialogs["1"] = {"kind": "calling"}
+    storage.calls.update(call)
+    await storage.calls.flush()
+    [found] = await storage.calls.unfinished()
+    assert found.dialogs == call.dialogs
+    call.status, call.ended_at = CallStatus.COMPLETED, utc_now() + timedelta(seconds=1)
+    storage.calls.finish(call)
+    await storage.calls.flush()
+    assert await storage.calls.unfinished() == []
+    assert (await storage.calls.get(account.account_sid, call.call_sid)).dialogs == {}
+
+
+async def test_each_node_tells_the_peers_of_its_own_calls_until_they_know(url: str) -> None:
+    one = await Storage.open(url, node="one", deliver=False, secrets=SECRETS)
+    two = await Storage.open(url, node="two", deliver=False, secrets=SECRETS)
+    account, _ = await one.accounts.create("Acme", balance_paise=100_000, kyc=True)
+    call, other = make_call(account, dialogs={"0": LEG}), make_call(account, dialogs={"0": LEG})
+    await one.calls.insert(call)
+    await two.calls.insert(other)
+    unfinished = await one.calls.unfinished()
+    assert [found.call_sid for found in unfinished] == [call.call_sid]
+    assert [found.call_sid for found in await one.calls.unfinished("two")] == [other.call_sid]
+    for _ in range(2):  # A process that is killed in between does it again.
+        kept = await one.calls.keep_dialogs(unfinished)
+        assert list(kept) == [call.call_sid] and kept[call.call_sid]["0"]["kind"] == "up"
+    assert await two.calls.keep_dialogs([]) == {}
+    await one.close()
+    again = await Storage.open(url, node="one", deliver=False, secrets=SECRETS)
+    assert list(await again.calls.keep_dialogs([])) == [call.call_sid]
+    await again.calls.forget_dialogs([call.call_sid])
+    assert await again.calls.keep_dialogs([]) == {}
+    await again.close()
+    await two.close()

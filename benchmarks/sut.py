@@ -51,7 +51,7 @@ class SystemUnderTest:
             prefix=SUT_PREFIX,
             # Below the tools' ports, and wide enough for the largest step.
             environment={
-                "TRUNKLINE_RTP_PORTS": "10000-18999",
+                "TRUNKLINE_RTP_PORTS": "20000-28999",
                 "TRUNKLINE_MAX_CPS": "1000",
                 **(environment or {}),
             },

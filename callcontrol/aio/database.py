@@ -7,13 +7,14 @@ a copy into the operating system's page cache, and ``_Sqlite`` says what that le
 """
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final, Protocol, TypeVar
 
 from sqlalchemy.engine import URL, Connection, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
-from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from callcontrol.errors import ServiceUnavailable
 from callcontrol.store import schema
@@ -201,14 +202,14 @@ class _Postgres:
         )
 
     async def read(self, operation: Operation[T]) -> T:
-        async with self._engine.connect() as connection:
+        async with self._connected() as connection:
             return await connection.run_sync(operation)
 
     async def look_up(self, operation: Operation[T]) -> T:
         return await self.read(operation)
 
     async def write(self, operation: Operation[T]) -> T:
-        async with self._engine.connect() as connection:
+        async with self._connected() as connection:
             # One question for the turn and for the number, which costs nothing then.
             turn = await connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_TURN}), txid_current()")
             transaction = int(turn.one()[-1])
@@ -221,6 +222,28 @@ class _Postgres:
                     raise
                 raise CommitInDoubt(transaction, result) from error
             return result
+
+    @contextlib.asynccontextmanager
+    async def _connected(self) -> AsyncIterator[AsyncConnection]:
+        """
+        Lend a connection, and close it when it was left in the middle of something.
+
+        A BEGIN that was cut off, by a time-out or by who waited for it, may be carried out yet. The pool
+        would lend the connection again as one that has not begun, and all that is committed on it then would
+        be within that transaction, which nobody commits.
+        """
+        async with self._engine.connect() as connection:
+            driver = (await connection.get_raw_connection()).driver_connection
+            if driver is None or driver.is_in_transaction():
+                await connection.invalidate()
+                raise ConnectionError("a connection was left in the middle of a transaction")
+            try:
+                yield connection
+            except BaseException as error:
+                cut_off = not isinstance(error, Exception) or isinstance(error, CommitInDoubt)
+                if cut_off or is_transient(error):
+                    await connection.invalidate()
+                raise
 
     async def was_committed(self, transaction: int) -> bool | None:
         status = await self.read(

@@ -67,12 +67,14 @@ async def test_a_row_that_cannot_be_read_keeps_nothing_from_starting(
     call, other = make_call(account, dialogs={"0": LEG}), make_call(account, dialogs={"0": LEG})
     await storage.calls.keep_dialogs([call, other])
     await storage.writer.commit(
-        lambda connection: connection.execute(
-            sa.update(former_dialogs)
-            .where(former_dialogs.c.call_sid == call.call_sid)
-            .values(dialogs=damage)
+        lambda connection: (
+            connection.execute(
+                sa.update(former_dialogs)
+                .where(former_dialogs.c.call_sid == call.call_sid)
+                .values(dialogs=damage)
+            )
+            and None
         )
-        and None
     )
     kept = await storage.calls.keep_dialogs([])
     assert kept[call.call_sid] == {} and kept[other.call_sid]["0"]["kind"] == "up"

@@ -132,6 +132,7 @@ class Server:
         except BaseException:
             await self._parts.aclose()
             raise
+        self.control.guard.starting = False
         self.lifecycle.phase = Phase.READY
         self.succession.ready(self.control.sharing.answer, self._alone)
 
@@ -266,6 +267,7 @@ class Server:
         handed = await self.succession.take()
         if handed is not None:
             self.control.sharing.inherit(handed, self.succession.pass_on)
+        self.control.guard.starting = True
         try:
             await self.control.start()
         except OSError as error:

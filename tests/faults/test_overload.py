@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import flood
-from benchmarks.overload import ENVIRONMENT, measure
+from benchmarks.overload import ENVIRONMENT, gateway, measure, offer
 from benchmarks.sut import SystemUnderTest
 from fixtures.server_process import wait_until
 from tests.faults.lengths import SOAK, count, progress, seconds
@@ -44,6 +44,25 @@ def test_more_calls_than_can_be_carried(tmp_path: Path) -> None:
         assert at_three_times >= 0.9
         assert at_a_thousand >= 0.75
         assert found["after"]["whole_after_s"] <= seconds("OVERLOAD_S", short=2.0, long=600.0) + 15.0
+
+
+@pytest.mark.timeout(0)
+def test_many_sessions_at_the_same_time(tmp_path: Path) -> None:
+    """Sessions without audio come up at a rate, stay up together and end: none fails or is refused."""
+    rate = float(count("SESSIONS_RATE", short=20, long=100))
+    hold_s = seconds("SESSIONS_HOLD_S", short=3.0, long=20.0)
+    environment = {**ENVIRONMENT, "TRUNKLINE_RTP_PORTS": "10000-59999"}
+    with SystemUnderTest(tmp_path, environment) as sut, gateway(sut):
+        offer(sut, 10.0, 1.0)  # The first calls fill caches and pools.
+        found = offer(sut, rate, seconds("SESSIONS_S", short=5.0, long=3600.0), hold_ms=round(1000 * hold_s))
+        progress(f"{rate * hold_s:.0f} sessions up: {found}")
+        assert found["answered"] == found["offered"]
+        assert (found["refused"], found["broken"]) == (0, 0)
+        ended = sut.server.metric("trunkline_calls_ended_total")
+        assert ended == found["offered"] + 10, "each has one record"
+        assert wait_until(lambda: not sut.server.metric("trunkline_rtp_ports_in_use"), PATIENCE_S)
+    if SOAK:
+        assert found["set_up_ms"]["p99"] < 50.0
 
 
 @pytest.mark.timeout(0)

@@ -28,6 +28,7 @@ from api.loop_lag import LoopLag
 from api.mcp.gateway import McpGateway
 from api.messaging import Messaging
 from api.metrics import Metrics
+from api.node_lock import NodeLock
 from api.outlet import say
 from api.secret_keys import secret_box
 from api.services import Lifecycle, Phase, Services
@@ -182,6 +183,8 @@ class Server:
     async def _start_storage(self) -> None:
         settings = self.settings
         await asyncio.to_thread(settings.data_dir.mkdir, parents=True, exist_ok=True)
+        lock = await NodeLock.take(settings.data_dir, settings.node)
+        self._parts.callback(lock.release)
         self.storage = await Storage.open(
             settings.database_url,
             allow_private_destinations=settings.allow_private_destinations,

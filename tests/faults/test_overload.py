@@ -9,9 +9,11 @@ import pytest
 from benchmarks import flood
 from benchmarks.overload import ENVIRONMENT, gateway, measure, offer
 from benchmarks.sut import SystemUnderTest
+from fixtures.server_process import wait_until
 from tests.faults.lengths import SOAK, count, progress, seconds
 from tests.faults.peers import Peer, answers
 from tests.sipp.exchange import FORWARDED, Exchange
+from tests.support.waiting import PATIENCE_S
 
 _COPIES = 40
 

@@ -71,8 +71,8 @@ def test_a_flood_of_bad_requests_costs_good_calls_nothing(tmp_path: Path) -> Non
     with SystemUnderTest(tmp_path, flood.ENVIRONMENT) as sut:
         found = flood.measure(
             sut,
-            count("FLOOD_RATE", short=2000, long=5000),
-            rate=float(count("FLOOD_CALLS_RATE", short=10, long=50)),
+            count("FLOOD_RATE", short=500, long=5000),
+            rate=float(count("FLOOD_CALLS_RATE", short=5, long=50)),
             seconds=seconds("FLOOD_S", short=3.0, long=600.0),
         )
     progress(str(found))

@@ -1,8 +1,9 @@
 """
 The connections of HTTP clients: none is kept that is waited for in vain.
 
-A client that has begun no request, or has sent half of one's head, is waited for so long; so many are waited
-for at a time, and the one that has been longest makes room. So is a client that takes nothing of its answer.
+A client that has begun no request, the first or another, or has sent half of one's head, is waited for so
+long; so many are waited for at a time, and the one that has been longest makes room. So is a client that
+takes nothing of its answer.
 What is no HTTP is refused as everything else is.
 """
 
@@ -23,8 +24,6 @@ from api.exchange import Exchange
 
 __all__ = ["ConnectionLimits", "GuardedSite"]
 
-_END_OF_HEAD = b"\r\n\r\n"
-
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
@@ -34,8 +33,8 @@ class ConnectionLimits:
     Attributes:
         head_s: How long the head of the first request may take.
         idle_s: How long it may then take until the head of the next one is complete.
-        max_heads: How many connections may wait for it at a time; None for a quarter of the descriptors that
-            the process may have.
+        max_heads: How many connections may wait for either at a time; None for a quarter of the descriptors
+            that the process may have.
         stalled_s: How long a client may take nothing of what is sent.
     """
 
@@ -69,9 +68,9 @@ class GuardedSite(web.SockSite):
 
 
 class _Connection(RequestHandler):
-    """One connection; ``beginning`` are all of the site that wait for a first head, the oldest first."""
+    """One connection; ``beginning`` are all of the site that wait for a head, the oldest first."""
 
-    __slots__ = ("_beginning", "_limits", "_tail", "_timer")
+    __slots__ = ("_beginning", "_limits", "_timer")
 
     def __init__(
         self,
@@ -85,15 +84,12 @@ class _Connection(RequestHandler):
         super().__init__(server, loop=loop, access_log=access_log, keepalive_timeout=limits.idle_s)
         self._beginning = beginning
         self._limits = limits
-        self._tail = b""
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Wait for the head of the first request."""
         super().connection_made(transport)
-        self._beginning[self] = None
-        if self._limits.max_heads is not None and len(self._beginning) > self._limits.max_heads:
-            next(iter(self._beginning))._give_up()
+        self._begin()
         self._wait(self._limits.head_s)
 
     def connection_lost(self, exc: BaseException | None) -> None:
@@ -104,15 +100,21 @@ class _Connection(RequestHandler):
 
     def data_received(self, data: bytes) -> None:
         """Take what came."""
-        if self in self._beginning:
-            seen = self._tail + data
-            if _END_OF_HEAD in seen:
-                del self._beginning[self]
-                self._tail = b""
-                self._stop_waiting()
-            else:
-                self._tail = seen[1 - len(_END_OF_HEAD) :]
         super().data_received(data)
+        # What comes before a request, such as empty lines, begins none.
+        if self._messages and self in self._beginning:
+            del self._beginning[self]
+            self._stop_waiting()
+
+    async def finish_response(
+        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        """End an answer, and wait for the next request: as long as the library does, but with few."""
+        finished = await super().finish_response(request, resp, start_time)
+        # What has come already is under way.
+        if self.transport is not None and not self._messages:
+            self._begin()
+        return finished
 
     def pause_writing(self) -> None:
         """Wait for the client to take what it was sent."""
@@ -141,6 +143,12 @@ class _Connection(RequestHandler):
         Exchange(str(uuid.uuid4())).mark(answer)
         answer.force_close()
         return answer
+
+    def _begin(self) -> None:
+        """Be among those that are waited for; who has been longest makes room."""
+        self._beginning[self] = None
+        if self._limits.max_heads is not None and len(self._beginning) > self._limits.max_heads:
+            next(iter(self._beginning))._give_up()
 
     def _wait(self, seconds: float) -> None:
         self._stop_waiting()

@@ -28,6 +28,7 @@ from api.loop_lag import LoopLag
 from api.mcp.gateway import McpGateway
 from api.messaging import Messaging
 from api.metrics import Metrics
+from api.node_lock import NodeLock
 from api.outlet import say
 from api.secret_keys import secret_box
 from api.services import Lifecycle, Phase, Services
@@ -131,6 +132,7 @@ class Server:
         except BaseException:
             await self._parts.aclose()
             raise
+        self.control.guard.starting = False
         self.lifecycle.phase = Phase.READY
         self.succession.ready(self.control.sharing.answer, self._alone)
 
@@ -181,6 +183,8 @@ class Server:
     async def _start_storage(self) -> None:
         settings = self.settings
         await asyncio.to_thread(settings.data_dir.mkdir, parents=True, exist_ok=True)
+        lock = await NodeLock.take(settings.data_dir, settings.node)
+        self._parts.callback(lock.release)
         self.storage = await Storage.open(
             settings.database_url,
             allow_private_destinations=settings.allow_private_destinations,
@@ -263,6 +267,7 @@ class Server:
         handed = await self.succession.take()
         if handed is not None:
             self.control.sharing.inherit(handed, self.succession.pass_on)
+        self.control.guard.starting = True
         try:
             await self.control.start()
         except OSError as error:

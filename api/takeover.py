@@ -9,12 +9,13 @@ until its last call is over. Both work on one database, each under a node of its
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
 import socket
 import struct
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -31,6 +32,9 @@ OnGone = Callable[[str | None], Awaitable[None]]
 _HEAD: Final = struct.Struct(">IB")
 _HELLO, _NODE, _TAKE, _SOCKETS, _STATE, _READY, _PASSED, _ANSWER, _GOODBYE = range(9)
 _MOST_SOCKETS: Final = 64
+_MOST_FRAME_BYTES: Final = 16 * 1024 * 1024
+_DROPPED: Final = frozenset((_PASSED, _ANSWER))
+"""What may be lost when the other process does not read."""
 _PATIENCE_S: Final = 10.0
 _MOST_UNSENT_BYTES: Final = 8 * 1024 * 1024
 """Beyond it messages are lost on their way between the processes, as datagrams may be."""
@@ -57,13 +61,17 @@ class _Channel:
         self._writer = writer
 
     def send(self, kind: int, payload: bytes = b"") -> None:
-        if self._writer.transport.get_write_buffer_size() < _MOST_UNSENT_BYTES:
+        room = self._writer.transport.get_write_buffer_size() < _MOST_UNSENT_BYTES
+        if room or kind not in _DROPPED:
             self._writer.write(_HEAD.pack(len(payload), kind) + payload)
 
     async def next(self) -> tuple[int, bytes] | None:
-        """The next frame, None when the other process is gone."""
+        """The next frame, None when the other process is gone, or sends what is none."""
         try:
             length, kind = _HEAD.unpack(await self._reader.readexactly(_HEAD.size))
+            if length > _MOST_FRAME_BYTES:
+                _log.warning("the other process speaks another version of this protocol")
+                return None
             return kind, await self._reader.readexactly(length)
         except (asyncio.IncompleteReadError, OSError):
             return None
@@ -175,7 +183,8 @@ class Succession:
         while (frame := await elder.next()) is not None:
             kind, payload = frame
             if kind == _ANSWER:
-                on_answer(payload)
+                with _unread_is_lost():
+                    on_answer(payload)
             well = well or kind == _GOODBYE
         self._elder = None
         await elder.close()
@@ -234,13 +243,17 @@ class Succession:
     async def _pass(self, younger: _Channel, heritage: Heritage) -> None:
         self._younger = younger
         answer = _sender(younger)
-        while (frame := await younger.next()) is not None:
-            kind, payload = frame
-            if kind == _PASSED:
-                heritage.receive(payload, answer)
-            elif kind == _READY:
-                self.taken.set()
-        await younger.close()
+        try:
+            while (frame := await younger.next()) is not None:
+                kind, payload = frame
+                if kind == _PASSED:
+                    with _unread_is_lost():
+                        heritage.receive(payload, answer)
+                elif kind == _READY:
+                    self.taken.set()
+        finally:
+            # Else it would hear beside us, and take us for alive.
+            await younger.close()
 
     # --- both -----------------------------------------------------------------------------------------------
 
@@ -276,6 +289,15 @@ def _sender(channel: _Channel) -> SendFrame:
     return send
 
 
+@contextlib.contextmanager
+def _unread_is_lost() -> Iterator[None]:
+    """Lose a frame that cannot be read, as a datagram is lost, and not the calls of both processes."""
+    try:
+        yield
+    except ValueError as error:
+        _log.warning("a message between the processes cannot be read: %s", error)
+
+
 def _at_door(folder: Path, use: Callable[[str], object]) -> None:
     """Bind or connect a socket at the door of a folder, however long the folder's path is."""
     descriptor = os.open(folder, os.O_DIRECTORY)
@@ -305,17 +327,19 @@ def _expect(link: socket.socket, wanted: int) -> bytes:
 def _payload(link: socket.socket, length: int, kind: int, wanted: int) -> bytes:
     if kind != wanted:
         raise ValueError("it speaks another version of this protocol")
+    if length > _MOST_FRAME_BYTES:
+        raise ValueError("it sends more than any server has to say")
     return _exactly(link, length)
 
 
 def _exactly(link: socket.socket, size: int) -> bytes:
-    data = b""
+    data = bytearray()
     while len(data) < size:
         more = link.recv(size - len(data))
         if not more:
             raise ConnectionResetError("it hung up")
         data += more
-    return data
+    return bytes(data)
 
 
 def _give(link: socket.socket, handed: HandedOver) -> None:
@@ -335,6 +359,7 @@ def _take(link: socket.socket) -> HandedOver:
         names: list[str] = json.loads(_payload(link, length, kind, _SOCKETS))
         call_ids, hosts = json.loads(_expect(link, _STATE))
         for sock in sockets:
+            sock.set_inheritable(False)  # Sockets that come this way are, and would outlive us in a child.
             sock.setblocking(False)
         return HandedOver(dict(zip(names, sockets, strict=True)), call_ids, hosts)
     except BaseException:

@@ -145,17 +145,17 @@ def calls_held(sut: SystemUnderTest, calls: int) -> Iterator[dict[str, Any]]:
         callers.kill()
 
 
-def offer(sut: SystemUnderTest, rate: float, seconds: float) -> dict[str, Any]:
+def offer(sut: SystemUnderTest, rate: float, seconds: float, hold_ms: int = _HOLD_MS) -> dict[str, Any]:
     """Offer calls at a rate for a while, and wait until the last is over."""
     calls = round(rate * seconds)
     before, began = sample(sut.server.pid), time.monotonic()
     ended = _ended(sut)
-    callers = _call(sut, "uac_offered.xml", Load(calls, rate, _HOLD_MS))
+    callers = _call(sut, "uac_offered.xml", Load(calls, rate, hold_ms))
     # What was answered by the end of the offer is over by then.
-    wait_until(lambda: not callers.running, seconds + _HOLD_MS / 1000)
-    in_time, until_s = _ended(sut) - ended, time.monotonic() - began - _HOLD_MS / 1000
+    wait_until(lambda: not callers.running, seconds + hold_ms / 1000)
+    in_time, until_s = _ended(sut) - ended, time.monotonic() - began - hold_ms / 1000
     during = sample(sut.server.pid).since(before)
-    result = callers.wait(_PATIENCE_S)
+    result = callers.wait(_PATIENCE_S + hold_ms / 1000)
     said = Counter(result.log)
     told_nothing = calls - said["answered"] - said["refused"]
     return {

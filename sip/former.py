@@ -113,7 +113,7 @@ def restore(saved: Saved) -> FormerSession:
         transport, host, port = saved["via"]
         way = (str(transport), (str(host), int(port)), saved.get("name"))
         return _dialog(saved, way) if kind is Kind.UP else _invite(kind, saved, way)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ParseError(f"A saved session cannot be read: {error!r}") from None
 
 
@@ -128,6 +128,7 @@ def _dialog(saved: Saved, way: _Way) -> FormerSession:
     dialog.remote_target = SipUri.parse(saved["target"])
     routes: Iterable[str] = saved.get("routes", ())
     dialog.route_set = tuple(str(route) for route in routes)
+    dialog.next_hop()  # It says now what is wrong with the routes, and not when the BYE is to leave.
     dialog.session_id = str(saved.get("session_id", ""))
     return FormerSession(Kind.UP, *way, dialog.call_id, local_tag, dialog=dialog)
 

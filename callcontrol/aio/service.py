@@ -37,6 +37,7 @@ from callcontrol.errors import (
     CallEnded,
     Conflict,
     DomainError,
+    ServiceUnavailable,
 )
 from callcontrol.events import HangupRequested, TransferOrdered
 from callcontrol.figures import CallFigures
@@ -75,6 +76,7 @@ __all__ = ["CallControl", "CallFacts", "CallControlSettings", "CallServices", "T
 log = logging.getLogger(__name__)
 
 _SHUTDOWN_LIMIT_S: Final = 5.0
+_ADOPT_AGAIN_S: Final = 1.0
 _RETRY_AFTER_S: Final = 5
 
 
@@ -187,7 +189,7 @@ class CallControl:
             forwarded_headers=settings.forwarded_headers,
             on_gateway=self._prober.note,
         )
-        await self._reconcile()
+        await self._settle(await self._cut_off())
         await self._engine.start()
         if self.hep is not None:
             await self.hep.start()
@@ -203,8 +205,15 @@ class CallControl:
 
     async def adopt(self, node: str) -> None:
         """Give an end to the calls of another node whose process died, and tell their peers."""
-        await self._reconcile(node)
+        while True:
+            try:
+                unfinished = await self._cut_off(node)
+                break
+            except ServiceUnavailable as failure:
+                log.warning("the calls of %s are not ended yet: %s", node, failure.message)
+                await asyncio.sleep(_ADOPT_AGAIN_S)
         self._former.begin()
+        await self._settle(unfinished, node)
 
     @property
     def sharing(self) -> Sharing:
@@ -264,10 +273,14 @@ class CallControl:
             # The sockets and the engine are to be freed all the same; a restart settles the calls.
             log.error("the last states of calls could not be written: %s", failure.message)
 
-    async def _reconcile(self, node: str | None = None) -> None:
-        calls, folder = self._services.calls, self._context.recordings_dir
-        unfinished = await calls.unfinished(node)
+    async def _cut_off(self, node: str | None = None) -> Sequence[CallRecord]:
+        """The calls without an end; what ends their legs is kept, so that it may be done at any time."""
+        unfinished = await self._services.calls.unfinished(node)
         await self._former.collect(unfinished)
+        return unfinished
+
+    async def _settle(self, unfinished: Sequence[CallRecord], node: str | None = None) -> None:
+        calls, folder = self._services.calls, self._context.recordings_dir
         for record in unfinished:
             charge_paise = close_record(record, CRASH, rates_of(record, self.settings.rates))
             record.price_paise = charge_paise

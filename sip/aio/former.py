@@ -12,6 +12,7 @@ from sip.authentication import Authenticator
 from sip.dialog import Dialog
 from sip.digest import Credentials
 from sip.effects import CancelInvite, CancelStep, Failure, Purpose
+from sip.errors import SipError
 from sip.former import FormerSession, Kind
 from sip.locate import Wanted
 from sip.message import Request, Response
@@ -107,8 +108,14 @@ class _Ending:
         self._dialog = session.dialog
 
     def begin(self) -> None:
-        """Send what ends the session."""
-        session = self._session
+        """Send what ends the session; one that nothing can be sent for is over, and holds up no other."""
+        try:
+            self._send_end(self._session)
+        except SipError as error:
+            logger.warning("call_id=%s cannot be ended: %s", self._session.call_id, error)
+            self._over()
+
+    def _send_end(self, session: FormerSession) -> None:
         if session.kind is Kind.UP and session.dialog is not None:
             self._hang_up(session.dialog)
         elif session.request is None:

@@ -44,6 +44,8 @@ class Guard:
         """Length of the stranger's message at work; nothing longer is answered."""
         self.pressed = False
         """More comes in than can be done: `passes` has to be asked about every INVITE by UDP."""
+        self.starting = False
+        """The program is not all there yet: what waits for that says nothing of how much comes in."""
         self._clock: Clock
         self._shedder = CallShedder(overload or OverloadSettings())
         self._alarm: Handle | None = None
@@ -149,6 +151,8 @@ class Guard:
         """See how late this call comes itself: so long does everything wait that is due."""
         now = self._clock.time()
         waited_s, self._waited_s = max(self._waited_s, now - self._look_at), 0.0
+        if self.starting:
+            waited_s = 0.0
         was_whole = self._shedder.share >= 1.0
         self._shedder.look(waited_s, now)
         self.pressed = self._shedder.pressed

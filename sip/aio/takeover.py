@@ -65,7 +65,7 @@ class Elder:
         return True
 
     def answer(self, frame: bytes) -> None:
-        """Send what the elder answers on a connection that is ours."""
+        """Send what the elder answers on a connection that is ours; ValueError when it cannot be read."""
         number, _, data = frame.partition(b"\n")
         flow = self._flows.get(int(number))
         if flow is not None and not flow.closed:
@@ -172,12 +172,21 @@ class Sharing:
             await transport.resume()
 
     def receive(self, frame: bytes, answer: SendFrame) -> None:
-        """Take a message that the newer process passes on; `answer` takes what goes on its connections."""
+        """
+        Take a message that the newer process passes on; `answer` takes what goes on its connections.
+
+        Raises:
+            ValueError: It is not what `Elder.takes` makes.
+        """
         header, _, data = frame.partition(b"\n")
-        fields: list[Any] = json.loads(header)
+        fields: Any = json.loads(header)
+        if not isinstance(fields, list):
+            raise ValueError("its header is no list")
         name, host, port, number = fields
+        if not (isinstance(port, int) and 0 <= port <= 65535 and isinstance(number, int)):
+            raise ValueError("its address is none")
         for transport in self._endpoint.transports:
             if listener_name(transport.address) == name:
-                remote = (str(host), int(port))
-                flow = _PassedFlow(transport, remote, int(number), answer) if transport.reliable else None
+                remote = (str(host), port)
+                flow = _PassedFlow(transport, remote, number, answer) if transport.reliable else None
                 self._endpoint.receive(data, flow or transport.flow_to(remote))

@@ -183,13 +183,18 @@ CHALLENGE: Final = [("WWW-Authenticate", 'Digest realm="r", nonce="n", algorithm
 
 @pytest.mark.parametrize(
     ("manner", "state"),
-    [(refuses(401, CHALLENGE), "rejected"), (refuses(403), "rejected"), (refuses(503), "unreachable")],
-    ids=["challenged for ever", "forbidden", "unavailable"],
+    [
+        (refuses(401, CHALLENGE), "rejected"),
+        (refuses(403), "rejected"),
+        (refuses(503), "unreachable"),
+        (silent, "unreachable"),
+    ],
+    ids=["challenged for ever", "forbidden", "unavailable", "silent"],
 )
 def test_a_registrar_that_refuses_is_asked_seldom_and_told_of(
     exchange: Exchange, manner: Manner, state: str
 ) -> None:
-    """A registrar that challenges for ever, forbids or is full is asked seldom, and its trunk says so."""
+    """A registrar that challenges for ever, forbids, is full or silent is asked seldom; its trunk says so."""
     with Peer(manner) as registrar:
         path = "/v1/trunk-portal/carriers"
         fields = {

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from benchmarks import w2_relay
-from benchmarks.sut import SystemUnderTest, tools_missing
+from benchmarks.machine import TOOL_PREFIX
+from benchmarks.overload import ENVIRONMENT, offer
+from benchmarks.sut import (
+    LOAD,
+    NUMBER,
+    SystemUnderTest,
+    background,
+    media_calls,
+    run_rtpload,
+    tool_binary,
+    tools_missing,
+)
+from fixtures.server_process import free_port
+from fixtures.sipp_run import Load, start_sipp
 from tests.faults.lengths import SOAK, count, progress, seconds
 
 pytestmark = pytest.mark.skipif(bool(tools_missing()), reason="needs SIPp, a C compiler and taskset")
@@ -33,3 +47,37 @@ def test_held_calls_relay_every_packet(tmp_path: Path) -> None:
         assert rtp["silent_calls"] == 0
         assert rtp["loss_pct"] <= _LOSS_PCT, rtp
         assert added_ms < _ADDED_MS, (floor["rtp"], rtp)
+
+
+@pytest.mark.timeout(0 if SOAK else 200)
+def test_audio_is_unharmed_while_more_calls_come_than_can_be_carried(tmp_path: Path) -> None:
+    """Audio of calls that are up arrives whole and evenly while far more calls come than can be carried."""
+    calls = count("HELD_IN_OVERLOAD", short=8, long=100)
+    rate = float(count("HELD_OFFERED", short=200, long=1000))
+    length_s = seconds("HELD_OFFERED_S", short=3.0, long=60.0)
+    echo_port, load_port = free_port(), free_port()
+    with SystemUnderTest(tmp_path, ENVIRONMENT) as sut, ThreadPoolExecutor() as aside:
+        with background([tool_binary(tmp_path, "rtpload"), "echo", "--listen", str(echo_port)], tmp_path):
+            callees = start_sipp(
+                str(LOAD / "uas_media.xml"),
+                tmp_path,
+                sut.uas_port,
+                Load(1_000_000, 1),
+                extra=["-key", "echo_port", str(echo_port)],
+                prefix=TOOL_PREFIX,
+            )
+            with media_calls(sut, NUMBER, calls, 3 * length_s + 5.0, load_port) as ports:
+                quiet = run_rtpload(tmp_path, ports, length_s, load_port, lambda _: None)
+                offered = aside.submit(offer, sut, rate, length_s)
+                crowded = run_rtpload(tmp_path, ports, length_s, load_port, lambda _: None)
+                came = offered.result()
+            callees.kill()
+    added_ms = crowded["rtt_ms"]["p99"] - quiet["rtt_ms"]["p99"]
+    told = {name: came[name] for name in ("offered", "answered", "refused", "told_nothing", "goodput")}
+    progress(
+        f"{calls} calls, {rate:g}/s offered: {told}; alone {quiet}; crowded {crowded}; {added_ms:.2f} ms"
+    )
+    assert came["answered"] > 0
+    assert crowded["silent_calls"] == 0
+    assert crowded["loss_pct"] <= _LOSS_PCT, crowded
+    assert added_ms < _ADDED_MS, (quiet, crowded)

@@ -7,6 +7,7 @@ come back: 32 s. A far end that is stopped, killed or cut off does the same as o
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from typing import Any, Final
 import pytest
 
 from fixtures.server_process import wait_until
+from fixtures.sipp_run import SIPP, Load, Sipp
 from tests.faults.lengths import SOAK, progress
 from tests.faults.peers import Peer, answers, deaf_after, silent
 from tests.sipp.exchange import FORWARDED, Exchange
@@ -55,6 +57,7 @@ class Stage:
         self.exchange, self._stack = exchange, stack
         self.callee = stack.enter_context(Peer(answers, exchange.callee_port))
         self.cases: dict[str, Case] = {}
+        self.targets: dict[str, Peer] = {}
 
     def called(self, name: str, peer: Peer, **more: Any) -> None:
         """Have the server call a peer, hold for a second and hang up."""
@@ -63,6 +66,25 @@ class Stage:
         verbs = more.pop("verbs", [{"verb": "pause", "length": 1}, {"verb": "hangup"}])
         body = {"from": FORWARDED, "to": NUMBER, "verbs": verbs, "carrier_sid": carrier, **more}
         self.cases[name] = Case(peer, str(self.exchange.api("POST", "/v1/calls", body)["call_sid"]))
+
+    def transferred(self, name: str, target: Peer) -> None:
+        """Call a polite peer, and have the call transferred to one that vanishes."""
+        self.called(name, Peer(answers), verbs=[{"verb": "pause", "length": 600}])
+        sid = self.cases[name].sid
+        self.exchange.wait_for_status(sid, "in-progress")
+        self.targets[name] = self._stack.enter_context(target)
+        self.exchange.server.add_carrier(f"{name} target", f"udp:127.0.0.1:{target.port}", outbound=True)
+        order = {"transfer": {"to": f"sip:target@127.0.0.1:{target.port}", "timeout": 5}}
+        self.exchange.api("POST", self._path(sid), order)
+
+    def await_transfers(self) -> None:
+        """Wait until the target that answers has done so, and hang up."""
+        target = self.targets["to one that goes"]
+        assert wait_until(lambda: bool(target.came("ACK")), PATIENCE_S)
+        self.exchange.api("DELETE", self._path(self.cases["to one that goes"].sid))
+
+    def _path(self, sid: str) -> str:
+        return f"/v1/Accounts/{self.exchange.account.account_sid}/Calls/{sid}"
 
     def calls(self, name: str, peer: Peer) -> None:
         """Have a peer call the number that is forwarded to the polite callee."""
@@ -88,7 +110,13 @@ class Stage:
 
 
 @pytest.fixture(scope="module")
-def cases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Case]]:
+def cases(stage: Stage) -> dict[str, Case]:
+    """The calls, once they are over."""
+    return stage.cases
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """Every case whose end is told by signalling."""
     environment = {"TRUNKLINE_SIP_MIN_SE": "2", "TRUNKLINE_MEDIA_TIMEOUT_S": "0"}
     with ExitStack() as stack:
@@ -103,8 +131,11 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Case]]
             told = [("Session-Expires", f"4;refresher={refresher}"), ("Require", "timer")]
             peer = Peer(deaf_after(200, headers=[*told, ("Allow", "INVITE, ACK, BYE, UPDATE")]))
             stage.called(f"refreshed by {refresher}", peer, verbs=forever)
+        stage.transferred("to nobody", Peer(silent))
+        stage.transferred("to one that goes", Peer(deaf_after(200)))
+        stage.await_transfers()
         stage.finish()
-        yield stage.cases
+        yield stage
 
 
 def test_a_caller_that_vanishes_before_its_ack(cases: dict[str, Case]) -> None:
@@ -148,6 +179,62 @@ def test_a_session_that_is_not_refreshed(cases: dict[str, Case], refresher: str)
     assert case.record["status"] == "completed"
     assert case.peer.came("BYE")
     assert case.talked_s <= 4 + _LATE_S
+
+
+def test_a_transfer_to_a_target_that_says_nothing(stage: Stage) -> None:
+    """A transfer to a target that says nothing is given up after its ring time, and its party is told."""
+    case, target = stage.cases["to nobody"], stage.targets["to nobody"]
+    assert target.came("INVITE") and not target.came("BYE")
+    assert case.record["status"] == "completed"
+    assert case.peer.came("BYE"), "who heard ringing meanwhile is hung up on"
+    assert case.talked_s <= 5 + 1 + _LATE_S
+
+
+def test_a_transfer_to_a_target_that_vanishes(stage: Stage) -> None:
+    """A target that vanishes when a transfer is done is billed until its BYE, not until it is given up."""
+    case, target = stage.cases["to one that goes"], stage.targets["to one that goes"]
+    byes = target.came("BYE")
+    assert byes and case.peer.came("BYE")
+    assert byes[-1] - byes[0] <= GIVEN_UP_S + _LATE_S
+    assert (case.record["status"], case.record["hangup_source"]) == ("completed", "api")
+    assert case.talked_s < GIVEN_UP_S - 5
+
+
+@pytest.mark.skipif(SIPP is None, reason="SIPp is not installed (Debian: sip-tester)")
+@pytest.mark.parametrize("side", ["caller", "callee"])
+def test_a_far_end_that_is_killed_or_stopped(tmp_path: Path, side: str) -> None:
+    """A far end whose process is killed, or stopped, in a call with audio ends it by the media timeout."""
+    limit_s = 5
+    (tmp_path / "caller.ulaw").write_bytes(b"\xff" * 8000)
+    with Exchange(tmp_path, {"TRUNKLINE_MEDIA_TIMEOUT_S": str(limit_s)}) as exchange:
+        victims: list[Sipp] = []
+        for ports in (
+            (exchange.caller_port, exchange.callee_port),
+            (exchange.second_caller_port, exchange.second_callee_port),
+        ):
+            exchange.bind(exchange.to_callee(ports[1]))
+            callee = exchange.callee("uas.xml", port=ports[1], extra="-rtp_echo")
+            caller = exchange.caller("uac_rtp.xml", load=Load(pause_ms=600_000), port=ports[0])
+            victims.append(caller if side == "caller" else callee)
+            up = len(victims)
+            came_up = wait_until(lambda: _up(exchange) == up, PATIENCE_S)  # noqa: B023 - asked at once
+            assert came_up, exchange.server.log()
+        assert not wait_until(lambda: _up(exchange) < 2, 2 * limit_s), "while audio flows nothing ends them"
+        victims[0].kill()
+        victims[1].pause()
+        began = time.monotonic()
+        exchange.assert_clean()
+        progress(f"{side}: over after {time.monotonic() - began:.1f} s")
+        assert time.monotonic() - began <= limit_s + 1 + _LATE_S
+        calls, _ = exchange.calls()
+        assert [(call["status"], call["hangup_cause"]) for call in calls] == [
+            ("completed", "MEDIA_TIMEOUT")
+        ] * 2
+        assert all(call["duration_sec"] <= 3 * limit_s + 2 * _LATE_S for call in calls)
+
+
+def _up(exchange: Exchange) -> int:
+    return sum(call["status"] == "in-progress" for call in exchange.calls()[0])
 
 
 def test_a_call_whose_audio_stops(tmp_path: Path) -> None:

@@ -164,7 +164,14 @@ async def _is_cut(reader: asyncio.StreamReader) -> bool:
 
 
 @pytest.mark.parametrize(
-    "begun", [b"", b"GET /x HTTP/1.1\r\nHost: x\r\n", b"GET /x HTTP/1.1\r\nHost: x\r\n\r"]
+    "begun",
+    [
+        b"",
+        b"\r\n\r\n",
+        b"\r\n\r\n\r\n\r\nGET /x HTTP/1.1\r\n",
+        b"GET /x HTTP/1.1\r\nHost: x\r\n",
+        b"GET /x HTTP/1.1\r\nHost: x\r\n\r",
+    ],
 )
 async def test_a_client_that_never_ends_its_head_is_cut(begun: bytes) -> None:
     async with small_site(ConnectionLimits(head_s=0.3)) as port:
@@ -194,6 +201,32 @@ async def test_of_too_many_that_begin_nothing_the_oldest_makes_room() -> None:
         assert (await reader.readuntil(b"\r\n")).startswith(b"HTTP/1.1 200")
         for _, other in [*silent, (reader, writer)]:
             other.close()
+
+
+async def test_of_too_many_that_begin_no_other_request_the_oldest_makes_room() -> None:
+    async with small_site(ConnectionLimits(max_heads=20)) as port:
+        idle = []
+        for _ in range(30):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET /x HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert (await reader.readuntil(b"\r\n\r\nok")).startswith(b"HTTP/1.1 200")
+            idle.append((reader, writer))
+        for reader, _ in idle[:10]:
+            assert await _is_cut(reader)
+        for reader, writer in idle[10:]:
+            writer.write(b"GET /x HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert (await reader.readuntil(b"\r\n\r\nok")).startswith(b"HTTP/1.1 200")
+        for _, writer in idle:
+            writer.close()
+
+
+async def test_requests_that_come_together_are_all_answered_however_few_may_be_waited_for() -> None:
+    async with small_site(ConnectionLimits(max_heads=1)) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET /x HTTP/1.1\r\nHost: x\r\n\r\n" * 20)
+        for _ in range(20):
+            assert (await reader.readuntil(b"\r\n\r\nok")).startswith(b"HTTP/1.1 200")
+        writer.close()
 
 
 async def test_a_client_that_takes_nothing_of_its_answer_is_cut() -> None:

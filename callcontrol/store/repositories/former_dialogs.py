@@ -32,10 +32,21 @@ def keep(connection: Connection, node: str, records: Iterable[CallRecord]) -> No
 
 
 def of_node(connection: Connection, node: str) -> dict[str, Dialogs]:
-    """The legs that are still to be ended, by call."""
-    return {row["call_sid"]: unpack(row["dialogs"]) for row in _OF_NODE.all(connection, {"node": node})}
+    """The legs that are still to be ended, by call; none for a row that cannot be read."""
+    return {row["call_sid"]: _read(row["dialogs"]) for row in _OF_NODE.all(connection, {"node": node})}
 
 
 def forget(connection: Connection, call_sids: Sequence[str]) -> None:
     """Take calls out whose peers were told."""
     connection.execute(sa.delete(former_dialogs).where(former_dialogs.c.call_sid.in_(call_sids)))
+
+
+def _read(text: str) -> Dialogs:
+    """What a row holds; a damaged one must not keep the server from starting, and its peers have timers."""
+    try:
+        dialogs = unpack(text)
+    except ValueError:
+        return {}
+    if not isinstance(dialogs, Mapping):
+        return {}
+    return {leg: saved for leg, saved in dialogs.items() if isinstance(saved, Mapping)}

@@ -150,6 +150,8 @@ bool Reader::add_entry(const Line& line, nb::list& entries, Seen& seen) {
         if ((seen.singles & name->single) != 0) return false;
         seen.singles |= name->single;
     }
+    // The first Via says where answers go, so an empty one must not make the next one the first.
+    if (name->role == Name::Role::via && line.value.empty()) return false;
     entries.append(text_tuple(name->key, name->written, to_str(line.value)));
     if (name->role != Name::Role::other) note(name->role, line.value, seen);
     return true;

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+import sqlalchemy as sa
+
 from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import utc_now
 from callcontrol.models import Account, CallStatus
+from callcontrol.store.tables import former_dialogs
 from tests.integration.store.test_calls import make_call
 from tests.support.secrets import SECRETS
 
@@ -54,3 +58,23 @@ async def test_each_node_tells_the_peers_of_its_own_calls_until_they_know(url: s
     assert await again.calls.keep_dialogs([]) == {}
     await again.close()
     await two.close()
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", "7", '{"0": 1}'])
+async def test_a_row_that_cannot_be_read_keeps_nothing_from_starting(
+    storage: Storage, account: Account, damage: str
+) -> None:
+    call, other = make_call(account, dialogs={"0": LEG}), make_call(account, dialogs={"0": LEG})
+    await storage.calls.keep_dialogs([call, other])
+    await storage.writer.commit(
+        lambda connection: (
+            connection.execute(
+                sa.update(former_dialogs)
+                .where(former_dialogs.c.call_sid == call.call_sid)
+                .values(dialogs=damage)
+            )
+            and None
+        )
+    )
+    kept = await storage.calls.keep_dialogs([])
+    assert kept[call.call_sid] == {} and kept[other.call_sid]["0"]["kind"] == "up"

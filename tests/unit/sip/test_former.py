@@ -1,6 +1,7 @@
 """Sessions of a process that is gone, ended by the next one at the same address."""
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,6 +11,15 @@ from sip.former import CSEQ_MARGIN
 from tests.support.sip_agents import SDP, Agent
 from tests.support.sip_stage import ALICE, RAW, Stage, make_stage
 
+UP = {
+    "kind": "up",
+    "via": ["udp", "192.0.2.1", 5060],
+    "call_id": "x",
+    "local": "<sip:a@b>;tag=1",
+    "remote": "<sip:c@d>;tag=2",
+    "seq": 1,
+    "target": "sip:c@d",
+}
 REASON = 'Q.850;cause=41;text="CRASH"'
 
 
@@ -45,12 +55,7 @@ async def test_a_peer_of_a_call_that_was_up_gets_a_bye_whichever_side_called(cal
 
 async def test_the_sequence_numbers_leave_room_for_requests_that_were_not_saved() -> None:
     stage = await make_stage()
-    raw = stage.raw(stage.alice)
-    side = stage.alice.call(RAW)
-    stage.advance()
-    [invite] = raw.requests("INVITE")
-    raw.respond(invite, 200, body=SDP)
-    stage.advance()
+    raw, side, invite = stage.answered_by_raw()
     saved = journalled(side.session.saved())
     again = await reborn(stage, stage.alice)
     again.ua.end_former(saved, REASON, None, lambda: None)
@@ -118,12 +123,7 @@ async def test_a_caller_that_waits_is_refused_at_once() -> None:
 
 async def test_a_bye_of_a_former_call_is_answered_and_other_requests_are_told_that_it_is_over() -> None:
     stage = await make_stage()
-    raw = stage.raw(stage.alice)
-    side = stage.alice.call(RAW)
-    stage.advance()
-    [invite] = raw.requests("INVITE")
-    raw.respond(invite, 200, body=SDP)
-    stage.advance()
+    raw, side, invite = stage.answered_by_raw()
     saved = journalled(side.session.saved())
     again = await reborn(stage, stage.alice)
     again.ua.end_former(saved, REASON, None, lambda: None)
@@ -149,12 +149,7 @@ async def test_a_bye_of_a_former_call_is_answered_and_other_requests_are_told_th
 
 async def test_a_challenge_of_the_bye_is_answered_with_what_is_agreed_with_the_carrier() -> None:
     stage = await make_stage()
-    raw = stage.raw(stage.alice)
-    side = stage.alice.call(RAW)
-    stage.advance()
-    [invite] = raw.requests("INVITE")
-    raw.respond(invite, 200, body=SDP)
-    stage.advance()
+    raw, side, invite = stage.answered_by_raw()
     saved = journalled(side.session.saved())
     again = await reborn(stage, stage.alice)
     over: list[bool] = []
@@ -201,6 +196,9 @@ async def test_hundreds_are_ended_at_a_pace_and_dead_peers_are_given_up() -> Non
         {"kind": "calling", "via": ["udp", "192.0.2.1", 5060], "target": "sip:a@b", "fields": []},
         {"kind": "calling", "via": ["udp", "192.0.2.1", 5060], "target": "sip:a@b", "fields": [["Via"]]},
         {"kind": "called", "via": ["udp", "192.0.2.1", 5060], "target": ":", "fields": []},
+        UP | {"routes": ["<sip:"]},
+        UP | {"routes": "x"},
+        UP | {"seq": float("inf")},
     ],
 )
 async def test_a_journal_that_cannot_be_read_is_told_of_and_harms_nothing(saved: dict[str, Any]) -> None:
@@ -208,6 +206,26 @@ async def test_a_journal_that_cannot_be_read_is_told_of_and_harms_nothing(saved:
     with pytest.raises(ParseError):
         stage.alice.ua.end_former(saved, REASON, None, lambda: None)
     assert stage.alice.ua.former_sessions == 0
+    stage.finish()
+
+
+async def test_one_that_nothing_can_be_sent_for_does_not_hold_up_the_others() -> None:
+    stage = await make_stage()
+    sides = [stage.alice.call(stage.bob.address) for _ in range(3)]
+    stage.advance()
+    journal = [journalled(side.session.saved()) for side in sides]
+    again = await reborn(stage, stage.alice)
+    over: list[int] = []
+    for number, saved in enumerate(journal):
+        again.ua.end_former(saved, REASON, None, partial(over.append, number))
+    damaged = again.ua._former._waiting[0]._session.dialog
+    assert damaged is not None
+    damaged.route_set = ("<sip:",)  # As nothing that was checked when it was restored can be.
+    stage.advance(1)
+    assert sorted(over) == [0, 1, 2] and again.ua.former_sessions == 0
+    stage.bob.inbound[0].session.hangup()
+    stage.advance(1)
+    stage.alice = again
     stage.finish()
 
 

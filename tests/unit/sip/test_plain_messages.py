@@ -27,6 +27,14 @@ def test_every_vector_reads_the_same_natively_or_is_left_to_python(data: bytes) 
     check_plain(data)
 
 
+@pytest.mark.parametrize("empty", [b"Via:", b"Via: ", b"v:\t", b"VIA:  \t "])
+def test_an_empty_via_does_not_make_the_next_one_the_first(empty: bytes) -> None:
+    data = PLAIN[0].replace(b"Via: ", empty + b"\r\nVia: ", 1)
+    assert read_plain(data, DEFAULT_LIMITS) is None
+    with pytest.raises(ParseError):
+        parse_message(data)
+
+
 def test_mutated_messages_read_the_same() -> None:
     target = next(target for target in TARGETS if target.name == "sip-plain")
     fuzzer = Fuzzer(target, 20261122)

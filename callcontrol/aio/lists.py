@@ -71,9 +71,9 @@ class Pager:
         total = self.count(connection, query)
         offset = (page - 1) * per_page
         conditions = self._all(query)
-        places = self._listing.page(connection, conditions, offset=offset, limit=per_page, total=total)
-        more = bool(places) and offset + len(places) < total
-        return Stretch(places, total, places[-1] if more else None)
+        found = self._listing.page(connection, conditions, offset=offset, limit=per_page + 1, total=total)
+        places = found[:per_page]
+        return Stretch(places, total, places[-1] if len(found) > per_page else None)
 
     def after(self, connection: Connection, query: ListQuery, place: Position, *, per_page: int) -> Stretch:
         """What follows a place."""

@@ -91,15 +91,16 @@ class Listing:
     def page(
         self, connection: Connection, conditions: Sequence[Condition], *, offset: int, limit: int, total: int
     ) -> list[Position]:
-        """The places of a stretch of the list, of which there are ``total``."""
+        """The places of a stretch of the list, of which there are ``total``; only its far half goes by them."""
+        rest = max(0, total - offset - limit)
+        if offset == 0 or offset <= rest:
+            query = self._keys(conditions, ascending=False).offset(offset).limit(limit)
+            return [_position(row) for row in connection.execute(query)]
         limit = min(limit, total - offset)
         if limit <= 0:
             return []
-        rest = total - offset - limit
-        from_end = rest < offset
-        query = self._keys(conditions, ascending=from_end).offset(rest if from_end else offset).limit(limit)
-        found = [_position(row) for row in connection.execute(query)]
-        return found[::-1] if from_end else found
+        query = self._keys(conditions, ascending=True).offset(rest).limit(limit)
+        return [_position(row) for row in connection.execute(query)][::-1]
 
     def after(
         self, connection: Connection, conditions: Sequence[Condition], place: Position, *, limit: int

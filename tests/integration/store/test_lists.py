@@ -143,6 +143,21 @@ async def test_a_total_is_exact_after_the_clock_was_set_back(
     assert (page.total, len(page.items)) == (2, 2)
 
 
+async def test_no_call_is_left_out_that_was_stamped_while_the_clock_was_behind(
+    storage: Storage, account: Account
+) -> None:
+    """A stale total may be told for a while; the calls themselves are all there, by page and by cursor."""
+    sid, told = account.account_sid, utc_now()
+    recent = [CallRecord(new_id(), sid, "outbound", *NUMBERS[:2], told) for _ in range(2)]
+    await store(storage, [*make_calls(sid, 10, seed=9), *recent])
+    assert (await storage.calls.list(sid, CallFilter(), 1, 20)).total == 12
+    behind = CallRecord(new_id(), sid, "outbound", *NUMBERS[:2], told - timedelta(hours=1))
+    await store(storage, [behind])
+    page = await storage.calls.list(sid, CallFilter(), 1, 20)
+    assert behind.call_sid in {call.call_sid for call in page.items} and len(page.items) == 13
+    assert len(await by_cursor(storage, sid, CallFilter(), 5)) == 13
+
+
 async def test_a_list_by_cursor_neither_skips_nor_repeats_while_calls_come_in(
     storage: Storage, account: Account
 ) -> None:

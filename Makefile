@@ -28,7 +28,9 @@ BUILD_INPUTS := pyproject.toml CMakeLists.txt cmake/trunkline.cmake $(shell find
 help: ## Show this help.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
+# Modules are compiled here: an editable installation does not, and a service may not write beside them.
 setup: $(VENV)/.ready ## Install what a fresh machine needs: system packages, .venv, the native build.
+	@$(BIN)/python -m compileall -q sip media callcontrol api
 
 $(VENV)/.system:
 	@scripts/system-packages build

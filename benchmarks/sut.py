@@ -51,7 +51,7 @@ class SystemUnderTest:
             prefix=SUT_PREFIX,
             # Below the tools' ports, and wide enough for the largest step.
             environment={
-                "TRUNKLINE_RTP_PORTS": "10000-18999",
+                "TRUNKLINE_RTP_PORTS": "20000-28999",
                 "TRUNKLINE_MAX_CPS": "1000",
                 **(environment or {}),
             },
@@ -60,8 +60,7 @@ class SystemUnderTest:
         self.source_root = Path(__file__).resolve().parent.parent
 
     def __enter__(self) -> Self:
-        self.server.start()
-        try:
+        with self.server.starting():
             self.server.add_carrier("caller", f"udp:127.0.0.1:{self.uac_port}", inbound=True)
             self.server.add_carrier("callee", f"udp:127.0.0.1:{self.uas_port}", outbound=True)
             self.account = self.server.add_account()
@@ -69,9 +68,6 @@ class SystemUnderTest:
             self.server.add_number(self.account, NUMBER, forward)
             stream = {"target": "media_stream", "stream_url": f"ws://127.0.0.1:{self.agent_port}/"}
             self.server.add_number(self.account, _STREAM_NUMBER, stream)
-        except BaseException:
-            self.server.kill()
-            raise
         return self
 
     def __exit__(

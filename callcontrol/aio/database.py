@@ -140,7 +140,7 @@ class Database:
         try:
             async with asyncio.timeout(_HURRIED_S if self.hurried() else None):
                 found = await answer
-        except Exception as error:
+        except Exception as error:  # Drivers share no class for it; what is not of the database goes on.
             if not is_transient(error):
                 raise
             if not self._unreadable:

@@ -308,7 +308,7 @@ class Writer:
             self.stats.in_doubt += 1
             self._doubt = doubt, batch
             self._failed(doubt)
-        except Exception as error:
+        except Exception as error:  # Whatever it is, what was accepted is kept and tried again.
             self._failed(error)
             self._put_back(batch)
         else:
@@ -325,7 +325,7 @@ class Writer:
         """
         try:
             committed = await self._database.was_committed(doubt.transaction)
-        except Exception as error:
+        except Exception as error:  # Whatever it is, the doubt remains, and is asked about again.
             self._failed(error)
             return
         if committed is None:

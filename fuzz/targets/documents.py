@@ -15,26 +15,17 @@ from api.schemas.base import validate_body
 from callcontrol.errors import DomainError, ValidationFailed
 from callcontrol.identity import Caller
 from callcontrol.instructions import read_instructions
-from callcontrol.models import CallRecord, CallStatus
 from callcontrol.tools.schemas import checked_schema
 from callcontrol.verbs import VerbRules
 from fuzz.harness import Target
-from tests.support.domain import ACCOUNT_SID, CALLEE, NOW, OWN_NUMBER, OpenDestinations
+from tests.support.domain import CALLEE, OpenDestinations, make_ringing
 
 BODIES: dict[str, Endpoint[Any, Any]] = {
     endpoint.name: endpoint for endpoint in ENDPOINTS if endpoint.reads_body and endpoint.name in EXAMPLES
 }
 RULES = VerbRules({"IN"}, {"beep"}, OpenDestinations().check_url)
 CALLER = Caller("+919811111111", "Anita")
-CALL = CallRecord(
-    call_sid="call-1",
-    account_sid=ACCOUNT_SID,
-    direction="inbound",
-    from_="+919811111111",
-    to=OWN_NUMBER,
-    created_at=NOW,
-    status=CallStatus.RINGING,
-)
+CALL = make_ringing()
 
 JSON_WORDS = [
     *(b'"', b'":', b"{", b"}", b"[", b"]", b",", b"null", b"true", b"1e999", b"-0", b"NaN", b"5.0"),

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from fixtures.server_process import free_port, wait_until
+from tests.support.background import Background
 from tests.support.waiting import PATIENCE_S
 
 __all__ = ["EchoAgent", "SwallowingRelay", "hostile_agent"]
@@ -75,7 +76,7 @@ class EchoAgent:
         return True
 
 
-class SwallowingRelay:
+class SwallowingRelay(Background):
     """
     A TCP relay whose paths go dead: from then on it takes nothing, gives nothing and closes nothing.
 
@@ -84,23 +85,16 @@ class SwallowingRelay:
     """
 
     def __init__(self, port: int) -> None:
+        super().__init__()
         self._target = ("127.0.0.1", port)
         self._server = socket.create_server(("127.0.0.1", 0))
         self._server.settimeout(0.1)
         self.port: int = self._server.getsockname()[1]
         self._paths: list[tuple[socket.socket, socket.socket]] = []
-        self._dead, self._ended = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._relay)
+        self._dead = threading.Event()
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._ended.set()
-        self._thread.join()
+    def close(self) -> None:
+        """Close all connections."""
         for end in (self._server, *(end for path in self._paths for end in path)):
             end.close()
 
@@ -113,10 +107,11 @@ class SwallowingRelay:
         """Swallow everything from now on, as a path does whose far end has lost its power."""
         self._dead.set()
 
-    def _relay(self) -> None:
+    def work(self) -> None:
+        """Pass on what comes, until the paths are dead."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._server, selectors.EVENT_READ)
-            while not self._ended.is_set():
+            while not self.over.is_set():
                 for key, _ in selector.select(0.05):
                     if self._dead.is_set():
                         break
@@ -125,7 +120,7 @@ class SwallowingRelay:
                     else:
                         self._pass(selector, key)
                 if self._dead.is_set():
-                    self._ended.wait()
+                    self.over.wait()
 
     def _accept(self, selector: selectors.BaseSelector) -> None:
         near, _ = self._server.accept()

@@ -9,14 +9,14 @@ from __future__ import annotations
 import random
 import secrets
 import socket
-import threading
 import time
 from collections.abc import Callable, Sequence
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
-from fixtures.server_process import free_port
+from fixtures.server_process import free_port, wait_until
 from tests.faults.oracle.sip_text import Message, answer, branch, describe, request
+from tests.support.background import Background
+from tests.support.waiting import PATIENCE_S
 
 __all__ = [
     "Manner",
@@ -36,7 +36,7 @@ _POLL_S: Final = 0.1
 Fields = Sequence[tuple[str, str]]
 
 
-class Peer:
+class Peer(Background):
     """
     A SIP address by UDP on 127.0.0.1.
 
@@ -46,25 +46,20 @@ class Peer:
     """
 
     def __init__(self, manner: Manner, port: int = 0) -> None:
+        super().__init__()
         self.port = port or free_port()
         self.manner = manner
         self.heard: list[tuple[float, Message]] = []
         self.tag = secrets.token_hex(4)
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._listen, name=f"peer {self.port}", daemon=True)
 
-    def __enter__(self) -> Self:
+    def open(self) -> None:
+        """Take the port."""
         self._socket.bind((_HOST, self.port))
         self._socket.settimeout(_POLL_S)
-        self._thread.start()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._over.set()
-        self._thread.join()
+    def close(self) -> None:
+        """Leave the port."""
         self._socket.close()
 
     def came(self, method: str) -> list[float]:
@@ -75,6 +70,10 @@ class Peer:
         """The statuses of answers to a method."""
         found = [message for _, message in list(self.heard) if message.method == method]
         return [message.status for message in found if message.status is not None]
+
+    def is_told(self, method: str, status: int) -> bool:
+        """Whether an answer comes, before the patience is over."""
+        return wait_until(lambda: status in self.told(method), PATIENCE_S)
 
     # What it says.
 
@@ -99,8 +98,9 @@ class Peer:
         """Send a request within the dialog that an answer to our INVITE has made."""
         self.send(within(method, answered, self.port, cseq), where)
 
-    def _listen(self) -> None:
-        while not self._over.is_set():
+    def work(self) -> None:
+        """Hear what comes, and do what the manner says."""
+        while not self.over.is_set():
             try:
                 data, where = self._socket.recvfrom(65535)
             except TimeoutError:

@@ -41,8 +41,8 @@ def server(tmp_path: Path) -> Iterator[ServerProcess]:
         environment={
             "TRUNKLINE_SANDBOX_CARRIER": "1",
             "TRUNKLINE_SANDBOX_LISTEN": f"udp:127.0.0.1:{free_port()}",
-            "TRUNKLINE_SANDBOX_RTP_PORTS": "16000-16499",
-            "TRUNKLINE_RTP_PORTS": "16500-16999",
+            "TRUNKLINE_SANDBOX_RTP_PORTS": "30000-30499",
+            "TRUNKLINE_RTP_PORTS": "30500-30999",
             "TRUNKLINE_MAX_CPS": "1000",
             "TRUNKLINE_LOG_LEVEL": "warning",
         },

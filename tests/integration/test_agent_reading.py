@@ -7,6 +7,7 @@ import base64
 import json
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -59,10 +60,14 @@ async def test_the_loop_goes_on_while_a_long_message_is_read() -> None:
     assert read.taken == ["long", "short", "end"]
 
 
+def _named(name: str, _: bytes) -> str:
+    return name
+
+
 async def test_long_and_short_messages_are_taken_as_they_came() -> None:
     read = Read()
     for number in range(40):
-        read.reading.read(lambda data, n=number: str(n), LONG if number % 3 else b"x")  # type: ignore[misc]
+        read.reading.read(partial(_named, str(number)), LONG if number % 3 else b"x")
     await until(lambda: len(read.taken) == 40)
     assert read.taken == [str(number) for number in range(40)]
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 import socket
 import struct
-import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Self
+
+from tests.support.background import Background
 
 __all__ = ["CaptureServer", "PasswordCarrier", "RefusingServer"]
 
@@ -18,34 +17,27 @@ _MEDIA_KEY = re.compile(rb"\binline:([A-Za-z0-9+/=]+)")
 _CHALLENGE = 'Digest realm="carrier.example", nonce="b7c9036dbf3054aea94", algorithm=MD5, qop="auth"'
 
 
-class _Datagrams:
+class _Datagrams(Background):
     """A UDP socket of 127.0.0.1 whose datagrams a thread takes."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.sock.bind(("127.0.0.1", 0))
         self.sock.settimeout(0.1)
         self.port: int = self.sock.getsockname()[1]
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._read)
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._ended.set()
-        self._thread.join()
+    def close(self) -> None:
+        """Leave the port."""
         self.sock.close()
 
     def take(self, data: bytes, source: tuple[str, int]) -> None:
         """Take a datagram."""
         raise NotImplementedError
 
-    def _read(self) -> None:
-        while not self._ended.is_set():
+    def work(self) -> None:
+        """Take what comes."""
+        while not self.over.is_set():
             try:
                 data, source = self.sock.recvfrom(65535)
             except TimeoutError:
@@ -111,7 +103,7 @@ class PasswordCarrier(_Datagrams):
         self.sock.sendto(text.encode(), source)
 
 
-class RefusingServer:
+class RefusingServer(Background):
     """
     A web server that has nothing but failures to give: webhooks, tools, instructions and streams all get one.
 
@@ -120,19 +112,18 @@ class RefusingServer:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.asked: list[str] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self.asked.append))
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05})
+        self._server.timeout = 0.05
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
+    def work(self) -> None:
+        """Take requests, each in a thread of its own."""
+        while not self.over.is_set():
+            self._server.handle_request()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._thread.join()
+    def close(self) -> None:
+        """Leave the port, once every answer has been given."""
         self._server.server_close()
 
     def url(self, path: str, scheme: str = "http", user: str = "") -> str:

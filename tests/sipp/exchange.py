@@ -53,12 +53,8 @@ class Exchange:
         self._started: list[Sipp] = []
 
     def __enter__(self) -> Self:
-        self.server.start()
-        try:
+        with self.server.starting():
             self._set_up()
-        except BaseException:
-            self.server.kill()
-            raise
         return self
 
     def __exit__(

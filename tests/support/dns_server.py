@@ -6,10 +6,7 @@ import contextlib
 import selectors
 import socket
 import struct
-import threading
-import time
-from types import TracebackType
-from typing import Literal, Self
+from typing import Literal
 
 import dns.exception
 import dns.flags
@@ -20,11 +17,12 @@ import dns.rdatatype
 import dns.rrset
 
 from fixtures.server_process import free_port
+from tests.support.background import Background
 
 Mode = Literal["well", "silent", "failing", "garbage", "truncated"]
 
 
-class DnsServer:
+class DnsServer(Background):
     """
     Answers over UDP and TCP on one port of 127.0.0.1, in a thread of its own.
 
@@ -33,34 +31,29 @@ class DnsServer:
     """
 
     def __init__(self, port: int = 0) -> None:
+        super().__init__()
         self.port = port or free_port()
         self.mode: Mode = "well"
         self.delay_s = 0.0
         self.negative_ttl: int | None = 30
         self.asked: list[str] = []
         self._zone: dict[tuple[str, str], tuple[int, list[str]]] = {}
-        self._stop = threading.Event()
         self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._tcp = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        self._thread = threading.Thread(target=self._serve, daemon=True)
 
     @property
     def address(self) -> tuple[str, int]:
         return ("127.0.0.1", self.port)
 
-    def __enter__(self) -> Self:
+    def open(self) -> None:
+        """Take the port."""
         self._tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._udp.bind(self.address)
         self._tcp.bind(self.address)
         self._tcp.listen()
-        self._thread.start()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stop.set()
-        self._thread.join()
+    def close(self) -> None:
+        """Leave the port."""
         self._udp.close()
         self._tcp.close()
 
@@ -74,11 +67,12 @@ class DnsServer:
     def count(self, question: str) -> int:
         return self.asked.count(question)
 
-    def _serve(self) -> None:
+    def work(self) -> None:
+        """Answer questions."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._udp, selectors.EVENT_READ)
             selector.register(self._tcp, selectors.EVENT_READ)
-            while not self._stop.is_set():
+            while not self.over.is_set():
                 for key, _ in selector.select(0.02):
                     with contextlib.suppress(OSError, dns.exception.DNSException):
                         if key.fileobj is self._udp:
@@ -107,7 +101,7 @@ class DnsServer:
         name = question.name.to_text(omit_final_dot=True).lower()
         kind = dns.rdatatype.to_text(question.rdtype)
         self.asked.append(f"{name} {kind}{over}")
-        if self._stop.wait(self.delay_s) or self.mode == "silent":
+        if self.over.wait(self.delay_s) or self.mode == "silent":
             return None
         if self.mode == "garbage":
             return data[:2] + b"\xff" * 40
@@ -136,11 +130,3 @@ class DnsServer:
         if self.negative_ttl is not None:
             soa = f"ns.test. admin.test. 1 3600 600 86400 {self.negative_ttl}"
             reply.authority.append(dns.rrset.from_text("test.", 3600, "IN", "SOA", soa))
-
-
-def wait_asked(server: DnsServer, question: str, times: int = 1, limit_s: float = 5.0) -> bool:
-    """Wait until a question was put."""
-    deadline = time.monotonic() + limit_s
-    while server.count(question) < times and time.monotonic() < deadline:
-        threading.Event().wait(0.01)
-    return server.count(question) >= times

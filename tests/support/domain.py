@@ -45,6 +45,19 @@ def make_account(account_sid: str = ACCOUNT_SID, **changes: Any) -> Account:
     )
 
 
+def make_ringing() -> CallRecord:
+    """A call that has just come in to the account's number."""
+    return CallRecord(
+        call_sid="call-1",
+        account_sid=ACCOUNT_SID,
+        direction="inbound",
+        from_="+919811111111",
+        to=OWN_NUMBER,
+        created_at=NOW,
+        status=CallStatus.RINGING,
+    )
+
+
 def make_number(number: str = OWN_NUMBER, binding: Binding | None = None, **changes: Any) -> PhoneNumber:
     return PhoneNumber(
         **{

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
+from sip import Request
 from sip.aio import UserAgentSettings
-from tests.support.sip_agents import Agent, RawPeer, make_network
+from tests.support.sip_agents import SDP, Agent, RawPeer, Side, make_network
 from tests.support.sip_network import Network
 
 ALICE = ("192.0.2.1", 5060)
@@ -26,6 +27,15 @@ class Stage:
     def raw(self, target: Agent | None = None) -> RawPeer:
         """A raw peer that talks to Bob, or to another agent."""
         return RawPeer(self.network, RAW, (target or self.bob).address)
+
+    def answered_by_raw(self) -> tuple[RawPeer, Side, Request]:
+        """A call of Alice that a raw peer has answered: the peer, her side of it, and her INVITE."""
+        raw, side = self.raw(self.alice), self.alice.call(RAW)
+        self.advance()
+        [invite] = raw.requests("INVITE")
+        raw.respond(invite, 200, body=SDP)
+        self.advance()
+        return raw, side, invite
 
     def finish(self) -> None:
         """Let everything run out, and see that nothing is left."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from types import TracebackType
+
+from tests.support.background import Background
 
 __all__ = ["Watch", "standstill_s", "tries"]
 
@@ -34,27 +34,17 @@ def standstill_s(late_s: float, used_s: float) -> float:
     return late_s if used_s < late_s / 2 else 0.0
 
 
-class Watch:
+class Watch(Background):
     """Looks at the clock while a block runs; `longest_s` is how long the machine stood still at most."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.longest_s = 0.0
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._look, name="stillness", daemon=True)
 
-    def __enter__(self) -> Watch:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _look(self) -> None:
+    def work(self) -> None:
+        """Look at the clock every hundredth of a second."""
         last_s, last_used_s = time.monotonic(), time.process_time()
-        while not self._over.wait(_TICK_S):
+        while not self.over.wait(_TICK_S):
             now_s, used_s = time.monotonic(), time.process_time()
             still_s = standstill_s(now_s - last_s - _TICK_S, used_s - last_used_s)
             self.longest_s = max(self.longest_s, still_s)

@@ -134,13 +134,9 @@ class OracleStage:
         self._seed, self._far_sip_port, self._callee_sip_port = seed, far_sip_port, callee_sip_port
 
     def __enter__(self) -> Self:
-        self.server.start()
-        try:
+        with self.server.starting():
             self.far = FarEnds(self.server, self.directory, self._seed, self._far_sip_port)
             self._set_up()
-        except BaseException:
-            self.server.kill()
-            raise
         return self
 
     def __exit__(

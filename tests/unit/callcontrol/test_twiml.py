@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from callcontrol.errors import DomainError, ValidationFailed
 from callcontrol.identity import Caller
 from callcontrol.instructions import read_instructions
-from callcontrol.models import CallRecord, CallStatus
 from callcontrol.plan import (
     Consult,
     Dial,
@@ -29,20 +28,12 @@ from callcontrol.plan import (
 )
 from callcontrol.safe_xml import MAX_DEPTH, MAX_ELEMENTS
 from callcontrol.verbs import Asking, VerbRules
-from tests.support.domain import ACCOUNT_SID, CALLEE, NOW, OWN_NUMBER, OpenDestinations
+from tests.support.domain import CALLEE, OWN_NUMBER, OpenDestinations, make_ringing
 
 RULES = VerbRules({"IN"}, {"beep"}, OpenDestinations().check_url)
 URL = "https://customer.example/calls/in?x=1"
 CALLER = Caller("+919811111111", "Anita")
-RECORD = CallRecord(
-    call_sid="call-1",
-    account_sid=ACCOUNT_SID,
-    direction="inbound",
-    from_="+919811111111",
-    to=OWN_NUMBER,
-    created_at=NOW,
-    status=CallStatus.RINGING,
-)
+RECORD = make_ringing()
 
 
 def read(document: str | bytes, *, kind: str = "text/xml", asking: Asking | None = None) -> list[Step]:

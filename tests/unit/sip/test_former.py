@@ -55,12 +55,7 @@ async def test_a_peer_of_a_call_that_was_up_gets_a_bye_whichever_side_called(cal
 
 async def test_the_sequence_numbers_leave_room_for_requests_that_were_not_saved() -> None:
     stage = await make_stage()
-    raw = stage.raw(stage.alice)
-    side = stage.alice.call(RAW)
-    stage.advance()
-    [invite] = raw.requests("INVITE")
-    raw.respond(invite, 200, body=SDP)
-    stage.advance()
+    raw, side, invite = stage.answered_by_raw()
     saved = journalled(side.session.saved())
     again = await reborn(stage, stage.alice)
     again.ua.end_former(saved, REASON, None, lambda: None)
@@ -128,12 +123,7 @@ async def test_a_caller_that_waits_is_refused_at_once() -> None:
 
 async def test_a_bye_of_a_former_call_is_answered_and_other_requests_are_told_that_it_is_over() -> None:
     stage = await make_stage()
-    raw = stage.raw(stage.alice)
-    side = stage.alice.call(RAW)
-    stage.advance()
-    [invite] = raw.requests("INVITE")
-    raw.respond(invite, 200, body=SDP)
-    stage.advance()
+    raw, side, invite = stage.answered_by_raw()
     saved = journalled(side.session.saved())
     again = await reborn(stage, stage.alice)
     again.ua.end_former(saved, REASON, None, lambda: None)
@@ -159,12 +149,7 @@ async def test_a_bye_of_a_former_call_is_answered_and_other_requests_are_told_th
 
 async def test_a_challenge_of_the_bye_is_answered_with_what_is_agreed_with_the_carrier() -> None:
     stage = await make_stage()
-    raw = stage.raw(stage.alice)
-    side = stage.alice.call(RAW)
-    stage.advance()
-    [invite] = raw.requests("INVITE")
-    raw.respond(invite, 200, body=SDP)
-    stage.advance()
+    raw, side, invite = stage.answered_by_raw()
     saved = journalled(side.session.saved())
     again = await reborn(stage, stage.alice)
     over: list[bool] = []

@@ -219,15 +219,12 @@ async def test_messages_that_wait_in_the_socket_refuse_new_calls_until_they_wait
 async def test_what_waits_while_the_program_starts_is_no_overload() -> None:
     scene = await make_scene()
     scene.guard.starting = True
-    for _ in range(20):
-        scene.guard.note_wait(1.0)
-        scene.advance(0.1)
+    wait(scene, 1.0, 2)
     assert (scene.guard.share, scene.guard.pressed) == (1.0, False)
     scene.guard.starting = False
-    for _ in range(20):
-        scene.guard.note_wait(1.0)
-        scene.advance(0.1)
+    wait(scene, 1.0, 2)
     assert scene.guard.pressed, "once it is there, it is"
+    await scene.server.ua.close()
 
 
 async def test_under_severe_overload_a_strangers_invite_is_not_even_read() -> None:

@@ -1,17 +1,13 @@
 """Requests of ours that a peer never finishes are forgotten with their session."""
 
 from sip import State
-from tests.support.sip_agents import OTHER_SDP, SDP
-from tests.support.sip_stage import RAW, make_stage
+from tests.support.sip_agents import OTHER_SDP
+from tests.support.sip_stage import make_stage
 
 
 async def test_a_reinvite_that_only_got_a_provisional_response() -> None:
     stage = await make_stage()
-    raw = stage.raw(stage.alice)
-    call = stage.alice.call(RAW)
-    stage.advance()
-    raw.respond(raw.requests("INVITE")[0], 200, body=SDP)
-    stage.advance()
+    raw, call, _ = stage.answered_by_raw()
     call.session.reinvite(OTHER_SDP)
     stage.advance()
     again = raw.requests("INVITE")[-1]
@@ -30,11 +26,7 @@ async def test_a_reinvite_that_only_got_a_provisional_response() -> None:
 
 async def test_a_reinvite_that_is_never_answered() -> None:
     stage = await make_stage()
-    raw = stage.raw(stage.alice)
-    call = stage.alice.call(RAW)
-    stage.advance()
-    raw.respond(raw.requests("INVITE")[0], 200, body=SDP)
-    stage.advance()
+    raw, call, _ = stage.answered_by_raw()
     call.session.reinvite(OTHER_SDP)
     stage.advance()
     raw.respond(raw.requests("INVITE")[-1], 100)
@@ -45,11 +37,7 @@ async def test_a_reinvite_that_is_never_answered() -> None:
 
 async def test_a_reinvite_that_was_taken_back_in_vain() -> None:
     stage = await make_stage()
-    raw = stage.raw(stage.alice)
-    call = stage.alice.call(RAW)
-    stage.advance()
-    raw.respond(raw.requests("INVITE")[0], 200, body=SDP)
-    stage.advance()
+    raw, call, _ = stage.answered_by_raw()
     call.session.reinvite(OTHER_SDP)
     stage.advance()
     raw.respond(raw.requests("INVITE")[-1], 180)

@@ -13,9 +13,6 @@ namespace trunkline::engine {
 
 namespace {
 
-/// Ports another process may hold in our range before we give up looking.
-constexpr int max_taken_ports = 256;
-
 /// A sender with random numbers to begin with (RFC 3550 5.1). The sequence begins in the lower half, because
 /// a receiver of SRTP that misses the first packets could not tell that it rolled over (RFC 3711 3.3.1).
 rtp::Sender make_sender() {
@@ -55,6 +52,7 @@ Engine::~Engine() {
 std::shared_ptr<StreamHandle> Engine::open_stream(const StreamHandle* near) {
     if (closed_) throw std::logic_error("the engine is closed");
     destroy_spent();
+    if (short_of_ports()) hasten_closings();
     io::UdpSocket socket;
     std::uint16_t udp_port = 0;
     if (const int error = open_socket(socket, udp_port); error != 0) {
@@ -93,7 +91,8 @@ std::shared_ptr<ConferenceHandle> Engine::open_conference(std::uint32_t rate_hz)
 
 /// Bind the next free port. Returns 0 or an error number; EADDRNOTAVAIL with port 0 when none is left.
 int Engine::open_socket(io::UdpSocket& socket, std::uint16_t& udp_port) {
-    for (int taken = 0; taken < max_taken_ports; ++taken) {
+    // Each port once: what another process holds of our range rests, and is tried again with the others.
+    for (std::size_t tried = 0; tried < ports_.capacity(); ++tried) {
         const std::int64_t now_ns = monotonic_ns();
         const auto port = ports_.take(now_ns);
         if (!port) break;
@@ -198,6 +197,21 @@ Engine::ShardSlot& Engine::emptiest() {
     return *std::min_element(
         shards_.begin(), shards_.end(),
         [](const ShardSlot& one, const ShardSlot& other) { return one.streams < other.streams; });
+}
+
+/// Have a shard close a stream: at once, or with its next turn when nothing waits for that.
+void Engine::submit_closing(const Shard& shard, Command* command, bool at_once) {
+    ShardSlot& slot = slot_of(shard);
+    const bool wake = at_once || short_of_ports();
+    slot.shard->submit(command, wake);
+    slot.closing = !wake;
+}
+
+/// Wake the shards that have closed streams to shut with their next turn: their ports are wanted.
+void Engine::hasten_closings() {
+    for (ShardSlot& slot : shards_) {
+        if (std::exchange(slot.closing, false)) slot.shard->wake();
+    }
 }
 
 void Engine::closed(StreamHandle& handle) {

@@ -57,7 +57,11 @@ Shard::~Shard() {
 
 void Shard::submit(Command* command, bool wake) {
     commands_.push(command);
-    if (!wake || wake_pending_.exchange(true, std::memory_order_acq_rel)) return;
+    if (wake) this->wake();
+}
+
+void Shard::wake() {
+    if (wake_pending_.exchange(true, std::memory_order_acq_rel)) return;
     const std::uint64_t one = 1;
     (void)!write(wake_, &one, sizeof one);
 }

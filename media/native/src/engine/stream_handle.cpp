@@ -240,7 +240,7 @@ void StreamHandle::close() {
     // What only relays does nothing by itself: the order is in force before its next packet would be, and
     // what it frees can wait for the thread's next turn. A call that ends need not wake the thread for each
     // leg.
-    shard_->submit(make_command(std::move(action)), !outfit_.unused() || engine_->short_of_ports());
+    engine_->submit_closing(*shard_, make_command(std::move(action)), !outfit_.unused());
     engine_->closed(*this);
     if (peer != nullptr && peer.get() != this) peer->equip();
 }

@@ -93,11 +93,14 @@ class Engine : public std::enable_shared_from_this<Engine> {
     struct ShardSlot {
         std::unique_ptr<Shard> shard;
         std::size_t streams = 0;
+        bool closing = false;  ///< Streams may wait for its next turn to be shut.
     };
 
     ShardSlot& slot_of(const Shard& shard);
     ShardSlot& emptiest();
     int open_socket(io::UdpSocket& socket, std::uint16_t& udp_port);
+    void submit_closing(const Shard& shard, Command* command, bool at_once);
+    void hasten_closings();
     void closed(StreamHandle& handle);
     void closed(ConferenceHandle& handle);
     void destroy_spent();

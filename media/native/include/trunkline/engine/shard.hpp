@@ -29,9 +29,13 @@ class Shard {
     ~Shard();
 
     /// Control thread: have a command run, in the order of submission. With `wake` false it runs with the
-    /// next packet, beat or idle turn (a second at most): soon enough where a clock is running anyway, or
-    /// where only a packet can show the difference. Waking a sleeping thread costs more than the command.
+    /// next packet, beat or idle turn (a quarter of a second at most): soon enough where a clock is running
+    /// anyway, or where only a packet can show the difference. Waking a sleeping thread costs more than the
+    /// command.
     void submit(Command* command, bool wake = true);
+
+    /// Control thread: have what was submitted without waking run at once.
+    void wake();
 
     /// Control thread: wake up for what comes on a descriptor. Returns 0 or the error number. For a stream
     /// `add` must follow; what a stream has besides its own socket is let go with `forget` before it closes.

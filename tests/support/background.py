@@ -1,0 +1,44 @@
+"""What works in a thread of its own while a block of a test runs."""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+from typing import Self
+
+__all__ = ["Background"]
+
+
+class Background:
+    """
+    Runs `work` in a thread from the beginning of a block to its end.
+
+    Attributes:
+        over: Set at the end of the block; `work` looks at it often, and returns.
+    """
+
+    def __init__(self) -> None:
+        self.over = threading.Event()
+        self._thread = threading.Thread(target=self.work, name=type(self).__name__, daemon=True)
+
+    def __enter__(self) -> Self:
+        self.open()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.over.set()
+        self._thread.join()
+        self.close()
+
+    def open(self) -> None:
+        """What is done before the thread starts."""
+
+    def work(self) -> None:
+        """What the thread does."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """What is done once the thread has ended."""

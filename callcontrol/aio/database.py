@@ -31,6 +31,9 @@ _HURRIED_S: Final = 1.0
 _STOPPED_MS: Final = 5000
 """After so long a transaction that waits for its process is rolled back: the process is stopped, or gone."""
 
+_NO_SUCH_TRANSACTION: Final = "22023"
+"""What a number is answered with that no transaction has had yet."""
+
 _TURN: Final = 0x7472756E6B77
 """The advisory lock of whoever writes ("trunkw")."""
 
@@ -246,9 +249,15 @@ class _Postgres:
                 raise
 
     async def was_committed(self, transaction: int) -> bool | None:
-        status = await self.read(
-            lambda connection: connection.exec_driver_sql(f"SELECT txid_status({transaction})").scalar()
-        )
+        try:
+            status = await self.read(
+                lambda connection: connection.exec_driver_sql(f"SELECT txid_status({transaction})").scalar()
+            )
+        except DBAPIError as error:
+            if getattr(error.orig, "sqlstate", None) != _NO_SUCH_TRANSACTION:
+                raise
+            # Another server took the place of the one that was asked to commit, and has never heard of it.
+            return False
         return None if status == "in progress" else status == "committed"
 
     async def migrate(self) -> None:

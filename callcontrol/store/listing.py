@@ -91,7 +91,7 @@ class Listing:
     def page(
         self, connection: Connection, conditions: Sequence[Condition], *, offset: int, limit: int, total: int
     ) -> list[Position]:
-        """The places of a stretch of the list, of which there are ``total``; only its far half goes by them."""
+        """The places of a stretch of the list, whose far half is found by its ``total``."""
         rest = max(0, total - offset - limit)
         if offset == 0 or offset <= rest:
             query = self._keys(conditions, ascending=False).offset(offset).limit(limit)

@@ -77,6 +77,12 @@ async def test_a_failed_transaction_leaves_nothing(url: str) -> None:
     await database.close()
 
 
+async def test_a_commit_that_this_server_never_heard_of_was_not_made(url: str) -> None:
+    database = await Database.open(url)
+    assert await database.was_committed(2**40 + 4711) is False
+    await database.close()
+
+
 @pytest.mark.parametrize("url", ["", "nonsense", "mysql://x/y", "sqlite+aiosqlite://", "sqlite:///:memory:"])
 async def test_what_is_no_database(url: str) -> None:
     with pytest.raises(ValueError, match="database|SQLite"):

@@ -66,12 +66,14 @@ def test_audio_is_unharmed_while_more_calls_come_than_can_be_carried(tmp_path: P
                 extra=["-key", "echo_port", str(echo_port)],
                 prefix=TOOL_PREFIX,
             )
-            with media_calls(sut, NUMBER, calls, 3 * length_s + 5.0, load_port) as ports:
-                quiet = run_rtpload(tmp_path, ports, length_s, load_port, lambda _: None)
-                offered = aside.submit(offer, sut, rate, length_s)
-                crowded = run_rtpload(tmp_path, ports, length_s, load_port, lambda _: None)
-                came = offered.result()
-            callees.kill()
+            try:
+                with media_calls(sut, NUMBER, calls, 3 * length_s + 5.0, load_port) as ports:
+                    quiet = run_rtpload(tmp_path, ports, length_s, load_port, lambda _: None)
+                    offered = aside.submit(offer, sut, rate, length_s)
+                    crowded = run_rtpload(tmp_path, ports, length_s, load_port, lambda _: None)
+                    came = offered.result()
+            finally:
+                callees.kill()
     added_ms = crowded["rtt_ms"]["p99"] - quiet["rtt_ms"]["p99"]
     told = {name: came[name] for name in ("offered", "answered", "refused", "told_nothing", "goodput")}
     progress(

@@ -70,8 +70,9 @@ class OrderedReading(Generic[T]):
             work()
 
     def forget(self) -> None:
-        """Take nothing more, not even what is being read."""
+        """Take nothing more, not even what is being read; whoever takes is let go of as well."""
         self._waiting.clear()
+        self._take = self._failed = _nothing
 
     def _begin(self, decode: Decode[T], data: bytes) -> None:
         if len(data) < _COUNTED_BYTES:
@@ -99,6 +100,10 @@ class OrderedReading(Generic[T]):
             self._waiting.popleft()()
         if not self._reading:
             self._pace.release()
+
+
+def _nothing(*_: object) -> None:
+    """What is left to do for a stream that is over."""
 
 
 @cache

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from sip import Confirmed, Credentials, Ended, Failed, ParseError
+from sip import Confirmed, Credentials, Ended, Failed, ParseError, Request
 from sip.former import CSEQ_MARGIN
-from tests.support.sip_agents import SDP, Agent
+from tests.support.sip_agents import SDP, Agent, RawPeer
 from tests.support.sip_stage import ALICE, RAW, Stage, make_stage
 
 UP = {
@@ -35,6 +35,16 @@ def journalled(saved: dict[str, Any] | None) -> dict[str, Any]:
     return loaded
 
 
+async def ended_by_the_next(stage: Stage) -> tuple[RawPeer, Request, Agent]:
+    """A call with a raw peer that the next process ends: the peer, the INVITE it answered, the process."""
+    raw, side, invite = stage.answered_by_raw()
+    saved = journalled(side.session.saved())
+    again = await reborn(stage, stage.alice)
+    again.ua.end_former(saved, REASON, None, lambda: None)
+    stage.advance()
+    return raw, invite, again
+
+
 @pytest.mark.parametrize("calling", [True, False])
 async def test_a_peer_of_a_call_that_was_up_gets_a_bye_whichever_side_called(calling: bool) -> None:
     stage = await make_stage()
@@ -55,11 +65,7 @@ async def test_a_peer_of_a_call_that_was_up_gets_a_bye_whichever_side_called(cal
 
 async def test_the_sequence_numbers_leave_room_for_requests_that_were_not_saved() -> None:
     stage = await make_stage()
-    raw, side, invite = stage.answered_by_raw()
-    saved = journalled(side.session.saved())
-    again = await reborn(stage, stage.alice)
-    again.ua.end_former(saved, REASON, None, lambda: None)
-    stage.advance()
+    raw, invite, again = await ended_by_the_next(stage)
     [bye] = raw.requests("BYE")
     assert bye.cseq.number == invite.cseq.number + CSEQ_MARGIN + 1
     assert (bye.call_id, bye.from_.tag, bye.to.tag) == (invite.call_id, invite.from_.tag, "peer")
@@ -123,11 +129,7 @@ async def test_a_caller_that_waits_is_refused_at_once() -> None:
 
 async def test_a_bye_of_a_former_call_is_answered_and_other_requests_are_told_that_it_is_over() -> None:
     stage = await make_stage()
-    raw, side, invite = stage.answered_by_raw()
-    saved = journalled(side.session.saved())
-    again = await reborn(stage, stage.alice)
-    again.ua.end_former(saved, REASON, None, lambda: None)
-    stage.advance()
+    raw, invite, again = await ended_by_the_next(stage)
     raw.respond(raw.requests("BYE")[0], 200)
     fields = {
         "From": f"{invite.headers.get('To')};tag=peer",

@@ -112,7 +112,8 @@ class _Ending:
         try:
             self._send_end(self._session)
         except SipError as error:
-            logger.warning("call_id=%s cannot be ended: %s", self._session.call_id, error)
+            named = {"call_id": self._session.call_id}
+            logger.warning("a call of a former process cannot be ended: %s", error, extra=named)
             self._over()
 
     def _send_end(self, session: FormerSession) -> None:

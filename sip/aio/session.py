@@ -271,6 +271,7 @@ class Session:
         return self._saved_invite() if self.state <= State.CANCELLING else None
 
     def _saved_invite(self) -> dict[str, Any] | None:
+        """The part of `saved` that depends on which side called: each of the two kinds has its own."""
         raise NotImplementedError
 
     # What the user agent and its transactions call.

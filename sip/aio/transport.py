@@ -164,6 +164,7 @@ class Transport(ABC):
 
         Connections that are up stay; those that nobody uses are closed.
         """
+        # Not abstract: a transport without a socket, such as one in memory, has nothing to hand over.
         raise NotImplementedError
 
     async def resume(self) -> None:

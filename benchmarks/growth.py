@@ -11,7 +11,8 @@ from benchmarks.campaigns import Prober
 from benchmarks.machine import sample
 from benchmarks.sut import SystemUnderTest
 from benchmarks.w1_signalling import callee, caller, step
-from fixtures.server_process import ServerFailed, free_port, wait_until
+from fixtures.ports import free_port
+from fixtures.server_process import ServerFailed, wait_until
 from fixtures.sipp_run import Load, Sipp
 
 CLAIM = "CPU per bridged call at a fixed rate, and memory of a call, while many others are up; no media sent"

@@ -14,7 +14,8 @@ from typing import Any
 
 from benchmarks.machine import TOOL_PREFIX, sample
 from benchmarks.sut import LOAD, NUMBER, SystemUnderTest
-from fixtures.server_process import ServerFailed, free_port, wait_until
+from fixtures.ports import free_port
+from fixtures.server_process import ServerFailed, wait_until
 from fixtures.sipp_run import Load, Sipp, start_sipp
 
 CLAIM = (

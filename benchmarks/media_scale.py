@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks.machine import SUT_PREFIX, Usage, describe, sample
 from benchmarks.sut import background, bare_relay, rtpload_binary, run_rtpload
-from fixtures.server_process import free_port
+from fixtures.ports import free_port
 
 _NEAR, _FAR = 20000, 26000
 _PAIRS = ("PCMU-PCMA", "PCMU-G722", "PCMU-L16", "PCMU-OPUS")

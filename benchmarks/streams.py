@@ -12,7 +12,8 @@ from benchmarks.machine import AGENT_PREFIX, Usage
 from benchmarks.sut import SystemUnderTest, background, media_calls, run_rtpload
 from benchmarks.w2_relay import taker
 from benchmarks.w3_agent import GRIDS_US, floor
-from fixtures.server_process import free_port, wait_until
+from fixtures.ports import free_port
+from fixtures.server_process import wait_until
 from media.streams.dialects import DIALECTS
 
 CLAIM = (

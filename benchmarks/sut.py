@@ -13,7 +13,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from benchmarks.machine import SUT_PREFIX, TOOL_PREFIX
-from fixtures.server_process import Account, ServerFailed, ServerProcess, free_port, wait_until
+from fixtures.ports import free_port
+from fixtures.server_process import Account, ServerFailed, ServerProcess, wait_until
 from fixtures.sipp_run import SIPP, Load, Sipp, start_sipp
 
 __all__ = [

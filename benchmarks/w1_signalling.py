@@ -8,7 +8,8 @@ from typing import Any
 
 from benchmarks.machine import TOOL_PREFIX, sample
 from benchmarks.sut import NUMBER, SystemUnderTest, bare_relay
-from fixtures.server_process import free_port, wait_until
+from fixtures.ports import free_port
+from fixtures.server_process import wait_until
 from fixtures.sipp_run import Load, Sipp, start_sipp
 
 CLAIM = (

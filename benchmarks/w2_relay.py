@@ -17,7 +17,7 @@ from benchmarks.sut import (
     rtpload_binary,
     run_rtpload,
 )
-from fixtures.server_process import free_port
+from fixtures.ports import free_port
 from fixtures.sipp_run import Load, start_sipp
 
 CLAIM = (

@@ -1,7 +1,7 @@
 # What the native parts have in common: options, the language, sanitizers, Python modules.
 include_guard() # In the folder that builds, and by that in all below it.
 
-option(TRUNKLINE_TESTS "Build the native tests" OFF)
+option(TRUNKLINE_TESTS "Build the native tests with everything else, and need no Python" OFF)
 option(TRUNKLINE_FUZZ "Build the fuzz targets: with libFuzzer under clang, else to run over kept inputs" OFF)
 set(TRUNKLINE_SANITIZE "" CACHE STRING "Sanitizers to build with, for example address,undefined")
 if(TRUNKLINE_TESTS OR TRUNKLINE_FUZZ)
@@ -25,6 +25,30 @@ function(trunkline_sanitize library)
                                              -fno-omit-frame-pointer)
     target_link_options(${library} PUBLIC -fsanitize=${TRUNKLINE_SANITIZE})
   endif()
+endfunction()
+
+# The test binary `name` of the sources in `tests`, which share the headers named last. Without -DTRUNKLINE_TESTS=ON
+# it is built when it is asked for.
+function(trunkline_tests name library)
+  find_path(DOCTEST_INCLUDE_DIR doctest/doctest.h)
+  if(NOT DOCTEST_INCLUDE_DIR)
+    if(TRUNKLINE_TESTS)
+      message(FATAL_ERROR "the native tests need doctest (Debian: doctest-dev)")
+    endif()
+    return()
+  endif()
+  file(GLOB test_sources CONFIGURE_DEPENDS tests/*.cpp)
+  add_executable(${name} ${test_sources})
+  if(NOT TRUNKLINE_TESTS)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
+  target_include_directories(${name} PRIVATE ${DOCTEST_INCLUDE_DIR} tests)
+  # Most of the work of compiling a test is to read headers; what takes long runs in the library.
+  target_precompile_headers(${name} PRIVATE <doctest/doctest.h> <algorithm> <filesystem> <memory> <string> <thread>
+                                            <vector> ${ARGN})
+  set_source_files_properties(tests/main.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+  target_compile_options(${name} PRIVATE -Wall -Wextra -O1 -g1)
+  target_link_libraries(${name} PRIVATE ${library})
 endfunction()
 
 # The Python module `name` of the sources in `bindings`, installed into the package `package`.

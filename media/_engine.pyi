@@ -358,7 +358,7 @@ class Engine:
     """
 
     def __init__(
-        self, listen: str, port_min: int, port_max: int, threads: int, quarantine_ms: int, /
+        self, listen: str, port_min: int, port_max: int, threads: int, quarantine_ms: int, driven: bool, /
     ) -> None: ...
     def open_stream(self, near: Stream | None) -> Stream | None:
         """
@@ -376,6 +376,13 @@ class Engine:
         """
     def fileno(self) -> int:
         """Descriptor that is readable while `drain` has something."""
+    def advance(self, now_ns: int, /) -> int:
+        """
+        Of a driven engine: move its clock and do what is due by then; when more will be, in ns.
+
+        That is the present while there was anything to do: it is to be asked again, and so are engines that
+        it may have sent to.
+        """
     def next_id(self) -> int: ...
     def drain(self) -> tuple[list[tuple[int, int, int, int, int]], list[tuple[int, bytes]]]:
         """Take all events (stream, kind, a, b, c; see outlet.hpp) and all frames (tap, audio)."""

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
+from fixtures.server_process import ServerProcess
 from tests.support.stillness import Watch, tries
+from tests.support.virtual_time import VirtualTimeLoop
 
+ServerProcess.forked = True
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
 _HERE = Path(__file__).parent
+# Folders whose tests run on virtual time unless they say otherwise.
+_VIRTUAL_TIME = {"contract", "integration"}
 # Some frames of 20 ms: what is heard is no longer what was said.
 _STILL_S = 0.05
+
+
+def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Give tests that hold both ends of everything a clock of their own; `real_time` says why one has not."""
+    folder, *below = item.path.relative_to(_HERE).parts
+    virtual = folder in _VIRTUAL_TIME and len(below) == 1 and item.get_closest_marker("real_time") is None
+    return {"virtual": VirtualTimeLoop} if virtual else {"real": asyncio.new_event_loop}
 
 
 def pytest_collection_finish() -> None:

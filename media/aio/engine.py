@@ -6,7 +6,7 @@ import asyncio
 import errno
 import logging
 from collections.abc import Callable
-from typing import Literal, TypeVar
+from typing import Literal, Protocol, TypeVar, runtime_checkable
 
 from media import _engine
 from media.aio.conference import Conference, ConferenceEvent, Conferences
@@ -24,18 +24,35 @@ _Event = TypeVar("_Event")
 _NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
+@runtime_checkable
+class EngineDriver(Protocol):
+    """An event loop with a clock of its own, which engines made on it run by."""
+
+    def drive_engine(self, advance: Callable[[int], int]) -> Callable[[], None]:
+        """
+        Call `advance` with the loop's time in ns, now and whenever time passes; see `_engine.Engine`.
+
+        Returns:
+            A function that ends it.
+        """
+
+
 class MediaEngine:
     """
     Threads that carry RTP without the interpreter.
 
     Commands return at once and take effect in the order given. Whatever the threads have to tell, events and
     the frames of all taps, comes in one wake-up of the loop; callbacks run on the loop.
+
+    A loop whose clock is not the system's has a method `drive_engine` (see `EngineDriver`): the engine starts
+    no thread then, and the loop runs it by its own clock. A simulation of a call takes as long as its work.
     """
 
     def __init__(self, settings: EngineSettings | None = None) -> None:
         self.settings = settings or EngineSettings()
         self._native: _engine.Engine | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop_driving: Callable[[], None] | None = None
         self._streams: dict[int, RtpStream] = {}
         self._frame_callbacks: dict[int, Callable[[bytes], None]] = {}
         self._drops = DropTally()
@@ -52,7 +69,8 @@ class MediaEngine:
         """
         if self._native is not None:
             return
-        settings = self.settings
+        settings, loop = self.settings, asyncio.get_running_loop()
+        driven = isinstance(loop, EngineDriver)
         try:
             self._native = _engine.Engine(
                 settings.listen,
@@ -60,11 +78,14 @@ class MediaEngine:
                 settings.port_max,
                 settings.threads,
                 round(settings.quarantine_s * 1000),
+                driven,
             )
         except (ValueError, TypeError) as error:
             raise InvalidMedia(f"the media settings cannot work: {error}") from error
-        self._loop = asyncio.get_running_loop()
-        self._loop.add_reader(self._native.fileno(), self._drain)
+        if isinstance(loop, EngineDriver):
+            self._stop_driving = loop.drive_engine(self._native.advance)
+        self._loop = loop
+        loop.add_reader(self._native.fileno(), self._drain)
 
     async def close(self) -> None:
         """Close all streams, complete all recordings and end the threads. Idempotent."""
@@ -72,6 +93,8 @@ class MediaEngine:
         if native is None or self._loop is None:
             return
         self._loop.remove_reader(native.fileno())
+        if self._stop_driving is not None:
+            self._stop_driving()
         self.conferences.close()
         for stream in list(self._streams.values()):
             stream.close()

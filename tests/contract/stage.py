@@ -266,7 +266,7 @@ _SERVICES = [
 @asynccontextmanager
 async def staged(data_dir: Path) -> AsyncIterator[Stage]:
     """Run a stage."""
-    server = Server(loopback_settings(data_dir, 45000, rtp_ports=800))
+    server = Server(loopback_settings(data_dir, rtp_ports=800))
     agent = DemoAgent(tone(700.0, 200))
     lifted = pytest.MonkeyPatch()
     lifted.setattr(pipeline, "allowances_of", allowances_of_many)

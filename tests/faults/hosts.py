@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from fixtures.server_process import free_port, wait_until
+from fixtures.ports import free_port
+from fixtures.server_process import wait_until
 from tests.faults.lengths import SOAK, count, progress, seconds
 from tests.faults.oracle.reconcile import reconcile
 from tests.faults.oracle.sip_text import Message
@@ -71,7 +72,7 @@ class Host:
         environment: Mapping[str, str] | None = None,
         *,
         prefix: Sequence[str] = (),
-        rtp_ports: tuple[int, int] = (21_000, 24_999),
+        rtp_ports: int = 4000,
     ) -> None:
         self.stage = OracleStage(directory, environment, prefix=prefix, rtp_ports=rtp_ports)
         self.server = self.stage.server

@@ -13,7 +13,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from fixtures.server_process import free_port, wait_until
+from fixtures.ports import free_port
+from fixtures.server_process import wait_until
 from tests.faults.oracle.sip_text import Message, answer, branch, describe, request
 from tests.support.background import Background
 from tests.support.waiting import PATIENCE_S

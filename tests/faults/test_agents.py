@@ -77,7 +77,7 @@ class Agents:
 
 @pytest.fixture(scope="module")
 def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
-    with OracleStage(tmp_path_factory.mktemp("agents"), rtp_ports=(26_000, 29_999)) as stage:
+    with OracleStage(tmp_path_factory.mktemp("agents")) as stage:
         yield Agents(stage)
 
 

@@ -12,7 +12,8 @@ from typing import Any, Final, Literal
 
 import pytest
 
-from fixtures.server_process import free_port, wait_until
+from fixtures.ports import free_port
+from fixtures.server_process import wait_until
 from tests.faults.lengths import SOAK, count, progress
 from tests.faults.peers import Manner, Peer, answers, every_second, refuses, rubbish, silent
 from tests.sipp.exchange import FORWARDED, Exchange

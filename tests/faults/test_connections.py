@@ -9,7 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from fixtures.server_process import free_port, wait_until
+from fixtures.ports import free_port
+from fixtures.server_process import wait_until
 from tests.faults.oracle.sip_text import Message, answer, describe
 from tests.faults.peers import Peer, answers, deaf_after, invite, within
 from tests.sipp.exchange import FORWARDED, Exchange

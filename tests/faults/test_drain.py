@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.server_process import free_port, wait_until
+from fixtures.ports import free_port
+from fixtures.server_process import wait_until
 from fixtures.sipp_run import SIPP, Load
 from tests.faults.lengths import count, progress, seconds
 from tests.faults.oracle import assert_nothing_lost

@@ -21,7 +21,7 @@ from benchmarks.sut import (
     tool_binary,
     tools_missing,
 )
-from fixtures.server_process import free_port
+from fixtures.ports import free_port
 from fixtures.sipp_run import Load, start_sipp
 from tests.faults.lengths import SOAK, count, progress, seconds
 

@@ -78,7 +78,7 @@ def cramped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     pipe = os.open(folder / "log", os.O_RDWR | os.O_NONBLOCK)
     os.write(pipe, _FILLER * fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 4096))
     prefix = ["sh", "-c", f'exec "$@" 2<>{folder / "log"} >&-', "sh"]
-    with Host(folder, prefix=prefix, rtp_ports=(25_000, 25_199)) as running:
+    with Host(folder, prefix=prefix, rtp_ports=200) as running:
         yield running
     os.close(pipe)
 

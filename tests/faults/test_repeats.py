@@ -14,7 +14,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from fixtures.server_process import ServerProcess, free_port
+from fixtures.ports import free_port, port_range
+from fixtures.server_process import ServerProcess
 from tests.faults.lengths import count, progress
 from tests.support.waiting import until
 
@@ -41,8 +42,7 @@ def server(tmp_path: Path) -> Iterator[ServerProcess]:
         environment={
             "TRUNKLINE_SANDBOX_CARRIER": "1",
             "TRUNKLINE_SANDBOX_LISTEN": f"udp:127.0.0.1:{free_port()}",
-            "TRUNKLINE_SANDBOX_RTP_PORTS": "30000-30499",
-            "TRUNKLINE_RTP_PORTS": "30500-30999",
+            "TRUNKLINE_SANDBOX_RTP_PORTS": "{}-{}".format(*port_range(500)),
             "TRUNKLINE_MAX_CPS": "1000",
             "TRUNKLINE_LOG_LEVEL": "warning",
         },

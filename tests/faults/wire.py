@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from fixtures.impaired_link import Fate, Impairment, LinkStats, fates
-from fixtures.server_process import free_port
+from fixtures.ports import free_port
 
 __all__ = ["BadNetwork", "Weather"]
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from fixtures.ports import free_port
 from media.aio.agent_dial import DialSettings, SocketAddress
 from media.aio.agent_stream import AgentStream, AgentStreamSettings
 from media.streams import StreamConnectError, StreamSetup
@@ -46,13 +47,6 @@ async def failure(url: str, resolve: Any = to_loopback, **dial: Any) -> StreamCo
     with pytest.raises(StreamConnectError) as caught:
         await connect(url, resolve, **dial)
     return caught.value
-
-
-def unused_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port
 
 
 @pytest.mark.parametrize(
@@ -109,7 +103,7 @@ async def test_a_second_attempt_may_succeed() -> None:
 
 
 async def test_nobody_listens() -> None:
-    error = await failure(f"ws://127.0.0.1:{unused_port()}/")
+    error = await failure(f"ws://127.0.0.1:{free_port()}/")
     assert (error.reason, error.attempts) == ("connect", 3)
 
 
@@ -118,7 +112,7 @@ async def test_the_next_address_is_tried() -> None:
     async with bot.running():
 
         async def two(host: str, port: int, tls: bool) -> Sequence[SocketAddress]:
-            return [("127.0.0.1", unused_port()), ("::1", unused_port(), 0, 0), ("127.0.0.1", bot.port)]
+            return [("127.0.0.1", free_port()), ("::1", free_port(), 0, 0), ("127.0.0.1", bot.port)]
 
         stream = await connect("ws://bot.test/", two)
         await stream.stop()
@@ -128,7 +122,7 @@ async def test_the_next_address_is_tried() -> None:
 async def test_only_the_addresses_that_were_given_are_dialled() -> None:
     async def elsewhere(host: str, port: int, tls: bool) -> Sequence[SocketAddress]:
         assert (host, port, tls) == ("127.0.0.1", bot.port, False)
-        return [("127.0.0.1", unused_port())]
+        return [("127.0.0.1", free_port())]
 
     bot = Bot(wait_closed)
     async with bot.running():

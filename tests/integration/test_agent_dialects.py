@@ -24,9 +24,10 @@ from media.streams import (
     StreamSetup,
     frame_bytes,
 )
-from media.types import EngineSettings, MarkReached, MediaEvent, RemoteMedia
+from media.types import MarkReached, MediaEvent, RemoteMedia
 from tests.support.agent_bot import FakeTap, no_leaks, to_loopback
 from tests.support.dialect_agent import DECODERS, MARKS, heard_in, spoken
+from tests.support.phone import engine_settings
 
 FORMATS = [(name, encoding, rate) for name, dialect in DIALECTS.items() for encoding, rate in dialect.formats]
 FRAMES_ECHOED = 75
@@ -169,7 +170,7 @@ class Call:
 
 
 async def test_a_tone_is_heard_both_ways_in_every_dialect_and_format(echoes: Echoes) -> None:
-    engine = MediaEngine(EngineSettings(port_min=42_100, port_max=42_299))
+    engine = MediaEngine(engine_settings(200, quarantine_s=4.0))
     await engine.start()
     calls: dict[str, Call] = {}
     for dialect, encoding, rate in FORMATS:

@@ -11,8 +11,9 @@ from media.aio import MediaEngine, RtpStream
 from media.aio.agent_stream import AgentStream
 from media.audio import tone, tone_level_dbfs
 from media.streams import StreamSetup
-from media.types import EngineSettings, MarkReached, MediaEvent, RemoteMedia
+from media.types import MarkReached, MediaEvent, RemoteMedia
 from tests.support.agent_bot import Bot, no_leaks, to_loopback
+from tests.support.phone import engine_settings
 
 
 def towards(stream: RtpStream) -> RemoteMedia:
@@ -39,7 +40,7 @@ async def test_an_agent_that_echoes_is_heard_by_the_caller(rate: int) -> None:
 
     heard_by_caller = bytearray()
     bot = Bot(echo)
-    engine = MediaEngine(EngineSettings(port_min=42_000, port_max=42_099))
+    engine = MediaEngine(engine_settings(100, quarantine_s=4.0))
     async with no_leaks(), bot.running():
         await engine.start()
         agents: list[AgentStream] = []

@@ -25,6 +25,9 @@ from unittest import mock
 import pytest
 
 from api.cli import main
+from fixtures.ports import port_range
+
+pytestmark = pytest.mark.real_time(reason="the command runs in processes of its own")
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 60
@@ -41,8 +44,8 @@ def environment(tmp_path: Path) -> dict[str, str]:
         "TRUNKLINE_HTTP_LISTEN": "127.0.0.1:0",
         "TRUNKLINE_SIP_LISTEN": "udp:127.0.0.1:0",
         "TRUNKLINE_SANDBOX_LISTEN": "udp:127.0.0.1:0",
-        "TRUNKLINE_RTP_PORTS": "22100-22299",
-        "TRUNKLINE_SANDBOX_RTP_PORTS": "32100-32299",
+        "TRUNKLINE_RTP_PORTS": "{}-{}".format(*port_range(200)),
+        "TRUNKLINE_SANDBOX_RTP_PORTS": "{}-{}".format(*port_range(200)),
         "TRUNKLINE_DRAIN_S": "1",
     }
 

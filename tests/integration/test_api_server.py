@@ -26,7 +26,7 @@ ENDED = {"completed", "busy", "no-answer", "failed", "canceled"}
 
 @asynccontextmanager
 async def running(data_dir: Path, **changes: str) -> AsyncIterator[Server]:
-    server = Server(loopback_settings(data_dir, 21000, rtp_ports=200, **changes))
+    server = Server(loopback_settings(data_dir, rtp_ports=200, **changes))
     await server.start()
     try:
         yield server
@@ -391,7 +391,7 @@ async def test_an_address_that_is_taken_is_named(tmp_path: Path, variable: str) 
         }[variable]
         before = len(asyncio.all_tasks())
         with pytest.raises(StartFailed, match=f"TRUNKLINE_{variable}"):
-            async with running(tmp_path / "two", RTP_PORTS="22000-22099", **{variable: taken}):
+            async with running(tmp_path / "two", **{variable: taken}):
                 pass
         await asyncio.sleep(0)
         assert len(asyncio.all_tasks()) <= before

@@ -82,7 +82,7 @@ class Office:
 
 @pytest.fixture
 async def office(tmp_path: Path) -> AsyncIterator[Office]:
-    server = Server(loopback_settings(tmp_path, 43000, rtp_ports=200))
+    server = Server(loopback_settings(tmp_path, rtp_ports=200))
     await server.start()
     receiver = Receiver()
     await receiver.start()
@@ -125,12 +125,14 @@ async def test_an_agent_calls_is_transcribed_told_of_and_counted(office: Office)
         # The agent learns the context, whatever else it gets.
         start = next(frame for frame in bot.received if frame["event"] == "start")
         assert "customer_name" in json.dumps(start)
+    # The last event tells that the transcript is there.
+    await until(lambda: len(office.told(call_id)) == 3)
+    call = await office.ended(call_id)
     assert (call["status"], call["sandbox"], call["cost"]) == ("completed", True, 0)
     said = [(item["role"], item["text"]) for item in call["transcript"]]
     assert said == [("agent", "Good morning, Asha"), ("user", "Hello")]
     transcript = await office.data("GET", f"/calls/{call_id}/transcript")
     assert [(item["role"], item["text"]) for item in transcript["segments"]] == said
-    await until(lambda: len(office.told(call_id)) == 3)
     told = office.told(call_id)
     assert [body["event"] for body in told] == ["call.started", "call.completed", "transcript.ready"]
     assert told[-1]["data"]["transcript_url"] == f"{office.server.url}/api/v1/calls/{call_id}/transcript"

@@ -17,7 +17,7 @@ from fixtures.server_process import Account, ServerFailed, ServerProcess
 from tests.support.postgres import find_binaries, running_postgres
 from tests.support.sandbox_process import NUMBER, calls, place_call, sandbox_process
 
-RTP_FROM = 24_000
+pytestmark = pytest.mark.real_time(reason="servers in processes of their own")
 
 
 def wallet(server: ServerProcess, account: Account) -> Any:
@@ -53,7 +53,7 @@ def assert_serves(
 
 def test_a_copy_of_sqlite_serves(tmp_path: Path) -> None:
     """What `trunkline backup` copies beside a running server is whole, opens with its key, and serves."""
-    kept, server = tmp_path / "kept", sandbox_process(tmp_path / "data", RTP_FROM)
+    kept, server = tmp_path / "kept", sandbox_process(tmp_path / "data")
 
     def copy() -> None:
         told = server.command("backup", "--to", str(kept), "--with-key")
@@ -69,7 +69,7 @@ def test_a_copy_of_sqlite_serves(tmp_path: Path) -> None:
 
     def restored() -> ServerProcess:
         shutil.copytree(kept, tmp_path / "restored")
-        return sandbox_process(tmp_path / "restored", RTP_FROM)
+        return sandbox_process(tmp_path / "restored")
 
     assert_serves(lambda: server, copy, restored)
 
@@ -86,7 +86,7 @@ def test_a_dump_of_postgresql_serves(tmp_path: Path) -> None:
 
         def serving(folder: str, database: str) -> ServerProcess:
             url = f"postgresql+asyncpg://trunkline@/{database}?host={postgres.folder}"
-            return sandbox_process(tmp_path / folder, RTP_FROM, DATABASE_URL=url)
+            return sandbox_process(tmp_path / folder, DATABASE_URL=url)
 
         def restored() -> ServerProcess:
             program("createdb", "after")
@@ -103,7 +103,7 @@ def test_a_dump_of_postgresql_serves(tmp_path: Path) -> None:
 
 def test_an_old_version_leaves_a_newer_database_alone(tmp_path: Path) -> None:
     """A program that is older than its database does not start, says so in one line and changes nothing."""
-    server = sandbox_process(tmp_path, RTP_FROM)
+    server = sandbox_process(tmp_path)
     server.start()
     server.stop()
     with sqlite3.connect(tmp_path / "trunkline.db") as connection:

@@ -91,7 +91,7 @@ async def opened(engine: MediaEngine) -> list[RtpStream]:
 
 
 async def test_accounts_never_meet_and_a_closed_stream_is_out() -> None:
-    engine = MediaEngine(engine_settings(45_000))
+    engine = MediaEngine(engine_settings())
     await engine.start()
     try:
         conferences = Conferences(engine, Clip(tone(440.0, 100)))

@@ -9,11 +9,10 @@ import pytest
 from callcontrol.events import Timer, TimerFired
 from callcontrol.models import CallStatus
 from media.sdp import SessionDescription
-from media.types import EngineSettings
 from sip import Answered, Cancelled, Confirmed, Ended, Failed, OfferAnswered, Progress
 from sip.aio import InboundSession
 from tests.support.domain import CALLEE, OWN_NUMBER, make_account, make_gateway, make_number
-from tests.support.phone import PhoneCall, eventually
+from tests.support.phone import PhoneCall, engine_settings, eventually
 from tests.support.world import World, running
 
 _ONLY_G722 = (
@@ -398,9 +397,7 @@ async def test_a_callee_without_a_common_codec_is_hung_up(world: World) -> None:
 
 
 async def test_ports_run_out(tmp_path: Path) -> None:
-    async with running(
-        tmp_path, media=EngineSettings(port_min=46_800, port_max=46_801, quarantine_s=0)
-    ) as world:
+    async with running(tmp_path, media=engine_settings(2)) as world:
         world.forward()
         a = world.phone.call(OWN_NUMBER, world.port)
         failed = await a.wait(Failed)

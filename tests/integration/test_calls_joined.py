@@ -11,10 +11,11 @@ import pytest
 from callcontrol.aio.media_adapter import MediaLegs
 from callcontrol.aio.media_leg import MediaSettings
 from callcontrol.media_policy import MediaPolicy
-from media import EngineSettings, PlaybackFinished, RemoteMedia
+from media import PlaybackFinished, RemoteMedia
 from media.aio import MediaEngine
 from media.audio import Clip
 from tests.support.media_bench import MediaBench, amplitude_at, sine, until
+from tests.support.phone import engine_settings
 
 A, B = 0, 1
 _NUMBERS = {"PCMU": 0, "G722": 9}
@@ -22,9 +23,7 @@ _NUMBERS = {"PCMU": 0, "G722": 9}
 
 @pytest.fixture(params=[1, 4])
 async def engine(request: pytest.FixtureRequest) -> AsyncIterator[MediaEngine]:
-    engine = MediaEngine(
-        EngineSettings(port_min=14400, port_max=14599, quarantine_s=0, threads=request.param)
-    )
+    engine = MediaEngine(engine_settings(200, threads=request.param))
     await engine.start()
     yield engine
     await engine.close()

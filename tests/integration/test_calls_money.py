@@ -71,7 +71,7 @@ class Customer:
 @pytest.fixture
 async def customer(tmp_path: Path) -> AsyncIterator[Customer]:
     """An account whose wallet covers the reserves of five calls."""
-    settings = loopback_settings(tmp_path, 43200)
+    settings = loopback_settings(tmp_path)
     server = Server(settings)
     await server.start()
     storage = server.storage
@@ -123,7 +123,7 @@ def make_control(storage: Storage, directory: Path, rates: Rates) -> CallControl
         CallControlSettings(
             sip_listens=[Listen("udp", "127.0.0.1", 0)],
             data_dir=directory,
-            media=engine_settings(46_000),
+            media=engine_settings(),
             rates=rates,
         ),
         CallServices(

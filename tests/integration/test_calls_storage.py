@@ -24,7 +24,7 @@ async def open_storage(directory: Path) -> Storage:
 def make_control(storage: Storage, directory: Path) -> CallControl:
     return CallControl(
         CallControlSettings(
-            sip_listens=[Listen("udp", "127.0.0.1", 0)], data_dir=directory, media=engine_settings(46_000)
+            sip_listens=[Listen("udp", "127.0.0.1", 0)], data_dir=directory, media=engine_settings()
         ),
         CallServices(
             calls=storage.calls,
@@ -39,7 +39,7 @@ def make_control(storage: Storage, directory: Path) -> CallControl:
 
 @asynccontextmanager
 async def far_end() -> AsyncIterator[Phone]:
-    engine = MediaEngine(engine_settings(47_000))
+    engine = MediaEngine(engine_settings())
     await engine.start()
     phone = Phone(engine)
     await phone.start()

@@ -11,11 +11,10 @@ from callcontrol.aio.transfer_performer import PERFORMERS, TransferPerformer
 from callcontrol.effects import AskPartner
 from callcontrol.events import HangupRequested
 from callcontrol.models import CallStatus
-from media.types import EngineSettings
 from sip import Answered, Confirmed, Ended, InfoReceived, OfferAnswered, ReferFailed, ReferProgress
 from tests.support.agent_bot import Bot
 from tests.support.domain import CALLEE, OWN_NUMBER, make_carrier, make_gateway
-from tests.support.phone import Phone, PhoneCall, eventually
+from tests.support.phone import Phone, PhoneCall, engine_settings, eventually
 from tests.support.world import World, running
 
 GATEWAYS = ("gateway-1", "gateway-c", "carrier-1", "carrier-c")
@@ -243,7 +242,7 @@ class TestJoined:
 
     @pytest.fixture(params=[1, 4])
     async def world(self, request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
-        media = EngineSettings(port_min=46_000, port_max=46_399, quarantine_s=0.0, threads=request.param)
+        media = engine_settings(400, threads=request.param)
         async with running(tmp_path, media=media) as world:
             world.directory.put(carriers=[make_carrier(allows_refer=True)])
             yield world

@@ -16,7 +16,7 @@ from fixtures.server_process import ServerProcess, wait_until
 from tests.support.campaigns import approve
 from tests.support.phone import PATIENCE_S
 
-pytestmark = pytest.mark.durable
+pytestmark = [pytest.mark.durable, pytest.mark.real_time(reason="a server in a process of its own is killed")]
 
 TOTAL = 300
 # Beside those that are read: delivered only, fails later, refused at once, unreachable twice, told twice.

@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.server_process import free_port, wait_until
+from fixtures.ports import free_port
+from fixtures.server_process import wait_until
 from tests.support.sandbox_process import NUMBER, place_call, sandbox_process
 from tests.support.waiting import PATIENCE_S
+
+pytestmark = pytest.mark.real_time(reason="sngrep and a server in processes of their own")
 
 SNGREP = shutil.which("sngrep")
 FIRST_LINE = re.compile(rb"(?:INVITE|ACK|BYE) sip:[^ ]+ SIP/2\.0|SIP/2\.0 \d{3} ")
@@ -30,7 +33,7 @@ def test_a_capture_server_sees_every_message_of_a_call(tmp_path: Path) -> None:
             stderr=subprocess.STDOUT,
             env={"TERM": "xterm", "HOME": str(tmp_path)},
         )
-    server = sandbox_process(tmp_path / "data", 24_360, HEP_TARGET=f"udp:127.0.0.1:{port}")
+    server = sandbox_process(tmp_path / "data", HEP_TARGET=f"udp:127.0.0.1:{port}")
     try:
         assert wait_until(lambda: listens(port), PATIENCE_S), (tmp_path / "sngrep.log").read_text()
         server.start()

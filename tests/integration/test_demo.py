@@ -17,6 +17,8 @@ from api.failures import StartFailed
 from api.server import Server
 from fixtures.audio_check import find_tone, read_stereo
 
+pytestmark = pytest.mark.real_time(reason="the command runs in a process of its own")
+
 ROOT = Path(__file__).parents[2]
 
 

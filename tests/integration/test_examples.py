@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from fixtures.server_process import free_port
+from fixtures.ports import free_port
 from sip import Answered, Ended
 from tests.interop.pipecat_agent import pipecat_python
 from tests.support.inbound_stage import InboundStage, inbound_stage
@@ -23,12 +23,17 @@ EXAMPLES = ROOT / "examples"
 PATIENCE_S = 40.0
 
 # The first of them may have to install pipecat.
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.real_time(reason="examples run in processes of their own"),
+]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InboundStage]:
-    async with inbound_stage(tmp_path_factory.mktemp("examples"), 34_000) as running:
+    async with inbound_stage(tmp_path_factory.mktemp("examples")) as running:
         yield running
 
 

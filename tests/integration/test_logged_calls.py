@@ -9,9 +9,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from fixtures.server_process import wait_until
 from tests.support.sandbox_process import NUMBER, calls, place_call, sandbox_process
 from tests.support.waiting import PATIENCE_S
+
+pytestmark = pytest.mark.real_time(reason="a server in a process of its own")
 
 ROOT = Path(__file__).resolve().parents[2]
 FIELDS = {
@@ -27,7 +31,7 @@ def logged(text: str) -> list[dict[str, Any]]:
 
 def test_every_line_of_a_call_carries_its_identifier(tmp_path: Path) -> None:
     """At debug level each line is one JSON object, and each that belongs to a call names it in a field."""
-    server = sandbox_process(tmp_path, 24_480, LOG_FORMAT="json", LOG_LEVEL="debug")
+    server = sandbox_process(tmp_path, LOG_FORMAT="json", LOG_LEVEL="debug")
     server.start()
     try:
         account = server.add_account()

@@ -64,7 +64,7 @@ class Desk:
 
 @pytest.fixture
 async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
-    server, receiver = Server(loopback_settings(tmp_path, 27600)), Receiver()
+    server, receiver = Server(loopback_settings(tmp_path)), Receiver()
     await server.start()
     await receiver.start()
     async with aiohttp.ClientSession() as http:

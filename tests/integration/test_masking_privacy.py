@@ -126,7 +126,7 @@ def _leaks(data: bytes, number: str) -> list[str]:
 async def masked_stage(
     folder: Path, protocol: str = "udp", gateways: int = 1, policy: Mapping[str, Any] | None = None
 ) -> AsyncIterator[Masked]:
-    server = Server(loopback_settings(folder, 43200, SANDBOX_CARRIER="0", TRUSTED_SOURCES="127.0.0.0/8"))
+    server = Server(loopback_settings(folder, SANDBOX_CARRIER="0", TRUSTED_SOURCES="127.0.0.0/8"))
     trunk = Trunk(protocol)
     await server.start()
     await trunk.start()

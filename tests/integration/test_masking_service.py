@@ -90,7 +90,7 @@ class Town:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def town(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Town]:
     folder = tmp_path_factory.mktemp("masking")
-    server, receiver = Server(loopback_settings(folder, 43_600)), Receiver()
+    server, receiver = Server(loopback_settings(folder)), Receiver()
     await receiver.start()
     await server.start()
     assert server.demo is not None and server.demo.api_key is not None
@@ -201,7 +201,7 @@ async def test_a_call_that_a_kill_cut_off_has_its_end_and_its_webhook(town: Town
     for path in town.server.settings.data_dir.iterdir():
         if path.is_file():
             shutil.copy(path, tmp_path)
-    after = Server(loopback_settings(tmp_path, 44_100))
+    after = Server(loopback_settings(tmp_path))
     await after.start()
     try:
         for call_sid, status, bill_sec, paise in (

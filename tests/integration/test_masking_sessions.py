@@ -113,12 +113,12 @@ def _called(call: PhoneCall) -> str | None:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def exchange(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Exchange]:
-    engine = MediaEngine(engine_settings(49_600))
+    engine = MediaEngine(engine_settings())
     await engine.start()
     phone, customer = Phone(engine), Receiver()
     await phone.start()
     await customer.start()
-    server = Server(loopback_settings(tmp_path_factory.mktemp("masked"), 49_200))
+    server = Server(loopback_settings(tmp_path_factory.mktemp("masked")))
     await server.start()
     storage = server.storage
     try:

@@ -21,7 +21,7 @@ from tests.support.phone import PATIENCE_S
 ECHO = "+919800000001"
 _SCHEMA = {"type": "object", "properties": {"number": {"type": "string"}}, "required": ["number"]}
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = [pytest.mark.timeout(180), pytest.mark.real_time(reason="a server in a process of its own")]
 
 
 @dataclass

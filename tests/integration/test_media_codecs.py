@@ -8,10 +8,11 @@ from math import log10
 
 import pytest
 
-from media import DtmfReceived, DtmfSent, EngineSettings, InvalidMedia, PlaybackFinished, StreamClosed
+from media import DtmfReceived, DtmfSent, InvalidMedia, PlaybackFinished, StreamClosed
 from media._engine import supports
 from media.aio import MediaEngine
 from tests.support.media_bench import MediaBench, Told, amplitude_at, sine, towards, until
+from tests.support.phone import engine_settings
 
 _CODECS: dict[str, dict[str, object]] = {
     "PCMU": {"codec": "PCMU", "payload_type": 0},
@@ -30,7 +31,7 @@ _BUILT = [
 
 @pytest.fixture
 async def bench() -> AsyncIterator[MediaBench]:
-    engine = MediaEngine(EngineSettings(port_min=13000, port_max=13599, quarantine_s=0))
+    engine = MediaEngine(engine_settings(600))
     await engine.start()
     try:
         yield MediaBench(engine)

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from media import EngineSettings, InvalidMedia, MediaError, PlaybackFinished, RecordingSettings, StreamClosed
+from media import InvalidMedia, MediaError, PlaybackFinished, RecordingSettings, StreamClosed
 from media.aio import ActiveTalker, Conference, ConferenceEvent, MediaEngine, MemberLeft
 from media.audio import read_wav
 from tests.support.media_bench import MediaBench, amplitude_at, sine, towards, until
+from tests.support.phone import engine_settings
 
 # So that the sum of all is not limited; codecs and concealment on a busy machine take their share.
 SENT = 4000
@@ -77,7 +78,7 @@ class Stage:
 
 @pytest.fixture
 async def stage() -> AsyncIterator[Stage]:
-    engine = MediaEngine(EngineSettings(port_min=15400, port_max=15799, threads=2, quarantine_s=0))
+    engine = MediaEngine(engine_settings(400, threads=2))
     await engine.start()
     try:
         yield Stage(engine)

@@ -12,7 +12,6 @@ import pytest
 
 from media import (
     DtmfReceived,
-    EngineSettings,
     GreetingEnded,
     InvalidMedia,
     MachineSettings,
@@ -25,13 +24,14 @@ from media import (
 from media.aio import MediaEngine
 from media.audio.wav import read_wav
 from tests.support.media_bench import MediaBench, sine
+from tests.support.phone import engine_settings
 
 VECTORS = Path(__file__).resolve().parents[1] / "vectors" / "audio"
 
 
 @pytest.fixture
 async def bench() -> AsyncIterator[MediaBench]:
-    engine = MediaEngine(EngineSettings(port_min=14600, port_max=14699, quarantine_s=0))
+    engine = MediaEngine(engine_settings(100))
     await engine.start()
     try:
         yield MediaBench(engine)

@@ -12,9 +12,10 @@ from statistics import median
 import pytest
 
 from fixtures.impaired_link import ImpairedLink, Impairment, impaired_link
-from media import EngineSettings, RecordingFinished
+from media import RecordingFinished
 from media.aio import MediaEngine
 from tests.support.media_bench import MediaBench, Told, amplitude_at, sine, towards, until
+from tests.support.phone import engine_settings
 
 BAD = Impairment(loss=0.05, duplicate=0.02, reorder=0.02, reorder_ms=30, jitter_ms=40)
 TONE_HZ = 1000
@@ -24,7 +25,7 @@ WINDOW_BYTES = 2 * 160
 
 @pytest.fixture
 async def bench() -> AsyncIterator[MediaBench]:
-    engine = MediaEngine(EngineSettings(port_min=15600, port_max=15699, quarantine_s=0))
+    engine = MediaEngine(engine_settings(100))
     await engine.start()
     try:
         yield MediaBench(engine)

@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from media import EngineSettings, PortsExhausted
+from media import PortsExhausted
 from media.aio import MediaEngine
 from tests.support.media_bench import sine, towards, until
+from tests.support.phone import engine_settings
+
+pytestmark = pytest.mark.real_time(reason="the engine's own threads")
 
 
 def descriptors() -> int:
@@ -49,7 +52,7 @@ async def open_and_close(engine: MediaEngine, count: int) -> None:
 
 
 async def test_ten_thousand_streams_leave_nothing_behind() -> None:
-    engine = MediaEngine(EngineSettings(port_min=10400, port_max=12999, threads=2, quarantine_s=0))
+    engine = MediaEngine(engine_settings(2600, threads=2))
     await engine.start()
     await open_and_close(engine, 1000)
     gc.collect()
@@ -67,7 +70,7 @@ async def test_ten_thousand_streams_leave_nothing_behind() -> None:
 
 
 async def test_exhausted_ports_come_back() -> None:
-    engine = MediaEngine(EngineSettings(port_min=13000, port_max=13019, quarantine_s=0.05))
+    engine = MediaEngine(engine_settings(20, quarantine_s=0.05))
     await engine.start()
     streams = [engine.open_stream(lambda event: None) for _ in range(10)]
     with pytest.raises(PortsExhausted, match="13000-13019"):
@@ -78,7 +81,7 @@ async def test_exhausted_ports_come_back() -> None:
 
 
 async def test_ports_begin_to_rest_though_nothing_else_happens() -> None:
-    engine = MediaEngine(EngineSettings(port_min=13000, port_max=13019, quarantine_s=0.05))
+    engine = MediaEngine(engine_settings(20, quarantine_s=0.05))
     await engine.start()
     streams = [engine.open_stream(lambda event: None) for _ in range(10)]
     await asyncio.sleep(0.05)

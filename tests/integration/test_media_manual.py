@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from media import EngineSettings, RemoteMedia
+from media import RemoteMedia
 from media.aio import MediaEngine
 from media.audio import PromptLibrary, Speaker, level_dbfs, read_wav
+from tests.support.phone import engine_settings
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,7 +18,7 @@ async def test_the_example_announces_an_amount(tmp_path: Path) -> None:
     (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "media.md").read_text(), re.DOTALL)
     names: dict[str, Any] = {}
     exec(compile(example, "docs/media.md", "exec"), names)
-    far = MediaEngine(EngineSettings(port_min=14600, port_max=14699, quarantine_s=0))
+    far = MediaEngine(engine_settings(100))
     await far.start()
     callee = far.open_stream(lambda event: None)
     remote = RemoteMedia(*callee.local, codec="PCMU", payload_type=0)

@@ -15,7 +15,7 @@ from typing import cast
 import pytest
 
 from fixtures.prompts import DIRECTORY
-from media import DtmfReceived, EngineSettings, PlaybackFinished, PlaybackPosition, RemoteMedia
+from media import DtmfReceived, PlaybackFinished, PlaybackPosition, RemoteMedia
 from media.aio import AudioLoader, MediaEngine, Player
 from media.audio import (
     TONE_PLANS,
@@ -30,6 +30,7 @@ from media.audio import (
     write_wav,
 )
 from tests.support.media_bench import MediaBench, Told, sine, until
+from tests.support.phone import engine_settings
 
 _FRAME = 160
 _QUIET_DBFS = -60.0
@@ -80,7 +81,7 @@ class Peer(asyncio.DatagramProtocol):
 
 @pytest.fixture
 async def bench() -> AsyncIterator[MediaBench]:
-    engine = MediaEngine(EngineSettings(port_min=15200, port_max=15399, quarantine_s=0))
+    engine = MediaEngine(engine_settings(200))
     await engine.start()
     try:
         yield MediaBench(engine)

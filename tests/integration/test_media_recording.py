@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from media import (
-    EngineSettings,
     InvalidMedia,
     PlaybackFinished,
     RecordingFailed,
@@ -24,13 +23,14 @@ from media import (
 from media.aio import MediaEngine
 from media.types import RecordingEncoding
 from tests.support.media_bench import PATIENCE, MediaBench, amplitude_at, sine, towards, until
+from tests.support.phone import engine_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
 async def bench() -> AsyncIterator[MediaBench]:
-    engine = MediaEngine(EngineSettings(port_min=14400, port_max=14499, quarantine_s=0))
+    engine = MediaEngine(engine_settings(100))
     await engine.start()
     try:
         yield MediaBench(engine)
@@ -220,7 +220,7 @@ async def test_settings_that_cannot_be_are_refused(bench: MediaBench, tmp_path: 
 
 
 async def test_closing_the_engine_completes_recordings(tmp_path: Path) -> None:
-    engine = MediaEngine(EngineSettings(port_min=14500, port_max=14509))
+    engine = MediaEngine(engine_settings(10, quarantine_s=4.0))
     await engine.start()
     told = MediaBench(engine).open()
     path = tmp_path / "open.wav"
@@ -233,11 +233,12 @@ async def test_closing_the_engine_completes_recordings(tmp_path: Path) -> None:
 
 _VICTIM = """
 import asyncio, sys
-from media import EngineSettings, RecordingSettings
+from media import RecordingSettings
 from media.aio import MediaEngine
+from tests.support.phone import engine_settings
 
 async def main() -> None:
-    engine = MediaEngine(EngineSettings(port_min=14510, port_max=14519))
+    engine = MediaEngine(engine_settings(10))
     await engine.start()
     settings = RecordingSettings(encoding=sys.argv[2])
     engine.open_stream(lambda event: None).start_recording(sys.argv[1], settings)
@@ -247,6 +248,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.real_time(reason="the process that is killed records by the system's clock")
 @pytest.mark.parametrize("encoding", ["wav", "ogg-opus"])
 async def test_a_killed_process_leaves_a_file_that_plays(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "killed"
@@ -272,12 +274,12 @@ async def test_a_killed_process_leaves_a_file_that_plays(tmp_path: Path, encodin
 
 _LIMITED = """
 import asyncio, resource, sys
-from media import EngineSettings
 from media.aio import MediaEngine
+from tests.support.phone import engine_settings
 
 async def main() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
-    engine = MediaEngine(EngineSettings(port_min=14520, port_max=14529))
+    engine = MediaEngine(engine_settings(10))
     await engine.start()
     stream = engine.open_stream(lambda event: None)
     finished = await stream.start_recording(sys.argv[1]).wait()

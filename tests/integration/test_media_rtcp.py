@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from media import EngineSettings, MediaTimeout, RemoteMedia
+from media import MediaTimeout, RemoteMedia
 from media.aio import MediaEngine, RtpStream
 from tests.support.media_bench import MediaBench, until
+from tests.support.phone import engine_settings
 from tests.support.rtcp_peer import (
     BYE,
     DESCRIPTION,
@@ -25,7 +26,7 @@ from tests.support.rtcp_peer import (
 
 @pytest.fixture
 async def bench() -> AsyncIterator[MediaBench]:
-    engine = MediaEngine(EngineSettings(port_min=14400, port_max=14599, quarantine_s=0))
+    engine = MediaEngine(engine_settings(200))
     await engine.start()
     try:
         yield MediaBench(engine)

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from media import DtmfReceived, EngineSettings, InvalidMedia, PlaybackFinished
+from media import DtmfReceived, InvalidMedia, PlaybackFinished
 from media.abilities import has_srtp
 from media.aio import MediaEngine, make_srtp_keys, retire_srtp_key
 from media.sdp import LocalMedia, Negotiated, accept_answer, answer_offer, make_offer, remember
 from media.sdp.encryption import AgreedSrtp
 from media.types import SrtpKey, SrtpSuite, SrtpUse
 from tests.support.media_bench import MediaBench, Told, amplitude_at, sine, towards, until
+from tests.support.phone import engine_settings
 
 pytestmark = pytest.mark.skipif(not has_srtp(), reason="the engine was built without SRTP")
 
@@ -22,7 +23,7 @@ SUITES = [key.suite for key in make_srtp_keys()]
 
 @pytest.fixture
 async def bench() -> AsyncIterator[MediaBench]:
-    engine = MediaEngine(EngineSettings(port_min=14400, port_max=14499, quarantine_s=0))
+    engine = MediaEngine(engine_settings(100))
     await engine.start()
     try:
         yield MediaBench(engine)

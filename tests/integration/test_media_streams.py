@@ -27,11 +27,12 @@ from media import (
 )
 from media.aio import MediaEngine
 from tests.support.media_bench import MediaBench, amplitude_at, level, sine, towards, until
+from tests.support.phone import engine_settings
 
 
 @pytest.fixture
 async def bench() -> AsyncIterator[MediaBench]:
-    engine = MediaEngine(EngineSettings(port_min=14000, port_max=14399, quarantine_s=0))
+    engine = MediaEngine(engine_settings(400))
     await engine.start()
     try:
         yield MediaBench(engine)

@@ -11,7 +11,7 @@ import pytest
 
 from fixtures.server_process import ServerProcess, wait_until
 
-pytestmark = pytest.mark.durable
+pytestmark = [pytest.mark.durable, pytest.mark.real_time(reason="a server in a process of its own is killed")]
 
 PATIENCE_S = 40.0
 ENDS = {"+919800100200": "read", "+919800100201": "delivered", "+919800100203": "failed"}

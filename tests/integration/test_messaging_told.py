@@ -90,7 +90,7 @@ class Office:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def office(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Office]:
     folder: Path = tmp_path_factory.mktemp("messaging")
-    server = Server(loopback_settings(folder, 43200, SANDBOX_CARRIER="0"))
+    server = Server(loopback_settings(folder, SANDBOX_CARRIER="0"))
     receiver = Receiver()
     await server.start()
     await receiver.start()

@@ -18,6 +18,8 @@ import yaml
 from tests.support.exposition import Family, families, sample_names
 from tests.support.sandbox_process import NUMBER, place_call, sandbox_process
 
+pytestmark = pytest.mark.real_time(reason="a server in a process of its own")
+
 ROOT = Path(__file__).resolve().parents[2]
 DASHBOARD = ROOT / "deploy/grafana/trunkline.json"
 ALERTS = ROOT / "deploy/prometheus/alerts.yml"
@@ -37,7 +39,7 @@ class Documented:
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Family]]:
     """What a server with everything switched on says after a call."""
-    server = sandbox_process(tmp_path_factory.mktemp("server"), 24_120, HEP_TARGET="udp:127.0.0.1:9")
+    server = sandbox_process(tmp_path_factory.mktemp("server"), HEP_TARGET="udp:127.0.0.1:9")
     server.start()
     try:
         account = server.add_account()

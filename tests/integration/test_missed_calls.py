@@ -121,10 +121,8 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(
-    data_dir: Path, receiver: Receiver, rtp_from: int, *, balance_paise: int = 100_000
-) -> AsyncIterator[Desk]:
-    server = Server(loopback_settings(data_dir, rtp_from, rtp_ports=200))
+async def desk(data_dir: Path, receiver: Receiver, *, balance_paise: int = 100_000) -> AsyncIterator[Desk]:
+    server = Server(loopback_settings(data_dir, rtp_ports=200))
     await server.start()
     storage = server.storage
     try:
@@ -160,7 +158,7 @@ def is_signed(got: Received) -> bool:
 
 
 async def test_every_way_a_call_can_be_missed_is_told_with_why(tmp_path: Path, receiver: Receiver) -> None:
-    async with desk(tmp_path, receiver, 51_200) as customer:
+    async with desk(tmp_path, receiver) as customer:
         subscription_id = await customer.subscribe(secret=SECRET)
         forward = {"target": "forward", "timeout": 5}
         for binding, call, reason, status in (
@@ -213,7 +211,7 @@ async def test_every_way_a_call_can_be_missed_is_told_with_why(tmp_path: Path, r
 async def test_a_number_rings_to_be_missed_though_the_wallet_is_empty(
     tmp_path: Path, receiver: Receiver
 ) -> None:
-    async with desk(tmp_path, receiver, 51_600, balance_paise=0) as customer:
+    async with desk(tmp_path, receiver, balance_paise=0) as customer:
         await customer.subscribe()
         await customer.bind(target="missed_call", timeout=5)
         far = await customer.call_in()
@@ -231,14 +229,14 @@ async def test_a_number_rings_to_be_missed_though_the_wallet_is_empty(
 async def test_a_call_that_a_restart_cut_off_is_told_by_the_next_run(
     tmp_path: Path, receiver: Receiver
 ) -> None:
-    async with desk(tmp_path, receiver, 52_000) as customer:
+    async with desk(tmp_path, receiver) as customer:
         await customer.subscribe()
         record = CallRecord(
             new_id(), customer.account_sid, "inbound", "+919811100001", NUMBER, utc_now(), CallStatus.RINGING
         )
         await customer.server.storage.calls.insert(record)
     assert customer.told() == []
-    async with desk(tmp_path, receiver, 52_000):
+    async with desk(tmp_path, receiver):
         await until(lambda: len(customer.told()) == 1)
     data = json.loads(customer.told()[0].body)["data"]
     assert (data["call_sid"], data["reason"], data["status"]) == (record.call_sid, "unreachable", "failed")
@@ -246,7 +244,7 @@ async def test_a_call_that_a_restart_cut_off_is_told_by_the_next_run(
 
 async def test_a_subscription_is_tried_paused_mended_and_replayed(tmp_path: Path, receiver: Receiver) -> None:
     receiver.answers["/broken"] = statuses(500)
-    async with desk(tmp_path, receiver, 52_400) as customer:
+    async with desk(tmp_path, receiver) as customer:
         path = f"{SUBSCRIPTIONS}/{await customer.subscribe('/broken', secret='plain secret')}"
         subscription_id = path.rsplit("/", 1)[1]
         status, trial = await customer.ask("POST", f"{path}/test")
@@ -296,7 +294,7 @@ async def test_a_subscription_is_tried_paused_mended_and_replayed(tmp_path: Path
 
 
 async def test_a_test_of_what_cannot_be_reached_is_answered(tmp_path: Path, receiver: Receiver) -> None:
-    async with desk(tmp_path, receiver, 52_800) as customer:
+    async with desk(tmp_path, receiver) as customer:
         dead = Receiver()
         await dead.start()
         url = dead.url()

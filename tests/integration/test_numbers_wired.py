@@ -62,7 +62,7 @@ class Desk:
 
 @asynccontextmanager
 async def desk(tmp_path: Path, **settings: str) -> AsyncIterator[Desk]:
-    server = Server(loopback_settings(tmp_path, 47200, rtp_ports=200, **settings))
+    server = Server(loopback_settings(tmp_path, rtp_ports=200, **settings))
     await server.start()
     try:
         async with aiohttp.ClientSession() as http:

@@ -106,7 +106,7 @@ def log(tmp_path: Path) -> Iterator[Path]:
 @pytest.fixture
 async def town(tmp_path: Path) -> AsyncIterator[Town]:
     data = tmp_path / "data"
-    settings = loopback_settings(data, 42800)
+    settings = loopback_settings(data)
     server, receiver = Server(settings), Receiver()
     await receiver.start()
     await server.start()

@@ -87,7 +87,7 @@ class Desk:
 
 @asynccontextmanager
 async def served(data_dir: Path) -> AsyncIterator[Desk]:
-    server = Server(loopback_settings(data_dir, 48600))
+    server = Server(loopback_settings(data_dir))
     await server.start()
     try:
         storage = server.storage

@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from fixtures.audio_check import find_tone, read_stereo
+from fixtures.ports import port_range
 from fixtures.server_process import ServerProcess, wait_until
+
+pytestmark = pytest.mark.real_time(reason="a server in a process of its own is killed")
 
 TONE, TONE_HZ = "+919800000007", 1000.0
 DEMO_NUMBER = "+918047000001"
@@ -22,8 +25,7 @@ def server(tmp_path: Path) -> Iterator[ServerProcess]:
     environment = {
         "TRUNKLINE_SANDBOX_CARRIER": "1",
         "TRUNKLINE_SANDBOX_LISTEN": "udp:127.0.0.1:0",
-        "TRUNKLINE_RTP_PORTS": "48000-48199",
-        "TRUNKLINE_SANDBOX_RTP_PORTS": "48200-48399",
+        "TRUNKLINE_SANDBOX_RTP_PORTS": "{}-{}".format(*port_range(200)),
     }
     server = ServerProcess(tmp_path / "server", environment=environment)
     server.start()

@@ -11,6 +11,7 @@ import pytest
 from fixtures.audio_check import best_match, find_tone, read_stereo, samples_of
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.carrier_call import SandboxCall
+from fixtures.ports import port_range
 from fixtures.scripts import Hangup, Pause, PlayPrompt, PlayTone, Script, SendDigits
 from media.audio import PromptLibrary
 from sip.aio import Destination, Listen
@@ -23,8 +24,8 @@ ECHO, SPEECH, BUSY, SILENT, OVERLOADED, DIGITS, TONE, SHORT = (f"+91980000000{n}
 async def carriers(tmp_path: Path) -> AsyncIterator[tuple[SandboxCarrier, SandboxCarrier]]:
     """A caller and a callee; the callee records what it hears."""
     listen = Listen("udp", "127.0.0.1", 0, None)
-    caller = SandboxCarrier(listen, rtp_ports=(41000, 41199), record_directory=tmp_path)
-    callee = SandboxCarrier(listen, rtp_ports=(41200, 41399))
+    caller = SandboxCarrier(listen, rtp_ports=port_range(100), record_directory=tmp_path)
+    callee = SandboxCarrier(listen, rtp_ports=port_range(100))
     await caller.start()
     await callee.start()
     caller.target = Destination("udp", *callee.address)
@@ -110,8 +111,8 @@ async def test_the_callee_hears_keys_and_tones(carriers: tuple[SandboxCarrier, S
 
 async def test_stopping_ends_the_calls_that_are_up(tmp_path: Path) -> None:
     listen = Listen("udp", "127.0.0.1", 0, None)
-    caller = SandboxCarrier(listen, rtp_ports=(41400, 41499))
-    callee = SandboxCarrier(listen, rtp_ports=(41500, 41599))
+    caller = SandboxCarrier(listen, rtp_ports=port_range(100))
+    callee = SandboxCarrier(listen, rtp_ports=port_range(100))
     await caller.start()
     await callee.start()
     caller.target = Destination("udp", *callee.address)
@@ -125,7 +126,7 @@ async def test_stopping_ends_the_calls_that_are_up(tmp_path: Path) -> None:
 
 
 async def test_a_call_needs_a_target_and_a_known_script() -> None:
-    carrier = SandboxCarrier(Listen("udp", "127.0.0.1", 0, None), rtp_ports=(41600, 41699))
+    carrier = SandboxCarrier(Listen("udp", "127.0.0.1", 0, None), rtp_ports=port_range(100))
     with pytest.raises(ValueError, match="target"):
         carrier.call(ECHO)
     carrier.target = Destination("udp", "127.0.0.1", 5060)

@@ -73,7 +73,7 @@ class Town:
 
 @pytest.fixture
 async def town(tmp_path: Path) -> AsyncIterator[Town]:
-    settings = loopback_settings(tmp_path, 44000, rtp_ports=400)
+    settings = loopback_settings(tmp_path, rtp_ports=400)
     server, agent = Server(settings), DemoAgent(tone(AGENT_TONE_HZ, 1000))
     await server.start()
     await agent.start()

@@ -58,7 +58,7 @@ async def callers(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cal
     speech = EspeakSynthesizer(folder / "words", timeout_s=60.0)
     words = await speech.speak("I would like to know when my parcel is going to arrive.", "en-IN")
     await speech.close()
-    async with inbound_stage(folder / "server", 38_000) as stage:
+    async with inbound_stage(folder / "server") as stage:
         key = await stage.server.storage.keys.create(stage.account_sid, "assistant", ("assistant",))
         yield Callers(stage, key, words.to_mono(8000))
 

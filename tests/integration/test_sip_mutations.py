@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from fuzz.wire import run
+
+pytestmark = pytest.mark.real_time(reason="a server in a process of its own")
 
 
 def test_mutated_messages_neither_stop_the_server_nor_make_it_complain(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from sip.aio.resolver import MAX_QUESTIONS, Resolver, is_address, is_private
 from sip.locate import Question, Target, Wanted
 from tests.support.dns_server import DnsServer, Mode
 
+pytestmark = pytest.mark.real_time(reason="a name server in a thread of its own")
+
 
 class Clock:
     """Time that a test moves."""

@@ -15,6 +15,7 @@ from api.server import Server
 from fixtures.agent import DemoAgent
 from fixtures.audio_check import find_tone, samples_of
 from fixtures.carrier import SandboxCarrier
+from fixtures.ports import port_range
 from fixtures.scripts import Hangup, Pause, PlayTone
 from media.audio import tone
 from sip.aio import Destination, Listen
@@ -89,11 +90,11 @@ class Town:
 
 @pytest.fixture
 async def town(tmp_path: Path) -> AsyncIterator[Town]:
-    settings = loopback_settings(tmp_path, 46600)
+    settings = loopback_settings(tmp_path)
     server, agent = Server(settings), DemoAgent(tone(700.0, 500))
     await server.start()
     await agent.start()
-    carrier = SandboxCarrier(Listen("udp", "127.0.0.1", 0, None), rtp_ports=(47000, 47199))
+    carrier = SandboxCarrier(Listen("udp", "127.0.0.1", 0, None), rtp_ports=port_range(200))
     await carrier.start()
     sip = server.control.sip_addresses[0]
     carrier.target = Destination("udp", sip.host, sip.port)

@@ -16,7 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
-from fixtures.server_process import free_port, wait_until
+from fixtures.ports import free_port, port_range
+from fixtures.server_process import wait_until
 
 __all__ = ["HAVE_BARESIP", "HAVE_PJSUA", "Baresip", "Peer", "Pjsua"]
 
@@ -148,12 +149,12 @@ class Baresip(Peer):
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         control_port = free_port()
+        first_port, last_port = port_range(100)
         modules = ("g711", "g722", "l16", "opus", "srtp", "sndfile", "ausine", "aubridge")
         media = "".join(f"module\t{name}.so\n" for name in modules)
         application = "".join(f"module_app\t{name}.so\n" for name in ("menu", "ctrl_tcp"))
         (folder / "config").write_text(
-            f"sip_listen\t127.0.0.1:{self.port}\n"
-            f"rtp_ports\t{free_port()}-65000\n"
+            f"sip_listen\t127.0.0.1:{self.port}\nrtp_ports\t{first_port}-{last_port}\n"
             f"audio_source\tausine,{tone_hz}\naudio_player\taubridge,p\naudio_alert\taubridge,a\n"
             # The only format of its tone source.
             "ausrc_srate\t48000\nauplay_srate\t48000\nausrc_channels\t2\nauplay_channels\t1\n"

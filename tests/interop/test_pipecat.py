@@ -65,7 +65,7 @@ async def agent() -> AsyncIterator[PipecatAgent]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InboundStage]:
-    async with inbound_stage(tmp_path_factory.mktemp("pipecat"), 33_000) as running:
+    async with inbound_stage(tmp_path_factory.mktemp("pipecat")) as running:
         yield running
 
 

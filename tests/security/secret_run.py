@@ -353,7 +353,6 @@ def secret_run(directory: Path, log_format: str, environment: Mapping[str, str])
                 "TRUNKLINE_LOG_FORMAT": log_format,
                 "TRUNKLINE_LOG_LEVEL": "debug",
                 "TRUNKLINE_HEP_TARGET": f"udp:127.0.0.1:{capture.port}",
-                "TRUNKLINE_RTP_PORTS": "25000-25199",
                 "TRUNKLINE_TRUSTED_SOURCES": "127.0.0.1/32",
                 **environment,
             },

@@ -44,7 +44,7 @@ UNREADABLE = {
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     running = ServerProcess(
         tmp_path_factory.mktemp("edge"),
-        environment={"TRUNKLINE_RTP_PORTS": "25200-25299", "TRUNKLINE_TAKEOVER": "1"},
+        environment={"TRUNKLINE_TAKEOVER": "1"},
     )
     running.start()
     yield running

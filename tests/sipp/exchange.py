@@ -8,7 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from fixtures.server_process import Account, ServerProcess, free_port, wait_until
+from fixtures.ports import free_port
+from fixtures.server_process import Account, ServerProcess, wait_until
 from fixtures.sipp_run import Load, Sipp, SippResult, start_sipp
 
 __all__ = ["FORWARDED", "UNKNOWN", "Exchange"]
@@ -38,11 +39,11 @@ class Exchange:
         self.server = ServerProcess(
             directory / "server",
             environment={
-                "TRUNKLINE_RTP_PORTS": "21000-24999",
                 "TRUNKLINE_MAX_CPS": "1000",
                 **(environment or {}),
             },
             tls=tls,
+            rtp_ports=800,
         )
         self.caller_port = free_port()
         self.second_caller_port = free_port()

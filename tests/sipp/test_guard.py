@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from fixtures.server_process import free_port, wait_until
+from fixtures.ports import free_port
+from fixtures.server_process import wait_until
 from fixtures.sipp_run import Load, Sipp
 from tests.sipp.exchange import FORWARDED, UNKNOWN, Exchange
 

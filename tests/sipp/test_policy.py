@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from fixtures.server_process import free_port, wait_until
+from fixtures.ports import free_port
+from fixtures.server_process import wait_until
 from fixtures.sipp_run import Load
 from tests.sipp.exchange import FORWARDED, Exchange
 

@@ -16,7 +16,7 @@ RINGS = Load(pause_ms=700)
 @pytest.fixture(scope="module", autouse=True)
 def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Exchange, Sipp, Sipp]]:
     """A call without PRACK, which ends after half a minute; the other tests go on meanwhile."""
-    with Exchange(tmp_path_factory.mktemp("patient"), {"TRUNKLINE_RTP_PORTS": "25000-25099"}) as exchange:
+    with Exchange(tmp_path_factory.mktemp("patient")) as exchange:
         trunk = exchange.callee("uas_noanswer.xml")
         yield exchange, exchange.caller("uac_never_pracks.xml"), trunk
 

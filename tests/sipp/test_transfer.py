@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
-from fixtures.server_process import free_port, wait_until
+from fixtures.ports import free_port
+from fixtures.server_process import wait_until
 from fixtures.sipp_run import Load, Sipp
 from tests.sipp.exchange import Exchange
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from fixtures.server_process import free_port, wait_until
+from fixtures.ports import free_port
+from fixtures.server_process import wait_until
 from fixtures.sipp_run import Load
 from tests.sipp.exchange import FORWARDED, UNKNOWN, Exchange
 from tests.support.certificates import Authority

@@ -16,7 +16,7 @@ import dns.rcode
 import dns.rdatatype
 import dns.rrset
 
-from fixtures.server_process import free_port
+from fixtures.ports import free_port
 from tests.support.background import Background
 
 Mode = Literal["well", "silent", "failing", "garbage", "truncated"]

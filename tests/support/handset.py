@@ -16,6 +16,7 @@ import struct
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
+from fixtures.ports import free_port
 from sip import Request, Response, make_response, parse_message, serialise
 from tests.support.phone import eventually
 from tests.support.rtcp_peer import RtcpPeer
@@ -49,8 +50,8 @@ class Trunk(asyncio.DatagramProtocol):
 
     async def start(self) -> None:
         loop = asyncio.get_running_loop()
-        self.datagrams, _ = await loop.create_datagram_endpoint(lambda: self, (HOST, 0))
-        self.port: int = self.datagrams.get_extra_info("sockname")[1]
+        self.port = free_port()
+        self.datagrams, _ = await loop.create_datagram_endpoint(lambda: self, (HOST, self.port))
         self._listener = await asyncio.start_server(self._accepted, HOST, self.port)
 
     async def close(self) -> None:

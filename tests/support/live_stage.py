@@ -131,7 +131,7 @@ class LiveStage:
 @asynccontextmanager
 async def live_stage(data_dir: Path, **settings: str) -> AsyncIterator[LiveStage]:
     """Run a stage, to the proof that no call of it is left."""
-    server = Server(loopback_settings(data_dir, 42000, rtp_ports=400, **settings))
+    server = Server(loopback_settings(data_dir, rtp_ports=400, **settings))
     agent, receiver = DemoAgent(tone(AGENT_TONE_HZ, 1000)), Receiver()
     await server.start()
     await agent.start()

@@ -5,22 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 from api.config import Settings, load_settings
+from fixtures.ports import port_range
 
 
-def loopback_settings(data_dir: Path, rtp_from: int, *, rtp_ports: int = 200, **changes: str) -> Settings:
+def loopback_settings(data_dir: Path, *, rtp_ports: int = 200, **changes: str) -> Settings:
     """
-    Settings of a server that takes `rtp_ports` ports from `rtp_from` on, and as many more for its sandbox.
+    Settings of a server with so many ports for RTP, and as many more for its sandbox.
 
-    Each module has ports of its own: two may run at the same time. `changes` are names as in the environment,
-    without their prefix.
+    `changes` are names as in the environment, without their prefix.
     """
-    sandbox_from = rtp_from + rtp_ports
     values = {
         "HTTP_LISTEN": "127.0.0.1:0",
         "SIP_LISTEN": "udp:127.0.0.1:0,tcp:127.0.0.1:0",
         "SANDBOX_LISTEN": "udp:127.0.0.1:0",
-        "RTP_PORTS": f"{rtp_from}-{sandbox_from - 1}",
-        "SANDBOX_RTP_PORTS": f"{sandbox_from}-{sandbox_from + rtp_ports - 1}",
+        "RTP_PORTS": "{}-{}".format(*port_range(rtp_ports)),
+        "SANDBOX_RTP_PORTS": "{}-{}".format(*port_range(rtp_ports)),
         "DATA_DIR": str(data_dir),
         "ALLOW_PRIVATE_DESTINATIONS": "1",
         "DRAIN_S": "1",

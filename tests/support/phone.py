@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import Any
 
+from fixtures.ports import port_range
 from media.aio import AgentTap, MediaEngine, RtpStream, make_srtp_keys
 from media.audio import tone, tone_level_dbfs
 from media.sdp import LocalMedia, SessionDescription, accept_answer, answer_offer, make_offer
@@ -287,5 +289,7 @@ class Phone:
         self.on_call(call)
 
 
-def engine_settings(first_port: int) -> EngineSettings:
-    return EngineSettings(port_min=first_port, port_max=first_port + 399, quarantine_s=0.0)
+def engine_settings(ports: int = 400, **settings: Any) -> EngineSettings:
+    """An engine with so many ports of its own, which need not rest."""
+    first, last = port_range(ports)
+    return EngineSettings(**{"port_min": first, "port_max": last, "quarantine_s": 0.0, **settings})

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fixtures.server_process import Account, ServerProcess, free_port, wait_until
+from fixtures.ports import free_port, port_range
+from fixtures.server_process import Account, ServerProcess, wait_until
 from tests.support.waiting import PATIENCE_S
 
 __all__ = ["ECHO", "NUMBER", "calls", "place_call", "sandbox_process"]
@@ -16,25 +17,17 @@ NUMBER, ECHO = "+918047491899", "+919800000001"
 _RTP_PORTS = 60
 
 
-def sandbox_process(
-    data_dir: Path, rtp_from: int, *, prefix: tuple[str, ...] = (), **changes: str
-) -> ServerProcess:
-    """
-    A server that is yet to be started, and takes 120 ports from `rtp_from` on; each module has its own.
-
-    `changes` are settings as in the environment, without their prefix.
-    """
-    sandbox_from = rtp_from + _RTP_PORTS
+def sandbox_process(data_dir: Path, *, prefix: tuple[str, ...] = (), **changes: str) -> ServerProcess:
+    """A server that is yet to be started; `changes` are settings without their prefix."""
     values = {
         "SANDBOX_CARRIER": "1",
         "SANDBOX_LISTEN": f"udp:127.0.0.1:{free_port()}",
-        "RTP_PORTS": f"{rtp_from}-{sandbox_from - 1}",
-        "SANDBOX_RTP_PORTS": f"{sandbox_from}-{sandbox_from + _RTP_PORTS - 1}",
+        "SANDBOX_RTP_PORTS": "{}-{}".format(*port_range(_RTP_PORTS)),
         "DRAIN_S": "1",
         **changes,
     }
     environment = {f"TRUNKLINE_{name}": value for name, value in values.items()}
-    return ServerProcess(data_dir, environment=environment, prefix=prefix)
+    return ServerProcess(data_dir, environment=environment, rtp_ports=_RTP_PORTS, prefix=prefix)
 
 
 def calls(server: ServerProcess, account: Account) -> list[dict[str, Any]]:

@@ -41,7 +41,7 @@ class World:
         """Whether SIP still waits for late answers of a peer that said nothing (RFC 3261 timers)."""
         self.wallets = MemoryWallets()
         self.records = MemoryRecords(self.wallets)
-        self.far_engine = MediaEngine(engine_settings(47_000))
+        self.far_engine = MediaEngine(engine_settings())
         self.phone = Phone(self.far_engine)
         self.phones = [self.phone]
         self.control = CallControl(
@@ -49,7 +49,7 @@ class World:
                 **{
                     "sip_listens": [Listen("udp", "127.0.0.1", 0)],
                     "data_dir": directory,
-                    "media": engine_settings(46_000),
+                    "media": engine_settings(),
                     "rates": Rates(outbound_paise=60, inbound_paise=40),
                     **settings,
                 }

@@ -30,8 +30,9 @@ graph::AudioFormat format_of(const std::string& encoding, std::uint32_t rate_hz)
 }
 
 std::shared_ptr<Engine> make_engine(const std::string& listen, std::uint16_t port_min, std::uint16_t port_max,
-                                    std::size_t threads, std::uint32_t quarantine_ms) {
-    return Engine::create({listen, port_min, port_max, threads, std::int64_t{quarantine_ms} * 1'000'000});
+                                    std::size_t threads, std::uint32_t quarantine_ms, bool driven) {
+    return Engine::create(
+        {listen, port_min, port_max, threads, std::int64_t{quarantine_ms} * 1'000'000, driven});
 }
 
 /// All events, then all frames, that are there now.
@@ -180,6 +181,7 @@ NB_MODULE(_engine, module) {
             nb::arg("near").none())
         .def("open_conference", &Engine::open_conference)
         .def("fileno", &Engine::descriptor)
+        .def("advance", &Engine::advance)
         .def("next_id", &Engine::next_id)
         .def("drain", &drain_engine)
         .def("stats", &engine_stats)

@@ -26,6 +26,12 @@ inline int patience() {
     return value == nullptr ? 1 : std::max(1, std::atoi(value));
 }
 
+/// The first port for engines; TRUNKLINE_TEST_PORT in the environment, with a thousand behind it that are free.
+inline std::uint16_t first_port() {
+    const char* value = std::getenv("TRUNKLINE_TEST_PORT");
+    return static_cast<std::uint16_t>(value == nullptr ? 15000 : std::atoi(value));
+}
+
 /// A packet as a far end sees it.
 struct Heard {
     rtp::Header header;
@@ -136,8 +142,10 @@ inline engine::MediaSettings towards(std::uint16_t udp_port, dsp::Law law = dsp:
 /// An engine with the events and frames it has told.
 class Bench {
   public:
-    explicit Bench(std::size_t threads = 1, std::uint16_t port_min = 15000, std::uint16_t port_max = 15999)
-        : media(engine::Engine::create({"127.0.0.1", port_min, port_max, threads, 0})) {}
+    /// Of `ports` ports, the first of them `first_port()`.
+    explicit Bench(std::size_t threads = 1, int ports = 1000)
+        : media(engine::Engine::create({"127.0.0.1", first_port(),
+                                        static_cast<std::uint16_t>(first_port() + ports - 1), threads, 0})) {}
     ~Bench() { media->close(); }
 
     std::shared_ptr<engine::StreamHandle> open(const engine::StreamHandle* near = nullptr) {

@@ -296,9 +296,9 @@ TEST_CASE("only what is relayed at once is hurried") {
     engine::Notifier notifier;
     engine::Outlet outlet(notifier);
     engine::TickWheel wheel;
-    engine::Stream one(1, {}, {1, 1, 1, 8000}, outlet, wheel);
-    engine::Stream two(2, {}, {2, 2, 2, 8000}, outlet, wheel);
-    engine::Stream three(3, {}, {3, 3, 3, 8000}, outlet, wheel);
+    engine::Stream one(1, {}, {1, 1, 1, 8000}, outlet, wheel, 0);
+    engine::Stream two(2, {}, {2, 2, 2, 8000}, outlet, wheel, 0);
+    engine::Stream three(3, {}, {3, 3, 3, 8000}, outlet, wheel, 0);
     CHECK_FALSE(one.hurried);
     CHECK_FALSE(one.rtcp().hurried);
     one.link(two, 0);

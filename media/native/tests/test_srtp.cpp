@@ -51,7 +51,7 @@ std::unique_ptr<SrtpContext> receiver(const SrtpKey& key) {
     return SrtpContext::make(key, SrtpContext::Direction::received, std::nullopt);
 }
 
-Bytes rtp(std::uint16_t sequence, std::uint32_t from = ssrc) {
+Bytes rtp_packet(std::uint16_t sequence, std::uint32_t from = ssrc) {
     Bytes packet{0x80, 0x00, static_cast<std::uint8_t>(sequence >> 8), static_cast<std::uint8_t>(sequence)};
     packet.resize(172, 0x55);
     for (int n = 0; n < 4; ++n)
@@ -113,13 +113,13 @@ TEST_SUITE("srtp") {
                 suite == SrtpSuite::aes_cm_128_hmac_sha1_32 || suite == SrtpSuite::aes_256_cm_hmac_sha1_32;
             const auto sent = sender(key_of(1, suite));
             const auto received = receiver(key_of(1, suite));
-            Bytes audio = sealed(*sent, rtp(7));
+            Bytes audio = sealed(*sent, rtp_packet(7));
             CHECK(audio.size() == 172 + (is_short ? 4U : 10U));
-            const Bytes plain = rtp(7);
+            const Bytes plain = rtp_packet(7);
             CHECK(std::equal(plain.begin(), plain.begin() + 12, audio.begin()));
             CHECK(Bytes(audio.begin() + 12, audio.begin() + 172) != Bytes(160, 0x55));
             CHECK(received->open(SrtpKind::rtp, audio).size_bytes == 172);
-            CHECK(Bytes(audio.begin(), audio.begin() + 172) == rtp(7));
+            CHECK(Bytes(audio.begin(), audio.begin() + 172) == rtp_packet(7));
             // RFC 4568 6.2.2: the tag of RTCP stays at 80 bits; 32 bits are its index.
             Bytes report = sealed(*sent, rtcp(), SrtpKind::rtcp);
             CHECK(report.size() == 8 + 4 + 10);
@@ -130,7 +130,7 @@ TEST_SUITE("srtp") {
     TEST_CASE("what is forged, damaged or under another key is left as it was") {
         const auto sent = sender(key_of(1));
         const auto received = receiver(key_of(1));
-        const Bytes packet = sealed(*sent, rtp(7));
+        const Bytes packet = sealed(*sent, rtp_packet(7));
         for (std::size_t n = 0; n < packet.size(); ++n) {
             Bytes damaged = packet;
             damaged[n] ^= 0x10;
@@ -138,9 +138,9 @@ TEST_SUITE("srtp") {
             CHECK(received->open(SrtpKind::rtp, damaged).verdict == SrtpVerdict::unauthentic);
             CHECK(damaged == before);
         }
-        Bytes foreign = sealed(*sender(key_of(2)), rtp(8));
+        Bytes foreign = sealed(*sender(key_of(2)), rtp_packet(8));
         CHECK(received->open(SrtpKind::rtp, foreign).verdict == SrtpVerdict::unauthentic);
-        Bytes plain = rtp(9);
+        Bytes plain = rtp_packet(9);
         CHECK(received->open(SrtpKind::rtp, plain).verdict == SrtpVerdict::unauthentic);
         Bytes whole = packet;
         CHECK(received->open(SrtpKind::rtp, whole).verdict == SrtpVerdict::authentic);
@@ -151,7 +151,7 @@ TEST_SUITE("srtp") {
         const auto received = receiver(key_of(1));
         std::vector<Bytes> packets;
         for (std::uint16_t n = 0; n < 400; ++n)
-            packets.push_back(sealed(*sent, rtp(n)));
+            packets.push_back(sealed(*sent, rtp_packet(n)));
         const auto open = [&](std::size_t n) {
             Bytes copy = packets[n];
             return received->open(SrtpKind::rtp, copy).verdict;
@@ -166,14 +166,14 @@ TEST_SUITE("srtp") {
 
     TEST_CASE("a number is sent under once, and never without room for the tag") {
         const auto sent = sender(key_of(1));
-        CHECK(!sealed(*sent, rtp(7)).empty());
-        CHECK(sealed(*sent, rtp(7)).empty());
+        CHECK(!sealed(*sent, rtp_packet(7)).empty());
+        CHECK(sealed(*sent, rtp_packet(7)).empty());
         // What is relayed may be out of order.
-        CHECK(!sealed(*sent, rtp(9)).empty());
-        CHECK(!sealed(*sent, rtp(8)).empty());
-        Bytes tight = rtp(10);
+        CHECK(!sealed(*sent, rtp_packet(9)).empty());
+        CHECK(!sealed(*sent, rtp_packet(8)).empty());
+        Bytes tight = rtp_packet(10);
         CHECK(sent->protect(SrtpKind::rtp, tight, tight.size()) == 0);
-        CHECK(tight == rtp(10));
+        CHECK(tight == rtp_packet(10));
         Bytes stub(40);
         CHECK(sent->protect(SrtpKind::rtp, stub, 11) == 0);
     }
@@ -184,40 +184,43 @@ TEST_SUITE("srtp") {
         std::mt19937 random(3);
         std::size_t heard = 0, arrived = 0;
         for (std::uint32_t n = 0; n < 300'000; ++n) {
-            Bytes packet = sealed(*sent, rtp(static_cast<std::uint16_t>(n + 60'000)));
+            Bytes packet = sealed(*sent, rtp_packet(static_cast<std::uint16_t>(n + 60'000)));
             if (n % 65'536 == 5'536 || random() % 20 == 0) continue;
             ++arrived;
             heard += received->open(SrtpKind::rtp, packet).verdict == SrtpVerdict::authentic;
         }
         CHECK(heard == arrived);
         // Another source begins at zero and does not disturb the first.
-        Bytes other = sealed(*sent, rtp(5, 0x1234));
+        Bytes other = sealed(*sent, rtp_packet(5, 0x1234));
         CHECK(received->open(SrtpKind::rtp, other).verdict == SrtpVerdict::authentic);
-        Bytes back = sealed(*sent, rtp(static_cast<std::uint16_t>(300'000 + 60'000)));
+        Bytes back = sealed(*sent, rtp_packet(static_cast<std::uint16_t>(300'000 + 60'000)));
         CHECK(received->open(SrtpKind::rtp, back).verdict == SrtpVerdict::authentic);
     }
 
     TEST_CASE("a sender of ever new SSRCs is heard and fills no memory") {
         const auto received = receiver(key_of(1));
         for (std::uint32_t n = 1; n < 1000; ++n) {
-            Bytes packet = sealed(*SrtpContext::make(key_of(1), SrtpContext::Direction::sent, n), rtp(7, n));
+            Bytes packet =
+                sealed(*SrtpContext::make(key_of(1), SrtpContext::Direction::sent, n), rtp_packet(7, n));
             CHECK(received->open(SrtpKind::rtp, packet).verdict == SrtpVerdict::authentic);
-            Bytes again = sealed(*SrtpContext::make(key_of(1), SrtpContext::Direction::sent, n), rtp(7, n));
+            Bytes again =
+                sealed(*SrtpContext::make(key_of(1), SrtpContext::Direction::sent, n), rtp_packet(7, n));
             CHECK(received->open(SrtpKind::rtp, again).verdict == SrtpVerdict::repeated);
         }
         // The first one was forgotten for the last ones.
-        Bytes first = sealed(*SrtpContext::make(key_of(1), SrtpContext::Direction::sent, 1), rtp(7, 1));
+        Bytes first =
+            sealed(*SrtpContext::make(key_of(1), SrtpContext::Direction::sent, 1), rtp_packet(7, 1));
         CHECK(received->open(SrtpKind::rtp, first).verdict == SrtpVerdict::authentic);
     }
 
     TEST_CASE("a stream that must change its SSRC again and again keeps the last ones alone") {
         const auto sent = sender(key_of(1));
         for (std::uint32_t n = 1; n <= 1000; ++n)
-            REQUIRE(!sealed(*sent, rtp(7, n)).empty());
+            REQUIRE(!sealed(*sent, rtp_packet(7, n)).empty());
         // What was sent lately is not sent again under the same number; what is forgotten would be.
-        CHECK(sealed(*sent, rtp(7, 1000)).empty());
-        CHECK(sealed(*sent, rtp(7, 1000 - SrtpContext::max_sources + 1)).empty());
-        CHECK(!sealed(*sent, rtp(7, 1)).empty());
+        CHECK(sealed(*sent, rtp_packet(7, 1000)).empty());
+        CHECK(sealed(*sent, rtp_packet(7, 1000 - SrtpContext::max_sources + 1)).empty());
+        CHECK(!sealed(*sent, rtp_packet(7, 1)).empty());
     }
 
     TEST_CASE("packets under the old key are heard until the first under the new one") {
@@ -227,7 +230,7 @@ TEST_SUITE("srtp") {
         received.use(receiver(key_of(1)).release(), keeper.outlet);
         const auto before = sender(key_of(1)), after = sender(key_of(2));
         const auto hear = [&](SrtpContext& from, std::uint16_t sequence) {
-            Bytes packet = sealed(from, rtp(sequence));
+            Bytes packet = sealed(from, rtp_packet(sequence));
             return received.open(SrtpKind::rtp, packet, keeper.outlet).verdict;
         };
         CHECK(hear(*before, 1) == SrtpVerdict::authentic);
@@ -249,7 +252,7 @@ TEST_SUITE("srtp") {
             const auto before = sender(key_of(1));
             received.use(receiver(key_of(1)).release(), keeper.outlet);
             for (std::uint32_t n = 0; n < 70'000; ++n) {
-                Bytes packet = sealed(*before, rtp(static_cast<std::uint16_t>(n)));
+                Bytes packet = sealed(*before, rtp_packet(static_cast<std::uint16_t>(n)));
                 REQUIRE(received.open(SrtpKind::rtp, packet, keeper.outlet).verdict ==
                         SrtpVerdict::authentic);
             }
@@ -258,16 +261,16 @@ TEST_SUITE("srtp") {
             const auto after = sender(key_of(2));
             // A sender that counts on is one that has sent as many packets under the new key.
             for (std::uint32_t n = 0; continues && n < 70'000; n += 1'000) {
-                sealed(*after, rtp(static_cast<std::uint16_t>(n)));
+                sealed(*after, rtp_packet(static_cast<std::uint16_t>(n)));
             }
             for (std::uint32_t n = 70'000; n < 140'000; ++n) {
                 const auto sequence = static_cast<std::uint16_t>(n);
                 if (n < 70'003) {
-                    Bytes forged = sealed(*sender(key_of(3)), rtp(sequence));
+                    Bytes forged = sealed(*sender(key_of(3)), rtp_packet(sequence));
                     CHECK(received.open(SrtpKind::rtp, forged, keeper.outlet).verdict ==
                           SrtpVerdict::unauthentic);
                 }
-                Bytes packet = sealed(*after, rtp(sequence));
+                Bytes packet = sealed(*after, rtp_packet(sequence));
                 REQUIRE(received.open(SrtpKind::rtp, packet, keeper.outlet).verdict ==
                         SrtpVerdict::authentic);
             }
@@ -315,7 +318,7 @@ TEST_SUITE("srtp") {
     TEST_CASE("hostile packets are refused, whatever they hold") {
         std::mt19937 random(11);
         const auto received = receiver(key_of(1));
-        const Bytes seed = sealed(*sender(key_of(1)), rtp(1));
+        const Bytes seed = sealed(*sender(key_of(1)), rtp_packet(1));
         const auto taken = [&](Bytes bytes) {
             bool authentic = false;
             for (const SrtpKind kind : {SrtpKind::rtp, SrtpKind::rtcp}) {
@@ -356,7 +359,7 @@ TEST_SUITE("srtp") {
             const auto received = receiver(key_of(1, suite));
             std::vector<Bytes> packets;
             for (std::uint16_t n = 0; n < 100; ++n) {
-                packets.push_back(n % 2 == 0 ? rtp(n) : rtcp());
+                packets.push_back(n % 2 == 0 ? rtp_packet(n) : rtcp());
                 packets.back().reserve(256);
             }
             for (std::size_t n = 0; n < packets.size(); ++n) {

@@ -16,7 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from fixtures.server_process import Account, Reply, ServerFailed, ServerProcess, free_port, wait_until
+from fixtures.ports import free_port
+from fixtures.server_process import Account, Reply, ServerFailed, ServerProcess, wait_until
 from tests.faults.oracle.evidence import Evidence
 from tests.support.waiting import PATIENCE_S
 
@@ -112,7 +113,7 @@ class OracleStage:
         environment: Mapping[str, str] | None = None,
         *,
         seed: int = 1,
-        rtp_ports: tuple[int, int] = (21_000, 24_999),
+        rtp_ports: int = 4000,
         prefix: Sequence[str] = (),
         far_sip_port: int = 0,
         callee_sip_port: int = 0,
@@ -120,11 +121,8 @@ class OracleStage:
         self.directory = directory
         self.server = ServerProcess(
             directory / "server",
-            environment={
-                "TRUNKLINE_RTP_PORTS": f"{rtp_ports[0]}-{rtp_ports[1]}",
-                "TRUNKLINE_MAX_CPS": "1000",
-                **(environment or {}),
-            },
+            environment={"TRUNKLINE_MAX_CPS": "1000", **(environment or {})},
+            rtp_ports=rtp_ports,
             prefix=prefix,
         )
         self.account = Account("", "")

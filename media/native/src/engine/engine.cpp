@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "trunkline/engine/random.hpp"
-#include "trunkline/engine/thread.hpp"
 
 namespace trunkline::engine {
 
@@ -38,10 +37,12 @@ std::shared_ptr<Engine> Engine::create(const EngineOptions& options) {
 }
 
 Engine::Engine(const EngineOptions& options)
-    : options_(options), ports_(options.port_min, options.port_max, options.quarantine_ns) {
-    writer_ = std::make_unique<RecordingWriter>(notifier_);
+    : options_(options),
+      clock_(options.driven),
+      ports_(options.port_min, options.port_max, options.quarantine_ns) {
+    writer_ = std::make_unique<RecordingWriter>(clock_, notifier_);
     for (std::size_t n = 0; n < options.threads; ++n) {
-        shards_.push_back({std::make_unique<Shard>(n, notifier_), 0});
+        shards_.push_back({std::make_unique<Shard>(n, clock_, notifier_), 0});
     }
 }
 
@@ -60,11 +61,11 @@ std::shared_ptr<StreamHandle> Engine::open_stream(const StreamHandle* near) {
         throw std::system_error(error, std::generic_category(), "cannot open an RTP socket");
     }
     // From here on the port comes back by itself, whatever is refused.
-    PortLease lease(ports_, udp_port);
+    PortLease lease(ports_, clock_, udp_port);
     ShardSlot& slot = near != nullptr && near->open() ? slot_of(*near->shard_) : emptiest();
     Shard& shard = *slot.shard;
-    auto made =
-        std::make_unique<Stream>(next_id(), std::move(socket), make_sender(), shard.outlet(), shard.wheel());
+    auto made = std::make_unique<Stream>(next_id(), std::move(socket), make_sender(), shard.outlet(),
+                                         shard.wheel(), clock_.now_ns());
     if (const int error = shard.watch(made->descriptor(), *made); error != 0) {
         throw std::system_error(error, std::generic_category(), "cannot watch an RTP socket");
     }
@@ -93,7 +94,7 @@ std::shared_ptr<ConferenceHandle> Engine::open_conference(std::uint32_t rate_hz)
 int Engine::open_socket(io::UdpSocket& socket, std::uint16_t& udp_port) {
     // Each port once: what another process holds of our range rests, and is tried again with the others.
     for (std::size_t tried = 0; tried < ports_.capacity(); ++tried) {
-        const std::int64_t now_ns = monotonic_ns();
+        const std::int64_t now_ns = clock_.now_ns();
         const auto port = ports_.take(now_ns);
         if (!port) break;
         const int error = socket.open(*io::Address::parse(options_.listen, *port));
@@ -109,6 +110,15 @@ int Engine::open_socket(io::UdpSocket& socket, std::uint16_t& udp_port) {
     }
     udp_port = 0;
     return EADDRNOTAVAIL;
+}
+
+std::int64_t Engine::advance(std::int64_t now_ns) {
+    if (!options_.driven) throw std::logic_error("the engine has threads of its own");
+    clock_.advance(now_ns);
+    std::int64_t due_ns = writer_->advance();
+    for (ShardSlot& slot : shards_)
+        due_ns = std::min(due_ns, slot.shard->advance());
+    return due_ns;
 }
 
 void Engine::acknowledge() {

@@ -2,8 +2,6 @@
 
 #include <limits>
 
-#include "trunkline/engine/thread.hpp"
-
 namespace trunkline::engine {
 
 PortPool::PortPool(std::uint16_t first, std::uint16_t last, std::int64_t quarantine_ns)
@@ -33,7 +31,7 @@ void PortPool::give_back(std::uint16_t port, std::int64_t now_ns) {
 }
 
 PortLease::~PortLease() {
-    if (pool_ != nullptr) pool_->give_back(port_, monotonic_ns());
+    if (pool_ != nullptr) pool_->give_back(port_, clock_->now_ns());
 }
 
 }  // namespace trunkline::engine

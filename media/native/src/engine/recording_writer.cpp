@@ -4,17 +4,19 @@
 #include <utility>
 
 #include "trunkline/engine/thread.hpp"
+#include "trunkline/engine/tick_wheel.hpp"
 
 namespace trunkline::engine {
 
 namespace {
 
 constexpr std::chrono::milliseconds write_interval{100};
+constexpr std::int64_t write_interval_ns = std::chrono::nanoseconds(write_interval).count();
 
 }  // namespace
 
-RecordingWriter::RecordingWriter(Notifier& notifier) : outlet_(notifier) {
-    thread_ = start_thread("tl-recorder", [this] { run(); });
+RecordingWriter::RecordingWriter(const Clock& clock, Notifier& notifier) : clock_(clock), outlet_(notifier) {
+    if (!clock_.driven()) thread_ = start_thread("tl-recorder", [this] { run(); });
 }
 
 void RecordingWriter::add(std::unique_ptr<Recording> recording) {
@@ -29,7 +31,26 @@ void RecordingWriter::close() {
         closing_ = true;
         changed_.notify_one();
     }
-    if (thread_.joinable()) thread_.join();
+    if (thread_.joinable()) {
+        thread_.join();
+    } else {
+        for (take_added(); !active_.empty();)
+            write_all();
+    }
+}
+
+std::int64_t RecordingWriter::advance() {
+    {
+        const std::lock_guard lock(mutex_);
+        take_added();
+    }
+    if (active_.empty()) return TickWheel::never_ns;
+    const std::int64_t now_ns = clock_.now_ns();
+    if (now_ns >= next_write_ns_) {
+        write_all();
+        next_write_ns_ = now_ns + write_interval_ns;
+    }
+    return next_write_ns_;
 }
 
 void RecordingWriter::run() {
@@ -46,15 +67,19 @@ bool RecordingWriter::collect() {
     } else {
         changed_.wait_for(lock, write_interval, [this] { return closing_; });
     }
+    take_added();
+    return !active_.empty() || !closing_;
+}
+
+void RecordingWriter::take_added() {
     for (auto& recording : added_) {
         active_.push_back(std::move(recording));
     }
     added_.clear();
-    return !active_.empty() || !closing_;
 }
 
 void RecordingWriter::write_all() {
-    const std::int64_t now_ns = monotonic_ns();
+    const std::int64_t now_ns = clock_.now_ns();
     std::erase_if(active_, [&](const auto& recording) { return recording->write(now_ns, outlet_); });
     outlet_.flush(now_ns);
 }

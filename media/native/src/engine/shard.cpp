@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "trunkline/engine/thread.hpp"
 
@@ -37,7 +38,7 @@ int watch_edges(int epoll, int descriptor, Readable* owner) {
 
 }  // namespace
 
-Shard::Shard(std::size_t number, Notifier& notifier) : outlet_(notifier) {
+Shard::Shard(std::size_t number, const Clock& clock, Notifier& notifier) : clock_(clock), outlet_(notifier) {
     streams_.reserve(reserved_streams);
     // A stream has two sockets at most.
     unfinished_.reserve(2 * reserved_streams);
@@ -46,6 +47,7 @@ Shard::Shard(std::size_t number, Notifier& notifier) : outlet_(notifier) {
     if (epoll_ < 0 || wake_ < 0 || watch_edges(epoll_, wake_, nullptr) != 0) {
         throw std::system_error(errno, std::generic_category(), "epoll");
     }
+    if (clock_.driven()) return;
     thread_ = start_thread(("tl-media-" + std::to_string(number)).c_str(), [this] { run(); });
 }
 
@@ -67,9 +69,12 @@ void Shard::wake() {
 }
 
 void Shard::stop() {
-    if (!thread_.joinable()) return;
-    submit(make_command([this](std::int64_t) { stopping_ = true; }));
-    thread_.join();
+    if (thread_.joinable()) {
+        submit(make_command([this](std::int64_t) { stopping_ = true; }));
+        thread_.join();
+    } else if (!std::exchange(stopping_, true)) {
+        shut_all();
+    }
 }
 
 int Shard::watch(int descriptor, Readable& reader) {
@@ -99,27 +104,37 @@ void Shard::remove(Stream* stream, std::int64_t now_ns) {
 }
 
 void Shard::run() {
-    while (!stopping_) {
-        const int count = epoll_wait(epoll_, ready_.data(), max_events, patience_ms(monotonic_ns()));
-        ready_count_ = static_cast<std::size_t>(std::max(count, 0));
-        const std::int64_t now_ns = monotonic_ns();
-        // First, so that an order given before a packet came is in force when it is read.
-        run_commands(now_ns);
-        for (std::size_t n = 0; n < ready_count_; ++n) {
-            // The wake-up descriptor is never read: edge-triggered, each write to it is an event.
-            auto* reader = static_cast<Readable*>(ready_[n].data.ptr);
-            if (reader == nullptr) continue;
-            if (reader->hurried) hurried_until_ns_ = now_ns + hurried_ns;
-            receive(*reader, now_ns);
-        }
-        receive_unfinished(now_ns);
-        wheel_.advance(now_ns);
-        check_streams(now_ns);
-        outlet_.flush(now_ns);
-        pace(now_ns);
-    }
-    ready_count_ = 0;
+    while (!stopping_)
+        pace(turn(patience_ms(clock_.now_ns())));
     shut_all();
+}
+
+std::int64_t Shard::advance() {
+    const std::int64_t now_ns = clock_.now_ns();
+    const bool due = !commands_.empty() || next_due_ns() <= now_ns;
+    turn(0);
+    return due || ready_count_ != 0 ? now_ns : next_due_ns();
+}
+
+/// Wait for packets and beats, so long at most, and do what they ask for. Returns the time at which it did.
+std::int64_t Shard::turn(int patience_ms) {
+    const int count = epoll_wait(epoll_, ready_.data(), max_events, patience_ms);
+    ready_count_ = static_cast<std::size_t>(std::max(count, 0));
+    const std::int64_t now_ns = clock_.now_ns();
+    // First, so that an order given before a packet came is in force when it is read.
+    run_commands(now_ns);
+    for (std::size_t n = 0; n < ready_count_; ++n) {
+        // The wake-up descriptor is never read: edge-triggered, each write to it is an event.
+        auto* reader = static_cast<Readable*>(ready_[n].data.ptr);
+        if (reader == nullptr) continue;
+        if (reader->hurried) hurried_until_ns_ = now_ns + hurried_ns;
+        receive(*reader, now_ns);
+    }
+    receive_unfinished(now_ns);
+    wheel_.advance(now_ns);
+    check_streams(now_ns);
+    outlet_.flush(now_ns);
+    return now_ns;
 }
 
 /// Let packets gather before the next turn when there are many.
@@ -136,14 +151,17 @@ void Shard::pace(std::int64_t now_ns) {
     sleep_until((monotonic_ns() / grid_ns + 1) * grid_ns);
 }
 
+/// When there is something to do though no packet comes.
+std::int64_t Shard::next_due_ns() {
+    if (!unfinished_.empty()) return 0;
+    // The check without a stream too: a command that was submitted without a wake-up may bring the first one,
+    // and take it away again, with a port that others wait for.
+    return std::min({wheel_.next_due_ns(), outlet_.flush_due_ns(), next_check_ns_});
+}
+
 /// How long to sleep at most, in milliseconds as epoll counts them.
 int Shard::patience_ms(std::int64_t now_ns) {
-    if (!unfinished_.empty()) return 0;
-    std::int64_t due_ns = std::min(wheel_.next_due_ns(), outlet_.flush_due_ns());
-    // Without a stream too: a command that was submitted without a wake-up may bring the first one, and take
-    // it away again, with a port that others wait for.
-    due_ns = std::min(due_ns, next_check_ns_);
-    const std::int64_t left_ns = std::max<std::int64_t>(due_ns - now_ns, 0);
+    const std::int64_t left_ns = std::max<std::int64_t>(next_due_ns() - now_ns, 0);
     return static_cast<int>((left_ns + 999'999) / 1'000'000);
 }
 
@@ -190,7 +208,8 @@ void Shard::check_streams(std::int64_t now_ns) {
 }
 
 void Shard::shut_all() {
-    const std::int64_t now_ns = monotonic_ns();
+    ready_count_ = 0;
+    const std::int64_t now_ns = clock_.now_ns();
     run_commands(now_ns);
     while (!streams_.empty()) {
         remove(streams_.back(), now_ns);

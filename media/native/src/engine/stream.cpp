@@ -12,14 +12,15 @@ constexpr std::uint8_t filling_noise_dbov = 58;
 
 }  // namespace
 
-Stream::Stream(std::uint64_t id, io::UdpSocket socket, rtp::Sender sender, Outlet& outlet, TickWheel& wheel)
+Stream::Stream(std::uint64_t id, io::UdpSocket socket, rtp::Sender sender, Outlet& outlet, TickWheel& wheel,
+               std::int64_t now_ns)
     : id_(id),
       wire_(std::move(socket), figures_, outlet),
       sender_(sender),
       outlet_(outlet),
       wheel_(wheel),
       latch_(wire_.local()),
-      rtcp_(*this, sender_.ssrc()),
+      rtcp_(*this, sender_.ssrc(), now_ns),
       playback_(*this) {
     figures_.ssrc_out.set(sender_.ssrc());
 }

@@ -7,7 +7,6 @@
 
 #include "trunkline/engine/random.hpp"
 #include "trunkline/engine/stream.hpp"
-#include "trunkline/engine/thread.hpp"
 
 namespace trunkline::engine {
 
@@ -18,13 +17,12 @@ constexpr std::uint64_t ntp_epoch_s = 2'208'988'800;
 /// Our SSRC is changed no more often than this.
 constexpr std::int64_t collision_interval_ns = 1'000'000'000;
 
-/// Wall-clock time at the zero of the monotonic clock. Reports keep to it, so that a wall clock that is set
+/// Wall-clock time at the zero of the engine's clock. Reports keep to it, so that a wall clock that is set
 /// does not reach them.
-rtp::NtpTime ntp_at_zero() {
-    const std::int64_t monotonic = monotonic_ns();
+rtp::NtpTime ntp_at_zero(std::int64_t now_ns) {
     timespec wall{};
     clock_gettime(CLOCK_REALTIME, &wall);
-    const std::int64_t zero_ns = std::int64_t{wall.tv_sec} * 1'000'000'000 + wall.tv_nsec - monotonic;
+    const std::int64_t zero_ns = std::int64_t{wall.tv_sec} * 1'000'000'000 + wall.tv_nsec - now_ns;
     const auto seconds = static_cast<std::uint64_t>(zero_ns / 1'000'000'000) + ntp_epoch_s;
     const auto rest_ns = static_cast<std::uint64_t>(zero_ns % 1'000'000'000);
     return (seconds << 32) + (rest_ns << 32) / 1'000'000'000;
@@ -32,8 +30,8 @@ rtp::NtpTime ntp_at_zero() {
 
 }  // namespace
 
-RtcpState::RtcpState(Stream& stream, std::uint32_t ssrc)
-    : session(ssrc, random_value<std::uint64_t>(), ntp_at_zero()), meter(monotonic_ns()), stream_(stream) {}
+RtcpState::RtcpState(Stream& stream, std::uint32_t ssrc, std::int64_t now_ns)
+    : session(ssrc, random_value<std::uint64_t>(), ntp_at_zero(now_ns)), meter(now_ns), stream_(stream) {}
 
 bool RtcpState::receive(io::ReceiveBatch& batch, io::SendBatch&, std::int64_t now_ns) {
     const std::size_t count = socket.receive(batch);

@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "trunkline/engine/clock.hpp"
 #include "trunkline/engine/conference_handle.hpp"
 #include "trunkline/engine/outlet.hpp"
 #include "trunkline/engine/port_pool.hpp"
@@ -25,6 +26,7 @@ struct EngineOptions {
     std::uint16_t port_max = 29999;
     std::size_t threads = 1;
     std::int64_t quarantine_ns = 4'000'000'000;
+    bool driven = false;  ///< No threads and no clock of its own: see `Engine::advance`.
 };
 
 /// Figures of a whole engine.
@@ -53,6 +55,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
     /// Open a conference at 8000 or 16000 Hz on the shard with fewest streams; its members may be of any.
     std::shared_ptr<ConferenceHandle> open_conference(std::uint32_t rate_hz);
+
+    /// Of a driven engine: move its clock and do what is due by then. Returns when more will be; that is the
+    /// present while there was anything to do, and it must be asked again, as must engines that it sent to.
+    std::int64_t advance(std::int64_t now_ns);
 
     /// Becomes readable when `next_event` or `front_frame` has something.
     int descriptor() const { return notifier_.descriptor(); }
@@ -108,6 +114,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     bool short_of_ports() const { return 4 * ports_.in_use() >= 3 * ports_.capacity(); }
 
     EngineOptions options_;
+    Clock clock_;
     Notifier notifier_;
     PortPool ports_;
     std::unique_ptr<RecordingWriter> writer_;

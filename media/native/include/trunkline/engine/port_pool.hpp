@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "trunkline/engine/clock.hpp"
+
 namespace trunkline::engine {
 
 /// The even UDP ports of a range, each with the odd one above it left free for RTCP (RFC 3550 11).
@@ -46,8 +48,10 @@ class PortPool {
 class PortLease {
   public:
     PortLease() = default;
-    PortLease(PortPool& pool, std::uint16_t port) : pool_(&pool), port_(port) {}
-    PortLease(PortLease&& other) noexcept : pool_(std::exchange(other.pool_, nullptr)), port_(other.port_) {}
+    PortLease(PortPool& pool, const Clock& clock, std::uint16_t port)
+        : pool_(&pool), clock_(&clock), port_(port) {}
+    PortLease(PortLease&& other) noexcept
+        : pool_(std::exchange(other.pool_, nullptr)), clock_(other.clock_), port_(other.port_) {}
     PortLease& operator=(PortLease&&) = delete;
     ~PortLease();
 
@@ -55,6 +59,7 @@ class PortLease {
 
   private:
     PortPool* pool_ = nullptr;
+    const Clock* clock_ = nullptr;
     std::uint16_t port_ = 0;
 };
 

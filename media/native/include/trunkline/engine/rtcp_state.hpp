@@ -21,7 +21,7 @@ inline constexpr std::size_t quality_capacity = 36;
 /// its own where RTCP does not share the port of RTP.
 class RtcpState final : public Readable {
   public:
-    RtcpState(Stream& stream, std::uint32_t ssrc);
+    RtcpState(Stream& stream, std::uint32_t ssrc, std::int64_t now_ns);
 
     /// Read what came on the port of its own.
     bool receive(io::ReceiveBatch& batch, io::SendBatch& relayed, std::int64_t now_ns) override;

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "trunkline/engine/clock.hpp"
 #include "trunkline/engine/command.hpp"
 #include "trunkline/engine/outlet.hpp"
 #include "trunkline/engine/readable.hpp"
@@ -21,9 +22,10 @@
 namespace trunkline::engine {
 
 /// One engine thread with the streams it owns: waits for packets and beats, and runs orders between them.
+/// With a driven clock there is no thread: the control thread has it take its turns.
 class Shard {
   public:
-    Shard(std::size_t number, Notifier& notifier);
+    Shard(std::size_t number, const Clock& clock, Notifier& notifier);
     Shard(const Shard&) = delete;
     Shard& operator=(const Shard&) = delete;
     ~Shard();
@@ -44,6 +46,10 @@ class Shard {
     /// Engine thread: read nothing more for this one.
     void forget(Readable& reader);
 
+    /// Control thread, with a driven clock: do what is due. Returns when more will be; that is the present
+    /// while there was anything to do, for what it led to may be due as well.
+    std::int64_t advance();
+
     /// Control thread: end the thread; all streams are shut first.
     void stop();
 
@@ -60,7 +66,9 @@ class Shard {
     static constexpr int max_reads = 4;
 
     void run();
+    std::int64_t turn(int patience_ms);
     void pace(std::int64_t now_ns);
+    std::int64_t next_due_ns();
     int patience_ms(std::int64_t now_ns);
     void receive(Readable& reader, std::int64_t now_ns);
     void receive_unfinished(std::int64_t now_ns);
@@ -68,6 +76,7 @@ class Shard {
     void check_streams(std::int64_t now_ns);
     void shut_all();
 
+    const Clock& clock_;
     Outlet outlet_;
     TickWheel wheel_;
     util::NodeStack commands_;

@@ -52,7 +52,8 @@ struct DtmfText final : util::Node {
 /// it passes through `Hearing`, to all of them at once; what is not relayed leaves through `Speaking`.
 class Stream final : public util::Node, public Readable, private graph::PlaybackListener {
   public:
-    Stream(std::uint64_t id, io::UdpSocket socket, rtp::Sender sender, Outlet& outlet, TickWheel& wheel);
+    Stream(std::uint64_t id, io::UdpSocket socket, rtp::Sender sender, Outlet& outlet, TickWheel& wheel,
+           std::int64_t now_ns);
     ~Stream() override;
 
     // Orders, run between packets.

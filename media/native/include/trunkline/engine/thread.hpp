@@ -10,7 +10,7 @@
 
 namespace trunkline::engine {
 
-/// Time that never goes back, in nanoseconds; the clock of every `now_ns`.
+/// The system's monotonic clock in nanoseconds; see `Clock` for that of an engine.
 inline std::int64_t monotonic_ns() {
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC, &now);

@@ -1,0 +1,128 @@
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <vector>
+
+#include "peer.hpp"
+#include "support.hpp"
+
+using namespace trunkline;
+using engine::EventKind;
+using tests::Peer;
+using tests::towards;
+
+namespace {
+
+constexpr std::int64_t ms = 1'000'000;
+
+/// An engine that runs when the test says so.
+struct Driven {
+    explicit Driven(std::uint16_t port_min, std::int64_t quarantine_ns = 0)
+        : media(engine::Engine::create(
+              {"127.0.0.1", port_min, static_cast<std::uint16_t>(port_min + 99), 1, quarantine_ns, true})) {
+        run_until(now_ns);
+    }
+    ~Driven() { media->close(); }
+
+    /// Let time pass, stopping wherever something is due.
+    void run_until(std::int64_t until_ns) {
+        for (;;) {
+            const std::int64_t due_ns = media->advance(now_ns);
+            if (due_ns <= now_ns) continue;
+            if (due_ns > until_ns) break;
+            now_ns = due_ns;
+        }
+        now_ns = until_ns;
+        media->advance(now_ns);
+    }
+
+    void run_for(std::int64_t ns) { run_until(now_ns + ns); }
+
+    std::vector<EventKind> events() {
+        std::vector<EventKind> found;
+        media->acknowledge();
+        for (engine::Event event; media->next_event(event);)
+            found.push_back(event.kind);
+        return found;
+    }
+
+    std::shared_ptr<engine::Engine> media;
+    std::int64_t now_ns = 1'000'000'000;
+};
+
+}  // namespace
+
+TEST_CASE("a driven engine sends an hour of packets in the time that takes") {
+    Driven driven(14000);
+    Peer peer;
+    const auto stream = driven.media->open_stream(nullptr);
+    stream->connect(towards(peer.udp_port()));
+    const auto tap = stream->open_tap({graph::Encoding::l16, 8000}, false);
+    driven.run_for(20 * ms);
+    for (int frames = 0; frames < 50; ++frames) {
+        std::size_t heard = 0;
+        driven.run_for(3600 / 50 * 1000 * ms);
+        while (peer.hears_nothing(0) == false)
+            heard += !peer.hear_raw(0).empty();
+        // The socket's buffer holds some of them.
+        CHECK(heard > 100);
+    }
+    CHECK(stream->snapshot().packets_out == 3600 * 50 + 1);
+    tap->close();
+    stream->close();
+}
+
+TEST_CASE("a driven engine does nothing while its clock stands still") {
+    Driven driven(14100);
+    Peer peer;
+    const auto stream = driven.media->open_stream(nullptr);
+    stream->connect(towards(peer.udp_port()));
+    stream->set_media_timeout(500 * ms, 0);
+    peer.send(stream->udp_port(), rtp::Header{.payload_type = 0, .sequence = 1, .timestamp = 160, .ssrc = 7},
+              std::vector<std::uint8_t>(160, 0xff));
+    CHECK(driven.events().empty());
+    driven.run_for(0);
+    CHECK(driven.events() == std::vector{EventKind::first_packet});
+    driven.run_for(499 * ms);
+    CHECK(driven.events().empty());
+    driven.run_for(1000 * ms);
+    CHECK(driven.events() == std::vector{EventKind::media_timeout});
+    stream->close();
+}
+
+TEST_CASE("ports of a driven engine rest by its own clock") {
+    Driven driven(14200, 4000 * ms);
+    std::vector<std::shared_ptr<engine::StreamHandle>> streams;
+    while (auto stream = driven.media->open_stream(nullptr))
+        streams.push_back(stream);
+    CHECK(streams.size() == 50);
+    for (const auto& stream : streams)
+        stream->close();
+    driven.run_for(0);
+    driven.events();
+    driven.run_for(3999 * ms);
+    CHECK(driven.media->open_stream(nullptr) == nullptr);
+    driven.run_for(2 * ms);
+    const auto stream = driven.media->open_stream(nullptr);
+    REQUIRE(stream != nullptr);
+    stream->close();
+}
+
+TEST_CASE("a driven engine completes its recordings when it is closed") {
+    const auto path = std::filesystem::temp_directory_path() / "trunkline-driven.wav";
+    {
+        Driven driven(14300);
+        const auto stream = driven.media->open_stream(nullptr);
+        stream->connect(towards(9));
+        REQUIRE(stream->start_recording(driven.media->next_id(), path.string(), {}) == 0);
+        driven.run_for(1000 * ms);
+    }
+    CHECK(std::filesystem::file_size(path) > 8000);
+    std::filesystem::remove(path);
+}
+
+TEST_CASE("an engine with threads is not driven") {
+    const auto media = engine::Engine::create({"127.0.0.1", tests::first_port(), static_cast<std::uint16_t>(tests::first_port() + 99), 1, 0});
+    CHECK_THROWS_AS(media->advance(1), std::logic_error);
+    media->close();
+}

@@ -9,21 +9,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIPECAT := .cache/pipecat
 TIME ?= 60
-COMMA := ,
-SPACE := $(subst ,, )
-# Those that run an engine; the pure parts have no threads, and take long under ThreadSanitizer.
-THREADED_TESTS = $(foreach source,$(notdir $(shell grep -lE 'peer[.]hpp|far_end[.]hpp|std::thread|Engine::create' media/native/tests/*.cpp)),*$(source))
-# Most tests of whole processes wait for timers: two runners are good even on two cores.
-TEST_RUNNERS ?= 2
-SANITIZED := build/sanitized
-
 PYTHON_SOURCES := sip media callcontrol api fixtures tests benchmarks fuzz examples
 NATIVE_PARTS := media sip
 NATIVE_SOURCES = $(shell find $(NATIVE_PARTS:%=%/native) -name '*.cpp' -o -name '*.hpp' -o -name '*.h')
 # What the native modules are built from, and nothing else: a change here, and only here, builds them again.
 BUILD_INPUTS := pyproject.toml CMakeLists.txt cmake/trunkline.cmake $(shell find $(NATIVE_PARTS:%=%/native) -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' -o -name CMakeLists.txt \) -not -path '*/tests/*' -not -path '*/fuzz/*' 2>/dev/null)
 
-.PHONY: help setup run demo test soak check format bench fuzz audit clean native-test
+.PHONY: help setup run demo test-fast test test-all soak check format bench fuzz audit clean
 
 help: ## Show this help.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -66,34 +58,19 @@ run: setup ## Start the server with embedded defaults; prints an API key and a c
 demo: setup ## Place one call end to end (SIP, RTP, WebSocket agent), show it and check its audio.
 	@$(BIN)/trunkline demo
 
-test: setup $(VENV)/.test-system $(PIPECAT)/.ready native-test ## Run the whole test suite: native tests under sanitizers, then pytest.
-	@$(BIN)/python -m pytest -n $(TEST_RUNNERS) --dist loadfile $(PYTEST_ARGS)
+test-fast: setup ## Run the unit tests, the layering and the contract of the API in process (a minute and a half).
+	@$(BIN)/python -m tests.run fast
+
+test: setup $(VENV)/.test-system ## Run the tests, but for those that take long (ten minutes on two cores).
+	@$(BIN)/python -m tests.run test
+
+test-all: test $(PIPECAT)/.ready ## Run all tests: also the long ones, all examples, and native tests under sanitizers (half an hour).
+	@$(BIN)/python -m tests.run long
 
 # The tests of tests/faults at full length. Other lengths are named there: SOAK_ARGS="-k killed" TRUNKLINE_SOAK_KILLS=20 make soak
 SOAK_S ?= 1800
 soak: setup $(VENV)/.test-system ## Run the tests under faults at full length; the mixed load takes SOAK_S seconds (default 1800).
 	@TRUNKLINE_SOAK=1 TRUNKLINE_SOAK_S=$(SOAK_S) $(BIN)/python -m pytest tests/faults -v -s -o timeout=0 $(SOAK_ARGS)
-
-# Builds the tests of a native part: $(1) is the part, $(2) the sanitizers, $(3) further options.
-define sanitized
-	@cmake -S $(1)/native -B $(SANITIZED)/$(1)/$(2) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
-		-DCMAKE_BUILD_TYPE=RelWithDebInfo -DTRUNKLINE_TESTS=ON -DTRUNKLINE_SANITIZE=$(2) $(3) > $(VENV)/native-test.log 2>&1 \
-		|| { cat $(VENV)/native-test.log; exit 1; }
-	@cmake --build $(SANITIZED)/$(1)/$(2) >> $(VENV)/native-test.log 2>&1 || { cat $(VENV)/native-test.log; exit 1; }
-endef
-
-native-test: setup $(VENV)/.test-system
-	@echo "native tests: AddressSanitizer and UndefinedBehaviorSanitizer (building them takes some minutes the first time)"
-	$(call sanitized,sip,address$(COMMA)undefined,)
-	@$(SANITIZED)/sip/address,undefined/wire_tests
-	$(call sanitized,media,address$(COMMA)undefined,-DTRUNKLINE_FUZZ=ON)
-	@$(SANITIZED)/media/address,undefined/engine_tests
-	@for corpus in media/native/fuzz/corpus/*; do \
-		$(SANITIZED)/media/address,undefined/fuzz_$$(basename $$corpus) --mutations 200 $$corpus > $(VENV)/native-fuzz.log 2>&1 \
-			|| { cat $(VENV)/native-fuzz.log; exit 1; }; done
-	@echo "native tests: ThreadSanitizer, for those that have threads"
-	$(call sanitized,media,thread,)
-	@$(SANITIZED)/media/thread/engine_tests -sf='$(subst $(SPACE),$(COMMA),$(THREADED_TESTS))'
 
 check: setup ## Check format, lint, types and layering.
 	@$(BIN)/ruff format --check $(PYTHON_SOURCES)

@@ -6,7 +6,6 @@ import json
 import logging
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -15,6 +14,7 @@ from api.routes.assistant import OUTBOUND
 from api.routes.messaging.messages import sent_json
 from callcontrol.aio.market import bought
 from callcontrol.aio.storage import Storage
+from callcontrol.aio.tokens import utc_now
 from callcontrol.assistant_calls import PRODUCT as ASSISTANT
 from callcontrol.assistant_calls import assistant_object
 from callcontrol.call_object import call_object
@@ -117,7 +117,7 @@ def _used(tool: str, result: Any) -> tuple[int, bytes]:
 
 
 def _enveloped(data: Any) -> bytes:
-    return _dump({"data": data, "meta": {"request_id": "", "timestamp": rfc3339(datetime.now(UTC))}})
+    return _dump({"data": data, "meta": {"request_id": "", "timestamp": rfc3339(utc_now())}})
 
 
 def _dump(value: Any) -> bytes:

@@ -13,7 +13,6 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from aiohttp import web
@@ -29,6 +28,7 @@ from api.jsonbody import parse_json
 from api.ratelimit import RateLimiter, allowances_of
 from api.schemas.base import NoBody, RequestModel, validate_body, validate_query
 from api.services import Services
+from callcontrol.aio.tokens import utc_now
 from callcontrol.errors import (
     DomainError,
     FieldError,
@@ -347,7 +347,7 @@ def _check(endpoint: Endpoint[Any, Any], reply: Reply) -> None:
 
 
 def _timestamp() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return utc_now().isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _dump(value: Any) -> bytes:

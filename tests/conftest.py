@@ -1,4 +1,4 @@
-"""What holds for all tests: no haste in property tests, and another try where the machine stood still."""
+"""What all tests share: order, clocks and examples, and another try where the machine stood still."""
 
 from __future__ import annotations
 
@@ -12,16 +12,23 @@ from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
 from fixtures.server_process import ServerProcess
+from tests.support.examples import THOROUGH
+from tests.support.report import RETRIED, RunReport
 from tests.support.stillness import Watch, tries
 from tests.support.virtual_time import VirtualTimeLoop
 
 ServerProcess.forked = True
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("patient")
+_PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("thorough", max_examples=100, **_PATIENT)
+# The same examples in each run: what failed fails again.
+settings.register_profile("quick", max_examples=20, derandomize=True, **_PATIENT)
+settings.load_profile("thorough" if THOROUGH else "quick")
 
 _HERE = Path(__file__).parent
 # Folders whose tests run on virtual time unless they say otherwise.
 _VIRTUAL_TIME = {"contract", "integration"}
+# Folders whose tests take long, the longest first: what is left at the end is short.
+_LONGEST_FIRST = ["faults", "native", "interop", "sipp", "integration", "contract", "security"]
 # Some frames of 20 ms: what is heard is no longer what was said.
 _STILL_S = 0.05
 
@@ -31,6 +38,19 @@ def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[]
     folder, *below = item.path.relative_to(_HERE).parts
     virtual = folder in _VIRTUAL_TIME and len(below) == 1 and item.get_closest_marker("real_time") is None
     return {"virtual": VirtualTimeLoop} if virtual else {"real": asyncio.new_event_loop}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell at the end where the time went; runners leave that to the process that started them."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(RunReport())
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes long."""
+    place = {folder: number for number, folder in enumerate(_LONGEST_FIRST)}
+    items.sort(key=lambda item: place.get(item.path.relative_to(_HERE).parts[0], len(place)))
 
 
 def pytest_collection_finish() -> None:
@@ -59,7 +79,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
             reports = runtestprotocol(item, log=False, nextitem=nextitem)
         if watch.longest_s < _STILL_S or attempt == attempts or not any(report.failed for report in reports):
             break
-        item.warn(pytest.PytestWarning(f"failed and runs again: a standstill of {watch.longest_s:.2f} s"))
+        item.user_properties.append((RETRIED, round(watch.longest_s, 2)))
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)

@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "callcontrol": {"callcontrol", "sip", "media"},
     "fixtures": {
         *("fixtures", "sip", "media"),
-        *("callcontrol.interfaces", "callcontrol.inventory"),
+        *("callcontrol.interfaces", "callcontrol.inventory", "callcontrol.aio.tokens"),
         *("callcontrol.messaging.approval", "callcontrol.messaging.network"),
     },
     "api": {"api", "callcontrol", "sip", "media", "fixtures"},

@@ -13,6 +13,7 @@ from api.config import Settings
 from api.present import number_json
 from api.secret_keys import secret_box
 from callcontrol.aio.storage import Storage
+from callcontrol.aio.tokens import utc_now
 from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.models import CURRENCY, ApiKey
 from callcontrol.money import rupees
@@ -174,7 +175,7 @@ def revoke_key(settings: Settings, arguments: argparse.Namespace) -> int:
 
 def _key(record: ApiKey) -> dict[str, Any]:
     """What is shown of a key: by its `prefix` people tell their keys apart."""
-    now = datetime.now(UTC)
+    now = utc_now()
     ends = record.revoked_at
     state = "active" if ends is None else "revoked" if record.is_revoked(now) else "retiring"
     return {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any
 
 from api.endpoint import Context, Endpoint, Reply
@@ -11,6 +10,7 @@ from api.moments import time_span
 from api.present import page_meta, rfc3339
 from api.schemas.base import NoBody
 from api.schemas.call_logs import CallLogList, CallLogObject
+from callcontrol.aio.tokens import utc_now
 from callcontrol.call_logs import CallLog, CallLogFilter, span_of
 
 __all__ = ["ENDPOINTS"]
@@ -29,7 +29,7 @@ async def list_call_logs(context: Context[NoBody, CallLogList]) -> Reply:
 
 def _filter(query: CallLogList) -> CallLogFilter:
     given = time_span(query.start, query.end, names=("start", "end"))
-    start, end = span_of(datetime.now(UTC), query.days, *given)
+    start, end = span_of(utc_now(), query.days, *given)
     return CallLogFilter(start, end, query.direction, query.answered, query.carrier_sid, query.filter)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from api.endpoint import Context, Endpoint, Reply
@@ -21,6 +21,7 @@ from api.schemas.masking_sessions import (
     WithdrawNumber,
     party_number,
 )
+from callcontrol.aio.tokens import utc_now
 from callcontrol.errors import (
     Conflict,
     InboundConflict,
@@ -127,7 +128,7 @@ async def withdraw_masked_number(context: Context[NoBody, WithdrawNumber]) -> Re
 
 
 def _json(session: MaskingSession) -> dict[str, Any]:
-    return session_object(session, datetime.now(UTC))
+    return session_object(session, utc_now())
 
 
 def _number_json(number: PhoneNumber) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 from api.endpoint import Context, Endpoint, Reply
@@ -19,6 +18,7 @@ from api.schemas.otp import (
     VerificationObject,
     VerifyOtp,
 )
+from callcontrol.aio.tokens import utc_now
 from callcontrol.errors import InsufficientBalance, NumberNotOwned, SpendLimitReached
 from callcontrol.models import CURRENCY, CallStatus
 from callcontrol.otp import OtpCall, OtpFilter, period_of, stats_object
@@ -75,7 +75,7 @@ async def list_otps(context: Context[NoBody, OtpList]) -> Reply:
 
 async def otp_stats(context: Context[NoBody, OtpStatsQuery]) -> Reply:
     """Answer GET /voice-otp/stats."""
-    period = period_of(context.query.start_date, context.query.end_date, datetime.now(UTC).date())
+    period = period_of(context.query.start_date, context.query.end_date, utc_now().date())
     stats = await context.services.otp.stats(context.account_sid, period)
     return Reply(stats_object(period, stats, CURRENCY))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 from api.endpoint import Context, Endpoint, Reply
@@ -13,6 +12,7 @@ from api.schemas.stream_settings import (
     StreamSettingsObject,
     UpdateStreamSettings,
 )
+from callcontrol.aio.tokens import utc_now
 from callcontrol.call_object import timestamp
 from callcontrol.models import Account
 
@@ -49,7 +49,7 @@ async def rotate_stream_secret(context: Context[RotateStreamSecret, NoQuery]) ->
 
 def _settings(account: Account) -> dict[str, Any]:
     made = account.stream_secret
-    _, former = account.stream_secrets(datetime.now(UTC))
+    _, former = account.stream_secrets(utc_now())
     return {
         "default_stream_protocol": account.stream_protocol,
         "has_stream_secret": made is not None,

@@ -6,7 +6,7 @@ The specification has GET and POST there and nothing else, so that changes and d
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Any
 
 from api.endpoint import Context, Endpoint, Identifiers, Reply
@@ -27,6 +27,7 @@ from api.schemas.tools import (
     UsageQuery,
 )
 from callcontrol.accounts import tools_of
+from callcontrol.aio.tokens import utc_now
 from callcontrol.aio.tools.registry import RegisteredTool
 from callcontrol.errors import Conflict
 from callcontrol.models import ApiKey
@@ -99,7 +100,7 @@ async def revoke_app_key(context: Context[NoBody, NoQuery]) -> Reply:
 async def tool_usage(context: Context[NoBody, UsageQuery]) -> Reply:
     """Answer GET /admin/usage."""
     query = context.query
-    period = period_of(query.start_date, query.end_date, datetime.now(UTC).date())
+    period = period_of(query.start_date, query.end_date, utc_now().date())
     wanted = UsageFilter(_day(period.first), _day(period.last), query.tool, query.key_id)
     rows, truncated = await context.services.tool_usage.of_account(context.account_sid, wanted)
     total = sum((usage for _, usage in rows), Usage())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 from api.cursor import read_cursor
@@ -11,6 +10,7 @@ from api.moments import time_span
 from api.present import keyset_meta, ledger_json, wallet_json
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.wallet import LedgerEntryObject, LedgerList, WalletObject
+from callcontrol.aio.tokens import utc_now
 from callcontrol.models import LedgerFilter
 
 __all__ = ["ENDPOINTS"]
@@ -23,7 +23,7 @@ async def get_wallet(context: Context[NoBody, NoQuery]) -> Reply:
     wallets = context.services.wallets
     wallet = await wallets.wallet(context.account_sid)
     limit_paise = await wallets.spend_limit(context.account_sid)
-    return Reply(wallet_json(wallet, limit_paise, datetime.now(UTC)))
+    return Reply(wallet_json(wallet, limit_paise, utc_now()))
 
 
 async def list_ledger(context: Context[NoBody, LedgerList]) -> Reply:

@@ -2,7 +2,6 @@
 
 import asyncio
 import ssl
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -12,6 +11,7 @@ from yarl import URL
 
 from callcontrol.aio.destinations import checked_connector
 from callcontrol.aio.http_problems import problem_of
+from callcontrol.aio.tokens import unix_time_s
 from callcontrol.errors import DomainError
 from callcontrol.events import InstructionProblem
 from callcontrol.form_question import FormRequest
@@ -92,7 +92,7 @@ class QuestionClient:
         get, limit = event.method == "GET", self._max_answer_bytes
         if form is not None:
             event = replace(event, body=form.body)
-        headers = signed_headers(event, secrets, int(time.time()))
+        headers = signed_headers(event, secrets, unix_time_s())
         async with self._opened().request(
             event.method,
             # What is signed is the address as it is written, which must then go out as it is.

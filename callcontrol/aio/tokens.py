@@ -40,3 +40,8 @@ def new_digits(count: int) -> str:
 def utc_now() -> datetime:
     """The wall clock, for timestamps; durations are measured on the monotonic clock."""
     return datetime.now(UTC)
+
+
+def unix_time_s() -> int:
+    """The wall clock in whole seconds since 1970, as signatures carry it."""
+    return int(time.time())

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -11,7 +10,7 @@ import aiohttp
 
 from callcontrol.aio.destinations import checked_connector
 from callcontrol.aio.http_problems import problem_of
-from callcontrol.aio.tokens import utc_now
+from callcontrol.aio.tokens import unix_time_s, utc_now
 from callcontrol.errors import DomainError
 from callcontrol.interfaces import Destinations
 from callcontrol.models import WebhookEvent
@@ -84,7 +83,7 @@ class WebhookClient:
 
     async def _send(self, event: WebhookEvent, secrets: Sequence[str]) -> Answer:
         self._destinations.check_url(event.url, schemes=("http", "https"))
-        headers = signed_headers(event, secrets, int(time.time()))
+        headers = signed_headers(event, secrets, unix_time_s())
         get = event.method == "GET"
         async with self._session.request(
             event.method,

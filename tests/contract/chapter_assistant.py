@@ -19,7 +19,7 @@ from tests.contract.givens import (
     voice_agent,
 )
 from tests.contract.stage import Answer, Stage
-from tests.support.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S, look_again
 
 _CALLS = "/api/v1/calls"
 _OUTBOUND = f"{_CALLS}/outbound"
@@ -69,7 +69,7 @@ async def _when(stage: Stage, call_id: str, *statuses: str) -> dict[str, Any]:
     async with asyncio.timeout(PATIENCE_S):
         while (call := await stage.data("GET", f"{_CALLS}/{call_id}"))["status"] not in statuses:
             assert call["status"] not in _ENDED, call
-            await asyncio.sleep(0.02)
+            await look_again()
     assert isinstance(call, dict)
     return call
 

@@ -10,7 +10,7 @@ from callcontrol.aio import assistant_keys, subscriptions
 from tests.contract.cases import Given, foreign, ok, refused, row, unseen
 from tests.contract.givens import NOWHERE, limited, parts
 from tests.contract.stage import Answer, Stage
-from tests.support.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S, look_again
 from tests.support.webhook_stage import statuses
 
 _WEBHOOKS = "/api/v1/webhooks"
@@ -54,7 +54,7 @@ async def not_delivered(stage: Stage) -> dict[str, str]:
             found = [item for item in await stage.data("GET", log) if item["status"] == "failed"]
             if found:
                 break
-            await asyncio.sleep(0.02)
+            await look_again()
     stage.receiver.answers[path] = statuses(204)
     await stage.data("PATCH", f"{_WEBHOOKS}/{webhook_id}", body={"is_active": True})
     return {"webhook_id": webhook_id, "delivery_id": found[0]["id"]}

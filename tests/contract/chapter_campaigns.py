@@ -16,7 +16,7 @@ from tests.contract.cases import Given, foreign, ok, refused, row, unseen
 from tests.contract.givens import limited, used_key
 from tests.contract.stage import Answer, Stage
 from tests.support.campaigns import approve
-from tests.support.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S, look_again
 
 _SEND, _LIST = "/api/v1/send", "/api/v1/campaigns"
 _TEMPLATE = "campaign_offer"
@@ -83,7 +83,7 @@ async def _status_of(stage: Stage, campaign_id: Any, status: str) -> dict[str, A
             assert sum(found["counts"].values()) == found["total"], found
             if found["status"] == status:
                 return found
-            await asyncio.sleep(0.05)
+            await look_again()
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ from callcontrol.store.repositories import channels
 from tests.contract.cases import foreign, ok, refused, row, unseen
 from tests.contract.givens import NOWHERE
 from tests.contract.stage import Answer, Stage
-from tests.support.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S, look_again
 
 _MESSAGES = "/api/v1/messages"
 _TO = "+919800100000"
@@ -48,7 +48,7 @@ async def _is_read_in_the_end(stage: Stage, answer: Answer) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while (found := await _shown(stage, answer))["status"] != "read":
             assert found["status"] in ("queued", "sent", "delivered"), found
-            await asyncio.sleep(0.05)
+            await look_again()
     assert found["sentAt"] <= found["deliveredAt"] <= found["readAt"]
 
 

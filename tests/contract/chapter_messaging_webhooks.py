@@ -21,7 +21,7 @@ from tests.contract.cases import Given, foreign, ok, refused, row, unseen
 from tests.contract.givens import NOWHERE, limited, parts
 from tests.contract.stage import Answer, Stage
 from tests.support.messaging import queued
-from tests.support.waiting import PATIENCE_S, until
+from tests.support.waiting import PATIENCE_S, look_again, until
 from tests.support.webhook_stage import statuses
 
 _ALL = "/api/webhook-endpoints"
@@ -89,7 +89,7 @@ async def endpoint_not_delivered(stage: Stage) -> dict[str, str]:
             found = [item for item in await stage.data("GET", log) if item["status"] == "failed"]
             if found:
                 break
-            await asyncio.sleep(0.02)
+            await look_again()
     stage.receiver.answers[_GONE] = statuses(204)
     await stage.data("PATCH", f"{_ALL}/{number}", body={"isActive": True})
     stage.kept["endpoint not delivered"] = {"delivery": found[0]["id"], "message": message_id}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from callcontrol.aio.tokens import utc_now
 from tests.contract.cases import ok, refused, row, unseen
 from tests.contract.stage import Answer, Stage
 
@@ -11,8 +12,8 @@ async def _is_shown(_: Stage, answer: Answer) -> None:
 
 
 async def _is_the_others(stage: Stage, answer: Answer) -> None:
-    own = await stage.data("GET", "/v1/streams/settings")
-    assert answer.data["stream_secret_made_at"] != own["stream_secret_made_at"]
+    own = await stage.server.storage.accounts.get(stage.own.account_sid)
+    assert answer.data["stream_secret"] not in own.stream_secrets(utc_now())
 
 
 async def _is_set(stage: Stage, answer: Answer) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from aiohttp import web
@@ -22,6 +21,7 @@ from tests.contract.givens import (
     used_key,
 )
 from tests.contract.stage import Answer, Stage
+from tests.support.waiting import time_passes
 from tests.support.webhook_stage import Received, statuses
 
 _EXECUTE = "/integrations/v1/tools/{name}/execute"
@@ -62,7 +62,7 @@ def _answers(_: Received) -> web.Response:
 
 
 async def _slowly(_: Received) -> web.Response:
-    await asyncio.sleep(1.5)
+    await time_passes(1.5)
     return web.json_response({"state": "late"})
 
 

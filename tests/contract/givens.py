@@ -21,7 +21,7 @@ from callcontrol.recordings import RECORDINGS_FOLDER, recording_file
 from media.audio import Clip, tone, write_wav
 from tests.contract.cases import During, Given
 from tests.contract.stage import ENDED, Answer, Stage
-from tests.support.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S, look_again
 from tests.support.webhook_stage import statuses
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"
@@ -482,7 +482,7 @@ async def masked_when(stage: Stage, call_sid: str, status: str) -> dict[str, Any
     async with asyncio.timeout(PATIENCE_S):
         while (call := await stage.data("GET", f"/v1/masking/calls/{call_sid}"))["status"] != status:
             assert call["status"] not in MASKED_ENDED, call
-            await asyncio.sleep(0.02)
+            await look_again()
     assert isinstance(call, dict)
     return call
 
@@ -536,7 +536,7 @@ async def _missed_once(stage: Stage, path: str, status: str) -> dict[str, str]:
             log = await stage.data("GET", f"{SUBSCRIPTIONS}/{subscription_id}/deliveries")
             if [item["status"] for item in log] == [status]:
                 return {"id": subscription_id, "delivery_id": str(log[0]["id"])}
-            await asyncio.sleep(0.02)
+            await look_again()
 
 
 # What cases look at

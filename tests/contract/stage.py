@@ -26,7 +26,7 @@ from callcontrol.models import Principal, Service
 from fixtures.agent import DemoAgent
 from media.audio import tone
 from tests.support.loopback_server import loopback_settings
-from tests.support.waiting import PATIENCE_S, until
+from tests.support.waiting import PATIENCE_S, look_again, until
 from tests.support.webhook_stage import Receiver
 
 ENDED = {"completed", "busy", "no-answer", "failed", "canceled"}
@@ -186,7 +186,7 @@ class Stage:
         async with asyncio.timeout(PATIENCE_S):
             while (call := await self.call(call_sid, by))["status"] not in statuses:
                 assert call["status"] not in ENDED, call
-                await asyncio.sleep(0.02)
+                await look_again()
         return call
 
     async def recorded(self, call_sid: str) -> str:

@@ -41,6 +41,7 @@ def server(tmp_path: Path) -> Iterator[ServerProcess]:
     server.stop()
 
 
+@pytest.mark.long(reason="generates requests for minutes")
 @pytest.mark.timeout(_TIMEOUT_S + 30)
 def test_schemathesis_finds_nothing(server: ServerProcess, tmp_path: Path) -> None:
     done = subprocess.run(

@@ -88,6 +88,7 @@ def nothing_is_left(agents: Agents) -> None:
     assert agents.stage.server.metric("trunkline_rtp_ports_in_use") == 0
 
 
+@pytest.mark.long(reason="holds calls for half a minute")
 def test_stalled_agents_cost_no_memory(agents: Agents) -> None:
     """Agents that read nothing cost bounded memory while they stall, and none when they are gone."""
     before = agents.resident()
@@ -110,6 +111,7 @@ def test_stalled_agents_cost_no_memory(agents: Agents) -> None:
     assert stalled - full < 32 * MIB, "it grows for as long as they stall"
 
 
+@pytest.mark.long(reason="holds calls for a quarter of a minute")
 def test_hostile_agents_harm_their_own_calls_alone(agents: Agents) -> None:
     """Agents that flood, stall, send garbage, never speak or are cut off end their own calls and no other."""
     known = len(agents.causes())

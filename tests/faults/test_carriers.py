@@ -188,7 +188,7 @@ CHALLENGE: Final = [("WWW-Authenticate", 'Digest realm="r", nonce="n", algorithm
         (refuses(401, CHALLENGE), "rejected"),
         (refuses(403), "rejected"),
         (refuses(503), "unreachable"),
-        (silent, "unreachable"),
+        pytest.param(silent, "unreachable", marks=pytest.mark.long(reason="waits out timer F, 32 s")),
     ],
     ids=["challenged for ever", "forbidden", "unavailable", "silent"],
 )

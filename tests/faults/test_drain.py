@@ -110,6 +110,7 @@ def assert_shut_down(exchange: Exchange, calls: int) -> None:
     exchange.assert_clean()
 
 
+@pytest.mark.long(reason="a load for ten seconds")
 @pytest.mark.durable
 @pytest.mark.timeout(0)
 def test_a_drain_under_load_loses_nothing(tmp_path: Path) -> None:

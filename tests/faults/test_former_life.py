@@ -85,6 +85,7 @@ def test_both_peers_of_each_call_get_a_bye(exchange: Exchange) -> None:
     assert_settled(exchange, CALLS)
 
 
+@pytest.mark.long(reason="waits out timer F, 32 s")
 def test_a_second_kill_loses_no_farewell(exchange: Exchange) -> None:
     """Peers that had not heard of the end of their call when the next process was killed hear of it later."""
     peers = start_calls(exchange, 3)

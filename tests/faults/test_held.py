@@ -32,6 +32,7 @@ _ADDED_MS = 5.0 if SOAK else 500.0
 _LOSS_PCT = 0.0 if SOAK else 5.0
 
 
+@pytest.mark.long(reason="a load for half a minute")
 @pytest.mark.timeout(0 if SOAK else 200)
 def test_held_calls_relay_every_packet(tmp_path: Path) -> None:
     """Bridged calls that are held with G.711 both ways lose no packet, and their audio arrives evenly."""
@@ -49,6 +50,7 @@ def test_held_calls_relay_every_packet(tmp_path: Path) -> None:
         assert added_ms < _ADDED_MS, (floor["rtp"], rtp)
 
 
+@pytest.mark.long(reason="a load for half a minute")
 @pytest.mark.timeout(0 if SOAK else 200)
 def test_audio_is_unharmed_while_more_calls_come_than_can_be_carried(tmp_path: Path) -> None:
     """Audio of calls that are up arrives whole and evenly while far more calls come than can be carried."""

@@ -26,6 +26,7 @@ def measured(directory: Path, *command: str) -> dict[str, Any]:
     return result
 
 
+@pytest.mark.long(reason="a load of webhooks for ten seconds")
 def test_dead_and_slow_receivers_delay_no_other(tmp_path: Path) -> None:
     """With a fifth of the receivers dead and a fifth slow, all others get every event, in order and soon."""
     rate = count("WEBHOOKS_PER_S", short=100, long=1000)

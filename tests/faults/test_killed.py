@@ -30,7 +30,10 @@ _READY_S = 3.0 if SOAK else PATIENCE_S
 _TOLD_S = 10.0 if SOAK else PATIENCE_S
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+_LONG = pytest.mark.long(reason="the same load and kills again")
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=_LONG)])
 def database(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
     """Where the records are."""
     if request.param == "sqlite":

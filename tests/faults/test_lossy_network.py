@@ -22,6 +22,7 @@ _RATE = 10.0
 _LATE_S = 12.0
 
 
+@pytest.mark.long(reason="a load on a network that loses packets")
 @pytest.mark.timeout(0)
 def test_a_network_that_loses_a_tenth_of_everything_costs_no_call(tmp_path: Path) -> None:
     """With 10 % of SIP and RTP lost, 5 % doubled, 5 % overtaken, all calls complete, each once, paid once."""

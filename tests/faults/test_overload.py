@@ -18,6 +18,7 @@ from tests.support.waiting import PATIENCE_S
 _COPIES = 40
 
 
+@pytest.mark.long(reason="a load that the machine cannot carry")
 @pytest.mark.timeout(0)
 def test_more_calls_than_can_be_carried(tmp_path: Path) -> None:
     """Offered three times what it can carry, and 1,000 calls/s, a server carries what it can and recovers."""
@@ -46,6 +47,7 @@ def test_more_calls_than_can_be_carried(tmp_path: Path) -> None:
         assert found["after"]["whole_after_s"] <= seconds("OVERLOAD_S", short=2.0, long=600.0) + 15.0
 
 
+@pytest.mark.long(reason="a load that the machine cannot carry")
 @pytest.mark.timeout(0)
 def test_many_sessions_at_the_same_time(tmp_path: Path) -> None:
     """Sessions without audio come up at a rate, stay up together and end: none fails or is refused."""
@@ -65,6 +67,7 @@ def test_many_sessions_at_the_same_time(tmp_path: Path) -> None:
         assert found["set_up_ms"]["p99"] < 50.0
 
 
+@pytest.mark.long(reason="a load that the machine cannot carry")
 @pytest.mark.timeout(0)
 def test_a_flood_of_bad_requests_costs_good_calls_nothing(tmp_path: Path) -> None:
     """Under 5,000 bad requests a second from a stranger no good call fails, and the stranger is banned."""

@@ -50,6 +50,7 @@ def _processes(postgres: PostgresServer) -> list[int]:
         return [first, *map(int, children.read().split())]
 
 
+@pytest.mark.long(reason="a load while the database is gone")
 def test_a_database_that_is_gone(host: Host, proxy: DatabaseProxy) -> None:
     """While PostgreSQL cannot be reached calls go on, new ones get 503, and nothing is lost."""
     gone = Fault(
@@ -62,6 +63,7 @@ def test_a_database_that_is_gone(host: Host, proxy: DatabaseProxy) -> None:
     host.survives(gone)
 
 
+@pytest.mark.long(reason="a load while the database stands still")
 def test_a_database_that_stands_still(host: Host, postgres: PostgresServer) -> None:
     """While PostgreSQL is stopped calls go on, new ones get 503 instead of waiting, and nothing is lost."""
     stopped: list[int] = []

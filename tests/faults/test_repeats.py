@@ -17,7 +17,7 @@ import pytest
 from fixtures.ports import free_port, port_range
 from fixtures.server_process import ServerProcess
 from tests.faults.lengths import count, progress
-from tests.support.waiting import until
+from tests.support.waiting import look_again, until
 
 pytestmark = pytest.mark.durable
 
@@ -90,7 +90,7 @@ class Shop:
         while True:
             wallet = (await self.get("/v1/wallet"))["data"]
             self.lowest_inr = min(self.lowest_inr, wallet["balance"], wallet["available"])
-            await asyncio.sleep(0.02)
+            await look_again()
 
     async def ledger(self) -> list[dict[str, Any]]:
         """All that was ever taken and given."""

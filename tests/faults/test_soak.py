@@ -26,6 +26,7 @@ _OWED_MIB_PER_CALL = 1e-5
 _ENOUGH, _NOISE_MIB = 20_000, 8.0
 
 
+@pytest.mark.long(reason="the soak in its short form")
 @pytest.mark.timeout(0 if SOAK else 200)
 def test_mixed_calls_leave_nothing_behind(tmp_path: Path) -> None:
     """

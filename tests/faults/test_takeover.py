@@ -45,6 +45,7 @@ def take_over(exchange: Exchange, node: str) -> int:
     return _passed(exchange)[-1]
 
 
+@pytest.mark.long(reason="a load while two processes change places")
 def test_no_call_fails_while_another_process_takes_over(exchange: Exchange) -> None:
     """
     Calls that begin, are up or end while another process takes over all succeed, again and again; a

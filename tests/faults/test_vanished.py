@@ -138,6 +138,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         yield stage
 
 
+@pytest.mark.long(reason="waits out timer H, 32 s")
 def test_a_caller_that_vanishes_before_its_ack(cases: dict[str, Case]) -> None:
     """A caller that never acknowledges its answer gets it for 32 s; then both sides are hung up on."""
     case = cases["answered"]
@@ -163,6 +164,7 @@ def test_a_callee_that_vanishes_while_it_rings(cases: dict[str, Case]) -> None:
     assert float(case.record["price"] or 0) == 0.0
 
 
+@pytest.mark.long(reason="waits out timer F, 32 s")
 def test_a_callee_that_vanishes_before_it_is_hung_up_on(cases: dict[str, Case]) -> None:
     """A callee that never answers a BYE is given up after 32 s, and billed until the BYE, not until then."""
     case = cases["hung up on"]
@@ -172,6 +174,7 @@ def test_a_callee_that_vanishes_before_it_is_hung_up_on(cases: dict[str, Case]) 
     assert case.talked_s < GIVEN_UP_S - 5
 
 
+@pytest.mark.long(reason="waits out a session timer")
 @pytest.mark.parametrize("refresher", ["uac", "uas"])
 def test_a_session_that_is_not_refreshed(cases: dict[str, Case], refresher: str) -> None:
     """A session timer that is not refreshed, by us or by the peer, ends the call and its billing."""
@@ -200,6 +203,7 @@ def test_a_transfer_to_a_target_that_vanishes(stage: Stage) -> None:
     assert case.talked_s < GIVEN_UP_S - 5
 
 
+@pytest.mark.long(reason="waits out the loss of media")
 @pytest.mark.skipif(SIPP is None, reason="SIPp is not installed (Debian: sip-tester)")
 @pytest.mark.parametrize("side", ["caller", "callee"])
 def test_a_far_end_that_is_killed_or_stopped(tmp_path: Path, side: str) -> None:

@@ -22,6 +22,7 @@ from media.streams import (
     StreamSetup,
 )
 from tests.support.agent_bot import Bot, FakeTap, no_leaks, to_loopback
+from tests.support.waiting import time_passes
 
 
 @pytest.fixture(autouse=True)
@@ -327,7 +328,7 @@ async def test_an_agent_that_answers_pings_stays() -> None:
     bot, events = Bot(stay), Events()
     async with bot.running():
         stream = await connect(bot, events, ping_interval_s=0.02, pong_timeout_s=5.0)
-        await asyncio.sleep(0.3)
+        await time_passes(0.3)
         assert not stream.closed
         await stream.stop()
     assert bot.close_code == 1000
@@ -442,7 +443,7 @@ async def test_a_stop_that_is_cancelled_still_closes() -> None:
     async with bot.running():
         stream = await connect(bot, events, close_timeout_s=600.0)
         stopping = asyncio.create_task(stream.stop())
-        await asyncio.sleep(0.05)
+        await time_passes(0.05)
         stopping.cancel()
         with pytest.raises(asyncio.CancelledError):
             await stopping

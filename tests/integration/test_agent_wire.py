@@ -14,6 +14,7 @@ from media.aio.agent_stream import AgentStream, AgentStreamSettings
 from media.streams import AgentClosed, AgentEvent, AgentHold, StreamSetup
 from tests.support.agent_bot import FakeTap, no_leaks, raw_server, to_loopback
 from tests.support.raw_agent import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, RawAgent, frame
+from tests.support.waiting import time_passes
 
 HOLD = b'{"event":"hold","hold":{"active":true}}'
 MIB = 1 << 20
@@ -146,7 +147,7 @@ async def test_frames_after_the_close_are_not_obeyed() -> None:
 
     async with scene(play) as made:
         assert isinstance(await made.next(), AgentClosed)
-        await asyncio.sleep(0.05)
+        await time_passes(0.05)
         assert made.events.empty()
 
 

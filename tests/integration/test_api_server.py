@@ -18,6 +18,7 @@ from api.first_run import curl, greeting
 from api.server import Server
 from api.services import Phase
 from tests.support.loopback_server import loopback_settings
+from tests.support.waiting import look_again
 
 ECHO, BUSY, RINGS = "+919800000001", "+919800000003", "+919800000004"
 NOBODY = "00000000-0000-4000-8000-000000000000"
@@ -59,13 +60,13 @@ class Api:
                 if answer["data"]["status"] in ENDED:
                     found: dict[str, Any] = answer["data"]
                     return found
-                await asyncio.sleep(0.05)
+                await look_again()
 
     async def idle(self) -> str:
         """Wait until no call is left, and return the metrics."""
         async with asyncio.timeout(40):
             while self.server.control.active_calls:  # noqa: ASYNC110 - it is a figure, not an event
-                await asyncio.sleep(0.05)
+                await look_again()
         await self.server.storage.calls.flush()
         _, text = await self("GET", "/metrics")
         return str(text)
@@ -137,7 +138,7 @@ async def test_a_call_comes_in_to_the_demo_number(api: Api) -> None:
     query = "/v1/calls?direction=inbound&status=in-progress"
     async with asyncio.timeout(40):
         while not (calls := (await api("GET", query))[1]["data"]):  # noqa: ASYNC110 - asked over HTTP
-            await asyncio.sleep(0.05)
+            await look_again()
     assert calls[0]["to"] == server.demo.number
     incoming.hangup()
     call = await api.ended(calls[0]["call_sid"])
@@ -368,7 +369,7 @@ async def test_draining(tmp_path: Path) -> None:
         drain = asyncio.create_task(server.drain())
         async with asyncio.timeout(40):
             while server.lifecycle.phase is not Phase.DRAINING:  # noqa: ASYNC110 - a figure, not an event
-                await asyncio.sleep(0.01)
+                await look_again()
         assert (await api("GET", "/ready"))[0] == 503
         assert (await api("GET", "/health"))[0] == 200
         status, refused = await api("POST", "/v1/calls", body)

@@ -20,7 +20,7 @@ from fixtures.carrier import SandboxCarrier
 from fixtures.scripts import Hangup, Pause
 from tests.support.agent_bot import Bot
 from tests.support.loopback_server import loopback_settings
-from tests.support.waiting import PATIENCE_S, until
+from tests.support.waiting import PATIENCE_S, look_again, time_passes, until
 from tests.support.webhook_stage import Receiver
 
 ECHO, BUSY, TONE = "+919800000001", "+919800000003", "+919800000007"
@@ -67,7 +67,7 @@ class Office:
                 call: dict[str, Any] = await self.data("GET", f"/calls/{call_id}")
                 if call["status"] in ENDED:
                     return call
-                await asyncio.sleep(0.05)
+                await look_again()
 
     def told(self, call_id: str | None = None) -> list[dict[str, Any]]:
         """The bodies of the events of a call, or of none, in the order they came."""
@@ -238,7 +238,7 @@ async def test_two_keys_are_valid_while_one_follows_the_other_and_no_request_fai
 async def test_all_keys_of_an_organisation_share_its_limit(office: Office) -> None:
     other = (await office.data("POST", "/keys", {"name": "another"}))["key"]
     await office.server.storage.accounts.update(office.account_sid, {"assistant_requests_per_minute": 5})
-    await asyncio.sleep(1.1)  # for so long a key may be known from before
+    await time_passes(1.1)  # for so long a key may be known from before
     answers = []
     for key in (office.key, other) * 4:
         answers.append(await office.ask("GET", "/agents", key=key))
@@ -256,7 +256,7 @@ async def test_an_agent_without_a_server_calls_and_its_words_are_kept(office: Of
             call = await office.data("GET", f"/calls/{call_id}")
             if call["transcript"] or call["status"] in ENDED:
                 break
-            await asyncio.sleep(0.05)
+            await look_again()
     if call["status"] not in ENDED:
         await office.ask("DELETE", f"/calls/{call_id}")
     call = await office.ended(call_id)

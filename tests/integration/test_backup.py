@@ -74,6 +74,7 @@ def test_a_copy_of_sqlite_serves(tmp_path: Path) -> None:
     assert_serves(lambda: server, copy, restored)
 
 
+@pytest.mark.long(reason="dumps and restores a database of PostgreSQL")
 def test_a_dump_of_postgresql_serves(tmp_path: Path) -> None:
     """What pg_dump wrote beside a running server serves in another database, with the same key."""
     binaries = find_binaries()

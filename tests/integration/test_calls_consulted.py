@@ -22,6 +22,7 @@ from sip import Answered, Ended, Failed, Progress
 from tests.support.agent_bot import Bot
 from tests.support.domain import ACCOUNT_SID, CALLEE, NOW, OTHER_SID, OWN_NUMBER, make_account, make_number
 from tests.support.phone import PhoneCall, eventually
+from tests.support.waiting import time_passes
 from tests.support.webhook_stage import SECRET, Received, Receiver
 from tests.support.world import World, running
 
@@ -171,7 +172,7 @@ async def test_a_server_without_a_word_lets_it_ring(shop: Shop, body: str) -> No
     shop.says("/calls", body=body)
     call = shop.call()
     assert await eventually(lambda: len(shop.asked("/calls")) == 1)
-    await asyncio.sleep(0.2)
+    await time_passes(0.2)
     record = shop.world.records.only()
     assert record.status is CallStatus.RINGING
     call.session.hangup()

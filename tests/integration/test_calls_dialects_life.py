@@ -15,6 +15,7 @@ from sip import Answered, Ended
 from tests.support.agent_bot import Bot
 from tests.support.domain import CALLEE, OWN_NUMBER
 from tests.support.phone import PATIENCE_S, eventually
+from tests.support.waiting import time_passes
 from tests.support.world import World, running
 
 PROTOCOLS = sorted(DIALECTS)
@@ -71,7 +72,7 @@ async def test_a_transfer_takes_the_caller_over_and_the_close_that_follows_does_
         world.stream(bot.url, stream_protocol=protocol)
         a = world.phone.call(OWN_NUMBER, world.port)
         b = await world.phone.next_call(2)
-        await asyncio.sleep(0.1)
+        await time_passes(0.1)
         b.answer()
         await asyncio.wait_for(bot.closed.wait(), PATIENCE_S)
         assert bot.close_code == 1000
@@ -124,7 +125,7 @@ async def test_a_connection_that_breaks_is_opened_anew(world: World, protocol: s
             again.append(listener)
             await listener.until()
             return
-        await asyncio.sleep(0.2)
+        await time_passes(0.2)
         assert bot.request is not None and bot.request.transport is not None
         bot.request.transport.abort()
 

@@ -13,6 +13,7 @@ from sip import Answered, Cancelled, Confirmed, Ended, Failed, OfferAnswered, Pr
 from sip.aio import InboundSession
 from tests.support.domain import CALLEE, OWN_NUMBER, make_account, make_gateway, make_number
 from tests.support.phone import PhoneCall, engine_settings, eventually
+from tests.support.waiting import time_passes
 from tests.support.world import World, running
 
 _ONLY_G722 = (
@@ -463,7 +464,7 @@ async def test_draining_refuses_new_calls_and_ends_those_that_stay(world: World)
     await a.wait(Answered)
     b = await world.phone.next_call(2)
     draining = asyncio.create_task(world.control.drain(3600.0))
-    await asyncio.sleep(0.1)
+    await time_passes(0.1)
     late = world.phone.call(OWN_NUMBER, world.port)
     failed = await late.wait(Failed)
     assert isinstance(failed, Failed) and failed.status == 503

@@ -29,7 +29,7 @@ from tests.support.live_stage import (
     LiveStage,
     live_stage,
 )
-from tests.support.waiting import until
+from tests.support.waiting import look_again, time_passes, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -205,12 +205,12 @@ async def test_an_agent_hears_nothing_or_silence_while_that_is_asked_for(stage: 
 
     async def state_is(state: str) -> None:
         await stage.becomes(call_sid, lambda call: bool(call["stream"]["state"] == state))
-        await asyncio.sleep(0.1)  # what was on its way to the agent arrives
+        await time_passes(0.1)  # what was on its way to the agent arrives
 
     await stage.change(call_sid, listen_status="pause")
     await state_is("paused")
     heard_bytes = len(session.heard)
-    await asyncio.sleep(0.3)
+    await time_passes(0.3)
     assert len(session.heard) == heard_bytes
     await stage.change(call_sid, listen_status="silence")
     await state_is("silenced")
@@ -240,13 +240,13 @@ async def test_a_recording_leaves_out_what_was_paused(stage: LiveStage) -> None:
     await stage.change(call_sid, record={"action": "start"})
     await status_is("in-progress")
     assert await stage.refused(call_sid, record={"action": "start"}) == "CONFLICT"
-    await asyncio.sleep(0.3)
+    await time_passes(0.3)
     await stage.change(call_sid, record={"action": "pause"})
     await status_is("paused")
-    await asyncio.sleep(0.6)
+    await time_passes(0.6)
     await stage.change(call_sid, record={"action": "resume"})
     await status_is("in-progress")
-    await asyncio.sleep(0.3)
+    await time_passes(0.3)
     await stage.change(call_sid, record={"action": "stop"})
     ready = await stage.told(call_sid, "call.recording.ready")
     lasted_ms = (loop.time() - begun) * 1000
@@ -325,7 +325,7 @@ async def test_a_party_is_put_through_and_the_other_one_leaves(stage: LiveStage)
             status, _ = await stage.ask("POST", stage.path(call_sid), {"transfer": {"to": DIGITS}})
             if status != 409:
                 return
-            await asyncio.sleep(0.02)
+            await look_again()
 
     await asyncio.wait_for(transferable(), PATIENCE_S)
     await stage.told(call_sid, "call.transferred")

@@ -1,6 +1,5 @@
 """Calls placed over the API: verbs, money, recordings, limits, and every way they end."""
 
-import asyncio
 import wave
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -34,6 +33,7 @@ from tests.support.domain import (
     make_carrier,
 )
 from tests.support.phone import PhoneCall, eventually
+from tests.support.waiting import time_passes
 from tests.support.world import World, running
 
 SECOND = "+919812345678"
@@ -293,7 +293,7 @@ async def test_a_party_that_falls_silent(tmp_path: Path) -> None:
         b = await world.phone.next_call()
         await b.wait(Confirmed)
         b.speak(440.0)
-        await asyncio.sleep(1.5)
+        await time_passes(1.5)
         assert not [event for event in b.events if isinstance(event, Ended)]
         assert b.stream is not None and b.tap is not None
         b.tap.close()
@@ -323,7 +323,7 @@ async def test_a_failing_database_does_not_cut_calls(tmp_path: Path) -> None:
         world.wallets.failing = True
         b = await world.phone.next_call()
         await b.wait(Confirmed)
-        await asyncio.sleep(3)
+        await time_passes(3)
         assert not [event for event in b.events if isinstance(event, Ended)]
         await world.control.hangup_call(ACCOUNT_SID, record.call_sid)
         assert (await world.ended()).price_paise in (180, 240)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from fixtures.audio_check import find_tone, read_stereo
 from sip import Confirmed
 from tests.support.domain import OWN_NUMBER
 from tests.support.phone import PhoneCall, eventually
+from tests.support.waiting import time_passes
 from tests.support.world import running
 
 OTHER_CALLEE = "+919876543299"
@@ -67,7 +67,7 @@ async def test_the_first_party_is_on_the_left_and_the_other_on_the_right(
         b.speak(1000.0)
         await b.hears(440.0)
         await a.hears(1000.0)
-        await asyncio.sleep(0.6)  # what is long enough to tell tones apart
+        await time_passes(0.6)  # what is long enough to tell tones apart
         a.hang_up()
         record = await world.ended()
         assert await eventually(lambda: record.recording_status == "completed")

@@ -14,6 +14,7 @@ from sip import Ended
 from tests.support.call_drive import make_party
 from tests.support.domain import ACCOUNT_SID, make_account
 from tests.support.phone import PhoneCall, eventually
+from tests.support.waiting import time_passes
 from tests.support.webhook_stage import SECRET, Receiver
 from tests.support.world import WEBHOOK, World, running
 
@@ -145,7 +146,7 @@ async def test_a_message_is_kept_when_its_party_hangs_up(tmp_path: Path) -> None
     async with running(tmp_path) as world:
         call = await call_with(world, RecordMessage(beep=False))
         call.open().play(words())
-        await asyncio.sleep(0.9)
+        await time_passes(0.9)
         call.hang_up()
         await world.ended()
         assert world.published("call.recording.ready")["data"]["recording_duration_ms"] > 300

@@ -17,6 +17,7 @@ from media.audio import Clip, read_wav, tone
 from sip import Answered, Ended, Failed
 from tests.support.domain import CALLEE, OWN_NUMBER, make_account
 from tests.support.phone import PhoneCall, eventually
+from tests.support.waiting import time_passes
 from tests.support.webhook_stage import SECRET, Received, Receiver
 from tests.support.world import World, running
 
@@ -173,7 +174,7 @@ async def test_a_message_is_taken_and_the_server_told_where_it_is(stage: Stage) 
     call = await stage.call(webhook_format="form")
     await call.wait(Answered)
     call.open().play(words())
-    await asyncio.sleep(0.9)  # The message is as long as this: nobody tells when it is long enough.
+    await time_passes(0.9)  # The message is as long as this: nobody tells when it is long enough.
     press(call, "#")
     await call.hears(PITCHES["sorry"])
     await call.wait(Ended)

@@ -15,6 +15,7 @@ from sip import Answered, Cancelled, Ended, Failed, Progress
 from tests.support.agent_bot import Bot
 from tests.support.domain import CALLEE, OWN_NUMBER
 from tests.support.phone import PATIENCE_S, PhoneCall, eventually
+from tests.support.waiting import time_passes
 from tests.support.world import World, running
 
 Script = Callable[[Bot], Awaitable[None]]
@@ -119,7 +120,7 @@ async def test_an_outbound_call_is_streamed_and_the_agent_waits_for_the_answer(w
         assert record.status is CallStatus.QUEUED
         b = await world.phone.next_call()
         assert await eventually(lambda: bot.connections == 1), "the agent is connected while it rings"
-        await asyncio.sleep(0.1)
+        await time_passes(0.1)
         assert not frames(bot, "start")
         b.answer()
         b.speak(440.0)
@@ -297,7 +298,7 @@ async def test_marks_and_clear(world: World) -> None:
     async def clear(bot: Bot) -> None:
         await bot.send(event="media", media={"payload": base64.b64encode(tone(880.0, 30_000)).decode()})
         await bot.send(event="mark", mark={"name": "cleared"})
-        await asyncio.sleep(0.5)
+        await time_passes(0.5)
         await bot.send(event="clear")
         await bot.until_closed()
 

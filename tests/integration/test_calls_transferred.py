@@ -1,6 +1,5 @@
 """Transfers between real far ends: who hears whom, who pays, and that nothing is left of anybody."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from sip import Answered, Confirmed, Ended, InfoReceived, OfferAnswered, ReferFa
 from tests.support.agent_bot import Bot
 from tests.support.domain import CALLEE, OWN_NUMBER, make_carrier, make_gateway
 from tests.support.phone import Phone, PhoneCall, engine_settings, eventually
+from tests.support.waiting import time_passes
 from tests.support.world import World, running
 
 GATEWAYS = ("gateway-1", "gateway-c", "carrier-1", "carrier-c")
@@ -176,7 +176,7 @@ async def test_a_transfer_ends_whoever_hangs_up_while_the_target_rings(world: Wo
         case _:
             a.hang_up()
             await a.wait(Ended)
-            await asyncio.sleep(0.1)
+            await time_passes(0.1)
             b.hang_up()
     record = await world.ended()
     assert (record.status, record.price_paise) == (CallStatus.COMPLETED, 40 + 60)

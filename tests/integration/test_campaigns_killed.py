@@ -41,6 +41,7 @@ async def approved(server: ServerProcess, account_sid: str) -> None:
     await storage.close()
 
 
+@pytest.mark.long(reason="a campaign of thousands that is killed")
 def test_a_campaign_outlives_its_process(server: ServerProcess) -> None:
     account_sid = server.add_account().account_sid
     scopes = "campaigns.create,campaigns.read,messages.send,webhooks.read,webhooks.write"

@@ -32,7 +32,7 @@ def arguments(directory: Path | None = None) -> argparse.Namespace:
     return parser.parse_args([] if directory is None else ["--directory", str(directory)])
 
 
-@pytest.mark.slow
+@pytest.mark.long(reason="the whole demonstration, in real time")
 @pytest.mark.timeout(180)
 def test_everything_it_shows_happened(tmp_path: Path) -> None:
     process = subprocess.run(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from sip import Answered, InfoReceived
 from tests.support.domain import CALLEE, OWN_NUMBER, make_carrier, make_gateway
 from tests.support.keys import WAYS, Way, press, pressed
 from tests.support.phone import Phone, PhoneCall, eventually
+from tests.support.waiting import time_passes
 from tests.support.world import World, running
 
 KEYS = "159#0*27"
@@ -58,7 +58,7 @@ async def test_each_key_arrives_once_whatever_the_two_ways(world: World, a_way: 
     press(a, KEYS, a_way)
     assert await eventually(lambda: len(pressed(b, b_way)) >= len(KEYS)), pressed(b, b_way)
     # A tone that comes while ours is being sent, or soon after, is taken for its echo.
-    await asyncio.sleep(0.6)
+    await time_passes(0.6)
     press(b, "42", b_way)
     assert await eventually(lambda: len(pressed(a, a_way)) >= 2), pressed(a, a_way)
     # What comes twice comes soon after.

@@ -17,6 +17,7 @@ from sip import Answered, Ended
 from tests.interop.pipecat_agent import pipecat_python
 from tests.support.inbound_stage import InboundStage, inbound_stage
 from tests.support.phone import PhoneCall, eventually
+from tests.support.waiting import look_again, until
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -25,7 +26,7 @@ PATIENCE_S = 40.0
 # The first of them may have to install pipecat.
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
-    pytest.mark.slow,
+    pytest.mark.long(reason="runs the examples as their readers do"),
     pytest.mark.timeout(300),
     pytest.mark.real_time(reason="examples run in processes of their own"),
 ]
@@ -87,7 +88,7 @@ async def listening(port: int) -> None:
             try:
                 _, writer = await asyncio.open_connection("127.0.0.1", port)
             except OSError:
-                await asyncio.sleep(0.05)
+                await look_again()
             else:
                 writer.close()
                 return
@@ -123,7 +124,8 @@ async def test_the_pipecat_agent(stage: InboundStage) -> None:
         await example.prints("by exotel")
         await caller.hears(880.0)
         caller.speak(440.0)
-        await asyncio.sleep(0.8)
+        spoken = caller.open().stats().packets_out + 40
+        await until(lambda: caller.open().stats().packets_out >= spoken)
         caller.open().stop_playback()
         await caller.hears(440.0)
         caller.open().send_dtmf("#")

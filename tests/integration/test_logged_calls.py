@@ -29,6 +29,7 @@ def logged(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
 
 
+@pytest.mark.long(reason="waits out timer J, 32 s")
 def test_every_line_of_a_call_carries_its_identifier(tmp_path: Path) -> None:
     """At debug level each line is one JSON object, and each that belongs to a call names it in a field."""
     server = sandbox_process(tmp_path, LOG_FORMAT="json", LOG_LEVEL="debug")

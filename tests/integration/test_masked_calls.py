@@ -1,6 +1,5 @@
 """Masked calls between real far ends: every way they end, what is heard, and what each side is told."""
 
-import asyncio
 import json
 import wave
 from collections.abc import AsyncIterator, Callable
@@ -20,6 +19,7 @@ from sip import Cancelled, Confirmed, Ended, OfferAnswered, ReferFailed
 from sip.aio import InboundSession
 from tests.support.domain import ACCOUNT_SID, OWN_NUMBER, make_carrier, make_gateway
 from tests.support.phone import Phone, PhoneCall, eventually
+from tests.support.waiting import time_passes
 from tests.support.world import WEBHOOK, World, running
 
 PARTY_A, PARTY_B = "+919812345678", "+919876543210"
@@ -310,7 +310,7 @@ async def test_it_is_recorded_from_the_bridge_on_with_a_side_for_each(world: Wor
     await start(world, record=True)
     a, b = await world.phone.next_call(1), await world.phone.next_call(2)
     a.speak(440.0)
-    await asyncio.sleep(0.9)  # long enough to be found in the recording, were it there
+    await time_passes(0.9)  # long enough to be found in the recording, were it there
     b.answer()
     b.speak(1000.0)
     await b.hears(440.0)

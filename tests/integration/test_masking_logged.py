@@ -17,7 +17,7 @@ import pytest
 from api.server import Server
 from callcontrol.masked_calls import ENDED
 from tests.support.loopback_server import loopback_settings
-from tests.support.waiting import until
+from tests.support.waiting import look_again, time_passes, until
 from tests.support.webhook_stage import Receiver
 
 ECHO, SAYS, BUSY, RINGS, LISTENS = (f"980000000{digit}" for digit in (1, 2, 3, 4, 9))
@@ -48,6 +48,8 @@ class Desk:
 
     async def call(self, party_a: str, party_b: str) -> str:
         placed = await self.api("POST", "/calls", {"party_a": party_a, "party_b": party_b})
+        # Lists are in order of time, to the millisecond.
+        await time_passes(0.001)
         return str(placed["call_sid"])
 
     async def when(self, call_sid: str, *statuses: str) -> dict[str, Any]:
@@ -59,7 +61,7 @@ class Desk:
                 if (record.details or {}).get("status") in statuses:
                     call: dict[str, Any] = await self.api("GET", f"/calls/{call_sid}")
                     return call
-                await asyncio.sleep(0.02)
+                await look_again()
 
 
 @pytest.fixture
@@ -89,8 +91,8 @@ async def test_the_test_event_is_signed_as_events_are(desk: Desk) -> None:
 async def test_what_was_called_is_listed_added_up_paid_and_told(desk: Desk) -> None:
     webhook = {"webhook_url": desk.receiver.url("/masking"), "webhook_secret": SECRET, "record_calls": False}
     await desk.api("PATCH", "/settings", webhook)
-    joined, alone = await desk.call(ECHO, LISTENS), await desk.call(RINGS, ECHO)
-    busy, refused = await desk.call(BUSY, ECHO), await desk.call(ECHO, BUSY)
+    pairs = [(ECHO, LISTENS), (RINGS, ECHO), (BUSY, ECHO), (ECHO, BUSY)]
+    joined, alone, busy, refused = [await desk.call(*pair) for pair in pairs]
     await desk.when(joined, "in-progress")
     await desk.when(alone, "a_ringing")
     live = await desk.answer("GET", "/call-logs?status=in-progress")

@@ -18,6 +18,7 @@ from tests.support.handset import Handset, Trunk
 from tests.support.loopback_server import loopback_settings
 from tests.support.phone import eventually
 from tests.support.spellings import found_in
+from tests.support.waiting import look_again
 
 A, B = "9811120043", "9822230057"
 OTHER = "9833340068"
@@ -104,7 +105,7 @@ class Masked:
                 _, call = await self.ask("GET", f"/v1/masking/calls/{call_sid}")
                 if call["status"] in {"completed", "failed", "no-answer"}:
                     return dict(call)
-                await asyncio.sleep(0.02)
+                await look_again()
 
     def leaks(self) -> list[str]:
         """What anybody was sent of a number that is not theirs."""

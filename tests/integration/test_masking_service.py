@@ -21,7 +21,7 @@ from api.server import Server
 from callcontrol.masking_settings import SettingsChange
 from callcontrol.models import Binding
 from tests.support.loopback_server import loopback_settings
-from tests.support.waiting import until
+from tests.support.waiting import look_again, until
 from tests.support.webhook_stage import Received, Receiver
 
 PATIENCE_S = 40.0
@@ -68,7 +68,7 @@ class Town:
                 assert status == 200
                 if call["status"] in statuses:
                     return dict(call)
-                await asyncio.sleep(0.05)
+                await look_again()
 
     def of_call(self, call_sid: str) -> list[Received]:
         return [got for got in self.receiver.requests if json.loads(got.body)["data"]["id"] == call_sid]

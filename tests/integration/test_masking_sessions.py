@@ -25,7 +25,7 @@ from sip import Answered, Ended, Failed, Progress
 from sip.message import serialise
 from tests.support.loopback_server import loopback_settings
 from tests.support.phone import Phone, PhoneCall, engine_settings
-from tests.support.waiting import until
+from tests.support.waiting import look_again, until
 from tests.support.webhook_stage import Gate, Received, Receiver
 
 _ANY = CallFilter()
@@ -276,7 +276,7 @@ async def test_a_session_that_expires_in_mid_call_ends_nothing(exchange: Exchang
 
     async with asyncio.timeout(40):
         while not await expired():  # noqa: ASYNC110 - it is asked of the database
-            await asyncio.sleep(0.05)
+            await look_again()
     calling.speak(440.0)
     await called.hears(440.0)
     await hang_up(exchange, calling)

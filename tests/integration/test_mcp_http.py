@@ -17,7 +17,7 @@ from api.pipeline import MAX_BODY_BYTES
 from api.services import Phase
 from tests.support.mcp_stage import OTHER_KEY, PATH, McpStage, mcp_stage, tool
 from tests.support.phone import PATIENCE_S
-from tests.support.waiting import until
+from tests.support.waiting import look_again, until
 from tests.unit.api.fakes import KEY, TOOLS_KEY
 
 BOTH = "application/json, text/event-stream"
@@ -235,7 +235,7 @@ async def test_a_session_has_one_stream_which_can_be_opened_again(
             async with raw.stream(session) as again:
                 if again.status == 200:
                     break
-            await asyncio.sleep(0.05)
+            await look_again()
 
 
 async def test_a_stream_ends_with_its_key(raw: Raw, monkeypatch: pytest.MonkeyPatch) -> None:

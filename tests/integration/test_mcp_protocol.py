@@ -16,6 +16,7 @@ from callcontrol.errors import FieldError, InsufficientBalance, ToolFailed, Vali
 from callcontrol.tools.models import ToolAnnotations
 from tests.support.mcp_stage import McpStage, mcp_stage, tool
 from tests.support.phone import PATIENCE_S
+from tests.support.waiting import look_again
 
 GENERATIONS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 
@@ -184,7 +185,7 @@ async def test_a_session_hears_that_tools_have_changed(stage: McpStage) -> None:
             while not heard.is_set():
                 stage.tools.change("of another account")
                 stage.tools.change()
-                await asyncio.sleep(0.05)
+                await look_again()
         assert [one.name for one in (await session.list_tools()).tools] == ["echo", "new"]
 
 

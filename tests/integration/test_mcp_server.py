@@ -17,6 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 from fixtures.server_process import ServerProcess
 from tests.support.mcp_stage import PATH, http_client, session_at
 from tests.support.phone import PATIENCE_S
+from tests.support.waiting import look_again
 
 ECHO = "+919800000001"
 _SCHEMA = {"type": "object", "properties": {"number": {"type": "string"}}, "required": ["number"]}
@@ -100,7 +101,7 @@ async def test_built_in_tools_place_a_call(running: Running) -> None:
         status = None
         async with asyncio.timeout(PATIENCE_S):
             while status != "completed":
-                await asyncio.sleep(0.2)
+                await look_again()
                 status = (await client.call_tool("call_status", named)).structured_content["status"]
         over = await client.call_tool("hang_up", named)
         assert over.is_error and over.structured_content["error"]["code"] == "CALL_ENDED"

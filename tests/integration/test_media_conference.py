@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
@@ -14,6 +13,7 @@ from media.aio import ActiveTalker, Conference, ConferenceEvent, MediaEngine, Me
 from media.audio import read_wav
 from tests.support.media_bench import MediaBench, amplitude_at, sine, towards, until
 from tests.support.phone import engine_settings
+from tests.support.waiting import time_passes
 
 # So that the sum of all is not limited; codecs and concealment on a busy machine take their share.
 SENT = 4000
@@ -161,7 +161,7 @@ async def test_twenty_members_join_and_leave_in_any_order(stage: Stage) -> None:
         else:
             conference.add(party.stream, listen_only=chance.random() < 0.3)
         if chance.random() < 0.2:
-            await asyncio.sleep(chance.random() / 20)
+            await time_passes(chance.random() / 20)
     for party in parties:
         conference.remove(party.stream)
     for party in parties[:2]:

@@ -16,6 +16,7 @@ from media import RecordingFinished
 from media.aio import MediaEngine
 from tests.support.media_bench import MediaBench, Told, amplitude_at, sine, towards, until
 from tests.support.phone import engine_settings
+from tests.support.waiting import time_passes
 
 BAD = Impairment(loss=0.05, duplicate=0.02, reorder=0.02, reorder_ms=30, jitter_ms=40)
 TONE_HZ = 1000
@@ -62,7 +63,7 @@ async def test_an_agent_hears_an_unbroken_tone(bench: MediaBench) -> None:
         hearer.stream.open_tap(on_frames=heard.extend)
         speaker.stream.play(sine(TONE_HZ, LENGTH_MS))
         await until(lambda: link.outward.taken >= LENGTH_MS // 20, 20)
-        await asyncio.sleep(0.3)
+        await time_passes(0.3)
         stats = hearer.stream.stats()
         taken, lost, doubled = link.outward.taken, link.outward.lost, link.outward.duplicated
     tone = spoken(windows(bytes(heard)))
@@ -86,7 +87,7 @@ async def test_a_recording_keeps_real_time(bench: MediaBench, tmp_path: Path) ->
         hearer.stream.start_recording(str(path), channels=1)
         speaker.stream.play(sine(TONE_HZ, LENGTH_MS))
         await until(lambda: link.outward.taken >= LENGTH_MS // 20, 20)
-        await asyncio.sleep(0.3)
+        await time_passes(0.3)
         hearer.stream.stop_recording()
         lasted_ms = 1000 * (loop.time() - begun_s)
         finished = await hearer.expect(RecordingFinished)
@@ -115,7 +116,7 @@ async def test_what_is_lost_on_one_leg_is_told_on_the_other_as_a_gap(bench: Medi
         hearer.stream.open_tap(on_frames=lambda frames: None)
         speaker.stream.play(sine(TONE_HZ, 2000))
         await until(lambda: link.outward.taken >= 100, 20)
-        await asyncio.sleep(0.1)
+        await time_passes(0.1)
         lost = link.outward.lost
     assert lost > 3
     assert near.stream.stats().lost == pytest.approx(lost, abs=1)
@@ -146,7 +147,7 @@ async def test_a_transcoded_leg_hides_what_the_other_lost(
         hearer.stream.open_tap(on_frames=heard.extend)
         speaker.stream.play(sine(TONE_HZ, 3000))
         await until(lambda: link.outward.taken >= 150, 20)
-        await asyncio.sleep(0.4)
+        await time_passes(0.4)
         lost = link.outward.lost
     tone = spoken(windows(bytes(heard)))
     assert len(tone) * 20 == pytest.approx(3000, abs=200)

@@ -31,6 +31,7 @@ from media.audio import (
 )
 from tests.support.media_bench import MediaBench, Told, sine, until
 from tests.support.phone import engine_settings
+from tests.support.waiting import time_passes
 
 _FRAME = 160
 _QUIET_DBFS = -60.0
@@ -288,7 +289,7 @@ async def test_speech_ends_what_asked_for_it_and_a_tone_does_not(bench: MediaBen
 async def test_a_key_in_the_audio_ends_what_asked_for_it(bench: MediaBench) -> None:
     prompter, caller = bench.pair(dtmf_tones=True, dtmf_payload_type=None)
     prompt = prompter.stream.playbacks.queue([Clip(sine(300, 10_000))], barge_in=["digit"])
-    await asyncio.sleep(0.2)
+    await time_passes(0.2)
     caller.stream.playbacks.queue([Clip(dtmf("5", duration_ms=400))])
     end = await prompt.finished()
     assert (end.why, end.digit) == ("digit", "5")

@@ -24,6 +24,7 @@ from media.aio import MediaEngine
 from media.types import RecordingEncoding
 from tests.support.media_bench import PATIENCE, MediaBench, amplitude_at, sine, towards, until
 from tests.support.phone import engine_settings
+from tests.support.waiting import time_passes
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -97,7 +98,7 @@ async def test_a_linked_stream_is_recorded_in_both_directions(bench: MediaBench,
     callee.stream.play(sine(1000, 500))
     await caller.expect(PlaybackFinished)
     await callee.expect(PlaybackFinished)
-    await asyncio.sleep(0.1)
+    await time_passes(0.1)
     a.stream.close()
     await a.expect(RecordingFinished)
     received, sent = channels_of(path)
@@ -142,11 +143,11 @@ async def test_paused_time_is_left_out(bench: MediaBench, tmp_path: Path) -> Non
     began_s = loop.time()
     recording = one.stream.start_recording(str(path), RecordingSettings(channels=1))
     other.stream.play(sine(1000, 3000))
-    await asyncio.sleep(0.5)
+    await time_passes(0.5)
     recording.pause()
-    await asyncio.sleep(1.0)
+    await time_passes(1.0)
     recording.resume()
-    await asyncio.sleep(0.5)
+    await time_passes(0.5)
     recording.stop()
     finished = await recording.wait()
     assert finished == await one.expect(RecordingFinished)
@@ -187,7 +188,7 @@ async def test_a_limit_ends_the_recording_and_not_the_stream(bench: MediaBench, 
     following = one.stream.start_recording(str(tmp_path / "next.wav"))
     recording.pause()
     recording.stop()
-    await asyncio.sleep(0.1)
+    await time_passes(0.1)
     assert following.result is None
     following.stop()
     await following.wait()
@@ -225,7 +226,7 @@ async def test_closing_the_engine_completes_recordings(tmp_path: Path) -> None:
     told = MediaBench(engine).open()
     path = tmp_path / "open.wav"
     told.stream.start_recording(str(path))
-    await asyncio.sleep(0.2)
+    await time_passes(0.2)
     await engine.close()
     assert isinstance(told.events[-1], RecordingFinished)
     assert len(channels_of(path)[0]) > 0
@@ -248,6 +249,10 @@ asyncio.run(main())
 """
 
 
+# Of silence, in two channels.
+_THREE_SECONDS_BYTES = {"wav": 96_000, "ogg-opus": 1_000}
+
+
 @pytest.mark.real_time(reason="the process that is killed records by the system's clock")
 @pytest.mark.parametrize("encoding", ["wav", "ogg-opus"])
 async def test_a_killed_process_leaves_a_file_that_plays(tmp_path: Path, encoding: str) -> None:
@@ -258,7 +263,7 @@ async def test_a_killed_process_leaves_a_file_that_plays(tmp_path: Path, encodin
     try:
         await until(path.exists, timeout_s=20)
         began_s = loop.time()
-        await asyncio.sleep(3)
+        await until(lambda: path.stat().st_size > _THREE_SECONDS_BYTES[encoding], timeout_s=20)
     finally:
         process.send_signal(signal.SIGKILL)
         ended_s = loop.time()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 from collections.abc import AsyncIterator
 from typing import Any
@@ -22,6 +21,7 @@ from tests.support.rtcp_peer import (
     ReportBlock,
     RtcpPeer,
 )
+from tests.support.waiting import time_passes
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ async def test_reports_keep_a_held_call_alive(bench: MediaBench) -> None:
         told.stream.set_media_timeout(0.01, 0.8)
         for _ in range(6):
             peer.report(told.stream.local, shared=True)
-            await asyncio.sleep(0.2)
+            await time_passes(0.2)
         assert told.stream.stats().rtcp_in == 6
         assert told.events == []
         event = await told.expect(MediaTimeout)
@@ -133,7 +133,7 @@ async def test_forged_packets_reach_nobody(bench: MediaBench) -> None:
             peer.speak(near.stream.local)
             await until(lambda: near.stream.stats().packets_in > 0)
             forger.speak(near.stream.local, 50)
-            await asyncio.sleep(0.005)
+            await time_passes(0.005)
         await until(lambda: near.stream.stats().dropped_foreign > 0)
         await until(lambda: far.stream.stats().packets_out == near.stream.stats().packets_in)
         stats = near.stream.stats()

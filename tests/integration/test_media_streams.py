@@ -28,6 +28,7 @@ from media import (
 from media.aio import MediaEngine
 from tests.support.media_bench import MediaBench, amplitude_at, level, sine, towards, until
 from tests.support.phone import engine_settings
+from tests.support.waiting import time_passes
 
 
 @pytest.fixture
@@ -154,9 +155,9 @@ async def test_a_tap_keeps_its_clock_while_nothing_comes(bench: MediaBench) -> N
     assert elapsed_s > 0.9
     assert all(frame == bytes(320) for frame in frames)
     tap.close()
-    await asyncio.sleep(0.05)
+    await time_passes(0.05)
     count = len(frames)
-    await asyncio.sleep(0.1)
+    await time_passes(0.1)
     assert len(frames) == count
 
 
@@ -185,7 +186,7 @@ async def test_a_full_queue_drops_the_newest_and_says_so_once(bench: MediaBench)
     assert (await agent.expect(PlayoutOverflow)).dropped_ms >= 9_000
     assert 119_000 <= tap.queued_ms <= 120_000
     tap.write(bytes(16_000))
-    await asyncio.sleep(0.02)
+    await time_passes(0.02)
     assert agent.events == []
 
 
@@ -203,7 +204,7 @@ async def test_playback_queues_loops_and_stops(bench: MediaBench) -> None:
 async def test_playback_waits_for_the_connection(bench: MediaBench) -> None:
     one, other = bench.open(), bench.open()
     played = one.stream.play(sine(500, 100))
-    await asyncio.sleep(0.2)
+    await time_passes(0.2)
     assert one.events == []
     other.stream.connect(towards(one.stream))
     one.stream.connect(towards(other.stream))

@@ -24,7 +24,7 @@ from callcontrol.models import CallRecord, CallStatus
 from fixtures.carrier_call import SandboxCall
 from fixtures.scripts import Hangup, Pause
 from tests.support.loopback_server import loopback_settings
-from tests.support.waiting import PATIENCE_S, until
+from tests.support.waiting import PATIENCE_S, look_again, until
 from tests.support.webhook_stage import Received, Receiver, statuses
 
 NUMBER = "+918047555801"
@@ -117,7 +117,7 @@ class Desk:
                 found = await self.log(subscription_id)
                 if found and found[0]["status"] == status:
                     return found[0]
-                await asyncio.sleep(0.02)
+                await look_again()
 
 
 @asynccontextmanager

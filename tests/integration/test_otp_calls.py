@@ -22,7 +22,7 @@ from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.carrier_call import SandboxCall
 from media.audio import PromptLibrary, Speaker
 from tests.support.loopback_server import loopback_settings
-from tests.support.waiting import until
+from tests.support.waiting import look_again, until
 from tests.support.webhook_stage import Receiver
 
 PATIENCE_S = 40.0
@@ -75,7 +75,7 @@ class Town:
                 if condition(otp_object(found.record)):
                     call: dict[str, Any] = await self.api("GET", f"/calls/{otp_id}")
                     return call
-                await asyncio.sleep(0.05)
+                await look_again()
 
     async def ended(self, otp_id: str) -> dict[str, Any]:
         return await self.when(otp_id, lambda call: call["ended_at"] is not None)

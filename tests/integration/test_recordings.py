@@ -26,6 +26,7 @@ from fixtures.audio_check import find_tone, read_stereo
 from fixtures.scripts import SCRIPTS, Answer, PlayTone
 from media.audio import Clip, tone, write_wav
 from tests.support.loopback_server import loopback_settings
+from tests.support.waiting import look_again, time_passes
 
 NUMBER, PARTY_A, PARTY_B = "+918047555001", "9800000007", "9800000009"
 A_HZ, B_HZ = 440.0, 1000.0
@@ -64,7 +65,7 @@ class Desk:
                 if all(call[name] == value for name, value in wanted.items()):
                     assert isinstance(call, dict)
                     return call
-                await asyncio.sleep(0.02)
+                await look_again()
 
     async def recorded(self) -> str:
         """The SID of a call with a recording; one for all tests."""
@@ -121,8 +122,8 @@ async def test_a_masked_call_has_a_recording_with_a_side_for_each_party(
     path = f"/v1/masking/calls/{call_sid}"
     async with asyncio.timeout(PATIENCE_S):
         while (await desk.ask("GET", path))[1]["status"] != "in-progress":  # noqa: ASYNC110 - asked over HTTP
-            await asyncio.sleep(0.02)
-    await asyncio.sleep(0.9)  # what is long enough to tell tones apart
+            await look_again()
+    await time_passes(0.9)  # what is long enough to tell tones apart
     status, error = await desk.ask("GET", f"{path}/recording")
     assert (status, error["code"]) == (404, "not_found"), "it is still being recorded"
     await desk.ask("DELETE", f"/v1/Accounts/{desk.account_sid}/Calls/{call_sid}")

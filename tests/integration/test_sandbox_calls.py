@@ -19,6 +19,7 @@ from fixtures.carrier_call import SandboxCall
 from fixtures.scripts import Hangup, Pause, PlayTone, SendDigits
 from media.audio import PromptLibrary, tone
 from tests.support.loopback_server import loopback_settings
+from tests.support.waiting import look_again
 
 PATIENCE_S = 40.0
 ECHO, SPEECH, BUSY, DIGITS, TONE, SHORT = (f"+91980000000{n}" for n in (1, 2, 3, 6, 7, 8))
@@ -68,7 +69,7 @@ class Town:
                 call: dict[str, Any] = next(c for c in calls if call_sid in (None, c["call_sid"]))
                 if call["status"] in ENDED:
                     return call
-                await asyncio.sleep(0.05)
+                await look_again()
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from sip.aio import (
     UserAgentSettings,
 )
 from tests.support.certificates import Authority
-from tests.support.waiting import until
+from tests.support.waiting import time_passes, until
 
 SDP = b"v=0\r\n"
 FAST = Timers(t1_s=0.05, t2_s=0.2, t4_s=0.05, trying_s=0.02, completed_invite_s=0.2)
@@ -209,7 +209,7 @@ async def test_a_dialog_keeps_its_connection_and_keeps_it_alive(tls: TlsSettings
     async with running(alice, bob):
         session, events = await alice.call(bob, transport, "127.0.0.1")
         await until(lambda: not bob.ua.transactions)
-        await asyncio.sleep(1.0)
+        await time_passes(1.0)
         assert alice.ua.connections[transport] == bob.ua.connections[transport] == 1
         flow = session.flow
         bob.inbound[0].hangup()

@@ -21,6 +21,7 @@ from sip.aio import (
 from sip.overload import OverloadSettings
 from sip.protection import ProtectionSettings
 from tests.support.phone import eventually
+from tests.support.waiting import look_again
 from tests.support.world import running
 from tests.unit.sip.test_hep import read_chunks
 
@@ -88,7 +89,7 @@ async def flood(server: UserAgent, count: int, per_second: int) -> int:
                 sent += 1
                 with contextlib.suppress(BlockingIOError):
                     sock.sendto(request("INVITE", sock, sent), target)
-            await asyncio.sleep(0.002)
+            await look_again()
         with contextlib.suppress(BlockingIOError):
             while sock.recv(65535):
                 answers += 1

@@ -13,6 +13,7 @@ from sip.aio.dns_client import DnsAnswer, DnsUnavailable, HostsFile
 from sip.aio.resolver import MAX_QUESTIONS, Resolver, is_address, is_private
 from sip.locate import Question, Target, Wanted
 from tests.support.dns_server import DnsServer, Mode
+from tests.support.waiting import holds_for
 
 pytestmark = pytest.mark.real_time(reason="a name server in a thread of its own")
 
@@ -234,8 +235,7 @@ async def test_nobody_is_told_after_the_end(tmp_path: Path) -> None:
     names.locate(Wanted("host.test", 5060, "udp"), told.append)
     await asyncio.sleep(0)
     names.close()
-    await asyncio.sleep(0.01)
-    assert told == []
+    await holds_for(0.02, lambda: not told)
 
 
 async def test_names_no_server_can_be_asked_are_not_found(names: Resolver) -> None:

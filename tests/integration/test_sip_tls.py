@@ -22,7 +22,7 @@ from sip.aio import (
     UserAgentSettings,
 )
 from tests.support.certificates import Authority, Issued
-from tests.support.waiting import until
+from tests.support.waiting import time_passes, until
 
 SDP = b"v=0\r\n"
 FAST = Timers(t1_s=0.05, t2_s=0.2, t4_s=0.05, trying_s=0.02, completed_invite_s=0.2)
@@ -299,7 +299,7 @@ async def test_versions_pieces_and_pipelines(
         for at in range(0, len(OPTIONS), 50):
             writer.write(OPTIONS[at : at + 50])
             await writer.drain()
-            await asyncio.sleep(0.002)
+            await time_passes(0.002)
         writer.write(OPTIONS.replace(b"bKx", b"bKy") + OPTIONS.replace(b"bKx", b"bKz"))
         got = b""
         while got.count(b"SIP/2.0 200 OK") < 3:

@@ -23,7 +23,7 @@ from sip.aio import InboundSession, Listen, OutboundSession, StreamLimits, UserA
 from sip.aio.resolver import Found, Resolver
 from sip.aio.udp import DATAGRAMS_PER_WAKE, UdpTransport
 from sip.locate import Wanted
-from tests.support.waiting import until
+from tests.support.waiting import time_passes, until
 
 SDP = b"v=0\r\n"
 FAST = Timers(t1_s=0.05, t2_s=0.2, t4_s=0.05, trying_s=0.02, completed_invite_s=0.2)
@@ -185,7 +185,7 @@ async def test_keep_alives_are_answered_and_messages_come_in_pieces() -> None:
         for at in range(0, len(request), 50):
             writer.write(request[at : at + 50])
             await writer.drain()
-            await asyncio.sleep(0.002)
+            await time_passes(0.002)
         assert (await asyncio.wait_for(reader.readline(), DEADLINE_S)).startswith(b"SIP/2.0 200")
         writer.close()
         await writer.wait_closed()

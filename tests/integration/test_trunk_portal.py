@@ -20,6 +20,7 @@ from fixtures.scripts import Hangup, Pause, PlayTone
 from media.audio import tone
 from sip.aio import Destination, Listen
 from tests.support.loopback_server import loopback_settings
+from tests.support.waiting import look_again
 
 PATIENCE_S = 40.0
 ECHO, TONE = "+919800000001", "+919800000007"
@@ -65,27 +66,27 @@ class Town:
                 health: dict[str, Any] = (await self.api("GET", gateway))["health"]
                 if health["state"] == "up":
                     return health
-                await asyncio.sleep(0.05)
+                await look_again()
 
     async def until(self, status: set[str], call_sid: str | None = None) -> dict[str, Any]:
         """The call, or the latest one, once it has one of the statuses."""
-        return await self._once(lambda call: call["status"] in status, call_sid)
+        return await self.once(lambda call: call["status"] in status, call_sid)
 
     async def recorded(self, call_sid: str) -> None:
         """Wait until the call's recording can be had, which is after the call's end."""
-        await self._once(lambda call: call["recording_url"] is not None, call_sid)
+        await self.once(lambda call: call["recording_url"] is not None, call_sid)
 
-    async def _once(
-        self, condition: Callable[[dict[str, Any]], bool], call_sid: str | None
+    async def once(
+        self, condition: Callable[[dict[str, Any]], bool], call_sid: str | None = None
     ) -> dict[str, Any]:
+        """The call, or the latest one for which the condition holds, once there is one."""
         async with asyncio.timeout(PATIENCE_S):
             while True:
                 calls = await self.api("GET", "/v1/calls")
-                found = (call for call in calls if call_sid in (None, call["call_sid"]))
-                call: dict[str, Any] | None = next(found, None)
-                if call is not None and condition(call):
-                    return call
-                await asyncio.sleep(0.05)
+                for call in calls:
+                    if call_sid in (None, call["call_sid"]) and condition(call):
+                        return dict(call)
+                await look_again()
 
 
 @pytest.fixture
@@ -132,7 +133,7 @@ async def test_calls_leave_and_come_in_by_the_own_carrier(town: Town) -> None:
 
     far = await asyncio.wait_for(town.carrier.place_call(NUMBER, (PlayTone(440, 1.0), Hangup())), PATIENCE_S)
     assert 200 in far.heard.statuses and far.heard.packets > 0
-    call = await town.until({"completed"})
+    call = await town.once(lambda call: (call["direction"], call["status"]) == ("inbound", "completed"))
     assert (call["direction"], call["app_sid"], call["carrier_sid"]) == ("inbound", app_sid, town.carrier_sid)
 
     inbound, outbound = await town.api("GET", f"{PORTAL}/call-logs?days=1")
@@ -154,8 +155,9 @@ async def test_the_next_call_goes_where_number_and_carrier_say_now(town: Town) -
     await town.api("PATCH", carrier, {"app_sid": forwards})
 
     async def reached() -> tuple[str | None, int]:
+        before = {call["call_sid"] for call in await town.api("GET", "/v1/calls")}
         await asyncio.wait_for(town.carrier.place_call(NUMBER, (Pause(0.2), Hangup())), PATIENCE_S)
-        call = await town.until(ENDED)
+        call = await town.once(lambda call: call["call_sid"] not in before and call["status"] in ENDED)
         return call["app_sid"], call["sip_status"]
 
     assert await reached() == (talks, 200)

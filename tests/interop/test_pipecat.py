@@ -18,7 +18,11 @@ from tests.support.inbound_stage import CALLER, NUMBER, InboundStage, inbound_st
 from tests.support.phone import PhoneCall, eventually
 
 # The first of them may have to install pipecat.
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.long(reason="starts programs of pipecat, which take seconds to import"),
+    pytest.mark.timeout(300),
+]
 
 TONE_HZ = 1000.0
 SECONDS = 8

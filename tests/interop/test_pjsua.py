@@ -128,7 +128,7 @@ def test_a_trunk_that_has_to_show_its_password(clean: Exchange, pjsua: MakePjsua
     assert stranger.wait("state", state="DISCONNECTED")["code"] in (401, 403)
 
 
-@pytest.mark.slow
+@pytest.mark.long(reason="a session timer of 90 s")
 def test_the_session_timer_is_renewed_on_both_legs(clean: Exchange, pjsua: MakePjsua) -> None:
     """With the least interval there is, 90 s, each refresher renews after half of it and the call goes on."""
     caller = pjsua("alice", timer="always", session_expires_s=90)

@@ -29,6 +29,7 @@ def check_quality(exchange: Exchange) -> None:
             assert leg[direction]["mos"] > 3.0, legs
 
 
+@pytest.mark.long(reason="waits for reports, which are seconds apart")
 @pytest.mark.skipif(not HAVE_PJSUA, reason="pjsua2 (pjsua2-python) is not installed")
 def test_pjsip_reports(clean: Exchange, pjsua: MakePjsua) -> None:
     caller, callee = pjsua("alice"), pjsua("callee")
@@ -39,6 +40,7 @@ def test_pjsip_reports(clean: Exchange, pjsua: MakePjsua) -> None:
     check_quality(clean)
 
 
+@pytest.mark.long(reason="waits for reports, which are seconds apart")
 @pytest.mark.skipif(not HAVE_BARESIP, reason="baresip is not installed (Debian: baresip-core)")
 def test_baresip_reports(clean: Exchange, baresip: MakeBaresip) -> None:
     caller, callee = baresip("alice"), baresip("callee")

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from api.connections import ConnectionLimits, GuardedSite
 from fixtures.server_process import Account, ServerProcess
-from tests.support.waiting import PATIENCE_S, until
+from tests.support.waiting import PATIENCE_S, look_again, until
 
 _SMUGGLED = b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
 _POST = b"POST /v1/calls HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -251,5 +251,5 @@ async def test_a_client_that_is_slow_and_goes_on_gets_its_answer() -> None:
         await reader.readuntil(b"\r\n\r\n")
         for _ in range(64):
             await reader.readexactly(1 << 20)
-            await asyncio.sleep(0.01)
+            await look_again()
         writer.close()

@@ -27,6 +27,7 @@ def test_masked_and_plain_calls_are_shown_told_and_billed_as_they_were(tmp_path:
             assert step["wrong_shown"] == [] and step["ok"]
 
 
+@pytest.mark.long(reason="a load, a kill and the recovery")
 @pytest.mark.timeout(180)
 def test_a_server_that_is_killed_amid_masked_calls_owes_nobody_anything(tmp_path: Path) -> None:
     """After SIGKILL, twice: every record has an end, each event came under one id, the wallet is right."""

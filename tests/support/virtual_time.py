@@ -124,9 +124,13 @@ class _WallClock:
         """The time of day when the loop was made, and what has passed on it since."""
         return (self._began + timedelta(seconds=self._loop.time() - self._began_s)).astimezone(zone)
 
+    def time(self) -> float:
+        """The same, in seconds since 1970."""
+        return self.now(UTC).timestamp()
+
     def time_ns(self) -> int:
-        """The same, in nanoseconds since 1970."""
-        return round(self.now(UTC).timestamp() * 1e9)
+        """The same, in nanoseconds."""
+        return round(self.time() * 1e9)
 
 
 class _Selector(selectors.DefaultSelector):

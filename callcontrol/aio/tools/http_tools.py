@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -11,7 +10,7 @@ from yarl import URL
 
 from callcontrol.aio.http_problems import problem_of
 from callcontrol.aio.questions import NotAnswered, question_session, read_bounded
-from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.aio.tokens import new_id, unix_time_s, utc_now
 from callcontrol.errors import DomainError, ToolFailed, ToolTimedOut
 from callcontrol.interfaces import Destinations
 from callcontrol.models import WebhookEvent
@@ -99,7 +98,7 @@ def _signed(tool: HttpTool, body: bytes | None) -> dict[str, str]:
         created_at=utc_now(),
         method="GET" if body is None else "POST",
     )
-    return signed_headers(event, [tool.secret], int(time.time()))
+    return signed_headers(event, [tool.secret], unix_time_s())
 
 
 def _failed(tool: HttpTool, problem: str) -> ToolFailed:

@@ -26,7 +26,8 @@ inline int patience() {
     return value == nullptr ? 1 : std::max(1, std::atoi(value));
 }
 
-/// The first port for engines; TRUNKLINE_TEST_PORT in the environment, with a thousand behind it that are free.
+/// The first port for engines; TRUNKLINE_TEST_PORT in the environment, with a thousand behind it that are
+/// free.
 inline std::uint16_t first_port() {
     const char* value = std::getenv("TRUNKLINE_TEST_PORT");
     return static_cast<std::uint16_t>(value == nullptr ? 15000 : std::atoi(value));

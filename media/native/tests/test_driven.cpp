@@ -17,9 +17,10 @@ constexpr std::int64_t ms = 1'000'000;
 
 /// An engine that runs when the test says so.
 struct Driven {
-    explicit Driven(std::uint16_t port_min, std::int64_t quarantine_ns = 0)
-        : media(engine::Engine::create(
-              {"127.0.0.1", port_min, static_cast<std::uint16_t>(port_min + 99), 1, quarantine_ns, true})) {
+    explicit Driven(std::int64_t quarantine_ns = 0)
+        : media(engine::Engine::create({"127.0.0.1", tests::first_port(),
+                                        static_cast<std::uint16_t>(tests::first_port() + 99), 1,
+                                        quarantine_ns, true})) {
         run_until(now_ns);
     }
     ~Driven() { media->close(); }
@@ -53,7 +54,7 @@ struct Driven {
 }  // namespace
 
 TEST_CASE("a driven engine sends an hour of packets in the time that takes") {
-    Driven driven(14000);
+    Driven driven;
     Peer peer;
     const auto stream = driven.media->open_stream(nullptr);
     stream->connect(towards(peer.udp_port()));
@@ -73,7 +74,7 @@ TEST_CASE("a driven engine sends an hour of packets in the time that takes") {
 }
 
 TEST_CASE("a driven engine does nothing while its clock stands still") {
-    Driven driven(14100);
+    Driven driven;
     Peer peer;
     const auto stream = driven.media->open_stream(nullptr);
     stream->connect(towards(peer.udp_port()));
@@ -91,7 +92,7 @@ TEST_CASE("a driven engine does nothing while its clock stands still") {
 }
 
 TEST_CASE("ports of a driven engine rest by its own clock") {
-    Driven driven(14200, 4000 * ms);
+    Driven driven(4000 * ms);
     std::vector<std::shared_ptr<engine::StreamHandle>> streams;
     while (auto stream = driven.media->open_stream(nullptr))
         streams.push_back(stream);
@@ -111,7 +112,7 @@ TEST_CASE("ports of a driven engine rest by its own clock") {
 TEST_CASE("a driven engine completes its recordings when it is closed") {
     const auto path = std::filesystem::temp_directory_path() / "trunkline-driven.wav";
     {
-        Driven driven(14300);
+        Driven driven;
         const auto stream = driven.media->open_stream(nullptr);
         stream->connect(towards(9));
         REQUIRE(stream->start_recording(driven.media->next_id(), path.string(), {}) == 0);
@@ -122,7 +123,8 @@ TEST_CASE("a driven engine completes its recordings when it is closed") {
 }
 
 TEST_CASE("an engine with threads is not driven") {
-    const auto media = engine::Engine::create({"127.0.0.1", tests::first_port(), static_cast<std::uint16_t>(tests::first_port() + 99), 1, 0});
+    const auto media = engine::Engine::create(
+        {"127.0.0.1", tests::first_port(), static_cast<std::uint16_t>(tests::first_port() + 99), 1, 0});
     CHECK_THROWS_AS(media->advance(1), std::logic_error);
     media->close();
 }

@@ -20,6 +20,7 @@ from callcontrol.messaging.contacts import ContactList
 from callcontrol.messaging.models import Contact
 from callcontrol.models import Account, Page
 from callcontrol.store.repositories import contact_lists, contacts
+from tests.support.examples import examples
 from tests.support.secrets import SECRETS
 
 ASHA, RAVI, NOBODY = "+919876543210", "+919876543211", "+919876543212"
@@ -156,7 +157,9 @@ def found_naively(contact: Contact, search: str) -> bool:
     return any(shown(typed) in shown(text) for text in (contact.phone_number, name, contact.email or ""))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(people=PEOPLE, search=st.text(LETTERS, max_size=3), per_page=st.integers(1, 5))
 async def test_every_contact_is_on_one_page_whatever_is_searched(
     storage: Storage, people: list[tuple[str, str, str | None]], search: str, per_page: int
@@ -213,7 +216,9 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(steps=STEPS)
 async def test_lists_hold_what_was_put_into_them(
     storage: Storage, steps: list[tuple[str, int, set[int]]]

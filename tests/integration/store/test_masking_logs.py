@@ -27,6 +27,7 @@ from callcontrol.models import Account, CallRecord, Position
 from callcontrol.reconcile import close_record
 from callcontrol.store.repositories import masked_calls
 from callcontrol.store.tables.masking import masked_calls as table
+from tests.support.examples import examples
 from tests.support.masked_records import masked_record, move, some_records, store
 from tests.support.query_plans import plans
 
@@ -226,7 +227,9 @@ CALLS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(calls=CALLS, ends=st.tuples(MOMENTS, MOMENTS).map(sorted))
 async def test_statistics_are_what_a_naive_count_says(
     storage: Storage, calls: list[tuple[datetime, str, bool, int, int]], ends: list[datetime]

@@ -30,6 +30,7 @@ from callcontrol.errors import (
 from callcontrol.money import hour_of
 from callcontrol.store.repositories import wallet
 from callcontrol.store.tables import accounts
+from tests.support.examples import examples
 from tests.support.secrets import SECRETS
 
 T = TypeVar("T")
@@ -269,7 +270,7 @@ def test_the_books_agree_whatever_happens(books: Books) -> None:
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=20,
+            max_examples=examples(20),
             stateful_step_count=25,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow],

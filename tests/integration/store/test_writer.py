@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from callcontrol.store.failures import CommitInDoubt
 from callcontrol.store.tables import directory_revision, writer_probe
 from tests.support.postgres import PostgresServer
 from tests.support.secrets import SECRETS
+from tests.support.waiting import holds_for, until
 
 FAST = WriterSettings(lazy_s=0.005, patience_s=0.05, timeout_s=20.0, max_waiting=50, max_batch=10)
 
@@ -40,6 +41,8 @@ class FailingDatabase(Database):
         self.failures = 0
         self.transactions = 0
         self.hold: asyncio.Event | None = None
+        self.held = False
+        """Whether a transaction has met `hold`."""
         self.cut = ""
         """Where the connection is lost in the next transaction: before its commit, or after."""
 
@@ -55,6 +58,7 @@ class FailingDatabase(Database):
             self.cut = ""
             raise CommitInDoubt(1, await super().write(operation))
         if self.hold is not None:
+            self.held = True
             await self.hold.wait()
         if self.failing:
             self.failures += 1
@@ -77,15 +81,6 @@ async def writer(database: FailingDatabase) -> AsyncIterator[Writer]:
     yield started
     database.failing = False
     await started.close()
-
-
-async def until(reached: Callable[[], bool]) -> None:
-    """Wait for something that the writer's own task brings about."""
-    for _ in range(20_000):
-        if reached():
-            return
-        await asyncio.sleep(0.001)
-    raise AssertionError("it did not happen")
 
 
 def add(node: str) -> Operation[str]:
@@ -325,7 +320,7 @@ async def test_a_cancelled_request_that_still_waits_is_not_run(
 ) -> None:
     database.hold = asyncio.Event()
     first = asyncio.create_task(writer.commit(add("first")))
-    await asyncio.sleep(0.01)
+    await until(lambda: database.held)
     second = asyncio.create_task(writer.commit(add("second")))
     await asyncio.sleep(0)
     second.cancel()
@@ -366,8 +361,7 @@ async def test_the_lock_of_another_process_is_waited_out(tmp_path: Path) -> None
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     task = asyncio.create_task(writer.commit(add("patient")))
-    await asyncio.sleep(0.05)
-    assert not task.done()
+    await holds_for(0.05, lambda: not task.done())
     other.execute("COMMIT")
     other.close()
     assert await task == "patient"

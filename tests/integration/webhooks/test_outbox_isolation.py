@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from tests.support.waiting import until
+from tests.support.waiting import holds_for, look_again, until
 from tests.support.webhook_stage import Gate, Received, Receiver, Stage, fast, statuses
 
 
@@ -98,7 +98,7 @@ async def test_a_tarpit_costs_its_own_connections_and_no_more(stage: Stage, rece
                 writer.write(b"x")
                 await writer.drain()
                 fed += 1
-                await asyncio.sleep(0.01)
+                await look_again()
         writer.close()
 
     server = await asyncio.start_server(dribble, "127.0.0.1", 0)
@@ -162,8 +162,7 @@ async def test_no_more_requests_than_allowed_are_under_way(stage: Stage, receive
     events = [stage.event(one.url("/hook"), f"{one.port}-{number}") for one in others for number in range(10)]
     await stage.publish(*events)
     await until(lambda: gate.waiting == 5)
-    await asyncio.sleep(0.05)
-    assert gate.waiting == 5
+    await holds_for(0.05, lambda: gate.waiting == 5)
     gate.open()
     await stage.ended(*[event.delivery_id for event in events])
     assert sum(len(one.requests) for one in others) == 40

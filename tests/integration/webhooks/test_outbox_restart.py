@@ -9,7 +9,7 @@ from callcontrol.aio import outbox as outbox_module
 from callcontrol.aio.tokens import utc_now
 from callcontrol.models import Delivery
 from callcontrol.store.repositories import deliveries
-from tests.support.waiting import until
+from tests.support.waiting import holds_for, until
 from tests.support.webhook_stage import SLOW, Gate, Receiver, Stage, fast, statuses
 
 
@@ -105,8 +105,7 @@ async def test_what_is_under_way_at_the_end_may_finish(stage: Stage, receiver: R
     ids = await stage.publish(*events)
     await until(lambda: gate.waiting == 2)
     closing = asyncio.create_task(outbox.close())
-    await asyncio.sleep(0.05)
-    assert not closing.done()
+    await holds_for(0.05, lambda: not closing.done())
     late = await stage.post(receiver.url("/hook"), "call-late")
     gate.open()
     await closing

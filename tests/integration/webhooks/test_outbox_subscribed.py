@@ -158,7 +158,7 @@ async def test_what_is_held_in_memory_is_not_sent_to_a_paused_one(stage: Stage, 
     # Another process pauses it, and its transaction misses what had not been committed by then.
     await stage.change(made, is_active=False)
     outbox.changed()
-    await asyncio.sleep(0.1)
+    await until(lambda: outbox._looked_at is not None)
     gate.open()
     rows = await stage.ended(*ids)
     assert sorted(row.status for row in rows) == ["delivered", "failed", "failed", "failed"]
@@ -175,7 +175,7 @@ async def test_what_is_held_in_memory_goes_to_the_new_url(stage: Stage, receiver
     await until(lambda: gate.waiting == 1 and outbox.held == 4)
     await stage.change(made, url=receiver.url("/new"))
     outbox.changed()
-    await asyncio.sleep(0.1)
+    await until(lambda: outbox._looked_at is not None)
     gate.open()
     rows = await stage.ended(*ids)
     assert {row.status for row in rows} == {"delivered"}

@@ -11,6 +11,7 @@ import pytest
 from api import node_lock
 from api.failures import StartFailed
 from api.node_lock import NodeLock
+from tests.support.waiting import holds_for
 
 _HOLD = (
     "import asyncio, sys, time; from pathlib import Path\nfrom api.node_lock import NodeLock\n"
@@ -40,8 +41,7 @@ async def test_one_that_is_killed_is_waited_for_and_leaves_nothing_behind(tmp_pa
         assert holder.stdout is not None
         assert await holder.stdout.readline() == b"held\n"
         taking = asyncio.create_task(NodeLock.take(tmp_path, "green"))
-        await asyncio.sleep(0.1)
-        assert not taking.done()
+        await holds_for(0.1, lambda: not taking.done())
     finally:
         holder.kill()
         await holder.wait()

@@ -101,6 +101,7 @@ from tests.support.call_drive import (
     placed,
     streamed,
 )
+from tests.support.examples import examples
 from tests.support.masked_drive import Masked
 
 LASTING = choose_stream("wss://agent.example/?stream_events=speech,hold", {"stream_max_retries": 3})
@@ -240,7 +241,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(
     steps=steps,
     inbound=st.booleans(),
@@ -263,7 +264,7 @@ def test_every_call_ends_and_leaves_nothing(
     assert len([name for name in drive.events() if name == "call.answered"]) <= 1
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(
     agent=st.booleans(),
     lasts=st.booleans(),
@@ -285,7 +286,7 @@ def test_a_call_whose_parties_change_places_ends_and_leaves_nothing(
     assert_nothing_left(drive)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     kind=st.sampled_from(["streamed", "lasting", "bridged", "playing", "placed"]),
     script=st.lists(
@@ -314,7 +315,7 @@ def test_a_call_that_is_given_orders_ends_and_leaves_nothing(
 STAGES = ["initiated", "a_ringing", "a_answered", "b_ringing", "in-progress"]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(
     inbound=st.booleans(),
     obliging=st.booleans(),

@@ -24,6 +24,7 @@ from callcontrol.store.tables.chat import chat_messages as messages
 from callcontrol.store.values import to_micros
 from callcontrol.subscriptions import Subscription
 from tests.support.domain import NOW
+from tests.support.examples import examples
 
 ACCOUNT = "account-1"
 TOLD = ["campaign.completed"]
@@ -202,5 +203,5 @@ class CampaignLife(RuleBasedStateMachine):
         assert len(set(recipients)) == len(recipients) == campaign.made
 
 
-CampaignLife.TestCase.settings = settings(max_examples=15, stateful_step_count=20, deadline=None)
+CampaignLife.TestCase.settings = settings(max_examples=examples(15), stateful_step_count=20, deadline=None)
 TestCampaignLife = CampaignLife.TestCase

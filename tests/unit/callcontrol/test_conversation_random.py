@@ -31,6 +31,7 @@ from callcontrol.plan import Converse, Pause
 from callcontrol.script_reader import read_script
 from tests.support.call_drive import A, Drive, assert_nothing_left, make_attempt, make_party, placed
 from tests.support.domain import CALLEE
+from tests.support.examples import examples
 
 SCRIPT = {
     "max_turns": 6,
@@ -73,7 +74,7 @@ events: st.SearchStrategy[Event] = st.one_of(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(
     inbound=st.booleans(),
     obliging=st.booleans(),
@@ -98,7 +99,7 @@ def test_a_conversation_ends_and_leaves_nothing(
         assert segment.text and 0 <= segment.start_ms <= (segment.end_ms or 0)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.sampled_from(["1", "2", "#", "talk", "wait"]), max_size=60))
 def test_whatever_the_party_does_the_agent_comes_to_an_end(does: list[str]) -> None:
     """With every sentence said to its end, and no order from outside, nobody need hang up."""

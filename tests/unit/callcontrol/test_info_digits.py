@@ -6,6 +6,7 @@ from typing import Any
 
 from callcontrol.aio.info_digits import InfoDigits
 from callcontrol.events import DigitsSent, Event
+from tests.support.waiting import until
 
 
 class Desk:
@@ -49,7 +50,7 @@ async def test_the_end_of_the_call_waits_for_no_pauses() -> None:
     desk = Desk()
     desk.digits.send(0, "1WWWWWWWWWW2", 1, 0)
     desk.digits.send(1, "W", 1, 0)
-    await asyncio.sleep(0.01)
+    await until(lambda: desk.sent)
     desk.digits.stop()
     await asyncio.wait_for(asyncio.wait(desk.tasks), 1.0)
     assert desk.sent == [(0, "1", 1)]

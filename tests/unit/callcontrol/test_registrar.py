@@ -9,6 +9,7 @@ from callcontrol.models import Carrier
 from sip import OutboundRegistration, RegistrationState, RegistrationStatus
 from sip.aio import RegistrationRun, UserAgent
 from tests.support.domain import MemoryDirectory, make_carrier, make_gateway
+from tests.support.waiting import holds_for
 
 LOGIN: dict[str, Any] = {
     "requires_register": True,
@@ -125,8 +126,7 @@ async def test_the_end_is_waited_for_even_when_there_was_none_to_take_back_befor
     agent.runs[0].end()
     routes.put(carriers=[make_carrier(**LOGIN)])
     stopping = asyncio.create_task(registrar.stop())
-    await asyncio.sleep(0.01)
-    assert not stopping.done()
+    await holds_for(0.02, lambda: not stopping.done())
     agent.runs[1].end()
     await stopping
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from callcontrol.agent_script import DIGITS, STOCK_WORDS, fill, sentences, stock_script, usable
 from callcontrol.errors import ValidationFailed
 from callcontrol.script_reader import read_script
+from tests.support.examples import examples
 
 BYE = {"say": "Goodbye.", "hangup": True}
 MENU = {
@@ -128,7 +129,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_anything_is_read_or_refused(value: object) -> None:
     try:
         script = read_script(value)
@@ -139,7 +140,7 @@ def test_anything_is_read_or_refused(value: object) -> None:
 
 
 @given(st.dictionaries(st.sampled_from(list(MENU["nodes"])), JSON))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_any_node_is_read_or_refused(nodes: dict[str, Any]) -> None:
     try:
         read_script({"nodes": {**MENU["nodes"], **nodes}})

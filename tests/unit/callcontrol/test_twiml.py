@@ -29,6 +29,7 @@ from callcontrol.plan import (
 from callcontrol.safe_xml import MAX_DEPTH, MAX_ELEMENTS
 from callcontrol.verbs import Asking, VerbRules
 from tests.support.domain import CALLEE, OWN_NUMBER, OpenDestinations, make_ringing
+from tests.support.examples import examples
 
 RULES = VerbRules({"IN"}, {"beep"}, OpenDestinations().check_url)
 URL = "https://customer.example/calls/in?x=1"
@@ -305,7 +306,7 @@ TREES = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(TREES)
 def test_whatever_a_document_says_it_is_understood_or_refused(inner: str) -> None:
     try:

@@ -25,6 +25,7 @@ from media.audio import (
     write_wav,
 )
 from media.errors import InvalidMedia, MediaError, StreamClosed
+from tests.support.waiting import holds_for
 
 
 class NotedStream:
@@ -131,8 +132,7 @@ async def test_the_order_is_that_of_asking_however_long_loading_takes() -> None:
     slow = asyncio.create_task(subject.play(Speech("slow")))
     await asyncio.sleep(0)
     quick = asyncio.create_task(subject.play(Clip(b"\1\0")))
-    await asyncio.sleep(0.01)
-    assert stream.native_calls == []
+    await holds_for(0.02, lambda: not stream.native_calls)
     synthesizer.may_speak.set()
     one, two = await slow, await quick
     assert [call[1] for call in stream.native_calls] == [one.id, two.id]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from fixtures.prompts import DIRECTORY
 from media.audio import Clip, Pause, PromptLibrary, Speaker, UnknownPrompt
 from media.audio.numbers import MAX_NUMBER, amount_words, digit_words, fallbacks, number_words
+from tests.support.examples import examples
 
 LIBRARY = PromptLibrary(DIRECTORY)
 LANGUAGES = ["bn", "en", "gu", "hi", "kn", "ml", "mr", "pa", "ta", "te"]
@@ -53,7 +54,7 @@ def value(words: list[str]) -> int:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @given(number=st.integers(0, MAX_NUMBER))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_every_number_is_spoken_with_prompts_that_exist(language: str, number: int) -> None:
     words = number_words(KNOWN[language], number)
     assert set(words) <= KNOWN[language]
@@ -72,7 +73,7 @@ def test_the_small_and_the_round_numbers_are_all_there(language: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @given(paise=st.integers(-MAX_NUMBER * 100 - 99, MAX_NUMBER * 100 + 99))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_every_amount_is_spoken_with_prompts_that_exist(language: str, paise: int) -> None:
     words = amount_words(KNOWN[language], paise)
     assert set(words) <= KNOWN[language]

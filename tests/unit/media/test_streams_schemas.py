@@ -16,6 +16,7 @@ from media.streams import DIALECTS, AgentDtmf, AgentHold, AgentMute, AgentRecord
 from media.streams.errors import CommandError
 from media.streams.model import Encoding, Reconnect
 from media.streams.schemas import FRAMES, schema_document
+from tests.support.examples import examples
 
 
 @cache
@@ -108,7 +109,7 @@ def _text_media(dialect: Dialect, timestamp_ms: int) -> bytes | None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @given(data=st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_all_that_is_written_is_described(dialect: str, data: st.DataObject) -> None:
     writer = DIALECTS[dialect](data.draw(setups(dialect)))
     described = judge(dialect, "ToAgent")
@@ -169,7 +170,7 @@ SPOKEN["vobiz"] = SPOKEN["plivo"]
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @given(data=st.data())
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 def test_what_is_described_is_taken(dialect: str, data: st.DataObject) -> None:
     reader = DIALECTS[dialect](data.draw(setups(dialect)))
     for message in SPOKEN[dialect]:

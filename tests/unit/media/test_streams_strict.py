@@ -30,6 +30,7 @@ from media.streams import (
     Reconnect,
     frame_bytes,
 )
+from tests.support.examples import examples
 from tests.support.stream_setups import STARTED_UNIX_MS, STREAM, make_dialect
 
 SESSIONS = 10_000 // len(DIALECTS) + 1
@@ -237,7 +238,7 @@ VALUES = st.sampled_from(
 
 
 @pytest.mark.parametrize("name", sorted(DIALECTS))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     message=st.dictionaries(
         KEYS, VALUES | JSON | st.dictionaries(KEYS, VALUES | JSON, max_size=5), max_size=5
@@ -257,7 +258,7 @@ def test_hostile_agents_are_read_or_refused(name: str, message: dict[str, Any], 
 
 
 @pytest.mark.parametrize("name", sorted(name for name in DIALECTS if not DIALECTS[name].binary_audio))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(first=st.binary(max_size=60), second=st.binary(max_size=60), third=st.binary(max_size=60))
 def test_a_taught_reader_agrees_with_a_fresh_one(
     name: str, first: bytes, second: bytes, third: bytes

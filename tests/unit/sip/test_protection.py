@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sip.protection import Ban, Protection, ProtectionSettings, source_of
+from tests.support.examples import examples
 
 CARRIER, STRANGER = "192.0.2.1", "198.51.100.7"
 INVITE = b"INVITE sip:100@192.0.2.9 SIP/2.0\r\nUser-Agent: Honest/1.0\r\n\r\n"
@@ -227,7 +228,7 @@ HOSTS = st.sampled_from([CARRIER, STRANGER, "2001:db8::1", *(f"10.0.0.{n}" for n
 STEPS = st.tuples(st.sampled_from("admit scan malformed fail right answer vouch refresh".split()), HOSTS)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.tuples(STEPS, st.floats(0, 5)), max_size=300))
 def test_whatever_happens_memory_is_bounded_and_the_carrier_is_heard(
     steps: list[tuple[tuple[str, str], float]],

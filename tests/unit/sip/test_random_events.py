@@ -17,6 +17,7 @@ from sip.transactions.invite_client import InviteClientTransaction
 from sip.transactions.invite_server import InviteServerTransaction
 from sip.transactions.non_invite_client import NonInviteClientTransaction
 from sip.transactions.non_invite_server import NonInviteServerTransaction
+from tests.support.examples import examples
 from tests.support.sip_agents import OTHER_SDP, SDP, RawPeer, Side
 from tests.support.sip_stage import RAW, Stage, make_stage
 from tests.unit.sip.test_transactions import make_request
@@ -37,7 +38,7 @@ STATUSES = st.sampled_from([100, 180, 183, 200, 202, 302, 401, 408, 481, 486, 48
     ids=lambda value: getattr(value, "__name__", None),
 )
 @given(data=st.data())
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_a_transaction(
     data: st.DataObject, make: Callable[[Request, bool], Any], module: Any, method: str, reliable: bool
 ) -> None:
@@ -129,7 +130,7 @@ def say_anything_to_the_caller(data: st.DataObject, raw: RawPeer, tag: str) -> N
 
 
 @given(data=st.data())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 async def test_a_caller_and_an_erratic_peer(data: st.DataObject) -> None:
     stage = await make_stage()
     raw = stage.raw(stage.alice)
@@ -148,7 +149,7 @@ async def test_a_caller_and_an_erratic_peer(data: st.DataObject) -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 async def test_a_called_side_and_an_erratic_peer(data: st.DataObject) -> None:
     stage = await make_stage(UserAgentSettings(max_ringing_s=60))
     stage.bob.answer = lambda session: None
@@ -195,7 +196,7 @@ def erratic_caller(data: st.DataObject, stage: Stage, raw: RawPeer) -> None:
 
 @example(b"A", 223, 4)  # The Contact's address becomes a name.
 @given(st.binary(max_size=300), st.integers(0, 400), st.integers(0, 400))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 async def test_a_datagram_with_its_middle_replaced(noise: bytes, start: int, length: int) -> None:
     """Nothing that arrives raises, and nothing but a well-formed INVITE makes a session."""
     stage = await make_stage()

@@ -1,0 +1,101 @@
+"""
+Runs the tests by tier and tells how long each part took: ``python -m tests.run fast``.
+
+=====  =============================================================================================
+fast   units, layering, and the API's contract in process
+test   all but what is marked `long`, with the native tests
+long   what `test` leaves out: the marked tests, and property tests with all their examples
+=====  =============================================================================================
+
+What follows the tier goes to pytest. ``TEST_RUNNERS`` is how many processes run tests; most of them wait,
+so two for each processor are the default.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from tests.native import builds
+
+_ROOT: Final = Path(__file__).resolve().parents[1]
+_ALL: Final = ("tests",)
+_FAST: Final = (
+    "tests/unit",
+    "tests/contract",
+    *sorted(f"tests/{path.name}" for path in _ROOT.glob("tests/test_*.py")),
+)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a tier; 0 when all of it passed."""
+    if not arguments or arguments[0] not in _TIERS:
+        print(f"usage: python -m tests.run {'|'.join(_TIERS)} [arguments of pytest]", file=sys.stderr)
+        return 2
+    tier, *of_pytest = arguments
+    steps = _TIERS[tier](of_pytest)
+    taken: dict[str, float] = {}
+    status = 0
+    for name, command, environment in steps:
+        print(f"{tier}: {name}", flush=True)
+        begun_s = time.monotonic()
+        status = subprocess.run(command, cwd=_ROOT, env=os.environ | environment).returncode
+        taken[name] = time.monotonic() - begun_s
+        if status:
+            break
+    parts = ", ".join(f"{name} {part_s:.0f} s" for name, part_s in taken.items())
+    print(f"{tier}: {'failed' if status else 'passed'} in {sum(taken.values()):.0f} s ({parts})")
+    return status
+
+
+Step = tuple[str, Sequence[str | Path], Mapping[str, str]]
+
+
+def _fast(of_pytest: Sequence[str]) -> list[Step]:
+    return [_tests("not long", of_pytest, _FAST, runners=os.cpu_count() or 1)]
+
+
+def _test(of_pytest: Sequence[str]) -> list[Step]:
+    return [_native(builds.PLAIN), _tests("not long", of_pytest, _ALL)]
+
+
+def _long(of_pytest: Sequence[str]) -> list[Step]:
+    thorough = {"TRUNKLINE_THOROUGH": "1"}
+    return [
+        _native(builds.SANITIZED),
+        _native(builds.THREADS),
+        _tests("long or hypothesis", of_pytest, _ALL, environment=thorough),
+    ]
+
+
+def _native(kind: str) -> Step:
+    return f"build of the native tests ({kind})", [sys.executable, "-m", "tests.native.builds", kind], {}
+
+
+def _tests(
+    marked: str,
+    of_pytest: Sequence[str],
+    places: Sequence[str],
+    *,
+    runners: int | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Step:
+    count = os.environ.get("TEST_RUNNERS") or str(runners or 2 * (os.cpu_count() or 1))
+    ours = ["-q", "-n", count, "--dist", "worksteal", "-m", marked]
+    # A place that the caller names takes the place of all.
+    named = [argument for argument in of_pytest if argument.startswith("tests/")]
+    chosen = [] if named else places
+    return "tests", [sys.executable, "-m", "pytest", *ours, *chosen, *of_pytest], environment or {}
+
+
+_TIERS: Final = {"fast": _fast, "test": _test, "long": _long}
+
+if __name__ == "__main__":
+    more = shlex.split(os.environ.get("PYTEST_ARGS", ""))
+    raise SystemExit(main([*sys.argv[1:], *more]))

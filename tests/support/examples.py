@@ -1,0 +1,16 @@
+"""How many examples a property test is tried with."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+__all__ = ["THOROUGH", "examples"]
+
+THOROUGH: Final = os.environ.get("TRUNKLINE_THOROUGH", "") not in ("", "0")
+"""Whether this run is to try all; others try a fifth, the same ones each time."""
+
+
+def examples(count: int) -> int:
+    """`count` in a thorough run, else a fifth of it, but ten at least."""
+    return count if THOROUGH else min(count, max(10, count // 5))

@@ -18,10 +18,10 @@ from tests.support.stillness import Watch, tries
 from tests.support.virtual_time import VirtualTimeLoop
 
 ServerProcess.forked = True
-_PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("thorough", max_examples=100, **_PATIENT)
+_patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("thorough", _patient, max_examples=100)
 # The same examples in each run: what failed fails again.
-settings.register_profile("quick", max_examples=20, derandomize=True, **_PATIENT)
+settings.register_profile("quick", _patient, max_examples=20, derandomize=True)
 settings.load_profile("thorough" if THOROUGH else "quick")
 
 _HERE = Path(__file__).parent

@@ -149,6 +149,7 @@ def test_a_caller_that_vanishes_before_its_ack(cases: dict[str, Case]) -> None:
     assert case.outcome == ("completed", "RECOVERY_ON_TIMER_EXPIRE", "carrier")
 
 
+@pytest.mark.long(reason="waits out timer B, 32 s")
 def test_a_callee_that_vanishes_before_it_rings(cases: dict[str, Case]) -> None:
     """A callee that is tried and never rings is given up after the ring time, and costs nothing."""
     case = cases["tried"]

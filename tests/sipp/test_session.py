@@ -93,6 +93,7 @@ def test_a_carrier_whose_trunk_must_send_reliably(clean: Exchange) -> None:
     assert last_call(clean) == COMPLETED
 
 
+@pytest.mark.long(reason="waits out the retransmissions of a reliable response, 32 s")
 def test_a_caller_that_never_acknowledges_the_ringing(patient: tuple[Exchange, Sipp, Sipp]) -> None:
     exchange, caller, trunk = patient
     result, _ = exchange.finish(caller, trunk)

@@ -31,6 +31,8 @@ _LOOK_EVERY_S, _LOOK_AT_STREAM_EVERY_S = 1.0, 5.0
 _ADMIT_EVERY_S = 30.0
 _WRITE_TIMEOUT_S = 15.0
 _EVENTS = "text/event-stream"
+# No standard has a status for it; this one is what proxies write in their logs.
+_CLIENT_CLOSED_REQUEST = 499
 # The server's own, or of one connection.
 _LEFT_OUT = frozenset({"connection", "content-length", "transfer-encoding", "server", "date"})
 
@@ -83,6 +85,9 @@ class Bridge:
             self._leave()
         finally:
             self._over.set()
+        if self._response is None and self._is_gone():
+            # Nobody reads it; the log and the figures name it so.
+            return web.Response(status=_CLIENT_CLOSED_REQUEST, reason="Client Closed Request")
         if self._response is None:
             raise RuntimeError("the application has sent nothing")
         if isinstance(self._response, web.Response):

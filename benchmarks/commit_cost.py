@@ -25,11 +25,12 @@ from sqlalchemy.engine import Connection
 
 from benchmarks.records_scale import filled
 from benchmarks.store_writes import Run
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.calls.records.store import calls
+from callcontrol.database.tables import calls as table
 from callcontrol.models import CallRecord, CallStatus
-from callcontrol.store.repositories import calls, wallet
-from callcontrol.store.tables import calls as table
+from callcontrol.wallet import store as wallet
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 

@@ -20,8 +20,8 @@ from typing import Any
 import asyncpg  # type: ignore[import-untyped]  # the driver comes without types
 import sqlalchemy as sa
 
-from callcontrol.aio.storage import Storage
-from callcontrol.store.repositories import contacts as contact_rows
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.messaging.store import contacts as contact_rows
 from tests.support.postgres import running_postgres
 from tests.support.secrets import SECRETS
 

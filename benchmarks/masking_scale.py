@@ -30,17 +30,17 @@ from typing import Any
 import asyncpg  # type: ignore[import-untyped]  # the driver comes without types
 import sqlalchemy as sa
 
-from callcontrol.aio.lists import Pager
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.call_object import timestamp
-from callcontrol.masked_calls import PRODUCT, masked_details
-from callcontrol.masking_logs import MaskedCallFilter
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.calls.records.call_json import timestamp
+from callcontrol.calls.records.store import calls as call_rows
+from callcontrol.database.aio.pages import Pager
+from callcontrol.database.tables import calls
+from callcontrol.database.tables.masking import masked_calls
+from callcontrol.masking.calls import PRODUCT, masked_details
+from callcontrol.masking.logs import MaskedCallFilter
+from callcontrol.masking.store import calls as masked_rows
 from callcontrol.models import CallRecord, CallStatus
-from callcontrol.store.repositories import calls as call_rows
-from callcontrol.store.repositories import masked_calls as masked_rows
-from callcontrol.store.tables import calls
-from callcontrol.store.tables.masking import masked_calls
 from tests.support.postgres import running_postgres
 from tests.support.secrets import SECRETS
 

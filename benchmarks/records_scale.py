@@ -26,9 +26,12 @@ from typing import Any
 import asyncpg  # type: ignore[import-untyped]  # the driver comes without types
 import sqlalchemy as sa
 
-from callcontrol.aio.lists import Pager
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import utc_now
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.calls.records.store import calls as call_rows
+from callcontrol.calls.records.store import lists as call_lists
+from callcontrol.database.aio.pages import Pager
+from callcontrol.database.tables import calls
 from callcontrol.models import (
     CallFilter,
     CallRecord,
@@ -39,9 +42,6 @@ from callcontrol.models import (
     Position,
     Quality,
 )
-from callcontrol.store.repositories import call_lists
-from callcontrol.store.repositories import calls as call_rows
-from callcontrol.store.tables import calls
 from tests.support.postgres import running_postgres
 from tests.support.secrets import SECRETS
 

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from functools import partial
 
 from benchmarks import machine
-from sip.message import Request, make_response, serialise
-from sip.parser import parse_message
+from sip.message.message import Request, make_response, serialise
+from sip.message.parser import parse_message
 from sip.timers import Timers
 from sip.transactions.invite_client import InviteClientTransaction
 from sip.transactions.invite_server import InviteServerTransaction

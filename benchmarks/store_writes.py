@@ -22,13 +22,13 @@ from pathlib import Path
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from callcontrol.aio.database import Database, Operation, T
-from callcontrol.aio.secrets import SecretBox, new_key
-from callcontrol.aio.sqlite import Sqlite
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.database.aio.database import Database, Operation, T
+from callcontrol.database.aio.sqlite import Sqlite
 from callcontrol.errors import ServiceUnavailable
 from callcontrol.models import CallRecord, CallStatus
+from callcontrol.secrets.aio import SecretBox, new_key
 
 _SLICE_S = 0.0002
 _PERIOD_S = 0.010

@@ -37,11 +37,11 @@ from typing import Any, cast
 import sqlalchemy as sa
 
 from benchmarks.machine import SUT_PREFIX, TOOL_PREFIX, describe, sample
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.database import tables
 from callcontrol.models import CallRecord, CallStatus, WebhookEvent
-from callcontrol.store import tables
-from callcontrol.store.repositories import deliveries
+from callcontrol.webhooks.store import deliveries
 
 _PUBLISHED_AT_ONCE = 200
 _AHEAD = 2000

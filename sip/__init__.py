@@ -4,8 +4,8 @@ A SIP user agent: the core without I/O.
 Machines take messages, commands and timer events, and return effects; `sip.aio` performs them.
 """
 
-from sip.digest import Credentials
-from sip.digest_server import DigestSettings, Secret
+from sip.auth.digest import Credentials
+from sip.auth.server import DigestSettings, Secret
 from sip.errors import InvalidValue, ParseError, SipError
 from sip.events import (
     Answered,
@@ -24,21 +24,21 @@ from sip.events import (
     ReferReceived,
     SessionEvent,
 )
-from sip.fields import CSeq, NameAddr, Via
-from sip.framer import StreamFramer
-from sip.headers import Headers
-from sip.invite import Destination, OutboundInvite
-from sip.message import Message, Request, Response, make_response, serialise
-from sip.parser import Limits, parse_message
-from sip.reason_header import Reason, read_reasons, reason_value
-from sip.reasons import reason_phrase
-from sip.redirects import Redirection, Redirects
-from sip.refer import Refer
+from sip.message.fields import CSeq, NameAddr, Via
+from sip.message.framer import StreamFramer
+from sip.message.headers import Headers
+from sip.message.message import Message, Request, Response, make_response, serialise
+from sip.message.parser import Limits, parse_message
+from sip.message.reason_header import Reason, read_reasons, reason_value
+from sip.message.reasons import reason_phrase
+from sip.message.uri import SipUri
 from sip.registration import OutboundRegistration, RegistrationState, RegistrationStatus
-from sip.replaces import Replaces
-from sip.session_model import State
+from sip.session.model import State
+from sip.session.outbound_invite import Destination, OutboundInvite
+from sip.session.redirects import Redirection, Redirects
+from sip.session.refer import Refer
+from sip.session.replaces import Replaces
 from sip.timers import Timers
-from sip.uri import SipUri
 
 __all__ = [
     "Answered",

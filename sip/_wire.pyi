@@ -1,14 +1,14 @@
 """
-Reading and writing of plain SIP messages: the native part of `sip.parser` and `sip.message`.
+Reading and writing of plain SIP messages: the native part of `sip.message.parser` and `sip.message.message`.
 
 Nothing here knows errors: what is not plain is left to Python.
 """
 
 from collections.abc import Callable, Set
 
-from sip.headers import Entry
-from sip.message import Message
-from sip.parser import Limits
+from sip.message.headers import Entry
+from sip.message.message import Message
+from sip.message.parser import Limits
 
 class Reader:
     """Makes messages of bytes."""
@@ -24,8 +24,8 @@ class Reader:
         """
         Take the classes of messages and fields and what reads a value that is not plain.
 
-        `names` is `sip.headers.KNOWN_NAMES`; `single` and `split` are the keys of fields that may stand once,
-        and that are kept one element to an entry.
+        `names` is `sip.message.headers.KNOWN_NAMES`; `single` and `split` are the keys of fields that may
+        stand once, and that are kept one element to an entry.
         """
 
     def read(self, data: bytes, limits: Limits) -> Message | None:

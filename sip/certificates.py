@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sip.errors import ParseError
-from sip.uri import SipUri
+from sip.message.uri import SipUri
 
 __all__ = ["names_of", "proves"]
 

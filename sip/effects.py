@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sip.events import SessionEvent
-    from sip.message import Message, Request, Response
-    from sip.uri import SipUri
+    from sip.message.message import Message, Request, Response
+    from sip.message.uri import SipUri
 
 __all__ = [
     "Arm",

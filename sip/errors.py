@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sip.message import Response
+    from sip.message.message import Response
 
 __all__ = ["InvalidValue", "ParseError", "SipError"]
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from sip.failover import Tried
-from sip.headers import Headers
-from sip.refer import Refer
+from sip.location.failover import Tried
+from sip.message.headers import Headers
+from sip.session.refer import Refer
 
 __all__ = [
     "Answered",

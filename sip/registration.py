@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Final
 
-from sip.authentication import Authenticator
-from sip.digest import Credentials
+from sip.auth.client import Authenticator
+from sip.auth.digest import Credentials
 from sip.effects import Arm, Disarm, Done, Effect, Failure, Purpose, StartRequest
 from sip.errors import ParseError
-from sip.fields import NameAddr
-from sip.headers import Headers
-from sip.invite import Destination
 from sip.machine import NOTHING, Machine, Rules, compile_rules
-from sip.message import Request, Response
-from sip.reasons import reason_phrase
-from sip.uri import SipUri
+from sip.message.fields import NameAddr
+from sip.message.headers import Headers
+from sip.message.message import Request, Response
+from sip.message.reasons import reason_phrase
+from sip.message.uri import SipUri
+from sip.session.outbound_invite import Destination
 
 __all__ = [
     "IGNORED",

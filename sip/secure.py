@@ -1,7 +1,7 @@
 """What a `sips` URI promises, and the refusal of requests that break it (RFC 3261 26.2, RFC 5630)."""
 
-from sip.message import Request, Response
-from sip.responses import reply
+from sip.message.message import Request, Response
+from sip.message.responses import reply
 
 __all__ = ["is_secure", "secure_refusal"]
 

@@ -122,7 +122,7 @@ def test_what_does_not_exist_is_noticed() -> None:
         is_test("unit/sip/test_calls.py")
         and is_test("test_codecs.cpp")
         and is_test("uac_*.xml")
-        and is_code("sip.responses.refusal")
+        and is_code("sip.message.responses.refusal")
     )
     for name in (
         "unit/sip/test_calls.py::test_none",
@@ -132,7 +132,7 @@ def test_what_does_not_exist_is_noticed() -> None:
         "test_none.cpp",
     ):
         assert not is_test(name), name
-    for name in ("sip.nothing", "sip.responses.nothing", "sip", "os.path"):
+    for name in ("sip.nothing", "sip.message.responses.nothing", "sip", "os.path"):
         assert not is_code(name), name
 
 

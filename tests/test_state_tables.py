@@ -49,9 +49,13 @@ def test_the_known_machines_are_among_the_tables() -> None:
     names = {name for name, *_ in TABLES}
     transactions = ("invite_client", "invite_server", "non_invite_client", "non_invite_server")
     assert {f"sip.transactions.{machine}.RULES" for machine in transactions} <= names
-    assert {"sip.inbound.RULES", "sip.outbound.RULES"} <= names
-    assert {"callcontrol.call.RULES", "callcontrol.bridge.RULES", "callcontrol.hunt.RULES"} <= names
-    assert {"callcontrol.leg.INBOUND_RULES", "callcontrol.leg.OUTBOUND_RULES"} <= names
+    assert {"sip.session.inbound.RULES", "sip.session.outbound.RULES"} <= names
+    assert {
+        "callcontrol.calls.call.RULES",
+        "callcontrol.calls.steps.bridge.RULES",
+        "callcontrol.calls.dialer.RULES",
+    } <= names
+    assert {"callcontrol.calls.leg.INBOUND_RULES", "callcontrol.calls.leg.OUTBOUND_RULES"} <= names
 
 
 @pytest.mark.parametrize("table", TABLES, ids=[name for name, *_ in TABLES])
@@ -64,13 +68,13 @@ def test_rules_and_ignored_pairs_cover_every_pair_once(table: Table) -> None:
 
 # What comes and goes for as long as the process lives; everything else has an end.
 CYCLES = {
-    "callcontrol.gateway_health.RULES",
+    "callcontrol.trunks.gateway_health.RULES",
     "callcontrol.messaging.template_states.RULES",
-    "callcontrol.renewal.RULES",
+    "callcontrol.numbers.renewal.RULES",
 }
 
 # The few steps back of machines that otherwise go forward only: an agent that was away has come back.
-RETURNS = {"callcontrol.streams.RULES": ["AWAY"]}
+RETURNS = {"callcontrol.calls.steps.agent_stream.RULES": ["AWAY"]}
 
 
 @pytest.mark.parametrize("table", TABLES, ids=[name for name, *_ in TABLES])

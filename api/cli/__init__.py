@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from api.cli.parser import build_parser
-from api.config import ConfigError, load_settings
-from api.failures import StartFailed
+from api.process.config import ConfigError, load_settings
+from api.process.failures import StartFailed
 from callcontrol.errors import DomainError, SchemaTooNew, SecretsUnreadable, ValidationFailed
 
 __all__ = ["main"]

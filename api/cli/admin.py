@@ -9,14 +9,14 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from api.config import Settings
-from api.present import number_json
-from api.secret_keys import secret_box
-from callcontrol.aio.storage import Storage
+from api.process.config import Settings
+from api.process.secret_keys import secret_box
+from api.schemas.serializers import number_json
 from callcontrol.aio.tokens import utc_now
+from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.models import CURRENCY, ApiKey
-from callcontrol.money import rupees
+from callcontrol.wallet.money import rupees
 
 __all__ = [
     "add_carrier",

@@ -13,9 +13,9 @@ from typing import Final
 
 from sqlalchemy.engine import make_url
 
-from api.config import Settings
-from api.failures import StartFailed
-from callcontrol.aio.storage import KEY_FILE
+from api.process.config import Settings
+from api.process.failures import StartFailed
+from callcontrol.bootstrap.aio.services import KEY_FILE
 
 __all__ = ["run"]
 

@@ -7,8 +7,8 @@ import sys
 import urllib.error
 import urllib.request
 
-from api.config import Settings
-from api.values import HostPort
+from api.process.config import Settings
+from api.process.values import HostPort
 
 __all__ = ["run"]
 

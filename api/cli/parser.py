@@ -9,10 +9,10 @@ from decimal import Decimal, InvalidOperation
 from importlib import import_module, metadata
 from typing import Any
 
-from api.config import PREFIX, VARIABLES, Settings
-from api.values import ListenAddress, parse_gateway, parse_int
-from callcontrol.accounts import MAX_OVERLAP_S
-from callcontrol.recording_retention import MAX_RETENTION_DAYS
+from api.process.config import PREFIX, VARIABLES, Settings
+from api.process.values import ListenAddress, parse_gateway, parse_int
+from callcontrol.accounts.keys import MAX_OVERLAP_S
+from callcontrol.recordings.retention import MAX_RETENTION_DAYS
 
 __all__ = ["build_parser"]
 
@@ -95,7 +95,7 @@ def _serve(commands: _Subparsers[argparse.ArgumentParser]) -> None:
 def _demo(commands: _Subparsers[argparse.ArgumentParser], command: str | None) -> None:
     parser = _command(commands, "demo", "place one call to the sandbox carrier and show everything it did")
     if command == "demo":
-        from api import demo
+        from api.cli import demo
 
         demo.add_arguments(parser)
         parser.set_defaults(run=demo.run)

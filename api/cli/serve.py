@@ -8,10 +8,10 @@ import shutil
 import sys
 from pathlib import Path
 
-from api.config import Settings
-from api.logs import configure_logging
-from api.outlet import standard_descriptors
-from api.server import run_loop, serve
+from api.process.config import Settings
+from api.process.log_writer import standard_descriptors
+from api.process.logs import configure_logging
+from api.process.server import run_loop, serve
 
 __all__ = ["run"]
 

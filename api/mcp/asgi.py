@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from api.exchange import current_exchange
+from api.http.request_context import current_exchange
 
 __all__ = ["AsgiApp", "Bridge"]
 

@@ -24,9 +24,9 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Too
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
+from api.http.pipeline import MAX_BODY_BYTES
 from api.mcp.asgi import AsgiApp
 from api.mcp.sessions import Session
-from api.pipeline import MAX_BODY_BYTES
 from api.services.tools import Tools
 from callcontrol.errors import DomainError, NotFound, ValidationFailed, describe
 from callcontrol.models import Principal

@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from api.auth import authenticate
+from api.http.auth import authenticate
 from api.mcp.asgi import Bridge
 from api.mcp.sessions import Session, Sessions
-from api.openapi import product_version
+from api.openapi.document import product_version
 from api.services import Keys, Lifecycle, Phase
 from api.services.tools import Tools
 from callcontrol.errors import DomainError, Forbidden, RateLimited, ServiceUnavailable, ValidationFailed

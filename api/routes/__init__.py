@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.endpoint import Endpoint
+from api.http.endpoint import Endpoint
 from api.routes import (
     agents,
     applications,
-    assistant,
-    assistant_keys,
-    assistant_webhooks,
     call_logs,
     calls,
     dids,
-    masking,
-    masking_logs,
-    masking_sessions,
-    masking_webhook,
     mcp,
     numbers,
     otp,
@@ -31,6 +24,13 @@ from api.routes import (
     twilio,
     wallet,
 )
+from api.routes.assistant import calls as assistant_calls
+from api.routes.assistant import keys as assistant_keys
+from api.routes.assistant import webhooks as assistant_webhooks
+from api.routes.masking import calls as masked_calls
+from api.routes.masking import logs as masking_logs
+from api.routes.masking import sessions as masking_sessions
+from api.routes.masking import webhook as masking_webhook
 from api.routes.messaging import campaigns, contact_lists, contacts, messages, templates
 from api.routes.messaging import webhooks as messaging_webhooks
 
@@ -47,7 +47,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *applications.ENDPOINTS,
     *call_logs.ENDPOINTS,
     *otp.ENDPOINTS,
-    *masking.ENDPOINTS,
+    *masked_calls.ENDPOINTS,
     *masking_sessions.ENDPOINTS,
     *masking_logs.ENDPOINTS,
     *masking_webhook.ENDPOINTS,
@@ -57,7 +57,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *subscriptions.ENDPOINTS,
     *agents.ENDPOINTS,
     *stream_settings.ENDPOINTS,
-    *assistant.ENDPOINTS,
+    *assistant_calls.ENDPOINTS,
     *assistant_webhooks.ENDPOINTS,
     *assistant_keys.ENDPOINTS,
     *messages.ENDPOINTS,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.endpoint import Context, Endpoint, Reply
-from api.present import page_meta, rfc3339
+from api.http.endpoint import Context, Endpoint, Reply
 from api.schemas.agents import AgentList, AgentObject, CreateAgent, UpdateAgent
 from api.schemas.base import NoBody, NoQuery
-from callcontrol.agents import VoiceAgent
+from api.schemas.serializers import page_meta, rfc3339
+from callcontrol.agents.agent import VoiceAgent
 from callcontrol.errors import Conflict
 
 __all__ = ["ENDPOINTS"]

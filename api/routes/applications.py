@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from api.endpoint import Context, Endpoint, Reply
-from api.present import page_meta, rfc3339
+from api.http.endpoint import Context, Endpoint, Reply
 from api.schemas.applications import ApplicationObject, CreateApplication, UpdateApplication
 from api.schemas.base import NoBody, NoQuery
+from api.schemas.serializers import page_meta, rfc3339
 from api.schemas.trunks import Paging
-from callcontrol.applications import Application
+from callcontrol.applications.application import Application
 from callcontrol.errors import Conflict
 
 __all__ = ["ENDPOINTS"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from api.endpoint import Context, Endpoint, Reply
-from api.moments import time_span
-from api.present import page_meta, rfc3339
+from api.http.endpoint import Context, Endpoint, Reply
+from api.http.time_ranges import time_span
 from api.schemas.base import NoBody
 from api.schemas.call_logs import CallLogList, CallLogObject
+from api.schemas.serializers import page_meta, rfc3339
 from callcontrol.aio.tokens import utc_now
-from callcontrol.call_logs import CallLog, CallLogFilter, span_of
+from callcontrol.calls.records.logs import CallLog, CallLogFilter, span_of
 
 __all__ = ["ENDPOINTS"]
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.call_request import call_request, live_update
-from api.cursor import read_cursor
-from api.endpoint import Context, Endpoint, Reply
-from api.exchange import current_exchange
-from api.ladder import ladder_of
-from api.moments import time_span
-from api.present import keyset_meta, trace_json
+from api.http.cursor import read_cursor
+from api.http.endpoint import Context, Endpoint, Reply
+from api.http.request_context import current_exchange
+from api.http.time_ranges import time_span
+from api.routes.call_request import call_request, live_update
+from api.routes.ladder import ladder_of
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.calls import CallList, CallObject, CreateCall, CreateStreamCall, TraceObject
 from api.schemas.live import UpdateLiveCall
-from callcontrol.call_object import call_object
+from api.schemas.serializers import keyset_meta, trace_json
+from callcontrol.calls.records.call_json import call_object
 from callcontrol.errors import (
     CallEnded,
     Conflict,
@@ -23,7 +23,7 @@ from callcontrol.errors import (
     SpendLimitReached,
 )
 from callcontrol.models import CallFilter, CallStatus
-from callcontrol.routing import recorded_address
+from callcontrol.routing.targets import recorded_address
 
 __all__ = ["ENDPOINTS"]
 

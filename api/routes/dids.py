@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.endpoint import Context, Endpoint, Reply
-from api.present import page_meta, purchase_json
+from api.http.endpoint import Context, Endpoint, Reply
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.dids import ListingObject, ListingSearch, PurchaseBody, PurchaseObject, to_paise
+from api.schemas.serializers import page_meta, purchase_json
 from callcontrol.errors import InsufficientBalance, KycRequired, NotFound, NumberTaken, QuoteStale
-from callcontrol.inventory import Listing, ListingFilter
 from callcontrol.models import CURRENCY
-from callcontrol.money import rupees
-from callcontrol.number_orders import PurchaseRequest
+from callcontrol.numbers.inventory import Listing, ListingFilter
+from callcontrol.numbers.orders import PurchaseRequest
+from callcontrol.wallet.money import rupees
 
 __all__ = ["ENDPOINTS"]
 

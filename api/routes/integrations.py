@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from api.endpoint import PublicEndpoint
-from api.openapi import product_version
+from api.http.endpoint import PublicEndpoint
+from api.openapi.document import product_version
 
 __all__ = ["ENDPOINTS"]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from api.endpoint import Context, Endpoint, Handover, Spoken
+from api.http.endpoint import Context, Endpoint, Handover, Spoken
 from api.schemas.base import NoBody, NoQuery
 from callcontrol.errors import NotFound
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.endpoint import Context, Endpoint, Reply
-from api.errors import ErrorStyle
-from api.present import number_json, page_meta, wiring_json
+from api.http.endpoint import Context, Endpoint, Reply
+from api.http.errors import ErrorStyle
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.numbers import (
     Deregister,
@@ -17,6 +16,7 @@ from api.schemas.numbers import (
     PhoneNumberObject,
     WiringObject,
 )
+from api.schemas.serializers import number_json, page_meta, wiring_json
 from callcontrol.errors import BindFailed, Conflict, InboundBound, InboundConflict, NotConfigured
 from callcontrol.models import Binding
 

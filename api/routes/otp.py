@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.endpoint import Context, Endpoint, Reply
-from api.exchange import current_exchange
-from api.moments import time_span
-from api.present import page_meta, rfc3339
+from api.http.endpoint import Context, Endpoint, Reply
+from api.http.request_context import current_exchange
+from api.http.time_ranges import time_span
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.otp import (
     OtpCallObject,
@@ -18,13 +17,14 @@ from api.schemas.otp import (
     VerificationObject,
     VerifyOtp,
 )
+from api.schemas.serializers import page_meta, rfc3339
 from callcontrol.aio.tokens import utc_now
 from callcontrol.errors import InsufficientBalance, NumberNotOwned, SpendLimitReached
 from callcontrol.models import CURRENCY, CallStatus
-from callcontrol.otp import OtpCall, OtpFilter, period_of, stats_object
-from callcontrol.otp import SendOtp as Wanted
-from callcontrol.otp_calls import otp_object
-from callcontrol.routing import normalise_number
+from callcontrol.otp.calls import otp_object
+from callcontrol.otp.otp import OtpCall, OtpFilter, period_of, stats_object
+from callcontrol.otp.otp import SendOtp as Wanted
+from callcontrol.routing.targets import normalise_number
 
 __all__ = ["ENDPOINTS"]
 

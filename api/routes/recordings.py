@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from api.endpoint import Context, Endpoint, FileReply, Reply
-from api.present import rfc3339
-from api.routes.masking import MASKING
+from api.http.endpoint import Context, Endpoint, FileReply, Reply
+from api.routes.masking.calls import MASKING
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.recordings import CallMessages, RecordingLinkObject, RecordingQuery
+from api.schemas.serializers import rfc3339
 from api.services import Services
+from callcontrol.calls.recording import recording_url
 from callcontrol.errors import Conflict, NotFound
-from callcontrol.masked_calls import PRODUCT
+from callcontrol.masking.calls import PRODUCT
 from callcontrol.models import Message, Principal
-from callcontrol.recordings import recording_url
 
 __all__ = ["ENDPOINTS"]
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from aiohttp import web
 
-from api.asyncapi import stream_documents
-from api.endpoint import PublicEndpoint
-from api.errors import ApiError
-from api.metrics import METRICS_CONTENT_TYPE, Metrics
+from api.http.endpoint import PublicEndpoint
+from api.http.errors import ApiError
+from api.openapi.asyncapi import stream_documents
+from api.process.metrics import METRICS_CONTENT_TYPE, Metrics
 from api.routes import integrations
 from api.services import Lifecycle, Phase
 from media.streams.schemas import FRAMES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.endpoint import Context, Endpoint, Reply
+from api.http.endpoint import Context, Endpoint, Reply
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.stream_settings import (
     RotateStreamSecret,
@@ -13,7 +13,7 @@ from api.schemas.stream_settings import (
     UpdateStreamSettings,
 )
 from callcontrol.aio.tokens import utc_now
-from callcontrol.call_object import timestamp
+from callcontrol.calls.records.call_json import timestamp
 from callcontrol.models import Account
 
 __all__ = ["ENDPOINTS"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.endpoint import Context, Endpoint, Reply
-from api.errors import ErrorStyle
-from api.present import rfc3339
+from api.http.endpoint import Context, Endpoint, Reply
+from api.http.errors import ErrorStyle
 from api.routes.webhook_log import WebhookLog, logged, replayed_all, replayed_one, tested
 from api.schemas.base import NoBody, NoQuery
+from api.schemas.serializers import rfc3339
 from api.schemas.subscriptions import (
     CreateSubscription,
     DeliveryLog,
@@ -18,7 +18,7 @@ from api.schemas.subscriptions import (
     UpdateSubscription,
 )
 from callcontrol.errors import Conflict
-from callcontrol.subscriptions import Subscription
+from callcontrol.webhooks.subscriptions import Subscription
 
 __all__ = ["ENDPOINTS"]
 

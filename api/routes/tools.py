@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.endpoint import Context, Endpoint, Identifiers, Reply
+from api.http.endpoint import Context, Endpoint, Identifiers, Reply
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.tools import ExecutedTool, ExecuteTool, ToolObjects
 from callcontrol.errors import (

@@ -9,10 +9,10 @@ from __future__ import annotations
 from datetime import date
 from typing import Any
 
-from api.endpoint import Context, Endpoint, Identifiers, Reply
-from api.present import rfc3339
+from api.http.endpoint import Context, Endpoint, Identifiers, Reply
 from api.routes.tools import tool_json
 from api.schemas.base import NoBody, NoQuery
+from api.schemas.serializers import rfc3339
 from api.schemas.tools import (
     AppKeyObject,
     AppKeyObjects,
@@ -26,12 +26,12 @@ from api.schemas.tools import (
     UsageObject,
     UsageQuery,
 )
-from callcontrol.accounts import tools_of
+from callcontrol.accounts.keys import tools_of
 from callcontrol.aio.tokens import utc_now
-from callcontrol.aio.tools.registry import RegisteredTool
 from callcontrol.errors import Conflict
 from callcontrol.models import ApiKey
-from callcontrol.otp import period_of
+from callcontrol.otp.otp import period_of
+from callcontrol.tools.aio.registry import RegisteredTool
 from callcontrol.tools.usage import Usage, UsageFilter
 
 __all__ = ["ENDPOINTS"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.endpoint import Context, Endpoint, Reply
-from api.present import page_meta, rfc3339
+from api.http.endpoint import Context, Endpoint, Reply
 from api.schemas.base import NoBody, NoQuery
+from api.schemas.serializers import page_meta, rfc3339
 from api.schemas.trunk_numbers import RegisterNumber, TrunkNumberList, TrunkNumberObject, UpdateNumber
 from callcontrol.errors import Conflict
 from callcontrol.models import PhoneNumber

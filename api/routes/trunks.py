@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.endpoint import Context, Endpoint, Reply
-from api.present import carrier_json, gateway_json, page_meta
+from api.http.endpoint import Context, Endpoint, Reply
 from api.schemas.base import NoBody, NoQuery
+from api.schemas.serializers import carrier_json, gateway_json, page_meta
 from api.schemas.trunks import (
     CarrierObject,
     CreateCarrier,

@@ -11,14 +11,14 @@ from datetime import datetime
 from email.utils import format_datetime
 from typing import Any
 
-from api.endpoint import Context, Endpoint, Reply
-from api.errors import ErrorStyle
-from api.exchange import current_exchange
+from api.http.endpoint import Context, Endpoint, Reply
+from api.http.errors import ErrorStyle
+from api.http.request_context import current_exchange
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.twilio import TwilioCall, UpdateTwilioCall
 from callcontrol.errors import CallEnded, ValidationFailed
 from callcontrol.models import CallRecord
-from callcontrol.money import rupees
+from callcontrol.wallet.money import rupees
 
 __all__ = ["ENDPOINTS"]
 

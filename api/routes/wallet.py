@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.cursor import read_cursor
-from api.endpoint import Context, Endpoint, Reply
-from api.moments import time_span
-from api.present import keyset_meta, ledger_json, wallet_json
+from api.http.cursor import read_cursor
+from api.http.endpoint import Context, Endpoint, Reply
+from api.http.time_ranges import time_span
 from api.schemas.base import NoBody, NoQuery
+from api.schemas.serializers import keyset_meta, ledger_json, wallet_json
 from api.schemas.wallet import LedgerEntryObject, LedgerList, WalletObject
 from callcontrol.aio.tokens import utc_now
 from callcontrol.models import LedgerFilter

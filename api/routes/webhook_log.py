@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from api.endpoint import Context, Endpoint, Handler, Reply
-from api.moments import time_span
-from api.present import rfc3339
+from api.http.endpoint import Context, Endpoint, Handler, Reply
+from api.http.time_ranges import time_span
 from api.schemas.base import NoBody, NoQuery
+from api.schemas.serializers import rfc3339
 from api.schemas.subscriptions import (
     DeliveryLog,
     DeliveryObjects,
@@ -22,7 +22,7 @@ from api.schemas.subscriptions import (
 )
 from api.services import Subscriptions
 from callcontrol.errors import Conflict, DomainError
-from callcontrol.subscriptions import LoggedDelivery
+from callcontrol.webhooks.subscriptions import LoggedDelivery
 
 __all__ = ["WebhookLog", "logged", "replayed_all", "replayed_one", "stored_values", "tested"]
 

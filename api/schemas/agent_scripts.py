@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from api.schemas.base import RequestModel
-from callcontrol.agent_script import MAX_NODES, MAX_TEXT_CHARS, MAX_TURNS
+from callcontrol.agents.script import MAX_NODES, MAX_TEXT_CHARS, MAX_TURNS
 
 __all__ = ["AgentScript"]
 

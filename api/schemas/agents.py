@@ -10,7 +10,7 @@ from api.schemas.agent_scripts import AgentScript
 from api.schemas.base import RequestModel, ResponseModel, all_optional
 from api.schemas.common import Page, PerPage, Timestamp
 from api.schemas.streams import CustomParameters, StreamAuth
-from callcontrol.agents import LANGUAGE
+from callcontrol.agents.agent import LANGUAGE
 
 __all__ = ["AgentList", "AgentObject", "CreateAgent", "UpdateAgent"]
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from api.schemas.base import RequestModel, ResponseModel
-from api.schemas.call_ways import stray_stream_fields, ways_to_go
+from api.schemas.call_targets import stray_stream_fields, ways_to_go
 from api.schemas.common import (
     Cursor,
     Digits,

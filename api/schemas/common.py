@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from api.cursor import MAX_CURSOR_CHARS
+from api.http.cursor import MAX_CURSOR_CHARS
 from callcontrol.errors import FieldError
 
 __all__ = [

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import Name, Page, PerPage, QueryNumber, Timestamp
-from callcontrol.number_orders import MAX_MONTHS
+from callcontrol.numbers.orders import MAX_MONTHS
 
 __all__ = ["ListingObject", "ListingSearch", "NumberType", "PurchaseBody", "PurchaseObject", "to_paise"]
 

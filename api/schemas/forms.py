@@ -12,9 +12,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from callcontrol.destinations import check_url
+from callcontrol.egress.url_policy import check_url
 from callcontrol.errors import DestinationForbidden, ValidationFailed
-from callcontrol.routing import normalise_number, parse_sip_target
+from callcontrol.routing.targets import normalise_number, parse_sip_target
 
 __all__ = ["Address", "Number", "SipAddress", "StreamRate", "StreamUrl", "WebUrl"]
 

@@ -10,8 +10,8 @@ from pydantic import AfterValidator, Field
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import Day, EndDate, Page, PerPage, QueryNumber, StartDate, Timestamp
 from api.schemas.forms import Number, WebUrl
-from callcontrol import otp as rules
 from callcontrol.errors import FieldError
+from callcontrol.otp import otp as rules
 
 __all__ = [
     "OtpCallObject",

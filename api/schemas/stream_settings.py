@@ -8,7 +8,7 @@ from pydantic import Field
 
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import Timestamp
-from callcontrol.stream_settings import DEFAULT_OVERLAP_S, MAX_OVERLAP_S
+from callcontrol.agents.stream_settings import DEFAULT_OVERLAP_S, MAX_OVERLAP_S
 from media.streams import DIALECTS
 
 __all__ = ["RotateStreamSecret", "StreamSecretObject", "StreamSettingsObject", "UpdateStreamSettings"]

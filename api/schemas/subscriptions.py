@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, RootModel
 from api.schemas.base import RequestModel, ResponseModel, all_optional
 from api.schemas.common import Timestamp
 from callcontrol.errors import FieldError, ValidationFailed
-from callcontrol.subscriptions import EVENT_TYPES, MAX_SECRET_CHARS, MIN_SECRET_CHARS, wrong_values
+from callcontrol.webhooks.subscriptions import EVENT_TYPES, MAX_SECRET_CHARS, MIN_SECRET_CHARS, wrong_values
 
 __all__ = [
     "CreateSubscription",

@@ -11,7 +11,6 @@ from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import Day, Name, Timestamp
 from api.schemas.subscriptions import WebhookUrl
 from callcontrol.errors import FieldError
-from callcontrol.subscriptions import MAX_SECRET_CHARS, MIN_SECRET_CHARS
 from callcontrol.tools.definitions import (
     DEFAULT_TIMEOUT_S,
     MAX_DESCRIPTION_CHARS,
@@ -20,6 +19,7 @@ from callcontrol.tools.definitions import (
     MAX_TITLE_CHARS,
     HttpMethod,
 )
+from callcontrol.webhooks.subscriptions import MAX_SECRET_CHARS, MIN_SECRET_CHARS
 
 __all__ = [
     "AppKeyObject",

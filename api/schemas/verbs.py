@@ -1,8 +1,8 @@
 """
 The verbs of a call request: what to do with the call once it is answered.
 
-The list is an addition to the specification, written as jambonz writes its own. ``callcontrol.verbs`` checks
-the values; their form is checked here too.
+The list is an addition to the specification, written as jambonz writes its own.
+``callcontrol.instructions.verbs`` checks the values; their form is checked here too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from api.schemas.common import Digits
 from api.schemas.forms import Number, SipAddress, StreamUrl, WebUrl
 from api.schemas.streams import StreamFields
 from callcontrol.errors import FieldError
-from callcontrol.verbs import VERBS
+from callcontrol.instructions.verbs import VERBS
 from media.audio.speech import MAX_SPEECH_CHARS
 
 __all__ = [

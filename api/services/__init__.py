@@ -1,7 +1,7 @@
 """
 What the routes need of the domain, as interfaces, a module for each chapter.
 
-`api.server` puts the real services in.
+`api.process.server` puts the real services in.
 """
 
 from __future__ import annotations

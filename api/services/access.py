@@ -10,7 +10,7 @@ __all__ = ["Idempotency", "Keys", "StoredReply"]
 
 
 class Keys(Protocol):
-    """API keys; see ``callcontrol.aio.keys.KeyService``."""
+    """API keys; see ``callcontrol.accounts.aio.keys.KeyService``."""
 
     async def authenticate(self, key: str) -> Principal:
         """
@@ -34,7 +34,7 @@ class StoredReply(Protocol):
 
 
 class Idempotency(Protocol):
-    """Answers remembered by idempotency key; see ``callcontrol.aio.idempotency``."""
+    """Answers remembered by idempotency key; see ``callcontrol.database.aio.idempotency``."""
 
     async def begin(self, account_sid: str, key: str, endpoint: str, body_hash: str) -> StoredReply | None:
         """

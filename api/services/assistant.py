@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-from callcontrol.agents import VoiceAgent
-from callcontrol.aio.assistant import OutboundCall
-from callcontrol.analytics import AnalyticsQuery, AssistantCallFilter, DayCount
+from callcontrol.agents.agent import VoiceAgent
+from callcontrol.assistant.aio.service import OutboundCall
+from callcontrol.assistant.analytics import AnalyticsQuery, AssistantCallFilter, DayCount
 from callcontrol.models import ApiKey, CallRecord, Environment, Page, Principal, TranscriptSegment
 
 __all__ = ["Agents", "Assistant", "AssistantKeys"]
 
 
 class Agents(Protocol):
-    """Voice agents; see ``callcontrol.aio.agents.AgentService``."""
+    """Voice agents; see ``callcontrol.agents.aio.service.AgentService``."""
 
     async def create(self, account_sid: str, values: Mapping[str, Any]) -> VoiceAgent:
         """Add an agent; `values` are its attributes and those of its stream."""
@@ -34,7 +34,7 @@ class Agents(Protocol):
 
 
 class Assistant(Protocol):
-    """Calls of agents; see ``callcontrol.aio.assistant.AssistantService``."""
+    """Calls of agents; see ``callcontrol.assistant.aio.service.AssistantService``."""
 
     async def start_call(self, account_sid: str, request: OutboundCall, *, sandbox_only: bool) -> CallRecord:
         """Have an agent call somebody."""
@@ -74,7 +74,7 @@ class Assistant(Protocol):
 
 
 class AssistantKeys(Protocol):
-    """Keys of the assistant; see ``callcontrol.aio.assistant_keys.AssistantKeys``."""
+    """Keys of the assistant; see ``callcontrol.assistant.aio.keys.AssistantKeys``."""
 
     async def list(self, principal: Principal) -> Sequence[ApiKey]:
         """The keys of the account that open anything still."""

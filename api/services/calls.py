@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from callcontrol.call_logs import CallLog, CallLogFilter
-from callcontrol.gateway_health import GatewayTable
-from callcontrol.live_requests import LiveUpdate
+from callcontrol.calls.live.requests import LiveUpdate
+from callcontrol.calls.records.logs import CallLog, CallLogFilter
 from callcontrol.models import CallFilter, CallRecord, Message, Page, Position, Principal
-from callcontrol.otp import OtpCall, OtpFilter, OtpStats, Period, SendOtp, Verification
-from callcontrol.registration import RegistrationView
+from callcontrol.otp.otp import OtpCall, OtpFilter, OtpStats, Period, SendOtp, Verification
+from callcontrol.trunks.gateway_health import GatewayTable
+from callcontrol.trunks.registration import RegistrationView
 
 __all__ = ["CallLogs", "Calls", "Otp", "Recordings"]
 
 
 class Calls(Protocol):
-    """Calls; see ``callcontrol.aio.service.CallControl``."""
+    """Calls; see ``callcontrol.calls.aio.service.CallControl``."""
 
     @property
     def active_calls(self) -> int:
@@ -52,14 +52,14 @@ class Calls(Protocol):
 
 
 class CallLogs(Protocol):
-    """Calls as those who run trunks look at them; see ``callcontrol.aio.call_logs.CallLogService``."""
+    """Calls as those who run trunks see them; see ``callcontrol.calls.aio.call_records.CallLogService``."""
 
     async def list(self, account_sid: str, query: CallLogFilter, page: int, per_page: int) -> Page[CallLog]:
         """Call logs of the account, newest first."""
 
 
 class Recordings(Protocol):
-    """Recordings of calls; see ``callcontrol.aio.recordings.RecordingService``."""
+    """Recordings of calls; see ``callcontrol.recordings.aio.service.RecordingService``."""
 
     async def link(self, account_sid: str, call_sid: str) -> str:
         """A link that opens a recording for an hour, without a key."""
@@ -84,7 +84,7 @@ class Recordings(Protocol):
 
 
 class Otp(Protocol):
-    """One-time passwords that are spoken; see ``callcontrol.aio.otp.VoiceOtp``."""
+    """One-time passwords that are spoken; see ``callcontrol.otp.aio.VoiceOtp``."""
 
     async def send(self, account_sid: str, request: SendOtp) -> OtpCall:
         """Call somebody and speak a password."""

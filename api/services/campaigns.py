@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from callcontrol.aio.messaging.campaigns import CampaignRequest, CampaignView, TakenCampaign
+from callcontrol.messaging.aio.campaigns import CampaignRequest, CampaignView, TakenCampaign
 from callcontrol.messaging.campaigns import CampaignState
 from callcontrol.models import Page
 
@@ -12,7 +12,7 @@ __all__ = ["Campaigns"]
 
 
 class Campaigns(Protocol):
-    """Campaigns; see ``callcontrol.aio.messaging.campaigns.CampaignService``."""
+    """Campaigns; see ``callcontrol.messaging.aio.campaigns.CampaignService``."""
 
     async def create(self, account_sid: str, request: CampaignRequest) -> TakenCampaign:
         """Take a campaign."""

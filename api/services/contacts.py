@@ -13,7 +13,7 @@ __all__ = ["ContactLists", "Contacts"]
 
 
 class Contacts(Protocol):
-    """Contacts of accounts; see ``callcontrol.aio.messaging.contacts.ContactService``."""
+    """Contacts of accounts; see ``callcontrol.messaging.aio.contacts.ContactService``."""
 
     async def create(self, account_sid: str, values: Mapping[str, Any]) -> Contact:
         """Add a contact; `values` are attributes of `Contact`."""
@@ -35,7 +35,7 @@ class Contacts(Protocol):
 
 
 class ContactLists(Protocol):
-    """Lists of contacts; see ``callcontrol.aio.messaging.contacts.ContactListService``."""
+    """Lists of contacts; see ``callcontrol.messaging.aio.contacts.ContactListService``."""
 
     async def create(self, account_sid: str, name: str, description: str | None) -> ContactList:
         """Make an empty list."""

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-from callcontrol.subscriptions import LoggedDelivery, Replayed, Subscription, Trial
+from callcontrol.webhooks.subscriptions import LoggedDelivery, Replayed, Subscription, Trial
 
 __all__ = ["Subscriptions"]
 
 
 class Subscriptions(Protocol):
-    """Webhook subscriptions; see ``callcontrol.aio.subscriptions.SubscriptionService``."""
+    """Webhook subscriptions; see ``callcontrol.webhooks.aio.subscriptions.SubscriptionService``."""
 
     async def create(self, account_sid: str, values: Mapping[str, Any]) -> Subscription:
         """Subscribe a URL to events; `values` are attributes of `Subscription`."""

@@ -6,17 +6,17 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Protocol
 
-from callcontrol.masking import MaskedCallRequest
-from callcontrol.masking_logs import MaskedCallFilter, MaskingStats
-from callcontrol.masking_sessions import MaskingSession, SessionFilter, SessionRequest
-from callcontrol.masking_settings import MaskingSettings, SettingsChange
+from callcontrol.masking.logs import MaskedCallFilter, MaskingStats
+from callcontrol.masking.request import MaskedCallRequest
+from callcontrol.masking.sessions import MaskingSession, SessionFilter, SessionRequest
+from callcontrol.masking.settings import MaskingSettings, SettingsChange
 from callcontrol.models import CallRecord, Page, PhoneNumber
 
 __all__ = ["Masking", "MaskingLogs", "MaskingNumbers", "MaskingSessions", "MaskingSettingsOfAccounts"]
 
 
 class MaskingSessions(Protocol):
-    """Masking sessions; see ``callcontrol.aio.masking_sessions.MaskingSessionService``."""
+    """Masking sessions; see ``callcontrol.masking.aio.sessions.MaskingSessionService``."""
 
     async def create(self, account_sid: str, request: SessionRequest) -> MaskingSession:
         """Begin a session."""
@@ -42,7 +42,7 @@ class MaskingSessions(Protocol):
 
 
 class MaskingNumbers(Protocol):
-    """Numbers enrolled for masking; see ``callcontrol.aio.masking_numbers.MaskingNumberService``."""
+    """Numbers enrolled for masking; see ``callcontrol.masking.aio.numbers.MaskingNumberService``."""
 
     async def enrol(
         self, account_sid: str, number: str, *, language: str | None = None, force: bool = False
@@ -57,7 +57,7 @@ class MaskingNumbers(Protocol):
 
 
 class Masking(Protocol):
-    """Masked calls; see ``callcontrol.aio.masking.MaskingService``."""
+    """Masked calls; see ``callcontrol.masking.aio.service.MaskingService``."""
 
     async def start_call(self, account_sid: str, request: MaskedCallRequest) -> CallRecord:
         """Call one party, and the other when the first has answered."""
@@ -70,7 +70,7 @@ class Masking(Protocol):
 
 
 class MaskingLogs(Protocol):
-    """Masked calls, listed and counted; see ``callcontrol.aio.masking_logs.MaskingLogs``."""
+    """Masked calls, listed and counted; see ``callcontrol.masking.aio.logs.MaskingLogs``."""
 
     async def list(
         self, account_sid: str, query: MaskedCallFilter, page: int, per_page: int
@@ -82,7 +82,7 @@ class MaskingLogs(Protocol):
 
 
 class MaskingSettingsOfAccounts(Protocol):
-    """Masking settings; see ``callcontrol.aio.masking_settings.MaskingSettingsService``."""
+    """Masking settings; see ``callcontrol.masking.aio.settings.MaskingSettingsService``."""
 
     async def of(self, account_sid: str) -> MaskingSettings:
         """The settings of the account."""

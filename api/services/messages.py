@@ -6,14 +6,14 @@ from typing import Protocol
 
 from callcontrol.messaging.messages import SendMessage
 from callcontrol.messaging.models import ChatMessage
+from callcontrol.messaging.store.messages import MessageFilter
 from callcontrol.models import Page
-from callcontrol.store.repositories.chat_messages import MessageFilter
 
 __all__ = ["Messages"]
 
 
 class Messages(Protocol):
-    """Messages of accounts; see ``callcontrol.aio.messaging.messages.MessageService``."""
+    """Messages of accounts; see ``callcontrol.messaging.aio.messages.MessageService``."""
 
     async def send(self, account_sid: str, request: SendMessage) -> ChatMessage:
         """Send one message; it is durable before the network is asked."""

@@ -10,7 +10,7 @@ __all__ = ["Wallets"]
 
 
 class Wallets(Protocol):
-    """Prepaid money; see ``callcontrol.aio.wallet.WalletService``."""
+    """Prepaid money; see ``callcontrol.wallet.aio.WalletService``."""
 
     async def wallet(self, account_sid: str) -> Wallet:
         """What the account has, what is held of it, and what its calls have cost in this hour."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from callcontrol.applications import Application
-from callcontrol.inventory import Listing, ListingFilter
+from callcontrol.applications.application import Application
 from callcontrol.models import Binding, Carrier, Gateway, Page, PhoneNumber, Wiring
-from callcontrol.number_orders import Purchase, PurchaseRequest
+from callcontrol.numbers.inventory import Listing, ListingFilter
+from callcontrol.numbers.orders import Purchase, PurchaseRequest
 
 __all__ = ["Applications", "Market", "Numbers", "TrunkNumbers", "Trunks"]
 
 
 class Numbers(Protocol):
-    """Numbers and their wiring; see ``callcontrol.aio.numbers.NumberService``."""
+    """Numbers and their wiring; see ``callcontrol.numbers.aio.service.NumberService``."""
 
     async def list(
         self,
@@ -54,7 +54,7 @@ class Numbers(Protocol):
 
 
 class Market(Protocol):
-    """Numbers for sale; see ``callcontrol.aio.market.NumberMarket``."""
+    """Numbers for sale; see ``callcontrol.numbers.aio.marketplace.NumberMarket``."""
 
     async def search(self, wanted: ListingFilter, page: int, per_page: int) -> Page[Listing]:
         """Numbers that are for sale."""
@@ -64,7 +64,7 @@ class Market(Protocol):
 
 
 class Trunks(Protocol):
-    """Carriers and gateways of accounts; see ``callcontrol.aio.trunks.TrunkService``."""
+    """Carriers and gateways of accounts; see ``callcontrol.trunks.aio.service.TrunkService``."""
 
     async def create_carrier(self, account_sid: str, values: Mapping[str, Any]) -> Carrier:
         """Add a carrier; `values` are attributes of `Carrier`."""
@@ -102,7 +102,7 @@ class Trunks(Protocol):
 
 
 class TrunkNumbers(Protocol):
-    """Numbers on carriers of accounts' own; see ``callcontrol.aio.trunk_numbers.TrunkNumberService``."""
+    """Numbers on carriers of accounts' own; see ``callcontrol.trunks.aio.numbers.TrunkNumberService``."""
 
     async def register(
         self,
@@ -128,7 +128,7 @@ class TrunkNumbers(Protocol):
 
 
 class Applications(Protocol):
-    """What to do with calls; see ``callcontrol.aio.applications.ApplicationService``."""
+    """What to do with calls; see ``callcontrol.applications.aio.ApplicationService``."""
 
     async def create(self, account_sid: str, values: Mapping[str, Any]) -> Application:
         """Add an application; `values` are its attributes and those of its `Binding`."""

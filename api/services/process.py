@@ -26,7 +26,7 @@ def _nothing() -> str | None:
 @dataclass(slots=True)
 class Lifecycle:
     """
-    The phase of the server, changed by `api.server` and read by the routes.
+    The phase of the server, changed by `api.process.server` and read by the routes.
 
     `lacks` names what new calls are refused for while the server is ready otherwise; None when they are not.
     """

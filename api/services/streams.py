@@ -10,7 +10,7 @@ __all__ = ["StreamSettings"]
 
 
 class StreamSettings(Protocol):
-    """What accounts set for their streams; see ``callcontrol.aio.stream_settings.StreamSettingsService``."""
+    """Stream settings of accounts; see ``callcontrol.agents.aio.stream_settings.StreamSettingsService``."""
 
     async def of(self, account_sid: str) -> Account:
         """The account, with its settings."""

@@ -12,7 +12,7 @@ __all__ = ["Channels", "Templates"]
 
 
 class Templates(Protocol):
-    """Templates of accounts; see ``callcontrol.aio.messaging.templates.TemplateService``."""
+    """Templates of accounts; see ``callcontrol.messaging.aio.templates.TemplateService``."""
 
     async def create(
         self, account_sid: str, *, name: str, category: TemplateCategory, language: str, body: str
@@ -35,7 +35,7 @@ class Templates(Protocol):
 
 
 class Channels(Protocol):
-    """Where accounts send messages from; see ``callcontrol.aio.messaging.channels.ChannelService``."""
+    """Where accounts send messages from; see ``callcontrol.messaging.aio.channels.ChannelService``."""
 
     async def of(self, account_sid: str) -> Channel:
         """The channel of an account."""

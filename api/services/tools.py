@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from callcontrol.aio.tools.registry import RegisteredTool
 from callcontrol.models import ApiKey, Principal
+from callcontrol.tools.aio.registry import RegisteredTool
 from callcontrol.tools.definitions import HttpTool
 from callcontrol.tools.models import Tool, ToolResult
 from callcontrol.tools.usage import Usage, UsageFilter, UsageKey
@@ -15,7 +15,7 @@ __all__ = ["AppKeys", "ToolRegistry", "ToolUsage", "Tools"]
 
 
 class Tools(Protocol):
-    """Tools of an account; see ``callcontrol.aio.tools.service.ToolService``."""
+    """Tools of an account; see ``callcontrol.tools.aio.service.ToolService``."""
 
     async def list(self, principal: Principal) -> Sequence[Tool]:
         """The tools that a key may use now, by name: enabled, and among those that it is limited to."""
@@ -46,7 +46,7 @@ class Tools(Protocol):
 
 
 class ToolRegistry(Protocol):
-    """Tools as their account manages them; see ``callcontrol.aio.tools.registry.ToolRegistry``."""
+    """Tools as their account manages them; see ``callcontrol.tools.aio.registry.ToolRegistry``."""
 
     async def list(self, account_sid: str) -> Sequence[RegisteredTool]:
         """All tools of the account, disabled ones too, by name."""
@@ -68,7 +68,7 @@ class ToolRegistry(Protocol):
 
 
 class ToolUsage(Protocol):
-    """How often tools are used; see ``callcontrol.aio.tools.usage.UsageStore``."""
+    """How often tools are used; see ``callcontrol.tools.aio.usage.UsageStore``."""
 
     async def of_account(
         self, account_sid: str, wanted: UsageFilter
@@ -77,7 +77,7 @@ class ToolUsage(Protocol):
 
 
 class AppKeys(Protocol):
-    """App keys; see ``callcontrol.aio.tools.app_keys.AppKeys``."""
+    """App keys; see ``callcontrol.tools.aio.app_keys.AppKeys``."""
 
     async def list(self, account_sid: str) -> Sequence[ApiKey]:
         """The app keys of the account that open anything still."""

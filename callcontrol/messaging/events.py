@@ -11,10 +11,10 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID, uuid5
 
-from callcontrol.call_object import timestamp
+from callcontrol.calls.records.call_json import timestamp
 from callcontrol.messaging.models import CampaignStatus, ChatMessage, Template
 from callcontrol.models import Broadcast
-from callcontrol.subscriptions import SubscribedService
+from callcontrol.webhooks.subscriptions import SubscribedService
 
 __all__ = ["campaign_completed", "message_received", "message_told", "template_decided"]
 

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from callcontrol.number_format import to_e164
+from callcontrol.trunks.number_format import to_e164
 
 __all__ = ["MAX_RECIPIENT_CHARS", "recipient_number"]
 

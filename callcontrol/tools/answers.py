@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
-from callcontrol.store.values import clean
+from callcontrol.database.values import clean
 
 __all__ = ["MAX_ANSWER_BYTES", "MAX_SHOWN_CHARS", "AnswerUnreadable", "queried", "read_answer", "shown"]
 

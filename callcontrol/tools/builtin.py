@@ -1,9 +1,9 @@
-"""The tools that every account has, as models read them; ``aio.tools.builtin`` does what they say."""
+"""The tools that every account has, as models read them; ``callcontrol.tools.aio.builtin`` runs them."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from callcontrol.otp import (
+from callcontrol.otp.otp import (
     DEFAULT_DIGITS,
     DEFAULT_REPEAT,
     DEFAULT_TTL_S,

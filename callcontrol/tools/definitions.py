@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import Any, Final, Literal, get_args
 
 from callcontrol.errors import FieldError, ValidationFailed
-from callcontrol.subscriptions import wrong_values
 from callcontrol.tools.builtin import BUILTIN
 from callcontrol.tools.models import Tool, ToolAnnotations
 from callcontrol.tools.schemas import checked_schema
+from callcontrol.webhooks.subscriptions import wrong_values
 
 __all__ = [
     "DEFAULT_TIMEOUT_S",

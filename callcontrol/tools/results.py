@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from callcontrol.call_object import call_object
+from callcontrol.calls.records.call_json import call_object
 from callcontrol.messaging.models import ChatMessage, Contact
 from callcontrol.models import CURRENCY, CallRecord, Page, Wallet
-from callcontrol.money import rupees
-from callcontrol.otp_calls import otp_object
+from callcontrol.otp.calls import otp_object
+from callcontrol.wallet.money import rupees
 
 __all__ = ["call_result", "contacts_result", "message_result", "otp_result", "wallet_result"]
 

@@ -6,17 +6,17 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from api.endpoint import Endpoint
-from api.examples import EXAMPLES
-from api.formbody import parse_form
-from api.jsonbody import parse_json
+from api.http.endpoint import Endpoint
+from api.http.form_body import parse_form
+from api.http.json_body import parse_json
+from api.openapi.examples import EXAMPLES
 from api.routes import ENDPOINTS
 from api.schemas.base import validate_body
 from callcontrol.errors import DomainError, ValidationFailed
-from callcontrol.identity import Caller
-from callcontrol.instructions import read_instructions
+from callcontrol.instructions.instructions import read_instructions
+from callcontrol.instructions.verbs import VerbRules
 from callcontrol.tools.schemas import checked_schema
-from callcontrol.verbs import VerbRules
+from callcontrol.trunks.caller_identity import Caller
 from fuzz.harness import Target
 from tests.support.domain import CALLEE, OpenDestinations, make_ringing
 

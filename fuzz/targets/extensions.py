@@ -5,22 +5,22 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
-from callcontrol.dial_strings import dialled_numbers
-from callcontrol.number_format import numbers_in
-from callcontrol.received import Received
+from callcontrol.trunks.dial_strings import dialled_numbers
+from callcontrol.trunks.inbound_headers import Received
+from callcontrol.trunks.number_format import numbers_in
 from fuzz.harness import Target
 from fuzz.targets.sip import MESSAGES, WORDS, text_of
-from sip.digest_server import DigestServer, DigestSettings, Outcome, Secret
+from sip.auth.server import DigestServer, DigestSettings, Outcome, Secret
 from sip.errors import InvalidValue, ParseError
-from sip.message import Request, serialise
-from sip.multipart import unwrap
-from sip.parser import parse_message
-from sip.reason_header import read_reasons
-from sip.refer import event_id, is_terminated, parse_refer, parse_sipfrag
-from sip.reliable import parse_rack
-from sip.replaces import Replaces, replaces_of
-from sip.session_timer import read_min_se, read_session_expires
-from tests.unit.sip.test_transactions import make_request
+from sip.message.message import Request, serialise
+from sip.message.multipart import unwrap
+from sip.message.parser import parse_message
+from sip.message.reason_header import read_reasons
+from sip.session.prack import parse_rack
+from sip.session.refer import event_id, is_terminated, parse_refer, parse_sipfrag
+from sip.session.replaces import Replaces, replaces_of
+from sip.session.session_timer import read_min_se, read_session_expires
+from tests.unit.sip.transactions.test_transactions import make_request
 
 SOURCE = "192.0.2.9"
 NOW_S = 1000.0

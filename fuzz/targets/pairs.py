@@ -22,8 +22,8 @@ from sip.events import (
     ReferReceived,
     SessionEvent,
 )
-from sip.offers import Turn
-from sip.session_model import State
+from sip.session.model import State
+from sip.session.offer_answer import Turn
 from tests.support.sip_agents import SDP, Side
 from tests.support.sip_stage import BOB, Stage, make_stage
 

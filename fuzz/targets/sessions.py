@@ -16,9 +16,9 @@ from sip.aio import InboundSession, Session
 from sip.aio.resolver import Found
 from sip.effects import Arm, Deliver, Disarm, Done, Fail, Send
 from sip.events import Cancelled, Ended, Failed
-from sip.locate import Target as Server
-from sip.locate import Wanted
-from sip.message import Request, Response, make_response
+from sip.location.rfc3263 import Target as Server
+from sip.location.rfc3263 import Wanted
+from sip.message.message import Request, Response, make_response
 from sip.timers import Timers
 from sip.transactions import invite_client, invite_server, non_invite_client, non_invite_server
 from sip.transactions.invite_client import InviteClientTransaction
@@ -27,7 +27,7 @@ from sip.transactions.non_invite_client import NonInviteClientTransaction
 from sip.transactions.non_invite_server import NonInviteServerTransaction
 from tests.support.sip_agents import OTHER_SDP, SDP, NoNames, RawPeer, Side
 from tests.support.sip_stage import ALICE, RAW, Stage, make_stage
-from tests.unit.sip.test_transactions import make_request
+from tests.unit.sip.transactions.test_transactions import make_request
 
 STATUSES = (100, 180, 183, 200, 202, 302, 401, 407, 408, 422, 481, 486, 487, 491, 500, 503, 603)
 METHODS = (

@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 
 from fuzz.harness import VECTORS, Target
-from sip.digest import Credentials, answer_challenge, parse_challenges
+from sip.auth.digest import Credentials, answer_challenge, parse_challenges
 from sip.errors import ParseError
-from sip.fields import CSeq, NameAddr, Via
-from sip.framer import StreamFramer
-from sip.grammar import split_list
-from sip.message import Message, Request, Response, serialise, write_in_python
-from sip.parser import DEFAULT_LIMITS, find_body, parse_carefully, parse_message, read_plain
-from sip.reasons import reason_phrase
-from sip.uri import SipUri
+from sip.message.fields import CSeq, NameAddr, Via
+from sip.message.framer import StreamFramer
+from sip.message.grammar import split_list
+from sip.message.message import Message, Request, Response, serialise, write_in_python
+from sip.message.parser import DEFAULT_LIMITS, find_body, parse_carefully, parse_message, read_plain
+from sip.message.reasons import reason_phrase
+from sip.message.uri import SipUri
 
 # One request or response per file, those that must be refused among them.
 MESSAGES = [path.read_bytes() for path in sorted((VECTORS / "sip").glob("*.sip"))]

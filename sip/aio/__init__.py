@@ -3,17 +3,17 @@
 from sip.aio.dns_client import NameServer
 from sip.aio.endpoint import TraceRecord
 from sip.aio.guard import Guard
+from sip.aio.handover import HandedOver, SendFrame, Sharing
 from sip.aio.hep_sender import HepSender, HepSettings
 from sip.aio.registrations import RegistrationRun
 from sip.aio.resolver import Resolver
 from sip.aio.session import InboundSession, OutboundSession, Session
 from sip.aio.settings import Screen, Screened, ScreenVerdict, Source, UserAgentSettings
-from sip.aio.stream import StreamLimits
-from sip.aio.takeover import HandedOver, SendFrame, Sharing
+from sip.aio.tcp import StreamLimits
 from sip.aio.tls import ClientCertificates, TlsSettings
 from sip.aio.transport import Listen
 from sip.aio.user_agent import UserAgent
-from sip.invite import Destination, OutboundInvite
+from sip.session.outbound_invite import Destination, OutboundInvite
 
 __all__ = [
     "ClientCertificates",

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from sip.aio.guard import Guard
-from sip.message import Request, Response
-from sip.overload import Refusals
-from sip.responses import reply, stateless_tag
+from sip.message.message import Request, Response
+from sip.message.responses import reply, stateless_tag
+from sip.protection.overload import Refusals
 from sip.transactions.table import Key
 
 __all__ = ["Admission"]

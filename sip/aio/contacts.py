@@ -1,7 +1,7 @@
 """What we call ourselves towards a peer: the Contact of a transport."""
 
 from sip.aio.transport import Transport
-from sip.message import Request
+from sip.message.message import Request
 from sip.secure import is_secure
 
 __all__ = ["contact_of", "settle_contact"]

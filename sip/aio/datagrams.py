@@ -8,8 +8,8 @@ away for every call, and other threads take it in the middle of a message.
 import errno
 import socket
 
-from sip import acceleration
 from sip.aio.transport import Address
+from sip.message import native as acceleration
 
 __all__ = ["receive_datagrams", "receive_in_python", "send_datagram", "send_in_python"]
 

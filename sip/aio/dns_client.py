@@ -14,7 +14,7 @@ import dns.nameserver
 import dns.rdatatype
 import dns.resolver
 
-from sip.locate import Kind, Naptr, Question, Records, Srv, ip_version
+from sip.location.rfc3263 import Kind, Naptr, Question, Records, Srv, ip_version
 
 __all__ = ["DnsAnswer", "DnsClient", "DnsUnavailable", "HostsFile", "NameServer"]
 

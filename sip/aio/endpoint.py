@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from sip.aio.guard import Guard
-from sip.aio.oversize import Oversize
-from sip.aio.runs import ClientRun, RequestUser, ServerRun
-from sip.aio.takeover import Elder
+from sip.aio.handover import Elder
+from sip.aio.large_requests import Oversize
+from sip.aio.transaction_io import ClientRun, RequestUser, ServerRun
 from sip.aio.transport import Address, Clock, Flow, Handle, Listen, Transport
 from sip.effects import CancelInvite, Purpose
 from sip.errors import ParseError
-from sip.message import Message, Request, Response, serialise
-from sip.multipart import unwrap
-from sip.parser import Limits, parse_message
+from sip.message.message import Message, Request, Response, serialise
+from sip.message.multipart import unwrap
+from sip.message.parser import Limits, parse_message
 from sip.timers import Timer, TimerOwner, TimerQueue, Timers
 from sip.transactions.invite_client import Event as InviteClientEvent
 from sip.transactions.invite_client import InviteClientTransaction

@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Callable
 
 from sip.aio.transport import Clock, Flow, Handle
-from sip.message import Request, Response, serialise
-from sip.overload import CallShedder, OverloadSettings
-from sip.protection import Ban, Protection, ProtectionSettings
-from sip.responses import reply
+from sip.message.message import Request, Response, serialise
+from sip.message.responses import reply
+from sip.protection.overload import CallShedder, OverloadSettings
+from sip.protection.rate_limits import Ban, Protection, ProtectionSettings
 
 __all__ = ["Guard"]
 

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 from typing import Protocol
 
+from sip.aio.request_routing import Ways
 from sip.aio.resolver import is_address
-from sip.aio.ways import Ways
-from sip.invite import Destination
-from sip.locate import Target, Wanted
-from sip.message import Response
-from sip.uri import SipUri
+from sip.location.rfc3263 import Target, Wanted
+from sip.message.message import Response
+from sip.message.uri import SipUri
+from sip.session.outbound_invite import Destination
 
 __all__ = ["probe", "probe_rested"]
 

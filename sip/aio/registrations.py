@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from sip.aio.endpoint import Endpoint
-from sip.aio.runs import ClientRun
+from sip.aio.request_routing import SendOn
+from sip.aio.transaction_io import ClientRun
 from sip.aio.transport import Flow, Handle
-from sip.aio.ways import SendOn
 from sip.effects import Arm, Disarm, Done, Effect, Failure, Purpose, StartRequest
-from sip.invite import Destination
-from sip.message import Response
+from sip.message.message import Response
+from sip.message.uri import SipUri
 from sip.registration import (
     Event,
     OutboundRegistration,
@@ -21,7 +21,7 @@ from sip.registration import (
     Report,
     State,
 )
-from sip.uri import SipUri
+from sip.session.outbound_invite import Destination
 
 __all__ = ["OnRegistration", "RegistrationHost", "RegistrationRun"]
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from sip.aio.session import OutboundSession, Session
 from sip.errors import ParseError
-from sip.message import Request, Response
-from sip.replaces import objection, replaces_of
-from sip.responses import reply
+from sip.message.message import Request, Response
+from sip.message.responses import reply
+from sip.session.replaces import objection, replaces_of
 
 __all__ = ["find_replaced"]
 

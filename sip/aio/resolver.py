@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from sip.aio.dns_client import DnsAnswer, DnsClient, DnsUnavailable, HostsFile, NameServer
-from sip.locate import Question, Reach, Records, Steps, Target, Wanted, locate, sources
+from sip.location.rfc3263 import Question, Reach, Records, Steps, Target, Wanted, locate, sources
 
 __all__ = ["Asker", "Found", "Resolver", "canonical", "is_address", "is_private"]
 

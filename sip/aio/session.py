@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from sip.aio.endpoint import Endpoint
-from sip.aio.outcomes import explained, tried_by
-from sip.aio.runs import DEAF, ClientRun, ServerRun
+from sip.aio.failure_details import explained, tried_by
+from sip.aio.transaction_io import DEAF, ClientRun, ServerRun
 from sip.aio.transport import Address, Flow
 from sip.effects import (
     Arm,
@@ -26,22 +26,22 @@ from sip.effects import (
 )
 from sip.errors import InvalidValue
 from sip.events import Failed, SessionEvent
-from sip.fields import NameAddr
-from sip.former import save_dialog, save_invite
-from sip.headers import Headers
-from sip.inbound import InboundInviteSession, Reply
-from sip.invite import OutboundInvite
-from sip.invite_session import InviteSession
-from sip.message import Request, Response
-from sip.outbound import OutboundInviteSession
-from sip.reason_header import reason_value
-from sip.refer import refer_to
-from sip.replaces import Replaces
-from sip.session_model import Event, State
+from sip.message.fields import NameAddr
+from sip.message.headers import Headers
+from sip.message.message import Request, Response
+from sip.message.reason_header import reason_value
+from sip.recovery import save_dialog, save_invite
+from sip.session.inbound import InboundInviteSession, Reply
+from sip.session.invite import InviteSession
+from sip.session.model import Event, State
+from sip.session.outbound import OutboundInviteSession
+from sip.session.outbound_invite import OutboundInvite
+from sip.session.refer import refer_to
+from sip.session.replaces import Replaces
 from sip.timers import Timer
 
 if TYPE_CHECKING:
-    from sip.aio.attempt import Attempt
+    from sip.aio.server_failover import Attempt
 
 __all__ = ["InboundSession", "OutboundSession", "Session", "SessionHost"]
 
@@ -264,7 +264,7 @@ class Session:
             dialog.session_id = value
 
     def saved(self) -> dict[str, Any] | None:
-        """What another process needs to end this session (see `sip.former`); None for one that is over."""
+        """What another process needs to end this session (see `sip.recovery`); None for one that is over."""
         if self.state in _TALKING and self._machine.dialog is not None and self.flow is not None:
             flow = self.flow
             return save_dialog(self._machine.dialog, flow.transport.name, flow.remote, flow.name)

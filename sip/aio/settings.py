@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from sip.aio.dns_client import NameServer
-from sip.aio.stream import StreamLimits
+from sip.aio.tcp import StreamLimits
 from sip.aio.tls import TlsSettings
-from sip.digest_server import DigestSettings, SecretsOf
-from sip.message import Request
-from sip.parser import Limits
-from sip.responses import MIN_SESSION_EXPIRES_S
+from sip.auth.server import DigestSettings, SecretsOf
+from sip.message.message import Request
+from sip.message.parser import Limits
+from sip.message.responses import MIN_SESSION_EXPIRES_S
 from sip.timers import Timers
 
 __all__ = ["Screen", "ScreenVerdict", "Screened", "Source", "UserAgentSettings"]

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from sip.aio.connection import Connection, Key
-from sip.aio.stream import StreamLimits, TcpTransport
+from sip.aio.tcp import StreamLimits, TcpTransport
+from sip.aio.tcp_connection import Connection, Key
 from sip.aio.tls_session import TlsSession
 from sip.aio.transport import Address, Flow, Listen, Receive
 from sip.certificates import proves
-from sip.fields import Via
-from sip.parser import Limits
+from sip.message.fields import Via
+from sip.message.parser import Limits
 
 __all__ = ["ClientCertificates", "TlsContexts", "TlsSettings", "TlsTransport"]
 

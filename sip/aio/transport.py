@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from sip.fields import Via
+from sip.message.fields import Via
 
 __all__ = ["Address", "Admit", "Clock", "Flow", "Handle", "Listen", "Receive", "Transport", "Watcher"]
 

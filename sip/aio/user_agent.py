@@ -5,46 +5,46 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 
-from sip import acceleration
 from sip.aio.admission import Admission
+from sip.aio.auth import Door
 from sip.aio.contacts import contact_of
-from sip.aio.door import Door
 from sip.aio.endpoint import Endpoint, TraceRecord
-from sip.aio.former import FormerSessions, OnOver
 from sip.aio.guard import Guard
+from sip.aio.handover import Sharing
 from sip.aio.probes import probe, probe_rested
+from sip.aio.recovery import FormerSessions, OnOver
 from sip.aio.registrations import OnRegistration, RegistrationRun
 from sip.aio.replacing import find_replaced
+from sip.aio.request_routing import SendOn, Ways
 from sip.aio.resolver import Resolver, is_address
-from sip.aio.runs import ClientRun
 from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
 from sip.aio.settings import Screen, Source, UserAgentSettings
-from sip.aio.stream import TcpTransport
-from sip.aio.takeover import Sharing
+from sip.aio.tcp import TcpTransport
 from sip.aio.tls import TlsContexts, TlsTransport
 from sip.aio.tokens import Tokens
+from sip.aio.transaction_io import ClientRun
 from sip.aio.transport import Clock, Flow, Listen, Receive, Transport
 from sip.aio.udp import UdpTransport
-from sip.aio.ways import SendOn, Ways
-from sip.digest import Credentials
-from sip.digest_server import DigestServer
+from sip.auth.digest import Credentials
+from sip.auth.server import DigestServer
 from sip.effects import Failure, Purpose, SendAck, StartRequest
 from sip.errors import ParseError
-from sip.fields import NameAddr
-from sip.former import Saved, restore
-from sip.headers import Headers
-from sip.inbound import InboundInviteSession
-from sip.invite import Destination, OutboundInvite
-from sip.locate import Reach
-from sip.message import Request, Response
-from sip.outbound import OutboundInviteSession
+from sip.location.rfc3263 import Reach
+from sip.message import native as acceleration
+from sip.message.fields import NameAddr
+from sip.message.headers import Headers
+from sip.message.message import Request, Response
+from sip.message.responses import ACCEPT, ALLOW, refusal, reply, stateless_tag, supported_fields
+from sip.message.uri import SipUri
+from sip.recovery import Saved, restore
 from sip.registration import OutboundRegistration, RegistrationSettings
-from sip.replaces import Replaces
-from sip.responses import ACCEPT, ALLOW, refusal, reply, stateless_tag, supported_fields
 from sip.secure import is_secure, secure_refusal
-from sip.session_model import SessionSettings, State
+from sip.session.inbound import InboundInviteSession
+from sip.session.model import SessionSettings, State
+from sip.session.outbound import OutboundInviteSession
+from sip.session.outbound_invite import Destination, OutboundInvite
+from sip.session.replaces import Replaces
 from sip.transactions.table import Key, merge_key, server_key
-from sip.uri import SipUri
 
 __all__ = ["UserAgent"]
 

@@ -5,7 +5,7 @@ from enum import IntEnum
 
 from sip.effects import Arm, Deliver, Done, Effect, Fail, Failure, Send
 from sip.machine import NOTHING, Machine, Rules, compile_rules
-from sip.message import Request, Response, serialise
+from sip.message.message import Request, Response, serialise
 from sip.timers import Timers
 from sip.transactions.requests import make_ack
 

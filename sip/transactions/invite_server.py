@@ -5,7 +5,7 @@ from enum import IntEnum
 
 from sip.effects import Arm, Deliver, Done, Effect, Send
 from sip.machine import NOTHING, Machine, Rules, compile_rules
-from sip.message import Request, Response, make_response, serialise
+from sip.message.message import Request, Response, make_response, serialise
 from sip.timers import Timers
 
 __all__ = ["IGNORED", "RULES", "Event", "InviteServerTransaction", "State"]

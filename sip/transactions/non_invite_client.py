@@ -5,7 +5,7 @@ from enum import IntEnum
 
 from sip.effects import Arm, Deliver, Done, Effect, Fail, Failure, Send
 from sip.machine import Machine, Rules, compile_rules
-from sip.message import Request, Response, serialise
+from sip.message.message import Request, Response, serialise
 from sip.timers import Timers
 
 __all__ = ["IGNORED", "RULES", "Event", "NonInviteClientTransaction", "State"]

@@ -1,7 +1,7 @@
 """The two requests that are derived from an INVITE of ours: its ACK and its CANCEL."""
 
-from sip.headers import Entry, Headers
-from sip.message import Request, Response
+from sip.message.headers import Entry, Headers
+from sip.message.message import Request, Response
 
 __all__ = ["make_ack", "make_cancel"]
 

@@ -2,7 +2,7 @@
 
 from typing import Generic, TypeVar
 
-from sip.message import Request, Response
+from sip.message.message import Request, Response
 
 __all__ = ["MAGIC_COOKIE", "Key", "TransactionTable", "client_key", "merge_key", "server_key"]
 

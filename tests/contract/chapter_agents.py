@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from callcontrol.aio import agents as agent_service
+from callcontrol.agents.aio import service as agent_service
 from tests.contract.cases import foreign, ok, refused, row, unseen
 from tests.contract.givens import NOWHERE, agent_url, bound_agent, limited, nothing, voice_agent
 from tests.contract.stage import Answer, Stage

@@ -6,7 +6,8 @@ import asyncio
 import json
 from typing import Any
 
-from callcontrol.aio import assistant_keys, subscriptions
+from callcontrol.assistant.aio import keys as assistant_keys
+from callcontrol.webhooks.aio import subscriptions
 from tests.contract.cases import Given, foreign, ok, refused, row, unseen
 from tests.contract.givens import NOWHERE, limited, parts
 from tests.contract.stage import Answer, Stage

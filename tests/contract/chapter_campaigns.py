@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
-from api.present import rfc3339
-from callcontrol.aio.messaging import campaigns as campaign_service
+from api.schemas.serializers import rfc3339
 from callcontrol.aio.tokens import utc_now
-from callcontrol.store.repositories import channels
+from callcontrol.messaging.aio import campaigns as campaign_service
+from callcontrol.messaging.store import channels
 from tests.contract.cases import Given, foreign, ok, refused, row, unseen
 from tests.contract.givens import limited, used_key
 from tests.contract.stage import Answer, Stage

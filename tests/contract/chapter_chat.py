@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from callcontrol.aio.tokens import utc_now
-from callcontrol.store.repositories import channels
+from callcontrol.messaging.store import channels
 from tests.contract.cases import foreign, ok, refused, row, unseen
 from tests.contract.givens import NOWHERE
 from tests.contract.stage import Answer, Stage

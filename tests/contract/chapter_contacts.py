@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from callcontrol.aio.messaging import contacts as contact_service
+from callcontrol.messaging.aio import contacts as contact_service
 from tests.contract.cases import Given, foreign, ok, refused, row, unseen
 from tests.contract.givens import limited
 from tests.contract.stage import Answer, Stage

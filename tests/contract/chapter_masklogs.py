@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.models import WebhookEvent
-from callcontrol.store.repositories import fan_out
+from callcontrol.webhooks.store import publish as fan_out
 from tests.contract.cases import foreign, ok, refused, row, unseen
 from tests.contract.givens import NOWHERE
 from tests.contract.stage import Answer, Stage

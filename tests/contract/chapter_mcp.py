@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from api.examples import EXAMPLES
+from api.openapi.examples import EXAMPLES
 from tests.contract.cases import foreign, ok, refused, row
 from tests.contract.stage import Answer, Stage
 from tests.support.waiting import until

@@ -14,9 +14,9 @@ from typing import Any
 from sqlalchemy.engine import Connection
 from standardwebhooks import Webhook
 
-from callcontrol.aio import subscriptions
 from callcontrol.messaging.events import message_told
-from callcontrol.store.repositories import fan_out
+from callcontrol.webhooks.aio import subscriptions
+from callcontrol.webhooks.store import publish as fan_out
 from tests.contract.cases import Given, foreign, ok, refused, row, unseen
 from tests.contract.givens import NOWHERE, limited, parts
 from tests.contract.stage import Answer, Stage

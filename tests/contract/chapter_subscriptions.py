@@ -9,7 +9,7 @@ from typing import Any
 
 from standardwebhooks import Webhook
 
-from callcontrol.aio import subscriptions
+from callcontrol.webhooks.aio import subscriptions
 from tests.contract.cases import foreign, ok, refused, row, unseen
 from tests.contract.givens import (
     NOWHERE,

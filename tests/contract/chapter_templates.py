@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
-from callcontrol.aio.messaging import templates as template_service
-from callcontrol.aio.messaging.campaigns import CampaignRequest
 from callcontrol.aio.tokens import utc_now
+from callcontrol.messaging.aio import templates as template_service
+from callcontrol.messaging.aio.campaigns import CampaignRequest
 from tests.contract.cases import foreign, ok, refused, row, unseen
 from tests.contract.givens import limited
 from tests.contract.stage import Answer, Stage

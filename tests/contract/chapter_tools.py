@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from callcontrol.aio.tools import app_keys, registry
+from callcontrol.tools.aio import app_keys, registry
 from tests.contract.cases import Given, foreign, ok, refused, row, unseen
 from tests.contract.givens import (
     BUSY,

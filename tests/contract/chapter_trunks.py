@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from callcontrol.aio import applications as application_service
-from callcontrol.aio import trunks as trunk_service
+from callcontrol.applications import aio as application_service
+from callcontrol.trunks.aio import service as trunk_service
 from tests.contract.cases import Case, foreign, ok, refused, row, unseen
 from tests.contract.givens import (
     NOWHERE,

@@ -6,9 +6,9 @@ import uuid
 from collections.abc import AsyncIterator
 from typing import Any
 
-from api.endpoint import Endpoint, Identifiers, path_parameters
-from api.errors import ErrorStyle, masking_code
-from callcontrol.accounts import PREFIXES
+from api.http.endpoint import Endpoint, Identifiers, path_parameters
+from api.http.errors import ErrorStyle, masking_code
+from callcontrol.accounts.keys import PREFIXES
 from tests.contract.stage import Answer, Stage
 
 _RATE_HEADERS = (

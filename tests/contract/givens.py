@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from api import pipeline
-from api.ratelimit import allowances_of
+from api.http import pipeline
+from api.http.ratelimit import allowances_of
 from callcontrol.aio.tokens import new_id
-from callcontrol.masked_calls import ENDED as MASKED_ENDED
+from callcontrol.calls.recording import RECORDINGS_FOLDER, recording_file
+from callcontrol.masking.calls import ENDED as MASKED_ENDED
 from callcontrol.models import Binding, Message
-from callcontrol.otp import PER_DESTINATION
-from callcontrol.recordings import RECORDINGS_FOLDER, recording_file
+from callcontrol.otp.otp import PER_DESTINATION
 from media.audio import Clip, tone, write_wav
 from tests.contract.cases import During, Given
 from tests.contract.stage import ENDED, Answer, Stage

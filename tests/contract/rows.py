@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from api.endpoint import Endpoint
-from api.errors import ErrorStyle, status_of
+from api.http.endpoint import Endpoint
+from api.http.errors import ErrorStyle, status_of
 from tests.contract.cases import Case
 
 _LIST = Path(__file__).with_name("endpoints.json")

@@ -15,14 +15,14 @@ import aiohttp
 import jsonschema_rs
 import pytest
 
-from api import pipeline
-from api.endpoint import path_pattern
-from api.ratelimit import Allowance, allowances_of
+from api.http import pipeline
+from api.http.endpoint import path_pattern
+from api.http.ratelimit import Allowance, allowances_of
+from api.process.server import Server
 from api.routes import ENDPOINTS
-from api.server import Server
-from callcontrol.accounts import SCOPES
-from callcontrol.aio import subscriptions
+from callcontrol.accounts.keys import SCOPES
 from callcontrol.models import Principal, Service
+from callcontrol.webhooks.aio import subscriptions
 from fixtures.agent import DemoAgent
 from media.audio import tone
 from tests.support.loopback_server import loopback_settings

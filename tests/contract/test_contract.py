@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from api.endpoint import Endpoint
+from api.http.endpoint import Endpoint
 from api.routes import ENDPOINTS
 from tests.contract import (
     chapter_agents,

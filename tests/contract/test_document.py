@@ -10,10 +10,10 @@ import jsonschema_rs
 import pytest
 import schemathesis
 
-from api.endpoint import Endpoint
-from api.errors import HTTP_STATUS, ErrorStyle, status_of
-from api.examples import EXAMPLES
-from api.openapi import openapi_document
+from api.http.endpoint import Endpoint
+from api.http.errors import HTTP_STATUS, ErrorStyle, status_of
+from api.openapi.document import openapi_document
+from api.openapi.examples import EXAMPLES
 from api.routes import ENDPOINTS
 from api.schemas.base import validate_body
 from callcontrol.errors import ChannelNotConfigured, ProviderRejected, SendFailed, ToolFailed, ToolTimedOut

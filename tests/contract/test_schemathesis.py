@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from api.examples import EXAMPLES
+from api.openapi.examples import EXAMPLES
 from api.routes import ENDPOINTS
-from callcontrol.accounts import SCOPES
+from callcontrol.accounts.keys import SCOPES
 from callcontrol.models import Service
 from fixtures.server_process import ServerProcess, wait_until
 from tests.support.phone import PATIENCE_S

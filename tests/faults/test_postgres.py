@@ -12,8 +12,8 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, make_url
 
-from callcontrol.aio.database import Database, _Postgres
-from callcontrol.store.tables import writer_probe
+from callcontrol.database.aio.database import Database, _Postgres
+from callcontrol.database.tables import writer_probe
 from tests.faults.database_proxy import DatabaseProxy
 from tests.faults.hosts import Fault, Host
 from tests.support.postgres import PostgresServer, running_postgres

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.errors import ServiceUnavailable
 from callcontrol.models import CallRecord
 from tests.faults.hosts import Fault, Host

@@ -13,9 +13,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from api.failures import StartFailed
-from api.first_run import curl, greeting
-from api.server import Server
+from api.process.failures import StartFailed
+from api.process.first_run import curl, greeting
+from api.process.server import Server
 from api.services import Phase
 from tests.support.loopback_server import loopback_settings
 from tests.support.waiting import look_again

@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 from standardwebhooks import Webhook
 
-from api.server import Server
+from api.process.server import Server
 from callcontrol.models import Binding, LedgerFilter
 from fixtures.carrier import SandboxCarrier
 from fixtures.scripts import Hangup, Pause

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 
-from callcontrol.aio.audio_source import AudioSource, AudioUnavailable
-from callcontrol.aio.destinations import DestinationGuard
+from callcontrol.calls.aio.media.prompts import AudioSource, AudioUnavailable
+from callcontrol.egress.aio.resolver import DestinationGuard
 from media.audio import Clip, tone, tone_level_dbfs, write_wav
 
 WAV = write_wav(Clip(tone(440.0, 100)))

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from callcontrol.calls.records.quality import leg_quality
 from callcontrol.models import CallStatus, LegQuality
-from callcontrol.quality import leg_quality
 from media.abilities import built_codecs, has_srtp
 from media.types import SrtpUse
 from sip import Answered, Failed

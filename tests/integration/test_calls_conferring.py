@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from callcontrol.aio.conferences import ConferenceMember, Conferences
-from callcontrol.aio.origination import CallFacts
-from callcontrol.conference_room import MemberTerms
-from callcontrol.events import ConferenceEntered, ConferenceOver, Event
-from callcontrol.plan import JoinConference, Plan, Step
+from callcontrol.calls.aio.media.conferences import ConferenceMember, Conferences
+from callcontrol.calls.aio.outbound import CallFacts
+from callcontrol.calls.conference_room import MemberTerms
+from callcontrol.calls.events import ConferenceEntered, ConferenceOver, Event
+from callcontrol.calls.plan import JoinConference, Plan, Step
 from media.aio import MediaEngine, RtpStream
 from media.audio import Clip, tone
 from sip import Ended

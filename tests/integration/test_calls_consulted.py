@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from callcontrol.agents import new_agent
-from callcontrol.directory import Changes
+from callcontrol.agents.agent import new_agent
+from callcontrol.calls.events import ConsultRequested
+from callcontrol.directory.directory import Changes
 from callcontrol.errors import Forbidden, ValidationFailed
-from callcontrol.events import ConsultRequested
 from callcontrol.models import CallStatus
 from media.audio import Clip, tone, write_wav
 from sip import Answered, Ended, Failed, Progress

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from callcontrol.aio.call_runner import CallRunner
+from callcontrol.calls.aio.runner import CallRunner
+from callcontrol.calls.events import DigitReceived, HangupRequested
+from callcontrol.calls.hangup_cause import NORMAL_CLEARING
 from callcontrol.errors import ServiceUnavailable
-from callcontrol.events import DigitReceived, HangupRequested
-from callcontrol.hangup import NORMAL_CLEARING
 from callcontrol.models import Binding, CallStatus
 from sip import Answered, Confirmed, Ended, Failed
 from tests.support.domain import CALLEE, OWN_NUMBER, make_number

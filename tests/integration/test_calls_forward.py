@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from callcontrol.events import Timer, TimerFired
+from callcontrol.calls.events import Timer, TimerFired
 from callcontrol.models import CallStatus
 from media.sdp import SessionDescription
 from sip import Answered, Cancelled, Confirmed, Ended, Failed, OfferAnswered, Progress

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from callcontrol.events import HangupRequested
-from callcontrol.hangup import NORMAL_CLEARING
+from callcontrol.calls.events import HangupRequested
+from callcontrol.calls.hangup_cause import NORMAL_CLEARING
 from sip import Answered, Confirmed
 from tests.support.agent_bot import Bot
 from tests.support.domain import OWN_NUMBER

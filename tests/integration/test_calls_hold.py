@@ -8,8 +8,8 @@ from typing import Literal
 
 import pytest
 
+from callcontrol.calls.live.requests import LiveUpdate
 from callcontrol.errors import CallEnded
-from callcontrol.live_requests import LiveUpdate
 from callcontrol.models import CallStatus
 from media.audio import Clip, hold_music, tone, tone_level_dbfs, write_wav
 from sip import Answered, Confirmed, Ended, OfferAnswered

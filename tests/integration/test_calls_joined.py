@@ -8,9 +8,9 @@ from functools import partial
 
 import pytest
 
-from callcontrol.aio.media_adapter import MediaLegs
-from callcontrol.aio.media_leg import MediaSettings
-from callcontrol.media_policy import MediaPolicy
+from callcontrol.calls.aio.media.leg import MediaSettings
+from callcontrol.calls.aio.media.legs import MediaLegs
+from callcontrol.trunks.media_policy import MediaPolicy
 from media import PlaybackFinished, RemoteMedia
 from media.aio import MediaEngine
 from media.audio import Clip

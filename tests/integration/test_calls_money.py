@@ -12,12 +12,12 @@ from typing import Any
 import aiohttp
 import pytest
 
-from api.server import Server
-from callcontrol.aio.service import CallControl, CallControlSettings, CallServices
-from callcontrol.aio.storage import Storage
-from callcontrol.meter import Rates
+from api.process.server import Server
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.calls.aio.service import CallControl, CallControlSettings, CallServices
+from callcontrol.calls.requests import CreateCall
 from callcontrol.models import CallFilter, CallStatus
-from callcontrol.requests import CreateCall
+from callcontrol.wallet.meter import Rates
 from sip import Confirmed
 from sip.aio import Listen
 from tests.integration.test_calls_storage import far_end, furnish, open_storage

@@ -19,8 +19,8 @@ from callcontrol.errors import (
     ServiceUnavailable,
     ValidationFailed,
 )
-from callcontrol.meter import Rates
 from callcontrol.models import CallFilter, CallRecord, CallStatus
+from callcontrol.wallet.meter import Rates
 from media.audio import Clip, tone, tone_level_dbfs, write_wav
 from sip import Cancelled, Confirmed, Ended
 from tests.support.domain import (

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from aiohttp import web
 
-from callcontrol.aio.origination import CallFacts
-from callcontrol.plan import Consult, Gather, Pause, Plan, Play, RecordMessage, Say, Step
+from callcontrol.calls.aio.outbound import CallFacts
+from callcontrol.calls.plan import Consult, Gather, Pause, Plan, Play, RecordMessage, Say, Step
 from media.aio import EspeakSynthesizer
 from media.audio import Clip, SpeechUnavailable, level_dbfs, read_wav, tone, tone_level_dbfs
 from sip import Ended

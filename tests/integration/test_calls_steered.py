@@ -10,8 +10,8 @@ from urllib.parse import parse_qsl
 import pytest
 from aiohttp import web
 
-from callcontrol.consult import MAX_CONSULTATIONS
-from callcontrol.form_question import form_signature
+from callcontrol.calls.steps.webhook import MAX_CONSULTATIONS
+from callcontrol.instructions.twilio_request import form_signature
 from callcontrol.models import CallStatus
 from media.audio import Clip, read_wav, tone
 from sip import Answered, Ended, Failed
@@ -231,7 +231,7 @@ async def test_a_fallback_takes_over_from_a_server_that_fails(stage: Stage, kind
 async def test_a_slow_server_is_asked_twice_and_then_the_fallback(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("callcontrol.aio.instructions.TIMEOUT_S", 0.3)
+    monkeypatch.setattr("callcontrol.instructions.aio.TIMEOUT_S", 0.3)
     never = asyncio.Event()
     server = Receiver()
     await server.start()

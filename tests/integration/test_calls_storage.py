@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from callcontrol.aio.service import CallControl, CallControlSettings, CallServices
-from callcontrol.aio.storage import Storage
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.calls.aio.service import CallControl, CallControlSettings, CallServices
+from callcontrol.calls.requests import CreateCall
 from callcontrol.models import Account, Binding, CallFilter, CallStatus
-from callcontrol.requests import CreateCall
 from media.aio import MediaEngine
 from sip import Answered, Confirmed
 from sip.aio import Listen

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from callcontrol.aio.transfer_performer import PERFORMERS, TransferPerformer
-from callcontrol.effects import AskPartner
-from callcontrol.events import HangupRequested
+from callcontrol.calls.aio.transfers import PERFORMERS, TransferPerformer
+from callcontrol.calls.effects import AskPartner
+from callcontrol.calls.events import HangupRequested
 from callcontrol.models import CallStatus
 from sip import Answered, Confirmed, Ended, InfoReceived, OfferAnswered, ReferFailed, ReferProgress
 from tests.support.agent_bot import Bot

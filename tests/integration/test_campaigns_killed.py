@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from callcontrol.aio.storage import Storage
+from callcontrol.bootstrap.aio.services import Storage
 from fixtures.server_process import ServerProcess, wait_until
 from tests.support.campaigns import approve
 from tests.support.phone import PATIENCE_S

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from api import demo
-from api.config import Settings, load_settings
-from api.failures import StartFailed
-from api.server import Server
+from api.cli import demo
+from api.process.config import Settings, load_settings
+from api.process.failures import StartFailed
+from api.process.server import Server
 from fixtures.audio_check import find_tone, read_stereo
 
 pytestmark = pytest.mark.real_time(reason="the command runs in a process of its own")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from callcontrol.aio.call_gate import CallGate
-from callcontrol.aio.host_limits import CALL_DESCRIPTORS, HostLimits
+from callcontrol.calls.aio.admission import CallGate
+from callcontrol.calls.aio.resource_limits import CALL_DESCRIPTORS, HostLimits
 from callcontrol.errors import ServiceUnavailable
 
 

@@ -51,11 +51,13 @@ def test_every_line_of_a_call_carries_its_identifier(tmp_path: Path) -> None:
     for line in lines:
         named = {sid for sid in sids if sid in json.dumps(line)}
         assert not named or line.get("call_sid") in named, line
-        assert line["logger"] != "callcontrol.call" or line.get("call_sid") in sids, line
+        assert line["logger"] != "callcontrol.calls.call" or line.get("call_sid") in sids, line
         assert "call_id" not in line or "call_sid" in line, line
     for sid in sids:
         of_call = [line for line in lines if line.get("call_sid") == sid and line["level"] != "debug"]
-        assert 1 <= len([line for line in of_call if line["logger"] == "callcontrol.call"]) <= 4, of_call
+        assert 1 <= len([line for line in of_call if line["logger"] == "callcontrol.calls.call"]) <= 4, (
+            of_call
+        )
         assert len(of_call) <= 12, of_call
     assert not [line for line in lines if line["level"] == "error"]
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from callcontrol.aio.origination import CallFacts
-from callcontrol.masked_calls import PRODUCT, masked_details, masked_object
-from callcontrol.masking import masked_plan
-from callcontrol.meter import Rates
+from callcontrol.calls.aio.outbound import CallFacts
+from callcontrol.masking.calls import PRODUCT, masked_details, masked_object
+from callcontrol.masking.request import masked_plan
+from callcontrol.wallet.meter import Rates
 from media.audio import tone_level_dbfs
 from sip import Cancelled, Confirmed, Ended, OfferAnswered, ReferFailed
 from sip.aio import InboundSession
@@ -179,7 +179,7 @@ async def test_a_party_is_refused(world: World, party: str, status: int, shown_a
 
 @pytest.mark.parametrize("party", ["a", "b"])
 async def test_a_party_does_not_answer(world: World, monkeypatch: pytest.MonkeyPatch, party: str) -> None:
-    monkeypatch.setattr("callcontrol.masking.DEFAULT_RING_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("callcontrol.masking.request.DEFAULT_RING_TIMEOUT_S", 0.3)
     behave(world, **{party: rings})
     await start(world)
     silent = await world.phone.next_call(1 if party == "a" else 2)
@@ -274,7 +274,7 @@ async def test_the_api_ends_it_in_mid_call(world: World) -> None:
 
 
 async def test_the_limit_ends_it_and_is_heard_before(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("callcontrol.connecting.WARNING_LEAD_S", 1.5)
+    monkeypatch.setattr("callcontrol.masking.steps.connect.WARNING_LEAD_S", 1.5)
     behave(world, b=rings)
     await start(world, limit_s=3)
     a, b = await world.phone.next_call(1), await world.phone.next_call(2)

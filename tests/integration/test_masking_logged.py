@@ -14,8 +14,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from api.server import Server
-from callcontrol.masked_calls import ENDED
+from api.process.server import Server
+from callcontrol.masking.calls import ENDED
 from tests.support.loopback_server import loopback_settings
 from tests.support.waiting import look_again, time_passes, until
 from tests.support.webhook_stage import Receiver

@@ -12,8 +12,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from api.server import Server
-from callcontrol.accounts import SCOPES
+from api.process.server import Server
+from callcontrol.accounts.keys import SCOPES
 from tests.support.handset import Handset, Trunk
 from tests.support.loopback_server import loopback_settings
 from tests.support.phone import eventually

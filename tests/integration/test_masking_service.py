@@ -17,8 +17,8 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from api.server import Server
-from callcontrol.masking_settings import SettingsChange
+from api.process.server import Server
+from callcontrol.masking.settings import SettingsChange
 from callcontrol.models import Binding
 from tests.support.loopback_server import loopback_settings
 from tests.support.waiting import look_again, until

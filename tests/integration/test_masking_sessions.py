@@ -16,13 +16,13 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from api.server import Server
-from callcontrol.masking_sessions import MaskingSession, SessionRequest
-from callcontrol.masking_settings import SettingsChange
+from api.process.server import Server
+from callcontrol.masking.sessions import MaskingSession, SessionRequest
+from callcontrol.masking.settings import SettingsChange
 from callcontrol.models import CallFilter, CallRecord
 from media.aio import MediaEngine
 from sip import Answered, Ended, Failed, Progress
-from sip.message import serialise
+from sip.message.message import serialise
 from tests.support.loopback_server import loopback_settings
 from tests.support.phone import Phone, PhoneCall, engine_settings
 from tests.support.waiting import look_again, until

@@ -12,8 +12,8 @@ from typing import Any
 import aiohttp
 import pytest
 
+from api.http.pipeline import MAX_BODY_BYTES
 from api.mcp import asgi, gateway, sessions
-from api.pipeline import MAX_BODY_BYTES
 from api.services import Phase
 from tests.support.mcp_stage import OTHER_KEY, PATH, McpStage, mcp_stage, tool
 from tests.support.phone import PATIENCE_S

@@ -20,9 +20,9 @@ import pytest_asyncio
 from aiohttp import web
 from standardwebhooks import Webhook
 
-from api.server import Server
-from callcontrol.accounts import SCOPES
-from callcontrol.subscriptions import EVENT_TYPES
+from api.process.server import Server
+from callcontrol.accounts.keys import SCOPES
+from callcontrol.webhooks.subscriptions import EVENT_TYPES
 from tests.support.loopback_server import loopback_settings
 from tests.support.waiting import until
 from tests.support.webhook_stage import Received, Receiver

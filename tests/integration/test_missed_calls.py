@@ -17,8 +17,8 @@ import aiohttp
 import pytest
 from standardwebhooks import Webhook
 
-from api.server import Server
-from callcontrol.accounts import SCOPES
+from api.process.server import Server
+from callcontrol.accounts.keys import SCOPES
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.models import CallRecord, CallStatus
 from fixtures.carrier_call import SandboxCall

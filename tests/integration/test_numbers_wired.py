@@ -11,10 +11,10 @@ from typing import Any
 
 import aiohttp
 
-from api.server import Server
+from api.process.server import Server
 from callcontrol.aio.tokens import new_id
-from callcontrol.store.repositories import directory as revisions
-from callcontrol.store.repositories import numbers
+from callcontrol.directory import store as revisions
+from callcontrol.numbers.store import numbers
 from fixtures.scripts import Hangup, Pause
 from tests.support.loopback_server import loopback_settings
 from tests.support.phone import eventually

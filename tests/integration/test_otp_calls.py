@@ -15,8 +15,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from api.server import Server
-from callcontrol.otp_calls import otp_object
+from api.process.server import Server
+from callcontrol.otp.calls import otp_object
 from fixtures.audio_check import Match, best_match, read_stereo, samples_of
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.carrier_call import SandboxCall

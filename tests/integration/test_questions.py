@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from callcontrol.aio.questions import NotAnswered, QuestionClient
+from callcontrol.egress.aio.http_client import NotAnswered, QuestionClient
 from callcontrol.models import WebhookEvent
 from tests.support.domain import NOW, OpenDestinations
 

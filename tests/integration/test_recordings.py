@@ -15,13 +15,13 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from api.server import Server
-from callcontrol.accounts import SCOPES
-from callcontrol.aio.storage import Storage
+from api.process.server import Server
+from callcontrol.accounts.keys import SCOPES
 from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.calls.recording import recording_file
 from callcontrol.models import CallRecord, CallStatus
-from callcontrol.recordings import recording_file
-from callcontrol.store.repositories import deliveries
+from callcontrol.webhooks.store import deliveries
 from fixtures.audio_check import find_tone, read_stereo
 from fixtures.scripts import SCRIPTS, Answer, PlayTone
 from media.audio import Clip, tone, write_wav

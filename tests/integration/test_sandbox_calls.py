@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from api.server import Server
+from api.process.server import Server
 from fixtures.agent import DemoAgent
 from fixtures.audio_check import best_match, find_tone, read_stereo, samples_of
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier

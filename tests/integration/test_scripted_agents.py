@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from callcontrol.conversation_turn import CUT_SHORT
+from callcontrol.agents.steps.turn import CUT_SHORT
 from media.aio import EspeakSynthesizer
 from media.audio import Clip, level_dbfs
 from sip import Answered, Ended

@@ -18,8 +18,8 @@ from sip.aio import (
     ScreenVerdict,
     UserAgent,
 )
-from sip.overload import OverloadSettings
-from sip.protection import ProtectionSettings
+from sip.protection.overload import OverloadSettings
+from sip.protection.rate_limits import ProtectionSettings
 from tests.support.phone import eventually
 from tests.support.waiting import look_again
 from tests.support.world import running

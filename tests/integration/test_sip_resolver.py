@@ -11,7 +11,7 @@ import pytest
 from sip.aio import dns_client, resolver
 from sip.aio.dns_client import DnsAnswer, DnsUnavailable, HostsFile
 from sip.aio.resolver import MAX_QUESTIONS, Resolver, is_address, is_private
-from sip.locate import Question, Target, Wanted
+from sip.location.rfc3263 import Question, Target, Wanted
 from tests.support.dns_server import DnsServer, Mode
 from tests.support.waiting import holds_for
 

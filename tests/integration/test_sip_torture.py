@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sip.aio import InboundSession, Listen, UserAgent
-from sip.framer import StreamFramer
+from sip.message.framer import StreamFramer
 from tests.support.sip_stage import BOB, RAW, make_stage
 
 FOLDER = Path(__file__).parents[1] / "vectors" / "sip"

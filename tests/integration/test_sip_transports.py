@@ -22,7 +22,7 @@ from sip import (
 from sip.aio import InboundSession, Listen, OutboundSession, StreamLimits, UserAgent, UserAgentSettings
 from sip.aio.resolver import Found, Resolver
 from sip.aio.udp import DATAGRAMS_PER_WAKE, UdpTransport
-from sip.locate import Wanted
+from sip.location.rfc3263 import Wanted
 from tests.support.waiting import time_passes, until
 
 SDP = b"v=0\r\n"

@@ -14,11 +14,8 @@ import pytest_asyncio
 from aiohttp import web
 from standardwebhooks import Webhook
 
-from callcontrol.aio.destinations import DestinationGuard
-from callcontrol.aio.storage import Storage
-from callcontrol.aio.tools import service as services
-from callcontrol.aio.tools.http_tools import HttpToolClient
-from callcontrol.aio.tools.toolbox import Toolbox
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.egress.aio.resolver import DestinationGuard
 from callcontrol.errors import (
     Conflict,
     NotFound,
@@ -28,6 +25,9 @@ from callcontrol.errors import (
     ValidationFailed,
 )
 from callcontrol.models import Principal
+from callcontrol.tools.aio import service as services
+from callcontrol.tools.aio.http_tools import HttpToolClient
+from callcontrol.tools.aio.toolbox import Toolbox
 from callcontrol.tools.answers import MAX_ANSWER_BYTES
 from callcontrol.tools.usage import UsageFilter
 from tests.support.waiting import PATIENCE_S, until

@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from api.server import Server
+from api.process.server import Server
 from fixtures.agent import DemoAgent
 from fixtures.audio_check import find_tone, samples_of
 from fixtures.carrier import SandboxCarrier

@@ -12,7 +12,7 @@ from typing import Any
 from unittest import mock
 
 from api.cli import main
-from api.exchange import current_exchange
+from api.http.request_context import current_exchange
 from api.schemas.base import validate_body
 
 
@@ -24,5 +24,5 @@ def _fails(model: Any, value: Any) -> Any:
 
 
 if __name__ == "__main__":
-    with mock.patch("api.pipeline.validate_body", _fails):
+    with mock.patch("api.http.pipeline.validate_body", _fails):
         sys.exit(main(["serve"]))

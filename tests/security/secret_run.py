@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from callcontrol.accounts import SCOPES
+from callcontrol.accounts.keys import SCOPES
 from fixtures.server_process import Account, ServerProcess, wait_until
-from sip.digest import Credentials, answer_challenge, parse_challenges
+from sip.auth.digest import Credentials, answer_challenge, parse_challenges
 from tests.security.far_ends import CaptureServer, PasswordCarrier, RefusingServer
 from tests.support.waiting import PATIENCE_S
 

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 
-from api.connections import ConnectionLimits, GuardedSite
+from api.http.connections import ConnectionLimits, GuardedSite
 from fixtures.server_process import Account, ServerProcess
 from tests.support.waiting import PATIENCE_S, look_again, until
 

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from callcontrol import effects as do
-from callcontrol.call import CallMachine
-from callcontrol.clock import WallClock
-from callcontrol.effects import Effect
-from callcontrol.events import (
+from callcontrol.calls import effects as do
+from callcontrol.calls.call import CallMachine
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.events import (
     AgentOpened,
     Event,
     LegAnswered,
@@ -19,11 +18,12 @@ from callcontrol.events import (
     Timer,
     TimerFired,
 )
-from callcontrol.meter import Rates
+from callcontrol.calls.plan import Dial, Party, Plan, Step, Stream
+from callcontrol.calls.reserve import initial_reserve_paise
+from callcontrol.clock import WallClock
 from callcontrol.models import CallRecord
-from callcontrol.plan import Dial, Party, Plan, Step, Stream
-from callcontrol.reserve import initial_reserve_paise
-from callcontrol.routing import Attempt, PhoneTarget
+from callcontrol.routing.targets import Attempt, PhoneTarget
+from callcontrol.wallet.meter import Rates
 from media.streams import choose_stream
 from tests.support.domain import ACCOUNT_SID, CALLEE, NOW, OWN_NUMBER, make_carrier, make_gateway
 

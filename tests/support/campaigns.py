@@ -8,14 +8,15 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from callcontrol.aio.messaging.campaigns import CampaignRequest
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.database.tables.chat import chat_messages as messages
+from callcontrol.messaging.aio.campaigns import CampaignRequest
 from callcontrol.messaging.models import ChatMessage, Template
 from callcontrol.messaging.network import Receipt, ReceiptStatus
-from callcontrol.store.repositories import campaigns, chat_messages, templates
-from callcontrol.store.repositories.holding_back import held_back
-from callcontrol.store.tables.chat import chat_messages as messages
+from callcontrol.messaging.store import campaigns, templates
+from callcontrol.messaging.store import messages as chat_messages
+from callcontrol.messaging.store.send_checks import held_back
 
 
 def numbers(count: int) -> list[str]:

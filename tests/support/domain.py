@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from callcontrol.directory import Changes, Directory
+from callcontrol.calls.ports import Companion
+from callcontrol.calls.recording import PENDING
+from callcontrol.directory.directory import Changes, Directory
 from callcontrol.errors import (
     DestinationForbidden,
     InsufficientBalance,
@@ -12,7 +14,6 @@ from callcontrol.errors import (
     NumberNotOwned,
     ServiceUnavailable,
 )
-from callcontrol.interfaces import Companion
 from callcontrol.models import (
     Account,
     Binding,
@@ -30,7 +31,6 @@ from callcontrol.models import (
     Wallet,
     WebhookEvent,
 )
-from callcontrol.recordings import PENDING
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 ACCOUNT_SID = "a3c1d3f0-8a55-4a34-9c0f-5b1f3f5a7d12"

@@ -10,8 +10,8 @@ from typing import Any
 
 import aiohttp
 
-from api.server import Server
-from callcontrol.accounts import SCOPES
+from api.process.server import Server
+from callcontrol.accounts.keys import SCOPES
 from media.aio import MediaEngine
 from sip import Cancelled, Ended, Failed
 from tests.support.loopback_server import loopback_settings

@@ -12,8 +12,8 @@ from typing import Any
 
 import aiohttp
 
-from api.server import Server
-from callcontrol.accounts import SCOPES
+from api.process.server import Server
+from callcontrol.accounts.keys import SCOPES
 from fixtures.agent import DemoAgent
 from fixtures.carrier import SandboxCarrier
 from fixtures.carrier_call import SandboxCall

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from api.config import Settings, load_settings
+from api.process.config import Settings, load_settings
 from fixtures.ports import port_range
 
 

@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from callcontrol import effects as do
-from callcontrol.call import CallMachine
-from callcontrol.call_events import call_event
+from callcontrol.calls import effects as do
+from callcontrol.calls.call import CallMachine
+from callcontrol.calls.events import LegAnswered, LegProgress, RouteRefused
+from callcontrol.calls.hangup_cause import NORMAL_CIRCUIT_CONGESTION
+from callcontrol.calls.plan import Connect
+from callcontrol.calls.records.events import call_event
+from callcontrol.calls.reserve import initial_reserve_paise
 from callcontrol.clock import WallClock
-from callcontrol.events import LegAnswered, LegProgress, RouteRefused
-from callcontrol.hangup import NORMAL_CIRCUIT_CONGESTION
-from callcontrol.masked_calls import PRODUCT, masked_details, masked_object
-from callcontrol.meter import Rates
-from callcontrol.plan import Connect
-from callcontrol.reserve import initial_reserve_paise
+from callcontrol.masking.calls import PRODUCT, masked_details, masked_object
+from callcontrol.wallet.meter import Rates
 from tests.support.call_drive import A, B, Drive, assert_nothing_left, make_party
 from tests.support.domain import CALLEE, NOW, OWN_NUMBER
 

@@ -9,12 +9,13 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id
-from callcontrol.call_object import timestamp
-from callcontrol.masked_calls import ENDED, PRODUCT, masked_details
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.calls.records.call_json import timestamp
+from callcontrol.calls.records.store import calls
+from callcontrol.masking.calls import ENDED, PRODUCT, masked_details
+from callcontrol.masking.store import calls as masked_calls
 from callcontrol.models import CallRecord, CallStatus
-from callcontrol.store.repositories import calls, masked_calls
 
 MASKED = "+918047491899"
 _STATUSES = {

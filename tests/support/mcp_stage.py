@@ -14,10 +14,10 @@ from aiohttp import web
 from mcp import Client, ClientSession
 from mcp.client.streamable_http import streamable_http_client
 
-from api.app import create_app
+from api.http.app import create_app
 from api.mcp.gateway import McpGateway
-from api.metrics import Metrics
-from callcontrol.accounts import SCOPES
+from api.process.metrics import Metrics
+from callcontrol.accounts.keys import SCOPES
 from callcontrol.errors import NotFound
 from callcontrol.models import Principal
 from callcontrol.tools.models import Tool, ToolResult

@@ -3,10 +3,10 @@
 import asyncio
 from typing import Any, cast
 
-from sip.aio.connection import Connection
-from sip.aio.stream import StreamLimits, TcpTransport
+from sip.aio.tcp import StreamLimits, TcpTransport
+from sip.aio.tcp_connection import Connection
 from sip.aio.transport import Address, Flow, Listen, Watcher
-from sip.parser import Limits
+from sip.message.parser import Limits
 
 
 class MemoryStream:

@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from callcontrol.aio.messaging.dispatcher import Dispatcher, DispatcherSettings
-from callcontrol.aio.messaging.messages import MessageService
-from callcontrol.aio.messaging.receiving import Receiver
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.messaging.aio.dispatcher import Dispatcher, DispatcherSettings
+from callcontrol.messaging.aio.messages import MessageService
+from callcontrol.messaging.aio.receiving import Receiver
 from callcontrol.messaging.models import ChatMessage, MessageStatus
 from callcontrol.messaging.network import MessagingNetwork, NetworkEvents, Outgoing, UnderWay
-from callcontrol.store.repositories import campaigns
+from callcontrol.messaging.store import campaigns
 
 PATIENCE_S = 40.0
 

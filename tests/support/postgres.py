@@ -16,7 +16,7 @@ from pathlib import Path
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 
-from callcontrol.aio.database import Database
+from callcontrol.database.aio.database import Database
 
 _START_S = 60.0
 

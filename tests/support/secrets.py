@@ -1,5 +1,5 @@
 """The key that the secrets of databases in tests are sealed with."""
 
-from callcontrol.aio.secrets import SecretBox
+from callcontrol.secrets.aio import SecretBox
 
 SECRETS = SecretBox([bytes(range(32))])

@@ -20,7 +20,7 @@ from sip import (
 from sip.aio import InboundSession, Listen, Session, UserAgent, UserAgentSettings
 from sip.aio.resolver import Found, Resolver
 from sip.aio.transport import Address
-from sip.locate import Wanted
+from sip.location.rfc3263 import Wanted
 from tests.support.sip_network import Network
 from tests.support.virtual_clock import VirtualClock
 

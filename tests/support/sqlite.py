@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from callcontrol.aio.database import Database
+from callcontrol.database.aio.database import Database
 
 __all__ = ["sqlite_url"]
 

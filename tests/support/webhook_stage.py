@@ -10,16 +10,18 @@ from typing import Any, Literal
 import sqlalchemy as sa
 from aiohttp import web
 
-from callcontrol.aio.database import Database
-from callcontrol.aio.destinations import DestinationGuard
-from callcontrol.aio.outbox import Outbox, OutboxSettings
+from callcontrol.accounts import store as accounts
 from callcontrol.aio.tokens import utc_now
-from callcontrol.aio.writer import Writer, WriterSettings
-from callcontrol.interfaces import Destinations
+from callcontrol.calls.ports import Destinations
+from callcontrol.database import tables
+from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.writer import Writer, WriterSettings
+from callcontrol.egress.aio.resolver import DestinationGuard
 from callcontrol.models import Account, Broadcast, Delivery, PublishedEvent, WebhookEvent
-from callcontrol.store import tables
-from callcontrol.store.repositories import accounts, deliveries, fan_out, subscriptions
-from callcontrol.subscriptions import Subscription
+from callcontrol.webhooks.aio.outbox import Outbox, OutboxSettings
+from callcontrol.webhooks.store import deliveries, subscriptions
+from callcontrol.webhooks.store import publish as fan_out
+from callcontrol.webhooks.subscriptions import Subscription
 from tests.support.secrets import SECRETS
 from tests.support.sqlite import sqlite_url
 from tests.support.waiting import PATIENCE_S

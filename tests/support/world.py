@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from callcontrol.aio.service import CallControl, CallControlSettings, CallServices
-from callcontrol.meter import Rates
+from callcontrol.calls.aio.service import CallControl, CallControlSettings, CallServices
+from callcontrol.calls.requests import CreateCall, StreamRequest
 from callcontrol.models import Binding, CallRecord
-from callcontrol.requests import CreateCall, StreamRequest
+from callcontrol.wallet.meter import Rates
 from media.aio import MediaEngine
 from media.audio.speech import Synthesizer
 from sip.aio import Listen

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from api.config import PREFIX, VARIABLES
+from api.process.config import PREFIX, VARIABLES
 
 ROOT = Path(__file__).resolve().parents[2]
 UNIT = ROOT / "deploy/trunkline.service"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.endpoint import Identifiers
-from api.errors import ErrorStyle
+from api.http.endpoint import Identifiers
+from api.http.errors import ErrorStyle
 
 __all__ = ["messaging"]
 

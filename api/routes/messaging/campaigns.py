@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from api.endpoint import Context, Endpoint, Reply
-from api.present import page_meta, rfc3339
+from api.http.endpoint import Context, Endpoint, Reply
 from api.routes.messaging.base import messaging
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.messaging.campaigns import CampaignList, CampaignObject, CreateCampaign, CreatedCampaign
-from callcontrol.aio.messaging.campaigns import CampaignRequest, CampaignView
+from api.schemas.serializers import page_meta, rfc3339
 from callcontrol.errors import ChannelNotConfigured, Conflict, NotFound
+from callcontrol.messaging.aio.campaigns import CampaignRequest, CampaignView
 from callcontrol.messaging.campaigns import CampaignState, progress_percent
 
 __all__ = ["ENDPOINTS"]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.endpoint import Context, Endpoint, Reply
-from api.present import page_meta, rfc3339
+from api.http.endpoint import Context, Endpoint, Reply
 from api.routes.messaging.base import messaging
 from api.routes.messaging.contacts import contact_json
 from api.schemas.base import NoBody, NoQuery
@@ -20,6 +19,7 @@ from api.schemas.messaging.contacts import (
     CreateContactList,
     UpdateContactList,
 )
+from api.schemas.serializers import page_meta, rfc3339
 from callcontrol.errors import Conflict
 from callcontrol.messaging.contacts import ContactList
 

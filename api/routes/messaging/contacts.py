@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.endpoint import Context, Endpoint, Reply
-from api.present import page_meta, rfc3339
+from api.http.endpoint import Context, Endpoint, Reply
 from api.routes.messaging.base import messaging
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.messaging.base import Deleted
 from api.schemas.messaging.contacts import ContactObject, ContactSearch, CreateContact, UpdateContact
+from api.schemas.serializers import page_meta, rfc3339
 from callcontrol.errors import Conflict
 from callcontrol.messaging.models import Contact
 

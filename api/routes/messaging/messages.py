@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.endpoint import Context, Endpoint, Identifiers, Reply
-from api.present import page_meta, rfc3339
+from api.http.endpoint import Context, Endpoint, Identifiers, Reply
 from api.routes.messaging.base import messaging
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.messaging.messages import (
@@ -15,11 +14,12 @@ from api.schemas.messaging.messages import (
     SendMessageBody,
     SentMessage,
 )
+from api.schemas.serializers import page_meta, rfc3339
 from callcontrol.errors import ChannelNotConfigured, SendFailed
 from callcontrol.messaging.messages import SendMessage
 from callcontrol.messaging.models import ChatMessage
 from callcontrol.messaging.recipients import recipient_number
-from callcontrol.store.repositories.chat_messages import MessageFilter
+from callcontrol.messaging.store.messages import MessageFilter
 
 __all__ = ["ENDPOINTS", "sent_json"]
 

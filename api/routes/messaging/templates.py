@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from api.endpoint import Context, Endpoint, Reply
-from api.present import page_meta, rfc3339
+from api.http.endpoint import Context, Endpoint, Reply
 from api.routes.messaging.base import messaging
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.messaging.base import Deleted
@@ -16,6 +15,7 @@ from api.schemas.messaging.templates import (
     TemplateObject,
     UpdateChannel,
 )
+from api.schemas.serializers import page_meta, rfc3339
 from callcontrol.errors import ChannelNotConfigured, Conflict, ProviderRejected
 from callcontrol.messaging.channels import SANDBOX_NUMBER
 from callcontrol.messaging.models import Channel, Template, TemplateStatus

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.endpoint import Context, Endpoint, Reply
-from api.present import rfc3339
+from api.http.endpoint import Context, Endpoint, Reply
 from api.routes.messaging.base import messaging
 from api.routes.webhook_log import WebhookLog, replayed_all, replayed_one, stored_values
 from api.schemas.base import NoBody, NoQuery
@@ -19,9 +18,10 @@ from api.schemas.messaging.webhooks import (
     WebhookEndpointObject,
     WebhookEndpointObjects,
 )
+from api.schemas.serializers import rfc3339
 from api.schemas.subscriptions import DeliveryLog, ReplayFailed
 from callcontrol.errors import Conflict
-from callcontrol.subscriptions import LoggedDelivery, Subscription
+from callcontrol.webhooks.subscriptions import LoggedDelivery, Subscription
 
 __all__ = ["ENDPOINTS"]
 

@@ -6,12 +6,12 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, RootModel
 
-from api.schemas.assistant_webhooks import WebhookDescription, WebhookSecret
+from api.schemas.assistant.webhooks import WebhookDescription, WebhookSecret
 from api.schemas.base import all_optional
 from api.schemas.common import Timestamp
 from api.schemas.messaging.base import CamelRequest, CamelResponse
 from api.schemas.subscriptions import WebhookUrl
-from callcontrol.subscriptions import MessagingEvent
+from callcontrol.webhooks.subscriptions import MessagingEvent
 
 __all__ = [
     "CreateWebhookEndpoint",

@@ -6,7 +6,8 @@
 #include <cstddef>
 #include <string_view>
 
-/// Making the objects of `sip.message` and `sip.fields`, whose classes stay where they are: in Python.
+/// Making the objects of `sip.message.message` and `sip.message.fields`, whose classes stay where they are:
+/// in Python.
 namespace trunkline::wire {
 
 namespace nb = nanobind;

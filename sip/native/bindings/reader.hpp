@@ -17,13 +17,14 @@ namespace trunkline::wire {
 /// Makes a `Request` or `Response` of the bytes of a plain message.
 class Reader {
   public:
-    /// `classes` has the classes of messages and fields by their names, `names` is `sip.headers.KNOWN_NAMES`,
-    /// `single` and `split` are the keys of fields that may stand once, and that are kept one element each.
-    /// `readers` has what reads a value that is not plain: by the names "uri", "address" and "list".
+    /// `classes` has the classes of messages and fields by their names, `names` is
+    /// `sip.message.headers.KNOWN_NAMES`, `single` and `split` are the keys of fields that may stand once,
+    /// and that are kept one element each. `readers` has what reads a value that is not plain: by the names
+    /// "uri", "address" and "list".
     Reader(const nb::dict& classes, const nb::dict& names, const nb::object& single, const nb::object& split,
            const nb::dict& readers);
 
-    /// The message, or None when it is not plain and `sip.parser` has to read it.
+    /// The message, or None when it is not plain and `sip.message.parser` has to read it.
     nb::object read(const nb::bytes& data, const nb::object& limits);
 
   private:

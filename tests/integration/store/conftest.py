@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from callcontrol.aio.storage import Storage
+from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.models import Account
 from tests.support.postgres import PostgresServer, running_postgres
 from tests.support.secrets import SECRETS

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.database.tables.agents import agents
 from callcontrol.errors import BindFailed, Conflict, Forbidden, NotFound, ValidationFailed
 from callcontrol.models import Account, Binding, PhoneNumber
-from callcontrol.store.tables.agents import agents
 from tests.support.secrets import SECRETS
 
 URL = "wss://agents.example/asha"

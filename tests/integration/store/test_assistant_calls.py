@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from callcontrol.aio.assistant import AssistantService
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id
-from callcontrol.analytics import AnalyticsQuery, AssistantCallFilter, analytics_object
-from callcontrol.assistant_calls import PRODUCT, assistant_details, status_of
+from callcontrol.assistant import store as assistant_calls
+from callcontrol.assistant.aio.service import AssistantService
+from callcontrol.assistant.analytics import AnalyticsQuery, AssistantCallFilter, analytics_object
+from callcontrol.assistant.calls import PRODUCT, assistant_details, status_of
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.database.tables.assistant import assistant_calls as table
 from callcontrol.models import Account, CallRecord, CallStatus
-from callcontrol.store.repositories import assistant_calls
-from callcontrol.store.tables.assistant import assistant_calls as table
 from tests.integration.store.test_calls import make_call
 from tests.support.query_plans import plans
 

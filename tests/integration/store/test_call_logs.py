@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.call_logs import CallLogFilter
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.calls.records.logs import CallLogFilter
 from callcontrol.models import Account, CallRecord, CallStatus, Quality
 
 NOW = utc_now()

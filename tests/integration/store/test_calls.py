@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.errors import Forbidden, InsufficientBalance, NotFound
 from callcontrol.models import (
     Account,
@@ -18,7 +18,7 @@ from callcontrol.models import (
     StreamInfo,
     WebhookEvent,
 )
-from callcontrol.store.repositories import deliveries
+from callcontrol.webhooks.store import deliveries
 from tests.support.secrets import SECRETS
 
 

@@ -8,16 +8,17 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.database.tables import deliveries
+from callcontrol.database.tables.campaigns import campaigns as table
 from callcontrol.errors import ChannelNotConfigured, Conflict, NotFound, ValidationFailed
 from callcontrol.messaging.campaigns import MAX_OPEN, RECEIPTS_AWAITED, CampaignCounts, CampaignState
 from callcontrol.messaging.channels import SANDBOX_NUMBER
+from callcontrol.messaging.store import campaigns, channels, contacts, templates
 from callcontrol.models import Account
-from callcontrol.store.repositories import campaigns, channels, contacts, subscriptions, templates
-from callcontrol.store.tables import deliveries
-from callcontrol.store.tables.campaigns import campaigns as table
-from callcontrol.subscriptions import Subscription
+from callcontrol.webhooks.store import subscriptions
+from callcontrol.webhooks.subscriptions import Subscription
 from tests.support.campaigns import approve, held, messages_of, numbers, receive, request
 from tests.support.secrets import SECRETS
 
@@ -309,7 +310,7 @@ async def test_an_account_may_have_so_many_campaigns_under_way(
 ) -> None:
     sid = account.account_sid
     await approve(storage, sid)
-    monkeypatch.setattr("callcontrol.aio.messaging.campaigns.MAX_OPEN", 2)
+    monkeypatch.setattr("callcontrol.messaging.aio.campaigns.MAX_OPEN", 2)
     ids = [(await storage.campaigns.create(sid, request(1))).view.campaign.campaign_id for _ in range(2)]
     with pytest.raises(Conflict):
         await storage.campaigns.create(sid, request(1))

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 from sqlalchemy.engine import Connection
 
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.messaging.models import ChatMessage
 from callcontrol.messaging.network import Receipt, ReceiptStatus
+from callcontrol.messaging.store import messages as chat_messages
+from callcontrol.messaging.store import queue as chat_queue
+from callcontrol.messaging.store.messages import LISTING, MessageFilter
 from callcontrol.models import Account
-from callcontrol.store.repositories import chat_messages, chat_queue
-from callcontrol.store.repositories.chat_messages import LISTING, MessageFilter
 from tests.support.query_plans import plans
 
 NOW = utc_now()

@@ -13,13 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy.engine import Connection
 
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import utc_now
+from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.errors import Conflict, NotFound, ValidationFailed
 from callcontrol.messaging.contacts import ContactList
 from callcontrol.messaging.models import Contact
+from callcontrol.messaging.store import contact_lists, contacts
 from callcontrol.models import Account, Page
-from callcontrol.store.repositories import contact_lists, contacts
 from tests.support.examples import examples
 from tests.support.secrets import SECRETS
 

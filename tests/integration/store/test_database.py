@@ -16,16 +16,16 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Connection
 
-import callcontrol.store.migrations as migrations
-from callcontrol.aio import database as database_module
-from callcontrol.aio import sqlite as sqlite_module
-from callcontrol.aio.database import Database
-from callcontrol.aio.sqlite import Sqlite
-from callcontrol.aio.storage import Storage
+import callcontrol.database.migrations as migrations
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.database import schema
+from callcontrol.database.aio import database as database_module
+from callcontrol.database.aio import sqlite as sqlite_module
+from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.sqlite import Sqlite
+from callcontrol.database.errors import DatabaseMoved, is_transient
+from callcontrol.database.tables import directory_revision, metadata
 from callcontrol.errors import ServiceUnavailable
-from callcontrol.store import schema
-from callcontrol.store.failures import DatabaseMoved, is_transient
-from callcontrol.store.tables import directory_revision, metadata
 from tests.support.secrets import SECRETS
 
 

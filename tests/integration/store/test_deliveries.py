@@ -9,10 +9,10 @@ from functools import partial
 
 from sqlalchemy.engine import Connection
 
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import utc_now
+from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.models import Account, Delivery, WebhookEvent
-from callcontrol.store.repositories import deliveries
+from callcontrol.webhooks.store import deliveries
 
 NOW = utc_now()
 URL = "https://hooks.example.com/"

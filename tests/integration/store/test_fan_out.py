@@ -12,8 +12,10 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import utc_now
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.database import tables
+from callcontrol.database.statements import Statement
 from callcontrol.errors import InsufficientBalance
 from callcontrol.models import (
     Account,
@@ -24,10 +26,9 @@ from callcontrol.models import (
     PublishedEvent,
     WebhookEvent,
 )
-from callcontrol.store import tables
-from callcontrol.store.repositories import deliveries, fan_out, subscriptions
-from callcontrol.store.statements import Statement
-from callcontrol.subscriptions import SubscribedService, Subscription
+from callcontrol.webhooks.store import deliveries, subscriptions
+from callcontrol.webhooks.store import publish as fan_out
+from callcontrol.webhooks.subscriptions import SubscribedService, Subscription
 
 NOW = utc_now()
 URL = "https://hooks.example.com/"

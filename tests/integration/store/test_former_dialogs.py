@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import utc_now
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.database.tables import former_dialogs
 from callcontrol.models import Account, CallStatus
-from callcontrol.store.tables import former_dialogs
 from tests.integration.store.test_calls import make_call
 from tests.support.secrets import SECRETS
 

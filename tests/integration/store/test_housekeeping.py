@@ -7,12 +7,13 @@ from datetime import timedelta
 import pytest
 from sqlalchemy.engine import Connection
 
-from callcontrol.aio import housekeeping
-from callcontrol.aio.housekeeping import Housekeeper
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.bootstrap.aio import housekeeping
+from callcontrol.bootstrap.aio.housekeeping import Housekeeper
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.database import idempotency
 from callcontrol.models import Account, StoredReply, WebhookEvent
-from callcontrol.store.repositories import deliveries, idempotency
+from callcontrol.webhooks.store import deliveries
 
 AGES_DAYS = (90, 60, 45, 31, 29, 7, 0)
 STATUSES = ("delivered", "failed", "pending")

@@ -8,16 +8,16 @@ from datetime import timedelta
 import pytest
 from sqlalchemy.engine import Connection
 
-from api.interrupted import answer_interrupted
-from callcontrol.aio import idempotency
-from callcontrol.aio.storage import Storage
+from api.process.idempotency_recovery import answer_interrupted
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.aio.writer import WriterSettings
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.database import idempotency as keys
+from callcontrol.database.aio import idempotency
+from callcontrol.database.aio.writer import WriterSettings
 from callcontrol.errors import IdempotencyConflict, ServiceUnavailable
-from callcontrol.masked_calls import PRODUCT as MASKING
-from callcontrol.masked_calls import masked_details
+from callcontrol.masking.calls import PRODUCT as MASKING
+from callcontrol.masking.calls import masked_details
 from callcontrol.models import Account, CallRecord, StoredReply
-from callcontrol.store.repositories import idempotency as keys
 from tests.support.secrets import SECRETS
 
 ENDPOINT = "POST /v1/calls"

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from callcontrol.aio.storage import Storage
+from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.models import CallFilter, CallStatus
 from tests.support.secrets import SECRETS
 
 # Accepts calls without end and says so on its output; every other one it ends.
 PROCESS = """
 import asyncio, sys
-from callcontrol.aio.storage import Storage
+from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.models import CallRecord, CallStatus
 from tests.support.secrets import SECRETS

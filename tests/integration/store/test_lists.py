@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy.engine import Connection
 
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.calls.records.store import calls
+from callcontrol.calls.records.store import lists as call_lists
+from callcontrol.database.listing import Listing
 from callcontrol.models import Account, CallFilter, CallRecord, CallStatus, LedgerFilter, Page, Position
-from callcontrol.store.listing import Listing
-from callcontrol.store.repositories import call_lists, calls, wallet
+from callcontrol.wallet import store as wallet
 from tests.support.query_plans import plans
 
 START = datetime(2026, 8, 1, tzinfo=UTC)
@@ -136,7 +138,7 @@ async def test_a_total_is_exact_after_the_clock_was_set_back(
     sid, told = account.account_sid, utc_now()
     await store(storage, [CallRecord(new_id(), sid, "outbound", *NUMBERS[:2], told)])
     with monkeypatch.context() as an_hour_ahead:
-        an_hour_ahead.setattr("callcontrol.aio.lists.utc_now", lambda: told + timedelta(hours=1))
+        an_hour_ahead.setattr("callcontrol.database.aio.pages.utc_now", lambda: told + timedelta(hours=1))
         assert (await storage.calls.list(sid, CallFilter(), 1, 5)).total == 1
     await store(storage, [CallRecord(new_id(), sid, "outbound", *NUMBERS[:2], utc_now())])
     page = await storage.calls.list(sid, CallFilter(), 1, 5)

@@ -13,12 +13,10 @@ from typing import Any
 
 import pytest
 
-from api.interrupted import answer_interrupted
-from api.present import purchase_json
-from callcontrol.aio import market as market_module
-from callcontrol.aio.market import NumberMarket
-from callcontrol.aio.storage import Storage
+from api.process.idempotency_recovery import answer_interrupted
+from api.schemas.serializers import purchase_json
 from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.errors import (
     Conflict,
     DomainError,
@@ -30,11 +28,13 @@ from callcontrol.errors import (
     ServiceUnavailable,
     ValidationFailed,
 )
-from callcontrol.inventory import InventoryFailure, Listing, ListingFilter, Taking
 from callcontrol.models import Account, PhoneNumber
-from callcontrol.number_orders import Order, OrderState, Purchase, PurchaseRequest
-from callcontrol.renewal import add_months, opened
-from callcontrol.store.repositories import orders
+from callcontrol.numbers.aio import marketplace as market_module
+from callcontrol.numbers.aio.marketplace import NumberMarket
+from callcontrol.numbers.inventory import InventoryFailure, Listing, ListingFilter, Taking
+from callcontrol.numbers.orders import Order, OrderState, Purchase, PurchaseRequest
+from callcontrol.numbers.renewal import add_months, opened
+from callcontrol.numbers.store import orders
 from fixtures.inventory import SandboxInventory
 from tests.support.secrets import SECRETS
 
@@ -366,9 +366,9 @@ class TestRelease:
 # Buys numbers without end and says so on its output.
 PROCESS = """
 import asyncio, sys
-from callcontrol.aio.market import NumberMarket
-from callcontrol.aio.storage import Storage
-from callcontrol.number_orders import PurchaseRequest
+from callcontrol.numbers.aio.marketplace import NumberMarket
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.numbers.orders import PurchaseRequest
 from fixtures.inventory import SandboxInventory
 from tests.support.secrets import SECRETS
 

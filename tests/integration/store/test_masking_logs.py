@@ -15,18 +15,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy.engine import Connection
 
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.calls.hangup_cause import CRASH
+from callcontrol.calls.records.reconcile import close_record
+from callcontrol.database.tables.masking import masked_calls as table
 from callcontrol.errors import InsufficientBalance, ValidationFailed
-from callcontrol.hangup import CRASH
-from callcontrol.masked_calls import ENDED, MaskedStatus
-from callcontrol.masking_logs import MaskedCallCounts, MaskedCallFilter, Window
-from callcontrol.masking_sessions import SessionCounts, SessionRequest
-from callcontrol.meter import Rates
+from callcontrol.masking.calls import ENDED, MaskedStatus
+from callcontrol.masking.logs import MaskedCallCounts, MaskedCallFilter, Window
+from callcontrol.masking.sessions import SessionCounts, SessionRequest
+from callcontrol.masking.store import calls as masked_calls
 from callcontrol.models import Account, CallRecord, Position
-from callcontrol.reconcile import close_record
-from callcontrol.store.repositories import masked_calls
-from callcontrol.store.tables.masking import masked_calls as table
+from callcontrol.wallet.meter import Rates
 from tests.support.examples import examples
 from tests.support.masked_records import masked_record, move, some_records, store
 from tests.support.query_plans import plans

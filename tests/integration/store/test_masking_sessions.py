@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from callcontrol.aio import masking_sessions as module
-from callcontrol.aio.masking import MaskingService
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import utc_now
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.database.tables.masking_sessions import mappings
 from callcontrol.errors import (
     Conflict,
     InboundConflict,
@@ -23,11 +22,13 @@ from callcontrol.errors import (
     NumberNotOwned,
     ValidationFailed,
 )
-from callcontrol.masking import MaskedCallRequest
-from callcontrol.masking_sessions import MaskingSession, SessionCounts, SessionFilter, SessionRequest
+from callcontrol.masking.aio import sessions as module
+from callcontrol.masking.aio.service import MaskingService
+from callcontrol.masking.request import MaskedCallRequest
+from callcontrol.masking.sessions import MaskingSession, SessionCounts, SessionFilter, SessionRequest
+from callcontrol.masking.store import numbers as masking_numbers
+from callcontrol.masking.store import sessions as masking_sessions
 from callcontrol.models import Account, Binding
-from callcontrol.store.repositories import masking_numbers, masking_sessions
-from callcontrol.store.tables.masking_sessions import mappings
 from tests.support.secrets import SECRETS
 
 A, B, C, D = (f"+9198100000{n:02d}" for n in range(4))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import sqlalchemy as sa
 
-from callcontrol.aio.storage import Storage
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.database.tables.subscriptions import subscriptions
 from callcontrol.errors import ValidationFailed
-from callcontrol.masking_settings import MaskingSettings, SettingsChange
+from callcontrol.masking.settings import MaskingSettings, SettingsChange
 from callcontrol.models import Account
-from callcontrol.store.tables.subscriptions import subscriptions
 from tests.support.secrets import SECRETS
 
 URL = "https://hooks.example.com/masking"

@@ -8,12 +8,12 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from callcontrol.aio.recordings import RecordingService, RecordingSettings
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.calls.recording import recording_file
 from callcontrol.errors import Forbidden, NotFound
 from callcontrol.models import Account, CallRecord, CallStatus, Message
-from callcontrol.recordings import recording_file
+from callcontrol.recordings.aio.service import RecordingService, RecordingSettings
 from tests.support.secrets import SECRETS
 
 DAY = timedelta(days=1)

@@ -14,13 +14,15 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from api.interrupted import answer_interrupted
-from callcontrol.aio.idempotency import CLAIM
-from callcontrol.aio.messaging import receiving
-from callcontrol.aio.messaging.dispatcher import DispatcherSettings
-from callcontrol.aio.storage import Storage
+from api.process.idempotency_recovery import answer_interrupted
 from callcontrol.aio.tokens import utc_now
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.database.aio.idempotency import CLAIM
+from callcontrol.database.tables.chat import chat_paces
+from callcontrol.database.values import to_micros
 from callcontrol.errors import ChannelNotConfigured, NotFound, SendFailed, ValidationFailed
+from callcontrol.messaging.aio import receiving
+from callcontrol.messaging.aio.dispatcher import DispatcherSettings
 from callcontrol.messaging.messages import SendMessage
 from callcontrol.messaging.models import MessageStatus
 from callcontrol.messaging.network import (
@@ -30,11 +32,11 @@ from callcontrol.messaging.network import (
     Receipt,
 )
 from callcontrol.messaging.pace import QUEUE_LEEWAY_MICROS
+from callcontrol.messaging.store import channels, contacts
+from callcontrol.messaging.store import messages as chat_messages
+from callcontrol.messaging.store import queue as chat_queue
+from callcontrol.messaging.store.messages import MessageFilter
 from callcontrol.models import Account
-from callcontrol.store.repositories import channels, chat_messages, chat_queue, contacts
-from callcontrol.store.repositories.chat_messages import MessageFilter
-from callcontrol.store.tables.chat import chat_paces
-from callcontrol.store.values import to_micros
 from fixtures.messaging_network import SandboxMessagingNetwork
 from tests.support.campaigns import approve
 from tests.support.messaging import MessagingStage, ScriptedNetwork, messaging, queued

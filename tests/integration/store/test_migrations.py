@@ -11,9 +11,9 @@ import sqlalchemy as sa
 from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Connection
 
-import callcontrol.store.migrations as migrations
-from callcontrol.aio.database import Database
-from callcontrol.store import schema
+import callcontrol.database.migrations as migrations
+from callcontrol.database import schema
+from callcontrol.database.aio.database import Database
 from tests.support.secrets import SECRETS
 
 Rows = dict[str, dict[str, dict[str, Any]]]

@@ -12,10 +12,11 @@ import pytest
 from aiohttp import web
 from sqlalchemy.engine import Connection
 
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import utc_now
+from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.models import Account, WebhookEvent
-from callcontrol.store.repositories import deliveries, fan_out
+from callcontrol.webhooks.store import deliveries
+from callcontrol.webhooks.store import publish as fan_out
 from tests.support.secrets import SECRETS
 from tests.support.waiting import until
 from tests.support.webhook_stage import Received, Receiver

@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from callcontrol.aio import otp as otp_module
-from callcontrol.aio import storage as storage_module
-from callcontrol.aio.origination import CallFacts
-from callcontrol.aio.otp import VoiceOtp
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.bootstrap.aio import services as storage_module
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.calls.aio.outbound import CallFacts
+from callcontrol.calls.plan import Announce, Plan
+from callcontrol.calls.ports import Companion
+from callcontrol.database.tables.otp import otps
 from callcontrol.errors import (
     Forbidden,
     InsufficientBalance,
@@ -27,11 +28,10 @@ from callcontrol.errors import (
     ServiceUnavailable,
     ValidationFailed,
 )
-from callcontrol.interfaces import Companion
 from callcontrol.models import Account, CallRecord, CallStatus
-from callcontrol.otp import MAX_ATTEMPTS, PER_DESTINATION, WINDOW, OtpFilter, OtpStats, Period, SendOtp
-from callcontrol.plan import Announce, Plan
-from callcontrol.store.tables.otp import otps
+from callcontrol.otp import aio as otp_module
+from callcontrol.otp.aio import VoiceOtp
+from callcontrol.otp.otp import MAX_ATTEMPTS, PER_DESTINATION, WINDOW, OtpFilter, OtpStats, Period, SendOtp
 from fixtures.carrier import PROMPTS_DIRECTORY
 from media.audio import Clip, PromptLibrary, Speaker, SpeechError, SpeechUnavailable
 from tests.support.secrets import SECRETS

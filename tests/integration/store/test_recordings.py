@@ -14,15 +14,15 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from callcontrol.aio.recordings import RecordingService, RecordingSettings
-from callcontrol.aio.secrets import SecretBox
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.calls.recording import recording_file, recording_url
+from callcontrol.database.tables.recordings import recording_removals
 from callcontrol.errors import Conflict, Forbidden, NotFound
 from callcontrol.models import Account, CallRecord, CallStatus, RecordingStatus
-from callcontrol.recordings import recording_file, recording_url
-from callcontrol.store.repositories import recordings
-from callcontrol.store.tables.recordings import recording_removals
+from callcontrol.recordings.aio.service import RecordingService, RecordingSettings
+from callcontrol.recordings.store import recordings
+from callcontrol.secrets.aio import SecretBox
 from tests.support.query_plans import plans
 from tests.support.secrets import SECRETS
 
@@ -295,7 +295,7 @@ async def test_calls_that_are_up_or_whose_recording_is_not_complete_are_left_alo
 async def test_more_than_one_step_holds_goes_in_one_sweep(
     shelf: Shelf, account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("callcontrol.aio.recordings._STEP", 3)
+    monkeypatch.setattr("callcontrol.recordings.aio.service._STEP", 3)
     calls = [await shelf.call(account, 200 * DAY) for _ in range(10)]
     assert await shelf.service.sweep() == 10
     assert not any(await shelf.kept(calls))

@@ -9,15 +9,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy.engine import Connection
 
-from callcontrol.aio.renewals import Renewals
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.directory import store as revisions
 from callcontrol.errors import NotFound, NumberNotOwned
 from callcontrol.models import Account, PhoneNumber
-from callcontrol.number_orders import Order, OrderEvent, OrderState
-from callcontrol.renewal import add_months, opened
-from callcontrol.store.repositories import directory as revisions
-from callcontrol.store.repositories import numbers, orders
+from callcontrol.numbers.aio.renewals import Renewals
+from callcontrol.numbers.orders import Order, OrderEvent, OrderState
+from callcontrol.numbers.renewal import add_months, opened
+from callcontrol.numbers.store import numbers, orders
 from tests.support.secrets import SECRETS
 
 BOUGHT = datetime(2026, 1, 31, 9, tzinfo=UTC)

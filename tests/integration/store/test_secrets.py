@@ -10,13 +10,13 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from callcontrol.aio.database import Database
-from callcontrol.aio.secrets import SecretBox
-from callcontrol.aio.storage import KEY_FILE, Storage
+from callcontrol.bootstrap.aio.services import KEY_FILE, Storage
+from callcontrol.database.aio.database import Database
+from callcontrol.database.tables import accounts, carriers, metadata, phone_numbers
 from callcontrol.errors import SecretsUnreadable
 from callcontrol.models import Account, Binding, Carrier, PhoneNumber
-from callcontrol.store.sealing import BINDINGS, SEALED
-from callcontrol.store.tables import accounts, carriers, metadata, phone_numbers
+from callcontrol.secrets.aio import SecretBox
+from callcontrol.secrets.encryption import BINDINGS, SEALED
 from tests.support.secrets import SECRETS
 
 OLD, NEW = bytes(range(32)), bytes(range(32, 64))

@@ -12,11 +12,12 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from callcontrol import accounts as rules
-from callcontrol.aio import directory_loader
-from callcontrol.aio import keys as keys_module
-from callcontrol.aio.storage import Storage
+from callcontrol.accounts import keys as rules
+from callcontrol.accounts.aio import keys as keys_module
 from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.database.tables import accounts
+from callcontrol.directory.aio import loader as directory_loader
 from callcontrol.errors import (
     BindFailed,
     Conflict,
@@ -32,7 +33,6 @@ from callcontrol.errors import (
     ValidationFailed,
 )
 from callcontrol.models import Account, Binding, CallRecord, PhoneNumber
-from callcontrol.store.tables import accounts
 from tests.support.secrets import SECRETS
 from tests.support.waiting import look_again, until
 

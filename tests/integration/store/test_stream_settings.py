@@ -3,10 +3,10 @@
 import pytest
 import sqlalchemy as sa
 
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import utc_now
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.database.tables import accounts
 from callcontrol.errors import NotFound, ValidationFailed
-from callcontrol.store.tables import accounts
 
 
 async def test_settings_are_kept_sealed_and_known_at_once(storage: Storage) -> None:

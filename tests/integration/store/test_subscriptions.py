@@ -10,18 +10,19 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from callcontrol.aio import subscriptions as service_module
-from callcontrol.aio.storage import Storage
-from callcontrol.aio.subscriptions import SubscriptionService
 from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.database.tables import deliveries as outbox_rows
+from callcontrol.database.tables.subscriptions import subscriptions as table
 from callcontrol.errors import Conflict, NotFound, ValidationFailed
-from callcontrol.masked_calls import PRODUCT as MASKING
-from callcontrol.masked_calls import masked_details
+from callcontrol.masking.calls import PRODUCT as MASKING
+from callcontrol.masking.calls import masked_details
 from callcontrol.models import Account, Broadcast, CallRecord, CallStatus, Delivery
-from callcontrol.store.repositories import deliveries, fan_out
-from callcontrol.store.tables import deliveries as outbox_rows
-from callcontrol.store.tables.subscriptions import subscriptions as table
-from callcontrol.subscriptions import LoggedDelivery, Replayed, Subscription
+from callcontrol.webhooks.aio import subscriptions as service_module
+from callcontrol.webhooks.aio.subscriptions import SubscriptionService
+from callcontrol.webhooks.store import deliveries
+from callcontrol.webhooks.store import publish as fan_out
+from callcontrol.webhooks.subscriptions import LoggedDelivery, Replayed, Subscription
 
 # Addresses instead of names: nothing is resolved.
 URL = "https://1.1.1.1/missed"

@@ -8,10 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import sqlalchemy as sa
 
-from callcontrol.aio.messaging.template_reviews import LEASE
-from callcontrol.aio.messaging.templates import TemplateService
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.database.tables import deliveries
 from callcontrol.errors import (
     ChannelNotConfigured,
     Conflict,
@@ -19,6 +18,8 @@ from callcontrol.errors import (
     ProviderRejected,
     ServiceUnavailable,
 )
+from callcontrol.messaging.aio.template_reviews import LEASE
+from callcontrol.messaging.aio.templates import TemplateService
 from callcontrol.messaging.approval import (
     ReviewFailure,
     Submission,
@@ -27,11 +28,11 @@ from callcontrol.messaging.approval import (
     VerdictGiven,
 )
 from callcontrol.messaging.models import Template
+from callcontrol.messaging.store import channels, templates
 from callcontrol.messaging.templates import new_template
 from callcontrol.models import Account
-from callcontrol.store.repositories import channels, subscriptions, templates
-from callcontrol.store.tables import deliveries
-from callcontrol.subscriptions import Subscription
+from callcontrol.webhooks.store import subscriptions
+from callcontrol.webhooks.subscriptions import Subscription
 from tests.support.campaigns import request
 from tests.support.waiting import until
 

@@ -8,13 +8,13 @@ from functools import partial
 
 import sqlalchemy as sa
 
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.database.tables import phone_numbers
 from callcontrol.messaging.channels import SANDBOX_NUMBER
 from callcontrol.messaging.models import Channel, Template, TemplateStatus
+from callcontrol.messaging.store import channels, templates
 from callcontrol.models import Account
-from callcontrol.store.repositories import channels, templates
-from callcontrol.store.tables import phone_numbers
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

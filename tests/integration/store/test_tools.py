@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from callcontrol.aio.storage import Storage
-from callcontrol.aio.tools import registry as registries
-from callcontrol.aio.tools.toolbox import Toolbox
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.database.tables.tools import tools as table
 from callcontrol.errors import Conflict, NotFound, ValidationFailed
 from callcontrol.models import Account, Principal
-from callcontrol.store.repositories import tool_usage
-from callcontrol.store.tables.tools import tools as table
+from callcontrol.tools.aio import registry as registries
+from callcontrol.tools.aio.toolbox import Toolbox
+from callcontrol.tools.store import usage as tool_usage
 from callcontrol.tools.usage import Usage, UsageFilter, UsageKey
 from tests.support.secrets import SECRETS
 from tests.support.waiting import until

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from callcontrol.aio.storage import Storage
+from callcontrol.agents.transcripts import segments_of
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.database.tables.assistant import transcript_segments
 from callcontrol.models import Account, CallStatus, TranscriptSegment
-from callcontrol.store.tables.assistant import transcript_segments
-from callcontrol.transcripts import segments_of
 from tests.integration.store.test_calls import make_call
 from tests.support.secrets import SECRETS
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.applications import Application
+from callcontrol.applications.application import Application
+from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.errors import Conflict, Forbidden, NotFound, NumberNotOwned, ValidationFailed
 from callcontrol.models import Account, Binding, CallRecord, Carrier
 

@@ -5,11 +5,11 @@ import random
 
 import pytest
 
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.errors import Conflict, DomainError, InsufficientBalance, NotFound, ValidationFailed
 from callcontrol.models import Account
-from callcontrol.store.repositories import wallet as wallets
+from callcontrol.wallet import store as wallets
 from tests.support.postgres import PostgresServer
 from tests.support.secrets import SECRETS
 

@@ -17,19 +17,19 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from sqlalchemy.engine import Connection
 
-from callcontrol.aio.database import Database
-from callcontrol.aio.storage import Storage
 from callcontrol.aio.tokens import new_id
-from callcontrol.aio.wallet import WalletService
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.database.aio.database import Database
+from callcontrol.database.tables import accounts
 from callcontrol.errors import (
     Conflict,
     InsufficientBalance,
     NotFound,
     SpendLimitReached,
 )
-from callcontrol.money import hour_of
-from callcontrol.store.repositories import wallet
-from callcontrol.store.tables import accounts
+from callcontrol.wallet import store as wallet
+from callcontrol.wallet.aio import WalletService
+from callcontrol.wallet.money import hour_of
 from tests.support.examples import examples
 from tests.support.secrets import SECRETS
 

@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from callcontrol.aio.storage import Storage
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.database import schema
+from callcontrol.database.tables.webhook_endpoints import webhook_endpoints
 from callcontrol.errors import Conflict, NotFound
 from callcontrol.messaging.events import message_received, message_told
 from callcontrol.messaging.models import ChatMessage
 from callcontrol.models import Account
-from callcontrol.store import schema
-from callcontrol.store.repositories import deliveries, fan_out
-from callcontrol.store.tables.webhook_endpoints import webhook_endpoints
+from callcontrol.webhooks.store import deliveries
+from callcontrol.webhooks.store import publish as fan_out
 from tests.support.domain import NOW
 
 # Addresses instead of names: nothing is resolved.

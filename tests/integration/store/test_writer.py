@@ -12,13 +12,13 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import OperationalError
 
-from callcontrol.aio import database as database_module
-from callcontrol.aio.database import Database, Operation, T
-from callcontrol.aio.storage import Storage
-from callcontrol.aio.writer import Writer, WriterSettings
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.database.aio import database as database_module
+from callcontrol.database.aio.database import Database, Operation, T
+from callcontrol.database.aio.writer import Writer, WriterSettings
+from callcontrol.database.errors import CommitInDoubt
+from callcontrol.database.tables import directory_revision, writer_probe
 from callcontrol.errors import Conflict, DomainError, Internal, ServiceUnavailable
-from callcontrol.store.failures import CommitInDoubt
-from callcontrol.store.tables import directory_revision, writer_probe
 from tests.support.postgres import PostgresServer
 from tests.support.secrets import SECRETS
 from tests.support.waiting import holds_for, until

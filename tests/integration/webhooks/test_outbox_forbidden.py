@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from callcontrol.aio.destinations import DestinationGuard
-from callcontrol.webhooks import OFFSETS_S
+from callcontrol.egress.aio.resolver import DestinationGuard
+from callcontrol.webhooks.signing import OFFSETS_S
 from tests.support.webhook_stage import (
     FAST,
     SLOW,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from callcontrol.aio.storage import Storage
+from callcontrol.bootstrap.aio.services import Storage
 from tests.support.secrets import SECRETS
 from tests.support.waiting import until
 from tests.support.webhook_stage import Received, Receiver
@@ -16,7 +16,7 @@ from tests.support.webhook_stage import Received, Receiver
 # Publishes bursts of events of calls without end, as the records of the calls change; says what is committed.
 SERVER = """
 import asyncio, json, sys
-from callcontrol.aio.storage import Storage
+from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.models import CallRecord, CallStatus, WebhookEvent
 from tests.support.secrets import SECRETS

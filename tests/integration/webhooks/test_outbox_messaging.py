@@ -14,8 +14,8 @@ from callcontrol.aio.tokens import utc_now
 from callcontrol.messaging.events import message_told
 from callcontrol.messaging.models import MessageStatus
 from callcontrol.models import Broadcast
-from callcontrol.store.repositories import fan_out
-from callcontrol.subscriptions import EVENT_TYPES
+from callcontrol.webhooks.store import publish as fan_out
+from callcontrol.webhooks.subscriptions import EVENT_TYPES
 from tests.support.messaging import queued
 from tests.support.waiting import until
 from tests.support.webhook_stage import ACCOUNT_SID, Received, Receiver, Stage, fast

@@ -12,14 +12,14 @@ from typing import Any
 import aiohttp
 import pytest
 
-from callcontrol.aio.destinations import DestinationGuard, Lookup
-from callcontrol.aio.webhook_client import Answer, WebhookClient
-from callcontrol.destinations import literal_address
+from callcontrol.egress.aio.resolver import DestinationGuard, Lookup
+from callcontrol.egress.url_policy import literal_address
 from callcontrol.models import WebhookEvent
+from callcontrol.webhooks.aio.client import Answer, WebhookClient
 from tests.support.certificates import Authority
 from tests.support.waiting import PATIENCE_S
 from tests.support.webhook_stage import SECRET, SLOW, Receiver, Stage
-from tests.unit.callcontrol.test_destinations import HOSTS, MALFORMED, NEVER, PUBLIC, USERINFO
+from tests.unit.callcontrol.egress.test_url_policy import HOSTS, MALFORMED, NEVER, PUBLIC, USERINFO
 
 NOW = datetime.datetime.now(datetime.UTC)
 FORBIDDEN = [f"https://{host}/" for host, kind in HOSTS if kind != PUBLIC]

@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from callcontrol.aio import outbox as outbox_module
 from callcontrol.aio.tokens import utc_now
 from callcontrol.models import Delivery
-from callcontrol.store.repositories import deliveries
+from callcontrol.webhooks.aio import outbox as outbox_module
+from callcontrol.webhooks.store import deliveries
 from tests.support.waiting import holds_for, until
 from tests.support.webhook_stage import SLOW, Gate, Receiver, Stage, fast, statuses
 

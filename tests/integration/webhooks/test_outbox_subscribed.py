@@ -11,10 +11,10 @@ import sqlalchemy as sa
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from callcontrol.aio.tokens import utc_now
+from callcontrol.database.tables.subscriptions import subscriptions
 from callcontrol.models import Broadcast
-from callcontrol.store.repositories import fan_out
-from callcontrol.store.tables.subscriptions import subscriptions
-from callcontrol.subscriptions import EVENT_TYPES, SubscribedService, Subscription
+from callcontrol.webhooks.store import publish as fan_out
+from callcontrol.webhooks.subscriptions import EVENT_TYPES, SubscribedService, Subscription
 from tests.support.waiting import PATIENCE_S, until
 from tests.support.webhook_stage import (
     ACCOUNT_SID,

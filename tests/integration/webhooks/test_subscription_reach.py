@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from callcontrol.aio import subscriptions
-from callcontrol.aio.destinations import DestinationGuard
-from callcontrol.aio.subscriptions import reach_errors
+from callcontrol.egress.aio.resolver import DestinationGuard
+from callcontrol.webhooks.aio import subscriptions
+from callcontrol.webhooks.aio.subscriptions import reach_errors
 
 ADDRESSES: dict[str, Sequence[str]] = {
     "public.example": ["1.1.1.1", "2606:4700:4700::1111"],

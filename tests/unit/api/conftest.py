@@ -5,8 +5,8 @@ from ipaddress import ip_network
 
 import pytest
 
-from api.app import REQUESTS_PER_MINUTE, create_app
-from api.metrics import Metrics
+from api.http.app import REQUESTS_PER_MINUTE, create_app
+from api.process.metrics import Metrics
 from tests.unit.api.client import Client, client_for
 from tests.unit.api.fakes import Fakes
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from callcontrol.aio.assistant import OutboundCall
-from callcontrol.analytics import AssistantCallFilter
+from callcontrol.assistant.aio.service import OutboundCall
+from callcontrol.assistant.analytics import AssistantCallFilter
 from callcontrol.models import Principal
 from tests.unit.api.client import Client
 from tests.unit.api.fakes import ACCOUNT, AGENT_ID, CALL_SID, NOWHERE, SUBSCRIPTION_ID, Fakes

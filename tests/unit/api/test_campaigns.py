@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from api.examples import EXAMPLES
-from callcontrol.accounts import SCOPES
+from api.openapi.examples import EXAMPLES
+from callcontrol.accounts.keys import SCOPES
 from callcontrol.messaging.campaigns import CampaignState
 from tests.unit.api.client import Client
 from tests.unit.api.fakes import MESSAGING_KEY, MOMENT, Fakes

@@ -9,8 +9,8 @@ import pytest
 
 from api.cli import main
 from api.cli.parser import build_parser
-from api.config import PREFIX, VARIABLES
-from api.values import ListenAddress
+from api.process.config import PREFIX, VARIABLES
+from api.process.values import ListenAddress
 
 
 def parse(*arguments: str) -> Any:

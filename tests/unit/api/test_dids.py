@@ -15,8 +15,8 @@ from callcontrol.errors import (
     QuoteStale,
     ServiceUnavailable,
 )
-from callcontrol.inventory import ListingFilter
-from callcontrol.number_orders import PurchaseRequest, stale
+from callcontrol.numbers.inventory import ListingFilter
+from callcontrol.numbers.orders import PurchaseRequest, stale
 from tests.unit.api.client import Client
 from tests.unit.api.fakes import NUMBER_ID, Fakes
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from api import pipeline
-from api.app import create_app
-from api.endpoint import Endpoint, Identifiers, path_parameters
-from api.errors import HTTP_STATUS, WIRING_CODES, ErrorStyle, status_of, to_api_error
-from api.metrics import Metrics
+from api.http import pipeline
+from api.http.app import create_app
+from api.http.endpoint import Endpoint, Identifiers, path_parameters
+from api.http.errors import HTTP_STATUS, WIRING_CODES, ErrorStyle, status_of, to_api_error
+from api.process.metrics import Metrics
 from api.routes import ENDPOINTS
 from api.services import Phase
 from callcontrol import errors as domain
@@ -256,7 +256,7 @@ async def test_an_endpoint_s_own_limit_counts_beside_that_of_the_key(
         replace(endpoint, requests_per_minute=2) if endpoint.name == "get_call" else endpoint
         for endpoint in ENDPOINTS
     ]
-    monkeypatch.setattr("api.app.ENDPOINTS", limited)
+    monkeypatch.setattr("api.http.app.ENDPOINTS", limited)
     app = create_app(fakes.services(), metrics=Metrics(), public_url="http://x", check_replies=True)
     path = f"/v1/Accounts/{ACCOUNT}/Calls/{CALL_SID}"
     async with client_for(app) as client:

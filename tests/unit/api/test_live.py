@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from callcontrol.calls.live.requests import LiveUpdate, TransferRequest
 from callcontrol.errors import Conflict
-from callcontrol.live_requests import LiveUpdate, TransferRequest
 from tests.unit.api.client import Client
 from tests.unit.api.fakes import ACCOUNT, CALL_SID, ENDED_SID, Fakes
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from callcontrol.errors import DomainError, InsufficientBalance, NumberNotOwned, ServiceUnavailable
-from callcontrol.masking import MaskedCallRequest
+from callcontrol.masking.request import MaskedCallRequest
 from tests.unit.api.client import Client
 from tests.unit.api.fakes import CALL_SID, ENDED_SID, NOWHERE, READER_KEY, Fakes
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from callcontrol.masking_logs import MaskedCallFilter
-from callcontrol.masking_settings import MaskingSettings, SettingsChange
+from callcontrol.masking.logs import MaskedCallFilter
+from callcontrol.masking.settings import MaskingSettings, SettingsChange
 from tests.unit.api.client import Client
 from tests.unit.api.fakes import (
     ACCOUNT,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from callcontrol.masking_sessions import SessionFilter, SessionRequest
+from callcontrol.masking.sessions import SessionFilter, SessionRequest
 from tests.unit.api.client import Client
 from tests.unit.api.fakes import NOWHERE, NUMBER_ID, READER_KEY, Fakes
 from tests.unit.api.fakes.masking_sessions import SESSION_ID

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from callcontrol.messaging.store.messages import MessageFilter
 from callcontrol.models import Principal
-from callcontrol.store.repositories.chat_messages import MessageFilter
 from tests.unit.api.client import Client
 from tests.unit.api.fakes import ACCOUNT, MESSAGE_ID, NOWHERE, Fakes
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from callcontrol.models import Principal
-from callcontrol.subscriptions import Trial
+from callcontrol.webhooks.subscriptions import Trial
 from tests.unit.api.client import Answer, Client
 from tests.unit.api.fakes import ACCOUNT, CALL_SID, DELIVERY_ID, NOWHERE, SUBSCRIPTION_ID, Fakes
 from tests.unit.api.fakes.subscriptions import SECRET

@@ -9,7 +9,7 @@ import pytest
 from api.schemas.otp import SendOtp, VerifyOtp
 from callcontrol.errors import InsufficientBalance, RateLimited
 from callcontrol.models import CallStatus
-from callcontrol.otp import Period
+from callcontrol.otp.otp import Period
 from tests.unit.api.client import Client
 from tests.unit.api.fakes import NOWHERE, OTP_ID, READER_KEY, Fakes
 

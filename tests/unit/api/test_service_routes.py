@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from api.endpoint import path_parameters
-from api.errors import ErrorStyle
-from api.metrics import Metrics
+from api.http.endpoint import path_parameters
+from api.http.errors import ErrorStyle
+from api.process.metrics import Metrics
 from api.routes import ENDPOINTS
 from api.services import Phase
 from callcontrol.histogram import Histogram
@@ -116,7 +116,7 @@ async def test_distributions_may_have_a_label() -> None:
 
 
 async def test_a_scrape_does_not_wait_for_a_value_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("api.metrics._REFRESH_S", 0.01)
+    monkeypatch.setattr("api.process.metrics._REFRESH_S", 0.01)
     metrics, answer = Metrics(), asyncio.Event()
     begun: list[None] = []
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from callcontrol.models import Principal
-from callcontrol.subscriptions import Trial
+from callcontrol.webhooks.subscriptions import Trial
 from tests.unit.api.client import Client
 from tests.unit.api.fakes import ACCOUNT, CALL_SID, DELIVERY_ID, NOWHERE, SUBSCRIPTION_ID, Fakes
 

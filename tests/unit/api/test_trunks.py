@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from callcontrol.registration import RegistrationView
+from callcontrol.trunks.registration import RegistrationView
 from sip.registration import RegistrationState
 from tests.unit.api.client import Client
 from tests.unit.api.fakes import CARRIER_SID, GATEWAY_SID, NOWHERE, OTHER_CARRIER_SID, Fakes

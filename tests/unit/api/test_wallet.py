@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from api.present import wallet_json
+from api.schemas.serializers import wallet_json
 from callcontrol.models import LedgerFilter, Position, Wallet
-from callcontrol.money import hour_of
+from callcontrol.wallet.money import hour_of
 from tests.unit.api.client import Client
 from tests.unit.api.fakes import ACCOUNT, CALL_SID, MOMENT, Fakes
 

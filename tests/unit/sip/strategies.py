@@ -4,9 +4,9 @@ import string
 
 from hypothesis import strategies as st
 
-from sip.fields import NameAddr, Via
-from sip.grammar import Params
-from sip.uri import SipUri
+from sip.message.fields import NameAddr, Via
+from sip.message.grammar import Params
+from sip.message.uri import SipUri
 
 TOKEN = string.ascii_letters + string.digits + "-.!%*_+`'~"
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sip.aio.stream import StreamLimits
+from sip.aio.tcp import StreamLimits
 from tests.support.memory_stream import MemoryStream, News, Streams
-from tests.unit.sip.test_framer import feed_in_pieces, message
+from tests.unit.sip.message.test_framer import feed_in_pieces, message
 
 PING, PONG = b"\r\n\r\n", b"\r\n"
 

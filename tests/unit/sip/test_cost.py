@@ -4,13 +4,13 @@ import time
 
 import pytest
 
-from sip.digest import parse_digest
+from sip.auth.digest import parse_digest
 from sip.errors import ParseError
-from sip.framer import StreamFramer
-from sip.message import Message
-from sip.multipart import unwrap
-from sip.parser import parse_message
-from sip.reason_header import reason_value
+from sip.message.framer import StreamFramer
+from sip.message.message import Message
+from sip.message.multipart import unwrap
+from sip.message.parser import parse_message
+from sip.message.reason_header import reason_value
 
 HEAD = (
     b"INVITE sip:a@b.example SIP/2.0\r\nVia: SIP/2.0/TCP h.example;branch=z9hG4bKx\r\nMax-Forwards: 70\r\n"

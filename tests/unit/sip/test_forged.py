@@ -5,7 +5,7 @@ import random
 from sip import Answered, Ended, Failed, Progress, Request
 from tests.support.sip_agents import SDP, RawPeer
 from tests.support.sip_stage import Stage
-from tests.unit.sip.test_reliable import raw_callee
+from tests.unit.sip.session.test_prack import raw_callee
 
 FORGER = ("203.0.113.66", 5060)
 TRIES = 5000

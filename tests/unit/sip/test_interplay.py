@@ -5,9 +5,9 @@ import pytest
 from sip import Credentials, Failed, InfoReceived, OfferAnswered, OfferReceived, Replaces
 from tests.support.sip_agents import OTHER_SDP, SDP, RawPeer, Side
 from tests.support.sip_stage import BOB, Stage
-from tests.unit.sip.test_early_dialogs import within
-from tests.unit.sip.test_offers import HOLD, answered_raw
-from tests.unit.sip.test_reliable import prack, raw_callee, raw_caller
+from tests.unit.sip.session.test_forking import within
+from tests.unit.sip.session.test_offer_answer import HOLD, answered_raw
+from tests.unit.sip.session.test_prack import prack, raw_callee, raw_caller
 
 
 def offered_while_ringing(stage: Stage) -> tuple[RawPeer, Side]:

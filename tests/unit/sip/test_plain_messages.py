@@ -4,10 +4,10 @@ import pytest
 
 from fuzz.harness import Fuzzer
 from fuzz.targets.sip import MESSAGES, PLAIN, TARGETS, check_plain
-from sip import acceleration
 from sip.errors import ParseError
-from sip.message import Request, serialise, write_in_python
-from sip.parser import DEFAULT_LIMITS, Limits, parse_carefully, parse_message, read_plain
+from sip.message import native as acceleration
+from sip.message.message import Request, serialise, write_in_python
+from sip.message.parser import DEFAULT_LIMITS, Limits, parse_carefully, parse_message, read_plain
 
 MUTATIONS = 3000
 

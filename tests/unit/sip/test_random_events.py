@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sip import Ended, Failed, Request, make_response, serialise
 from sip.aio import UserAgentSettings
 from sip.events import Cancelled, SessionEvent
-from sip.message import Response
+from sip.message.message import Response
 from sip.timers import Timers
 from sip.transactions import invite_client, invite_server, non_invite_client, non_invite_server
 from sip.transactions.invite_client import InviteClientTransaction
@@ -20,7 +20,7 @@ from sip.transactions.non_invite_server import NonInviteServerTransaction
 from tests.support.examples import examples
 from tests.support.sip_agents import OTHER_SDP, SDP, RawPeer, Side
 from tests.support.sip_stage import RAW, Stage, make_stage
-from tests.unit.sip.test_transactions import make_request
+from tests.unit.sip.transactions.test_transactions import make_request
 
 TERMINAL = (Ended, Failed, Cancelled)
 STATUSES = st.sampled_from([100, 180, 183, 200, 202, 302, 401, 408, 481, 486, 487, 491, 500, 503, 603])

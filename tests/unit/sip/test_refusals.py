@@ -4,7 +4,7 @@ import pytest
 
 from sip import Request, Response, Timers
 from sip.aio import ScreenVerdict, Source, UserAgentSettings
-from sip.responses import ALLOW, SUPPORTED
+from sip.message.responses import ALLOW, SUPPORTED
 from tests.support.sip_agents import SDP, RawPeer
 from tests.support.sip_stage import RAW, Stage, make_stage
 

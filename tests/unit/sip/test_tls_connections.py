@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from sip.aio.connection import Connection
-from sip.aio.stream import StreamLimits
+from sip.aio.tcp import StreamLimits
+from sip.aio.tcp_connection import Connection
 from sip.aio.tls import ClientCertificates, TlsContexts, TlsSettings, TlsTransport
-from sip.fields import Via
+from sip.message.fields import Via
 from tests.support.certificates import Authority
 from tests.support.memory_stream import MemoryStream, News, Streams
-from tests.unit.sip.test_framer import message
+from tests.unit.sip.message.test_framer import message
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,10 @@ from sip import OfferAnswered, OfferFailed, OfferReceived
 from sip.aio import InboundSession
 from tests.support.sip_agents import OTHER_SDP, SDP, RawPeer, Side
 from tests.support.sip_stage import BOB, Stage
-from tests.unit.sip.test_early_dialogs import within
-from tests.unit.sip.test_offers import HOLD, answered_raw, call
+from tests.unit.sip.session.test_forking import within
+from tests.unit.sip.session.test_offer_answer import HOLD, answered_raw, call
+from tests.unit.sip.session.test_prack import prack, raw_callee, raw_caller
 from tests.unit.sip.test_races import losing, sent
-from tests.unit.sip.test_reliable import prack, raw_callee, raw_caller
 
 ALLOW = "INVITE, ACK, BYE, UPDATE, PRACK"
 

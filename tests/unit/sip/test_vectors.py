@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from sip.errors import ParseError
-from sip.framer import PING, StreamFramer
-from sip.message import Request, Response, serialise
-from sip.parser import parse_message
+from sip.message.framer import PING, StreamFramer
+from sip.message.message import Request, Response, serialise
+from sip.message.parser import parse_message
 
 FOLDER = Path(__file__).parents[2] / "vectors" / "sip"
 FATES: dict[str, dict[str, Any]] = tomllib.loads((FOLDER / "fates.toml").read_text())

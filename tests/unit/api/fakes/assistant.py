@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from callcontrol.aio.assistant import OutboundCall
-from callcontrol.analytics import AnalyticsQuery, AssistantCallFilter, DayCount, query_of
-from callcontrol.assistant_calls import PRODUCT, assistant_details
+from callcontrol.assistant.aio.service import OutboundCall
+from callcontrol.assistant.analytics import AnalyticsQuery, AssistantCallFilter, DayCount, query_of
+from callcontrol.assistant.calls import PRODUCT, assistant_details
 from callcontrol.errors import NotFound
 from callcontrol.models import ApiKey, CallRecord, Environment, Page, Principal, TranscriptSegment
 from tests.unit.api.fakes.calls import call

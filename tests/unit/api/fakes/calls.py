@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from callcontrol.call_logs import CallLog, CallLogFilter
+from callcontrol.calls.live.requests import LiveUpdate
+from callcontrol.calls.records.logs import CallLog, CallLogFilter
 from callcontrol.errors import CallEnded, Forbidden, NotFound
-from callcontrol.gateway_health import GatewayTable
-from callcontrol.live_requests import LiveUpdate
 from callcontrol.models import CallFilter, CallRecord, CallStatus, Page, Position
-from callcontrol.registration import RegistrationView
+from callcontrol.trunks.gateway_health import GatewayTable
+from callcontrol.trunks.registration import RegistrationView
 from tests.unit.api.fakes.facts import (
     ACCOUNT,
     CALL_SID,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from callcontrol.aio.messaging.campaigns import CampaignRequest, CampaignView, TakenCampaign
 from callcontrol.errors import NotFound
+from callcontrol.messaging.aio.campaigns import CampaignRequest, CampaignView, TakenCampaign
 from callcontrol.messaging.campaigns import Campaign, CampaignCounts, CampaignState
 from callcontrol.models import Page
 from tests.unit.api.fakes.facts import ACCOUNT, MOMENT

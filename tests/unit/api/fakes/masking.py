@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import datetime
 
 from callcontrol.errors import CallEnded, DomainError, NotFound
-from callcontrol.masked_calls import PRODUCT, masked_details
-from callcontrol.masking import MaskedCallRequest
-from callcontrol.masking_logs import MaskedCallCounts, MaskedCallFilter, MaskingStats, window_of
-from callcontrol.masking_sessions import SessionCounts
-from callcontrol.masking_settings import MaskingSettings, SettingsChange, Unchanged
+from callcontrol.masking.calls import PRODUCT, masked_details
+from callcontrol.masking.logs import MaskedCallCounts, MaskedCallFilter, MaskingStats, window_of
+from callcontrol.masking.request import MaskedCallRequest
+from callcontrol.masking.sessions import SessionCounts
+from callcontrol.masking.settings import MaskingSettings, SettingsChange, Unchanged
 from callcontrol.models import CallRecord, Page
 from tests.unit.api.fakes.calls import call
 from tests.unit.api.fakes.facts import ACCOUNT, CALL_SID, ENDED_SID, MOMENT

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from callcontrol.errors import Conflict, NotFound
-from callcontrol.masking_sessions import MaskingSession, SessionFilter, SessionRequest
+from callcontrol.masking.sessions import MaskingSession, SessionFilter, SessionRequest
 from callcontrol.models import Binding, Page, PhoneNumber
 from tests.unit.api.fakes.facts import ACCOUNT, MOMENT, NUMBER_ID
 

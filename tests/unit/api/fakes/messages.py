@@ -5,8 +5,8 @@ from __future__ import annotations
 from callcontrol.errors import NotFound, SendFailed
 from callcontrol.messaging.messages import SendMessage, checked
 from callcontrol.messaging.models import ChatMessage
+from callcontrol.messaging.store.messages import MessageFilter
 from callcontrol.models import Page
-from callcontrol.store.repositories.chat_messages import MessageFilter
 from tests.unit.api.fakes.facts import ACCOUNT, MOMENT
 
 MESSAGE_ID = "eeeeeeee-9999-4999-8999-999999999999"

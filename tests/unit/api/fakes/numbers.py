@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from callcontrol.errors import DomainError, NotFound
-from callcontrol.inventory import Listing, ListingFilter
 from callcontrol.models import Binding, Page, PhoneNumber, Wiring
-from callcontrol.number_orders import Purchase, PurchaseRequest
+from callcontrol.numbers.inventory import Listing, ListingFilter
+from callcontrol.numbers.orders import Purchase, PurchaseRequest
 from tests.unit.api.fakes.facts import ACCOUNT, MOMENT, NUMBER_ID
 
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from callcontrol.agents import VoiceAgent, changed_agent, new_agent
+from callcontrol.agents.agent import VoiceAgent, changed_agent, new_agent
 from callcontrol.errors import DomainError, Forbidden, NotFound
 from callcontrol.models import Page
-from callcontrol.otp import OtpCall, OtpFilter, OtpState, OtpStats, Period, SendOtp, Verification
-from callcontrol.otp_calls import otp_details
+from callcontrol.otp.calls import otp_details
+from callcontrol.otp.otp import OtpCall, OtpFilter, OtpState, OtpStats, Period, SendOtp, Verification
 from tests.unit.api.fakes.calls import call
 from tests.unit.api.fakes.facts import ACCOUNT, AGENT_ID, CALL_SID, MOMENT, OTHER_AGENT_ID, OTP_ID
 

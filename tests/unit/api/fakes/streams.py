@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from callcontrol.agents.stream_settings import check_protocol, rotated
 from callcontrol.models import Account
-from callcontrol.stream_settings import check_protocol, rotated
 from tests.unit.api.fakes.facts import ACCOUNT, MOMENT
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from callcontrol.errors import NotFound
-from callcontrol.subscriptions import (
+from callcontrol.webhooks.subscriptions import (
     EVENT_TYPES,
     NUMBERED,
     LoggedDelivery,

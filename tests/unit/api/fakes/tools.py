@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from callcontrol.aio.tools.registry import RegisteredTool
 from callcontrol.errors import NotFound
 from callcontrol.models import ApiKey, Principal
+from callcontrol.tools.aio.registry import RegisteredTool
 from callcontrol.tools.builtin import BUILTIN
 from callcontrol.tools.definitions import HttpTool, changed_tool, new_tool
 from callcontrol.tools.models import Tool, ToolResult

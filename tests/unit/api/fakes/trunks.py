@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from callcontrol.applications import Application, changed_application, new_application
+from callcontrol.applications.application import Application, changed_application, new_application
 from callcontrol.errors import Forbidden, NotFound
 from callcontrol.models import Carrier, Gateway, Page, PhoneNumber
 from tests.unit.api.fakes.facts import (

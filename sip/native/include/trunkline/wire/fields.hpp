@@ -8,8 +8,9 @@
 #include <vector>
 
 /// The plain spellings of SIP header field values: what nearly every peer sends, and nothing in which two
-/// readings could be possible. What is not plain is not wrong: it is read by the parser in `sip.parser`,
-/// which knows the whole grammar and all errors. Everything here points into the text that was read.
+/// readings could be possible. What is not plain is not wrong: it is read by the parser in
+/// `sip.message.parser`, which knows the whole grammar and all errors. Everything here points into the text
+/// that was read.
 namespace trunkline::wire {
 
 /// `;name=value` or `;name`; names in the case they were sent in.

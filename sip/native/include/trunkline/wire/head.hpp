@@ -7,7 +7,7 @@
 
 namespace trunkline::wire {
 
-/// What one message may hold; see `sip.parser.Limits`.
+/// What one message may hold; see `sip.message.parser.Limits`.
 struct Limits {
     std::size_t message_bytes = 65536;
     std::size_t header_count = 256;
@@ -35,7 +35,7 @@ struct Head {
 };
 
 /// Read the head of a datagram or frame into `head`, whose memory is used again; false when it is not plain
-/// or not within the limits, and has to be read by `sip.parser`.
+/// or not within the limits, and has to be read by `sip.message.parser`.
 bool read_head(std::string_view data, const Limits& limits, Head& head);
 
 }  // namespace trunkline::wire

@@ -1,0 +1,1 @@
+"""HTTP application and its request pipeline."""

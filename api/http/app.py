@@ -1,0 +1,110 @@
+"""The HTTP application: its routes are made from the declarations."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from ipaddress import ip_address
+
+from aiohttp import web
+
+from api.http.endpoint import style_finder
+from api.http.middleware import edge
+from api.http.pipeline import MAX_BODY_BYTES, Pipeline
+from api.http.ratelimit import RateLimiter
+from api.openapi.document import openapi_document
+from api.process.metrics import Metrics
+from api.process.values import IpNetwork
+from api.routes import ENDPOINTS
+from api.routes.service import ServiceRoutes
+from api.services import Services
+from callcontrol.models import Service
+
+__all__ = ["REQUESTS_PER_MINUTE", "create_app"]
+
+REQUESTS_PER_MINUTE: Mapping[Service, int] = {
+    "platform": 600,
+    "messaging": 600,
+    "assistant": 100,
+    "tools": 600,
+    "admin": 600,
+}
+"""What a key may do whose account has no limit of its own, by the service that it opens."""
+
+
+def create_app(
+    services: Services,
+    *,
+    metrics: Metrics,
+    public_url: str,
+    trusted_sources: Iterable[IpNetwork] = (),
+    requests_per_minute: Mapping[Service, int] = REQUESTS_PER_MINUTE,
+    check_replies: bool = False,
+) -> web.Application:
+    """
+    Make the application.
+
+    `check_replies` holds every answer against its declared model; tests use it.
+    """
+    limiter = RateLimiter(60, monotonic=time.monotonic, wall=time.time)
+    pipeline = Pipeline(services, limiter, trusts(trusted_sources), requests_per_minute, check_replies)
+    app = web.Application(
+        client_max_size=MAX_BODY_BYTES, middlewares=[edge(metrics, style_finder(ENDPOINTS))]
+    )
+    paths = {endpoint.path for endpoint in ENDPOINTS}
+    for endpoint in ENDPOINTS:
+        handler = pipeline.handler(endpoint)
+        path = route_of(endpoint.path, paths)
+        app.router.add_route(endpoint.method, path, handler)
+        if endpoint.media_type is not None:
+            app.router.add_route("HEAD", path, handler)
+    public = ServiceRoutes(services.lifecycle, metrics)
+    public.document = openapi_document(ENDPOINTS, public.endpoints, public_url)
+    for route in public.endpoints:
+        for path in (route.path, *route.also):
+            app.router.add_get(path, route.handler)
+    return app
+
+
+def route_of(path: str, paths: Iterable[str]) -> str:
+    """
+    The pattern that a path is routed by: its parameters stand for nothing that another path says in words.
+
+    So a method that ``/calls/outbound`` has not is not taken for one of ``/calls/{call_id}``.
+    """
+    parts = path.split("/")
+    for place, part in enumerate(parts):
+        if not part.startswith("{") or not part.endswith("}"):
+            continue
+        others = [other.split("/") for other in paths]
+        words = {
+            other[place]
+            for other in others
+            if len(other) == len(parts)
+            and other[:place] == path.split("/")[:place]
+            and "{" not in other[place]
+        }
+        if words:
+            taken = "|".join(sorted(map(re.escape, words)))
+            parts[place] = f"{{{part[1:-1]}:(?!(?:{taken})(?:/|$))[^/]+}}"
+    return "/".join(parts)
+
+
+def trusts(networks: Iterable[IpNetwork]) -> Callable[[str | None], bool]:
+    """Make a test of whether a source address is in one of the networks."""
+    listed = tuple(networks)
+
+    # Few sources make nearly all requests, and reading an address takes longer than remembering it.
+    @lru_cache(maxsize=1024)
+    def is_trusted(source: str | None) -> bool:
+        if not listed or source is None:
+            return False
+        try:
+            address = ip_address(source.partition("%")[0])
+        except ValueError:
+            return False
+        return any(address.version == network.version and address in network for network in listed)
+
+    return is_trusted

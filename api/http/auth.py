@@ -1,0 +1,73 @@
+"""Who makes a request: the API key of the Authorization header."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Sequence
+
+from api.services import Keys
+from callcontrol.accounts.keys import PREFIXES
+from callcontrol.errors import Forbidden, Unauthorized
+from callcontrol.models import Principal, Service
+
+__all__ = ["authenticate", "bearer_of_basic"]
+
+_KEY = re.compile(r"[A-Za-z0-9_-]{16,128}")
+
+
+async def authenticate(
+    headers: Sequence[str], keys: Keys, service: Service = "platform", *, plain: Sequence[str] = ()
+) -> Principal:
+    """
+    Authenticate a request to a service by its Authorization headers.
+
+    ``plain`` are keys that were sent in a header of their own, without a scheme; there may be one key in all.
+
+    Raises:
+        Unauthorized: There is no key, more than one, or it is malformed, unknown or revoked.
+        Forbidden: The key is of another service.
+    """
+    prefix = PREFIXES[service]
+    if plain:
+        headers = [*headers, *(f"Bearer {key}" for key in plain)]
+    header = f"Authorization: Bearer {prefix}..."
+    if service == "messaging":
+        header = f"X-API-Key: {prefix}... or {header}"
+    if not headers:
+        raise Unauthorized(f"Send the API key: {header}")
+    scheme, _, key = headers[0].strip().partition(" ")
+    if len(headers) > 1 or scheme.lower() != "bearer":
+        raise Unauthorized(f"Send exactly one header of the form {header}")
+    key = key.strip()
+    if not key.startswith(tuple(PREFIXES.values())) or _KEY.fullmatch(key) is None:
+        raise Unauthorized(f"The API key is malformed; {service} keys begin with {prefix}.")
+    principal = await keys.authenticate(key)
+    if principal.service != service:
+        raise Forbidden(f"This key is for the service {principal.service}; use one of the service {service}.")
+    return principal
+
+
+def bearer_of_basic(headers: Sequence[str], account_sid: str) -> Sequence[str]:
+    """
+    The Authorization headers of a client that may send account and key by Basic (RFC 7617), as Bearer.
+
+    Headers of another scheme are left as they are.
+
+    Raises:
+        Unauthorized: They are not ``account_sid:key`` in Base64, or of another account than the path.
+    """
+    return [_bearer(header, account_sid) for header in headers]
+
+
+def _bearer(header: str, account_sid: str) -> str:
+    scheme, _, credentials = header.strip().partition(" ")
+    if scheme.lower() != "basic":
+        return header
+    try:
+        user, _, key = base64.b64decode(credentials.strip(), validate=True).decode("ascii").partition(":")
+    except ValueError:
+        raise Unauthorized("Send account_sid:key in Base64: Authorization: Basic ...") from None
+    if user.lower() != account_sid.lower():
+        raise Unauthorized("The user name must be the account_sid of the path, and the password its API key.")
+    return f"Bearer {key}"

@@ -1,0 +1,124 @@
+"""What surrounds every request: its id, the error envelope, common headers, one log line, one measurement."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+from aiohttp.typedefs import Middleware
+
+from api.http.errors import ApiError, ErrorStyle
+from api.http.pipeline import too_large, unexpected
+from api.http.request_context import Exchange, begin_exchange
+from api.process.metrics import Metrics
+
+__all__ = ["edge"]
+
+_log = logging.getLogger("api.access")
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
+_PROBES = frozenset({"/health", "/ready", "/metrics"})
+
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def edge(metrics: Metrics, style_of: Callable[[str], ErrorStyle]) -> Middleware:
+    """
+    Make the one middleware; every answer of the application goes through it.
+
+    `style_of` says how to spell the refusal of a path that no endpoint has.
+    """
+
+    @web.middleware
+    async def surround(request: web.Request, handler: _Handler) -> web.StreamResponse:
+        started_s = time.perf_counter()
+        exchange = begin_exchange(_request_id(request))
+        response = await _guard(request, handler, exchange, style_of)
+        exchange.mark(response)
+        took_s = time.perf_counter() - started_s
+        metrics.observe_request(request.method, _route(request), response.status, took_s)
+        _tell(request, response, exchange, took_s)
+        return response
+
+    return surround
+
+
+async def _guard(
+    request: web.Request, handler: _Handler, exchange: Exchange, style_of: Callable[[str], ErrorStyle]
+) -> web.StreamResponse:
+    """Run the handler; whatever goes wrong becomes an answer in the error envelope."""
+    try:
+        return await handler(request)
+    except ApiError as error:
+        return _refusal(error, exchange)
+    except web.HTTPException as error:
+        refusal = _from_aiohttp(request, error)
+        refusal.style = style_of(request.path)
+        return _refusal(refusal, exchange)
+    except Exception as error:
+        return _refusal(unexpected(error), exchange)
+
+
+def _refusal(error: ApiError, exchange: Exchange) -> web.Response:
+    if error.status >= 500 and error.__cause__ is not None and error.code.lower() == "internal_error":
+        _log.error(
+            "request %s failed",
+            exchange.request_id,
+            exc_info=error.__cause__,
+            extra={"call_sid": exchange.call_sid},
+        )
+    body = json.dumps(error.body(), separators=(",", ":"), ensure_ascii=False)
+    return web.Response(
+        text=body, status=error.status, headers=error.headers, content_type="application/json"
+    )
+
+
+def _from_aiohttp(request: web.Request, error: web.HTTPException) -> ApiError:
+    if isinstance(error, web.HTTPMethodNotAllowed):
+        allowed = ", ".join(sorted(error.allowed_methods))
+        message = f"{request.method} is not offered here; use {allowed}."
+        return ApiError(405, "METHOD_NOT_ALLOWED", message, headers={"Allow": allowed})
+    if isinstance(error, web.HTTPNotFound):
+        return ApiError(404, "NOT_FOUND", "There is nothing at this path; see /docs.")
+    if isinstance(error, web.HTTPRequestEntityTooLarge):
+        return too_large()
+    if isinstance(error, web.HTTPExpectationFailed):
+        return ApiError(417, "EXPECTATION_FAILED", "Only Expect: 100-continue is understood.")
+    if error.status >= 500:
+        return unexpected(error)
+    return ApiError(error.status, "BAD_REQUEST", error.reason)
+
+
+def _request_id(request: web.Request) -> str:
+    """The client's own id when it is harmless in a header and a log, else a new one."""
+    given = request.headers.get("X-Request-Id", "")
+    return given if _REQUEST_ID.fullmatch(given) else str(uuid.uuid4())
+
+
+def _route(request: web.Request) -> str:
+    """The path as it was declared: few values, whatever clients ask for."""
+    resource = request.match_info.route.resource
+    return resource.canonical if resource is not None else "unmatched"
+
+
+def _tell(request: web.Request, response: web.StreamResponse, exchange: Exchange, took_s: float) -> None:
+    """Log one line; the query is left out, for it may hold numbers of people."""
+    # Probes and scrapes come every few seconds and say nothing new.
+    level = logging.DEBUG if request.path in _PROBES and response.status < 500 else logging.INFO
+    _log.log(
+        level,
+        "%s %s %d in %.1f ms",
+        request.method,
+        request.path[:200],
+        response.status,
+        took_s * 1000,
+        extra={
+            "request_id": exchange.request_id,
+            "account_sid": exchange.account_sid,
+            "call_sid": exchange.call_sid,
+        },
+    )

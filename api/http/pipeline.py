@@ -1,0 +1,359 @@
+"""
+What happens to a request of an `Endpoint`, in order.
+
+Key, rate, scope, path, query, body, drain, idempotency key, handler, envelope. What costs least and says
+most comes first: nobody without a key makes the server read a body.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+from pydantic_core import to_json
+
+from api.http.auth import authenticate, bearer_of_basic
+from api.http.endpoint import Context, Endpoint, FileReply, Handover, Identifiers, Reply, path_parameters
+from api.http.errors import ApiError, ErrorStyle, to_api_error
+from api.http.files import PrivateFile
+from api.http.form_body import FORM, parse_form
+from api.http.json_body import parse_json
+from api.http.ratelimit import RateLimiter, allowances_of
+from api.http.request_context import current_exchange
+from api.schemas.base import NoBody, RequestModel, validate_body, validate_query
+from api.services import Services
+from callcontrol.aio.tokens import utc_now
+from callcontrol.errors import (
+    DomainError,
+    FieldError,
+    Forbidden,
+    NotFound,
+    RateLimited,
+    ServiceUnavailable,
+    ValidationFailed,
+)
+from callcontrol.models import Principal, Service
+
+__all__ = ["Pipeline"]
+
+_log = logging.getLogger("api.http.pipeline")
+
+MAX_BODY_BYTES = 1024 * 1024
+_BODY_TIMEOUT_S = 15.0
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_INTEGER = re.compile(r"[1-9][0-9]{0,18}")
+_MAX_INTEGER = 2**63 - 1
+_IDENTIFIERS: Mapping[Identifiers, str] = {
+    Identifiers.UUID: "identifiers are UUIDs as the create calls return them",
+    Identifiers.INTEGER: "identifiers are whole numbers as the create calls return them",
+    Identifiers.NAME: "names have 1 to 64 letters, digits, underscores and hyphens",
+}
+_PAGINATION: Mapping[str, str] = {
+    "page": "page",
+    "per_page": "pageSize",
+    "total": "total",
+    "total_pages": "totalPages",
+}
+_IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """
+    Runs endpoints; `is_trusted` names sources that are not rate-limited.
+
+    `requests_per_minute` is what a key of each service may do whose account has no limit of its own.
+    """
+
+    services: Services
+    limiter: RateLimiter
+    is_trusted: Callable[[str | None], bool]
+    requests_per_minute: Mapping[Service, int]
+    check_replies: bool = False
+
+    def handler(self, endpoint: Endpoint[Any, Any]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        """The aiohttp handler of an endpoint."""
+
+        async def handle(request: web.Request) -> web.StreamResponse:
+            try:
+                principal = await self._admit(request, endpoint)
+                return await self._answer(request, endpoint, principal)
+            except DomainError as error:
+                raise to_api_error(error, endpoint.style) from error
+            except ApiError as error:
+                error.style = endpoint.style
+                raise
+            except Exception as error:
+                # Told apart here only because each style has an answer of its own.
+                raise unexpected(error, endpoint.style) from error
+
+        return handle
+
+    async def _admit(self, request: web.Request, endpoint: Endpoint[Any, Any]) -> Principal:
+        """Authenticate, count, check the scope; wiring endpoints keep the general codes of these refusals."""
+        exchange = current_exchange()
+        try:
+            principal = await self._principal(request, endpoint)
+            exchange.account_sid = principal.account_sid
+            if not self.is_trusted(request.remote):
+                self._count(principal, endpoint)
+            if not principal.may(endpoint.scope):
+                raise Forbidden(f"This key lacks the scope {endpoint.scope}; create one that has it.")
+        except DomainError as error:
+            own = endpoint.for_twilio or endpoint.for_messaging
+            raise to_api_error(error, endpoint.style if own else ErrorStyle.GENERAL) from error
+        return principal
+
+    async def _principal(self, request: web.Request, endpoint: Endpoint[Any, Any]) -> Principal:
+        """
+        Who makes the request, by its ticket or by its key.
+
+        Raises:
+            Unauthorized: It has neither, or its key is not valid.
+            Forbidden: Its ticket is not valid, or its key is of another service.
+        """
+        if endpoint.ticket is not None:
+            # A parameter that is given twice has no one meaning, so it proves nothing.
+            query = {
+                name: value if request.query.getall(name) == [value] else ""
+                for name, value in request.query.items()
+            }
+            path = {name: value.lower() for name, value in request.match_info.items()}
+            principal = await endpoint.ticket(self.services, path, query)
+            if principal is not None:
+                return principal
+        headers = request.headers.getall("Authorization", [])
+        if endpoint.for_twilio:
+            headers = list(bearer_of_basic(headers, request.match_info["sid"]))
+        plain = request.headers.getall("X-API-Key", []) if endpoint.for_messaging else ()
+        return await authenticate(headers, self.services.keys, endpoint.service, plain=plain)
+
+    def _count(self, principal: Principal, endpoint: Endpoint[Any, Any]) -> None:
+        """
+        Count the request by all that it is limited by, and have the answer tell what is left.
+
+        Raises:
+            RateLimited: One of the limits is used up.
+        """
+        default = self.requests_per_minute[endpoint.service]
+        limit = self.limiter.take(
+            allowances_of(principal, endpoint.limit_name, default, endpoint.requests_per_minute)
+        )
+        current_exchange().headers.update(limit.headers())
+        if not limit.allowed:
+            shared = endpoint.limited_as is not None and limit.policy == "endpoint"
+            by = f"to all {endpoint.limited_as} endpoints together" if shared else f"by this {limit.policy}"
+            message = f"More than {limit.limit} requests in {limit.window_s} s {by}; wait for Retry-After."
+            raise RateLimited(message, retry_after_s=limit.reset_in_s)
+
+    async def _answer(
+        self, request: web.Request, endpoint: Endpoint[Any, Any], principal: Principal
+    ) -> web.StreamResponse:
+        path = _path(request, endpoint, principal)
+        query = validate_query(endpoint.query, _single(request))
+        raw = await _read(request, endpoint)
+        body = _body(endpoint, raw, request.content_type)
+        if endpoint.places_calls and not self.services.lifecycle.takes_calls:
+            message = "The server is starting or shutting down and takes no new calls; retry shortly."
+            raise ServiceUnavailable(message, retry_after_s=5)
+        context = Context(self.services, principal, path, query, body, current_exchange().request_id, raw)
+        key = _idempotency_key(request, endpoint)
+        if key is None:
+            reply = await endpoint.handler(context)
+            if isinstance(reply, Handover):
+                return await reply.answer(request)
+            return self._respond(endpoint, reply)
+        return await self._answer_once(request, endpoint, context, key, raw)
+
+    async def _answer_once(
+        self,
+        request: web.Request,
+        endpoint: Endpoint[Any, Any],
+        context: Context[Any, Any],
+        key: str,
+        raw: bytes,
+    ) -> web.StreamResponse:
+        """
+        Answer a request with an idempotency key.
+
+        A refusal gives the key back, for nothing was done; an unexpected failure keeps it, for the call may
+        have been placed: repeating the request then gets the same 500 and no second call.
+        """
+        store = self.services.idempotency
+        account_sid = context.account_sid
+        name = f"{request.method} {request.path}"
+        stored = await store.begin(account_sid, key, name, hashlib.sha256(raw).hexdigest())
+        if stored is not None:
+            replayed = _json(stored.body, stored.status)
+            replayed.headers["Idempotent-Replayed"] = "true"
+            return replayed
+        try:
+            reply = await endpoint.handler(context)
+            assert not isinstance(reply, Handover), "what speaks a protocol of its own takes no such key"
+            response: web.StreamResponse = self._respond(endpoint, reply)
+        except DomainError:
+            await _keep(store.release(account_sid, key))
+            raise
+        except Exception as error:
+            failure = unexpected(error, endpoint.style)
+            await _keep(store.complete(account_sid, key, failure.status, _dump(failure.body())))
+            raise failure from error
+        assert isinstance(response, web.Response) and isinstance(response.body, bytes)
+        await _keep(store.complete(account_sid, key, response.status, response.body))
+        return response
+
+    def _respond(self, endpoint: Endpoint[Any, Any], reply: Reply | FileReply) -> web.StreamResponse:
+        if isinstance(reply, FileReply):
+            return PrivateFile(reply.path, endpoint.media_type or "application/octet-stream")
+        if endpoint.response is None:
+            return web.Response(status=endpoint.success)
+        if self.check_replies:
+            _check(endpoint, reply)
+        if endpoint.for_twilio:
+            return _json(_dump(reply.data), endpoint.success)
+        if endpoint.for_messaging:
+            return _json(_dump(_messaging(endpoint, reply)), endpoint.success)
+        meta = {"request_id": current_exchange().request_id, "timestamp": _timestamp(), **reply.meta}
+        return _json(_dump({"data": reply.data, "meta": meta}), endpoint.success)
+
+
+async def _keep(outcome: Awaitable[None]) -> None:
+    """Keep what became of a request; what was done is done, and its client learns of it in any case."""
+    try:
+        await outcome
+    except DomainError as error:
+        _log.warning("what became of an idempotency key is not kept: %s", error.message)
+
+
+def unexpected(error: Exception, style: ErrorStyle = ErrorStyle.GENERAL) -> ApiError:
+    """The answer to a failure nobody foresaw; `error` is kept as its cause for the log."""
+    code = "internal_error" if style is ErrorStyle.WIRING else "INTERNAL_ERROR"
+    message = "Unexpected server error; retry with backoff, and tell us the X-Request-Id if it stays."
+    failure = ApiError(500, code, message, style=style)
+    failure.__cause__ = error
+    return failure
+
+
+def _path(request: web.Request, endpoint: Endpoint[Any, Any], principal: Principal) -> dict[str, str]:
+    """Check identifiers in the path: the account is the key's own, all others are UUIDs."""
+    values: dict[str, str] = {}
+    for name in path_parameters(endpoint.path):
+        value = request.match_info[name]
+        if name == "sid":
+            if value.lower() != principal.account_sid.lower():
+                raise Forbidden("This account is not the one of the key; use the key's own account_sid.")
+        elif not _identifies(value, kind := endpoint.identified_by(name)):
+            if endpoint.style is ErrorStyle.WIRING:
+                raise ValidationFailed.of(name, "must be a UUID")
+            raise NotFound(f"There is no such {name}; {_IDENTIFIERS[kind]}.")
+        values[name] = value if endpoint.identifiers is Identifiers.NAME else value.lower()
+    current_exchange().call_sid = values.get("callSid")
+    return values
+
+
+def _identifies(value: str, kind: Identifiers) -> bool:
+    """Whether a part of a path can be the identifier of anything."""
+    if kind is Identifiers.UUID:
+        return _UUID.fullmatch(value) is not None
+    if kind is Identifiers.NAME:
+        return _NAME.fullmatch(value) is not None
+    return _INTEGER.fullmatch(value) is not None and int(value) <= _MAX_INTEGER
+
+
+def _messaging(endpoint: Endpoint[Any, Any], reply: Reply) -> dict[str, Any]:
+    """The body of a success as the messaging interface has it."""
+    if endpoint.bare:
+        return dict(reply.data)
+    if not endpoint.paged:
+        return {"success": True, "data": reply.data}
+    pagination = {shown: reply.meta[name] for name, shown in _PAGINATION.items()}
+    return {"success": True, "data": reply.data, "pagination": pagination}
+
+
+def _single(request: web.Request) -> Mapping[str, str]:
+    """The query parameters, each at most once."""
+    query = request.query
+    repeated = [name for name in dict.fromkeys(query) if len(query.getall(name)) > 1]
+    if repeated:
+        raise ValidationFailed([FieldError(name[:100], "is given more than once") for name in repeated[:100]])
+    return dict(query)
+
+
+async def _read(request: web.Request, endpoint: Endpoint[Any, Any]) -> bytes:
+    if request.method == "GET" or not request.can_read_body:
+        return b""
+    if (request.content_length or 0) > MAX_BODY_BYTES:
+        raise too_large()
+    try:
+        async with asyncio.timeout(_BODY_TIMEOUT_S):
+            raw = await request.read()
+    except web.HTTPRequestEntityTooLarge:
+        raise too_large() from None
+    except TimeoutError:
+        raise ApiError(408, "REQUEST_TIMEOUT", "The body did not arrive in time; send it again.") from None
+    except ConnectionError:
+        # Its client has gone in the middle: no fault of ours to be logged, and nobody reads the answer.
+        message = "The body did not arrive whole; send it again."
+        raise ApiError(408, "REQUEST_TIMEOUT", message) from None
+    except web.RequestPayloadError:
+        raise ValidationFailed.of("body", "must be encoded as its Content-Encoding says") from None
+    if raw and endpoint.reads_body and request.content_type not in _media_types(endpoint):
+        kind = "a form or JSON" if endpoint.for_twilio else "JSON"
+        message = f"The body must be {kind}; send the header Content-Type: {_media_types(endpoint)[0]}."
+        raise ApiError(415, "UNSUPPORTED_MEDIA_TYPE", message)
+    return raw
+
+
+def _media_types(endpoint: Endpoint[Any, Any]) -> tuple[str, ...]:
+    return (FORM, "application/json") if endpoint.for_twilio else ("application/json",)
+
+
+def too_large() -> ApiError:
+    """The answer to a body above the limit."""
+    return ApiError(413, "PAYLOAD_TOO_LARGE", f"The body must not exceed {MAX_BODY_BYTES} bytes.")
+
+
+def _body(endpoint: Endpoint[Any, Any], raw: bytes, content_type: str) -> RequestModel:
+    if not raw.strip() and endpoint.reads_body:
+        raise ValidationFailed.of("body", "is required: a JSON object")
+    if not raw.strip() or endpoint.spoken is not None:
+        return NoBody()
+    model: type[RequestModel] = endpoint.body
+    return validate_body(model, parse_form(raw) if content_type == FORM else parse_json(raw))
+
+
+def _idempotency_key(request: web.Request, endpoint: Endpoint[Any, Any]) -> str | None:
+    if not endpoint.idempotent or "Idempotency-Key" not in request.headers:
+        return None
+    keys = request.headers.getall("Idempotency-Key")
+    if len(keys) != 1 or _IDEMPOTENCY_KEY.fullmatch(keys[0]) is None:
+        raise ValidationFailed.of(
+            "Idempotency-Key", "must be one value of 1 to 255 printable ASCII characters"
+        )
+    return keys[0]
+
+
+def _check(endpoint: Endpoint[Any, Any], reply: Reply) -> None:
+    assert endpoint.response is not None
+    for item in reply.data if endpoint.paged else [reply.data]:
+        endpoint.response.model_validate_json(_dump(item))
+
+
+def _timestamp() -> str:
+    return utc_now().isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _dump(value: Any) -> bytes:
+    # The validator's own encoder takes a quarter of the time that the standard library's takes.
+    return to_json(value)
+
+
+def _json(body: bytes, status: int) -> web.Response:
+    return web.Response(body=body, status=status, content_type="application/json", charset="utf-8")

@@ -1,0 +1,1 @@
+"""OpenAPI and AsyncAPI documents."""

@@ -1,0 +1,419 @@
+"""The OpenAPI 3.1 document, made from the endpoint declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from importlib import metadata
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
+
+from api.http.endpoint import Endpoint, Identifiers, PublicEndpoint, path_parameters
+from api.http.errors import ErrorStyle, masking_code, status_of, twilio_code
+from api.http.form_body import FORM
+from api.openapi.examples import EXAMPLES
+from api.openapi.links import links_from
+from callcontrol import errors as domain
+from callcontrol.accounts.keys import PREFIXES
+
+__all__ = ["openapi_document", "product_version"]
+
+_Paths = Mapping[str, Mapping[str, Any]]
+_REF = "#/components/schemas/{model}"
+
+# What is answered where a file is asked for, beside the file.
+_FILE_ANSWERS: Mapping[str, str] = {
+    "304": "`If-None-Match` or `If-Modified-Since` names what the client has.",
+    "416": "`Range` begins behind the end of the file.",
+}
+
+# Refusals of the edge itself, before an endpoint's own.
+_EDGE_ERRORS: Mapping[int, tuple[str, str]] = {
+    408: ("REQUEST_TIMEOUT", "The body did not arrive in time."),
+    413: ("PAYLOAD_TOO_LARGE", "The body exceeds 1 MiB."),
+    415: ("UNSUPPORTED_MEDIA_TYPE", "The body is not application/json."),
+}
+_PREFIXES = ", ".join(f"{prefix}... of {service}" for service, prefix in PREFIXES.items())
+_RATE_HEADERS: Mapping[str, str] = {
+    "X-RateLimit-Limit": "Requests per minute.",
+    "X-RateLimit-Remaining": "Requests left in this minute.",
+    "X-RateLimit-Reset": "When the minute ends, in epoch seconds.",
+}
+
+
+def openapi_document(
+    endpoints: Sequence[Endpoint[Any, Any]], public: Sequence[PublicEndpoint], server_url: str
+) -> dict[str, Any]:
+    """Describe the endpoints."""
+    described, definitions = _described(tuple(endpoints))
+    paths = dict(described)
+    for route in public:
+        paths[route.path] = {**paths.get(route.path, {}), "get": _public_operation(route)}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Trunkline",
+            "version": product_version(),
+            "description": (
+                "Calls, numbers, carrier trunks, voice agents, messaging and tools over a REST API. "
+                "Each service takes keys of its own."
+            ),
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": server_url}],
+        "security": [{"key": []}],
+        "tags": [{"name": name} for name in _tags(endpoints, public)],
+        "paths": paths,
+        "components": {
+            "schemas": {
+                **definitions,
+                "Error": _ERROR_SCHEMA,
+                "Meta": _META,
+                "ListMeta": _LIST_META,
+                "KeysetMeta": _KEYSET_META,
+                "Pagination": _PAGINATION,
+            },
+            "securitySchemes": {
+                "key": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": f"A key of the endpoint's service: {_PREFIXES}.",
+                },
+                "api_key": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": "X-API-Key",
+                    "description": f"A messaging key, {PREFIXES['messaging']}...",
+                },
+                "account_and_key": {
+                    "type": "http",
+                    "scheme": "basic",
+                    "description": "account_sid and a platform key.",
+                },
+            },
+            "headers": {
+                name: {"description": text, "schema": {"type": "integer"}}
+                for name, text in _RATE_HEADERS.items()
+            },
+        },
+    }
+
+
+def product_version() -> str:
+    """The version that is installed."""
+    try:
+        return metadata.version("trunkline")
+    except metadata.PackageNotFoundError:
+        return "0.0.0"
+
+
+def _tags(endpoints: Iterable[Endpoint[Any, Any]], public: Iterable[PublicEndpoint]) -> list[str]:
+    return list(dict.fromkeys([item.tag for item in endpoints] + [item.tag for item in public]))
+
+
+@lru_cache(maxsize=1)
+def _described(endpoints: tuple[Endpoint[Any, Any], ...]) -> tuple[_Paths, Mapping[str, Any]]:
+    """
+    Their paths and the definitions these refer to.
+
+    Made once for as many applications as a process has: it takes a good part of a second.
+    """
+    schemas = _schemas(endpoints)
+    paths: dict[str, dict[str, Any]] = {}
+    for endpoint in endpoints:
+        operation = _operation(endpoint, schemas)
+        links = links_from(endpoint, endpoints)
+        if links:
+            operation["responses"][str(endpoint.success)]["links"] = links
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
+    return paths, schemas["definitions"]
+
+
+def _schemas(endpoints: Sequence[Endpoint[Any, Any]]) -> dict[str, Any]:
+    """The schema of every model, and by model and mode the reference to it."""
+    wanted: dict[tuple[type[BaseModel], JsonSchemaMode], None] = {}
+    for endpoint in endpoints:
+        if endpoint.takes_body:
+            wanted[endpoint.body, "validation"] = None
+        wanted[endpoint.query, "validation"] = None
+        if endpoint.response is not None:
+            wanted[endpoint.response, "serialization"] = None
+    references, document = models_json_schema(list(wanted), ref_template=_REF)
+    return {"references": references, "definitions": document.get("$defs", {})}
+
+
+def _operation(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": endpoint.name,
+        "summary": endpoint.summary,
+        "description": f"{endpoint.description} {_needs(endpoint)}".strip(),
+        "tags": [endpoint.tag],
+        "parameters": _parameters(endpoint, schemas),
+        "responses": _responses(endpoint, schemas),
+    }
+    if endpoint.ticket is not None:
+        operation["security"] = [{"key": []}, {}]
+    if endpoint.for_twilio:
+        operation["security"] = [{"key": []}, {"account_and_key": []}]
+    if endpoint.for_messaging:
+        operation["security"] = [{"key": []}, {"api_key": []}]
+    if endpoint.takes_body:
+        content: dict[str, Any] = {"schema": schemas["references"][endpoint.body, "validation"]}
+        if endpoint.name in EXAMPLES:
+            content["example"] = EXAMPLES[endpoint.name]
+        kinds = ["application/json", FORM] if endpoint.for_twilio else ["application/json"]
+        operation["requestBody"] = {"required": True, "content": dict.fromkeys(kinds, content)}
+    if endpoint.spoken is not None and endpoint.spoken.request is not None:
+        content = {"schema": endpoint.spoken.request, "example": EXAMPLES[endpoint.name]}
+        operation["requestBody"] = {"required": True, "content": {"application/json": content}}
+    return operation
+
+
+def _needs(endpoint: Endpoint[Any, Any]) -> str:
+    """Which key a request needs; most are of the platform, which goes without saying."""
+    of = "" if endpoint.service == "platform" else f" of a key of the service {endpoint.service}"
+    return f"Needs the scope `{endpoint.scope}`{of}."
+
+
+def _parameters(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> list[dict[str, Any]]:
+    parameters: list[dict[str, Any]] = [
+        {"name": name, "in": "path", "required": True, "schema": _identifier(endpoint, name)}
+        for name in path_parameters(endpoint.path)
+    ]
+    reference = schemas["references"][endpoint.query, "validation"]["$ref"]
+    model = schemas["definitions"][reference.rsplit("/", 1)[1]]
+    required = model.get("required", [])
+    for name, schema in model.get("properties", {}).items():
+        parameters.append({"name": name, "in": "query", "required": name in required, "schema": schema})
+    if endpoint.idempotent:
+        parameters.append(
+            {
+                "name": "Idempotency-Key",
+                "in": "header",
+                "required": False,
+                "description": "The same key and body within 24 h get the same answer and do nothing.",
+                "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
+            }
+        )
+    for name, text in endpoint.spoken.headers.items() if endpoint.spoken is not None else ():
+        parameters.append(
+            {
+                "name": name,
+                "in": "header",
+                "required": False,
+                "description": text,
+                "schema": {"type": "string"},
+            }
+        )
+    return parameters
+
+
+def _identifier(endpoint: Endpoint[Any, Any], name: str) -> dict[str, Any]:
+    """The schema of a parameter of a path."""
+    kind = endpoint.identified_by(name)
+    if kind is Identifiers.UUID:
+        return {"type": "string", "format": "uuid"}
+    if kind is Identifiers.INTEGER:
+        return {"type": "integer", "minimum": 1, "maximum": 2**63 - 1}
+    return {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}
+
+
+def _responses(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict[str, Any]:
+    responses: dict[str, Any] = {str(endpoint.success): _success(endpoint, schemas)}
+    if endpoint.media_type is not None:
+        part = {**responses[str(endpoint.success)], "description": "The part that `Range` asks for."}
+        responses |= {"206": part} | {status: {"description": text} for status, text in _FILE_ANSWERS.items()}
+    codes: dict[int, dict[str, str]] = {}
+    for error in endpoint.all_errors:
+        status, code = _shown_as(error, endpoint.style)
+        codes.setdefault(status, {})[code] = (error.__doc__ or "").strip().splitlines()[0]
+    for status, (code, text) in _EDGE_ERRORS.items():
+        if endpoint.reads_body:
+            shown = masking_code(code) if endpoint.style is ErrorStyle.MASKING else code
+            codes.setdefault(status, {})[str(twilio_code(status)) if endpoint.for_twilio else shown] = text
+    for status in sorted(codes):
+        responses[str(status)] = {
+            "description": "\n".join(f"- `{code}`: {text}" for code, text in codes[status].items()),
+            "content": {"application/json": {"schema": _error_schema(codes[status], endpoint.style)}},
+        }
+    if endpoint.spoken is not None:
+        for status, (text, content) in endpoint.spoken.answers.items():
+            _also_spoken(responses, str(status), text, content)
+    return responses
+
+
+def _also_spoken(
+    responses: dict[str, Any], status: str, text: str, content: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Add what a protocol of its own answers; a refusal under the same status stays beside it."""
+    kinds = {kind: {"schema": schema} for kind, schema in content.items()}
+    refusal = responses.get(status, {}).get("content", {}).get("application/json")
+    if refusal is None:
+        known = responses.get(status, {}).get("headers")
+        responses[status] = {"description": text} | ({"headers": known} if known else {})
+        if kinds:
+            responses[status]["content"] = kinds
+        return
+    either = [refusal["schema"], *(kind["schema"] for kind in kinds.values())]
+    responses[status]["description"] += f"\n- {text}"
+    responses[status]["content"]["application/json"] = {"schema": {"anyOf": either}}
+
+
+def _shown_as(error: type[domain.DomainError], style: ErrorStyle) -> tuple[int, str]:
+    """Refusals before the endpoint's own work keep the general code; see `api.http.errors`."""
+    if style is ErrorStyle.WIRING and error in (domain.Unauthorized, domain.Forbidden, domain.RateLimited):
+        return status_of(error)
+    return status_of(error, style)
+
+
+def _success(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict[str, Any]:
+    headers = {name: {"$ref": f"#/components/headers/{name}"} for name in _RATE_HEADERS}
+    if endpoint.media_type is not None:
+        content = {endpoint.media_type: {"schema": {"type": "string", "format": "binary"}}}
+        return {"description": "The file.", "headers": headers, "content": content}
+    if endpoint.response is None:
+        return {"description": "Done.", "headers": headers}
+    item = schemas["references"][endpoint.response, "serialization"]
+    if endpoint.for_twilio:
+        content = {"application/json": {"schema": item}}
+        return {"description": "Success.", "headers": headers, "content": content}
+    data = {"type": "array", "items": item} if endpoint.paged else item
+    if endpoint.for_messaging:
+        content = {"application/json": {"schema": _messaging_success(endpoint, data)}}
+        return {"description": "Success.", "headers": headers, "content": content}
+    meta = "KeysetMeta" if endpoint.keyset else "ListMeta" if endpoint.paged else "Meta"
+    envelope = {
+        "type": "object",
+        "required": ["data", "meta"],
+        "properties": {"data": data, "meta": {"$ref": _REF.format(model=meta)}},
+    }
+    return {
+        "description": "Success.",
+        "headers": headers,
+        "content": {"application/json": {"schema": envelope}},
+    }
+
+
+def _messaging_success(endpoint: Endpoint[Any, Any], data: dict[str, Any]) -> dict[str, Any]:
+    if endpoint.bare:
+        return data
+    properties: dict[str, Any] = {"success": {"const": True}, "data": data}
+    if endpoint.paged:
+        properties["pagination"] = {"$ref": _REF.format(model="Pagination")}
+    return {"type": "object", "required": list(properties), "properties": properties}
+
+
+def _error_schema(codes: Mapping[str, str], style: ErrorStyle) -> dict[str, Any]:
+    if style is ErrorStyle.PLAIN:
+        return {
+            "type": "object",
+            "required": ["error"],
+            "properties": {"error": {"type": "string"}},
+            "additionalProperties": False,
+        }
+    if style is ErrorStyle.TWILIO:
+        return {
+            "type": "object",
+            "required": ["code", "message", "status"],
+            "properties": {
+                "code": {"enum": sorted(map(int, codes))},
+                "message": {"type": "string"},
+                "status": {"type": "integer"},
+                "details": _ERROR_SCHEMA["properties"]["error"]["properties"]["details"],
+            },
+            "additionalProperties": False,
+        }
+    if style is ErrorStyle.MESSAGING:
+        return {
+            "type": "object",
+            "required": ["success", "error", "code", "message"],
+            "properties": {
+                "success": {"const": False},
+                "error": {"type": "string"},
+                "code": {"enum": sorted(codes)},
+                "message": {"type": "string"},
+                "details": _ERROR_SCHEMA["properties"]["error"]["properties"]["details"],
+            },
+            "additionalProperties": False,
+        }
+    listed = {"properties": {"error": {"properties": {"code": {"enum": sorted(codes)}}}}}
+    return {"allOf": [{"$ref": _REF.format(model="Error")}, listed]}
+
+
+def _public_operation(route: PublicEndpoint) -> dict[str, Any]:
+    schema = {"type": "object"} if route.media_type == "application/json" else {"type": "string"}
+    return {
+        "operationId": route.name,
+        "summary": route.summary,
+        "tags": [route.tag],
+        "security": [],
+        "parameters": [
+            {"name": name, "in": "path", "required": True, "schema": {"enum": list(values)}}
+            for name, values in route.parameters.items()
+        ],
+        "responses": {
+            str(status): {"description": text, "content": {route.media_type: {"schema": schema}}}
+            for status, text in route.statuses.items()
+        },
+    }
+
+
+_ERROR_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["code", "message"],
+            "properties": {
+                "code": {"type": "string", "description": "Branch on this, never on the message."},
+                "message": {"type": "string"},
+                "details": {
+                    "type": "object",
+                    "properties": {
+                        "errors": {
+                            "type": "array",
+                            "description": "Every field that is missing, unknown or invalid.",
+                            "items": {
+                                "type": "object",
+                                "required": ["field", "message"],
+                                "properties": {"field": {"type": "string"}, "message": {"type": "string"}},
+                            },
+                        }
+                    },
+                },
+            },
+        }
+    },
+}
+_META: dict[str, Any] = {
+    "type": "object",
+    "required": ["request_id", "timestamp"],
+    "properties": {"request_id": {"type": "string"}, "timestamp": {"type": "string", "format": "date-time"}},
+}
+_LIST_META: dict[str, Any] = {
+    "type": "object",
+    "required": [*_META["required"], "total", "page", "per_page", "total_pages"],
+    "properties": {
+        **_META["properties"],
+        **{name: {"type": "integer"} for name in ("total", "page", "per_page", "total_pages")},
+    },
+}
+_KEYSET_META: dict[str, Any] = {
+    "type": "object",
+    "required": [*_META["required"], "total", "per_page", "total_pages", "next_cursor"],
+    "properties": {
+        **_LIST_META["properties"],
+        "next_cursor": {
+            "type": ["string", "null"],
+            "description": "Hand it back as cursor for what follows; null where the list ends.",
+        },
+    },
+}
+_PAGINATION: dict[str, Any] = {
+    "type": "object",
+    "required": ["page", "pageSize", "total", "totalPages"],
+    "properties": {name: {"type": "integer"} for name in ("page", "pageSize", "total", "totalPages")},
+}

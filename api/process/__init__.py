@@ -1,0 +1,1 @@
+"""Server process: settings, wiring, logs, metrics, handover."""

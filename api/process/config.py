@@ -1,0 +1,440 @@
+"""
+The settings of the server: environment over TOML file over default.
+
+Every setting is declared once in `VARIABLES`; the environment spells it ``TRUNKLINE_NAME``, the file
+``name`` (or ``trunkline_name``) in lower case. Problems are collected, so that one run of the command names
+every variable that has to be corrected.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from api.process.values import (
+    HostPort,
+    IpNetwork,
+    ListenAddress,
+    PortRange,
+    parse_advertise,
+    parse_advertises,
+    parse_bool,
+    parse_choice,
+    parse_countries,
+    parse_database_url,
+    parse_digest_algorithms,
+    parse_float,
+    parse_hep_target,
+    parse_hold_music,
+    parse_host_port,
+    parse_int,
+    parse_ip,
+    parse_listens,
+    parse_name_servers,
+    parse_networks,
+    parse_node,
+    parse_path,
+    parse_ports,
+    parse_realm,
+    parse_secret_keys,
+    parse_tone_plan,
+    parse_url,
+)
+from callcontrol.messaging.channels import DEFAULT_MESSAGES_PER_SECOND, MAX_MESSAGES_PER_SECOND
+from callcontrol.recordings.retention import MAX_RETENTION_DAYS
+from media.audio import TONE_PLANS
+from media.streams import DIALECTS
+
+__all__ = ["PREFIX", "VARIABLES", "ConfigError", "Problem", "Settings", "Variable", "load_settings"]
+
+PREFIX = "TRUNKLINE_"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One setting that cannot be used: its full name, what is wrong, and where it was set if that helps."""
+
+    variable: str
+    message: str
+    source: str = "the environment"
+
+    def __str__(self) -> str:
+        origin = f" (from {self.source})" if self.source else ""
+        return f"{self.variable}{origin}: {self.message}"
+
+
+class ConfigError(Exception):
+    """The settings cannot be used; `problems` names every variable that is wrong."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("; ".join(str(problem) for problem in problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One setting: its name without prefix, its default as text (empty: not set), parser and help line."""
+
+    name: str
+    default: str
+    parse: Callable[[str], Any]
+    help: str
+
+    @property
+    def field(self) -> str:
+        """The attribute of `Settings`, and the key in a TOML file."""
+        return self.name.lower()
+
+
+VARIABLES: tuple[Variable, ...] = (
+    Variable("HTTP_LISTEN", "127.0.0.1:8080", parse_host_port, "address of the REST API"),
+    Variable(
+        "PUBLIC_URL", "", parse_url, "address customers reach the API by (default: the address listened on)"
+    ),
+    Variable(
+        "SIP_LISTEN",
+        "udp:127.0.0.1:5060,tcp:127.0.0.1:5060",
+        parse_listens,
+        "comma-separated transport:address:port",
+    ),
+    Variable("SIP_TLS_CERT", "", parse_path, "certificate chain of the tls: listener (PEM)"),
+    Variable("SIP_TLS_KEY", "", parse_path, "private key of the tls: listener (PEM)"),
+    Variable(
+        "SIP_TLS_CA",
+        "",
+        parse_path,
+        "authorities whose certificates peers may show (PEM; default: the system's)",
+    ),
+    Variable(
+        "SIP_TLS_VERIFY", "1", parse_bool, "1 calls out only to peers whose certificate is for their name"
+    ),
+    Variable("SIP_TLS_WILDCARDS", "0", parse_bool, "1 takes a certificate for *.example.com for its hosts"),
+    Variable(
+        "SIP_TLS_CLIENTS",
+        "none",
+        parse_choice("none", "optional", "required"),
+        "certificates of peers that connect: none, optional or required",
+    ),
+    Variable("SIP_ADVERTISE", "", parse_advertises, "public SIP addresses behind 1:1 NAT, one of a kind"),
+    Variable(
+        "SIP_UDP_MAX_BYTES",
+        "1300",
+        parse_int(0, 65_535),
+        "larger requests go by TCP where it can be had; 0 none",
+    ),
+    Variable(
+        "SIP_KEEPALIVE_S",
+        "30",
+        parse_float(0, 3600),
+        "silence after which a connection in use is pinged; 0 never",
+    ),
+    Variable("SIP_REALM", "trunkline", parse_realm, "realm of the passwords callers are asked for"),
+    Variable(
+        "SIP_DIGEST",
+        "SHA-512-256,SHA-256,MD5",
+        parse_digest_algorithms,
+        "digest algorithms of those challenges, in their order; some old clients look at the first alone",
+    ),
+    Variable(
+        "SIP_STRANGERS",
+        "forbid",
+        parse_choice("forbid", "silent"),
+        "what unknown sources get: forbid (one 403 in a while) or silent",
+    ),
+    Variable(
+        "DNS_SERVERS",
+        "",
+        parse_name_servers,
+        "comma-separated address[:port] of name servers for gateways (default: those of resolv.conf)",
+    ),
+    Variable(
+        "OPTIONS_INTERVAL_S",
+        "30",
+        parse_float(1, 3600),
+        "seconds between OPTIONS pings of a gateway that is to be pinged",
+    ),
+    Variable("SIP_MIN_SE", "90", parse_int(1, 86_400), "shortest session interval a peer may ask for (s)"),
+    Variable("RTP_LISTEN", "127.0.0.1", parse_ip, "address RTP is received on"),
+    Variable("RTP_ADVERTISE", "", parse_advertise, "public RTP address behind 1:1 NAT"),
+    Variable("RTP_PORTS", "20000-29999", parse_ports, "range of RTP ports"),
+    Variable("RTP_THREADS", "1", parse_int(1, 64), "threads of the media engine"),
+    Variable("MEDIA_TIMEOUT_S", "60", parse_float(0, 86_400), "seconds without RTP that end a call; 0 never"),
+    Variable("HOLD_TIMEOUT_S", "0", parse_float(0, 86_400), "the same while a party is on hold; 0 never"),
+    Variable(
+        "STREAM_DEFAULT_PROTOCOL",
+        "exotel",
+        parse_choice(*sorted(DIALECTS)),
+        f"what voice agents are spoken to in where nothing else is said: {', '.join(sorted(DIALECTS))}",
+    ),
+    Variable(
+        "STREAM_START_TIMEOUT_S",
+        "0",
+        parse_float(0, 3600),
+        "seconds a voice agent may be silent at the beginning of a call; 0 for as long as it likes",
+    ),
+    Variable(
+        "TONE_PLAN",
+        "in",
+        parse_tone_plan,
+        f"whose ringing tone: {', '.join(TONE_PLANS)}, or one written out such as 425/1000,0/4000",
+    ),
+    Variable(
+        "HOLD_MUSIC",
+        "tones",
+        parse_hold_music,
+        "what a party on hold hears: a WAV file, tones (a melody that is built in) or none",
+    ),
+    Variable(
+        "DATABASE_URL", "", parse_database_url, "SQLAlchemy URL (default: SQLite in the data directory)"
+    ),
+    Variable("DATA_DIR", "./var", parse_path, "database, recordings, the key of the secrets"),
+    Variable(
+        "SECRET_KEY",
+        "",
+        parse_secret_keys,
+        "key that seals secrets in the database: 32 bytes in base64; behind a comma those it replaces "
+        "(default: secret.key in the data directory, made at the first start)",
+    ),
+    Variable(
+        "NODE",
+        "local",
+        parse_node,
+        "name of this server among those that share a database; the same after a restart",
+    ),
+    Variable("WEBHOOK_RETENTION_DAYS", "30", parse_int(1, 3650), "days that deliveries of webhooks are kept"),
+    Variable(
+        "RECORDING_RETENTION_DAYS",
+        "180",
+        parse_int(0, MAX_RETENTION_DAYS),
+        "days that recordings are kept, of accounts that have no time of their own; 0 for ever",
+    ),
+    Variable("SANDBOX_CARRIER", "1", parse_bool, "1 runs the sandbox carrier in this process"),
+    Variable("SANDBOX_LISTEN", "udp:127.0.0.1:5080", parse_listens, "SIP address of the sandbox carrier"),
+    Variable("SANDBOX_RTP_PORTS", "30000-30999", parse_ports, "RTP ports of the sandbox carrier"),
+    Variable(
+        "NUMBER_INVENTORY",
+        "sandbox",
+        parse_choice("sandbox", "none"),
+        "which numbers are for sale: those of the sandbox, or none",
+    ),
+    Variable(
+        "ALLOW_PRIVATE_DESTINATIONS",
+        "0",
+        parse_bool,
+        "1 lets webhooks and streams reach private addresses and plain http",
+    ),
+    Variable("TRUSTED_SOURCES", "", parse_networks, "CIDRs never banned nor rate-limited"),
+    Variable("ALLOWED_COUNTRIES", "IN", parse_countries, "countries that may be dialled (ISO 3166 codes)"),
+    Variable(
+        "MESSAGES_PER_SECOND",
+        str(DEFAULT_MESSAGES_PER_SECOND),
+        parse_int(1, MAX_MESSAGES_PER_SECOND),
+        "messages per second of a channel that has set no pace of its own",
+    ),
+    Variable("MAX_CALLS", "2000", parse_int(1, 1_000_000), "calls at the same time"),
+    Variable("MAX_CPS", "200", parse_int(1, 100_000), "new calls per second"),
+    Variable(
+        "TAKEOVER",
+        "0",
+        parse_bool,
+        "1 lets a server of another NODE in this data directory take over the addresses of this one",
+    ),
+    Variable("DRAIN_S", "30", parse_float(0, 86_400), "seconds calls may go on after SIGTERM"),
+    Variable(
+        "HEP_TARGET", "", parse_hep_target, "udp:host:port that gets copies of SIP messages (HEPv3, Homer)"
+    ),
+    Variable("HEP_ID", "2001", parse_int(0, 4_294_967_295), "capture id of this server in HEP"),
+    Variable("HEP_PASSWORD", "", str, "authentication key in HEP"),
+    Variable("LOG_FORMAT", "text", parse_choice("text", "json"), "text or json"),
+    Variable(
+        "LOG_LEVEL",
+        "info",
+        parse_choice("debug", "info", "warning", "error"),
+        "debug, info, warning or error",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Every setting, checked; the fields are the names of `VARIABLES` in lower case."""
+
+    http_listen: HostPort
+    public_url: str | None
+    sip_listen: tuple[ListenAddress, ...]
+    sip_tls_cert: Path | None
+    sip_tls_key: Path | None
+    sip_tls_ca: Path | None
+    sip_tls_verify: bool
+    sip_tls_wildcards: bool
+    sip_tls_clients: str
+    sip_advertise: tuple[str, ...]
+    sip_udp_max_bytes: int
+    sip_keepalive_s: float
+    sip_realm: str
+    sip_digest: tuple[str, ...]
+    sip_strangers: str
+    dns_servers: tuple[HostPort, ...]
+    options_interval_s: float
+    sip_min_se: int
+    rtp_listen: str
+    rtp_advertise: str | None
+    rtp_ports: PortRange
+    rtp_threads: int
+    media_timeout_s: float
+    hold_timeout_s: float
+    stream_default_protocol: str
+    stream_start_timeout_s: float
+    tone_plan: str
+    hold_music: str
+    database_url: str = field(repr=False)
+    data_dir: Path
+    node: str
+    webhook_retention_days: int
+    recording_retention_days: int
+    secret_key: tuple[bytes, ...] = field(repr=False)
+    sandbox_carrier: bool
+    sandbox_listen: tuple[ListenAddress, ...]
+    sandbox_rtp_ports: PortRange
+    number_inventory: str
+    allow_private_destinations: bool
+    trusted_sources: tuple[IpNetwork, ...]
+    allowed_countries: frozenset[str]
+    messages_per_second: int
+    max_calls: int
+    max_cps: int
+    takeover: bool
+    drain_s: float
+    hep_target: HostPort | None
+    hep_id: int
+    hep_password: str | None = field(repr=False)
+    log_format: str
+    log_level: str
+    unknown_variables: tuple[str, ...] = ()
+
+
+def load_settings(environ: Mapping[str, str], config_file: Path | None = None) -> Settings:
+    """
+    Read every setting from `environ`, then from the TOML file, then from its default.
+
+    Raises:
+        ConfigError: A value, a key of the file, or the combination of settings cannot be used.
+    """
+    problems: list[Problem] = []
+    from_file = _read_file(config_file, problems) if config_file is not None else {}
+    file_name = str(config_file)
+    values: dict[str, Any] = {}
+    for variable in VARIABLES:
+        text, source = variable.default, "the default"
+        if variable.field in from_file:
+            text, source = from_file[variable.field], file_name
+        # An empty variable counts as not set: compose files and shells pass those on.
+        if environ.get(PREFIX + variable.name, "").strip():
+            text, source = environ[PREFIX + variable.name].strip(), "the environment"
+        try:
+            values[variable.field] = variable.parse(text) if text else _empty(variable)
+        except ValueError as error:
+            problems.append(Problem(PREFIX + variable.name, str(error), source))
+    if not problems:
+        _check_together(values, problems)
+    if problems:
+        raise ConfigError(problems)
+    if values["database_url"] is None:
+        values["database_url"] = f"sqlite+aiosqlite:///{values['data_dir'] / 'trunkline.db'}"
+    known = {PREFIX + variable.name for variable in VARIABLES}
+    unknown = tuple(sorted(name for name in environ if name.startswith(PREFIX) and name not in known))
+    return Settings(**values, unknown_variables=unknown)
+
+
+def _empty(variable: Variable) -> Any:
+    if variable.parse in (parse_networks, parse_countries, parse_name_servers):
+        return variable.parse("")
+    return () if variable.parse in (parse_advertises, parse_secret_keys) else None
+
+
+def _read_file(path: Path, problems: list[Problem]) -> dict[str, str]:
+    try:
+        with path.open("rb") as file:
+            table = tomllib.load(file)
+    except OSError as error:
+        problems.append(Problem("--config", f"cannot be read: {error.strerror}", str(path)))
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        problems.append(Problem("--config", f"is not TOML: {error}", str(path)))
+        return {}
+    fields = {variable.field for variable in VARIABLES}
+    texts: dict[str, str] = {}
+    for key, value in table.items():
+        field = key.removeprefix(PREFIX.lower())
+        if field not in fields:
+            near = difflib.get_close_matches(field, fields, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            problems.append(Problem(key, f"no setting has this name{hint}", str(path)))
+        elif field in texts:
+            problems.append(Problem(key, "is given twice", str(path)))
+        else:
+            _take(texts, field, value, path, problems)
+    return texts
+
+
+def _take(texts: dict[str, str], field: str, value: object, path: Path, problems: list[Problem]) -> None:
+    text = _toml_text(value)
+    if text is None:
+        kinds = "a string, a number, true, false or a list of strings"
+        problems.append(Problem(field, f"must be {kinds}", str(path)))
+    else:
+        texts[field] = text
+
+
+def _toml_text(value: object) -> str | None:
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, str | int | float):
+        return str(value)
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ",".join(value)
+    return None
+
+
+def _check_together(values: Mapping[str, Any], problems: list[Problem]) -> None:
+    """Refuse settings that are right alone and wrong together."""
+    listens: tuple[ListenAddress, ...] = values["sip_listen"]
+    _check_tls(values, problems)
+    told = {":" in address for address in values["sip_advertise"]}
+    if any(listen.is_any and (":" in listen.host) not in told for listen in listens):
+        problems.append(_any_without_advertise("SIP"))
+    if values["rtp_advertise"] is None and values["rtp_listen"] in ("0.0.0.0", "::"):
+        problems.append(_any_without_advertise("RTP"))
+    if len(values["sandbox_listen"]) != 1 or values["sandbox_listen"][0].transport != "udp":
+        problems.append(Problem(PREFIX + "SANDBOX_LISTEN", "must be one udp:address:port", ""))
+    if values["sandbox_carrier"] and values["sandbox_rtp_ports"].overlaps(values["rtp_ports"]):
+        problems.append(
+            Problem(
+                PREFIX + "SANDBOX_RTP_PORTS",
+                f"overlaps {PREFIX}RTP_PORTS; the two need ports of their own",
+                "",
+            )
+        )
+
+
+def _check_tls(values: Mapping[str, Any], problems: list[Problem]) -> None:
+    """Refuse a tls: address without what it needs, and half of a pair of files."""
+    listens: tuple[ListenAddress, ...] = values["sip_listen"]
+    serves = any(listen.transport == "tls" for listen in listens)
+    for name in ("SIP_TLS_CERT", "SIP_TLS_KEY"):
+        other = "SIP_TLS_KEY" if name == "SIP_TLS_CERT" else "SIP_TLS_CERT"
+        if values[name.lower()] is None and (serves or values[other.lower()] is not None):
+            why = f"{PREFIX}SIP_LISTEN has a tls: address" if serves else f"{PREFIX}{other} is set"
+            problems.append(Problem(PREFIX + name, f"must name a PEM file, since {why}", ""))
+    if values["sip_tls_clients"] != "none" and values["sip_tls_ca"] is None:
+        message = "must name the authorities of the clients' certificates, or anybody's would do"
+        problems.append(Problem(PREFIX + "SIP_TLS_CA", message, ""))
+
+
+def _any_without_advertise(which: str) -> Problem:
+    message = f"listens on every address, so {PREFIX}{which}_ADVERTISE must say which one peers shall use"
+    return Problem(f"{PREFIX}{which}_LISTEN", message, "")

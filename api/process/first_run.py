@@ -1,0 +1,118 @@
+"""
+What a fresh installation has: a demo account with money and a number, and the sandbox carrier to call.
+
+It is made when the sandbox carrier runs and no account exists. The key is shown once; later runs say how to
+make another.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+
+from callcontrol.assistant.sandbox import TEST_PREFIX
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.models import Account, Binding, Service
+
+__all__ = ["SANDBOX_PREFIX", "DemoAccount", "greeting", "prepare_demo", "prepare_sandbox"]
+
+DEMO_NAME = "Demo"
+DEMO_NUMBER = "+918047000001"
+DEMO_BALANCE_PAISE = 1000 * 100
+DEMO_MAX_CPS, DEMO_MAX_CALLS = 10, 100
+SANDBOX_NAME = "Sandbox"
+SANDBOX_PREFIX = TEST_PREFIX
+"""What the sandbox carrier's numbers begin with; it serves no others."""
+
+ECHO_NUMBER = "+919800000001"
+
+
+@dataclass(frozen=True, slots=True)
+class DemoAccount:
+    """The demo account; `api_key` is known to the process that made it alone."""
+
+    account_sid: str
+    number: str
+    api_key: str | None = field(repr=False)
+
+
+async def prepare_sandbox(storage: Storage, address: tuple[str, int] | None) -> str | None:
+    """
+    Make the sandbox a carrier of the platform, at `address`, and return its sid; None takes it away.
+
+    A carrier that stayed behind without its far end would have calls run into a timeout.
+    """
+    carriers = [
+        carrier for carrier in await storage.trunks.platform_carriers() if carrier.name == SANDBOX_NAME
+    ]
+    for carrier in carriers:
+        gateways = await storage.trunks.platform_gateways(carrier.carrier_sid)
+        same = [(gateway.host, gateway.port) for gateway in gateways] == [address]
+        if same and carrier.prefixes == (SANDBOX_PREFIX,):
+            return carrier.carrier_sid
+        await storage.trunks.delete_platform_carrier(carrier.carrier_sid)
+    if address is None:
+        return None
+    made, _ = await storage.trunks.add_platform_carrier(
+        SANDBOX_NAME, [("udp", *address)], inbound=True, outbound=True, prefixes=(SANDBOX_PREFIX,)
+    )
+    return made.carrier_sid
+
+
+async def prepare_demo(storage: Storage) -> DemoAccount | None:
+    """Make the demo account when there is no account at all; else find it, if it is still there."""
+    accounts = await storage.accounts.list()
+    if accounts:
+        return next((_known(account) for account in accounts if account.name == DEMO_NAME), None)
+    account, key = await storage.accounts.create(
+        name=DEMO_NAME,
+        balance_paise=DEMO_BALANCE_PAISE,
+        kyc=True,
+        max_cps=DEMO_MAX_CPS,
+        max_calls=DEMO_MAX_CALLS,
+    )
+    number = await storage.numbers.add(account.account_sid, DEMO_NUMBER, friendly_name="Demo number")
+    # Binding it also registers it, so that it may be the caller-ID of outbound calls.
+    binding = Binding(target="forward", forward_to=ECHO_NUMBER, caller_id="passthrough")
+    await storage.numbers.bind(account.account_sid, number.phone_number_id, binding, force=False)
+    return DemoAccount(account.account_sid, DEMO_NUMBER, key)
+
+
+def _known(account: Account) -> DemoAccount:
+    return DemoAccount(account.account_sid, DEMO_NUMBER, None)
+
+
+def greeting(demo: DemoAccount | None, url: str, command: str = "trunkline") -> str:
+    """What the operator of the process reads once it is up; `command` is how a shell reaches `trunkline`."""
+    lines = [f"Trunkline is up at {url}", f"  documentation   {url}/docs"]
+    if demo is None:
+        lines.append(f"  an account      {command} accounts create --name NAME --kyc")
+    elif demo.api_key is None:
+        lines.append(f"  demo account    {demo.account_sid}, number {demo.number}")
+        lines.append(f"  messaging key   {_new_key(demo, 'messaging', command)}")
+        lines.append(f"  another key     {_new_key(demo, 'platform', command)}")
+    else:
+        lines.append(f"  demo account    {demo.account_sid}, number {demo.number}, wallet 1000 INR")
+        lines.append(f"  API key         {demo.api_key}  (shown this once)")
+        lines.append(f"  messaging key   {_new_key(demo, 'messaging', command)}")
+        lines += ["", "Place a call to the sandbox carrier, which answers and echoes:", curl(demo, url)]
+    return "\n".join(lines)
+
+
+def _new_key(demo: DemoAccount, service: Service, command: str) -> str:
+    return f"{command} keys create --account {demo.account_sid} --service {service}"
+
+
+def curl(demo: DemoAccount, url: str) -> str:
+    """One line for a shell that places a call."""
+    body = (
+        f'{{"from":"{demo.number}","to":"{ECHO_NUMBER}",'
+        '"verbs":[{"verb":"play","url":"prompt:en/welcome"},{"verb":"pause","length":2},{"verb":"hangup"}]}'
+    )
+    words = [
+        *("curl", "-sS", "-X", "POST", f"{url}/v1/calls"),
+        *("-H", f"Authorization: Bearer {demo.api_key}"),
+        *("-H", "Content-Type: application/json"),
+        *("-d", body),
+    ]
+    return shlex.join(words)

@@ -1,0 +1,368 @@
+"""
+One server takes over the addresses of another on the same machine, and no call fails by it.
+
+The elder lets go of its sockets over a Unix socket in the data directory; a connection that waits and a
+datagram that has arrived stay in them for the younger. What belongs to a call of the elder is passed on to it
+until its last call is over. Both work on one database, each under a node of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import socket
+import struct
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from api.process.failures import StartFailed
+from sip.aio import HandedOver, SendFrame
+
+__all__ = ["Heritage", "Succession"]
+
+_log = logging.getLogger("api.process.handover")
+
+_DOOR: Final = "takeover.sock"
+OnGone = Callable[[str | None], Awaitable[None]]
+
+_HEAD: Final = struct.Struct(">IB")
+_HELLO, _NODE, _TAKE, _SOCKETS, _STATE, _READY, _PASSED, _ANSWER, _GOODBYE = range(9)
+_MOST_SOCKETS: Final = 64
+_MOST_FRAME_BYTES: Final = 16 * 1024 * 1024
+_DROPPED: Final = frozenset((_PASSED, _ANSWER))
+"""What may be lost when the other process does not read."""
+_PATIENCE_S: Final = 10.0
+_MOST_UNSENT_BYTES: Final = 8 * 1024 * 1024
+"""Beyond it messages are lost on their way between the processes, as datagrams may be."""
+
+
+class Heritage(Protocol):
+    """What a server gives away, and may get back."""
+
+    async def hand_over(self) -> HandedOver:
+        """Hear no more on any address, and give what another process needs to hear in our place."""
+
+    async def take_back(self) -> None:
+        """Hear again: the other process is gone."""
+
+    def receive(self, frame: bytes, answer: SendFrame) -> None:
+        """Take a SIP message that the other process passes on."""
+
+
+class _Channel:
+    """Frames between both processes."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    def send(self, kind: int, payload: bytes = b"") -> None:
+        room = self._writer.transport.get_write_buffer_size() < _MOST_UNSENT_BYTES
+        if room or kind not in _DROPPED:
+            self._writer.write(_HEAD.pack(len(payload), kind) + payload)
+
+    async def next(self) -> tuple[int, bytes] | None:
+        """The next frame, None when the other process is gone, or sends what is none."""
+        try:
+            length, kind = _HEAD.unpack(await self._reader.readexactly(_HEAD.size))
+            if length > _MOST_FRAME_BYTES:
+                _log.warning("the other process speaks another version of this protocol")
+                return None
+            return kind, await self._reader.readexactly(length)
+        except (asyncio.IncompleteReadError, OSError):
+            return None
+
+    async def close(self) -> None:
+        self._writer.close()
+        try:
+            await self._writer.wait_closed()
+        except OSError:
+            return  # The other process was faster.
+
+
+class Succession:
+    """
+    The place of a server between the one before it and the one after it.
+
+    Attributes:
+        taken: Set when a younger server is ready: this one is to end its calls and go.
+    """
+
+    def __init__(self, folder: Path, node: str) -> None:
+        self.taken = asyncio.Event()
+        self._folder = folder
+        self._node = node
+        self._elder_node = ""
+        self._handed: HandedOver | None = None
+        self._elder: _Channel | None = None
+        self._younger: _Channel | None = None
+        self._door: socket.socket | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._closing = False
+
+    # --- the younger ----------------------------------------------------------------------------------------
+
+    async def meet(self) -> None:
+        """
+        Look for a server whose addresses are to be had; none is no failure.
+
+        Raises:
+            StartFailed: It has the same node, by which both would take each other's calls for lost.
+        """
+        link = await self._knock()
+        if link is None:
+            return
+        link.close()
+        if self._elder_node == self._node:
+            raise StartFailed(
+                f"the server that runs has the node {self._node} too: to take over from it, set "
+                "TRUNKLINE_NODE to another name"
+            )
+
+    async def take(self) -> HandedOver | None:
+        """Have the elder let go of its addresses, unless we do not come up; None without one."""
+        link = await self._knock() if self._elder_node else None
+        if link is None:
+            return None
+        try:
+            self._handed = await asyncio.to_thread(_take, link)
+            link.setblocking(False)
+            self._elder = _Channel(*await asyncio.open_unix_connection(sock=link))
+        except (OSError, ValueError) as error:
+            link.close()
+            raise StartFailed(f"the server that runs did not hand over its addresses: {error}") from error
+        _log.info("took over %s from %s", ", ".join(self._handed.sockets), self._elder_node)
+        return self._handed
+
+    async def _knock(self) -> socket.socket | None:
+        """Ask for the node of the server that runs; None when none does."""
+        link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        link.settimeout(_PATIENCE_S)
+        try:
+            await asyncio.to_thread(_at_door, self._folder, link.connect)
+            self._elder_node = (await asyncio.to_thread(_ask, link, _HELLO, self._node.encode())).decode()
+        except (OSError, ValueError):
+            link.close()
+            return None
+        return link
+
+    def inherited(self, name: str) -> socket.socket | None:
+        """A socket of the elder's by its name."""
+        return None if self._handed is None else self._handed.sockets.get(name)
+
+    def pass_on(self, frame: bytes) -> None:
+        """Bring the elder a message that is its own."""
+        if self._elder is not None:
+            self._elder.send(_PASSED, frame)
+
+    def ready(
+        self, on_answer: Callable[[bytes], None], on_gone: Callable[[str | None], Awaitable[None]]
+    ) -> None:
+        """
+        Tell the elder that it may go.
+
+        Args:
+            on_answer: Takes what it answers on our connections.
+            on_gone: Hears that it is gone: with its node if it died with calls up.
+        """
+        if self._elder is not None:
+            self._elder.send(_READY)
+            self._spawn(self._follow(self._elder, on_answer, on_gone))
+
+    async def _follow(
+        self,
+        elder: _Channel,
+        on_answer: SendFrame,
+        on_gone: OnGone,
+    ) -> None:
+        well = False
+        while (frame := await elder.next()) is not None:
+            kind, payload = frame
+            if kind == _ANSWER:
+                with _unread_is_lost():
+                    on_answer(payload)
+            well = well or kind == _GOODBYE
+        self._elder = None
+        await elder.close()
+        _log.info("%s is gone%s", self._elder_node, "" if well else " and left its calls")
+        await on_gone(None if well else self._elder_node)
+
+    # --- the elder ------------------------------------------------------------------------------------------
+
+    async def open_door(self, heritage: Heritage) -> None:
+        """Let a younger server come, from now on."""
+        door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        door.setblocking(False)
+        try:
+            await asyncio.to_thread(self._remove_door)
+            await asyncio.to_thread(_at_door, self._folder, door.bind)
+            (self._folder / _DOOR).chmod(0o600)
+            door.listen(1)
+        except OSError as error:
+            door.close()
+            raise StartFailed(
+                f"cannot listen on {self._folder / _DOOR}: {error.strerror or error}"
+            ) from error
+        self._door = door
+        self._spawn(self._welcome(door, heritage))
+
+    async def _welcome(self, door: socket.socket, heritage: Heritage) -> None:
+        loop = asyncio.get_running_loop()
+        while not self.taken.is_set():
+            link, _ = await loop.sock_accept(door)
+            try:
+                await self._serve(link, heritage)
+            except (OSError, ValueError) as error:
+                _log.info("a server that looked in is gone: %s", error)
+            finally:
+                link.close()
+
+    async def _serve(self, link: socket.socket, heritage: Heritage) -> None:
+        link.settimeout(_PATIENCE_S)
+        node = (await asyncio.to_thread(_expect, link, _HELLO)).decode()
+        await asyncio.to_thread(_put, link, _NODE, self._node.encode())
+        await asyncio.to_thread(_expect, link, _TAKE)
+        handed = await heritage.hand_over()
+        try:
+            await asyncio.to_thread(_give, link, handed)
+            link.setblocking(False)
+            younger = _Channel(*await asyncio.open_unix_connection(sock=link.dup()))
+            _log.info("handing over to %s", node)
+            await self._pass(younger, heritage)
+        finally:
+            self._younger = None
+            if not self._closing:
+                # It did not come up, or is gone before us: our calls must be heard, and perhaps new ones.
+                _log.warning("%s is gone; this server hears again", node)
+                await heritage.take_back()
+
+    async def _pass(self, younger: _Channel, heritage: Heritage) -> None:
+        self._younger = younger
+        answer = _sender(younger)
+        try:
+            while (frame := await younger.next()) is not None:
+                kind, payload = frame
+                if kind == _PASSED:
+                    with _unread_is_lost():
+                        heritage.receive(payload, answer)
+                elif kind == _READY:
+                    self.taken.set()
+        finally:
+            # Else it would hear beside us, and take us for alive.
+            await younger.close()
+
+    # --- both -----------------------------------------------------------------------------------------------
+
+    async def close(self) -> None:
+        """Say goodbye to the younger server, and stop."""
+        self._closing = True
+        younger, self._younger = self._younger, None
+        if younger is not None:
+            younger.send(_GOODBYE)
+            await younger.close()
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        if self._door is not None:
+            self._door.close()
+            if not self.taken.is_set():
+                await asyncio.to_thread(self._remove_door)
+        if self._elder is not None:
+            await self._elder.close()
+
+    def _remove_door(self) -> None:
+        (self._folder / _DOOR).unlink(missing_ok=True)
+
+    def _spawn(self, work: Any) -> None:
+        self._tasks.append(asyncio.create_task(work, name="succession"))
+
+
+def _sender(channel: _Channel) -> SendFrame:
+    def send(frame: bytes) -> None:
+        channel.send(_ANSWER, frame)
+
+    return send
+
+
+@contextlib.contextmanager
+def _unread_is_lost() -> Iterator[None]:
+    """Lose a frame that cannot be read, as a datagram is lost, and not the calls of both processes."""
+    try:
+        yield
+    except ValueError as error:
+        _log.warning("a message between the processes cannot be read: %s", error)
+
+
+def _at_door(folder: Path, use: Callable[[str], object]) -> None:
+    """Bind or connect a socket at the door of a folder, however long the folder's path is."""
+    descriptor = os.open(folder, os.O_DIRECTORY)
+    try:
+        use(f"/proc/self/fd/{descriptor}/{_DOOR}")
+    finally:
+        os.close(descriptor)
+
+
+# The handshake, on a socket that blocks: sockets travel beside its bytes.
+
+
+def _put(link: socket.socket, kind: int, payload: bytes = b"") -> None:
+    link.sendall(_HEAD.pack(len(payload), kind) + payload)
+
+
+def _ask(link: socket.socket, kind: int, payload: bytes) -> bytes:
+    _put(link, kind, payload)
+    return _expect(link, kind + 1)
+
+
+def _expect(link: socket.socket, wanted: int) -> bytes:
+    length, kind = _HEAD.unpack(_exactly(link, _HEAD.size))
+    return _payload(link, length, kind, wanted)
+
+
+def _payload(link: socket.socket, length: int, kind: int, wanted: int) -> bytes:
+    if kind != wanted:
+        raise ValueError("it speaks another version of this protocol")
+    if length > _MOST_FRAME_BYTES:
+        raise ValueError("it sends more than any server has to say")
+    return _exactly(link, length)
+
+
+def _exactly(link: socket.socket, size: int) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        more = link.recv(size - len(data))
+        if not more:
+            raise ConnectionResetError("it hung up")
+        data += more
+    return bytes(data)
+
+
+def _give(link: socket.socket, handed: HandedOver) -> None:
+    names = json.dumps(list(handed.sockets)).encode()
+    descriptors = [sock.fileno() for sock in handed.sockets.values()]
+    socket.send_fds(link, [_HEAD.pack(len(names), _SOCKETS)], descriptors)
+    link.sendall(names)
+    _put(link, _STATE, json.dumps([handed.call_ids, handed.hosts]).encode())
+
+
+def _take(link: socket.socket) -> HandedOver:
+    _put(link, _TAKE)
+    head, descriptors, _, _ = socket.recv_fds(link, _HEAD.size, _MOST_SOCKETS)
+    sockets = [socket.socket(fileno=descriptor) for descriptor in descriptors]
+    try:
+        length, kind = _HEAD.unpack(head + _exactly(link, _HEAD.size - len(head)))
+        names: list[str] = json.loads(_payload(link, length, kind, _SOCKETS))
+        call_ids, hosts = json.loads(_expect(link, _STATE))
+        for sock in sockets:
+            sock.set_inheritable(False)  # Sockets that come this way are, and would outlive us in a child.
+            sock.setblocking(False)
+        return HandedOver(dict(zip(names, sockets, strict=True)), call_ids, hosts)
+    except BaseException:
+        for sock in sockets:
+            sock.close()
+        raise

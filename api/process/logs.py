@@ -1,0 +1,144 @@
+"""
+The log: one line per event, as text or as JSON, with the call it belongs to and never a secret.
+
+A record may carry ``call_sid``, ``call_id`` (of SIP), ``account_sid`` and ``request_id`` (``extra=``). What
+looks like a key of any service, a bearer token, the secret of a webhook, the password of a URL or a value
+that is called a secret is blotted out, whoever logged it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, TextIO
+
+from aiohttp.http_exceptions import HttpProcessingError
+
+from api.process.log_filters import LineLimit
+from api.process.log_writer import OutletHandler
+from callcontrol.accounts.keys import PREFIXES
+
+__all__ = ["configure_logging", "dropped_lines", "redact"]
+
+CONTEXT = ("call_sid", "call_id", "account_sid", "request_id")
+
+_NAMES = "token|password|passwd|secret|api_?key|authorization|signature|response"
+_SECRETS = (
+    (re.compile(rf"\b({'|'.join(PREFIXES.values())}|whsec_)[A-Za-z0-9_+/=-]{{4,}}"), r"\1***"),
+    (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}"), r"\1 ***"),
+    (re.compile(r"(://[^/\s:@]+):[^/\s@]+@"), r"\1:***@"),
+    # In a query, in a header field, in what is printed of an object, in JSON.
+    (
+        re.compile(rf"(?i)((?:{_NAMES})(?:=b?['\"]?|['\"]\s*:\s*b?['\"]))[^&\s\"',]+"),
+        r"\1***",
+    ),
+    # What a model of a body says of a value that does not fit it.
+    (re.compile(r"(input_value=)(?:'[^']*'|\"[^\"]*\"|[^,\]]+)"), r"\1***"),
+)
+# One of these stands, in some case, in all that the patterns match: most lines need no more than this look.
+_SIGNS = (
+    *PREFIXES.values(),
+    *("whsec_", "bearer", "basic", "://", "input_value="),
+    *_NAMES.replace("_?", "_").split("|"),
+    "apikey",
+)
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+def redact(text: str) -> str:
+    """Blot out what looks like a secret."""
+    lower = text.lower()
+    if any(sign in lower for sign in _SIGNS):
+        for pattern, replacement in _SECRETS:
+            text = pattern.sub(replacement, text)
+    return text
+
+
+class _Text(logging.Formatter):
+    """``time level logger: message  call_sid=...``."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        message = _one_line(record.getMessage())
+        line = f"{_moment(record)} {record.levelname:<7} {record.name}: {message}"
+        for name, value in _context(record).items():
+            line += f"  {name}={value}"
+        if record.exc_info:
+            line += "\n" + self.formatException(record.exc_info)
+        return redact(line)
+
+
+class _Json(logging.Formatter):
+    """One JSON object per line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": _moment(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": redact(record.getMessage()),
+            **_context(record),
+        }
+        if record.exc_info:
+            line["exception"] = redact(self.formatException(record.exc_info))
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+class _PeersFaults(logging.Filter):
+    """Requests that are no HTTP are the peer's fault: one line for each instead of a traceback of ours."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, HttpProcessingError):
+            record.msg, record.args = "unreadable HTTP: %s", (type(error).__name__,)
+            record.levelno, record.levelname = logging.INFO, "INFO"
+            record.exc_info = None
+        return True
+
+
+def configure_logging(log_format: str, level: str, stream: TextIO | None = None) -> None:
+    """Send every log of the process to `stream` (stderr by default)."""
+    handler = OutletHandler(stream or sys.stderr)
+    handler.setFormatter(_Json() if log_format == "json" else _Text())
+    handler.addFilter(LineLimit())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    # No line says from which process, thread or file it comes, so nobody needs to find that out.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    logging._srcfile = None
+    server = logging.getLogger("aiohttp.server")
+    server.filters[:] = [_PeersFaults()]
+    # These speak of every statement and every connection at levels that are ours elsewhere.
+    for chatty in ("sqlalchemy", "aiosqlite", "alembic", "asyncio"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+
+
+def dropped_lines() -> int:
+    """How many lines nobody read, so that they were lost."""
+    handlers = [handler for handler in logging.getLogger().handlers if isinstance(handler, OutletHandler)]
+    return sum(handler.outlet.dropped for handler in handlers if handler.outlet is not None)
+
+
+def _one_line(text: str) -> str:
+    """Escape control characters, so that what a peer sent can neither forge lines nor colour a terminal."""
+    return text if text.isprintable() else _CONTROLS.sub(lambda match: repr(match[0])[1:-1], text)
+
+
+def _context(record: logging.LogRecord) -> dict[str, str]:
+    given = record.__dict__
+    # A Call-ID is a peer's own text.
+    return {name: _one_line(str(given[name])) for name in CONTEXT if given.get(name) is not None}
+
+
+def _moment(record: logging.LogRecord) -> str:
+    second, rest = divmod(record.created, 1)
+    return f"{_second(int(second))}.{int(rest * 1000):03d}Z"
+
+
+@lru_cache(maxsize=4)
+def _second(epoch_s: int) -> str:
+    return datetime.fromtimestamp(epoch_s, UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -1,0 +1,203 @@
+"""
+Measurements of the server, as Prometheus reads them.
+
+Numbers that a part of the server keeps anyway are read from it when /metrics is asked for, through the
+functions given to `Metrics`; only requests are counted here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from math import isinf
+from typing import Protocol
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+)
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
+
+from callcontrol.errors import DomainError
+
+__all__ = ["METRICS_CONTENT_TYPE", "Distribution", "Metrics", "Reading"]
+
+METRICS_CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+_LATENCY_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+_REFRESH_S = 1.0
+"""What takes longer, as with a database that is away, is shown as it was at the last scrape."""
+
+# When each counter was made is of no use to anybody, and doubles what is sent.
+disable_created_metrics()  # type: ignore[no-untyped-call]  # The library says nothing of it.
+
+Reading = float | Mapping[tuple[str, ...], float]
+
+
+class Distribution(Protocol):
+    """How often which values came."""
+
+    sum: float
+
+    def cumulative(self) -> list[tuple[float, int]]:
+        """Each upper bound with how many values are within it; the last is infinity."""
+
+
+class Metrics:
+    """The registry of one server; several servers in a process keep apart."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._watched = _Watched()
+        self._refreshers: list[Callable[[], Awaitable[None]]] = []
+        self._refreshing: set[asyncio.Task[None]] = set()
+        self._registry.register(self._watched)
+        ProcessCollector(registry=self._registry)
+        self._requests = Histogram(
+            "trunkline_http_request_seconds",
+            "Time from a request's headers to its answer.",
+            ("method", "route"),
+            buckets=_LATENCY_BUCKETS_S,
+            registry=self._registry,
+        )
+        self._answers = Counter(
+            "trunkline_http_requests",
+            "Requests answered.",
+            ("method", "route", "status"),
+            registry=self._registry,
+        )
+
+        self._children: dict[tuple[str, str, int], tuple[Histogram, Counter]] = {}
+
+    def observe_request(self, method: str, route: str, status: int, took_s: float) -> None:
+        """Count one request; `route` is the declared path, so that labels stay few."""
+        found = self._children.get((method, route, status))
+        if found is None:
+            known = method if method in _METHODS else "other"
+            found = self._requests.labels(known, route), self._answers.labels(known, route, str(status))
+            if known == method:
+                # Finding them takes longer than counting; what clients make up is not remembered.
+                self._children[method, route, status] = found
+        found[0].observe(took_s)
+        found[1].inc()
+
+    def watch_gauge(
+        self, name: str, help_text: str, read: Callable[[], Reading], labels: tuple[str, ...] = ()
+    ) -> None:
+        """Read a value that goes up and down whenever /metrics is asked for."""
+        self._watched.add(GaugeMetricFamily, name, help_text, read, labels)
+
+    def watch_counter(
+        self, name: str, help_text: str, read: Callable[[], Reading], labels: tuple[str, ...] = ()
+    ) -> None:
+        """Read a value that only grows whenever /metrics is asked for."""
+        self._watched.add(CounterMetricFamily, name, help_text, read, labels)
+
+    def watch_histogram(self, name: str, help_text: str, read: Callable[[], Distribution]) -> None:
+        """Read a distribution whenever /metrics is asked for."""
+        self._watched.add_distributions(name, help_text, lambda: {(): read()}, ())
+
+    def watch_histograms(
+        self,
+        name: str,
+        help_text: str,
+        read: Callable[[], Mapping[str, Distribution]],
+        label: str,
+    ) -> None:
+        """Read distributions, one for each value of a label, whenever /metrics is asked for."""
+        self._watched.add_distributions(
+            name, help_text, lambda: {(value,): found for value, found in read().items()}, (label,)
+        )
+
+    def refresh_with(self, refresh: Callable[[], Awaitable[None]]) -> None:
+        """Await `refresh` before each scrape: for values that cannot be read at once."""
+        self._refreshers.append(refresh)
+
+    async def scrape(self) -> bytes:
+        """The text that Prometheus reads."""
+        # What is still under way from the last scrape is waited for, and not begun once more.
+        if not self._refreshing:
+            for refresh in self._refreshers:
+                task = asyncio.get_running_loop().create_task(_refreshed(refresh))
+                self._refreshing.add(task)
+                task.add_done_callback(self._refreshing.discard)
+        if self._refreshing:
+            await asyncio.wait(self._refreshing, timeout=_REFRESH_S)
+        return generate_latest(self._registry)
+
+    async def close(self) -> None:
+        """Wait for nothing any more."""
+        for task in list(self._refreshing):
+            task.cancel()
+        if self._refreshing:
+            await asyncio.wait(self._refreshing)
+
+
+_log = logging.getLogger("api.process.metrics")
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_Family = type[GaugeMetricFamily] | type[CounterMetricFamily]
+_Distributions = Callable[[], Mapping[tuple[str, ...], Distribution]]
+
+
+async def _refreshed(refresh: Callable[[], Awaitable[None]]) -> None:
+    try:
+        await refresh()
+    except DomainError as error:
+        # The database is away: what failed has told the log, and other figures are wanted now.
+        _log.debug("a metric cannot be refreshed: %s", error.message)
+    except Exception:
+        # The value of the last scrape is shown again; the others are none the worse for it.
+        _log.warning("a metric cannot be refreshed", exc_info=True)
+
+
+class _Watched(Collector):
+    """Values read at the moment of the scrape."""
+
+    def __init__(self) -> None:
+        self._sources: list[tuple[str, Callable[[], Metric]]] = []
+
+    def add(
+        self, family: _Family, name: str, help_text: str, read: Callable[[], Reading], labels: tuple[str, ...]
+    ) -> None:
+        def make() -> Metric:
+            metric = family(name, help_text, labels=labels)
+            reading = read()
+            for values, value in reading.items() if isinstance(reading, Mapping) else (((), reading),):
+                metric.add_metric(values, value)
+            return metric
+
+        self._sources.append((name, make))
+
+    def add_distributions(
+        self, name: str, help_text: str, read: _Distributions, labels: tuple[str, ...]
+    ) -> None:
+        def make() -> Metric:
+            metric = HistogramMetricFamily(name, help_text, labels=labels)
+            for values, distribution in read().items():
+                metric.add_metric(values, _bounds(distribution), distribution.sum)
+            return metric
+
+        self._sources.append((name, make))
+
+    def collect(self) -> Iterable[Metric]:
+        for name, make in self._sources:
+            try:
+                yield make()
+            except Exception:
+                # One part that is closed or broken must not hide what the others say.
+                _log.warning("the metric %s cannot be read", name, exc_info=True)
+
+
+def _bounds(distribution: Distribution) -> list[tuple[str, int]]:
+    return [("+Inf" if isinf(bound) else str(bound), count) for bound, count in distribution.cumulative()]

@@ -1,0 +1,1 @@
+"""Voice assistant: /api/v1 calls, keys and webhooks."""

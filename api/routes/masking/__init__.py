@@ -1,0 +1,1 @@
+"""Number masking: /v1 calls, sessions, logs and webhook."""

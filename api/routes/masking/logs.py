@@ -1,0 +1,136 @@
+"""Logs, statistics and billing of number masking (masking specification), and its settings (additive)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.http.endpoint import Context, Endpoint, Reply
+from api.http.time_ranges import inclusive_span
+from api.routes.masking.calls import MASKING
+from api.schemas.base import NoBody, NoQuery
+from api.schemas.masking.calls import MaskedCallObject
+from api.schemas.masking.logs import (
+    MaskedCallList,
+    MaskingBillingObject,
+    MaskingSettingsObject,
+    MaskingStatsObject,
+    MaskingStatsQuery,
+    UpdateMaskingSettings,
+)
+from api.schemas.serializers import page_meta, rfc3339
+from callcontrol.masking.calls import masked_object
+from callcontrol.masking.logs import MaskedCallFilter, stats_object
+from callcontrol.masking.settings import MaskingSettings, SettingsChange
+from callcontrol.models import CURRENCY
+from callcontrol.routing.targets import normalise_number
+from callcontrol.wallet.money import rupees
+
+__all__ = ["ENDPOINTS"]
+
+
+async def list_masked_calls(context: Context[NoBody, MaskedCallList]) -> Reply:
+    """Answer GET /masking/call-logs."""
+    query = context.query
+    start, end = inclusive_span(query.start_date, query.end_date)
+    wanted = MaskedCallFilter(
+        status=query.status,
+        direction=query.direction,
+        party=normalise_number(query.party, field="party") if query.party is not None else None,
+        session_id=query.session_id,
+        start=start,
+        end=end,
+    )
+    page = await context.services.masking_logs.list(context.account_sid, wanted, query.page, query.per_page)
+    return Reply([masked_object(record) for record in page.items], page_meta(page))
+
+
+async def masking_stats(context: Context[NoBody, MaskingStatsQuery]) -> Reply:
+    """Answer GET /masking/stats."""
+    start, end = inclusive_span(context.query.start_date, context.query.end_date)
+    stats = await context.services.masking_logs.stats(context.account_sid, start, end)
+    return Reply(stats_object(stats, CURRENCY))
+
+
+async def masking_billing(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer GET /masking/billing."""
+    wallet = await context.services.wallets.wallet(context.account_sid)
+    return Reply(
+        {
+            "wallet_balance": rupees(wallet.balance_paise),
+            "currency": CURRENCY,
+            "updated_at": rfc3339(wallet.updated_at),
+        }
+    )
+
+
+async def get_masking_settings(context: Context[NoBody, NoQuery]) -> Reply:
+    """Answer GET /masking/settings."""
+    return Reply(_settings_json(await context.services.masking_settings.of(context.account_sid)))
+
+
+async def update_masking_settings(context: Context[UpdateMaskingSettings, NoQuery]) -> Reply:
+    """Answer PATCH /masking/settings."""
+    change = SettingsChange(**context.body.model_dump(exclude_unset=True))
+    return Reply(_settings_json(await context.services.masking_settings.update(context.account_sid, change)))
+
+
+def _settings_json(settings: MaskingSettings) -> dict[str, Any]:
+    """Only the fields listed here leave the server, so the secret cannot slip out."""
+    return {
+        "webhook_url": settings.webhook_url,
+        "has_webhook_secret": settings.webhook_secret is not None,
+        "webhook_active": settings.webhook_active,
+        "routing_url": settings.routing_url,
+        "record_calls": settings.record_calls,
+        "updated_at": rfc3339(settings.updated_at),
+    }
+
+
+_SETTINGS = "/v1/masking/settings"
+_READ: dict[str, Any] = {"method": "GET", "scope": "masking.read", **MASKING}
+
+ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
+    Endpoint(
+        path="/v1/masking/call-logs",
+        handler=list_masked_calls,
+        summary="List masked calls, newest first",
+        description="Those that are up included; the total is exact.",
+        query=MaskedCallList,
+        response=MaskedCallObject,
+        paged=True,
+        **_READ,
+    ),
+    Endpoint(
+        path="/v1/masking/stats",
+        handler=masking_stats,
+        summary="The use of masking within a window",
+        query=MaskingStatsQuery,
+        response=MaskingStatsObject,
+        **_READ,
+    ),
+    Endpoint(
+        path="/v1/masking/billing",
+        handler=masking_billing,
+        summary="Get the balance of the wallet",
+        response=MaskingBillingObject,
+        **_READ,
+    ),
+    Endpoint(
+        path=_SETTINGS,
+        handler=get_masking_settings,
+        summary="Get the settings of masked calls",
+        response=MaskingSettingsObject,
+        **_READ,
+    ),
+    Endpoint(
+        method="PATCH",
+        path=_SETTINGS,
+        handler=update_masking_settings,
+        scope="masking.write",
+        summary="Change the settings of masked calls",
+        description="Fields that are left out stay as they are. The next call goes by the new ones.",
+        body=UpdateMaskingSettings,
+        response=MaskingSettingsObject,
+        **MASKING,
+    ),
+)

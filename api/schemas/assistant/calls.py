@@ -1,0 +1,173 @@
+"""Requests and answers of the voice assistant's calls."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, ConfigDict, Field
+
+from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.calls import DEFAULT_TIMEOUT_S, MAX_TIME_LIMIT_S, MAX_TIMEOUT_S, MIN_TIMEOUT_S
+from api.schemas.common import EndDate, Page, PerPage, QueryNumber, StartDate, Timestamp
+from api.schemas.forms import Number, WebUrl
+from callcontrol.assistant.calls import AssistantStatus
+from callcontrol.numbers.binding import UUID
+
+__all__ = [
+    "Analytics",
+    "AnalyticsObject",
+    "AssistantCallList",
+    "AssistantCallObject",
+    "StartCall",
+    "TranscriptObject",
+]
+
+
+def _uuid(text: str) -> str:
+    if UUID.fullmatch(text) is None:
+        raise ValueError("must be a UUID")
+    return text.lower()
+
+
+_Id = Annotated[str, Field(max_length=64, json_schema_extra={"format": "uuid"}), AfterValidator(_uuid)]
+_Environment = Annotated[
+    Literal["live", "sandbox"], Field(description="A sandbox key sees the sandbox in any case.")
+]
+_Context = Annotated[
+    dict[
+        Annotated[str, Field(min_length=1, max_length=64)],
+        Annotated[str, Field(max_length=1000)],
+    ],
+    Field(max_length=40, description="What the agent is told: up to 40 texts by name."),
+]
+
+
+class StartCall(RequestModel):
+    """A call that an agent is to make."""
+
+    phone_number: Annotated[Number, Field(description="E.164, or a 10-digit Indian number.")]
+    agent_id: _Id
+    context: _Context = {}
+    from_: Annotated[Number | None, Field(alias="from", description="A registered number.")] = None
+    machine_detection: Literal["off", "detect", "hangup"] = "off"
+    record: bool = False
+    timeout: Annotated[int, Field(ge=MIN_TIMEOUT_S, le=MAX_TIMEOUT_S, description="Seconds it may ring.")] = (
+        DEFAULT_TIMEOUT_S
+    )
+    time_limit: Annotated[int, Field(ge=1, le=MAX_TIME_LIMIT_S, description="Seconds from the answer.")] = (
+        MAX_TIME_LIMIT_S
+    )
+    status_webhook_url: (
+        Annotated[WebUrl, Field(description="Told of this call as of any call of the platform.")] | None
+    ) = None
+
+
+class AssistantCallList(RequestModel):
+    """Which calls of agents."""
+
+    status: AssistantStatus | None = None
+    direction: Literal["inbound", "outbound"] | None = None
+    agent_id: _Id | None = None
+    phone_number: QueryNumber | None = None
+    environment: _Environment | None = None
+    start_date: StartDate | None = None
+    end_date: EndDate | None = None
+    page: Page = 1
+    per_page: PerPage = 20
+
+
+class Segment(ResponseModel):
+    """Something that was said; times count from the answer."""
+
+    role: Literal["agent", "user"]
+    text: str
+    start_ms: int
+    end_ms: int | None
+
+
+class CallError(ResponseModel):
+    """What went wrong on a call."""
+
+    code: str
+    message: str
+
+
+class AssistantCallObject(ResponseModel):
+    """A call with an agent."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    id: str
+    agent_id: str | None
+    phone_number: Annotated[str, Field(description="Whom the agent talks with.")]
+    direction: Literal["inbound", "outbound"]
+    from_: Annotated[str, Field(alias="from")]
+    to: str
+    status: AssistantStatus
+    answered_by: str | None
+    context: dict[str, str]
+    sandbox: bool
+    created_at: Timestamp
+    started_at: Annotated[Timestamp | None, Field(description="When it was answered.")]
+    ended_at: Timestamp | None
+    duration_seconds: int | None
+    hangup_cause: str | None
+    error: CallError | None
+    recording_url: str | None
+    transcript: Annotated[list[Segment], Field(description="Empty in lists.")]
+    cost: Annotated[float | None, Field(description="Rupees; null until the call has ended.")]
+    currency: str
+
+
+class TranscriptObject(ResponseModel):
+    """What was said on a call, in order."""
+
+    call_id: str
+    language: str | None
+    segments: list[Segment]
+
+
+class Analytics(RequestModel):
+    """Which calls are counted."""
+
+    start_date: StartDate | None = None
+    end_date: EndDate | None = None
+    agent_id: _Id | None = None
+    environment: _Environment | None = None
+
+
+class Period(ResponseModel):
+    """A time: its end is exclusive."""
+
+    start: Timestamp
+    end: Timestamp
+
+
+class Figures(ResponseModel):
+    """How calls went."""
+
+    total_calls: int
+    completed_calls: int
+    failed_calls: int
+    no_answer_calls: int
+    busy_calls: int
+    voicemail_calls: int
+    in_progress_calls: Annotated[int, Field(description="Those that have not ended.")]
+    avg_duration_seconds: Annotated[float, Field(description="Of calls that were answered.")]
+    total_minutes: float
+    success_rate: Annotated[float, Field(description="Completed calls among those that have ended, 0 to 1.")]
+    total_cost: Annotated[float, Field(description="Rupees.")]
+
+
+class DayFigures(Figures):
+    """How the calls of a day went."""
+
+    date: str
+
+
+class AnalyticsObject(Figures):
+    """How the calls of a time went."""
+
+    period: Period
+    currency: str
+    by_day: list[DayFigures]

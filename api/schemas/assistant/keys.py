@@ -1,0 +1,70 @@
+"""Requests and answers of the voice assistant's keys."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, RootModel
+
+from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.common import Name, Timestamp
+from callcontrol.accounts.keys import MAX_OVERLAP_S
+
+__all__ = ["CreateKey", "KeyObject", "KeyObjects", "NewKeyObject", "RotateKey", "RotatedKeyObject"]
+
+Environment = Literal["live", "sandbox"]
+Scope = Literal["assistant", "assistant.keys"]
+
+
+class CreateKey(RequestModel):
+    """A new key."""
+
+    name: Name
+    environment: (
+        Annotated[Environment, Field(description="sandbox: calls test numbers alone. Default: your own.")]
+        | None
+    ) = None
+    scopes: (
+        Annotated[
+            list[Scope],
+            Field(min_length=1, max_length=10, description="assistant.keys manages keys; default assistant."),
+        ]
+        | None
+    ) = None
+
+
+class RotateKey(RequestModel):
+    """How a key is followed by its successor."""
+
+    overlap_seconds: Annotated[
+        int, Field(ge=0, le=MAX_OVERLAP_S, description="How long the old key is valid beside the new one.")
+    ] = 86_400
+
+
+class KeyObject(ResponseModel):
+    """A key; the key itself is never shown again."""
+
+    id: str
+    name: str | None
+    environment: Environment
+    scopes: list[str]
+    prefix: Annotated[str, Field(description="How it begins, to tell keys apart.")]
+    state: Literal["active", "retiring"]
+    created_at: Timestamp
+    expires_at: Annotated[Timestamp | None, Field(description="When a key that was rotated ends.")]
+
+
+class NewKeyObject(KeyObject):
+    """A key that was just made, with the key itself."""
+
+    key: Annotated[str, Field(description="Shown this once.")]
+
+
+class RotatedKeyObject(NewKeyObject):
+    """The successor of a key."""
+
+    replaces: KeyObject
+
+
+class KeyObjects(RootModel[list[KeyObject]]):
+    """The keys of the account that open anything still, oldest first."""

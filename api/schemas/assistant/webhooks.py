@@ -1,0 +1,79 @@
+"""Requests and answers of the voice assistant's webhooks."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, RootModel
+
+from api.schemas.base import RequestModel, ResponseModel, all_optional
+from api.schemas.common import Timestamp
+from api.schemas.subscriptions import WebhookUrl
+from callcontrol.webhooks.subscriptions import MAX_SECRET_CHARS, MIN_SECRET_CHARS, AssistantEvent
+
+__all__ = [
+    "CreateWebhook",
+    "CreatedWebhook",
+    "UpdateWebhook",
+    "WebhookDescription",
+    "WebhookObject",
+    "WebhookObjects",
+    "WebhookSecret",
+]
+
+_Events = Annotated[list[AssistantEvent], Field(min_length=1, max_length=50)]
+WebhookSecret = Annotated[
+    str,
+    Field(
+        description="Signs what is sent. Of whsec_ and base64, the bytes are the key.",
+        json_schema_extra={
+            "writeOnly": True,
+            "minLength": MIN_SECRET_CHARS,
+            "maxLength": MAX_SECRET_CHARS,
+        },
+    ),
+]
+WebhookDescription = Annotated[str, Field(max_length=256)]
+
+
+class CreateWebhook(RequestModel):
+    """A new webhook; without a secret one is made."""
+
+    url: WebhookUrl
+    events: _Events
+    secret: WebhookSecret | None = None
+    description: WebhookDescription | None = None
+
+
+class UpdateWebhook(RequestModel):
+    """The fields that are to change; a secret of null has the account's sign, all others stay as they are."""
+
+    model_config = ConfigDict(json_schema_extra=all_optional)
+
+    url: WebhookUrl = ""
+    events: _Events = ["call.completed"]
+    secret: WebhookSecret | None = None
+    description: WebhookDescription | None = None
+    is_active: Annotated[bool, Field(description="false pauses deliveries.")] = True
+
+
+class WebhookObject(ResponseModel):
+    """A webhook; its secret is never shown again."""
+
+    id: str
+    url: str
+    events: list[AssistantEvent]
+    description: str | None
+    is_active: bool
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class CreatedWebhook(WebhookObject):
+    """A webhook that was just made, with its secret."""
+
+    secret: Annotated[str, Field(description="Shown this once.")]
+
+
+class WebhookObjects(RootModel[list[WebhookObject]]):
+    """All webhooks of the account, newest first."""

@@ -1,0 +1,125 @@
+"""Requests and answers of the endpoints of masked calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.common import Timestamp
+from callcontrol.errors import FieldError, InvalidNumbers, ValidationFailed
+from callcontrol.masking.calls import MaskedStatus
+from callcontrol.masking.request import MAX_DURATION_S, MIN_DURATION_S, number_errors
+
+__all__ = [
+    "LegObject",
+    "MaskedCallObject",
+    "Party",
+    "StartMaskedCall",
+    "StartedMaskedCallObject",
+    "TwoParties",
+]
+
+_PARTIES = ("party_a", "party_b")
+_MOBILE: dict[str, Any] = {"pattern": "^[6-9][0-9]{9}$"}
+
+Party = Annotated[
+    str,
+    Field(max_length=256, description="A 10-digit Indian mobile number.", json_schema_extra=_MOBILE),
+]
+
+
+class TwoParties(RequestModel):
+    """A body that names two parties, as ``party_a`` and ``party_b``."""
+
+    @classmethod
+    def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
+        """Whether the two can be joined at all."""
+        return number_errors(given.get("party_a"), given.get("party_b"))
+
+    @classmethod
+    def refusal(
+        cls, given: Mapping[str, Any], errors: Sequence[FieldError], message: str
+    ) -> ValidationFailed:
+        """Numbers have a code of their own, where nothing but they is wrong."""
+        numbers = all(isinstance(given.get(party), str) for party in _PARTIES)
+        if numbers and all(error.field in _PARTIES for error in errors):
+            return InvalidNumbers(errors, message)
+        return ValidationFailed(errors, message)
+
+
+class StartMaskedCall(TwoParties):
+    """Two parties to be joined, neither of whom sees the number of the other."""
+
+    party_a: Annotated[Party, Field(description="Who is called first: a 10-digit Indian mobile number.")]
+    party_b: Annotated[Party, Field(description="Who is called when party_a has answered; another number.")]
+    max_duration_sec: Annotated[
+        int | None,
+        Field(
+            ge=MIN_DURATION_S,
+            le=MAX_DURATION_S,
+            description="How long they may talk, from party_b's answer; without limit when left out.",
+        ),
+    ] = None
+
+
+class StartedMaskedCallObject(ResponseModel):
+    """A masked call that was taken: its first party is being called."""
+
+    call_sid: str
+    status: MaskedStatus
+    party_a: str
+    party_b: str
+    masked_number: Annotated[str, Field(description="What both parties see, in E.164.")]
+
+
+class LegObject(ResponseModel):
+    """How far one of the two parties is, or got."""
+
+    party: Literal["a", "b"]
+    status: Literal[
+        "queued",
+        "initiated",
+        "ringing",
+        "in-progress",
+        "completed",
+        "busy",
+        "no-answer",
+        "failed",
+        "canceled",
+    ]
+    answered_at: Timestamp | None
+    hangup_cause: str | None
+
+
+class MaskedCallObject(ResponseModel):
+    """A call between two parties who see a number of yours in place of each other's."""
+
+    id: str
+    platform_call_sid: str
+    session_id: Annotated[str | None, Field(description="The masking session it was routed by, if any.")]
+    caller_number: Annotated[str, Field(description="Who is called first, or called; in E.164.")]
+    target_number: Annotated[
+        str | None, Field(description="The other party, Indian numbers without country code.")
+    ]
+    masked_number: str
+    direction: Literal["click_to_call", "inbound"]
+    status: MaskedStatus
+    legs: list[LegObject]
+    max_duration_sec: int | None
+    started_at: Timestamp
+    answered_at: Annotated[
+        str | None,
+        Field(description="When the two were connected.", json_schema_extra={"format": "date-time"}),
+    ]
+    ended_at: Timestamp | None
+    duration_sec: Annotated[int | None, Field(description="From answered_at to ended_at.")]
+    bill_duration_sec: Annotated[
+        int | None, Field(description="Seconds of the started pulses from answered_at to ended_at.")
+    ]
+    hangup_cause: str | None
+    price: float | None
+    currency: str
+    recording_url: str | None

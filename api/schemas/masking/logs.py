@@ -1,0 +1,122 @@
+"""Requests and answers of the logs, statistics, billing and settings of number masking."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.common import Page, PerPage, QueryNumber, Timestamp
+from api.schemas.forms import WebUrl
+from callcontrol.masking.calls import MaskedStatus
+from callcontrol.webhooks.subscriptions import MAX_SECRET_CHARS, MIN_SECRET_CHARS
+
+__all__ = [
+    "MaskedCallList",
+    "MaskingBillingObject",
+    "MaskingSettingsObject",
+    "MaskingStatsObject",
+    "MaskingStatsQuery",
+    "UpdateMaskingSettings",
+]
+
+_DATE_OR_MOMENT: dict[str, Any] = {"anyOf": [{"format": "date"}, {"format": "date-time"}]}
+_START = "RFC 3339, or YYYY-MM-DD (UTC); inclusive."
+_END = "RFC 3339, or YYYY-MM-DD (UTC), which is until the end of that day; inclusive."
+
+Start = Annotated[str, Field(description=_START, json_schema_extra=_DATE_OR_MOMENT)]
+End = Annotated[str, Field(description=_END, json_schema_extra=_DATE_OR_MOMENT)]
+
+
+class MaskedCallList(RequestModel):
+    """Filters of a list of masked calls."""
+
+    status: MaskedStatus | None = None
+    direction: Literal["click_to_call", "inbound"] | None = None
+    party: Annotated[
+        QueryNumber | None, Field(description="A number of either party: 10 digits, or E.164.")
+    ] = None
+    session_id: Annotated[str, Field(min_length=1, max_length=64)] | None = None
+    start_date: Start | None = None
+    end_date: End | None = None
+    page: Page = 1
+    per_page: PerPage = 20
+
+
+class MaskingStatsQuery(RequestModel):
+    """The window that statistics are of; the last 30 days when left out."""
+
+    start_date: Start | None = None
+    end_date: End | None = None
+
+
+class WindowObject(ResponseModel):
+    """A time, both ends included."""
+
+    start: Timestamp
+    end: Timestamp
+
+
+class MaskingStatsObject(ResponseModel):
+    """The use of masking within a window, by when calls began and sessions were created."""
+
+    period: WindowObject
+    total_sessions: int
+    active_sessions: Annotated[int, Field(description="Of total_sessions, those that are active now.")]
+    total_mappings: Annotated[int, Field(description="Of total_sessions; a session has two.")]
+    total_calls: int
+    answered_calls: Annotated[int, Field(description="Whose parties were connected.")]
+    failed_calls: Annotated[int, Field(description="Which ended with the status failed.")]
+    no_answer_calls: Annotated[int, Field(description="Which ended with the status no-answer.")]
+    in_progress_calls: Annotated[int, Field(description="Which have not ended.")]
+    total_minutes: Annotated[float, Field(description="The sum of bill_duration_sec, in minutes.")]
+    total_cost: Annotated[float, Field(description="What calls that have ended were charged, in rupees.")]
+    currency: str
+
+
+class MaskingBillingObject(ResponseModel):
+    """The money that masked calls are paid from."""
+
+    wallet_balance: Annotated[float, Field(description="In rupees; calls that are up are not charged yet.")]
+    currency: str
+    updated_at: Timestamp
+
+
+class UpdateMaskingSettings(RequestModel):
+    """Settings to change: what is left out stays as it is, null takes it away."""
+
+    webhook_url: Annotated[WebUrl | None, Field(description="Where events of masked calls go.")] = None
+    webhook_secret: Annotated[
+        str | None,
+        Field(
+            min_length=MIN_SECRET_CHARS,
+            max_length=MAX_SECRET_CHARS,
+            repr=False,
+            json_schema_extra={"writeOnly": True},
+            description="What they are signed with; null: the webhook secret of the account. Never shown.",
+        ),
+    ] = None
+    webhook_active: Annotated[bool, Field(description="false pauses the webhook.")] = True
+    routing_url: Annotated[
+        WebUrl | None, Field(description="Who is asked where an inbound call goes that no session knows.")
+    ] = None
+    record_calls: Annotated[
+        bool, Field(description="Whether masked calls are recorded; a session may say otherwise.")
+    ] = True
+
+
+class MaskingSettingsObject(ResponseModel):
+    """What the account has set for its masked calls."""
+
+    webhook_url: str | None
+    has_webhook_secret: Annotated[bool, Field(description="Whether the webhook has a secret of its own.")]
+    webhook_active: Annotated[
+        bool,
+        Field(description="false: paused, by yourself or because its server answered 410."),
+    ]
+    routing_url: str | None
+    record_calls: bool
+    updated_at: Annotated[
+        str | None, Field(json_schema_extra={"format": "date-time"}, description="null: never changed.")
+    ]

@@ -1,0 +1,170 @@
+"""Requests and answers of the endpoints of masking sessions and masked numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.common import E164, Page, PerPage, QueryNumber, Timestamp
+from api.schemas.masking.calls import Party, TwoParties
+from callcontrol.errors import FieldError, ValidationFailed
+from callcontrol.masking.request import MAX_DURATION_S, MIN_DURATION_S, mobile_of
+from callcontrol.masking.sessions import DEFAULT_EXPIRY_S, MAX_EXPIRY_S, MIN_EXPIRY_S, SessionStatus
+from callcontrol.routing.targets import normalise_number
+
+__all__ = [
+    "ChangeSession",
+    "CreateSession",
+    "EnrolNumber",
+    "MaskedNumberList",
+    "MaskedNumberObject",
+    "SessionList",
+    "SessionObject",
+    "WithdrawNumber",
+    "party_number",
+]
+
+Expiry = Annotated[
+    int, Field(ge=MIN_EXPIRY_S, le=MAX_EXPIRY_S, description="In how many seconds it expires, from now.")
+]
+Limit = Annotated[
+    int,
+    Field(
+        ge=MIN_DURATION_S,
+        le=MAX_DURATION_S,
+        description="How long each call may last once it is answered; null is no limit.",
+    ),
+]
+Record = Annotated[
+    bool, Field(description="Whether calls are recorded; null is what the masking settings say.")
+]
+
+
+def party_number(text: str) -> str | None:
+    """A party in E.164, of a 10-digit number or of one in E.164; None when it is no Indian mobile number."""
+    return mobile_of(text.removeprefix("+91") if text.startswith("+91") else text)
+
+
+def _party(text: str) -> str:
+    if party_number(text) is None:
+        raise ValueError("must be a 10-digit Indian mobile number, or one in E.164")
+    return text
+
+
+def _number(text: str) -> str:
+    try:
+        return normalise_number(text)
+    except ValidationFailed:
+        raise ValueError("must be in E.164, such as +918047491899") from None
+
+
+class CreateSession(TwoParties):
+    """Two parties who are to reach each other by a masked number."""
+
+    party_a: Annotated[Party, Field(description="A 10-digit Indian mobile number.")]
+    party_b: Annotated[Party, Field(description="A 10-digit Indian mobile number; another one.")]
+    masked_number: Annotated[
+        E164 | None, Field(description="An enrolled number; one that is free is chosen when left out.")
+    ] = None
+    expires_in_sec: Expiry = DEFAULT_EXPIRY_S
+    call_time_limit_sec: Limit | None = None
+    record: Record | None = None
+    geo_match: Annotated[
+        bool, Field(description="Choose a number that begins like party_a's, as far as there is one.")
+    ] = False
+
+
+class ChangeSession(RequestModel):
+    """What is to be changed of a session; what is left out stays."""
+
+    expires_in_sec: Expiry | None = None
+    call_time_limit_sec: Limit | None = None
+    record: Record | None = None
+
+    @classmethod
+    def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
+        """A change of nothing is a mistake somewhere, and a session always expires."""
+        if not given:
+            return [FieldError("body", "must have expires_in_sec, call_time_limit_sec or record")]
+        if "expires_in_sec" in given and given["expires_in_sec"] is None:
+            return [FieldError("expires_in_sec", "must be a whole number; every session expires")]
+        return []
+
+
+class SessionList(RequestModel):
+    """Filters of a list of sessions."""
+
+    status: SessionStatus | None = None
+    party: Annotated[QueryNumber, AfterValidator(_party)] | None = None
+    masked_number: Annotated[QueryNumber, AfterValidator(_number)] | None = None
+    page: Page = 1
+    per_page: PerPage = 20
+
+
+class MappingObject(ResponseModel):
+    """Who reaches whom by calling the masked number; numbers are in E.164."""
+
+    caller_number: str
+    masked_number: str
+    target_number: str
+
+
+class SessionObject(ResponseModel):
+    """Two parties who reach each other by a masked number until the session is over."""
+
+    session_id: str
+    status: SessionStatus
+    masked_number: Annotated[str, Field(description="What the parties call and see, in E.164.")]
+    party_a: str
+    party_b: str
+    mappings: list[MappingObject]
+    call_time_limit_sec: int | None
+    record: bool | None
+    geo_match: bool
+    expires_at: Timestamp
+    ended_at: Annotated[Timestamp | None, Field(description="When it was closed, or had expired.")]
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+Language = Annotated[
+    str,
+    Field(
+        pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,2}$",
+        description="In which unknown callers are told: en, hi, bn, gu, kn, ml, mr, pa, ta or te.",
+    ),
+]
+
+
+class EnrolNumber(RequestModel):
+    """A number of the account that is to be used for masking."""
+
+    number: Annotated[E164, Field(description="A number of the account, in E.164.")]
+    language: Language | None = None
+    force: Annotated[bool, Field(description="Take over a number whose calls are bound elsewhere.")] = False
+
+
+class MaskedNumberList(RequestModel):
+    """Which page of the enrolled numbers."""
+
+    page: Page = 1
+    per_page: PerPage = 20
+
+
+class WithdrawNumber(RequestModel):
+    """Query of the withdrawal."""
+
+    force: Annotated[bool, Field(description="Close the sessions that are active on the number.")] = False
+
+
+class MaskedNumberObject(ResponseModel):
+    """A number that is enrolled for masking."""
+
+    phone_number_id: str
+    number: Annotated[str, Field(description="E.164.")]
+    language: str
+    status: Literal["active", "suspended", "pending", "released"]
+    created_at: Timestamp

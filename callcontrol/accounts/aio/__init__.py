@@ -1,0 +1,1 @@
+"""Services of accounts and API keys."""

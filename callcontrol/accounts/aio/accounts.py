@@ -1,0 +1,131 @@
+"""Accounts, made by the operator; each with a wallet and a first key."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Protocol
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.accounts import store as accounts
+from callcontrol.accounts.aio.keys import KeyService
+from callcontrol.accounts.keys import check_account
+from callcontrol.aio.tokens import new_id, new_webhook_secret, utc_now
+from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.writer import Writer
+from callcontrol.directory import store as revisions
+from callcontrol.errors import DomainError, NotFound, ValidationFailed
+from callcontrol.models import Account
+from callcontrol.wallet import store as wallet
+
+
+class Refresher(Protocol):
+    """Brings the in-memory directory up to date after a change."""
+
+    async def refresh(self) -> None:
+        """Take in what changed, now."""
+
+
+class AccountService:
+    """Customers; see ``interfaces.Accounts``."""
+
+    def __init__(self, database: Database, writer: Writer, keys: KeyService, directory: Refresher) -> None:
+        self._database = database
+        self._writer = writer
+        self._keys = keys
+        self._directory = directory
+
+    async def create(
+        self,
+        name: str,
+        balance_paise: int = 0,
+        kyc: bool = False,
+        max_cps: int = 10,
+        max_calls: int = 100,
+    ) -> tuple[Account, str]:
+        """
+        Create an account with a wallet and a platform key, which is shown here and never again.
+
+        Raises:
+            ValidationFailed: A field makes no sense.
+        """
+        check_account(name, balance_paise, max_cps, max_calls)
+        now = utc_now()
+        account = Account(
+            account_sid=new_id(),
+            name=name.strip(),
+            created_at=now,
+            updated_at=now,
+            kyc_complete=kyc,
+            max_cps=max_cps,
+            max_calls=max_calls,
+            webhook_secret=new_webhook_secret(),
+        )
+        record, key, key_hash = self._keys.make(account.account_sid, "platform", None)
+
+        def write(connection: Connection) -> None:
+            accounts.insert(connection, account, revisions.next_revision(connection))
+            wallet.create(connection, account.account_sid, now)
+            if balance_paise:
+                wallet.top_up(connection, account.account_sid, balance_paise, now, note="opening balance")
+            accounts.insert_key(connection, record, key_hash)
+
+        await self._writer.commit(write)
+        await self._directory.refresh()
+        return account, key
+
+    async def update(self, account_sid: str, changes: Mapping[str, Any]) -> Account:
+        """
+        Change attributes of an account; a running server goes by them within a second.
+
+        Raises:
+            ValidationFailed: A field makes no sense.
+            NotFound: There is no such account.
+        """
+        now = utc_now()
+
+        def write(connection: Connection) -> Account | DomainError:
+            # Taking the revision first keeps others from changing the account after it was read.
+            revision = revisions.next_revision(connection)
+            found = accounts.get(connection, account_sid)
+            if found is None:
+                return NotFound("There is no such account.")
+            changed = replace(found, **changes, updated_at=now)
+            try:
+                check_account(
+                    changed.name,
+                    0,
+                    changed.max_cps,
+                    changed.max_calls,
+                    requests_per_minute=changed.requests_per_minute,
+                    max_spend_paise_per_hour=changed.max_spend_paise_per_hour,
+                    recording_retention_days=changed.recording_retention_days,
+                    assistant_requests_per_minute=changed.assistant_requests_per_minute,
+                )
+            except ValidationFailed as refusal:
+                return refusal
+            accounts.update(connection, changed, revision)
+            return changed
+
+        changed = await self._writer.commit(write)
+        await self._directory.refresh()
+        return changed
+
+    async def get(self, account_sid: str) -> Account:
+        """
+        One account.
+
+        Raises:
+            NotFound: There is no such account.
+        """
+        account = await self._database.look_up(lambda connection: accounts.get(connection, account_sid))
+        if account is None:
+            raise NotFound("There is no such account.")
+        return account
+
+    async def list(self) -> list[Account]:
+        """All accounts, oldest first."""
+        return await self._database.read(accounts.every)
+
+    async def any(self) -> bool:
+        """Whether there is an account at all."""
+        return await self._database.look_up(accounts.any_exists)

@@ -1,0 +1,236 @@
+"""API keys: made, checked on every request, rotated, revoked."""
+
+import asyncio
+import hmac
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.accounts import keys as rules
+from callcontrol.accounts import store as accounts
+from callcontrol.aio.tokens import new_id, new_secret_bytes, utc_now
+from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.writer import Writer
+from callcontrol.errors import Conflict, NotFound, ServiceUnavailable, Unauthorized
+from callcontrol.models import ApiKey, Environment, Principal, Service
+
+CACHE_S: Final = 1.0
+"""For how long a key that was revoked by another process may still be taken."""
+
+_MAX_CACHED: Final = 10_000
+
+
+_KNOWN_WITHOUT_DATABASE_S: Final = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """
+    Whose a key is, None being nobody's, and until when that need not be looked up again.
+
+    While the database does not answer that is believed for a while longer, of keys that have no end.
+    """
+
+    principal: Principal | None
+    until: float
+    at_most_until: float
+
+
+class KeyService:
+    """Keys of accounts; only a key's hash is stored."""
+
+    def __init__(self, database: Database, writer: Writer) -> None:
+        self._database = database
+        self._writer = writer
+        self._cache: OrderedDict[str, _Known] = OrderedDict()
+
+    def make(
+        self, account_sid: str, service: Service, scopes: Sequence[str] | None
+    ) -> tuple[ApiKey, str, str]:
+        """
+        A new key that is not stored yet: its record, the key itself and its hash.
+
+        Raises:
+            ValidationFailed: A scope does not belong to the service.
+        """
+        return self._make(account_sid, service, rules.scopes_of(service, scopes), utc_now())
+
+    async def create(self, account_sid: str, service: str, scopes: Sequence[str] | None = None) -> str:
+        """Create a key and return it; see `issue`."""
+        _, key = await self.issue(account_sid, service, scopes)
+        return key
+
+    async def issue(
+        self,
+        account_sid: str,
+        service: str,
+        scopes: Sequence[str] | None = None,
+        *,
+        name: str | None = None,
+        environment: Environment = "live",
+    ) -> tuple[ApiKey, str]:
+        """
+        Create a key and return its record and itself: this is the only time it can be seen.
+
+        Raises:
+            ValidationFailed: There is no such service, or a scope is not one of it.
+            NotFound: There is no such account.
+        """
+        record, key, key_hash = self.make(account_sid, rules.parse_service(service), scopes)
+        record = replace(record, name=name, environment=environment)
+
+        def write(connection: Connection) -> NotFound | None:
+            if accounts.get(connection, account_sid) is None:
+                return NotFound("There is no such account.")
+            accounts.insert_key(connection, record, key_hash)
+            return None
+
+        await self._writer.commit(write)
+        self._cache.pop(key_hash, None)
+        return record, key
+
+    async def rotate(self, account_sid: str, key_id: str, overlap_s: int) -> tuple[ApiKey, str, ApiKey]:
+        """
+        Create the successor of a key, with its service and scopes; the old one lives `overlap_s` longer.
+
+        Both changes are one, so that however often it is tried there is one successor.
+
+        Returns:
+            The successor's record, the successor, and what the old key's record now is.
+
+        Raises:
+            ValidationFailed: The overlap is too long.
+            NotFound: The account has no such key.
+            Conflict: The key is revoked, or was rotated already.
+        """
+        rules.check_overlap(overlap_s)
+        now = utc_now()
+        ends_at = now + timedelta(seconds=overlap_s)
+        old = await self._database.look_up(
+            lambda connection: accounts.key_of(connection, account_sid, key_id)
+        )
+        if old is None:
+            raise NotFound("There is no such key on the account.")
+        record, key, key_hash = self._make(account_sid, old.service, old.scopes, now)
+        record = replace(record, name=old.name, environment=old.environment)
+
+        def write(connection: Connection) -> Conflict | None:
+            # It may be there: the answer to a first commit can be lost on the way.
+            if accounts.key_of(connection, account_sid, record.key_id) is not None:
+                return None
+            if not accounts.retire_key(connection, account_sid, key_id, ends_at):
+                return Conflict("The key is revoked or was rotated already; rotate its successor.")
+            accounts.insert_key(connection, record, key_hash)
+            return None
+
+        await self._writer.commit(write)
+        self._cache.pop(key_hash, None)
+        self._forget(key_id)
+        return record, key, replace(old, revoked_at=ends_at)
+
+    async def authenticate(self, key: str) -> Principal:
+        """
+        Who a key stands for.
+
+        Raises:
+            Unauthorized: It is malformed, unknown or revoked, or its account is not active.
+        """
+        rules.check_form(key)
+        key_hash = rules.hash_key(key)
+        now = asyncio.get_running_loop().time()
+        cached = self._cache.get(key_hash)
+        if cached is None or cached.until <= now:
+            cached = await self._look_up_again(key_hash, cached, now)
+            self._cache[key_hash] = cached
+            while len(self._cache) > _MAX_CACHED:
+                self._cache.popitem(last=False)
+        principal = cached.principal
+        if principal is None:
+            raise Unauthorized("The API key is unknown or revoked; use a valid one.")
+        return principal
+
+    async def list(self, account_sid: str) -> list[ApiKey]:
+        """
+        The account's keys, oldest first, revoked ones too.
+
+        Raises:
+            NotFound: There is no such account.
+        """
+        keys = await self._database.read(lambda connection: accounts.keys_of(connection, account_sid))
+        if not keys and await self._database.look_up(lambda it: accounts.get(it, account_sid)) is None:
+            raise NotFound("There is no such account.")
+        return keys
+
+    async def revoke(self, account_sid: str, key_id: str) -> ApiKey:
+        """
+        Revoke a key: at once in this process, within ``CACHE_S`` in others. Repeating it changes nothing.
+
+        Raises:
+            NotFound: The account has no such key.
+        """
+        now = utc_now()
+
+        def write(connection: Connection) -> ApiKey | NotFound:
+            accounts.revoke_key(connection, account_sid, key_id, now)
+            return accounts.key_of(connection, account_sid, key_id) or NotFound(
+                "There is no such key on the account."
+            )
+
+        revoked = await self._writer.commit(write)
+        self._forget(key_id)
+        return revoked
+
+    def _make(
+        self, account_sid: str, service: Service, scopes: tuple[str, ...], now: datetime
+    ) -> tuple[ApiKey, str, str]:
+        key = rules.make_key(service, new_secret_bytes())
+        record = ApiKey(
+            key_id=new_id(),
+            account_sid=account_sid,
+            service=service,
+            scopes=scopes,
+            prefix=rules.shown_prefix(key, service),
+            created_at=now,
+        )
+        return record, key, rules.hash_key(key)
+
+    def _forget(self, key_id: str) -> None:
+        for key_hash, known in list(self._cache.items()):
+            if known.principal is not None and known.principal.key_id == key_id:
+                del self._cache[key_hash]
+
+    async def _look_up_again(self, key_hash: str, known: _Known | None, now: float) -> _Known:
+        try:
+            principal, known_for_s = await self._look_up(key_hash)
+        except ServiceUnavailable:
+            if known is None or known.principal is None or known.at_most_until <= now:
+                raise
+            return replace(known, until=min(now + CACHE_S, known.at_most_until))
+        extra_s = _KNOWN_WITHOUT_DATABASE_S if known_for_s == CACHE_S else 0.0
+        return _Known(principal, now + known_for_s, now + known_for_s + extra_s)
+
+    async def _look_up(self, key_hash: str) -> tuple[Principal | None, float]:
+        """Whose key has a hash, and for how many seconds that may be believed."""
+        found = await self._database.look_up(lambda connection: accounts.key_by_hash(connection, key_hash))
+        # The index has compared them already, and what that gives away is about hashes, not keys; this
+        # costs nothing and leaves no doubt.
+        if found is None or not hmac.compare_digest(found.key_hash, key_hash):
+            return None, CACHE_S
+        record, now = found.key, utc_now()
+        if record.is_revoked(now) or not found.account_is_active:
+            return None, CACHE_S
+        assistant = record.service == "assistant"
+        principal = Principal(
+            record.account_sid,
+            record.key_id,
+            record.service,
+            frozenset(record.scopes),
+            found.assistant_requests_per_minute if assistant else found.requests_per_minute,
+            record.environment == "sandbox",
+        )
+        left_s = CACHE_S if record.revoked_at is None else (record.revoked_at - now).total_seconds()
+        return principal, min(CACHE_S, left_s)

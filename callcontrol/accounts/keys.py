@@ -1,0 +1,201 @@
+"""Accounts and API keys: what a key looks like, what may be asked for, and what is kept of it."""
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final, get_args
+
+from callcontrol.errors import FieldError, Forbidden, Unauthorized, ValidationFailed
+from callcontrol.models import Environment, Principal, Service
+from callcontrol.recordings.retention import MAX_RETENTION_DAYS
+from callcontrol.wallet.money import MAX_PAISE
+
+PREFIXES: Final[Mapping[Service, str]] = {
+    "platform": "vp_",
+    "messaging": "vm_",
+    "assistant": "va_",
+    "tools": "vt_",
+    "admin": "vadm_",
+}
+
+_PLATFORM_SCOPES: Final = (
+    *("calls.read", "calls.write", "numbers.read", "numbers.write", "trunks.read", "trunks.write"),
+    *("otp.send", "otp.read", "masking.read", "masking.write", "webhooks.read", "webhooks.write"),
+)
+_MESSAGING_SCOPES: Final = (
+    *("messages.send", "campaigns.create", "campaigns.read", "templates.read", "templates.write"),
+    *("contacts.read", "contacts.write", "webhooks.read", "webhooks.write"),
+)
+SCOPES: Final[Mapping[Service, tuple[str, ...]]] = {
+    "platform": _PLATFORM_SCOPES,
+    "messaging": _MESSAGING_SCOPES,
+    "assistant": ("assistant", "assistant.keys"),
+    "tools": ("tools",),
+    "admin": ("admin",),
+}
+"""Every scope a key of a service may carry."""
+
+_TOOL_SCOPE: Final = "tool:"
+_ONE_TOOL: Final = re.compile(_TOOL_SCOPE + "[A-Za-z0-9_-]{1,64}")
+_EXPLICIT: Final = frozenset({"webhooks.read", "webhooks.write", "assistant.keys"})
+MAX_OVERLAP_S: Final = 30 * 24 * 3600
+"""How long a key that was rotated may still be used."""
+
+_KEY_BYTES: Final = 32
+_SHOWN_CHARACTERS: Final = 5
+_MAX_NAME_CHARACTERS: Final = 200
+_MAX_CALLS: Final = 100_000
+_MAX_REQUESTS: Final = 1_000_000
+_MAX_ASSISTANT_REQUESTS: Final = 10_000
+
+
+def make_key(service: Service, random_bytes: bytes) -> str:
+    """An API key of a service from 32 random bytes."""
+    assert len(random_bytes) == _KEY_BYTES
+    return PREFIXES[service] + base64.urlsafe_b64encode(random_bytes).rstrip(b"=").decode()
+
+
+def hash_key(key: str) -> str:
+    """
+    The hash under which a key is stored.
+
+    A plain SHA-256 is enough: a slow or salted hash protects secrets that can be guessed, and nobody
+    guesses 256 random bits. It also lets a key be found by its hash in one indexed query.
+    """
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def shown_prefix(key: str, service: Service) -> str:
+    """The beginning of a key, by which people tell their keys apart."""
+    return key[: len(PREFIXES[service]) + _SHOWN_CHARACTERS]
+
+
+def check_form(key: str) -> None:
+    """
+    Refuse what cannot be a key, without a look at the database.
+
+    Raises:
+        Unauthorized: It has no known prefix, or not the length of a key.
+    """
+    body = next((key[len(prefix) :] for prefix in PREFIXES.values() if key.startswith(prefix)), "")
+    if len(body) != 43 or not body.isascii() or not body.replace("-", "").replace("_", "").isalnum():
+        raise Unauthorized("The API key is missing or malformed; send it as a bearer token.")
+
+
+def parse_service(text: str) -> Service:
+    """
+    The service of a key by its name.
+
+    Raises:
+        ValidationFailed: There is no such service.
+    """
+    known: tuple[Service, ...] = get_args(Service)
+    for service in known:
+        if service == text:
+            return service
+    raise ValidationFailed.of("service", f"must be one of {', '.join(known)}")
+
+
+def scopes_of(service: Service, wanted: Iterable[str] | None) -> tuple[str, ...]:
+    """
+    The scopes of a new key: those wanted, else all of its service that may be had implicitly.
+
+    The webhook scopes let a holder redirect events, and ``assistant.keys`` make keys, so they are given only
+    when they are named. A key of the service ``tools`` is limited to some of them by scopes ``tool:NAME``.
+
+    Raises:
+        ValidationFailed: A scope does not belong to the service.
+    """
+    known = SCOPES[service]
+    if wanted is None:
+        return tuple(scope for scope in known if scope not in _EXPLICIT)
+    chosen = tuple(dict.fromkeys(wanted))
+    if service == "tools" and chosen:
+        chosen = tuple(dict.fromkeys((*known, *chosen)))
+    unknown = [scope for scope in chosen if scope not in known and not _is_of_tool(service, scope)]
+    if unknown or not chosen:
+        raise ValidationFailed.of(
+            "scopes", f"must be among {', '.join(known)}" + (f", not {', '.join(unknown)}" if unknown else "")
+        )
+    return chosen
+
+
+def _is_of_tool(service: Service, scope: str) -> bool:
+    return service == "tools" and _ONE_TOOL.fullmatch(scope) is not None
+
+
+def tool_scopes(names: Iterable[str]) -> tuple[str, ...]:
+    """The scopes of a key that is limited to some tools."""
+    return (*SCOPES["tools"], *(_TOOL_SCOPE + name for name in names))
+
+
+def tools_of(scopes: Iterable[str]) -> frozenset[str] | None:
+    """The tools that a key is limited to by its scopes; None when it is limited to none of them."""
+    names = frozenset(scope.removeprefix(_TOOL_SCOPE) for scope in scopes if scope.startswith(_TOOL_SCOPE))
+    return names or None
+
+
+def check_minted(principal: Principal, environment: Environment, scopes: Iterable[str]) -> None:
+    """
+    Refuse a key that opens more than the key of whoever makes it.
+
+    Raises:
+        Forbidden: It has a scope that the principal lacks, or leaves the sandbox.
+    """
+    more = [scope for scope in scopes if not principal.may(scope)]
+    if more:
+        raise Forbidden(f"A key gives no scope that it lacks itself: {', '.join(more)}.")
+    if principal.sandbox and environment != "sandbox":
+        raise Forbidden("A key of the sandbox manages keys of the sandbox alone.")
+
+
+def check_overlap(overlap_s: int) -> None:
+    """
+    Refuse a time for which no rotated key should live on.
+
+    Raises:
+        ValidationFailed: It is negative, or longer than 30 days.
+    """
+    if not 0 <= overlap_s <= MAX_OVERLAP_S:
+        raise ValidationFailed.of("overlap", f"must be 0 to {MAX_OVERLAP_S} seconds")
+
+
+def check_account(
+    name: str,
+    balance_paise: int,
+    max_cps: int,
+    max_calls: int,
+    *,
+    requests_per_minute: int | None = None,
+    max_spend_paise_per_hour: int | None = None,
+    recording_retention_days: int | None = None,
+    assistant_requests_per_minute: int | None = None,
+) -> None:
+    """
+    Refuse an account that makes no sense.
+
+    Raises:
+        ValidationFailed: With every wrong field.
+    """
+    errors: list[FieldError] = []
+    if not name.strip() or len(name) > _MAX_NAME_CHARACTERS:
+        errors.append(FieldError("name", f"must have 1 to {_MAX_NAME_CHARACTERS} characters"))
+    if balance_paise < 0:
+        errors.append(FieldError("balance", "must not be negative"))
+    if not 1 <= max_cps <= _MAX_CALLS:
+        errors.append(FieldError("max_cps", f"must be 1 to {_MAX_CALLS}"))
+    if not 1 <= max_calls <= _MAX_CALLS:
+        errors.append(FieldError("max_calls", f"must be 1 to {_MAX_CALLS}"))
+    if requests_per_minute is not None and not 1 <= requests_per_minute <= _MAX_REQUESTS:
+        errors.append(FieldError("requests_per_minute", f"must be 1 to {_MAX_REQUESTS}"))
+    if assistant_requests_per_minute is not None and not (
+        1 <= assistant_requests_per_minute <= _MAX_ASSISTANT_REQUESTS
+    ):
+        errors.append(FieldError("assistant_requests_per_minute", f"must be 1 to {_MAX_ASSISTANT_REQUESTS}"))
+    if max_spend_paise_per_hour is not None and not 0 <= max_spend_paise_per_hour <= MAX_PAISE:
+        errors.append(FieldError("max_spend_per_hour", "must be an amount of money that is not negative"))
+    if recording_retention_days is not None and not 0 <= recording_retention_days <= MAX_RETENTION_DAYS:
+        errors.append(FieldError("recording_retention_days", f"must be 0 to {MAX_RETENTION_DAYS}"))
+    if errors:
+        raise ValidationFailed(errors)

@@ -1,0 +1,1 @@
+"""Voice agents of accounts, and the built-in one."""

@@ -1,0 +1,217 @@
+"""
+Voice agents of accounts: who they are, and who speaks for each.
+
+An agent with a ``stream_url`` is a name for a stream and for what its server needs to know. For any other one
+the built-in agent speaks, by the agent's script or by the stock one. Numbers and calls name an agent by its
+``agent_id``; what it is changed to holds from the next call on.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final, Protocol
+
+from callcontrol.agents.script import stock_script, stock_words, usable
+from callcontrol.agents.script_parser import read_script, text_errors
+from callcontrol.calls.plan import Converse, Stream
+from callcontrol.calls.requests import CreateCall, StreamRequest
+from callcontrol.errors import BindFailed, FieldError, ValidationFailed
+from callcontrol.models import Binding
+from callcontrol.numbers.binding import UUID, check_binding, choice_of, stream_fields_of
+from media.audio.speech import ESPEAK_VOICES
+
+DEFAULT_LANGUAGE: Final = "en-IN"
+MAX_SCRIPT_CHARS: Final = 64_000
+
+_TEXTS: Final = {"name": 128, "voice": 128, "greeting": 2000, "instructions": 20_000}
+_STREAM_FIELDS: Final = (
+    "stream_url",
+    "sample_rate",
+    "stream_protocol",
+    "encoding",
+    "custom_parameters",
+    "stream_auth",
+)
+_OWN_FIELDS: Final = ("name", "language", "voice", "greeting", "instructions", "workspace_id", "script")
+LANGUAGE: Final = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceAgent:
+    """
+    An agent; ``stream`` is the binding of calls to its server, None when it has none.
+
+    ``script`` is what the built-in agent says and asks then, as ``script_reader`` reads it. ``workspace_id``
+    is the customer's own grouping; where it is set, bindings have to name the same one.
+    """
+
+    agent_id: str
+    account_sid: str
+    name: str
+    created_at: datetime
+    updated_at: datetime
+    language: str = DEFAULT_LANGUAGE
+    voice: str | None = None
+    greeting: str | None = None
+    instructions: str | None = None
+    workspace_id: str | None = None
+    stream: Binding | None = None
+    script: Mapping[str, Any] | None = None
+
+
+class Agents(Protocol):
+    """The directory, as far as it knows agents."""
+
+    def agent(self, agent_id: str) -> VoiceAgent | None:
+        """An agent by its identifier, of whichever account."""
+
+
+def new_agent(agent_id: str, account_sid: str, values: Mapping[str, Any], now: datetime) -> VoiceAgent:
+    """
+    An agent from the fields that are given: its own, and those of its stream.
+
+    Raises:
+        ValidationFailed: With every wrong, missing or unknown field.
+    """
+    return _with(VoiceAgent(agent_id, account_sid, "", now, now), values)
+
+
+def changed_agent(agent: VoiceAgent, values: Mapping[str, Any], now: datetime) -> VoiceAgent:
+    """
+    An agent with the fields that are given changed; a field that is None is taken out.
+
+    Raises:
+        ValidationFailed: With every wrong or unknown field.
+    """
+    return replace(_with(agent, values), updated_at=now)
+
+
+def agent_errors(account_sid: str, binding: Binding, agents: Agents) -> list[FieldError]:
+    """Why calls cannot be sent to the agent that a binding names."""
+    agent = agents.agent(binding.agent_id or "")
+    if agent is None or agent.account_sid != account_sid:
+        return [FieldError("agent_id", "names no agent of the account")]
+    if agent.workspace_id is not None and agent.workspace_id != binding.workspace_id:
+        return [FieldError("workspace_id", "is not that of the agent")]
+    return []
+
+
+def agent_step(agent: VoiceAgent, context: Mapping[str, str] | None = None) -> Stream | Converse:
+    """
+    What a call with an agent does: stream to its server, or have the built-in agent talk.
+
+    ``context`` is what is known of the call; it goes to the server as custom parameters, before the agent's
+    own, and fills the variables of what the built-in agent says.
+
+    Raises:
+        StreamSetupError: The agent's stream is not possible any more.
+    """
+    if agent.stream is not None:
+        return Stream(choice_of(_stream_of(agent, context or {})))
+    greeting = agent.greeting or ""
+    if agent.script is not None:
+        script = read_script(agent.script)
+    else:
+        script = stock_script(agent.language)
+        greeting = greeting or stock_words(agent.language).greeting
+    variables = usable({"agent_name": agent.name, **(context or {})})
+    return Converse(agent.agent_id, script, agent.language, greeting, variables)
+
+
+def with_agent(request: CreateCall, agent: VoiceAgent) -> CreateCall:
+    """
+    A request that names an agent as one for what the agent does.
+
+    Its custom parameters are the context of the call.
+    """
+    given = request.stream_fields.get("custom_parameters")
+    context = dict(given) if isinstance(given, Mapping) else {}
+    if agent.stream is None:
+        return replace(request, agent_id=None, step=agent_step(agent, context))
+    wiring = _stream_of(agent, context)
+    return replace(
+        request, agent_id=None, stream=StreamRequest(wiring.stream_url or "", stream_fields_of(wiring))
+    )
+
+
+def _stream_of(agent: VoiceAgent, context: Mapping[str, str]) -> Binding:
+    """The stream of an agent's call; what is known of the call goes before what the agent always gets."""
+    assert agent.stream is not None
+    own = agent.stream.custom_parameters or {}
+    return replace(agent.stream, custom_parameters={"agent_id": agent.agent_id, **own, **context})
+
+
+def _with(agent: VoiceAgent, values: Mapping[str, Any]) -> VoiceAgent:
+    known = {*_OWN_FIELDS, *_STREAM_FIELDS}
+    errors = [FieldError(name, "is not a field") for name in values if name not in known]
+    changed = replace(agent, **{name: values[name] for name in values if name in _OWN_FIELDS})
+    if changed.language is None:
+        changed = replace(changed, language=DEFAULT_LANGUAGE)
+    if isinstance(changed.workspace_id, str):
+        changed = replace(changed, workspace_id=changed.workspace_id.lower())
+    errors += _own_errors(changed)
+    errors += _script_errors(changed.script)
+    try:
+        stream = _stream(agent.stream, {name: values[name] for name in values if name in _STREAM_FIELDS})
+    except BindFailed as refusal:
+        errors += refusal.errors
+        stream = None
+    errors += _built_in_errors(replace(changed, stream=stream)) if not errors else []
+    if errors:
+        raise ValidationFailed(errors)
+    return replace(changed, stream=stream)
+
+
+def _script_errors(script: object) -> list[FieldError]:
+    if script is None:
+        return []
+    try:
+        read_script(script)
+    except ValidationFailed as refusal:
+        return list(refusal.errors)
+    if len(json.dumps(script, ensure_ascii=False)) > MAX_SCRIPT_CHARS:
+        return [FieldError("script", f"must have at most {MAX_SCRIPT_CHARS} characters")]
+    return []
+
+
+def _built_in_errors(agent: VoiceAgent) -> list[FieldError]:
+    """What of an agent the built-in one cannot do; an agent with a server of its own may be anything."""
+    if agent.stream is not None:
+        if agent.script is None:
+            return []
+        return [FieldError("script", "is for agents without stream_url: take one of the two out with null")]
+    errors = text_errors("greeting", agent.greeting) if agent.greeting else []
+    if agent.language.partition("-")[0] not in ESPEAK_VOICES:
+        spoken = ", ".join(sorted(ESPEAK_VOICES))
+        errors.append(FieldError("language", f"needs a stream_url; the built-in agent speaks {spoken}"))
+    return errors
+
+
+def _own_errors(agent: VoiceAgent) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for name, limit in _TEXTS.items():
+        text = getattr(agent, name)
+        least = 1 if name == "name" else 0
+        if not isinstance(text, str) and (text is not None or least):
+            errors.append(FieldError(name, "must be a string"))
+        elif text is not None and not least <= len(text.strip()) <= len(text) <= limit:
+            errors.append(FieldError(name, f"must have {least} to {limit} characters"))
+    if not isinstance(agent.language, str) or LANGUAGE.fullmatch(agent.language) is None:
+        errors.append(FieldError("language", "must be a language such as en-IN or hi"))
+    if agent.workspace_id is not None and not UUID.fullmatch(str(agent.workspace_id)):
+        errors.append(FieldError("workspace_id", "must be a UUID"))
+    return errors
+
+
+def _stream(former: Binding | None, values: Mapping[str, Any]) -> Binding | None:
+    if not values:
+        return former
+    stream = replace(former or Binding("media_stream"), **values)
+    if stream.stream_url is not None:
+        return check_binding(stream)
+    left = [name for name in _STREAM_FIELDS if values.get(name) is not None]
+    if left:
+        raise BindFailed([FieldError(name, "needs a stream_url") for name in left])
+    return None

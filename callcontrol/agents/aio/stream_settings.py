@@ -1,0 +1,86 @@
+"""What accounts set for their streams to voice agents; a running server goes by it within a second."""
+
+import base64
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.accounts import store as accounts
+from callcontrol.accounts.aio.accounts import Refresher
+from callcontrol.agents.stream_settings import check_protocol, rotated
+from callcontrol.aio.tokens import new_secret_bytes, utc_now
+from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.writer import Writer
+from callcontrol.directory import store as revisions
+from callcontrol.errors import DomainError, NotFound
+from callcontrol.models import Account
+
+
+class StreamSettingsService:
+    """The default dialect and the stream secret of accounts."""
+
+    def __init__(self, database: Database, writer: Writer, directory: Refresher) -> None:
+        self._database = database
+        self._writer = writer
+        self._directory = directory
+
+    async def of(self, account_sid: str) -> Account:
+        """
+        The account, with its settings.
+
+        Raises:
+            NotFound: There is no such account.
+        """
+        account = await self._database.look_up(lambda connection: accounts.get(connection, account_sid))
+        if account is None:
+            raise NotFound("There is no such account.")
+        return account
+
+    async def set_protocol(self, account_sid: str, protocol: str | None) -> Account:
+        """
+        Have agents spoken to in a dialect where nothing else is said; None for the server's default.
+
+        Raises:
+            ValidationFailed: It is not spoken here.
+            NotFound: There is no such account.
+        """
+        check_protocol(protocol)
+        return await self._change(
+            account_sid, lambda account, now: replace(account, stream_protocol=protocol, updated_at=now)
+        )
+
+    async def rotate_secret(self, account_sid: str, overlap_s: int) -> tuple[Account, str]:
+        """
+        Give the account a new stream secret, which is shown here and never again.
+
+        Raises:
+            ValidationFailed: The overlap is too long.
+            NotFound: There is no such account.
+        """
+        secret = "strsec_" + base64.b64encode(new_secret_bytes()).decode()
+        account = await self._change(
+            account_sid, lambda account, now: rotated(account, secret, overlap_s, now)
+        )
+        return account, secret
+
+    async def _change(self, account_sid: str, change: Callable[[Account, datetime], Account]) -> Account:
+        now = utc_now()
+
+        def write(connection: Connection) -> Account | DomainError:
+            # Taking the revision first keeps others from changing the account after it was read.
+            revision = revisions.next_revision(connection)
+            found = accounts.get(connection, account_sid)
+            if found is None:
+                return NotFound("There is no such account.")
+            try:
+                changed = change(found, now)
+            except DomainError as refusal:
+                return refusal
+            accounts.set_streams(connection, changed, revision)
+            return changed
+
+        changed = await self._writer.commit(write)
+        await self._directory.refresh()
+        return changed

@@ -1,0 +1,223 @@
+"""
+Scripts of the built-in voice agent, as data: what it says, what it listens for, and where that leads.
+
+A script is a set of named nodes. Each may say something, and then does one thing: it listens, transfers the
+call, goes on to another node, or hangs up. ``callcontrol.agents.script_parser`` makes scripts of what
+customers write; ``callcontrol.agents.steps.converse`` runs them.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+MAX_NODES: Final = 100
+MAX_TEXT_CHARS: Final = 1000
+MAX_VALUE_CHARS: Final = 512
+DEFAULT_TURNS: Final = 50
+MAX_TURNS: Final = 200
+
+DIGITS: Final = "digits"
+SPEECH: Final = "speech"
+NONE: Final = "none"
+FAILED: Final = "failed"
+OUTCOMES: Final = (DIGITS, SPEECH, NONE, FAILED)
+"""What ``on`` may name besides keys: any other keys, speech, nothing at all, and what never came right."""
+
+VARIABLE: Final = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]{0,63})\s*(?:\|([^{}]*))?\}\}", re.ASCII)
+"""``{{name}}``, or ``{{name|what to say without it}}``."""
+
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?।])\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """
+    What a node listens for after it has spoken, or while it does when that may be broken off.
+
+    Keys are complete with ``num_digits`` of them, with ``finish_on_key``, or when no other follows for
+    ``timeout_s``. What leads nowhere is asked again ``retries`` times, with ``retry_say`` or the node's own
+    words. ``variable`` is what the keys are known as from then on.
+    """
+
+    num_digits: int = 1
+    finish_on_key: str = "#"
+    timeout_s: float = 5.0
+    barge_in: bool = True
+    retries: int = 1
+    retry_say: str | None = None
+    variable: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Forwarding:
+    """Whom a node transfers the call to, as the script has it; both may hold variables."""
+
+    to: str
+    caller_id: str | None = None
+    timeout_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """
+    One node: what it says, and the one thing that it does then.
+
+    ``on`` says where what was heard leads, or a transfer that failed. Without ``listening``, ``forwarding``
+    and ``then`` it hangs up.
+    """
+
+    say: str = ""
+    listening: Listening | None = None
+    forwarding: Forwarding | None = None
+    then: str | None = None
+    on: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def hears_speech(self) -> bool:
+        """Whether it matters that the party talks."""
+        return SPEECH in self.on
+
+    def leads_to(self) -> Iterator[str]:
+        """The nodes that may follow."""
+        if self.then is not None:
+            yield self.then
+        yield from self.on.values()
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script that can be run: every node that is named exists."""
+
+    nodes: Mapping[str, Node]
+    start: str
+    max_turns: int = DEFAULT_TURNS
+
+    @property
+    def hears_speech(self) -> bool:
+        """Whether any node cares for speech."""
+        return any(node.hears_speech for node in self.nodes.values())
+
+
+def fill(text: str, variables: Mapping[str, str]) -> str:
+    """A text with its variables put in; one that has no value and no other text is left out."""
+
+    def value(match: re.Match[str]) -> str:
+        given = variables.get(match.group(1))
+        return given if given else (match.group(2) or "").strip()
+
+    return " ".join(VARIABLE.sub(value, text).split())
+
+
+def usable(variables: Mapping[str, str]) -> dict[str, str]:
+    """Variables as they can be spoken: in one line, without control characters, and not endless."""
+    return {
+        name: "".join(c if c.isprintable() else " " for c in value)[:MAX_VALUE_CHARS]
+        for name, value in variables.items()
+    }
+
+
+def sentences(text: str) -> list[str]:
+    """A text in pieces that are spoken one after another; what holds no word is left out."""
+    pieces: list[str] = []
+    for sentence in _SENTENCE_END.split(text):
+        while len(sentence) > MAX_TEXT_CHARS:
+            cut = sentence.rfind(" ", 1, MAX_TEXT_CHARS)
+            cut = MAX_TEXT_CHARS if cut < 0 else cut
+            pieces.append(sentence[:cut])
+            sentence = sentence[cut:]
+        pieces.append(sentence)
+    return [piece.strip() for piece in pieces if any(c.isalnum() for c in piece)]
+
+
+@dataclass(frozen=True, slots=True)
+class StockWords:
+    """What the agent says in a language when nobody has told it what."""
+
+    greeting: str
+    again: str
+    noted: str
+    unreachable: str
+    goodbye: str
+
+
+_EN: Final = StockWords(
+    "Hello, this is {{agent_name}}. How can I help you?",
+    "I did not hear you. Please go on.",
+    "Thank you, I have noted that. Is there anything else?",
+    "I am sorry, nobody can take your call at the moment.",
+    "Thank you for your call. Goodbye.",
+)
+STOCK_WORDS: Final[Mapping[str, StockWords]] = MappingProxyType(
+    {
+        "en": _EN,
+        "hi": StockWords(
+            "नमस्ते, मैं {{agent_name}} बोल रही हूँ। मैं आपकी क्या सहायता कर सकती हूँ?",
+            "मैं सुन नहीं पाई। कृपया बोलिए।",
+            "धन्यवाद, मैंने लिख लिया है। क्या और कुछ कहना है?",
+            "क्षमा कीजिए, अभी कोई उपलब्ध नहीं है।",
+            "फ़ोन करने के लिए धन्यवाद। नमस्ते।",
+        ),
+        "bn": StockWords(
+            "নমস্কার, আমি {{agent_name}}। আমি কীভাবে সাহায্য করতে পারি?",
+            "আমি শুনতে পাইনি। দয়া করে বলুন।",
+            "ধন্যবাদ, আমি লিখে নিয়েছি। আর কিছু বলবেন?",
+            "দুঃখিত, এখন কেউ উপলব্ধ নেই।",
+            "ফোন করার জন্য ধন্যবাদ। নমস্কার।",
+        ),
+        "gu": StockWords(
+            "નમસ્તે, હું {{agent_name}} બોલું છું. હું તમારી શું મદદ કરી શકું?",
+            "મને સંભળાયું નહીં. કૃપા કરીને બોલો.",
+            "આભાર, મેં નોંધી લીધું છે. બીજું કંઈ કહેવું છે?",
+            "માફ કરશો, હમણાં કોઈ ઉપલબ્ધ નથી.",
+            "ફોન કરવા બદલ આભાર. નમસ્તે.",
+        ),
+        "mr": StockWords(
+            "नमस्कार, मी {{agent_name}} बोलत आहे. मी तुमची काय मदत करू शकते?",
+            "मला ऐकू आले नाही. कृपया बोला.",
+            "धन्यवाद, मी नोंद केली आहे. आणखी काही सांगायचे आहे का?",
+            "माफ करा, सध्या कोणी उपलब्ध नाही.",
+            "फोन केल्याबद्दल धन्यवाद. नमस्कार.",
+        ),
+        "ta": StockWords(
+            "வணக்கம், நான் {{agent_name}}. நான் எப்படி உதவலாம்?",
+            "எனக்குக் கேட்கவில்லை. தயவுசெய்து பேசுங்கள்.",
+            "நன்றி, குறித்துக் கொண்டேன். வேறு ஏதாவது சொல்ல வேண்டுமா?",
+            "மன்னிக்கவும், இப்போது யாரும் இல்லை.",
+            "அழைத்ததற்கு நன்றி. வணக்கம்.",
+        ),
+        "te": StockWords(
+            "నమస్కారం, నేను {{agent_name}}. నేను మీకు ఎలా సహాయం చేయగలను?",
+            "నాకు వినిపించలేదు. దయచేసి చెప్పండి.",
+            "ధన్యవాదాలు, నేను రాసుకున్నాను. ఇంకా ఏమైనా చెప్పాలా?",
+            "క్షమించండి, ఇప్పుడు ఎవరూ అందుబాటులో లేరు.",
+            "ఫోన్ చేసినందుకు ధన్యవాదాలు. నమస్కారం.",
+        ),
+    }
+)
+"""By language; the others that can be spoken have the English words."""
+
+
+def stock_words(language: str) -> StockWords:
+    """What the agent says of itself in a language such as ``hi-IN``."""
+    return STOCK_WORDS.get(language.lower().partition("-")[0], _EN)
+
+
+def stock_script(language: str) -> Script:
+    """
+    The script of an agent without one: it listens, thanks for what it hears, and ends politely.
+
+    It begins with nothing to say, for it comes after the greeting, of the agent's own or of the stock words.
+    """
+    words = stock_words(language)
+    heard = {SPEECH: "noted", DIGITS: "noted", FAILED: "goodbye"}
+    return Script(
+        {
+            "start": Node("", Listening(timeout_s=6.0, retry_say=words.again), on=heard),
+            "noted": Node(words.noted, Listening(retries=0), on=heard),
+            "goodbye": Node(words.goodbye),
+        },
+        "start",
+        max_turns=12,
+    )

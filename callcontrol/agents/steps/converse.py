@@ -1,0 +1,219 @@
+"""
+The built-in voice agent on a call: it walks the nodes of its script, a turn of the conversation at each.
+
+A transfer is a bridge of its own. The party hears ringing meanwhile, the bridge takes the conversation's
+place once the two are joined, and the script goes on when it fails.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from callcontrol.agents.script import (
+    DIGITS,
+    FAILED,
+    NONE,
+    SPEECH,
+    Forwarding,
+    Listening,
+    Node,
+    fill,
+    sentences,
+    stock_words,
+)
+from callcontrol.agents.steps.turn import Heard, Turn, Words
+from callcontrol.calls.dialer import Ending
+from callcontrol.calls.effects import DetectSpeech, Effect, Save, StopSpeech
+from callcontrol.calls.events import DigitReceived, Event, SpeechEnded, SpeechStarted
+from callcontrol.calls.hangup_cause import NORMAL_CLEARING
+from callcontrol.calls.plan import Converse, Party
+from callcontrol.calls.steps.base import CallParts, RunningStep
+from callcontrol.calls.steps.bridge import Bridge
+from callcontrol.errors import DomainError
+from callcontrol.models import CallStatus
+from callcontrol.routing.transfer_target import agent_party
+
+_LAST_WORDS: Final = Node()
+"""Where a conversation goes that has gone on for too long: it hangs up."""
+
+
+class ConverseStep(RunningStep):
+    """The step that has the built-in agent talk with the party."""
+
+    def __init__(self, call: CallParts, converse: Converse) -> None:
+        super().__init__(call)
+        self._converse = converse
+        self._script = converse.script
+        record = call.record
+        self._variables = {"from": record.from_, "to": record.to, **converse.variables}
+        self._node = _LAST_WORDS
+        self._turn: Turn | None = None
+        self._transfer: Bridge | None = None
+        self._retries_left = 0
+        self._turns = 0
+        self._spoken = 0
+        self._talking = False
+
+    @property
+    def transferring(self) -> bool:
+        """Whether somebody is being called whom the party is to be put through to."""
+        return self._transfer is not None
+
+    def begin(self) -> Iterator[Effect]:
+        """Greet."""
+        if self._script.hears_speech:
+            yield DetectSpeech(self.call.a_leg.id)
+        greeting = [Words(text, guarded=True) for text in self._filled(self._converse.greeting)]
+        yield from self._enter(self._script.start, greeting)
+        yield from self._go_on()
+
+    def handle(self, event: Event) -> Iterator[Effect]:
+        """Take one event of the call."""
+        self._note(event)
+        if self._transfer is not None:
+            yield from self._transferred(self._transfer, self._transfer.handle(event))
+        elif self._turn is not None:
+            yield from self._turn.handle(event)
+        yield from self._go_on()
+
+    def stop(self, ending: Ending) -> Iterator[Effect]:
+        """Fall silent because the call ends."""
+        transfer, self._transfer = self._transfer, None
+        if transfer is not None:
+            yield from transfer.stop(ending)
+        if self._turn is not None:
+            yield from self._turn.stop()
+        yield from self._listen_no_more()
+
+    # --- walking the nodes ----------------------------------------------------------------------------------
+
+    def _go_on(self) -> Iterator[Effect]:
+        """Do what follows for as long as the turn under way is over."""
+        while self._turn is not None and self._turn.over and self._transfer is None and not self.over:
+            yield from self._after(self._turn.heard)
+
+    def _after(self, heard: Heard) -> Iterator[Effect]:
+        node = self._node
+        if node.listening is not None:
+            yield from self._answered(node, node.listening, heard)
+        elif node.forwarding is not None:
+            yield from self._begin_transfer(node.forwarding)
+        elif node.then is not None:
+            yield from self._enter(node.then)
+        else:
+            yield from self._hang_up()
+
+    def _answered(self, node: Node, listening: Listening, heard: Heard) -> Iterator[Effect]:
+        if heard.kind == "digits" and listening.variable is not None:
+            self._variables[listening.variable] = heard.digits
+        target = _way(node, heard)
+        if target is None and self._retries_left:
+            self._retries_left -= 1
+            again = node.say if listening.retry_say is None else listening.retry_say
+            yield from self._speak(node, again)
+        elif target is None and FAILED in node.on:
+            yield from self._enter(node.on[FAILED])
+        elif target is None:
+            yield from self._hang_up()
+        else:
+            yield from self._enter(target)
+
+    def _enter(self, name: str, before: list[Words] | None = None) -> Iterator[Effect]:
+        node = self._script.nodes[name]
+        self._retries_left = node.listening.retries if node.listening is not None else 0
+        yield from self._speak(node, node.say, before)
+
+    def _speak(self, node: Node, text: str, before: list[Words] | None = None) -> Iterator[Effect]:
+        """Begin a turn; one too many is the last."""
+        self._turns += 1
+        if self._turns > self._script.max_turns:
+            node, text = _LAST_WORDS, stock_words(self._converse.language).goodbye
+        self._node = node
+        self._turn = Turn(
+            self.call,
+            [*(before or ()), *(Words(piece) for piece in self._filled(text))],
+            self._converse.language,
+            self._next_number,
+            listening=node.listening,
+            hears_speech=node.hears_speech,
+            # Keys pressed while nothing was listened for are for the node that listens next.
+            early=self.call.keys.take() if node.listening is not None else "",
+        )
+        yield from self._turn.begin(talking=self._talking)
+
+    def _next_number(self) -> int:
+        self._spoken += 1
+        return self._spoken
+
+    def _filled(self, text: str) -> list[str]:
+        return sentences(fill(text, self._variables))
+
+    def _note(self, event: Event) -> None:
+        """Remember what the next turn is to know of."""
+        match event:
+            case SpeechStarted() if event.leg == self.call.a_leg.id:
+                self._talking = True
+            case SpeechEnded() if event.leg == self.call.a_leg.id:
+                self._talking = False
+            case DigitReceived() if event.leg == self.call.a_leg.id and self._keeps_keys:
+                self.call.keys.note(event)
+
+    @property
+    def _keeps_keys(self) -> bool:
+        """Whether keys are for the next node that listens: nothing else takes them now."""
+        return self._node.listening is None and self._transfer is None
+
+    def _hang_up(self) -> Iterator[Effect]:
+        self.over = True
+        self.ending = Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "stream")
+        yield from self._listen_no_more()
+
+    def _listen_no_more(self) -> Iterator[Effect]:
+        if self._script.hears_speech and not self.call.a_leg.over:
+            yield StopSpeech(self.call.a_leg.id)
+
+    # --- transfer -------------------------------------------------------------------------------------------
+
+    def _begin_transfer(self, forwarding: Forwarding) -> Iterator[Effect]:
+        try:
+            party = self._party_of(forwarding)
+        except DomainError:  # what the variables hold is no number
+            yield from self._transfer_failed()
+            return
+        told = {"transfer": {"mode": "bridge", "to": str(party.target)}}
+        self._transfer = Bridge(self.call, party, announce=Save("call.transferred", told))
+        yield from self._transferred(self._transfer, self._transfer.begin())
+
+    def _transferred(self, bridge: Bridge, effects: Iterator[Effect]) -> Iterator[Effect]:
+        """Do what the bridge wants, and see what has become of it."""
+        wanted = list(effects)
+        if bridge.joined:
+            yield from self._listen_no_more()
+            self._transfer, self._turn = None, None
+            self.successor, self.over = bridge, True
+        yield from wanted
+        if bridge.over and not self.over:
+            self._transfer = None
+            yield from self._transfer_failed()
+
+    def _transfer_failed(self) -> Iterator[Effect]:
+        failed = self._node.on.get(FAILED)
+        if failed is not None:
+            yield from self._enter(failed)
+        else:
+            yield from self._speak(_LAST_WORDS, stock_words(self._converse.language).unreachable)
+
+    def _party_of(self, forwarding: Forwarding) -> Party:
+        """Whom to call; the caller-ID is the account's number of the call, unless the script has another."""
+        return agent_party(
+            self.call.record,
+            fill(forwarding.to, self._variables),
+            fill(forwarding.caller_id or "", self._variables),
+            ring_timeout_s=forwarding.timeout_s,
+        )
+
+
+def _way(node: Node, heard: Heard) -> str | None:
+    """Where what was heard leads; None when it leads nowhere."""
+    if heard.kind == "digits":
+        return node.on.get(heard.digits) or node.on.get(DIGITS)
+    return node.on.get(SPEECH if heard.kind == "speech" else NONE)

@@ -1,0 +1,1 @@
+"""Applications: named bindings."""

@@ -1,0 +1,173 @@
+"""Applications of accounts; what makes sense of one is said by ``callcontrol.applications.application``."""
+
+from collections.abc import Collection, Mapping
+from functools import partial
+from typing import Any, Final, Protocol
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.applications import store as applications
+from callcontrol.applications.application import Application, changed_application, new_application
+from callcontrol.calls.ports import Destinations
+from callcontrol.calls.records.store import calls
+from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.writer import Writer
+from callcontrol.directory import store as revisions
+from callcontrol.directory.aio.cached_rows import MirroredRows
+from callcontrol.errors import Conflict, DomainError, Forbidden, NotFound, ValidationFailed
+from callcontrol.models import Page
+from callcontrol.numbers.aio.binding_checks import ReachDirectory, binding_errors, kept_agent_errors
+
+__all__ = ["ApplicationService", "own_application"]
+
+_MAX_APPLICATIONS: Final = 1000
+
+
+class ApplicationDirectory(ReachDirectory, Protocol):
+    """The in-memory directory, as far as applications need it."""
+
+    async def refresh(self) -> None:
+        """Take in what changed, now."""
+
+
+class ApplicationService:
+    """
+    Applications.
+
+    One that exists under another account is refused with ``Forbidden``, one that does not with ``NotFound``.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        writer: Writer,
+        directory: ApplicationDirectory,
+        destinations: Destinations,
+        allowed_countries: Collection[str],
+    ) -> None:
+        self._rows = MirroredRows(database, writer, directory)
+        self._directory = directory
+        self._destinations = destinations
+        self._allowed_countries = allowed_countries
+
+    async def create(self, account_sid: str, values: Mapping[str, Any]) -> Application:
+        """
+        Create an application from the fields that are given.
+
+        Raises:
+            ValidationFailed: With every wrong, missing or unknown field.
+            Conflict: The account has as many applications as it may have.
+        """
+        application = new_application(new_id(), account_sid, values, utc_now())
+        await self._check_reach(application)
+
+        def write(connection: Connection) -> DomainError | None:
+            if applications.page(connection, account_sid, offset=0, limit=1)[1] >= _MAX_APPLICATIONS:
+                return Conflict(f"The account has {_MAX_APPLICATIONS} applications; delete one first.")
+            errors = kept_agent_errors(connection, account_sid, application.binding)
+            if errors:
+                return ValidationFailed(errors)
+            applications.insert(connection, application, revisions.next_revision(connection))
+            return None
+
+        await self._rows.change(write)
+        return application
+
+    async def list(self, account_sid: str, page: int = 1, per_page: int = 20) -> Page[Application]:
+        """Applications of the account, oldest first."""
+        return await self._rows.page(partial(applications.page, account_sid=account_sid), page, per_page)
+
+    async def get(self, account_sid: str, app_sid: str) -> Application:
+        """
+        One application of the account.
+
+        Raises:
+            NotFound: There is no such application.
+            Forbidden: It is another account's.
+        """
+        return await self._rows.look_up(lambda connection: own_application(connection, account_sid, app_sid))
+
+    async def update(self, account_sid: str, app_sid: str, values: Mapping[str, Any]) -> Application:
+        """
+        Change the fields that are given; the next call goes by them.
+
+        Raises:
+            NotFound: There is no such application.
+            Forbidden: It is another account's.
+            ValidationFailed: With every unknown field, and every one that would be wrong.
+        """
+        # What can be reached is asked outside the transaction, which must not wait for anything.
+        now = utc_now()
+        await self._check_reach(changed_application(await self.get(account_sid, app_sid), values, now))
+
+        def write(connection: Connection) -> Application | DomainError:
+            owned = own_application(connection, account_sid, app_sid, lock=True)
+            if isinstance(owned, DomainError):
+                return owned
+            try:
+                changed = changed_application(owned, values, now)
+            except ValidationFailed as refusal:
+                return refusal
+            errors = kept_agent_errors(connection, account_sid, changed.binding)
+            if errors:
+                return ValidationFailed(errors)
+            applications.update(connection, changed, revisions.next_revision(connection))
+            return changed
+
+        return await self._rows.change(write)
+
+    async def delete(self, account_sid: str, app_sid: str) -> None:
+        """
+        Delete an application.
+
+        Raises:
+            NotFound: There is no such application.
+            Forbidden: It is another account's.
+            Conflict: Calls are up on it, or numbers or carriers attached to it.
+        """
+        now = utc_now()
+        await self._rows.settle()
+
+        def write(connection: Connection) -> DomainError | None:
+            owned = own_application(connection, account_sid, app_sid, lock=True)
+            if isinstance(owned, DomainError):
+                return owned
+            up = calls.count_unfinished(connection, app_sid=app_sid)
+            if up:
+                return Conflict(
+                    "Calls are up on this application; wait until they end.", details={"calls": up}
+                )
+            attached = applications.attached(connection, app_sid)
+            if attached:
+                return Conflict(
+                    "Numbers or carriers are attached to this application; give them another one first.",
+                    details=attached,
+                )
+            applications.delete(connection, app_sid, now, revisions.next_revision(connection))
+            return None
+
+        await self._rows.change(write)
+
+    async def _check_reach(self, application: Application) -> None:
+        unreachable = await binding_errors(
+            application.account_sid,
+            application.binding,
+            self._directory,
+            self._destinations,
+            self._allowed_countries,
+        )
+        if unreachable:
+            raise ValidationFailed(unreachable)
+
+
+def own_application(
+    connection: Connection, account_sid: str, app_sid: str, *, lock: bool = False
+) -> Application | DomainError:
+    """An application of the account, or why it is none."""
+    found = applications.get(connection, app_sid, lock=lock)
+    if found is None:
+        return NotFound("There is no such application.")
+    if found.account_sid != account_sid:
+        return Forbidden("The application belongs to another account.")
+    return found

@@ -1,0 +1,142 @@
+"""
+Applications: what to do with calls, under a name, for as many numbers and calls as wish.
+
+An application is a binding that belongs to no number. Calls in to a number go by the number's own binding;
+without one by the number's application, and without that by the application of the number's carrier. Calls
+out name one by ``app_sid``.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from typing import Any, Final, Protocol
+
+from callcontrol.errors import BindFailed, FieldError, ValidationFailed
+from callcontrol.models import Binding, Carrier, PhoneNumber
+from callcontrol.numbers.binding import check_binding
+
+MAX_NAME_CHARACTERS: Final = 128
+
+_OWN_FIELDS: Final = frozenset({"name", "record_all_calls"})
+_BINDING_FIELDS: Final = frozenset(item.name for item in fields(Binding)) - {"record"}
+# What says as much of one target as of another, and so outlives a change of the target.
+_KEPT_FIELDS: Final = ("status_webhook_url", "status_webhook_events")
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """What to do with calls; ``record_all_calls`` records them whatever else is asked for."""
+
+    app_sid: str
+    account_sid: str
+    name: str
+    binding: Binding
+    created_at: datetime
+    updated_at: datetime
+    record_all_calls: bool = False
+
+    @property
+    def wiring(self) -> Binding:
+        """The binding that calls go by."""
+        return replace(self.binding, record=True) if self.record_all_calls else self.binding
+
+
+@dataclass(frozen=True, slots=True)
+class Inbound:
+    """Where calls to a number go; ``app_sid`` is the application that says so, if one does."""
+
+    binding: Binding | None
+    app_sid: str | None = None
+
+
+class Wires(Protocol):
+    """The directory, as far as it says where calls go."""
+
+    def application(self, app_sid: str) -> Application | None:
+        """An application by its identifier."""
+
+    def carrier(self, carrier_sid: str) -> Carrier | None:
+        """A carrier by its identifier."""
+
+
+def inbound_of(number: PhoneNumber, wires: Wires) -> Inbound:
+    """Where calls to a number go: by its own binding, its application, or that of its carrier."""
+    if number.binding is not None:
+        return Inbound(number.binding)
+    carrier = wires.carrier(number.carrier_sid) if number.carrier_sid is not None else None
+    for app_sid in (number.app_sid, carrier.app_sid if carrier is not None else None):
+        application = wires.application(app_sid) if app_sid is not None else None
+        if application is not None and application.account_sid == number.account_sid:
+            return Inbound(application.wiring, application.app_sid)
+    return Inbound(None)
+
+
+def new_application(app_sid: str, account_sid: str, values: Mapping[str, Any], now: datetime) -> Application:
+    """
+    An application from the fields that are given: its own and those of a ``Binding``.
+
+    Raises:
+        ValidationFailed: With every wrong, missing or unknown field.
+    """
+    missing = [FieldError(name, "is needed") for name in ("name", "target") if not values.get(name)]
+    if missing:
+        raise ValidationFailed(missing + _unknown(values))
+    return _checked(
+        Application(
+            app_sid=app_sid,
+            account_sid=account_sid,
+            name=values["name"],
+            binding=_with(Binding(values["target"]), values),
+            created_at=now,
+            updated_at=now,
+            record_all_calls=bool(values.get("record_all_calls", False)),
+        ),
+        values,
+    )
+
+
+def changed_application(application: Application, values: Mapping[str, Any], now: datetime) -> Application:
+    """
+    An application with the fields that are given changed; a field that is None is taken out.
+
+    A new target leaves the fields of the former one behind.
+
+    Raises:
+        ValidationFailed: With every wrong or unknown field.
+    """
+    binding = application.binding
+    target = values.get("target", binding.target)
+    if target != binding.target:
+        binding = Binding(target, **{name: getattr(binding, name) for name in _KEPT_FIELDS})
+    changed = replace(
+        application,
+        name=values.get("name", application.name),
+        binding=_with(binding, values),
+        record_all_calls=values.get("record_all_calls", application.record_all_calls),
+        updated_at=now,
+    )
+    return _checked(changed, values)
+
+
+def _with(binding: Binding, values: Mapping[str, Any]) -> Binding:
+    return replace(binding, **{name: values[name] for name in values if name in _BINDING_FIELDS})
+
+
+def _checked(application: Application, values: Mapping[str, Any]) -> Application:
+    errors = _unknown(values)
+    name = application.name
+    if not isinstance(name, str) or not 0 < len(name.strip()) <= MAX_NAME_CHARACTERS:
+        errors.append(FieldError("name", f"must be text of 1 to {MAX_NAME_CHARACTERS} characters"))
+    try:
+        binding = check_binding(application.binding)
+    except BindFailed as refusal:
+        errors += refusal.errors
+    if errors:
+        raise ValidationFailed(errors)
+    # Recording is the application's to say, so that it is said in one place.
+    return replace(application, binding=replace(binding, record=None))
+
+
+def _unknown(values: Mapping[str, Any]) -> list[FieldError]:
+    known = _OWN_FIELDS | _BINDING_FIELDS
+    return [FieldError(name, "is not a field") for name in values if name not in known]

@@ -1,0 +1,65 @@
+"""Calls that are placed by an application: what their requests leave to it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from callcontrol.applications.application import Application
+from callcontrol.calls.requests import CreateCall, StreamRequest
+from callcontrol.errors import ValidationFailed
+from callcontrol.models import Binding
+from callcontrol.numbers.binding import stream_fields_of
+
+_STREAMS = ("media_stream", "voice_agent")
+
+
+def applied(request: CreateCall, application: Application) -> CreateCall:
+    """
+    A request with what it does not say itself filled in from its application.
+
+    What the request says wins, field by field of a stream too; a call is recorded when either says so.
+
+    Raises:
+        ValidationFailed: The request is for an agent's stream, and the application has none.
+    """
+    wiring = application.wiring
+    says = request.says_what_to_do
+    if request.needs_stream and not says and wiring.target not in _STREAMS:
+        message = f"is required: the application {application.name} has none"
+        raise ValidationFailed.of("stream_url", message)
+    filled = replace(
+        request,
+        record=request.record or application.record_all_calls,
+        status_webhook_url=request.status_webhook_url or wiring.status_webhook_url,
+        fallback_url=request.fallback_url or wiring.fallback_url,
+    )
+    return filled if says else replace(filled, **_task(request, wiring))
+
+
+def _task(request: CreateCall, wiring: Binding) -> Mapping[str, Any]:
+    if wiring.target == "media_stream":
+        fields = {**stream_fields_of(wiring), **request.stream_fields}
+        given = request.stream_fields.get("custom_parameters")
+        if isinstance(given, Mapping):
+            fields["custom_parameters"] = {**(wiring.custom_parameters or {}), **given}
+        return {"stream": StreamRequest(wiring.stream_url or "", fields)}
+    if wiring.target == "voice_agent":
+        return {"agent_id": wiring.agent_id}
+    if wiring.target == "webhook":
+        return {
+            "webhook_url": wiring.webhook_url,
+            "webhook_method": wiring.webhook_method or "POST",
+            "webhook_format": wiring.webhook_format or "json",
+        }
+    return {"verbs": _dial(wiring)}
+
+
+def _dial(wiring: Binding) -> Sequence[Mapping[str, Any]]:
+    """A placed call has no caller to pass through: both parties see the same number."""
+    forward_to = wiring.forward_to or ""
+    is_sip = forward_to.lower().startswith("sip")
+    target = {"type": "sip", "sip_uri": forward_to} if is_sip else {"type": "phone", "number": forward_to}
+    dial: dict[str, Any] = {"verb": "dial", "target": [target], "timeout": wiring.timeout_s}
+    if wiring.caller_id not in (None, "passthrough"):
+        dial["caller_id"] = wiring.caller_id
+    return [dial]

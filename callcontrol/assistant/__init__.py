@@ -1,0 +1,1 @@
+"""Voice assistant: views and keys over agents and calls."""

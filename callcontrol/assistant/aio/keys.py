@@ -1,0 +1,94 @@
+"""Keys of the voice assistant that their holders manage themselves, within what their own key may do."""
+
+from collections.abc import Sequence
+
+from callcontrol.accounts.aio.keys import KeyService
+from callcontrol.accounts.keys import check_minted, scopes_of
+from callcontrol.aio.tokens import utc_now
+from callcontrol.errors import Conflict, NotFound
+from callcontrol.models import ApiKey, Environment, Principal
+
+__all__ = ["AssistantKeys"]
+
+_MAX_KEYS = 100
+
+
+class AssistantKeys:
+    """
+    The keys of the service ``assistant`` of an account.
+
+    Whoever manages them has a key of these too: what it may not do, no key that it makes, rotates or revokes
+    may. From the sandbox only keys of the sandbox are seen.
+    """
+
+    def __init__(self, keys: KeyService) -> None:
+        self._keys = keys
+
+    async def list(self, principal: Principal) -> list[ApiKey]:
+        """The keys of the account that open anything still, oldest first."""
+        now = utc_now()
+        return [
+            key
+            for key in await self._keys.list(principal.account_sid)
+            if _seen(principal, key) and not key.is_revoked(now)
+        ]
+
+    async def create(
+        self,
+        principal: Principal,
+        name: str,
+        environment: Environment | None = None,
+        scopes: Sequence[str] | None = None,
+    ) -> tuple[ApiKey, str]:
+        """
+        Make a key and return its record and itself, which is the only time it can be seen.
+
+        It is of the environment of the principal where none is given.
+
+        Raises:
+            Forbidden: It would open more than the principal's own.
+            ValidationFailed: There is no such scope.
+            Conflict: The account has as many keys as it may have.
+        """
+        environment = environment or ("sandbox" if principal.sandbox else "live")
+        # Scopes that are not named are given all the same.
+        check_minted(principal, environment, scopes_of("assistant", scopes))
+        if len(await self.list(principal)) >= _MAX_KEYS:
+            raise Conflict(f"The account has {_MAX_KEYS} keys of the assistant; revoke one first.")
+        return await self._keys.issue(
+            principal.account_sid, "assistant", scopes, name=name, environment=environment
+        )
+
+    async def rotate(self, principal: Principal, key_id: str, overlap_s: int) -> tuple[ApiKey, str, ApiKey]:
+        """
+        Make the successor of a key; the old one lives ``overlap_s`` longer. See ``KeyService.rotate``.
+
+        Raises:
+            NotFound: There is no such key.
+            Forbidden: It opens more than the principal's own.
+            Conflict: It is revoked, or was rotated already.
+        """
+        await self._manageable(principal, key_id)
+        return await self._keys.rotate(principal.account_sid, key_id, overlap_s)
+
+    async def revoke(self, principal: Principal, key_id: str) -> None:
+        """
+        Revoke a key at once; repeating it changes nothing.
+
+        Raises:
+            NotFound: There is no such key.
+            Forbidden: It opens more than the principal's own.
+        """
+        await self._manageable(principal, key_id)
+        await self._keys.revoke(principal.account_sid, key_id)
+
+    async def _manageable(self, principal: Principal, key_id: str) -> None:
+        for key in await self._keys.list(principal.account_sid):
+            if key.key_id == key_id and _seen(principal, key):
+                check_minted(principal, key.environment, key.scopes)
+                return
+        raise NotFound("There is no such key of the assistant on the account.")
+
+
+def _seen(principal: Principal, key: ApiKey) -> bool:
+    return key.service == "assistant" and (not principal.sandbox or key.environment == "sandbox")

@@ -1,0 +1,294 @@
+"""The voice assistant: calls that agents make and take, what was said on them, and what they come to."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final, Protocol
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.agents.agent import VoiceAgent
+from callcontrol.aio.tokens import utc_now
+from callcontrol.assistant import store as assistant_calls
+from callcontrol.assistant.analytics import AnalyticsQuery, AssistantCallFilter, DayCount, query_of
+from callcontrol.assistant.calls import PRODUCT, status_of
+from callcontrol.assistant.sandbox import TEST_PREFIX, is_sandbox, is_test_number
+from callcontrol.calls.plan import DEFAULT_RING_TIMEOUT_S, DEFAULT_TIME_LIMIT_S, MachineDetection
+from callcontrol.calls.records.store import calls
+from callcontrol.calls.requests import CreateCall
+from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.pages import ListQuery, Pager
+from callcontrol.database.aio.writer import Writer
+from callcontrol.errors import (
+    Conflict,
+    FieldError,
+    Forbidden,
+    NotFound,
+    NumberNotOwned,
+    ServiceUnavailable,
+    ValidationFailed,
+)
+from callcontrol.models import CallRecord, Page, TranscriptSegment
+from callcontrol.otp.store import default_caller_id
+from callcontrol.routing.targets import PhoneTarget, normalise_number, parse_target
+
+__all__ = ["AssistantService", "OutboundCall"]
+
+# A row is inserted within seconds of its moment; its outcome comes when the longest call has ended.
+_INSERTS_SETTLED: Final = timedelta(minutes=10)
+_OUTCOMES_SETTLED: Final = timedelta(hours=5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboundCall:
+    """
+    A call that an agent is to make.
+
+    ``context`` is what the agent is told of it; ``from_`` the account's number that has been there longest
+    when None.
+    """
+
+    phone_number: str
+    agent_id: str
+    context: Mapping[str, str] = field(default_factory=dict)
+    from_: str | None = None
+    machine_detection: MachineDetection = "off"
+    record: bool = False
+    timeout_s: float = DEFAULT_RING_TIMEOUT_S
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S
+    status_webhook_url: str | None = None
+
+
+class CallDoor(Protocol):
+    """Where calls are placed, found and ended; see ``callcontrol.calls.aio.service.CallControl``."""
+
+    async def create_call(self, account_sid: str, request: CreateCall) -> CallRecord:
+        """Place a call."""
+
+    async def get_call(self, account_sid: str, call_sid: str) -> CallRecord:
+        """One call of the account, in its newest state."""
+
+    async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
+        """Have a call ended."""
+
+
+class Agents(Protocol):
+    """The agents of accounts; see ``callcontrol.agents.aio.service.AgentService``."""
+
+    async def get(self, account_sid: str, agent_id: str) -> VoiceAgent:
+        """One agent."""
+
+
+class Transcripts(Protocol):
+    """What was said; see ``callcontrol.agents.aio.transcripts.TranscriptStore``."""
+
+    async def of_call(self, call_sid: str) -> Sequence[TranscriptSegment]:
+        """All that was said on a call so far."""
+
+    async def delete(self, call_sid: str) -> None:
+        """Delete it for ever."""
+
+
+class AssistantService:
+    """
+    Calls of agents.
+
+    Whoever is confined to the sandbox (``sandbox_only``) places sandbox calls and sees no others.
+    ``sandbox_carrier`` names the sandbox carrier of this server, None while it has none.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        writer: Writer,
+        calls: CallDoor,
+        agents: Agents,
+        transcripts: Transcripts,
+        allowed_countries: Collection[str],
+        sandbox_carrier: Callable[[], str | None],
+    ) -> None:
+        self._database = database
+        self._writer = writer
+        self._calls = calls
+        self._agents = agents
+        self._transcripts = transcripts
+        self._allowed_countries = allowed_countries
+        self._sandbox_carrier = sandbox_carrier
+        self._pager = Pager(assistant_calls.LISTING)
+
+    async def start_call(self, account_sid: str, request: OutboundCall, *, sandbox_only: bool) -> CallRecord:
+        """
+        Have an agent call somebody; a test number is called in the sandbox.
+
+        Raises:
+            ValidationFailed: Values are wrong; all of them are named.
+            NotFound: There is no such agent.
+            Forbidden: The number may not be called, or not from the sandbox; or the agent is another
+                account's.
+            DomainError: As ``CallControl.create_call`` says; nothing was recorded.
+        """
+        number, from_ = self._numbers(request)
+        sandbox = self._sandbox(number, sandbox_only=sandbox_only)
+        agent = await self._agents.get(account_sid, request.agent_id)
+        if from_ is None:
+            from_ = await self._database.look_up(partial(_default_from, account_sid))
+        if from_ is None:
+            raise NumberNotOwned("The account has no registered number to call from; register one first.")
+        return await self._calls.create_call(
+            account_sid,
+            CreateCall(
+                from_=from_,
+                to=number,
+                agent_id=agent.agent_id,
+                stream_fields={"custom_parameters": dict(request.context)},
+                carrier_sid=sandbox,
+                sandbox=sandbox is not None,
+                machine_detection=request.machine_detection,
+                record=request.record,
+                timeout_s=request.timeout_s,
+                time_limit_s=request.time_limit_s,
+                status_webhook_url=request.status_webhook_url,
+            ),
+        )
+
+    async def get_call(self, account_sid: str, call_sid: str, *, sandbox_only: bool) -> CallRecord:
+        """
+        One call of the account's agents, in its newest state.
+
+        Raises:
+            NotFound: There is no such call, it has no agent, or it is not to be seen from the sandbox.
+            Forbidden: It is another account's.
+        """
+        record = await self._calls.get_call(account_sid, call_sid)
+        if record.product != PRODUCT or (sandbox_only and not is_sandbox(record)):
+            raise NotFound("There is no such call with an agent.")
+        return record
+
+    async def end_call(self, account_sid: str, call_sid: str, *, sandbox_only: bool) -> CallRecord:
+        """
+        Have a call ended; the record returned may still say that it is up.
+
+        Raises:
+            NotFound: As ``get_call`` says.
+            Forbidden: It is another account's.
+            CallEnded: It has ended already.
+        """
+        await self.get_call(account_sid, call_sid, sandbox_only=sandbox_only)
+        return await self._calls.hangup_call(account_sid, call_sid)
+
+    async def said(self, record: CallRecord) -> Sequence[TranscriptSegment]:
+        """What was said on a call so far."""
+        return await self._transcripts.of_call(record.call_sid)
+
+    async def transcript(
+        self, account_sid: str, call_sid: str, *, sandbox_only: bool
+    ) -> tuple[CallRecord, Sequence[TranscriptSegment]]:
+        """
+        What was said on a call that has ended.
+
+        Raises:
+            NotFound: As ``get_call`` says; or the call was not answered, or has not ended.
+            Forbidden: It is another account's.
+        """
+        record = await self.get_call(account_sid, call_sid, sandbox_only=sandbox_only)
+        if not record.status.ended:
+            raise NotFound("The transcript is not ready: the call is still up; transcript.ready tells of it.")
+        if record.answered_at is None:
+            status = status_of(record.status, record.answered_by)
+            raise NotFound(f"There is no transcript: the call was not answered ({status}).")
+        return record, await self.said(record)
+
+    async def delete_transcript(self, account_sid: str, call_sid: str, *, sandbox_only: bool) -> None:
+        """
+        Delete what was said on a call for ever; repeating it changes nothing.
+
+        Raises:
+            NotFound: As ``get_call`` says.
+            Forbidden: It is another account's.
+            Conflict: The call is up, so that more may be said.
+        """
+        record = await self.get_call(account_sid, call_sid, sandbox_only=sandbox_only)
+        if not record.status.ended:
+            raise Conflict("The call is up; hang it up, or delete its transcript when it has ended.")
+        await self._transcripts.delete(call_sid)
+
+    async def list_calls(
+        self, account_sid: str, query: AssistantCallFilter, page: int, per_page: int
+    ) -> Page[CallRecord]:
+        """Calls of the account's agents, newest first."""
+        await self._writer.catch_up()
+        wanted = ListQuery(
+            (account_sid, replace(query, start=None, end=None)),
+            assistant_calls.conditions(account_sid, query),
+            query.start,
+            query.end,
+            _OUTCOMES_SETTLED if query.status else _INSERTS_SETTLED,
+        )
+
+        def read(connection: Connection) -> Page[CallRecord]:
+            found = self._pager.page(connection, wanted, page=page, per_page=per_page)
+            records = calls.by_sids(connection, [place.identifier for place in found.places])
+            return Page(records, found.total, page, per_page)
+
+        return await self._database.read(read)
+
+    async def analytics(
+        self,
+        account_sid: str,
+        start: datetime | None,
+        end: datetime | None,
+        *,
+        agent_id: str | None = None,
+        sandbox: bool = False,
+    ) -> tuple[AnalyticsQuery, Sequence[DayCount]]:
+        """
+        How the calls of a time went, by day; see ``query_of`` for what is left out.
+
+        Raises:
+            ValidationFailed: The time makes no sense.
+        """
+        query = query_of(start, end, utc_now(), agent_id=agent_id, sandbox=sandbox)
+        await self._writer.catch_up()
+        return query, await self._database.read(partial(_day_counts, account_sid, query))
+
+    def _numbers(self, request: OutboundCall) -> tuple[str, str | None]:
+        """Whom to call and as which number, in E.164."""
+        errors: list[FieldError] = []
+        number, from_ = request.phone_number, request.from_
+        try:
+            target = parse_target(number, self._allowed_countries, field="phone_number")
+            if isinstance(target, PhoneTarget):
+                number = target.number
+            else:
+                errors.append(FieldError("phone_number", "must be a telephone number, such as +919800000001"))
+        except ValidationFailed as refusal:
+            errors += refusal.errors
+        try:
+            from_ = None if from_ is None else normalise_number(from_, field="from")
+        except ValidationFailed as refusal:
+            errors += refusal.errors
+        if errors:
+            raise ValidationFailed(errors)
+        return number, from_
+
+    def _sandbox(self, number: str, *, sandbox_only: bool) -> str | None:
+        """The carrier of a sandbox call, None for a call that is none."""
+        if not is_test_number(number):
+            if sandbox_only:
+                raise Forbidden(
+                    f"A sandbox key calls test numbers alone: {TEST_PREFIX} and three digits; use a live key."
+                )
+            return None
+        carrier_sid = self._sandbox_carrier()
+        if carrier_sid is None and sandbox_only:
+            raise ServiceUnavailable("The sandbox of this server is off; ask its operator to turn it on.")
+        return carrier_sid
+
+
+def _default_from(account_sid: str, connection: Connection) -> str | None:
+    return default_caller_id(connection, account_sid)
+
+
+def _day_counts(account_sid: str, query: AnalyticsQuery, connection: Connection) -> list[DayCount]:
+    return assistant_calls.day_counts(connection, account_sid, query)

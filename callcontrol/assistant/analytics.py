@@ -1,0 +1,156 @@
+"""What calls with voice agents come to: lists are narrowed and days added up without a database."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final
+
+from callcontrol.assistant.calls import AssistantStatus
+from callcontrol.calls.records.call_json import timestamp
+from callcontrol.errors import ValidationFailed
+from callcontrol.wallet.money import rupees
+
+__all__ = [
+    "AnalyticsQuery",
+    "AssistantCallFilter",
+    "DayCount",
+    "analytics_object",
+    "query_of",
+]
+
+DEFAULT_DAYS: Final = 30
+"""How far analytics reach back where nothing says so."""
+
+MAX_DAYS: Final = 366
+"""What one question may span."""
+
+_EPOCH: Final = date(1970, 1, 1).toordinal()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssistantCallFilter:
+    """Which calls are wanted; ``start`` is inclusive, ``end`` exclusive. ``sandbox`` None is both kinds."""
+
+    status: AssistantStatus | None = None
+    direction: str | None = None
+    agent_id: str | None = None
+    phone_number: str | None = None
+    sandbox: bool | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalyticsQuery:
+    """The calls that are counted: those created from ``start`` on and before ``end``."""
+
+    start: datetime
+    end: datetime
+    agent_id: str | None = None
+    sandbox: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DayCount:
+    """The calls of one day (days since the epoch, in UTC) that had one outcome; None is still up."""
+
+    day: int
+    outcome: str | None
+    calls: int
+    duration_sec: int
+    cost_paise: int
+
+
+@dataclass(slots=True)
+class _Sum:
+    outcomes: Counter[str | None] = field(default_factory=Counter)
+    duration_sec: int = 0
+    cost_paise: int = 0
+
+    def add(self, count: DayCount) -> None:
+        self.outcomes[count.outcome] += count.calls
+        self.duration_sec += count.duration_sec
+        self.cost_paise += count.cost_paise
+
+    def shown(self) -> dict[str, Any]:
+        """
+        The figures of it.
+
+        ``success_rate`` is the share of ``completed`` among the calls that have ended, and the average is
+        that of calls that were answered.
+        """
+        outcomes = self.outcomes
+        total = outcomes.total()
+        ended = total - outcomes[None]
+        answered = outcomes["completed"] + outcomes["voicemail"]
+        return {
+            "total_calls": total,
+            "completed_calls": outcomes["completed"],
+            "failed_calls": outcomes["failed"],
+            "no_answer_calls": outcomes["no-answer"],
+            "busy_calls": outcomes["busy"],
+            "voicemail_calls": outcomes["voicemail"],
+            "in_progress_calls": outcomes[None],
+            "avg_duration_seconds": round(self.duration_sec / answered, 2) if answered else 0.0,
+            "total_minutes": round(self.duration_sec / 60, 2),
+            "success_rate": round(outcomes["completed"] / ended, 4) if ended else 0.0,
+            "total_cost": rupees(self.cost_paise),
+        }
+
+
+def query_of(
+    start: datetime | None,
+    end: datetime | None,
+    now: datetime,
+    *,
+    agent_id: str | None = None,
+    sandbox: bool = False,
+) -> AnalyticsQuery:
+    """
+    The time that is meant by two moments, either of which may be left out: 30 days, the last of them today's.
+
+    Raises:
+        ValidationFailed: It would end before it begins, or is longer than a year.
+    """
+    try:
+        until = end or _midnight(now) + timedelta(days=1)
+        since = start or _midnight(until - timedelta(microseconds=1)) - timedelta(days=DEFAULT_DAYS - 1)
+    except OverflowError:
+        raise ValidationFailed.of("end_date", "is too long ago") from None
+    if since >= until:
+        raise ValidationFailed.of("end_date", "must be after start_date; without end_date that is today")
+    if until - since > timedelta(days=MAX_DAYS):
+        raise ValidationFailed.of("start_date", f"must be at most {MAX_DAYS} days before end_date")
+    return AnalyticsQuery(start=since, end=until, agent_id=agent_id, sandbox=sandbox)
+
+
+def analytics_object(query: AnalyticsQuery, counts: Iterable[DayCount], currency: str) -> dict[str, Any]:
+    """The figures of a time and of each of its days in UTC, days without calls included, as a JSON object."""
+    whole = _Sum()
+    days: dict[int, _Sum] = {day: _Sum() for day in _days(query)}
+    for count in counts:
+        whole.add(count)
+        days[count.day].add(count)
+    return {
+        "period": {"start": timestamp(query.start), "end": timestamp(query.end)},
+        **whole.shown(),
+        "currency": currency,
+        "by_day": [
+            {"date": date.fromordinal(_EPOCH + day).isoformat(), **found.shown()}
+            for day, found in days.items()
+        ],
+    }
+
+
+def _days(query: AnalyticsQuery) -> Sequence[int]:
+    last = query.end.astimezone(UTC) - timedelta(microseconds=1)
+    return range(_day(query.start.astimezone(UTC)), _day(last) + 1)
+
+
+def _day(moment: datetime) -> int:
+    return moment.date().toordinal() - _EPOCH
+
+
+def _midnight(moment: datetime) -> datetime:
+    return moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

@@ -1,0 +1,272 @@
+"""
+Calls with voice agents as the assistant's interface shows them and its webhooks tell of them.
+
+A call is one of the assistant's when an agent takes part in it, whoever placed it; the call interface shows
+it as any other.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, Literal
+from uuid import UUID, uuid5
+
+from callcontrol.agents.agent import VoiceAgent
+from callcontrol.agents.transcripts import segments_of
+from callcontrol.assistant.sandbox import is_sandbox
+from callcontrol.calls.records.call_json import timestamp
+from callcontrol.models import Broadcast, CallRecord, CallStatus, TranscriptSegment
+from callcontrol.wallet.money import rupees
+
+__all__ = [
+    "ENDED",
+    "PRODUCT",
+    "AssistantStatus",
+    "agent_updated",
+    "assistant_details",
+    "assistant_event",
+    "assistant_object",
+    "end_events",
+    "phone_number_of",
+    "segment_object",
+    "status_of",
+    "transcript_url",
+]
+
+PRODUCT: Final = "assistant"
+"""What ``CallRecord.product`` says of these calls."""
+
+AssistantStatus = Literal[
+    "queued", "ringing", "in-progress", "completed", "failed", "no-answer", "busy", "voicemail"
+]
+
+ENDED: Final = frozenset({"completed", "failed", "no-answer", "busy", "voicemail"})
+"""The final statuses."""
+
+_EVENTS: Final = UUID("7c1b9a52-93f4-4f0e-8a56-1d0a52f7c3e8")
+"""What the ids of the events of ends are made in: a call has always the same ones, however often it ends."""
+
+_STATUSES: Final[Mapping[CallStatus, AssistantStatus]] = {
+    CallStatus.QUEUED: "queued",
+    CallStatus.INITIATED: "queued",
+    CallStatus.RINGING: "ringing",
+    CallStatus.IN_PROGRESS: "in-progress",
+    CallStatus.COMPLETED: "completed",
+    CallStatus.BUSY: "busy",
+    CallStatus.NO_ANSWER: "no-answer",
+    CallStatus.FAILED: "failed",
+    # Whoever gave up first, nobody answered.
+    CallStatus.CANCELED: "no-answer",
+}
+
+_TOLD: Final[Mapping[str, str]] = {
+    "call.answered": "call.started",
+    "call.transferred": "call.transferred",
+    "call.transfer_failed": "error.occurred",
+    "stream.failed": "error.occurred",
+    "webhook.failed": "error.occurred",
+}
+"""What the assistant's webhooks call the events of a call that is up; they are told of no others."""
+
+
+def assistant_details(
+    agent_id: str,
+    *,
+    language: str,
+    context: Mapping[str, str] | None = None,
+    sandbox_carrier: str | None = None,
+) -> dict[str, Any]:
+    """
+    What the record of such a call keeps beyond a plain one.
+
+    ``sandbox`` is the carrier that a sandbox call is confined to; see ``callcontrol.assistant.sandbox``.
+    ``error`` is added when something went wrong, and the transcript counts its segments in it.
+    """
+    return {
+        "agent_id": agent_id,
+        "language": language,
+        "context": dict(context or {}),
+        "sandbox": sandbox_carrier,
+    }
+
+
+def status_of(status: CallStatus, answered_by: str | None) -> AssistantStatus:
+    """The status of a call; one that a machine answered ends as ``voicemail``."""
+    if status is CallStatus.COMPLETED and answered_by == "machine":
+        return "voicemail"
+    return _STATUSES[status]
+
+
+def phone_number_of(record: CallRecord) -> str:
+    """Whom the agent talks with."""
+    return record.to if record.direction == "outbound" else record.from_
+
+
+def transcript_url(record: CallRecord, base_url: str) -> str | None:
+    """Where the transcript of a call is, None of one that was not answered."""
+    return None if record.answered_at is None else f"{base_url}/api/v1/calls/{record.call_sid}/transcript"
+
+
+def segment_object(segment: TranscriptSegment) -> dict[str, Any]:
+    """A segment of a transcript as a JSON object."""
+    return {
+        "role": segment.role,
+        "text": segment.text,
+        "start_ms": segment.start_ms,
+        "end_ms": segment.end_ms,
+    }
+
+
+def assistant_object(record: CallRecord, said: Sequence[TranscriptSegment] = ()) -> dict[str, Any]:
+    """The call as a JSON object; ``cost`` is in rupees."""
+    details: Mapping[str, Any] = record.details or {}
+    return {
+        "id": record.call_sid,
+        "agent_id": details.get("agent_id"),
+        "phone_number": phone_number_of(record),
+        "direction": record.direction,
+        "from": record.from_,
+        "to": record.to,
+        "status": status_of(record.status, record.answered_by),
+        "answered_by": record.answered_by,
+        "context": details.get("context") or {},
+        "sandbox": is_sandbox(record),
+        "created_at": timestamp(record.created_at),
+        "started_at": timestamp(record.answered_at),
+        "ended_at": timestamp(record.ended_at),
+        "duration_seconds": record.duration_sec,
+        "hangup_cause": record.hangup_cause,
+        "error": details.get("error"),
+        "recording_url": record.recording_url,
+        "transcript": [segment_object(segment) for segment in said],
+        "cost": rupees(record.price_paise) if record.price_paise is not None else None,
+        "currency": record.currency,
+    }
+
+
+def assistant_event(
+    record: CallRecord, name: str, told: Mapping[str, Any], *, event_id: str, at: datetime
+) -> Broadcast | None:
+    """
+    The event of a call that is up, for whoever subscribed to it; None for one that is not told.
+
+    ``told`` is what the status webhook is told beside the call. An error is noted in the record.
+    """
+    event = _TOLD.get(name)
+    if record.product != PRODUCT or event is None:
+        return None
+    more: dict[str, Any] = {}
+    if event == "call.transferred":
+        transfer: Mapping[str, Any] = told.get("transfer") or {}
+        more["transferred_to"] = transfer.get("to")
+    if event == "error.occurred":
+        more["error"] = _error_of(record, name, told)
+        record.details = {**(record.details or {}), "error": more["error"]}
+    return _broadcast(record, event, more, event_id=event_id, at=at)
+
+
+def end_events(record: CallRecord, now: datetime, base_url: str) -> list[Broadcast]:
+    """
+    What is told of the end of a call, in its order; nothing of one that is no assistant's.
+
+    A failure of which nothing was told before comes first, a transcript with something in it last.
+    """
+    if record.product != PRODUCT or not record.status.ended:
+        return []
+    told: list[tuple[str, dict[str, Any]]] = []
+    error = (record.details or {}).get("error")
+    if record.status is CallStatus.FAILED and error is None:
+        cause = record.hangup_cause or "UNKNOWN"
+        error = {"code": cause, "message": f"The call failed: {cause}."}
+        record.details = {**(record.details or {}), "error": error}
+        told.append(("error.occurred", {"error": error}))
+    told.append(("call.completed", {}))
+    if segments_of(record) and record.answered_at is not None:
+        told.append(("transcript.ready", {}))
+    return [
+        _broadcast(
+            record,
+            event,
+            more,
+            event_id=str(uuid5(_EVENTS, f"{record.call_sid}/{event}")),
+            at=now,
+            found_at=transcript_url(record, base_url),
+        )
+        for event, more in told
+    ]
+
+
+def agent_updated(agent: VoiceAgent, changes: Iterable[str], *, event_id: str, at: datetime) -> Broadcast:
+    """The event of an agent that was changed; ``changes`` name the fields. It is of no call."""
+    event = "agent.updated"
+    data = {
+        "call_id": None,
+        "agent_id": agent.agent_id,
+        "phone_number": None,
+        "duration_seconds": None,
+        "status": None,
+        "transcript_url": None,
+        "name": agent.name,
+        "changed_fields": sorted(changes),
+        "updated_at": timestamp(agent.updated_at),
+    }
+    return Broadcast(
+        event_id=event_id,
+        account_sid=agent.account_sid,
+        service=PRODUCT,
+        event=event,
+        fields={"event": event, "timestamp": timestamp(at), "data": data},
+        created_at=at,
+    )
+
+
+def _broadcast(
+    record: CallRecord,
+    event: str,
+    more: Mapping[str, Any],
+    *,
+    event_id: str,
+    at: datetime,
+    found_at: str | None = None,
+) -> Broadcast:
+    data = {
+        "call_id": record.call_sid,
+        "agent_id": (record.details or {}).get("agent_id"),
+        "phone_number": phone_number_of(record),
+        "direction": record.direction,
+        "status": status_of(record.status, record.answered_by),
+        "duration_seconds": (record.duration_sec or 0) if record.status.ended else _seconds(record, at),
+        "transcript_url": found_at,
+        "sandbox": is_sandbox(record),
+        **more,
+    }
+    return Broadcast(
+        event_id=event_id,
+        account_sid=record.account_sid,
+        service=PRODUCT,
+        event=event,
+        fields={"event": event, "timestamp": timestamp(at), "data": data},
+        created_at=at,
+        call_sid=record.call_sid,
+    )
+
+
+def _seconds(record: CallRecord, at: datetime) -> int:
+    if record.answered_at is None:
+        return 0
+    return max(0, int((at - record.answered_at).total_seconds()))
+
+
+def _error_of(record: CallRecord, name: str, told: Mapping[str, Any]) -> dict[str, str]:
+    """What went wrong, in words that hold nothing of what was said or of a secret."""
+    if name == "call.transfer_failed":
+        transfer: Mapping[str, Any] = told.get("transfer") or {}
+        cause = transfer.get("hangup_cause") or transfer.get("cause") or "no answer"
+        return {"code": "TRANSFER_FAILED", "message": f"The transfer failed: {cause}."}
+    reason = str(told.get("reason") or "unknown")
+    if name == "webhook.failed":
+        return {"code": "WEBHOOK_FAILED", "message": f"The server of the call could not be asked: {reason}."}
+    if reason == "dropped":
+        return {"code": "AGENT_DISCONNECTED", "message": f"The connection to the agent failed: {reason}."}
+    status = told.get("http_status")
+    answered = f" (HTTP {status})" if status else ""
+    return {"code": "AGENT_UNREACHABLE", "message": f"The agent could not be reached: {reason}{answered}."}

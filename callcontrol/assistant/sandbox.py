@@ -1,0 +1,58 @@
+"""
+Sandbox calls of the voice assistant: to test numbers, without a charge, and never to anybody else.
+
+They are carried by the sandbox carrier of this server, whose numbers the test numbers are.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from callcontrol.calls.plan import Party
+from callcontrol.errors import Forbidden
+from callcontrol.models import CallRecord
+from callcontrol.routing.targets import PhoneTarget
+from callcontrol.wallet.meter import Rates
+
+__all__ = ["TEST_PREFIX", "confined", "is_sandbox", "is_test_number", "rates_of"]
+
+TEST_PREFIX: Final = "+919800000"
+"""What test numbers begin with; three digits follow."""
+
+_TEST_DIGITS: Final = len(TEST_PREFIX) + 3
+
+
+def is_test_number(number: str) -> bool:
+    """Whether a number in E.164 is a test number, wherever the sandbox carrier runs."""
+    return number.startswith(TEST_PREFIX) and len(number) == _TEST_DIGITS
+
+
+def is_sandbox(record: CallRecord) -> bool:
+    """Whether a call is a sandbox call."""
+    return _carrier_of(record) is not None
+
+
+def rates_of(record: CallRecord, rates: Rates) -> Rates:
+    """What a call is charged: nothing in the sandbox."""
+    return replace(rates, outbound_paise=0, inbound_paise=0) if is_sandbox(record) else rates
+
+
+def confined(record: CallRecord, party: Party) -> Party:
+    """
+    A further party of a call as it may be dialled: in the sandbox, a test number at the sandbox carrier.
+
+    Raises:
+        Forbidden: It is a sandbox call, and the party has no test number.
+    """
+    carrier_sid = _carrier_of(record)
+    if carrier_sid is None:
+        return party
+    if not isinstance(party.target, PhoneTarget) or not is_test_number(party.target.number):
+        raise Forbidden(f"A sandbox call reaches test numbers alone: {TEST_PREFIX} and three digits.")
+    return replace(party, carrier_sid=carrier_sid)
+
+
+def _carrier_of(record: CallRecord) -> str | None:
+    details: Mapping[str, Any] = record.details or {}
+    carrier_sid = details.get("sandbox")
+    return carrier_sid if isinstance(carrier_sid, str) else None

@@ -1,0 +1,124 @@
+"""Calls with voice agents as lists and analytics read them: a narrow row, kept in step with the record."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from callcontrol.assistant.analytics import AnalyticsQuery, AssistantCallFilter, DayCount
+from callcontrol.assistant.calls import ENDED, PRODUCT, status_of
+from callcontrol.database.listing import Condition, Listing, Narrowing
+from callcontrol.database.statements import Statement, insert_into, update_columns
+from callcontrol.database.tables.assistant import assistant_calls
+from callcontrol.database.values import to_micros, unpack
+from callcontrol.models import CallStatus
+
+LISTING: Final = Listing(assistant_calls.c.created_at, assistant_calls.c.call_sid)
+
+_DAY_MICROS: Final = 86_400_000_000
+
+_INSERT: Final = insert_into(assistant_calls, ignore_conflict=True)
+_STEP: Final = update_columns(assistant_calls, assistant_calls.c.call_sid, ("status",))
+_END: Final = update_columns(
+    assistant_calls, assistant_calls.c.call_sid, ("status", "outcome", "duration_sec", "price_paise")
+)
+_DELETE: Final = Statement(
+    sa.delete(assistant_calls).where(assistant_calls.c.call_sid == sa.bindparam("call_sid"))
+)
+
+Row = Mapping[str, Any]
+
+
+def insert(connection: Connection, call: Row) -> None:
+    """Write the row of a new call, of which ``call`` is the record's; calls of other products have none."""
+    if call["product"] != PRODUCT:
+        return
+    details: Mapping[str, Any] = unpack(call["details"]) if call["details"] else {}
+    outbound = call["direction"] == "outbound"
+    _INSERT.run(
+        connection,
+        {
+            **_state_of(call),
+            "call_sid": call["call_sid"],
+            "account_sid": call["account_sid"],
+            "agent_id": details.get("agent_id") or "",
+            "direction": call["direction"],
+            "phone_number": call["to_number"] if outbound else call["from_number"],
+            "sandbox": bool(details.get("sandbox")),
+            "created_at": call["created_at"],
+        },
+    )
+
+
+def update(connection: Connection, calls: Sequence[Row]) -> None:
+    """Bring rows up to date, of which ``calls`` are the records'; calls of other products have none."""
+    rows = [_state_of(call) for call in calls if call["product"] == PRODUCT]
+    _STEP.many(connection, [row for row in rows if row["outcome"] is None])
+    _END.many(connection, [row for row in rows if row["outcome"] is not None])
+
+
+def delete(connection: Connection, call_sid: str) -> None:
+    """Take back an insert that nobody waits for any more."""
+    _DELETE.run(connection, {"call_sid": call_sid})
+
+
+def conditions(account_sid: str, query: AssistantCallFilter) -> Sequence[Condition]:
+    """What a call of the list meets, but for its time."""
+    table = assistant_calls.c
+    found = Narrowing(table.account_sid == account_sid)
+    live = query.status is not None and query.status not in ENDED
+    if live:
+        # Calls that are up are few and have an index of their own.
+        found.by_own_index(table.outcome.is_(None), table.status == query.status)
+    found.by(table.phone_number, query.phone_number)
+    found.by(table.agent_id, query.agent_id)
+    found.by(table.outcome, None if live else query.status)
+    if query.direction is not None:
+        found.conditions.append(table.direction == query.direction)
+    if query.sandbox is not None:
+        found.conditions.append(table.sandbox.is_(query.sandbox))
+    return found.conditions
+
+
+def day_counts(connection: Connection, account_sid: str, query: AnalyticsQuery) -> list[DayCount]:
+    """How the calls of a time went, for each day in UTC and each outcome; an index answers all of it."""
+    table = assistant_calls.c
+    # Both are whole numbers and not negative, so both databases round the quotient down.
+    day = (table.created_at - table.created_at % _DAY_MICROS).label("day")
+    wanted = (
+        sa.select(
+            day,
+            table.outcome,
+            sa.func.count().label("calls"),
+            sa.func.coalesce(sa.func.sum(table.duration_sec), 0).label("duration_sec"),
+            sa.func.coalesce(sa.func.sum(table.price_paise), 0).label("cost_paise"),
+        )
+        .where(
+            table.account_sid == account_sid,
+            table.sandbox.is_(query.sandbox),
+            table.created_at >= to_micros(query.start),
+            table.created_at < to_micros(query.end),
+        )
+        .group_by(day, table.outcome)
+    )
+    if query.agent_id is not None:
+        wanted = wanted.where(table.agent_id == query.agent_id)
+    return [
+        DayCount(
+            int(row.day) // _DAY_MICROS, row.outcome, row.calls, int(row.duration_sec), int(row.cost_paise)
+        )
+        for row in connection.execute(wanted)
+    ]
+
+
+def _state_of(call: Row) -> dict[str, Any]:
+    status = status_of(CallStatus(call["status"]), call["answered_by"])
+    ended = call["outcome"] is not None
+    return {
+        "_call_sid": call["call_sid"],
+        "status": status,
+        "outcome": status if ended else None,
+        "duration_sec": call["duration_sec"] if ended and call["answered_at"] is not None else None,
+        "price_paise": call["price_paise"] if ended else None,
+    }

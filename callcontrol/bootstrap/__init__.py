@@ -1,0 +1,1 @@
+"""Composition root: opens the database and builds every service once."""

@@ -1,0 +1,1 @@
+"""Building the services, and what runs beside them."""

@@ -1,0 +1,105 @@
+"""What is kept for a time only, deleted once that is over: in small transactions, beside the calls."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Final
+
+from callcontrol.aio.tasks import ended
+from callcontrol.aio.tokens import utc_now
+from callcontrol.database.aio.idempotency import IdempotencyStore
+from callcontrol.database.aio.writer import Writer
+from callcontrol.errors import DomainError
+from callcontrol.webhooks.store import deliveries
+
+log = logging.getLogger(__name__)
+
+WEBHOOKS_KEPT: Final = timedelta(days=30)
+
+# What a start has to do comes first.
+_FIRST_S: Final = 60.0
+_EVERY_S: Final = 3600.0
+_ROWS: Final = 200
+# Calls are waiting to be written as well: what nobody waits for leaves them most of the time.
+_PAUSE_S: Final = 0.02
+
+
+class Housekeeper:
+    """
+    Deletes old webhook deliveries and idempotency keys, a minute after the start and then every hour.
+
+    ``others`` are deletions of other services that are to be done as often.
+
+    A delivery that is still to be tried stays a week longer. On SQLite transactions run on the event
+    loop, so each of them deletes a few hundred rows at most.
+    """
+
+    def __init__(
+        self, writer: Writer, idempotency: IdempotencyStore, others: Sequence[Callable[[], Awaitable[int]]]
+    ) -> None:
+        self._writer = writer
+        self._idempotency = idempotency
+        self._others = list(others)
+        self.webhooks_kept = WEBHOOKS_KEPT
+        """How long deliveries are kept that are done with; it may be changed at any time."""
+        self._task: asyncio.Task[None] | None = None
+
+    def also(self, other: Callable[[], Awaitable[int]]) -> None:
+        """Have one more service delete what it keeps for a time only."""
+        self._others.append(other)
+
+    def start(self) -> None:
+        """Begin."""
+        self._task = asyncio.create_task(self._run(), name="database-housekeeping")
+
+    async def close(self) -> None:
+        """Stop; harmless when never started."""
+        await ended(self._task)
+        self._task = None
+
+    async def clean(self) -> None:
+        """
+        Delete what is old.
+
+        Raises:
+            ServiceUnavailable: The database is failing; the rest is deleted the next time.
+        """
+        keys = await self._purge_keys()
+        rows = await self._purge_deliveries()
+        for other in self._others:
+            await other()
+        if keys or rows:
+            log.info("deleted %d idempotency keys and %d webhook deliveries that were old", keys, rows)
+
+    async def _purge_keys(self) -> int:
+        total = 0
+        while True:
+            gone = await self._idempotency.purge(_ROWS)
+            total += gone
+            if gone < _ROWS:
+                return total
+            await asyncio.sleep(_PAUSE_S)
+
+    async def _purge_deliveries(self) -> int:
+        before = utc_now() - self.webhooks_kept
+        total, place = 0, 0
+        while True:
+            gone, following = await self._writer.commit(
+                partial(deliveries.purge, before=before, place=place, limit=_ROWS)
+            )
+            total += gone
+            if following is None:
+                return total
+            place = following
+            await asyncio.sleep(_PAUSE_S)
+
+    async def _run(self) -> None:
+        await asyncio.sleep(_FIRST_S)
+        while True:
+            try:
+                await self.clean()
+            except DomainError as error:
+                log.warning("old rows could not be deleted: %s", error)
+            await asyncio.sleep(_EVERY_S)

@@ -1,0 +1,1 @@
+"""Call machine: events in, effects out."""

@@ -1,0 +1,257 @@
+"""The voice agent of one call: opening its stream, passing on what it asks, telling it what happens."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from typing import Any, Final
+
+from callcontrol.aio.tokens import utc_now
+from callcontrol.calls import events
+from callcontrol.calls.aio.media.audio import Ears
+from callcontrol.calls.effects import OpenAgent
+from callcontrol.calls.events import AgentClosed, AgentExit, AgentOpened, AgentRefused, Event, ListenStatus
+from callcontrol.calls.ports import Destinations
+from callcontrol.calls.records.metrics import StreamFigures
+from callcontrol.errors import DestinationForbidden
+from callcontrol.models import Account, CallRecord
+from media.aio.agent_stream import AgentStream, AgentStreamSettings, PlayoutTap
+from media.streams import AgentClosed as StreamClosed
+from media.streams import (
+    AgentDtmf,
+    AgentEvent,
+    AgentHangup,
+    AgentHold,
+    AgentMute,
+    AgentRecord,
+    AgentTranscript,
+    AgentTransfer,
+    StreamChoice,
+    StreamConnectError,
+    StreamSetup,
+)
+
+log = logging.getLogger(__name__)
+
+_SILENCE: Final = {"l16": b"\x00", "mulaw": b"\xff", "alaw": b"\xd5"}
+"""A byte of silence in each encoding."""
+
+Post = Callable[[Event], None]
+Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+
+
+class AgentLink:
+    """
+    The stream of a call to its agent; one at a time.
+
+    ``spawn`` runs what takes time, as part of the call. Events of a stream that was stopped are not posted.
+    """
+
+    def __init__(
+        self,
+        destinations: Destinations,
+        account: Account,
+        post: Post,
+        spawn: Spawn,
+        settings: AgentStreamSettings | None = None,
+        figures: StreamFigures | None = None,
+    ) -> None:
+        self._destinations = destinations
+        self._settings = settings or AgentStreamSettings()
+        self._figures = figures or StreamFigures()
+        self._account = account
+        self._post = post
+        self._spawn = spawn
+        self._stream: AgentStream | None = None
+        self._opening: asyncio.Task[None] | None = None
+        self._listening: ListenStatus = "resume"
+        self.choice: StreamChoice | None = None
+        """How the agent is spoken to, while there is one."""
+
+    def open(self, effect: OpenAgent, record: CallRecord) -> None:
+        """Connect to the agent; ``AgentOpened`` or ``AgentRefused`` follows."""
+        choice = effect.choice
+        # The stream of an outbound call is announced when the party has answered.
+        secret, former_secret = self._account.stream_secrets(utc_now())
+        announce = record.direction == "inbound" or record.answered_at is not None
+        setup = StreamSetup(
+            url=choice.url,
+            stream_sid=effect.stream_sid,
+            call_sid=record.call_sid,
+            account_sid=record.account_sid,
+            from_=record.from_,
+            to=record.to,
+            direction=record.direction,
+            dialect=choice.protocol,
+            encoding=choice.encoding,
+            sample_rate=choice.sample_rate,
+            custom_parameters=choice.custom_parameters,
+            auth=choice.auth,
+            track=choice.track,
+            sip_call_id=record.sip_call_id or "",
+            secret=secret,
+            previous_secret=former_secret,
+            reconnect=effect.reconnect,
+        )
+        settings = self._settings
+        if effect.budget_s is not None:
+            dial = replace(settings.dial, budget_s=effect.budget_s, offsets_s=(0.0,))
+            settings = replace(settings, dial=dial)
+        self._opening = self._spawn(self._open(setup, choice, announce, settings))
+
+    async def _open(
+        self, setup: StreamSetup, choice: StreamChoice, announce: bool, settings: AgentStreamSettings
+    ) -> None:
+        try:
+            stream = await AgentStream.connect(
+                setup,
+                resolve=self._resolve,
+                on_event=self._on_event,
+                settings=settings,
+                announce=announce,
+            )
+        except StreamConnectError as error:
+            log.info("agent not reached: %s", error, extra={"call_sid": setup.call_sid})
+            self._figures.connects[error.reason] += 1
+            reason = "connect" if error.reason == "forbidden" else error.reason
+            self._post(AgentRefused(reason, error.http_status, error.attempts))
+            return
+        self._figures.connects["connected"] += 1
+        self._figures.open += 1
+        self._stream, self._opening = stream, None
+        self.choice, self._listening = choice, "resume"
+        self._post(AgentOpened())
+
+    async def _resolve(self, host: str, port: int, tls: bool) -> list[Any]:
+        try:
+            return await self._destinations.resolve(host, port, tls)
+        except DestinationForbidden as refusal:
+            raise StreamConnectError("forbidden", detail=refusal.message) from None
+
+    @property
+    def ears(self) -> Ears:
+        """Where audio for the agent goes; what its party hears too, if the agent is to hear both."""
+        stream, choice = self._stream, self.choice
+        assert stream is not None and choice is not None
+        said: Callable[[bytes], None] = stream.send_audio
+        heard: Callable[[bytes], None] = stream.send_heard
+        if self._listening == "pause":
+            said, heard = stream.skip_audio, stream.skip_heard
+        elif self._listening == "silence":
+            said, heard = _silenced(said, choice), _silenced(heard, choice)
+        return Ears(said, heard if choice.track == "both" else None)
+
+    def listen(self, status: ListenStatus) -> None:
+        """Say what the agent is to hear; ``ears`` change with it."""
+        self._listening = status
+
+    def start(self, tap: PlayoutTap) -> None:
+        """Let audio flow."""
+        if self._stream is not None:
+            self._stream.start(tap)
+
+    def stop(self, reason: str, detail: str) -> None:
+        """Say why the stream ends and close it, or give up connecting."""
+        if self._opening is not None:
+            self._opening.cancel()
+            self._opening = None
+        stream, self._stream, self.choice = self._stream, None, None
+        if stream is not None:
+            self._figures.open -= 1
+            self._spawn(self._end(stream, reason, detail))
+
+    async def _end(self, stream: AgentStream, reason: str, detail: str) -> None:
+        try:
+            await stream.stop(reason, detail)
+        finally:
+            self._figures.frames_dropped += stream.stats.frames_dropped
+
+    def tell_digit(self, digit: str, duration_ms: int) -> None:
+        """Pass a pressed key on."""
+        if self._stream is not None:
+            self._stream.send_dtmf(digit, duration_ms)
+
+    def tell_digits_sent(self, digits: str) -> None:
+        """Say that the digits asked for are out."""
+        if self._stream is not None:
+            self._stream.accept(AgentDtmf(digits))
+
+    def tell_done(self, command: AgentHold | AgentMute | AgentRecord) -> None:
+        """Say that a command was carried out."""
+        if self._stream is not None:
+            self._stream.accept(command)
+
+    def tell_speech(self, active: bool) -> None:
+        """Say that the party talks, or is silent again."""
+        if self._stream is not None:
+            self._stream.tell_speech(active)
+
+    def tell_held(self, active: bool) -> None:
+        """Say that the party holds, or holds no more."""
+        if self._stream is not None:
+            self._stream.tell_held(active)
+
+    def tell_mark(self, name: str, cleared: bool) -> None:
+        """Say that a mark was reached, or cleared."""
+        if self._stream is not None:
+            self._stream.mark_reached(name, cleared)
+
+    def tell_overflow(self, dropped_ms: int) -> None:
+        """Say that audio was dropped."""
+        if self._stream is not None:
+            self._stream.playout_overflow(dropped_ms)
+
+    def tell_level(self, full: bool, level_ms: int) -> None:
+        """Say that so much audio waits that the agent should pause, or that it may go on."""
+        if self._stream is not None:
+            self._stream.tell_buffer(full, level_ms)
+
+    def tell_transfer(self, status: str, sip_status: int | None, cause: str | None) -> None:
+        """Say how the transfer goes."""
+        if self._stream is not None:
+            self._stream.transfer_status(status, sip_status, cause)
+
+    def tell_error(self, code: str, message: str, ref: str) -> None:
+        """Say that a command, ``ref``, was not carried out."""
+        if self._stream is not None:
+            self._stream.refuse(ref, message, code)
+
+    def _on_event(self, event: AgentEvent) -> None:
+        made = _event_of(event)
+        if made is not None:
+            self._post(made)
+
+
+def _silenced(send: Callable[[bytes], None], choice: StreamChoice) -> Callable[[bytes], None]:
+    level = _SILENCE[choice.encoding]
+    return lambda frames: send(level * len(frames))
+
+
+def _event_of(event: AgentEvent) -> Event | None:
+    """What the call is told of; audio, marks and clears are the stream's own business."""
+    match event:
+        case StreamClosed():
+            return AgentClosed(_exit_of(event), event.code)
+        case AgentHangup():
+            return events.AgentHangup(event.drain)
+        case AgentDtmf():
+            return events.AgentDigits(event.digits, event.duration_ms, event.gap_ms)
+        case AgentTransfer():
+            return events.AgentTransfer(
+                event.to, event.mode, event.caller_id, float(event.timeout_s), event.headers
+            )
+        case AgentHold():
+            return events.AgentHold(event.active)
+        case AgentMute():
+            return events.AgentMute(event.active)
+        case AgentRecord():
+            return events.AgentRecord(event.action)
+        case AgentTranscript():
+            return events.AgentTranscript(event.role, event.text, event.final, event.start_ms, event.end_ms)
+    return None
+
+
+def _exit_of(event: StreamClosed) -> AgentExit:
+    if event.abnormal:
+        return AgentExit.LOST
+    return AgentExit.NORMAL if event.drain else AgentExit.AT_ONCE

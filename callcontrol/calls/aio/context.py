@@ -1,0 +1,59 @@
+"""What the calls of a process share."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from callcontrol.calls.aio.media.conferences import Conferences
+from callcontrol.calls.aio.media.leg import MediaSettings
+from callcontrol.calls.aio.media.prompts import AudioSource
+from callcontrol.calls.aio.registry import Switchboard
+from callcontrol.calls.aio.sip_trace import TraceBook
+from callcontrol.calls.ports import CallRecords, Destinations, MaskedRoutes, Messages, Transcripts, Wallets
+from callcontrol.calls.records.metrics import CallFigures
+from callcontrol.calls.records.quality import QualityFigures
+from callcontrol.instructions.aio import InstructionClient
+from callcontrol.models import Carrier, Gateway
+from callcontrol.routing.capacity import Capacity
+from callcontrol.routing.router import Router
+from callcontrol.trunks.outbound_invite import no_service_route
+from callcontrol.wallet.meter import Rates
+from media.aio import MediaEngine
+from media.aio.agent_types import AgentStreamSettings
+from media.audio.speech import Synthesizer
+from sip import SessionEvent
+from sip.aio import UserAgent
+
+
+@dataclass(frozen=True, slots=True)
+class CallContext:
+    """The layers below, the services beside, and the settings that every call needs."""
+
+    user_agent: UserAgent
+    engine: MediaEngine
+    records: CallRecords
+    wallets: Wallets
+    destinations: Destinations
+    router: Router
+    capacity: Capacity
+    audio: AudioSource
+    traces: TraceBook
+    switchboard: Switchboard
+    instructions: InstructionClient
+    rates: Rates
+    recordings_dir: Path
+    media: MediaSettings
+    streams: AgentStreamSettings = field(default_factory=AgentStreamSettings)
+    quality: QualityFigures = field(default_factory=QualityFigures)
+    figures: CallFigures = field(default_factory=CallFigures)
+    masked_routes: MaskedRoutes | None = None
+    transcripts: Transcripts | None = None
+    conferences: Conferences | None = None
+    """Who confers with whom; None where nobody does."""
+    speech: Synthesizer | None = None
+    """What speaks texts on calls."""
+    messages: Messages | None = None
+    forwarded_headers: Collection[str] = frozenset()
+    on_gateway: Callable[[str, SessionEvent], None] | None = None
+    """Told what becomes of calls at each gateway."""
+    service_route: Callable[[Carrier, Gateway], tuple[str, ...]] = no_service_route

@@ -1,0 +1,190 @@
+"""Calls that come in by SIP, from the question who calls to the start of the call."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+from math import ceil
+from typing import Any, Final
+
+from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.calls.aio.inbound_replaces import take_replacement
+from callcontrol.calls.aio.runner import CallRunner
+from callcontrol.calls.aio.settings import CallControlSettings, CallServices
+from callcontrol.calls.inbound import Arrival, Invitation, product_facts, receive, wanted_events
+from callcontrol.calls.records.metrics import CallFigures
+from callcontrol.errors import DomainError
+from callcontrol.models import CallRecord
+from callcontrol.routing.capacity import Capacity
+from callcontrol.trunks.identification import identify
+from callcontrol.trunks.inbound_headers import Received
+from sip import Request, Secret, State
+from sip.aio import InboundSession, Screened, ScreenVerdict, Source
+
+__all__ = ["Arrivals"]
+
+log = logging.getLogger(__name__)
+
+_RETRY_AFTER_S: Final = 5
+
+Begin = Callable[[Arrival, CallRecord, InboundSession, Received], None]
+
+
+class Arrivals:
+    """
+    What the user agent asks about callers and hands over of calls.
+
+    ``begin`` is called with each call for which there is room; it counts in the capacity by then.
+    """
+
+    def __init__(
+        self,
+        settings: CallControlSettings,
+        services: CallServices,
+        capacity: Capacity,
+        figures: CallFigures,
+        runners: Mapping[str, CallRunner],
+        begin: Begin,
+    ) -> None:
+        self._settings = settings
+        self._services = services
+        self._capacity = capacity
+        self._figures = figures
+        self._runners = runners
+        self._begin = begin
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._looking: asyncio.Task[None] | None = None
+
+    async def close(self) -> None:
+        """Stop looking; callers that wait are refused."""
+        for task in list(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def screen(self, source: Source, request: Request) -> Screened:
+        """Let only carriers in; whoever else asks is told one thing, whatever number it tries."""
+        caller = identify(
+            (source.host, source.port),
+            source.names,
+            (request.uri, request.to.uri),
+            "Authorization" in request.headers,
+            self._services.routes,
+        )
+        if caller.known:
+            return Screened(ScreenVerdict.ACCEPT, caller.carriers)
+        self._look_soon()
+        if caller.asked:
+            return Screened(ScreenVerdict.CHALLENGE, secrets_of=self._secrets_of)
+        silent = self._settings.silent_to_strangers
+        return Screened(ScreenVerdict.DROP if silent else ScreenVerdict.FORBID)
+
+    def _secrets_of(self, username: str) -> list[Secret]:
+        return [
+            Secret(carrier.inbound_auth_password or "", carrier.carrier_sid)
+            for carrier in self._services.routes.carriers_with_user(username)
+        ]
+
+    def on_invite(self, session: InboundSession) -> None:
+        """Take a new call: begin it, refuse it, or see first whether its number was added a moment ago."""
+        if session.replaces is not None:
+            take_replacement(session, self._runners, self._services.routes)
+            return
+        arrival = self._receive(session)
+        if arrival == 404:
+            self._beside(self._look_again(session))
+        else:
+            self._take(session, arrival)
+
+    def has_room(self) -> bool:
+        """Whether one more call may begin now."""
+        now = asyncio.get_running_loop().time()
+        if not self._capacity.has_room(now):
+            self._figures.refused["no_room"] += 1
+            return False
+        return self._services.gate.admits()
+
+    def _look_soon(self) -> None:
+        """Bring the directory up to date, for a gateway that was added a moment ago and calls again."""
+        if self._looking is None or self._looking.done():
+            self._looking = self._beside(self._refresh())
+
+    async def _refresh(self) -> None:
+        await self._services.refresh()
+
+    def _beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._beside_done)
+        return task
+
+    def _beside_done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("looking at the directory again failed", exc_info=task.exception())
+
+    async def _look_again(self, session: InboundSession) -> None:
+        try:
+            await self._services.refresh()
+            # Nobody listened meanwhile: the caller may have given up, and would never be heard of again.
+            if session.state < State.ENDED:
+                self._take(session, self._receive(session))
+        except BaseException:
+            session.reject(503, headers=[("Retry-After", str(_RETRY_AFTER_S))])
+            raise
+
+    def _receive(self, session: InboundSession) -> Arrival | int:
+        request = session.request
+        invitation = Invitation(
+            source=session.source,
+            request_uri=request.uri,
+            to=request.to,
+            from_=request.from_,
+            headers=request.headers,
+            carriers=tuple(str(carrier_sid) for carrier_sid in session.identities),
+        )
+        return receive(
+            invitation,
+            self._services.routes,
+            allowed_countries=self._settings.allowed_countries,
+            time_limit_s=self._settings.time_limit_s,
+        )
+
+    def _take(self, session: InboundSession, arrival: Arrival | int) -> None:
+        if isinstance(arrival, int):
+            self._figures.refused["unknown_number" if arrival == 404 else "not_allowed"] += 1
+            session.reject(arrival)
+            return
+        account, now = arrival.account, asyncio.get_running_loop().time()
+        wait_s = self._capacity.wait_for_trunk_s(arrival.carrier, arrival.gateway, now)
+        if wait_s > 0.0:
+            self._figures.refused["trunk"] += 1
+            log.info("inbound call refused: the trunk %s is at its limit", arrival.carrier.carrier_sid)
+            session.reject(503, headers=[("Retry-After", str(ceil(wait_s)))])
+            return
+        try:
+            self._capacity.enter(account, now)
+        except DomainError as refusal:
+            log.warning("inbound call refused: %s", refusal.message, extra={"call_id": session.call_id})
+            session.reject(503, headers=[("Retry-After", str(_RETRY_AFTER_S))])
+            return
+        received = Received.of(session.request.headers)
+        binding = arrival.inbound.binding
+        product, details = product_facts(arrival, self._services.routes)
+        record = CallRecord(
+            call_sid=new_id(),
+            account_sid=account.account_sid,
+            direction="inbound",
+            from_=arrival.caller.shown,
+            to=arrival.number.number,
+            created_at=utc_now(),
+            carrier_sid=arrival.carrier.carrier_sid,
+            gateway_sid=arrival.gateway.gateway_sid or None,
+            sip=received.shown(arrival.caller) or None,
+            phone_number_id=arrival.number.phone_number_id,
+            app_sid=arrival.inbound.app_sid,
+            status_webhook_url=binding.status_webhook_url if binding is not None else None,
+            status_webhook_events=wanted_events(binding),
+            product=product,
+            details=details,
+        )
+        self._begin(arrival, record, session, received)

@@ -1,0 +1,25 @@
+"""Log lines of calls."""
+
+import logging
+from collections.abc import MutableMapping
+from typing import Any
+
+_CALLS = logging.getLogger("callcontrol.calls.call")
+
+
+class CallLog(logging.LoggerAdapter[logging.Logger]):
+    """
+    Log lines of one call: each carries its ``call_sid``, in the text and as a field of the record.
+
+    Once the first party's dialog is known, ``call_id`` (its SIP Call-ID) is a field as well.
+    """
+
+    def __init__(self, call_sid: str) -> None:
+        super().__init__(_CALLS, {"call_sid": call_sid})
+        self._call_sid = call_sid
+        self.call_id: str | None = None
+
+    def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
+        """Put the identifier in front of the line and in the record's fields."""
+        kwargs["extra"] = {"call_sid": self._call_sid, "call_id": self.call_id, **kwargs.get("extra", {})}
+        return f"call {self._call_sid}: {msg}", kwargs

@@ -1,0 +1,181 @@
+"""
+What happens to one call until its task takes it: a queue of events, timers, and the tasks that run beside it.
+
+The adapters of a call know its inbox and not its task. So nothing in a call knows in a circle, and all of a
+call is freed the moment its task is over: circles would wait for the garbage collector, which rarely comes.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+from callcontrol.calls.aio.log import CallLog
+from callcontrol.calls.events import (
+    AgentDigits,
+    AgentHangup,
+    AgentTransfer,
+    DigitReceived,
+    DigitsRequested,
+    Event,
+    HangupRequested,
+    LegCancelled,
+    LegProgress,
+    ListenRequested,
+    MuteRequested,
+    PartnerDigit,
+    Timer,
+    TimerFired,
+)
+from callcontrol.calls.hangup_cause import NORMAL_TEMPORARY_FAILURE
+from callcontrol.ids import LegId
+from callcontrol.models import CallRecord
+
+_MAX_QUEUED: Final = 1000
+# What a peer can send at any pace. Of all else there is only so much, and a call may hang on each of it.
+_SHED: Final = (
+    DigitReceived,
+    LegProgress,
+    PartnerDigit,
+    AgentDigits,
+    AgentTransfer,
+    AgentHangup,
+    MuteRequested,
+    ListenRequested,
+    DigitsRequested,
+)
+_WIND_UP_LIMIT_S: Final = 10.0
+
+
+class CallInbox:
+    """
+    The events of one call in their order; ``on_closed`` hears once that its record has its end.
+
+    ``outcomes`` are the outcomes of effects, which are handled before anything else is heard.
+    """
+
+    def __init__(self, record: CallRecord, on_closed: Callable[[CallRecord], None]) -> None:
+        self.record = record
+        self.log = CallLog(record.call_sid)
+        self.is_closed = False
+        self.outcomes: deque[Event] = deque()
+        self._on_closed = on_closed
+        self._loop = asyncio.get_running_loop()
+        self._queue: deque[Event] = deque()
+        self._waiting: asyncio.Future[None] | None = None
+        self._timers: dict[Timer, asyncio.TimerHandle] = {}
+        self._due: set[Timer] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._shedding = False
+
+    # --- what the call's task calls -------------------------------------------------------------------------
+
+    async def next(self) -> Event:
+        """Wait for an event. There is one reader, so an asyncio.Queue would do the same for more."""
+        while True:
+            while not self._queue:
+                self._waiting = self._loop.create_future()
+                await self._waiting
+            event = self._queue.popleft()
+            if not isinstance(event, TimerFired) or self._is_due(event.timer):
+                return event
+
+    def cancelled(self, leg: LegId) -> LegCancelled | None:
+        """That a caller has given up, if it waits to be heard."""
+        for event in self._queue:
+            if isinstance(event, LegCancelled) and event.leg == leg:
+                return event
+        return None
+
+    def stop_timers(self) -> None:
+        """Stop every timer."""
+        for timer in list(self._timers):
+            self.disarm(timer)
+
+    async def wind_up(self) -> None:
+        """Wait a while for what runs beside the call, then break it off."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_WIND_UP_LIMIT_S)
+        for task in list(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    # --- callcontrol.calls.aio.owner.Owner ------------------------------------------------------------------
+
+    def post(self, event: Event) -> None:
+        """Put an event in the call's queue; of a flood of digits or commands the newest are lost."""
+        if len(self._queue) < _MAX_QUEUED or not isinstance(event, _SHED):
+            self._queue.append(event)
+            if self._waiting is not None and not self._waiting.done():
+                self._waiting.set_result(None)
+        elif not self._shedding:
+            self._shedding = True
+            self.log.warning("flooded: %s and what follows is dropped", type(event).__name__)
+
+    def follow(self, event: Event) -> None:
+        """Have an event handled before anything else: the outcome of the effect being performed."""
+        self.outcomes.append(event)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run what takes time beside the call."""
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def arm(self, timer: Timer, delay_s: float) -> None:
+        """Start a timer, replacing the one that runs."""
+        if timer in self._timers or timer in self._due:
+            self.disarm(timer)
+        self._timers[timer] = self._loop.call_later(delay_s, self._fire, timer)
+
+    def disarm(self, timer: Timer) -> None:
+        """Stop a timer; one that has run out but was not heard yet is forgotten too."""
+        self._due.discard(timer)
+        if timer in self._timers:
+            self._timers.pop(timer).cancel()
+
+    def closed(self) -> None:
+        """Take note that the record has its end: the call makes room for another."""
+        if self.is_closed:
+            return
+        self.is_closed = True
+        self.stop_timers()
+        record = self.record
+        if record.status.ended:
+            self._log_end(record)
+        self._on_closed(record)
+
+    def now(self) -> float:
+        """Monotonic seconds."""
+        return self._loop.time()
+
+    def _log_end(self, record: CallRecord) -> None:
+        self.log.info(
+            "%s %s -> %s: %s (%s, by %s), %s s",
+            record.direction,
+            record.from_,
+            record.to,
+            record.status.value,
+            record.hangup_cause,
+            record.hangup_source,
+            record.duration_sec,
+        )
+
+    def _fire(self, timer: Timer) -> None:
+        self._timers.pop(timer, None)
+        self._due.add(timer)
+        self.post(TimerFired(timer))
+
+    def _is_due(self, timer: Timer) -> bool:
+        due = timer in self._due
+        self._due.discard(timer)
+        return due
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            # What it would have reported never comes, and the call might wait for it.
+            self.log.error("a task of the call failed; the call is ended", exc_info=task.exception())
+            self.post(HangupRequested("system", NORMAL_TEMPORARY_FAILURE))

@@ -1,0 +1,251 @@
+"""What the parties of a call hear: each other, prompts, ringing, music, agents; and its recording."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal
+
+from callcontrol.calls.aio.media.leg import LegMedia, MediaSettings
+from callcontrol.calls.events import Event, PlaybackEnded, PlayoutDrained, RecordingEnded
+from callcontrol.ids import LegId
+from media.aio import AgentTap, Recording
+from media.audio import Clip, Sound, ringing_tone
+from media.errors import MediaError, RecordingFailed
+from media.streams import StreamChoice
+
+DRAIN_MARK: Final = "\0drained"
+"""The mark behind an agent's last audio; no agent can send it: control characters are refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ears:
+    """Who takes what a party says, and, where that is wanted, what it hears."""
+
+    said: Callable[[bytes], None]
+    heard: Callable[[bytes], None] | None = None
+
+
+class LegAudio:
+    """
+    The audio of a call's legs. ``post`` takes what comes of it.
+
+    A leg whose partner holds hears music in a loop.
+    """
+
+    def __init__(
+        self, legs: Mapping[LegId, LegMedia], post: Callable[[Event], None], settings: MediaSettings
+    ) -> None:
+        self._legs = legs
+        self._post = post
+        self._settings = settings
+        self._plays: dict[int, tuple[LegId, int]] = {}
+        self._recording: Recording | None = None
+
+    # --- legs that hear each other --------------------------------------------------------------------------
+
+    def link(self, leg: LegId, other: LegId) -> None:
+        """Let two legs hear each other."""
+        one, two = self._legs.get(leg), self._legs.get(other)
+        if one is None or two is None:
+            return
+        for media in (one, two):
+            if media.by_taps and media.tap is not None:
+                media.tap.close()
+                media.tap = None
+            media.by_taps = False
+        one.stream.link(two.stream)
+        self._pair(one, two)
+
+    def link_across(self, leg: LegId, others: "LegAudio", other: LegId) -> None:
+        """
+        Let a leg and one of another call hear each other.
+
+        Streams that the engine serves apart are joined through this process, a little later than by relay.
+        """
+        one, two = self._legs.get(leg), others._legs.get(other)
+        if one is None or two is None:
+            return
+        try:
+            one.stream.link(two.stream)
+        except MediaError:
+            for media in (one, two):
+                media.stream.unlink()
+                media.by_taps = True
+            rate_hz = _shared_rate_hz(one, two)
+            one.tap = one.stream.open_tap(
+                sample_rate=rate_hz, encoding="l16", on_frames=lambda frames: _pass(frames, two)
+            )
+            two.tap = two.stream.open_tap(
+                sample_rate=rate_hz, encoding="l16", on_frames=lambda frames: _pass(frames, one)
+            )
+        self._pair(one, two)
+
+    def _pair(self, one: LegMedia, two: LegMedia) -> None:
+        for media in (one, two):
+            if media.other is not None:
+                media.other.other = None
+        one.other, two.other = two, one
+        for media in (one, two):
+            self.hold_changed(media)
+
+    def part(self, media: LegMedia) -> None:
+        """Take note that a leg is gone; the one that it was linked with waits for no music of its."""
+        other, media.other = media.other, None
+        if other is not None:
+            other.other = None
+            self._stop_music(other)
+
+    def hold_changed(self, media: LegMedia) -> None:
+        """Let whoever is linked with a leg hear music while its party holds, and no longer."""
+        listener = media.other
+        if listener is None:
+            return
+        if not media.holds:
+            self._stop_music(listener)
+        elif listener.music is None and self._settings.hold_music.pcm:
+            listener.music = listener.stream.playbacks.queue([self._settings.hold_music], loop=True).id
+
+    def _stop_music(self, media: LegMedia) -> None:
+        if media.music is not None:
+            media.music = None
+            media.stream.stop_playback()
+
+    def mute(self, leg: LegId, *, says: bool | None = None, hears: bool | None = None) -> None:
+        """Mute what the leg's party says or hears, or let it pass again; what is None stays as it is."""
+        media = self._legs.get(leg)
+        if media is not None:
+            media.muted_says = media.muted_says if says is None else says
+            media.muted_hears = media.muted_hears if hears is None else hears
+            media.stream.mute(received=media.muted_says, sent=media.muted_hears)
+
+    # --- playing --------------------------------------------------------------------------------------------
+
+    def play(self, leg: LegId, clip: Clip, loops: int, turn: int = 0) -> None:
+        """Play a clip as often as asked; ``PlaybackEnded`` of that turn follows."""
+        self._queue(leg, [clip] if clip.pcm else [], max(loops, 1), turn)
+
+    def play_sounds(self, leg: LegId, sounds: Sequence[Sound], turn: int) -> None:
+        """Play sounds in a row, once; ``PlaybackEnded`` of that turn follows."""
+        self._queue(leg, sounds, 1, turn)
+
+    def _queue(self, leg: LegId, sounds: Sequence[Sound], loops: int, turn: int = 0) -> None:
+        media = self._legs.get(leg)
+        if media is None or not sounds:
+            self._post(PlaybackEnded(leg, turn=turn))
+            return
+        self._stop_music(media)
+        try:
+            playback = media.stream.playbacks.queue(sounds, loop=loops)
+            self._plays[playback.id] = (leg, turn)
+        except MediaError as error:
+            self._post(PlaybackEnded(leg, str(error), turn))
+
+    def played(self, leg: LegId, playback_id: int) -> None:
+        """Report the end of a playback that somebody waits for."""
+        awaited = self._plays.pop(playback_id, None)
+        if awaited is not None:
+            self._post(PlaybackEnded(leg, turn=awaited[1]))
+
+    def ringback(self, leg: LegId) -> None:
+        """Play the ringing tone until ``stop``."""
+        media = self._legs.get(leg)
+        if media is not None:
+            self._stop_music(media)
+            media.stream.play(_ringback(self._settings.tone_plan), loop=True)
+
+    def fill_silence(self, leg: LegId, sound: Literal["music", "noise"] | None) -> None:
+        """Let a leg hear music, or noise, wherever its agent is silent; or nothing any more."""
+        media = self._legs.get(leg)
+        if media is None:
+            return
+        media.stream.comfort_noise(sound == "noise")
+        if sound == "music" and media.music is None and self._settings.hold_music.pcm:
+            media.music = media.stream.playbacks.queue([self._settings.hold_music], loop=True).id
+        elif sound is None:
+            self._stop_music(media)
+
+    def stop(self, leg: LegId) -> None:
+        """Play nothing more to the leg; nobody waits for the end of what was played."""
+        self._plays = {playback: of for playback, of in self._plays.items() if of[0] != leg}
+        media = self._legs.get(leg)
+        if media is not None:
+            media.music = None
+            media.stream.stop_playback()
+
+    # --- recording and agents -------------------------------------------------------------------------------
+
+    def record(self, leg: LegId, path: str, channels: int) -> None:
+        """Record the leg into a file; ``RecordingEnded`` follows when its media is closed, or it fails."""
+        media = self._legs.get(leg)
+        if media is None:
+            self._post(RecordingEnded(leg, path, 0, "the leg has no media"))
+            return
+        try:
+            self._recording = media.stream.start_recording(path, channels=1 if channels == 1 else 2)
+        except RecordingFailed as error:
+            self._post(RecordingEnded(leg, path, 0, str(error)))
+
+    def control_recording(self, action: Literal["pause", "resume", "stop"]) -> None:
+        """Leave out what passes, take it in again, or complete the recording; ``RecordingEnded`` follows."""
+        recording = self._recording
+        if recording is None:
+            return
+        if action == "stop":
+            recording.stop()
+        elif action == "pause":
+            recording.pause()
+        else:
+            recording.resume()
+
+    def open_tap(self, leg: LegId, choice: StreamChoice, ears: Ears) -> AgentTap | None:
+        """Connect the leg's audio to an agent; None when the leg is gone."""
+        media = self._legs.get(leg)
+        if media is None:
+            return None
+        media.tap = media.stream.open_tap(
+            sample_rate=16000 if choice.sample_rate == 16000 else 8000,
+            encoding=choice.encoding,
+            on_frames=ears.said,
+            on_sent=ears.heard,
+        )
+        if "buffer" in choice.events:
+            media.tap.watch_level()
+        return media.tap
+
+    def redirect_taps(self, ears: Ears) -> None:
+        """Hand what agents hear to another receiver from here on."""
+        for media in self._legs.values():
+            if media.tap is not None and not media.by_taps:
+                media.tap.redirect(ears.said, ears.heard)
+
+    def drain(self, leg: LegId) -> None:
+        """Report when everything that was written to the leg's tap is played."""
+        media = self._legs.get(leg)
+        if media is None or media.tap is None:
+            self._post(PlayoutDrained(leg))
+        else:
+            media.tap.mark(DRAIN_MARK)
+
+    def close_taps(self) -> None:
+        """Take agents' audio off all legs."""
+        for media in self._legs.values():
+            if media.tap is not None:
+                media.tap.close()
+                media.tap = None
+
+
+def _shared_rate_hz(one: LegMedia, two: LegMedia) -> Literal[8000, 16000]:
+    """What two legs can both make use of."""
+    return 16000 if one.wide and two.wide else 8000
+
+
+def _pass(frames: bytes, to: LegMedia) -> None:
+    """Pass audio on through this process; a party that hears music is to hear nothing else."""
+    if to.tap is not None and to.music is None:
+        to.tap.write(frames)
+
+
+@lru_cache(maxsize=1)
+def _ringback(tone_plan: str) -> bytes:
+    tone = ringing_tone(tone_plan)
+    return tone.cycle_pcm() or tone.intro_pcm()

@@ -1,0 +1,162 @@
+"""The conferences of this process, by account and name."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from callcontrol.calls.conference_room import ConferenceRoom, MemberTerms
+from callcontrol.calls.events import (
+    ConferenceBegan,
+    ConferenceEntered,
+    ConferenceOver,
+    ConferenceRefused,
+    Event,
+)
+from callcontrol.ids import LegId
+from media.aio import Conference, ConferenceEvent, MediaEngine, MemberLeft, RtpStream
+from media.audio import Clip, Sound, hold_music, tone
+from media.errors import MediaError
+
+log = logging.getLogger(__name__)
+
+_COMING: Final[list[Sound]] = [Clip(tone(880.0, 120, -18.0))]
+_GOING: Final[list[Sound]] = [Clip(tone(440.0, 120, -18.0))]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConferenceMember:
+    """Somebody's leg that wants to take part; ``post`` hears what becomes of it."""
+
+    call_sid: str
+    leg: LegId
+    stream: RtpStream
+    post: Callable[[Event], None]
+
+    @property
+    def name(self) -> str:
+        """What nobody else is called."""
+        return f"{self.call_sid} {self.leg}"
+
+
+@dataclass(slots=True, eq=False)
+class _Hall:
+    """A conference with its media, which is there once it has begun."""
+
+    key: tuple[str, str]
+    room: ConferenceRoom = field(default_factory=ConferenceRoom)
+    members: dict[str, ConferenceMember] = field(default_factory=dict)
+    terms: dict[str, MemberTerms] = field(default_factory=dict)
+    media: Conference | None = None
+
+
+class Conferences:
+    """
+    Who confers with whom. Conferences of the same name of two accounts have nothing in common.
+
+    Whoever waits for one to begin hears ``music``, and nobody of those who wait as well.
+    """
+
+    def __init__(self, engine: MediaEngine, music: Clip) -> None:
+        self._engine = engine
+        self._music = music if music.pcm else Clip(hold_music())
+        self._halls: dict[tuple[str, str], _Hall] = {}
+        self._of: dict[str, _Hall] = {}
+
+    def __len__(self) -> int:
+        return len(self._halls)
+
+    def enter(
+        self, account_sid: str, name: str, member: ConferenceMember, terms: MemberTerms, max_members: int
+    ) -> Event:
+        """Let somebody in; returns what its call is to know at once."""
+        key = (account_sid, name)
+        hall = self._halls.get(key) or _Hall(key)
+        if not hall.room.has_room(max_members) or member.name in self._of:
+            return ConferenceRefused(member.leg, "full")
+        entered = hall.room.enter(member.name, terms)
+        self._halls[key] = self._of[member.name] = hall
+        hall.members[member.name], hall.terms[member.name] = member, terms
+        try:
+            if entered.waits:
+                member.stream.playbacks.queue([self._music], loop=True)
+            else:
+                self._begin(hall)
+                self._admit(hall, member, terms)
+                for freed in entered.freed:
+                    self._free(hall, hall.members[freed])
+        except MediaError as error:
+            _refused(member, error)
+            self.leave(member.name, took_part=False)
+            return ConferenceRefused(member.leg, "media")
+        return ConferenceEntered(member.leg, entered.waits)
+
+    def leave(self, name: str, *, took_part: bool = True) -> None:
+        """
+        Let somebody go, and everybody when that ends the conference; harmless when it is not there.
+
+        Who never ``took_part``, because the media engine would not have it, ends nothing.
+        """
+        hall = self._of.get(name)
+        if hall is None:
+            return
+        terms = hall.terms[name]
+        left = hall.room.leave(name, took_part=took_part)
+        self._part(hall, name)
+        for dismissed in left.dismissed:
+            member = hall.members[dismissed]
+            self._part(hall, dismissed)
+            member.post(ConferenceOver(member.leg))
+        if left.empty:
+            del self._halls[hall.key]
+            if hall.media is not None:
+                hall.media.close()
+        elif hall.media is not None and terms.beeps:
+            hall.media.play(_GOING)
+
+    def _begin(self, hall: _Hall) -> None:
+        if hall.media is None:
+            hall.media = self._engine.open_conference(self._heard)
+
+    def _admit(self, hall: _Hall, member: ConferenceMember, terms: MemberTerms) -> None:
+        """Let somebody hear the others, and be heard."""
+        assert hall.media is not None, "it has begun"
+        if terms.beeps:
+            hall.media.play(_COMING)
+        hall.media.add(member.stream, muted=terms.muted)
+
+    def _free(self, hall: _Hall, member: ConferenceMember) -> None:
+        """Let somebody in who has waited."""
+        member.stream.stop_playback()
+        try:
+            self._admit(hall, member, hall.terms[member.name])
+        except MediaError as error:
+            _refused(member, error)
+            self.leave(member.name, took_part=False)
+            member.post(ConferenceOver(member.leg))
+        else:
+            member.post(ConferenceBegan(member.leg))
+
+    def _part(self, hall: _Hall, name: str) -> None:
+        member = hall.members.pop(name)
+        del hall.terms[name], self._of[name]
+        if hall.media is not None:
+            hall.media.remove(member.stream)
+        if not member.stream.closed:
+            member.stream.stop_playback()
+
+    def _heard(self, event: ConferenceEvent) -> None:
+        if isinstance(event, MemberLeft):
+            # Its stream was closed before its call said that it leaves.
+            gone = [
+                name
+                for hall in self._halls.values()
+                for name, member in hall.members.items()
+                if member.stream is event.stream
+            ]
+            for name in gone:
+                self.leave(name)
+
+
+def _refused(member: ConferenceMember, error: MediaError) -> None:
+    log.warning("cannot take part in a conference: %s", error, extra={"call_sid": member.call_sid})

@@ -1,0 +1,198 @@
+"""
+The media of one call: an RTP stream for each leg, and what its parts do with them.
+
+``Descriptions`` agrees with the parties, ``LegAudio`` says who hears what, ``LegDigits`` sends digits.
+"""
+
+from collections.abc import Callable
+
+from callcontrol.calls.aio.dtmf import LegDigits
+from callcontrol.calls.aio.media.audio import DRAIN_MARK, LegAudio
+from callcontrol.calls.aio.media.leg import LegMedia, MediaSettings
+from callcontrol.calls.aio.media.messages import LegMessages
+from callcontrol.calls.aio.media.negotiation import Descriptions
+from callcontrol.calls.events import (
+    DigitReceived,
+    Event,
+    GreetingOver,
+    LegHeld,
+    MachineDetected,
+    MediaSilent,
+    PlayoutDrained,
+    RecordingEnded,
+    SpeechEnded,
+    SpeechStarted,
+)
+from callcontrol.calls.records.quality import call_quality, leg_quality
+from callcontrol.ids import A_LEG, LegId
+from callcontrol.models import LegQuality, Quality
+from media.aio import MediaEngine, RtpStream
+from media.errors import MediaError
+from media.types import (
+    DtmfReceived,
+    DtmfSent,
+    GreetingEnded,
+    MachineVerdict,
+    MarkReached,
+    MediaTimeout,
+    PlaybackFinished,
+    PlayoutLevel,
+    PlayoutOverflow,
+    RecordingFinished,
+    SpeechStopped,
+)
+from media.types import SpeechStarted as VoiceStarted
+
+
+class MediaLegs:
+    """
+    The media of one call, by leg.
+
+    ``post`` takes what the streams report. Marks of an agent go to ``on_mark``, overflows of its queue to
+    ``on_overflow`` and how full it is to ``on_level``, at once: nothing is decided about them. ``on_quality``
+    hears of each leg that is closed and had media.
+    """
+
+    def __init__(
+        self,
+        engine: MediaEngine,
+        post: Callable[[Event], None],
+        settings: MediaSettings,
+        *,
+        on_mark: Callable[[str, bool], None],
+        on_overflow: Callable[[int], None],
+        on_level: Callable[[bool, int], None],
+        on_quality: Callable[[LegQuality], None] = lambda quality: None,
+    ) -> None:
+        self._engine = engine
+        self._post = post
+        self._settings = settings
+        self._on_mark = on_mark
+        self._on_overflow = on_overflow
+        self._on_level = on_level
+        self._on_quality = on_quality
+        self.first_leg: LegId = A_LEG
+        """The leg that the quality of the call is told of."""
+        self._legs: dict[LegId, LegMedia] = {}
+        self._qualities: dict[LegId, LegQuality] = {}
+        self.audio = LegAudio(self._legs, post, settings)
+        self.digits = LegDigits(self._legs, post)
+        self.messages = LegMessages(engine, self._legs, post)
+
+    @property
+    def descriptions(self) -> Descriptions:
+        """What is agreed with the parties; made anew, so that it and the legs do not hold each other."""
+        return Descriptions(self._legs, self._open_stream, self._legs.__setitem__, self._hold_changed)
+
+    def _open_stream(self, leg: LegId, near: RtpStream | None) -> RtpStream:
+        return self._engine.open_stream(lambda event: self._on_event(leg, event), near)
+
+    def _hold_changed(self, media: LegMedia) -> None:
+        self.audio.hold_changed(media)
+        for leg, known in self._legs.items():
+            if known is media and media.told_hold != media.holds:
+                media.told_hold = media.holds
+                self._post(LegHeld(leg, media.holds))
+
+    def watch(self, leg: LegId) -> None:
+        """Report when the party of an answered leg sends nothing for too long."""
+        media = self._legs.get(leg)
+        if media is not None:
+            settings = self._settings
+            media.stream.set_media_timeout(settings.media_timeout_s, settings.hold_timeout_s)
+
+    def detect_machine(self, leg: LegId, *, wanted: bool) -> None:
+        """Listen for who answered, or no longer; an engine that cannot listen knows not who it was."""
+        media = self._legs.get(leg)
+        if media is None:
+            return
+        if not wanted:
+            media.stream.detection.stop("machine")
+            return
+        try:
+            media.stream.detection.start(machine=True)
+        except MediaError:
+            self._post(MachineDetected(leg, "unknown", "unavailable", 0))
+
+    def stream_of(self, leg: LegId) -> RtpStream | None:
+        """The stream of a leg; None when it has none any more."""
+        media = self._legs.get(leg)
+        return media.stream if media is not None else None
+
+    def detect_speech(self, leg: LegId, *, wanted: bool) -> None:
+        """Listen for the party's voice, or no longer; a leg without media is not heard."""
+        media = self._legs.get(leg)
+        if media is None:
+            return
+        if wanted:
+            media.stream.detection.start(speech=True)
+        else:
+            media.stream.detection.stop("speech")
+
+    def close(self, leg: LegId) -> None:
+        """Free the leg's stream; a recording is completed first and reported."""
+        media = self._legs.pop(leg, None)
+        if media is not None:
+            self.audio.part(media)
+            media.company = None
+            name = "a" if leg == self.first_leg else "b"
+            media.stream.close()
+            quality = leg_quality(name, media.remote, media.stream.stats())
+            self._qualities[leg] = quality
+            if media.remote is not None:
+                self._on_quality(quality)
+
+    @property
+    def transcoded(self) -> int:
+        """Legs that hear another one through another codec than it speaks."""
+        return sum(
+            media.remote is not None
+            and media.other is not None
+            and media.other.remote is not None
+            and media.remote.codec != media.other.remote.codec
+            for media in self._legs.values()
+        )
+
+    def close_all(self) -> None:
+        """Free everything; for the end of the call."""
+        for leg in list(self._legs):
+            self.close(leg)
+
+    def quality(self) -> Quality | None:
+        """What the media of the legs was like that are closed; None before there is any."""
+        return call_quality(self._qualities, self.first_leg)
+
+    def _on_event(self, leg: LegId, event: object) -> None:
+        match event:
+            case MarkReached():
+                if event.name == DRAIN_MARK:
+                    self._post(PlayoutDrained(leg))
+                else:
+                    self._on_mark(event.name, event.cleared)
+            case PlayoutOverflow():
+                self._on_overflow(event.dropped_ms)
+            case PlayoutLevel():
+                self._on_level(event.state == "xoff", event.level_ms)
+            case PlaybackFinished():
+                self.audio.played(leg, event.playback_id)
+            case DtmfReceived():
+                self._post(DigitReceived(leg, event.digit, event.duration_ms))
+            case DtmfSent():
+                self.digits.sent(leg, event.digits)
+            case MediaTimeout():
+                self._post(MediaSilent(leg, event.silent_s))
+            case RecordingFinished():
+                self._post(RecordingEnded(leg, event.path, event.duration_ms, event.error))
+            case _:
+                self._on_detected(leg, event)
+
+    def _on_detected(self, leg: LegId, event: object) -> None:
+        match event:
+            case MachineVerdict():
+                self._post(MachineDetected(leg, event.verdict, event.reason, event.took_ms))
+            case GreetingEnded():
+                self._post(GreetingOver(leg, event.reason, event.at_ms))
+            case VoiceStarted():
+                self._post(SpeechStarted(leg))
+            case SpeechStopped():
+                self._post(SpeechEnded(leg, event.duration_ms))

@@ -1,0 +1,238 @@
+"""The session descriptions of a call's legs: offers and answers, ours and theirs."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+
+from callcontrol.calls.aio.media.leg import LegMedia, MediaRefusal
+from callcontrol.ids import LegId
+from callcontrol.trunks.media_policy import MediaPolicy, preferring
+from media.abilities import built_codecs, has_srtp
+from media.aio import RtpStream, make_srtp_keys, retire_srtp_key
+from media.errors import InvalidMedia, PortsExhausted
+from media.sdp import (
+    LocalMedia,
+    Negotiated,
+    NegotiationError,
+    SdpError,
+    SessionDescription,
+    accept_answer,
+    answer_offer,
+    is_unchanged,
+    make_offer,
+    remember,
+    revise,
+)
+
+
+class Descriptions:
+    """
+    What is agreed with each party of a call.
+
+    ``open_stream`` gives a leg its stream, near another one if there is one; ``enter`` takes note of a leg's
+    media once it exists, ``agreed`` of each agreement with its party.
+    """
+
+    def __init__(
+        self,
+        legs: Mapping[LegId, LegMedia],
+        open_stream: Callable[[LegId, RtpStream | None], RtpStream],
+        enter: Callable[[LegId, LegMedia], None],
+        agreed: Callable[[LegMedia], None],
+    ) -> None:
+        self._legs = legs
+        self._open_stream = open_stream
+        self._enter = enter
+        self._agreed = agreed
+
+    def take_offer(self, leg: LegId, body: bytes, policy: MediaPolicy) -> None:
+        """
+        Open the stream of a caller and apply its offer; an empty body makes us offer in our answer.
+
+        Of the codecs in the offer that one is chosen which the trunk prefers; see ``tell``.
+
+        Raises:
+            MediaRefusal: The offer cannot be used, or no port is free.
+        """
+        offer = _parse(body) if body else None
+        media = self._open(leg, policy, near=next(iter(self._legs.values()), None))
+        if offer is None:
+            media.ours = media.offer = make_offer(_local(media))
+        else:
+            self._apply_offer(media, offer)
+
+    def offer(self, leg: LegId, like: LegId | None, policy: MediaPolicy) -> bytes:
+        """
+        Open the stream of a leg that is to be dialled and describe it, its codecs in the trunk's order.
+
+        The codec of the leg ``like`` goes first if the trunk takes it, so that nothing need be transcoded.
+
+        Raises:
+            MediaRefusal: No port is free, or the engine has nothing that the trunk takes.
+        """
+        other = self._legs.get(like) if like is not None else None
+        media = self._open(leg, policy, near=other)
+        if other is not None:
+            media.company, other.company = other, media
+        media.ours = media.offer = make_offer(_in_company(media))
+        media.told = True
+        return media.ours.to_bytes()
+
+    def tell(self, leg: LegId) -> bytes:
+        """
+        Our description for the leg's party, empty when there is none.
+
+        A caller's offer was judged when it came. Before the caller is told the outcome, the codec that the
+        party dialled for it has chosen by then goes before the trunk's order, so that nothing need be
+        transcoded.
+        """
+        media = self._legs.get(leg)
+        if media is None or media.ours is None:
+            return b""
+        if not media.told and media.offer is None and media.theirs is not None:
+            self._judge_anew(media, media.theirs)
+        media.told = True
+        return media.ours.to_bytes()
+
+    def _judge_anew(self, media: LegMedia, offer: SessionDescription) -> None:
+        if _codecs_in_company(media) == media.local.codecs:
+            return
+        negotiated = answer_offer(offer, _in_company(media))
+        if media.remote is not None and negotiated.remote.codec != media.remote.codec:
+            self._connect(media, offer, negotiated)
+            media.ours = negotiated.answer
+
+    def apply_answer(self, leg: LegId, body: bytes) -> None:
+        """
+        Apply the answer to our offer; an answer without a body confirms an earlier one.
+
+        Raises:
+            MediaRefusal: It does not fit the offer.
+        """
+        media = self._legs.get(leg)
+        if media is None:
+            return
+        if not body:
+            if media.remote is None:
+                raise MediaRefusal("codec")
+            return
+        answer = _parse(body)
+        if media.theirs is not None and is_unchanged(media.theirs, answer) and media.remote is not None:
+            return
+        offer = media.offer or media.ours
+        assert offer is not None
+        try:
+            negotiated = accept_answer(offer, answer)
+        except NegotiationError as error:
+            raise MediaRefusal("codec", warning=error.warning_header("trunkline")) from None
+        self._connect(media, answer, negotiated)
+
+    def answer_offer(self, leg: LegId, body: bytes) -> bytes:
+        """
+        Apply a party's new offer and return our answer; an empty body asks for our offer, which is returned.
+
+        Raises:
+            MediaRefusal: The offer cannot be used; everything stays as it was.
+        """
+        media = self._legs.get(leg)
+        if media is None or media.ours is None:
+            raise MediaRefusal("codec", status=488)
+        if not body:
+            media.ours = media.offer = revise(media.ours, make_offer(_local(media)))
+            return media.ours.to_bytes()
+        offer = _parse(body)
+        if media.theirs is None or not is_unchanged(media.theirs, offer):
+            self._apply_offer(media, offer)
+        return media.ours.to_bytes()
+
+    def _apply_offer(self, media: LegMedia, offer: SessionDescription) -> None:
+        try:
+            negotiated = answer_offer(offer, _in_company(media))
+        except NegotiationError as error:
+            raise MediaRefusal(
+                "codec", status=error.status, warning=error.warning_header("trunkline")
+            ) from None
+        assert negotiated.answer is not None
+        self._connect(media, offer, negotiated)
+        media.ours = revise(media.ours, negotiated.answer) if media.ours else negotiated.answer
+
+    def _connect(self, media: LegMedia, theirs: SessionDescription, negotiated: Negotiated) -> None:
+        remote = negotiated.remote
+        if media.policy.dtmf_type == "tones":
+            remote = replace(remote, dtmf_tones=True)
+        try:
+            media.stream.connect(remote)
+        except InvalidMedia as error:
+            raise MediaRefusal("codec", warning=f'399 trunkline "{error}"') from None
+        media.theirs, media.remote, media.holds = theirs, remote, negotiated.held
+        if _local(media).srtp == "off":
+            media.agreed = negotiated
+        else:  # A key that has been in use must not be again, so it is retired at once.
+            media.local = retire_srtp_key(media.local, remember(media.local, negotiated))
+        self._agreed(media)
+
+    def _open(self, leg: LegId, policy: MediaPolicy, near: LegMedia | None) -> LegMedia:
+        """
+        Give a leg its stream, with what the engine has of what the trunk takes.
+
+        A carrier may have been set up on an engine that had more.
+        """
+        codecs = _built(policy.codecs)
+        if not codecs:
+            raise MediaRefusal("codec", warning='399 trunkline "The engine has no codec of the trunk"')
+        if policy.srtp == "required" and not has_srtp():
+            raise MediaRefusal("codec", warning='399 trunkline "The engine has no SRTP"')
+        try:
+            stream = self._open_stream(leg, near.stream if near is not None else None)
+        except PortsExhausted:
+            raise MediaRefusal("ports", status=503) from None
+        address, port = stream.local
+        encrypts = policy.srtp != "off" and has_srtp()
+        local = LocalMedia(
+            address,
+            port,
+            codecs,
+            dtmf=policy.events,
+            ours_first=True,
+            srtp=policy.srtp if encrypts else "off",
+            srtp_keys=make_srtp_keys() if encrypts else (),
+            session_id=int.from_bytes(os.urandom(4)) >> 1,
+        )
+        media = LegMedia(stream, local, policy)
+        self._enter(leg, media)
+        return media
+
+
+def _local(media: LegMedia) -> LocalMedia:
+    """What we bring to a leg; what was agreed last is kept in mind here, for most calls agree but once."""
+    if media.agreed is not None:
+        media.local = retire_srtp_key(media.local, remember(media.local, media.agreed))
+        media.agreed = None
+    return media.local
+
+
+def _in_company(media: LegMedia) -> LocalMedia:
+    """What we bring to a leg: the codec of the leg that it is with before all others."""
+    local, codecs = _local(media), _codecs_in_company(media)
+    return local if codecs == local.codecs else replace(local, codecs=codecs)
+
+
+def _codecs_in_company(media: LegMedia) -> tuple[str, ...]:
+    company = media.other or media.company
+    if company is None or company.remote is None:
+        return media.local.codecs
+    return preferring(media.local.codecs, company.remote.codec)
+
+
+@lru_cache(maxsize=256)
+def _built(codecs: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of a trunk's codecs that the engine has."""
+    return tuple(codec for codec in codecs if codec in built_codecs())
+
+
+def _parse(body: bytes) -> SessionDescription:
+    try:
+        return SessionDescription.parse(body)
+    except SdpError as error:
+        raise MediaRefusal("codec", warning=f'399 trunkline "{error.reason}"') from None

@@ -1,0 +1,206 @@
+"""Doing what a call asks of its legs' media: who hears whom, what is played and spoken, digits, files."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Final
+
+from callcontrol.aio.tokens import new_id
+from callcontrol.calls import effects as do
+from callcontrol.calls.aio.context import CallContext
+from callcontrol.calls.aio.dtmf_info import InfoDigits
+from callcontrol.calls.aio.media.legs import MediaLegs
+from callcontrol.calls.aio.media.prompts import PROMPT_SCHEME, AudioUnavailable
+from callcontrol.calls.aio.owner import Owner
+from callcontrol.calls.events import PlaybackEnded
+from callcontrol.calls.recording import recording_file
+from callcontrol.ids import LegId
+from callcontrol.models import CallRecord
+from media.audio import AudioError, Clip
+
+NO_SPEECH: Final = "this server speaks no texts"
+
+
+class MediaPerformer:
+    """
+    Performs the effects of one call that have to do with what its parties hear and say.
+
+    ``takes_info`` says of a leg whether its trunk takes digits in INFO.
+    """
+
+    def __init__(
+        self,
+        context: CallContext,
+        record: CallRecord,
+        media: MediaLegs,
+        owner: Owner,
+        info_digits: InfoDigits,
+        takes_info: Callable[[LegId], bool],
+    ) -> None:
+        self._context = context
+        self._record = record
+        self._media = media
+        self._owner = owner
+        self._info_digits = info_digits
+        self._takes_info = takes_info
+        self._loading: dict[LegId, asyncio.Task[None]] = {}
+        """What gets audio for a leg from elsewhere, while it does."""
+
+    def performs(self, effect: Any) -> bool:
+        """Whether an effect is one of these."""
+        return type(effect) in PERFORMERS
+
+    def perform(self, effect: Any) -> None:
+        """Perform one effect."""
+        PERFORMERS[type(effect)](self, effect)
+
+    def release(self) -> None:
+        """Get nothing from elsewhere any more: the call is over."""
+        for task in self._loading.values():
+            task.cancel()
+        self._loading.clear()
+
+    def _link(self, effect: do.LinkMedia) -> None:
+        self._media.audio.link(effect.leg, effect.other)
+
+    def _mute(self, effect: do.MuteLeg) -> None:
+        self._media.audio.mute(effect.leg, says=effect.says, hears=effect.hears)
+
+    # --- what is played and spoken --------------------------------------------------------------------------
+
+    def _play(self, effect: do.PlayAudio) -> None:
+        if not effect.url.startswith(PROMPT_SCHEME):
+            self._load(effect.leg, partial(self._context.audio.fetch, effect.url), effect.loops, effect.turn)
+            return
+        try:
+            clip = self._context.audio.prompt(effect.url.removeprefix(PROMPT_SCHEME))
+        except AudioUnavailable as error:
+            self._owner.log.warning("not played: %s", error)
+            self._owner.follow(PlaybackEnded(effect.leg, str(error), effect.turn))
+        else:
+            self._media.audio.play(effect.leg, clip, effect.loops, effect.turn)
+
+    def _speak(self, effect: do.Speak) -> None:
+        speech = self._context.speech
+        if speech is None:
+            self._owner.log.warning("not spoken: %s", NO_SPEECH)
+            self._owner.follow(PlaybackEnded(effect.leg, NO_SPEECH, effect.turn))
+            return
+        self._load(effect.leg, partial(speech.speak, effect.text, effect.language), 1, effect.turn)
+
+    def _load(self, leg: LegId, source: Callable[[], Awaitable[Clip]], loops: int, turn: int) -> None:
+        """Play what comes from elsewhere, unless something else is asked for before it is there."""
+        former = self._loading.pop(leg, None)
+        if former is not None:
+            former.cancel()
+        task = self._owner.spawn(self._play_loaded(leg, source, loops, turn))
+        self._loading[leg] = task
+        task.add_done_callback(lambda done: self._loaded(leg, done))
+
+    async def _play_loaded(
+        self, leg: LegId, source: Callable[[], Awaitable[Clip]], loops: int, turn: int
+    ) -> None:
+        try:
+            clip = await source()
+        except (AudioUnavailable, AudioError) as error:
+            self._owner.log.warning("not played: %s", error)
+            self._owner.post(PlaybackEnded(leg, str(error), turn))
+        else:
+            self._media.audio.play(leg, clip, loops, turn)
+
+    def _loaded(self, leg: LegId, task: asyncio.Task[None]) -> None:
+        if self._loading.get(leg) is task:
+            del self._loading[leg]
+
+    def _play_sounds(self, effect: do.PlaySounds) -> None:
+        self._media.audio.play_sounds(effect.leg, effect.sounds, effect.turn)
+
+    def _fill_silence(self, effect: do.FillSilence) -> None:
+        self._media.audio.fill_silence(effect.leg, effect.sound)
+
+    def _play_ringback(self, effect: do.PlayRingback) -> None:
+        self._media.audio.ringback(effect.leg)
+
+    def _stop_audio(self, effect: do.StopAudio) -> None:
+        loading = self._loading.pop(effect.leg, None)
+        if loading is not None:
+            # What arrives now would be played in the midst of something else.
+            loading.cancel()
+        self._media.audio.stop(effect.leg)
+
+    # --- digits, files, what is listened for ----------------------------------------------------------------
+
+    def _send_digits(self, effect: do.SendDigits) -> None:
+        digits = self._info_digits if self._takes_info(effect.leg) else self._media.digits
+        digits.send(effect.leg, effect.digits, effect.duration_ms, effect.gap_ms, by_api=effect.by_api)
+
+    def _relay_digit(self, effect: do.RelayDigit) -> None:
+        if self._takes_info(effect.leg):
+            self._info_digits.send(effect.leg, effect.digit, effect.duration_ms, 0)
+        else:
+            self._media.digits.relay(effect.leg, effect.digit, effect.duration_ms)
+
+    def _record_leg(self, effect: do.StartRecording) -> None:
+        path = self._context.recordings_dir / recording_file(self._record.call_sid)
+        self._media.audio.record(effect.leg, str(path), effect.channels)
+
+    def _start_message(self, effect: do.StartMessage) -> None:
+        message_sid = new_id()
+        path = self._context.recordings_dir / recording_file(message_sid)
+        self._media.messages.start(effect.leg, effect.number, message_sid, str(path), effect.max_length_s)
+
+    def _stop_message(self, effect: do.StopMessage) -> None:
+        self._media.messages.stop(effect.number)
+
+    def _keep_message(self, effect: do.KeepMessage) -> None:
+        if self._context.messages is not None:
+            self._context.messages.add(effect.message)
+
+    def _drop_message(self, effect: do.DropMessage) -> None:
+        self._owner.spawn(asyncio.to_thread(_unlink, effect.path))
+
+    def _control_recording(self, effect: do.ControlRecording) -> None:
+        self._media.audio.control_recording(effect.action)
+
+    def _detect_machine(self, effect: do.DetectMachine) -> None:
+        self._media.detect_machine(effect.leg, wanted=True)
+
+    def _stop_detecting(self, effect: do.StopDetecting) -> None:
+        self._media.detect_machine(effect.leg, wanted=False)
+
+    def _detect_speech(self, effect: do.DetectSpeech) -> None:
+        self._media.detect_speech(effect.leg, wanted=True)
+
+    def _stop_speech(self, effect: do.StopSpeech) -> None:
+        self._media.detect_speech(effect.leg, wanted=False)
+
+
+def _unlink(path: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(path)
+
+
+PERFORMERS: Final[dict[type, Callable[[MediaPerformer, Any], None]]] = {
+    do.LinkMedia: MediaPerformer._link,
+    do.MuteLeg: MediaPerformer._mute,
+    do.PlayAudio: MediaPerformer._play,
+    do.PlaySounds: MediaPerformer._play_sounds,
+    do.Speak: MediaPerformer._speak,
+    do.FillSilence: MediaPerformer._fill_silence,
+    do.PlayRingback: MediaPerformer._play_ringback,
+    do.StopAudio: MediaPerformer._stop_audio,
+    do.SendDigits: MediaPerformer._send_digits,
+    do.RelayDigit: MediaPerformer._relay_digit,
+    do.StartRecording: MediaPerformer._record_leg,
+    do.StartMessage: MediaPerformer._start_message,
+    do.StopMessage: MediaPerformer._stop_message,
+    do.KeepMessage: MediaPerformer._keep_message,
+    do.DropMessage: MediaPerformer._drop_message,
+    do.ControlRecording: MediaPerformer._control_recording,
+    do.DetectMachine: MediaPerformer._detect_machine,
+    do.StopDetecting: MediaPerformer._stop_detecting,
+    do.DetectSpeech: MediaPerformer._detect_speech,
+    do.StopSpeech: MediaPerformer._stop_speech,
+}

@@ -1,0 +1,208 @@
+"""
+The owner task of a call: it takes the call's events one by one, asks the machine, and performs the effects.
+
+Everything that happens to the call goes through one queue, so that the machine sees it in order and alone.
+What takes time (connecting to an agent, fetching audio, asking the wallet) runs beside it and reports back
+through the queue.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from callcontrol.assistant.sandbox import rates_of
+from callcontrol.calls.aio.context import CallContext
+from callcontrol.calls.aio.mailbox import CallInbox
+from callcontrol.calls.aio.media.legs import MediaLegs
+from callcontrol.calls.aio.performer import Performer
+from callcontrol.calls.call import CallMachine
+from callcontrol.calls.dialer import Ending
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.events import Event, HangupRequested, LiveOrder
+from callcontrol.calls.hangup_cause import BALANCE_EXHAUSTED, NORMAL_TEMPORARY_FAILURE, ORIGINATOR_CANCEL
+from callcontrol.calls.records.reconcile import close_record
+from callcontrol.errors import DomainError, InsufficientBalance
+from callcontrol.ids import A_LEG, LegId
+from callcontrol.masking.calls import PRODUCT as MASKING
+from callcontrol.models import Account, CallRecord, CallStatus, Carrier, Gateway
+from callcontrol.routing.targets import Attempt
+from callcontrol.trunks.caller_identity import Caller
+from callcontrol.trunks.inbound_headers import Received
+from sip.aio import InboundSession
+
+_UNRECORDED_RETRY_S: Final = 5
+_UNPAID: Final = Ending(CallStatus.FAILED, BALANCE_EXHAUSTED, "system", 480, "Temporarily Unavailable")
+
+
+class CallRunner:
+    """Runs one call from its first event to the end of its last socket; ``on_closed`` hears of its end."""
+
+    def __init__(
+        self,
+        context: CallContext,
+        machine: CallMachine,
+        account: Account,
+        on_closed: Callable[[CallRecord], None],
+    ) -> None:
+        self.record: CallRecord = machine.record
+        self._context = context
+        self._machine = machine
+        self._inbox = CallInbox(machine.record, on_closed)
+        self.log = self._inbox.log
+        self._failed = False
+        self._inserted = False
+        self._performer = Performer(context, machine.record, account, self._inbox)
+        context.switchboard.enter(self)
+
+    # --- running --------------------------------------------------------------------------------------------
+
+    def adopt(
+        self,
+        session: InboundSession,
+        trunk: tuple[Carrier, Gateway],
+        received: Received,
+        caller: Caller | None = None,
+    ) -> None:
+        """Take the session of a caller; from now on nothing of it is missed."""
+        self.record.sip_call_id = self.log.call_id = session.call_id
+        self._performer.adopt(session, trunk, received)
+        self._performer.asker.caller = caller
+        self._context.traces.claim(self.record.call_sid, "a", session.call_id)
+
+    def replace(
+        self,
+        leg: LegId,
+        session: InboundSession,
+        trunk: tuple[Carrier, Gateway],
+        received: Received,
+    ) -> None:
+        """Let a caller take the place of a leg, or be declined."""
+        self._performer.transfers.wait(leg, (session, trunk, received))
+        self._context.traces.claim(self.record.call_sid, "b", session.call_id)
+
+    @property
+    def media(self) -> MediaLegs:
+        """The media of the call's legs, to link them with another call's."""
+        return self._performer.media
+
+    def post(self, event: Event) -> None:
+        """Put an event in the call's queue."""
+        self._inbox.post(event)
+
+    def objection(self, order: LiveOrder) -> str | None:
+        """Why the call cannot carry an order out in its present state, None when it can."""
+        return self._machine.control.objection(order)
+
+    async def run_outbound(self, attempts: Sequence[Attempt]) -> None:
+        """Run a call whose record is inserted; ``attempts`` are the ways to its party."""
+        self._inserted = True
+        await self._run(self._machine.start_outbound, attempts)
+
+    async def run_inbound(self, reserve_paise: int, refusal: Ending | None) -> None:
+        """
+        Insert the record of a call that came in, then run it, or refuse it.
+
+        A call that cannot be recorded is not taken: the caller gets 503 and may try elsewhere.
+        """
+        try:
+            refusal = await self._insert(reserve_paise, refusal)
+        except BaseException as failure:
+            self._performer.sip.reject(
+                A_LEG, 503, NORMAL_TEMPORARY_FAILURE, retry_after_s=_UNRECORDED_RETRY_S
+            )
+            await self._wind_up()
+            if not isinstance(failure, DomainError):
+                raise
+            self._context.figures.refused["not_recorded"] += 1
+            self.log.info("not taken: %s", failure.message)
+            return
+        given_up = self._inbox.cancelled(A_LEG)
+        if refusal is None and given_up is not None:
+            # While the database was slow. Nobody else is to hear of the call, not even for a moment.
+            cause = given_up.cause or ORIGINATOR_CANCEL
+            refusal = Ending(CallStatus.NO_ANSWER, cause, "caller", 487, "Request Terminated")
+        if refusal is None:
+            await self._run(self._machine.start_inbound)
+        else:
+            await self._run(self._machine.refuse, refusal)
+
+    async def _insert(self, reserve_paise: int, refusal: Ending | None) -> Ending | None:
+        records, record, routes = self._context.records, self.record, self._context.masked_routes
+        record.status = CallStatus.INITIATED
+        if record.product == MASKING and routes is not None:
+            await routes.prepare(record)
+        events = self._performer.event("call.initiated")
+        if refusal is None:
+            try:
+                await records.insert(record, reserve_paise=reserve_paise, events=events)
+                self._inserted = True
+                return None
+            except InsufficientBalance:
+                self.log.info("the wallet cannot cover the call")
+                self._context.figures.wallet_failures["reserve"] += 1
+                refusal = _UNPAID
+        await records.insert(record, events=events)
+        self._inserted = True
+        return refusal
+
+    async def _run(self, start: Callable[..., list[Effect]], *arguments: object) -> None:
+        try:
+            self._guarded(start, *arguments)
+            while not self._machine.finished:
+                self._guarded(self._machine.handle, await self._inbox.next())
+        finally:
+            await self._wind_up()
+
+    def _guarded(self, step: Callable[..., list[Effect]], *arguments: object) -> None:
+        """
+        Take one step; a defect of ours ends this call and no other.
+
+        The first time the machine is asked to end the call in good order. Should that fail too, ``_wind_up``
+        frees what is held and gives the record an end.
+        """
+        try:
+            self._perform_all(step(*arguments, self._inbox.now()))
+        except Exception:
+            self.log.exception("the call is ended for an internal error")
+            if self._failed:
+                raise
+            self._failed = True
+            self._guarded(self._machine.handle, HangupRequested("system", NORMAL_TEMPORARY_FAILURE))
+
+    def _perform_all(self, effects: list[Effect]) -> None:
+        """Perform effects, then handle what came of them before anything else is heard."""
+        outcomes = self._inbox.outcomes
+        while True:
+            for effect in effects:
+                self._perform(effect)
+            if not outcomes:
+                return
+            effects = self._machine.handle(outcomes.popleft(), self._inbox.now())
+
+    def _perform(self, effect: Effect) -> None:
+        """Perform an effect; one that fails keeps none of the others, such as the last ones, from it."""
+        try:
+            self._performer.perform(effect)
+        except Exception:
+            self.log.exception("%s failed; the call is ended", type(effect).__name__)
+            self._inbox.follow(HangupRequested("system", NORMAL_TEMPORARY_FAILURE))
+
+    async def _wind_up(self) -> None:
+        """Leave nothing: no timer, session, stream or task, and no record without its end."""
+        self._inbox.stop_timers()
+        try:
+            self._performer.release()
+        finally:
+            self._settle()
+            self._inbox.closed()
+        await self._inbox.wind_up()
+
+    def _settle(self) -> None:
+        """Have the record's end written, if that did not come about in good order."""
+        if not self._inserted or self._inbox.is_closed:
+            return
+        charge_paise = self.record.price_paise or 0
+        if not self.record.status.ended:
+            charge_paise = close_record(
+                self.record, NORMAL_TEMPORARY_FAILURE, rates_of(self.record, self._context.rates)
+            )
+        self._context.records.finish(self.record, charge_paise=charge_paise)

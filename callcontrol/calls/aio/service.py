@@ -1,0 +1,544 @@
+"""
+The calls of a process: the one door for the API above and for SIP below.
+
+``CallControl`` owns the SIP user agent, the media engine and every call's task.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Collection, Coroutine, Sequence
+from typing import Any, Final
+
+from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.assistant.sandbox import rates_of
+from callcontrol.calls.aio.admission import REASONS
+from callcontrol.calls.aio.context import CallContext
+from callcontrol.calls.aio.crash_recovery import FormerCalls
+from callcontrol.calls.aio.inbound import Arrivals
+from callcontrol.calls.aio.log import CallLog
+from callcontrol.calls.aio.media.conferences import Conferences
+from callcontrol.calls.aio.media.leg import MediaSettings
+from callcontrol.calls.aio.media.prompts import AudioSource, load_hold_music
+from callcontrol.calls.aio.outbound import CallFacts, Originator
+from callcontrol.calls.aio.registry import Switchboard
+from callcontrol.calls.aio.runner import CallRunner
+from callcontrol.calls.aio.settings import CallControlSettings, CallServices
+from callcontrol.calls.aio.sip_trace import TraceBook, TraceEntry
+from callcontrol.calls.call import CallMachine
+from callcontrol.calls.events import HangupRequested, TransferOrdered
+from callcontrol.calls.hangup_cause import CRASH, NORMAL_CLEARING, SYSTEM_SHUTDOWN
+from callcontrol.calls.inbound import Arrival
+from callcontrol.calls.live.requests import FIELD_OF, LiveUpdate, orders_of
+from callcontrol.calls.plan import Plan
+from callcontrol.calls.ports import Companion
+from callcontrol.calls.recording import RECORDINGS_FOLDER
+from callcontrol.calls.records.events import call_event
+from callcontrol.calls.records.metrics import CallFigures
+from callcontrol.calls.records.quality import QualityFigures
+from callcontrol.calls.records.reconcile import close_record
+from callcontrol.calls.requests import CreateCall
+from callcontrol.calls.reserve import initial_reserve_paise
+from callcontrol.clock import WallClock
+from callcontrol.errors import (
+    CallEnded,
+    Conflict,
+    DomainError,
+    ServiceUnavailable,
+)
+from callcontrol.instructions.aio import InstructionClient
+from callcontrol.instructions.verbs import VerbRules
+from callcontrol.models import Account, CallFilter, CallRecord, Page, Position, WebhookEvent
+from callcontrol.recordings.aio.interrupted import keep_recording
+from callcontrol.routing.capacity import Capacity
+from callcontrol.routing.router import Router
+from callcontrol.routing.targets import Attempt
+from callcontrol.trunks.aio.options_prober import GatewayProber
+from callcontrol.trunks.aio.registrar import Registrar
+from callcontrol.trunks.aio.sip_access import make_guard
+from callcontrol.trunks.gateway_health import GatewayTable
+from callcontrol.trunks.inbound_headers import Received
+from callcontrol.trunks.registration import RegistrationView
+from media.aio import MediaEngine
+from media.audio import PromptLibrary
+from media.types import EngineStats
+from sip.aio import (
+    HepSender,
+    InboundSession,
+    Listen,
+    Sharing,
+    TraceRecord,
+    UserAgent,
+)
+
+__all__ = ["CallControl", "CallFacts", "CallControlSettings", "CallServices", "TraceEntry"]
+
+log = logging.getLogger(__name__)
+
+_SHUTDOWN_LIMIT_S: Final = 5.0
+_ADOPT_AGAIN_S: Final = 1.0
+_RETRY_AFTER_S: Final = 5
+
+
+class CallControl:
+    """Places, takes, lists and ends calls."""
+
+    def __init__(self, settings: CallControlSettings, services: CallServices) -> None:
+        self.settings = settings
+        self.figures = CallFigures()
+        self.quality = QualityFigures()
+        self._services = services
+        self._runners: dict[str, CallRunner] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._started = False
+        self._draining = False
+        self._succeeded = False
+        self._all_ended = asyncio.Event()
+        self._all_ended.set()
+        self._capacity = Capacity(settings.max_calls, settings.max_cps)
+        self.gateways = GatewayTable(settings.ping_every_s)
+        self._router = Router(services.routes, self._capacity, settings.allowed_countries, self.gateways)
+        self._engine = MediaEngine(settings.media)
+        self.guard = make_guard(
+            settings.protection,
+            services.routes,
+            settings.trusted_sources,
+            silent=settings.silent_to_strangers,
+        )
+        self._arrivals = Arrivals(
+            settings, services, self._capacity, self.figures, self._runners, self._begin_inbound
+        )
+        self._user_agent = UserAgent(
+            settings.sip_listens,
+            settings.sip,
+            on_invite=self._arrivals.on_invite,
+            on_message=self._on_message,
+            screen=self._arrivals.screen,
+        )
+        self._user_agent.guard = self.guard
+        self._prober = GatewayProber(self.gateways, self._user_agent, services.routes)
+        self._registrar = Registrar(self._user_agent, services.routes)
+        self._former = FormerCalls(self._user_agent, services.calls, services.routes)
+        self._user_agent.admission.has_room = self._arrivals.has_room
+        prompts = PromptLibrary(settings.prompts_dir) if settings.prompts_dir is not None else None
+        self._audio = AudioSource(prompts, services.destinations)
+        self._instructions = InstructionClient(services.destinations, self._verb_rules)
+        self._originator = Originator(
+            settings,
+            services,
+            self._router,
+            self._capacity,
+            self.figures,
+            self._verb_rules,
+            lambda: self._draining,
+            self._begin_outbound,
+        )
+        self._context: CallContext
+        self.hep: HepSender | None = None
+        """Sends copies of SIP messages to a capture server, when that is set."""
+        self._traces: TraceBook
+        self._clock: WallClock
+
+    # --- life -----------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """
+        Give an end to what a former process left behind, then take calls.
+
+        Raises:
+            OSError: A SIP address cannot be had.
+            ValueError: The TLS certificate or the hold music cannot be used.
+        """
+        settings = self.settings
+        recordings_dir = settings.data_dir / RECORDINGS_FOLDER
+        # What was said is nobody else's on this machine.
+        await asyncio.to_thread(recordings_dir.mkdir, mode=0o700, parents=True, exist_ok=True)
+        hold_music = await asyncio.to_thread(load_hold_music, settings.hold_music)
+        self._clock = WallClock(asyncio.get_running_loop().time(), utc_now())
+        self._traces = TraceBook(self._clock)
+        if settings.hep is not None:
+            self.hep = HepSender(
+                settings.hep, self._clock.at_us, lambda key: self._traces.call_of(key) or key
+            )
+        self._context = CallContext(
+            user_agent=self._user_agent,
+            engine=self._engine,
+            records=self._services.calls,
+            wallets=self._services.wallets,
+            destinations=self._services.destinations,
+            router=self._router,
+            capacity=self._capacity,
+            audio=self._audio,
+            traces=self._traces,
+            switchboard=Switchboard(self._user_agent),
+            instructions=self._instructions,
+            rates=settings.rates,
+            recordings_dir=recordings_dir,
+            media=MediaSettings(
+                settings.media_timeout_s, settings.hold_timeout_s, hold_music, settings.tone_plan
+            ),
+            streams=settings.streams,
+            quality=self.quality,
+            figures=self.figures,
+            masked_routes=self._services.masked_routes,
+            transcripts=self._services.transcripts,
+            conferences=Conferences(self._engine, hold_music),
+            speech=self._services.speech,
+            messages=self._services.messages,
+            service_route=self._registrar.service_route,
+            forwarded_headers=settings.forwarded_headers,
+            on_gateway=self._prober.note,
+        )
+        await self._settle(await self._cut_off())
+        await self._engine.start()
+        if self.hep is not None:
+            await self.hep.start()
+        try:
+            await self._user_agent.start()
+        except (OSError, ValueError):
+            await self._engine.close()
+            raise
+        self._former.begin()
+        self._prober.start()
+        self._started = True
+        self._registrar.start()
+
+    async def adopt(self, node: str) -> None:
+        """Give an end to the calls of another node whose process died, and tell their peers."""
+        while True:
+            try:
+                unfinished = await self._cut_off(node)
+                break
+            except ServiceUnavailable as failure:
+                log.warning("the calls of %s are not ended yet: %s", node, failure.message)
+                await asyncio.sleep(_ADOPT_AGAIN_S)
+        self._former.begin()
+        await self._settle(unfinished, node)
+
+    @property
+    def sharing(self) -> Sharing:
+        """Where the SIP addresses are shared with another process."""
+        return self._user_agent.sharing
+
+    async def drain(self, timeout_s: float, *, succeeded: bool = False) -> None:
+        """
+        Take no new calls, let those that are up go on for a while, then end them.
+
+        A process that has ``succeeded`` this one is registered in its place: then nothing is taken back.
+        """
+        self._draining = self._user_agent.draining = True
+        self._succeeded = succeeded
+        await self._leave_registrars()
+        try:
+            await asyncio.wait_for(self._all_ended.wait(), timeout_s)
+        except TimeoutError:
+            log.info("%d calls are up after draining; they are ended now", len(self._runners))
+        await self._end_all()
+
+    async def close(self) -> None:
+        """End all calls and free every socket; harmless when done before or never started."""
+        self._draining = self._user_agent.draining = True
+        await self._leave_registrars()
+        await self._end_all()
+        await self._arrivals.close()
+        for task in list(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        await self._audio.close()
+        await self._instructions.close()
+        if self._started:
+            self._started = False
+            await self._former.close()
+            await self._prober.close()
+            await self._user_agent.close()
+        if self.hep is not None:
+            self.hep.close()
+        await self._engine.close()
+
+    async def _leave_registrars(self) -> None:
+        if not self._succeeded:
+            await self._registrar.stop()
+
+    async def _end_all(self) -> None:
+        for runner in list(self._runners.values()):
+            runner.post(HangupRequested("system", SYSTEM_SHUTDOWN))
+        try:
+            await asyncio.wait_for(self._all_ended.wait(), _SHUTDOWN_LIMIT_S)
+        except TimeoutError:
+            log.error("%d calls did not end in time", len(self._runners))
+        try:
+            await self._services.calls.flush()
+        except DomainError as failure:
+            # The sockets and the engine are to be freed all the same; a restart settles the calls.
+            log.error("the last states of calls could not be written: %s", failure.message)
+
+    async def _cut_off(self, node: str | None = None) -> Sequence[CallRecord]:
+        """The calls without an end; what ends their legs is kept, so that it may be done at any time."""
+        unfinished = await self._services.calls.unfinished(node)
+        await self._former.collect(unfinished)
+        return unfinished
+
+    async def _settle(self, unfinished: Sequence[CallRecord], node: str | None = None) -> None:
+        calls, folder = self._services.calls, self._context.recordings_dir
+        for record in unfinished:
+            charge_paise = close_record(record, CRASH, rates_of(record, self.settings.rates))
+            record.price_paise = charge_paise
+            recorded_ms = await keep_recording(record, folder)
+            events = [*_late_event(record, "call.completed"), *_recorded_events(record, recorded_ms)]
+            calls.finish(record, charge_paise=charge_paise, events=events)
+            CallLog(record.call_sid).warning("was cut off by a restart")
+        for record in await calls.cut_recordings(node):
+            calls.update(record, events=_recorded_events(record, await keep_recording(record, folder)))
+        await calls.flush()
+
+    # --- figures --------------------------------------------------------------------------------------------
+
+    @property
+    def active_calls(self) -> int:
+        """Calls that are not over, those included that only wait for their recording."""
+        return len(self._runners)
+
+    def calls_by_state(self) -> Counter[tuple[str, str]]:
+        """Calls that are not over, by direction and status."""
+        return Counter(
+            (runner.record.direction, runner.record.status.value) for runner in self._runners.values()
+        )
+
+    def refused_calls(self) -> dict[str, int]:
+        """New calls that were not taken, by reason."""
+        return {
+            **self.figures.refused,
+            **self._capacity.refused,
+            **{reason: self._services.gate.refused[reason] for reason in REASONS},
+            "overload": self.guard.rejected["overload"],
+        }
+
+    @property
+    def sip_addresses(self) -> list[Listen]:
+        """The SIP addresses with their real ports."""
+        return self._user_agent.addresses
+
+    @property
+    def user_agent(self) -> UserAgent:
+        """The SIP user agent, for its figures."""
+        return self._user_agent
+
+    def legs_at(self, sid: str) -> int:
+        """Legs that are at a carrier or a gateway now."""
+        return self._capacity.legs_at(sid)
+
+    def registrations(self, carrier_sid: str | None = None) -> list[RegistrationView]:
+        """How the registrations with a carrier stand, or all of them, the worst first."""
+        return self._registrar.views(carrier_sid)
+
+    @property
+    def prompt_names(self) -> Collection[str]:
+        """The names that ``prompt:NAME`` may have."""
+        return self._audio.prompt_names
+
+    @property
+    def transcoded_streams(self) -> int:
+        """Streams that hear another codec than their own."""
+        return sum(runner.media.transcoded for runner in self._runners.values())
+
+    @property
+    def open_recordings(self) -> int:
+        """Recordings that are not complete yet."""
+        return len(self._engine.recordings)
+
+    @property
+    def open_conferences(self) -> int:
+        """Conferences of the media engine."""
+        return len(self._engine.conferences)
+
+    @property
+    def media_drops(self) -> dict[str, int]:
+        """RTP packets of far ends that were not used, by reason."""
+        return self._engine.dropped()
+
+    def media_stats(self) -> EngineStats:
+        """Figures of the media engine."""
+        return self._engine.stats()
+
+    def call_of(self, call_id: str) -> str | None:
+        """The call that a SIP dialog belongs to, while it is remembered; None before the start."""
+        return self._traces.call_of(call_id) if self._started else None
+
+    def trace(self, call_sid: str) -> list[TraceEntry]:
+        """The SIP messages of a call in the order they were on the wire; empty when it is forgotten."""
+        return self._traces.of(call_sid)
+
+    # --- calls by the API -----------------------------------------------------------------------------------
+
+    async def create_call(self, account_sid: str, request: CreateCall) -> CallRecord:
+        """
+        Check a request, reserve its money, record it and dial.
+
+        Raises:
+            ValidationFailed: Values are wrong; all of them are named.
+            Forbidden: A number or a URL may not be reached.
+            NumberNotOwned: ``from`` is no registered number of the account.
+            NotFound: ``carrier_sid`` is not the account's.
+            InsufficientBalance: The wallet cannot cover the reserve.
+            RateLimited: The account begins calls too fast.
+            ServiceUnavailable: There is no capacity; nothing was recorded.
+        """
+        return await self._originator.create_call(account_sid, request)
+
+    async def place(
+        self, account_sid: str, plan: Plan, facts: CallFacts, *, companion: Companion | None = None
+    ) -> CallRecord:
+        """
+        Place a call for a product of the platform; it raises what ``create_call`` raises.
+
+        ``plan.dial`` is the party to call, as a number of the account; ``companion`` is written with it.
+        """
+        return await self._originator.place(account_sid, plan, facts, companion=companion)
+
+    async def get_call(self, account_sid: str, call_sid: str) -> CallRecord:
+        """
+        One call of the account, in its newest state.
+
+        Raises:
+            NotFound: There is no such call on the account.
+        """
+        runner = self._runners.get(call_sid)
+        if runner is not None and runner.record.account_sid == account_sid:
+            return runner.record
+        return await self._services.calls.get(account_sid, call_sid)
+
+    async def list_calls(
+        self, account_sid: str, query: CallFilter, page: int, per_page: int, after: Position | None = None
+    ) -> Page[CallRecord]:
+        """Calls of the account, newest first; with ``after`` those behind that place, whatever the page."""
+        return await self._services.calls.list(account_sid, query, page, per_page, after=after)
+
+    async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
+        """
+        Have a call ended; the record returned may still say that it is up.
+
+        Raises:
+            NotFound: There is no such call on the account.
+            CallEnded: It has ended already.
+        """
+        record, runner = await self._up(account_sid, call_sid)
+        runner.post(HangupRequested("api", NORMAL_CLEARING))
+        return record
+
+    async def update_call(self, account_sid: str, call_sid: str, update: LiveUpdate) -> CallRecord:
+        """
+        Change a call that is up: all that is asked for, or nothing.
+
+        Raises:
+            NotFound: There is no such call.
+            Forbidden: It is another account's, or may not be transferred there.
+            CallEnded: It has ended already.
+            ValidationFailed: Values are wrong; all of them are named.
+            NumberNotOwned: The caller-ID of a transfer is no registered number of the account.
+            Conflict: The state of the call does not allow it.
+            ServiceUnavailable: There is no gateway to the target of a transfer now.
+        """
+        record, runner = await self._up(account_sid, call_sid)
+        services = self._services
+        orders = orders_of(update, record, self.settings.allowed_countries, services.destinations.check_url)
+        for order in orders:
+            if isinstance(order, TransferOrdered):
+                await self._originator.check_transfer(account_sid, order.to)
+        if record.status.ended:
+            raise CallEnded("The call has already ended.")
+        objections = {FIELD_OF[type(order)]: runner.objection(order) for order in orders}
+        refused = {field: reason for field, reason in objections.items() if reason is not None}
+        if refused:
+            described = "; ".join(f"{field}: {reason}" for field, reason in refused.items())
+            raise Conflict(f"Nothing was changed. {described}.", details={"conflicts": refused})
+        for order in orders:
+            runner.post(order)
+        return record
+
+    async def _up(self, account_sid: str, call_sid: str) -> tuple[CallRecord, CallRunner]:
+        record = await self.get_call(account_sid, call_sid)
+        runner = self._runners.get(call_sid)
+        if record.status.ended or runner is None:
+            raise CallEnded("The call has already ended.")
+        return record, runner
+
+    # --- the calls' tasks -----------------------------------------------------------------------------------
+
+    def _verb_rules(self) -> VerbRules:
+        """What the verbs of a request, and of a customer's server, are checked against now."""
+        countries, destinations = self.settings.allowed_countries, self._services.destinations
+        return VerbRules(countries, self._audio.prompt_names, destinations.check_url)
+
+    def _runner(self, record: CallRecord, plan: Plan, account: Account, reserve_paise: int) -> CallRunner:
+        clock = WallClock(asyncio.get_running_loop().time(), record.created_at)
+        machine = CallMachine(
+            record,
+            plan,
+            rates=rates_of(record, self.settings.rates),
+            clock=clock,
+            reserved_paise=reserve_paise,
+            stream_protocol=account.stream_protocol or self.settings.stream_protocol,
+        )
+        return CallRunner(self._context, machine, account, self._on_closed)
+
+    def _begin_outbound(
+        self,
+        record: CallRecord,
+        plan: Plan,
+        account: Account,
+        reserve_paise: int,
+        attempts: Sequence[Attempt],
+    ) -> None:
+        """Run a call that was placed and is recorded."""
+        runner = self._runner(record, plan, account, reserve_paise)
+        self._spawn(runner, runner.run_outbound(attempts))
+
+    def _begin_inbound(
+        self, arrival: Arrival, record: CallRecord, session: InboundSession, received: Received
+    ) -> None:
+        """Run a call that came in and for which there is room."""
+        plan = arrival.plan or Plan(())
+        reserve_paise = initial_reserve_paise(plan, self.settings.rates)
+        runner = self._runner(record, plan, arrival.account, reserve_paise)
+        runner.adopt(session, (arrival.carrier, arrival.gateway), received, arrival.caller)
+        self._spawn(runner, runner.run_inbound(reserve_paise, arrival.refusal))
+
+    def _spawn(self, runner: CallRunner, work: Coroutine[Any, Any, None]) -> None:
+        self._services.gate.begun()
+        self._runners[runner.record.call_sid] = runner
+        self._all_ended.clear()
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(lambda done: self._done(runner, done))
+
+    def _on_closed(self, record: CallRecord) -> None:
+        self._capacity.leave(record.account_sid)
+        if record.status.ended:  # a call that could not be recorded is none
+            self.figures.note_end(record)
+
+    def _done(self, runner: CallRunner, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._runners.pop(runner.record.call_sid, None)
+        if not self._runners:
+            self._all_ended.set()
+        if not task.cancelled() and task.exception() is not None:
+            runner.log.error("the call's task failed", exc_info=task.exception())
+
+    def _on_message(self, record: TraceRecord) -> None:
+        self._traces.note(record)
+        if self.hep is not None:
+            self.hep.send(record)
+
+
+def _late_event(record: CallRecord, event: str, **details: Any) -> list[WebhookEvent]:
+    """An event of a call that a former process should have told of; none when nobody wants it."""
+    told = call_event(record, event, details, event_id=new_id(), at=utc_now())
+    return [told] if told is not None else []
+
+
+def _recorded_events(record: CallRecord, recorded_ms: int | None) -> list[WebhookEvent]:
+    """What is told of a recording that is complete by now."""
+    if recorded_ms is None:
+        return []
+    return _late_event(record, "call.recording.ready", recording_duration_ms=recorded_ms)

@@ -1,0 +1,97 @@
+"""How calls are carried, and what stands beside them."""
+
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network, IPv6Network
+from pathlib import Path
+
+from callcontrol.calls.aio.admission import CallGate
+from callcontrol.calls.plan import DEFAULT_TIME_LIMIT_S
+from callcontrol.calls.ports import (
+    CallRecords,
+    Destinations,
+    MaskedRoutes,
+    Messages,
+    Numbers,
+    Routes,
+    Transcripts,
+    Wallets,
+)
+from callcontrol.trunks.gateway_health import PING_EVERY_S
+from callcontrol.wallet.meter import Rates
+from media.aio.agent_types import AgentStreamSettings
+from media.audio.speech import Synthesizer
+from media.types import EngineSettings
+from sip.aio import HepSettings, Listen, UserAgentSettings
+from sip.protection.rate_limits import ProtectionSettings
+
+__all__ = ["CallControlSettings", "CallServices"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallControlSettings:
+    """
+    How calls are carried.
+
+    ``forwarded_headers`` (lower case, ``x-`` only) pass between all trunks, whatever those list themselves;
+    ``allowed_countries`` are ISO 3166 codes. An INVITE from an unknown source gets 403, or nothing at all
+    when the server is ``silent_to_strangers``; ``trusted_sources`` are never banned. Recordings go
+    to ``data_dir/recordings``.
+
+    A party on hold hears ``hold_music``: a WAV file, ``tones`` for the melody that is built in, or ``none``.
+    For the timeouts and the tone plan see ``callcontrol.calls.aio.media.leg.MediaSettings``.
+    """
+
+    sip_listens: Sequence[Listen]
+    data_dir: Path
+    media: EngineSettings = field(default_factory=EngineSettings)
+    sip: UserAgentSettings = field(default_factory=UserAgentSettings)
+    prompts_dir: Path | None = None
+    rates: Rates = field(default_factory=Rates)
+    allowed_countries: Collection[str] = frozenset({"IN"})
+    max_calls: int = 2000
+    max_cps: int = 200
+    media_timeout_s: float = 60.0
+    stream_protocol: str = "exotel"
+    streams: AgentStreamSettings = field(default_factory=AgentStreamSettings)
+    hold_timeout_s: float = 0.0
+    hold_music: str = "none"
+    tone_plan: str = "in"
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S
+    forwarded_headers: Collection[str] = frozenset()
+    silent_to_strangers: bool = False
+    trusted_sources: Collection[IPv4Network | IPv6Network] = ()
+    protection: ProtectionSettings = field(default_factory=ProtectionSettings)
+    ping_every_s: float = PING_EVERY_S
+    hep: HepSettings | None = None
+
+
+async def _nothing_newer() -> None:
+    """Stand in where nothing but this process changes the directory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallServices:
+    """
+    What stands beside the calls.
+
+    ``masked_routes`` says whom callers of masked numbers reach; without it no caller is known. ``speech``
+    speaks texts; without it none is spoken. ``transcripts`` keeps what is said on calls with voice agents;
+    without it nothing of that is kept. ``messages`` keeps messages that parties leave; without it their
+    files stay where they are, and nobody finds them.
+
+    ``gate`` keeps calls out while they could not be recorded or carried. ``refresh`` brings the directory
+    up to date when something is missing from it: another process may have added it a moment ago.
+    """
+
+    calls: CallRecords
+    wallets: Wallets
+    numbers: Numbers
+    routes: Routes
+    destinations: Destinations
+    refresh: Callable[[], Awaitable[None]] = _nothing_newer
+    gate: CallGate = field(default_factory=lambda: CallGate(lambda: False))
+    masked_routes: MaskedRoutes | None = None
+    transcripts: Transcripts | None = None
+    speech: Synthesizer | None = None
+    messages: Messages | None = None

@@ -1,0 +1,354 @@
+"""The legs of one call as SIP sessions: commands become SIP, what SIP reports becomes events."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from callcontrol.calls.events import Event, TransferRequested
+from callcontrol.calls.hangup_cause import NORMAL_TEMPORARY_FAILURE, HangupCause
+from callcontrol.calls.plan import Party
+from callcontrol.calls.records.dialog_journal import LegJournal
+from callcontrol.calls.sip_events import DTMF_RELAY, call_event_of, digit_body, digit_type_in, digit_type_of
+from callcontrol.ids import CallSid, LegId
+from callcontrol.models import Carrier, Gateway
+from callcontrol.routing.targets import Attempt
+from callcontrol.trunks.inbound_headers import Received, custom_headers, user_to_user
+from callcontrol.trunks.outbound_invite import (
+    Origin,
+    destination_of,
+    invite_for,
+    may_pass,
+    no_service_route,
+    route_by,
+)
+from callcontrol.trunks.session_id import SessionIds
+from sip import (
+    Answered,
+    Cancelled,
+    Ended,
+    Failed,
+    Headers,
+    InfoReceived,
+    OfferAnswered,
+    OfferReceived,
+    Progress,
+    Redirects,
+    Refer,
+    ReferReceived,
+    SessionEvent,
+    SipUri,
+)
+from sip.aio import InboundSession, OutboundSession, Session, UserAgent
+
+Post = Callable[[Event], None]
+
+_MAX_FORWARDS: Final = 70  # RFC 3261 8.1.1.6
+_RELIABLE: Final[dict[str, bool | None]] = {"off": False, "supported": None, "required": True}
+
+
+@dataclass(slots=True)
+class _SipLeg:
+    """One leg's session, the trunk it is on, and the leg whose party it was dialled for."""
+
+    session: Session
+    carrier: Carrier
+    other: LegId | None = None
+    answer_headers: list[tuple[str, str]] = field(default_factory=list)
+    """What the other leg's responses said that may be passed on to this leg."""
+    farewell: list[tuple[str, str]] = field(default_factory=list)
+    """What the BYE of the other leg said for the one to this leg."""
+    digit_type: str = DTMF_RELAY
+    """The form in which its party takes digits: as its Accept says, or as it sends its own."""
+
+
+class SipLegs:
+    """
+    The SIP sessions of one call, by leg.
+
+    ``post`` takes the events in the order in which they happened. ``on_late_answer`` gets the SDP answer to
+    an offer that a party asked us for within the call. ``session_id`` stands for parties without one
+    (RFC 7989); ``open_headers`` are the X- header fields that pass between all trunks. ``service_route`` is
+    asked for the way a registrar wants calls to a gateway to take, ``on_gateway`` told what becomes of calls
+    at each gateway dialled. After ``release`` nothing more is posted.
+    """
+
+    def __init__(
+        self,
+        user_agent: UserAgent,
+        post: Post,
+        on_late_answer: Callable[[LegId, bytes], None],
+        *,
+        session_id: str,
+        open_headers: Collection[str] = frozenset(),
+        call_sid: CallSid = "",
+        on_gateway: Callable[[str, SessionEvent], None] | None = None,
+        service_route: Callable[[Carrier, Gateway], Sequence[str]] = no_service_route,
+    ) -> None:
+        self._user_agent = user_agent
+        self._post = post
+        self._on_late_answer = on_late_answer
+        self._open_headers = open_headers
+        self._on_gateway = on_gateway
+        self._service_route = service_route
+        self.private = False
+        """Whether nothing that one party's side says may go on to the other's; set before the first leg."""
+        self.journal = LegJournal({})
+        """Where what ends the legs is kept; set before the first leg."""
+        self._ids = SessionIds(session_id)
+        self._call_sid = call_sid
+        self._legs: dict[LegId, _SipLeg] = {}
+        self._referred: dict[LegId, Session] = {}
+        self._origin: Origin | None = None
+        self._max_forwards = _MAX_FORWARDS
+
+    def adopt(self, leg: LegId, session: InboundSession, carrier: Carrier, received: Received) -> None:
+        """Make a session that came in over a carrier's trunk a leg of the call."""
+        hops_left = session.request.max_forwards
+        if hops_left is not None:
+            # A number that leads back to us would ring for ever, one call opening the next (RFC 7332 3).
+            self._max_forwards = max(min(hops_left, _MAX_FORWARDS) - 1, 0)
+        if not self.private:
+            self._origin = Origin(carrier, received, self._open_headers)
+        self.take_in(leg, session, carrier, received)
+
+    def take_in(self, leg: LegId, session: InboundSession, carrier: Carrier, received: Received) -> None:
+        """Make a session that came in for a call that is up a leg of it."""
+        self._ids.learn(leg, received.session_id)
+        self._attach(leg, _SipLeg(session, carrier))
+        self._learn_digit_type(leg, digit_type_of(session.request.headers))
+        session.set_session_id(self._ids.header(leg, None))
+        if carrier.session_expires_s is not None:
+            session.want_timer(carrier.session_expires_s)
+        session.on_event = self._listener(leg)
+        self.journal.keep(leg, session.saved(), carrier.carrier_sid)
+
+    def _note(self, leg: LegId) -> None:
+        """Take down what ends the leg in SIP as it is now."""
+        found = self._legs.get(leg)
+        if found is not None:
+            self.journal.note(leg, found.session.saved(), found.carrier.carrier_sid)
+
+    def _attach(self, leg: LegId, found: _SipLeg) -> None:
+        self._legs[leg] = found
+        found.session.data = (self._call_sid, leg)
+        found.session.allows_refer = found.carrier.allows_refer
+
+    def dial(
+        self,
+        leg: LegId,
+        attempt: Attempt,
+        party: Party,
+        offer: bytes,
+        other: LegId | None = None,
+        redirects: Redirects | None = None,
+    ) -> str:
+        """Send the INVITE of a leg, for the party of the leg ``other`` if any; returns its Call-ID."""
+        if self.private:
+            other = None  # Each party is a stranger to the other: no header field of the one is the other's.
+        local_host = self._user_agent.local_host(destination_of(attempt.carrier, attempt.gateway))
+        invite = invite_for(attempt, party, offer, local_host=local_host, origin=self._origin)
+        route_by(invite, self._service_route(attempt.carrier, attempt.gateway))
+        invite.headers.append(("Session-ID", self._ids.header(leg, other)))
+        invite.max_forwards = self._max_forwards
+        invite.redirects = redirects
+        session: OutboundSession = self._user_agent.invite(
+            invite, self._listener(leg, attempt.gateway.gateway_sid)
+        )
+        self._attach(leg, _SipLeg(session, attempt.carrier, other))
+        self._note(leg)
+        return session.call_id
+
+    def ring(self, leg: LegId, status: int, body: bytes) -> None:
+        """Send a provisional response to the caller."""
+        found = self._legs.get(leg)
+        if found is not None and isinstance(found.session, InboundSession):
+            reliable = _RELIABLE[found.carrier.rel100]
+            found.session.progress(status, body, self._response_headers(leg, found), reliable=reliable)
+
+    def answer(self, leg: LegId, body: bytes) -> bool:
+        """Answer the caller; False when that one has gone already, of which an event is about to tell."""
+        found = self._legs.get(leg)
+        if found is None or not isinstance(found.session, InboundSession):
+            return False
+        found.session.answer(body, self._response_headers(leg, found))
+        self._note(leg)
+        return True
+
+    def send_digit(self, leg: LegId, digit: str, duration_ms: int) -> None:
+        """Send one digit in an INFO, in the form that the party takes."""
+        found = self._legs.get(leg)
+        if found is not None:
+            kind = found.digit_type
+            found.session.info(kind, digit_body(digit, duration_ms, kind))
+
+    def reject(
+        self,
+        leg: LegId,
+        status: int,
+        cause: HangupCause,
+        warning: str | None = None,
+        retry_after_s: int | None = None,
+    ) -> None:
+        """Refuse the caller; ``warning`` is the value of a Warning header field."""
+        session_id = self._ids.header(leg, None)
+        session = self._drop(leg)
+        if isinstance(session, InboundSession):
+            headers = [("Reason", cause.reason_header()), ("Session-ID", session_id)]
+            if warning is not None:
+                headers.append(("Warning", warning))
+            if retry_after_s is not None:
+                headers.append(("Retry-After", str(retry_after_s)))
+            session.reject(status, headers=headers)
+
+    def hang_up(self, leg: LegId, cause: HangupCause) -> None:
+        """End the leg from our side; nothing more is heard of it."""
+        found = self._legs.get(leg)
+        session = self._drop(leg)
+        if session is not None and found is not None:
+            session.hangup(reason=cause.reason_header(), status=503, headers=found.farewell)
+
+    def accept_offer(self, leg: LegId, body: bytes) -> None:
+        """Answer a party's offer."""
+        session = self._session(leg)
+        if session is not None:
+            session.accept_offer(body)
+
+    def reject_offer(self, leg: LegId, status: int, warning: str | None) -> None:
+        """Refuse a party's offer; the session goes on as it was."""
+        session = self._session(leg)
+        if session is not None:
+            session.reject_offer(status, warning)
+
+    # --- transfers ----------------------------------------------------------------------------------------
+
+    def accept_refer(self, leg: LegId) -> None:
+        """Accept a party's REFER; it may have hung up since."""
+        session = self._referred.get(leg)
+        if session is not None:
+            session.accept_refer()
+
+    def refuse_refer(self, leg: LegId, status: int) -> None:
+        """Refuse a party's REFER."""
+        session = self._referred.get(leg)
+        if session is not None:
+            session.reject_refer(status)
+
+    def tell_refer(self, leg: LegId, status: int) -> None:
+        """Tell a party how the transfer goes; a final status is the last news."""
+        session = self._referred.get(leg)
+        if session is not None:
+            session.tell_refer(status)
+
+    def refer(self, leg: LegId, target: str) -> bool:
+        """
+        Ask a party to call someone else by itself; False when its trunk has no right to transfers.
+
+        Raises:
+            InvalidValue: The target is nobody whom SIP can name.
+        """
+        session = self._session(leg)
+        if session is None or not session.allows_refer:
+            return False
+        session.refer(target)
+        return True
+
+    def _refer_received(self, leg: LegId, refer: Refer) -> None:
+        found = self._legs.get(leg)
+        if found is not None:
+            self._referred[leg] = found.session
+            local = self._is_ours(refer.target)
+            self._post(TransferRequested(leg, refer.target, refer.replaces, local))
+
+    def _is_ours(self, uri: SipUri) -> bool:
+        """Whether a URI names this server: a gateway may share its address, at another port."""
+        return any(
+            uri.host == (listen.advertise or listen.host) and uri.port in (None, listen.port)
+            for listen in self._user_agent.addresses
+        )
+
+    def release(self) -> None:
+        """Listen to the sessions no more, and end those that nobody has ended."""
+        for session in self._referred.values():
+            session.reject_refer(603)
+            session.tell_refer(487)
+        self._referred.clear()
+        for leg in list(self._legs):
+            self.hang_up(leg, NORMAL_TEMPORARY_FAILURE)
+
+    def _session(self, leg: LegId) -> Session | None:
+        found = self._legs.get(leg)
+        return found.session if found is not None else None
+
+    def _drop(self, leg: LegId) -> Session | None:
+        found = self._legs.pop(leg, None)
+        self.journal.drop(leg)
+        self._ids.forget(leg)
+        if found is None:
+            return None
+        found.session.on_event = None
+        return found.session
+
+    def _listener(self, leg: LegId, gateway_sid: str | None = None) -> Callable[[SessionEvent], None]:
+        def listen(event: SessionEvent) -> None:
+            if gateway_sid is not None and self._on_gateway is not None:
+                self._on_gateway(gateway_sid, event)
+            if isinstance(event, OfferAnswered):
+                self._on_late_answer(leg, event.body)
+                return
+            if isinstance(event, ReferReceived):
+                self._refer_received(leg, event.refer)
+                return
+            if isinstance(event, InfoReceived):
+                self._learn_digit_type(leg, digit_type_in(event))
+            elif isinstance(event, Progress | Answered):
+                self._learn(leg, event.headers)
+                self._note(leg)
+            elif isinstance(event, OfferReceived):
+                self._note(leg)  # It may have moved its target.
+            elif isinstance(event, Failed | Cancelled | Ended):
+                self._part(leg, event)
+                self._ids.forget(leg)
+            translated = call_event_of(leg, event)
+            if translated is not None:
+                self._post(translated)
+
+        return listen
+
+    def _part(self, leg: LegId, event: SessionEvent) -> None:
+        """Forget a leg that is over; what its BYE says to the other party waits for that one's (RFC 7433)."""
+        found = self._legs.pop(leg, None)
+        self.journal.drop(leg)
+        if not isinstance(event, Ended) or event.headers is None or found is None or found.other is None:
+            return
+        left = self._legs.get(found.other)
+        if left is not None and left.other == leg:
+            left.farewell = [("User-to-User", value) for value in user_to_user(event.headers)]
+
+    def _learn_digit_type(self, leg: LegId, kind: str | None) -> None:
+        found = self._legs.get(leg)
+        if found is not None and kind is not None:
+            found.digit_type = kind
+
+    def _learn(self, leg: LegId, headers: Headers) -> None:
+        """Take from a party's response what may be passed on to the one who waits for it."""
+        found = self._legs.get(leg)
+        if found is None:
+            return
+        other = found.other
+        self._learn_digit_type(leg, digit_type_of(headers))
+        self._ids.learn(leg, headers.get("Session-ID"))
+        found.session.set_session_id(self._ids.header(leg, other))
+        waiting = self._legs.get(other) if other is not None else None
+        if other is None or waiting is None:
+            return
+        waiting.other = leg
+        waiting.session.set_session_id(self._ids.header(other, leg))
+        waiting.answer_headers = [
+            item
+            for item in custom_headers(headers.items())
+            if may_pass(item[0], found.carrier, waiting.carrier, self._open_headers)
+        ]
+        waiting.answer_headers += [("User-to-User", value) for value in user_to_user(headers)]
+
+    def _response_headers(self, leg: LegId, found: _SipLeg) -> list[tuple[str, str]]:
+        return [("Session-ID", self._ids.header(leg, found.other)), *found.answer_headers]

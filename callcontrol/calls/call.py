@@ -1,0 +1,596 @@
+"""
+The call machine: a plan run on legs, from the first INVITE to the settled record.
+
+The status of a call is a table of states. Everything that happens to a call is one event to ``CallMachine``,
+which returns the effects to perform; it knows no socket, no clock and no database. Legs, hunts, bridges and
+streams are machines of their own (``leg``, ``hunt``, ``bridge``, ``streams``).
+"""
+
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from enum import IntEnum, auto
+from typing import Any, Final
+
+from callcontrol.bootstrap.steps import make_step
+from callcontrol.calls.dialer import Ending, Hunt, HuntState
+from callcontrol.calls.effects import Arm, DetectMachine, Disarm, Effect, Finish, Save, TellAgentError
+from callcontrol.calls.events import (
+    AgentTransfer,
+    ConsultRequested,
+    DigitReceived,
+    Event,
+    InstructionsFailed,
+    InstructionsReceived,
+    JoinRequested,
+    LegProgress,
+    MediaConnected,
+    MessageEnded,
+    OfferTaken,
+    PartnerReady,
+    RecordingEnded,
+    ReplacementCalled,
+    ReserveExtended,
+    ReserveRefused,
+    Timer,
+    TimerFired,
+    TransferRequested,
+)
+from callcontrol.calls.hangup_cause import (
+    ALLOTTED_TIMEOUT,
+    BALANCE_EXHAUSTED,
+    NORMAL_CLEARING,
+    rejection_of,
+)
+from callcontrol.calls.leg import InboundLeg, Leg, LegFacts, LegInput, OutboundLeg
+from callcontrol.calls.leg_events import leg_handler
+from callcontrol.calls.live.control import LiveControl
+from callcontrol.calls.plan import Gather, Hangup, Party, Plan, Reject, Step, Stream
+from callcontrol.calls.recording import RECORDING_LIMIT_S, CallRecording
+from callcontrol.calls.records.end import ending_of, write_end
+from callcontrol.calls.records.events import show_call
+from callcontrol.calls.reserve import ReserveWatch
+from callcontrol.calls.steps.agent_stream import AgentStep
+from callcontrol.calls.steps.base import RunningStep
+from callcontrol.calls.steps.dtmf_type_ahead import TypedKeys
+from callcontrol.calls.steps.webhook import Consultations
+from callcontrol.calls.transfers.manager import CallTransfers
+from callcontrol.calls.voicemail import CallMessages
+from callcontrol.clock import WallClock
+from callcontrol.ids import A_LEG, LegId, stream_sid
+from callcontrol.masking.progress import progress_of
+from callcontrol.models import CallRecord, CallStatus
+from callcontrol.routing.targets import Attempt
+from callcontrol.wallet.meter import Rates
+
+
+class Stage(IntEnum):
+    """The life of a call, in order; ``ENDED`` stands for all final statuses."""
+
+    QUEUED = 0
+    INITIATED = 1
+    RINGING = 2
+    IN_PROGRESS = 3
+    ENDED = 4
+
+
+class StageInput(IntEnum):
+    """What moves the status of a call."""
+
+    START = auto()
+    RING = auto()
+    ANSWER = auto()
+    END = auto()
+
+
+class CallMachine:
+    """
+    One call.
+
+    ``record`` is changed in place as the call goes on; ``reserved_paise`` is what the wallet already holds
+    for it. All times handed in are monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        record: CallRecord,
+        plan: Plan,
+        *,
+        rates: Rates,
+        clock: WallClock,
+        reserved_paise: int = 0,
+        stream_protocol: str = "exotel",
+    ) -> None:
+        self.record = record
+        self.stream_protocol = stream_protocol
+        """What agents are spoken to in that nothing else is said of."""
+        self.plan = plan
+        self.stage = Stage.QUEUED
+        self.legs: dict[LegId, Leg] = {}
+        self._a_id: LegId = A_LEG
+        self._former_ids: list[LegId] = []
+        self._first_since: float | None = None
+        self._leg_count = 1 if plan.dial is None else 0
+        self._rates = rates
+        self._clock = clock
+        self._now = clock.monotonic_s
+        self._money = ReserveWatch(rates, reserved_paise)
+        self._early = False
+        self._answered_at: float | None = None
+        self._limit_ordered = False
+        self._steps = list(plan.steps)
+        self._stream_count = 0
+        self._consultation_count = 0
+        self._step: RunningStep | None = None
+        self._last_ending: Ending | None = None
+        self._hunt: Hunt | None = None
+        self.recording = CallRecording(record)
+        self.messages = CallMessages(record)
+        self.keys = TypedKeys()
+        self.progress = progress_of(record, rates)
+        self._ending: Ending | None = None
+        parts = self._parts
+        self.transfers = CallTransfers(parts)
+        self.control = LiveControl(parts)
+        self.consultations = Consultations(parts)
+
+    @property
+    def _parts(self) -> "CallMachine":
+        """
+        The call as its parts know it, none of which outlives it.
+
+        They do not hold it, so that the call and its parts are freed as soon as it is over.
+        """
+        parts: CallMachine = weakref.proxy(self)
+        return parts
+
+    # --- what the runner calls ------------------------------------------------------------------------------
+
+    @property
+    def finished(self) -> bool:
+        """Whether the call is over and nothing of it is awaited."""
+        return self.stage is Stage.ENDED and not self.recording.pending and not self.messages.pending
+
+    def start_inbound(self, now: float) -> list[Effect]:
+        """Begin with a caller whose INVITE is waiting; the record was inserted as initiated."""
+        self._now = now
+        leg = self.legs[A_LEG] = InboundLeg(A_LEG)
+        self.stage, self.record.status = Stage.INITIATED, CallStatus.INITIATED
+        return leg.handle(LegInput.START)
+
+    def start_outbound(self, attempts: Sequence[Attempt], now: float) -> list[Effect]:
+        """Begin by dialling the plan's party through the given gateways, of which there is one at least."""
+        self._now = now
+        assert self.plan.dial is not None
+        self._hunt = Hunt(self.plan.dial, self._parts)
+        return self._stage(StageInput.START) + self._hunt.begin(attempts)
+
+    def refuse(self, ending: Ending, now: float) -> list[Effect]:
+        """Begin and end at once: a caller whose call cannot be taken."""
+        self._now = now
+        self.legs[A_LEG] = InboundLeg(A_LEG)
+        self.stage, self.record.status = Stage.INITIATED, CallStatus.INITIATED
+        return list(self.end(ending))
+
+    @property
+    def answered(self) -> bool:
+        """Whether the call was ever answered."""
+        return self._answered_at is not None
+
+    def limit_time(self, limit_s: float) -> Iterator[Effect]:
+        """Set another time limit, which counts from the answer; one that has passed ends the call at once."""
+        self.plan = replace(self.plan, time_limit_s=limit_s)
+        self._limit_ordered = True
+        left_s = self.ordered_time_s
+        if left_s is not None:
+            yield Arm(Timer.TIME_LIMIT, left_s)
+
+    @property
+    def ordered_time_s(self) -> float | None:
+        """What a time limit set while the call is up leaves of it; None without one, or before the answer."""
+        if self._answered_at is None or not self._limit_ordered:
+            return None
+        return max(0.0, self._answered_at + self.plan.time_limit_s - self._now)
+
+    @property
+    def now_s(self) -> float:
+        """The time of the event at work, monotonic."""
+        return self._now
+
+    @property
+    def moment(self) -> datetime:
+        """The time of the event at work, as records have it."""
+        return self._clock.at(self._now)
+
+    def handle(self, event: Event, now: float) -> list[Effect]:
+        """Take one event and return what is to be done about it."""
+        self._now = max(now, self._now)
+        if self.stage is Stage.ENDED:
+            return list(self._afterwards(event))
+        if self.record.status_webhook_url is None:
+            return [*self._dispatch(event), *self._advance()]
+        return [*self._shown(self._dispatch(event)), *self._shown(self._advance())]
+
+    # --- what the steps call (callcontrol.calls.steps.base.CallParts) ---------------------------------------
+
+    @property
+    def a_leg(self) -> Leg:
+        """The first party's leg; while an outbound call still tries gateways, the leg being tried."""
+        return self.legs[self._a_id]
+
+    def make_leg(self, attempt: Attempt, party: Party) -> OutboundLeg:
+        """A new leg of the call; legs that are over are forgotten, but for the first party's."""
+        reaching_a = self._hunt is not None and self._hunt.state < HuntState.WON
+        for leg_id in [number for number, leg in self.legs.items() if leg.over and number != self._a_id]:
+            del self.legs[leg_id]
+        # Near a leg that stays: the first party's may be gone from a call that it transfers.
+        company = next((number for number in (self._a_id, *self.legs) if self.is_up(number)), self._a_id)
+        leg = OutboundLeg(self._leg_count, attempt, party, like=None if reaching_a else company)
+        self._leg_count += 1
+        self.legs[leg.id] = leg
+        if reaching_a:
+            self._a_id = leg.id
+            self.record.carrier_sid = attempt.carrier.carrier_sid
+            self.record.gateway_sid = attempt.gateway.gateway_sid
+        return leg
+
+    def is_up(self, leg_id: LegId) -> bool:
+        """Whether a leg is there and answered."""
+        leg = self.legs.get(leg_id)
+        return leg is not None and leg.up
+
+    def ring(self, status: int = 180, *, early_media: bool = False) -> Iterator[Effect]:
+        """Let a caller who waits hear that it rings."""
+        if isinstance(self.a_leg, InboundLeg) and not self.a_leg.up:
+            yield from self.a_leg.handle(LegInput.RING, LegFacts(status=status, early_media=early_media))
+            yield from self._stage(StageInput.RING)
+            if early_media:
+                yield from self._early_media()
+
+    def answer(self) -> Iterator[Effect]:
+        """Answer a caller who waits; a party we dial answers by itself."""
+        if isinstance(self.a_leg, InboundLeg) and not self.a_leg.up:
+            yield from self.a_leg.handle(LegInput.ACCEPT)
+            yield from self._stage(StageInput.ANSWER)
+
+    # --- what transfers call (callcontrol.calls.transfers.transfer.TransferParts) ---------------------------
+
+    @property
+    def step(self) -> RunningStep | None:
+        """The step under way."""
+        return self._step
+
+    def other_of(self, leg: LegId) -> LegId | None:
+        """The leg that hears the given one, None when that is an agent or nobody."""
+        return self.transfers.other_of(leg)
+
+    def take_place(self, old: LegId, new: Leg) -> Iterator[Effect]:
+        """Put a leg that is up in the place of another one, which is charged no more."""
+        yield from self.transfers.take_place(old, new)
+
+    def join(self, old: LegId, event: PartnerReady) -> Iterator[Effect]:
+        """Join the other leg with a party of another call."""
+        yield from self.transfers.join(old, event)
+
+    def dismiss(self, leg: LegId) -> Iterator[Effect]:
+        """Hang up a leg that has no part in the call any more."""
+        yield from self.transfers.dismiss(leg)
+
+    def next_stream_sid(self) -> str:
+        """The identifier of the next agent stream of the call."""
+        self._stream_count += 1
+        return stream_sid(self.record.call_sid, self._stream_count)
+
+    def next_consultation(self) -> int:
+        """The number of the next question to the customer's server; they count from 1."""
+        self._consultation_count += 1
+        return self._consultation_count
+
+    def follow(self, steps: Sequence[Step]) -> None:
+        """Do these steps when the one under way is over, and nothing else of the plan."""
+        self._steps = list(steps)
+
+    def interrupt(self, steps: Sequence[Step]) -> Iterator[Effect]:
+        """Break off the step under way, and do other ones instead of it and of the rest of the plan."""
+        if self._step is not None and not self._step.over:
+            yield from self._step.interrupt()
+        for leg in self.legs.values():
+            if leg.over:
+                self.stop_charging(leg.id)
+        self.follow(steps)
+        self._last_ending = None
+        yield from self._next()
+
+    def make_inbound_leg(self) -> InboundLeg:
+        """A new leg for a caller that comes into the call."""
+        leg = self.legs[self._leg_count] = InboundLeg(self._leg_count)
+        self._leg_count += 1
+        return leg
+
+    def change_first(self, leg: LegId, *, newcomer: bool = True) -> None:
+        """Make another leg the first one; the rest of the plan was for the party that is gone."""
+        self._former_ids.append(self._a_id)  # Its time counts besides that of its successor,
+        self._first_since = None if newcomer else self._now  # which may have been there before.
+        self._a_id = leg
+        self._steps.clear()
+
+    def replace_step(self, step: RunningStep) -> None:
+        """Put another step in the place of the one under way; nothing of the plan follows it."""
+        self._step = step
+        self._steps.clear()
+
+    def charge(self, leg: Leg | None, *, instead_of: LegId) -> Iterator[Effect]:
+        """Charge a leg from now on, and another one no more."""
+        self.stop_charging(instead_of)
+        if leg is not None:
+            inbound = isinstance(leg, InboundLeg)
+            rate_paise = self._rates.inbound_paise if inbound else self._rates.outbound_paise
+            yield self._money.start(leg.id, rate_paise, self._now)
+
+    def take_answer_back(self) -> None:
+        """The caller had given up before our answer left: there was none, and nothing is charged."""
+        if self._answered_at is not None and not self._former_ids:
+            self._answered_at = self.record.answered_at = None
+            self._money.meter.clear()
+            if self.progress is not None:
+                self.progress.take_answer_back()
+
+    def stop_charging(self, leg: LegId) -> None:
+        """Charge a leg no further."""
+        self._money.stop(leg, self._now)
+
+    # --- events ---------------------------------------------------------------------------------------------
+
+    def _shown(self, effects: Iterator[Effect]) -> Iterator[Effect]:
+        """Have each event show the call as it is at that point: what follows may change its status."""
+        for effect in effects:
+            if isinstance(effect, Save) and effect.event is not None:
+                yield replace(effect, shown=show_call(self.record))
+            else:
+                yield effect
+
+    def _dispatch(self, event: Event) -> Iterator[Effect]:
+        handler = _HANDLERS.get(type(event)) or leg_handler(event)
+        if handler is not None:
+            yield from handler(self, event)
+        elif self.control.takes(event):
+            yield from self.control.handle(event)
+        else:
+            yield from self.pass_on(event)
+
+    def pass_on(self, event: Event) -> Iterator[Effect]:
+        """Give an event to whoever waits for it: the search for the first party, and the step under way."""
+        if self._hunt is not None and self._hunt.state is HuntState.HUNTING:
+            yield from self._reaching(self._hunt, event)
+        yield from self.transfers.handle(event)
+        if self._step is not None and self.stage is not Stage.ENDED:
+            if self._step.keeps_keys and isinstance(event, DigitReceived) and event.leg == self._a_id:
+                self.keys.note(event)
+            yield from self._step.handle(event)
+
+    def _reaching(self, hunt: Hunt, event: Event) -> Iterator[Effect]:
+        yield from hunt.handle(event)
+        if hunt.state is HuntState.WON:
+            yield from self._stage(StageInput.ANSWER)
+            if isinstance(self._step, AgentStep):
+                yield from self._step.party_up()
+            else:
+                yield from self._next()
+        elif hunt.state is HuntState.LOST:
+            assert hunt.ending is not None
+            yield from self.end(hunt.ending)
+        elif isinstance(event, LegProgress) and hunt.owns(event.leg):
+            yield from self._stage(StageInput.RING)
+            if event.body:
+                yield from self._early_media()
+            if self._step is None and self._steps and isinstance(self._steps[0], Stream):
+                yield from self._next()  # the agent is connected to while the party rings
+
+    def _connected(self, event: MediaConnected) -> Iterator[Effect]:
+        yield from self.pass_on(event)
+        leg = self.legs.get(event.leg)
+        if leg is not None and leg.up and not self._money.meter.runs(leg.id):
+            yield self._money.start(leg.id, self._rates.outbound_paise, self._now)
+
+    def _offer_taken(self, event: OfferTaken) -> Iterator[Effect]:
+        if event.leg == self._a_id and self._step is None:
+            yield from self._next()
+        else:
+            yield from self.pass_on(event)
+
+    def _agent_transfer(self, event: AgentTransfer) -> Iterator[Effect]:
+        """An agent's wish to transfer a party, unless that is transferring itself."""
+        if self.transfers.busy:
+            yield TellAgentError("invalid_command", "the party is being transferred", "transfer")
+        else:
+            yield from self.pass_on(event)
+
+    def _timer(self, event: TimerFired) -> Iterator[Effect]:
+        if event.timer is Timer.TIME_LIMIT:
+            yield from self.end(Ending(CallStatus.COMPLETED, ALLOTTED_TIMEOUT, "system"))
+        elif event.timer is Timer.MONEY:
+            yield from self._money_due()
+        else:
+            yield from self.pass_on(event)
+
+    def _recorded(self, event: RecordingEnded) -> Iterator[Effect]:
+        yield from self.recording.ended(event)
+
+    def _message_ended(self, event: MessageEnded) -> Iterator[Effect]:
+        yield from self.messages.ended(event)
+        yield from self.pass_on(event)
+
+    def _afterwards(self, event: Event) -> Iterator[Effect]:
+        """A call that is over waits for nothing but its recording, and a message."""
+        match event:
+            case RecordingEnded():
+                yield from self._recorded(event)
+            case MessageEnded():
+                yield from self.messages.ended(event)
+            case TimerFired(Timer.RECORDING):
+                yield from self.recording.give_up()
+                self.messages.give_up()
+            case _:
+                return
+        if self.finished:
+            yield Disarm(Timer.RECORDING)
+
+    # --- the plan -------------------------------------------------------------------------------------------
+
+    def _advance(self) -> Iterator[Effect]:
+        """Go on to the next step for as long as the present one is over."""
+        while self._step is not None and self._step.over and self.stage is not Stage.ENDED:
+            if self._step.successor is not None:
+                self._step = self._step.successor
+                continue
+            self._last_ending = self._step.ending
+            yield from self._next()
+
+    def _next(self) -> Iterator[Effect]:
+        """Begin the next step; after the last one, or when the first party is not there, end."""
+        waits = self._last_ending is not None and self._hunt is not None and not self.a_leg.up
+        if not self._steps or waits or self.a_leg.over:
+            yield from self.end(self._last_ending or Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "system"))
+            return
+        yield from self.transfers.stop()  # whoever was to be put through has left
+        step = self._steps.pop(0)
+        if isinstance(step, Hangup | Reject):
+            yield from self.end(ending_of(step))
+            return
+        self._step = make_step(self._parts, step)
+        if not self._step.keeps_keys and not isinstance(step, Gather):
+            self.keys.take()  # they were not meant for what comes after this
+        if self._step.needs_answer:
+            yield from self.answer()
+        elif isinstance(step, Stream):
+            yield from self.ring()
+        yield from self._step.begin()
+
+    # --- money ----------------------------------------------------------------------------------------------
+
+    def _money_due(self) -> Iterator[Effect]:
+        effect = self._money.due(self._now)
+        if effect is not None:
+            yield effect
+        else:
+            yield from self.end(Ending(CallStatus.COMPLETED, BALANCE_EXHAUSTED, "system"))
+
+    def _extended(self, event: ReserveExtended) -> Iterator[Effect]:
+        yield self._money.extended(event.total_paise, self._now)
+
+    def _not_extended(self, _: ReserveRefused) -> Iterator[Effect]:
+        yield self._money.refused(self._now)
+
+    # --- the status -----------------------------------------------------------------------------------------
+
+    def _stage(self, what: StageInput) -> list[Effect]:
+        rule = RULES.get((self.stage, what))
+        if rule is None:  # listed in IGNORED
+            return []
+        target, action = rule
+        assert target >= self.stage
+        self.stage = target
+        return list(action(self))
+
+    def _initiated(self) -> Iterator[Effect]:
+        self.record.status = CallStatus.INITIATED
+        yield Save("call.initiated")
+
+    def _ringing(self) -> Iterator[Effect]:
+        self.record.status = CallStatus.RINGING
+        self.record.ringing_at = self.moment
+        if self.progress is not None:
+            self.progress.first_rings()
+        yield Save("call.ringing")
+
+    def _early_media(self) -> Iterator[Effect]:
+        """Audio is heard before the answer; the call goes on ringing, so only an event tells of it."""
+        if not self._early:
+            self._early = True
+            yield Save("call.early-media")
+
+    def _answered(self) -> Iterator[Effect]:
+        record = self.record
+        self._answered_at = self._now
+        record.status = CallStatus.IN_PROGRESS
+        record.answered_at = self.moment
+        if self.progress is not None:
+            self.progress.first_answers(record.answered_at)
+        record.sip_status, record.sip_reason = 200, "OK"
+        inbound = record.direction == "inbound"
+        rate_paise = self._rates.inbound_paise if inbound else self._rates.outbound_paise
+        yield Save("call.answered")
+        yield Arm(Timer.TIME_LIMIT, self.plan.time_limit_s)
+        yield self._money.start(self._a_id, rate_paise, self._now)
+        if self.plan.record:
+            yield from self.recording.start(self._a_id, self.plan.recording_channels)
+        if self.plan.machine_detection != "off":
+            yield DetectMachine(self._a_id)
+
+    def end(self, ending: Ending) -> Iterator[Effect]:
+        """End everything of the call that is not over, for one reason."""
+        if self.stage is Stage.ENDED:
+            return
+        self._ending = ending
+        yield from self.transfers.stop()
+        yield from self.consultations.stop()
+        if self._step is not None and not self._step.over:
+            yield from self._step.stop(ending)
+        status = rejection_of(ending.cause, ending.sip_status)
+        for leg in list(self.legs.values()):
+            rejects = isinstance(leg, InboundLeg) and not leg.up and not leg.over
+            if rejects and ending.sip_status is None:
+                ending = self._ending = replace(ending, sip_status=status)
+            yield from leg.handle(LegInput.HANG_UP, LegFacts(status=status, cause=ending.cause))
+        yield from self._stage(StageInput.END)
+
+    def _ended(self) -> Iterator[Effect]:
+        record, ending = self.record, self._ending
+        assert ending is not None
+        answered_for_s = self._now - self._answered_at if self._answered_at is not None else None
+        write_end(record, ending, self.moment, answered_for_s=answered_for_s)
+        if self.progress is not None:
+            self.progress.ended(ending, self._now)
+        meter = self._money.meter
+        pulses = sum(meter.pulses(leg, self._now) for leg in self._former_ids)
+        pulses += meter.pulses(self._a_id, self._now, self._first_since)
+        record.bill_duration_sec = round(pulses * self._rates.pulse_s)
+        yield Finish(meter.charge_paise(self._now))
+        if self.recording.pending or self.messages.pending:
+            yield Arm(Timer.RECORDING, RECORDING_LIMIT_S)
+
+
+_HANDLERS: Final[dict[type, Callable[[CallMachine, Any], Iterator[Effect]]]] = {
+    OfferTaken: CallMachine._offer_taken,
+    MediaConnected: CallMachine._connected,
+    AgentTransfer: CallMachine._agent_transfer,
+    TimerFired: CallMachine._timer,
+    RecordingEnded: CallMachine._recorded,
+    MessageEnded: CallMachine._message_ended,
+    ReserveExtended: CallMachine._extended,
+    ReserveRefused: CallMachine._not_extended,
+    ConsultRequested: lambda call, event: call.consultations.requested(event),
+    InstructionsReceived: lambda call, event: call.consultations.received(event),
+    InstructionsFailed: lambda call, event: call.consultations.failed(event),
+    TransferRequested: lambda call, event: call.transfers.transfer_requested(event),
+    ReplacementCalled: lambda call, event: call.transfers.replacement_called(event),
+    JoinRequested: lambda call, event: call.transfers.join_requested(event),
+}
+
+_S, _I = Stage, StageInput
+RULES: Final[dict[tuple[Stage, StageInput], tuple[Stage, Callable[[CallMachine], Iterator[Effect]]]]] = {
+    (_S.QUEUED, _I.START): (_S.INITIATED, CallMachine._initiated),
+    (_S.INITIATED, _I.RING): (_S.RINGING, CallMachine._ringing),
+    (_S.INITIATED, _I.ANSWER): (_S.IN_PROGRESS, CallMachine._answered),
+    (_S.INITIATED, _I.END): (_S.ENDED, CallMachine._ended),
+    (_S.RINGING, _I.ANSWER): (_S.IN_PROGRESS, CallMachine._answered),
+    (_S.RINGING, _I.END): (_S.ENDED, CallMachine._ended),
+    (_S.IN_PROGRESS, _I.END): (_S.ENDED, CallMachine._ended),
+}
+IGNORED: Final = frozenset(
+    {(_S.QUEUED, _I.RING), (_S.QUEUED, _I.ANSWER), (_S.QUEUED, _I.END)}
+    | {(_S.INITIATED, _I.START), (_S.RINGING, _I.START), (_S.RINGING, _I.RING)}
+    | {(_S.IN_PROGRESS, _I.START), (_S.IN_PROGRESS, _I.RING), (_S.IN_PROGRESS, _I.ANSWER)}
+    | {(_S.ENDED, what) for what in StageInput}
+)

@@ -1,0 +1,58 @@
+"""Offers, answers and refusals, sent to the parties of a call."""
+
+from dataclasses import dataclass
+
+from callcontrol.calls.hangup_cause import HangupCause
+from callcontrol.calls.plan import Party
+from callcontrol.ids import LegId
+from callcontrol.routing.targets import Attempt
+
+
+@dataclass(frozen=True, slots=True)
+class TakeOffer:
+    """Give the caller's leg an RTP stream and take its offer; ``OfferTaken`` or ``LegRefused`` follows."""
+
+    leg: LegId
+
+
+@dataclass(frozen=True, slots=True)
+class DialLeg:
+    """Give the leg an RTP stream and send its INVITE; ``like`` names the leg whose codec to prefer."""
+
+    leg: LegId
+    attempt: Attempt
+    party: Party
+    like: LegId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RingLeg:
+    """Send a provisional response to the caller, with our SDP answer when media already flows."""
+
+    leg: LegId
+    status: int = 180
+    early_media: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerLeg:
+    """Answer the caller."""
+
+    leg: LegId
+
+
+@dataclass(frozen=True, slots=True)
+class RejectLeg:
+    """Refuse the caller with a final response."""
+
+    leg: LegId
+    status: int
+    cause: HangupCause
+
+
+@dataclass(frozen=True, slots=True)
+class HangUpLeg:
+    """End the leg from our side: BYE when it is answered, CANCEL when we dialled it and it is not."""
+
+    leg: LegId
+    cause: HangupCause

@@ -1,0 +1,225 @@
+"""What becomes of a call that comes in: whose it is, and the plan that its number's binding makes."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from callcontrol.agents.agent import Agents, agent_step
+from callcontrol.applications.application import Inbound, inbound_of
+from callcontrol.assistant.calls import PRODUCT as ASSISTANT
+from callcontrol.assistant.calls import assistant_details
+from callcontrol.calls.dialer import Ending
+from callcontrol.calls.hangup_cause import (
+    CALL_REJECTED,
+    NO_ANSWER,
+    NORMAL_TEMPORARY_FAILURE,
+)
+from callcontrol.calls.plan import (
+    Plan,
+    consult_plan,
+    forward_plan,
+    masking_plan,
+    missed_call_plan,
+    stream_plan,
+)
+from callcontrol.calls.ports import Routes
+from callcontrol.calls.requests import DEFAULT_STATUS_EVENTS
+from callcontrol.errors import DomainError
+from callcontrol.masking.calls import PRODUCT as MASKING
+from callcontrol.masking.calls import masked_details
+from callcontrol.models import Account, Binding, CallStatus, Carrier, Gateway, PhoneNumber
+from callcontrol.routing.targets import parse_target
+from callcontrol.trunks.caller_identity import Caller, caller_of
+from callcontrol.trunks.identification import Origin, origins_of, registered_user
+from callcontrol.trunks.number_format import numbers_in, user_of
+from media.streams import StreamSetupError
+from sip import Headers, NameAddr, SipUri
+
+NO_TARGET: Final = Ending(CallStatus.NO_ANSWER, NO_ANSWER, "system", 480, "Temporarily Unavailable")
+"""The number is somebody's, but its calls go nowhere."""
+
+NOT_AVAILABLE: Final = Ending(
+    CallStatus.FAILED, NORMAL_TEMPORARY_FAILURE, "system", 480, "Temporarily Unavailable"
+)
+"""The number's target cannot be run."""
+
+NOT_ALLOWED: Final = Ending(CallStatus.FAILED, CALL_REJECTED, "system", 480, "Temporarily Unavailable")
+"""The number's target may not be dialled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """
+    The facts of an INVITE that decide about it.
+
+    ``carriers`` are those the caller has proved to be, by certificate or password; without any its address
+    says who it is.
+    """
+
+    source: tuple[str, int]
+    request_uri: SipUri
+    to: NameAddr
+    from_: NameAddr
+    headers: Headers = field(default_factory=Headers)
+    carriers: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """
+    A call for one of our accounts; without a ``plan`` it is recorded and refused with ``refusal``.
+
+    ``inbound`` says where calls to the number go, and by whose word.
+
+    The ``gateway`` has no ``gateway_sid`` when the carrier proved itself from an address of none of its own.
+    """
+
+    account: Account
+    number: PhoneNumber
+    carrier: Carrier
+    gateway: Gateway
+    caller: Caller
+    plan: Plan | None
+    refusal: Ending | None = None
+    inbound: Inbound = field(default_factory=lambda: Inbound(None))
+
+
+def receive(
+    invitation: Invitation,
+    routes: Routes,
+    *,
+    allowed_countries: Collection[str],
+    time_limit_s: float,
+) -> Arrival | int:
+    """
+    Decide about an INVITE; a number instead of an arrival is the status to refuse it with, unrecorded.
+
+    403 for an unknown source, 404 for a number that is nobody's, or that another account's carrier has no
+    business to call.
+    """
+    origins = origins_of(invitation.carriers, invitation.source, routes)
+    if not origins:
+        return 403
+    found = _number(invitation, origins, routes)
+    if found is None:
+        return 404
+    number, _ = found
+    account = routes.account(number.account_sid)
+    origin = origin_for(invitation.carriers, invitation.source, number.account_sid, routes)
+    if account is None or not account.is_active or number.status != "active" or origin is None:
+        return 404
+    carrier, gateway = origin
+    caller = caller_of(invitation.from_, invitation.headers, carrier)
+    inbound = inbound_of(number, routes)
+    plan, refusal = _plan(number, inbound.binding, caller, routes, allowed_countries, time_limit_s)
+    return Arrival(account, number, carrier, gateway, caller, plan, refusal, inbound)
+
+
+def origin_for(
+    carriers: Sequence[str], source: tuple[str, int], account_sid: str, routes: Routes
+) -> Origin | None:
+    """The carrier, of those a caller proved to be or by its address, that has to do with this account."""
+    if not carriers:
+        return routes.gateway_for_source(*source, account_sid)
+    origins = origins_of(carriers, source, routes)
+    return next((item for item in origins if item[0].account_sid in (None, account_sid)), None)
+
+
+def _number(
+    invitation: Invitation, origins: Sequence[Origin], routes: Routes
+) -> tuple[PhoneNumber, Binding | None] | None:
+    """
+    The called number by the request URI, or by To when a proxy has rewritten the URI.
+
+    A carrier we register with calls our Contact address; which number was called stands in To then, even
+    if the user we registered looks like a number itself.
+    """
+    uris = [invitation.request_uri, invitation.to.uri]
+    user = invitation.request_uri.user
+    if any(user is not None and user == registered_user(item) for item, _ in origins):
+        uris.reverse()
+    for uri in uris:
+        for carrier, _ in origins:
+            for e164 in numbers_in(user_of(uri), carrier):
+                found = routes.number(e164)
+                # Of how one account's carrier writes numbers nobody else's calls may depend.
+                if found is not None and carrier.account_sid in (None, found[0].account_sid):
+                    return found
+    return None
+
+
+def _plan(
+    number: PhoneNumber,
+    binding: Binding | None,
+    caller: Caller,
+    agents: Agents,
+    allowed_countries: Collection[str],
+    time_limit_s: float,
+) -> tuple[Plan | None, Ending | None]:
+    if binding is None:
+        return None, NO_TARGET
+    if binding.target == "voice_agent":
+        return _agent_plan(number, binding, agents, time_limit_s)
+    if binding.target == "media_stream":
+        try:
+            return stream_plan(binding, time_limit_s), None
+        except StreamSetupError:
+            return None, NOT_AVAILABLE
+    if binding.target == "webhook":
+        return consult_plan(binding, time_limit_s), None
+    if binding.target == "missed_call":
+        return missed_call_plan(binding), None
+    if binding.target == "forward":
+        try:
+            target = parse_target(binding.forward_to or "", allowed_countries, field="forward_to")
+        except DomainError:
+            return None, NOT_ALLOWED
+        return forward_plan(binding, target, caller, number.number, time_limit_s), None
+    if binding.target == "masking":
+        return masking_plan(binding, caller, number.number, time_limit_s), None
+    return None, NOT_AVAILABLE
+
+
+def product_facts(arrival: Arrival, agents: Agents) -> tuple[str | None, dict[str, Any] | None]:
+    """Which product a call that comes in belongs to, and what its record keeps for that."""
+    masked = masked_facts(arrival)
+    if masked is not None:
+        return MASKING, masked
+    binding = arrival.inbound.binding
+    agent = agents.agent(binding.agent_id or "") if binding and binding.target == "voice_agent" else None
+    if agent is None or agent.account_sid != arrival.account.account_sid:
+        return None, None
+    return ASSISTANT, assistant_details(agent.agent_id, language=agent.language)
+
+
+def wanted_events(binding: Binding | None) -> tuple[str, ...]:
+    """The events of a call that its binding wants told, of those that may be chosen."""
+    chosen = binding.status_webhook_events if binding is not None else None
+    return DEFAULT_STATUS_EVENTS if chosen is None else chosen
+
+
+def _agent_plan(
+    number: PhoneNumber, binding: Binding, agents: Agents, time_limit_s: float
+) -> tuple[Plan | None, Ending | None]:
+    """The plan of a call to a voice agent, whoever speaks for it."""
+    agent = agents.agent(binding.agent_id or "")
+    if agent is None or agent.account_sid != number.account_sid:
+        return None, NOT_AVAILABLE
+    try:
+        step = agent_step(agent)
+    except (StreamSetupError, DomainError):
+        return None, NOT_AVAILABLE
+    return Plan((step,), record=bool(binding.record), time_limit_s=time_limit_s), None
+
+
+def masked_facts(arrival: Arrival) -> dict[str, Any] | None:
+    """What the record of a call to a masked number keeps beyond a plain call's, None of any other call."""
+    binding = arrival.inbound.binding
+    if binding is None or binding.target != "masking":
+        return None
+    return masked_details(
+        direction="inbound",
+        caller_number=arrival.caller.shown,
+        target_number=None,
+        masked_number=arrival.number.number,
+    )

@@ -1,0 +1,270 @@
+"""
+One party's side of a call: a dialog and its RTP stream, as a table of states.
+
+A leg is either dialled by us (``OutboundLeg``) or came to us (``InboundLeg``). It lives through one dialog
+only: another gateway is another leg. States are ordered and never go back. A leg that we end is over at
+once; what the far end still says (a 200 that crossed our CANCEL) is settled by the SIP session.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from enum import IntEnum, auto
+from typing import ClassVar, Final, NamedTuple
+
+from callcontrol.calls.effects import (
+    AnswerLeg,
+    AnswerOffer,
+    CloseMedia,
+    ConnectMedia,
+    DialLeg,
+    Effect,
+    HangUpLeg,
+    RejectLeg,
+    RingLeg,
+    TakeOffer,
+)
+from callcontrol.calls.hangup_cause import (
+    BEARERCAPABILITY_NOTAVAIL,
+    NORMAL_CIRCUIT_CONGESTION,
+    NORMAL_CLEARING,
+    HangupCause,
+)
+from callcontrol.calls.plan import Party
+from callcontrol.ids import LegId
+from callcontrol.routing.targets import Attempt
+
+
+class LegState(IntEnum):
+    """The life of a leg, in order."""
+
+    NEW = 0
+    TRYING = 1
+    RINGING = 2
+    UP = 3
+    ENDED = 4
+
+
+class LegInput(IntEnum):
+    """What a leg is told: commands of the call, and news of the far end."""
+
+    START = auto()
+    """Command: dial, or take the INVITE that came."""
+    RING = auto()
+    """Command: let the caller hear that it rings, or early media."""
+    ACCEPT = auto()
+    """Command: answer the caller."""
+    HANG_UP = auto()
+    """Command: end the leg, whatever its state."""
+    PROGRESS = auto()
+    """The party we dialled is being reached."""
+    ANSWERED = auto()
+    """The party we dialled answered; its SDP is still to be applied."""
+    CONNECTED = auto()
+    """Its SDP is applied: the leg is up."""
+    CONFIRMED = auto()
+    """The caller acknowledged our answer."""
+    OFFERED = auto()
+    """The far end offers changed media."""
+    REFUSED = auto()
+    """There can be no media on this leg."""
+    LOST = auto()
+    """The far end is gone: rejected, cancelled, hung up, or unreachable."""
+
+
+class LegFacts(NamedTuple):
+    """What comes with an input; each input uses what it needs."""
+
+    body: bytes = b""
+    status: int = 180
+    early_media: bool = False
+    cause: HangupCause = NORMAL_CLEARING
+
+
+NO_FACTS: Final = LegFacts()
+
+Action = Callable[["Leg", LegFacts], Iterator[Effect]]
+Rules = Mapping[tuple[LegState, LegInput], tuple[LegState, Action]]
+
+
+class Leg:
+    """The common part of both kinds of leg; no I/O, no clock."""
+
+    rules: ClassVar[Rules] = {}
+
+    def __init__(self, leg_id: LegId) -> None:
+        self.id = leg_id
+        self.state = LegState.NEW
+        self.rang = False
+        """Whether the party was alerted: it rang, or early media came."""
+
+    @property
+    def up(self) -> bool:
+        """Whether the leg is answered and not over."""
+        return self.state is LegState.UP
+
+    @property
+    def over(self) -> bool:
+        """Whether the leg has ended."""
+        return self.state is LegState.ENDED
+
+    def handle(self, what: LegInput, facts: LegFacts = NO_FACTS) -> list[Effect]:
+        """Take one input and return what is to be done; inputs that mean nothing now do nothing."""
+        rule = self.rules.get((self.state, what))
+        if rule is None:  # listed as ignored
+            return []
+        target, action = rule
+        assert target >= self.state
+        effects = list(action(self, facts))
+        self.state = target
+        return effects
+
+    def _quiet(self, facts: LegFacts) -> Iterator[Effect]:
+        yield from ()
+
+    def _answer_offer(self, facts: LegFacts) -> Iterator[Effect]:
+        yield AnswerOffer(self.id, facts.body)
+
+    def _hang_up(self, facts: LegFacts) -> Iterator[Effect]:
+        yield HangUpLeg(self.id, facts.cause)
+        yield CloseMedia(self.id)
+
+    def _close(self, facts: LegFacts) -> Iterator[Effect]:
+        yield CloseMedia(self.id)
+
+    def _hang_up_without_media(self, facts: LegFacts) -> Iterator[Effect]:
+        yield HangUpLeg(self.id, BEARERCAPABILITY_NOTAVAIL)
+        yield CloseMedia(self.id)
+
+
+class OutboundLeg(Leg):
+    """A leg that we dial."""
+
+    def __init__(self, leg_id: LegId, attempt: Attempt, party: Party, like: LegId | None = None) -> None:
+        super().__init__(leg_id)
+        self.attempt = attempt
+        self.party = party
+        self._like = like
+
+    def _dial(self, facts: LegFacts) -> Iterator[Effect]:
+        yield DialLeg(self.id, self.attempt, self.party, self._like)
+
+    def _progress(self, facts: LegFacts) -> Iterator[Effect]:
+        self.rang = True
+        if facts.body:
+            yield ConnectMedia(self.id, facts.body, early=True)
+
+    def _answered(self, facts: LegFacts) -> Iterator[Effect]:
+        yield ConnectMedia(self.id, facts.body)
+
+
+class InboundLeg(Leg):
+    """A leg that came to us."""
+
+    def __init__(self, leg_id: LegId) -> None:
+        super().__init__(leg_id)
+        self._told: tuple[int, bool] | None = None
+
+    def _take(self, facts: LegFacts) -> Iterator[Effect]:
+        yield TakeOffer(self.id)
+
+    def _ring(self, facts: LegFacts) -> Iterator[Effect]:
+        """Tell the caller; what it has been told already is not said again."""
+        self.rang = True
+        news = (facts.status, facts.early_media)
+        if news != self._told:
+            self._told = news
+            yield RingLeg(self.id, facts.status, facts.early_media)
+
+    def _accept(self, facts: LegFacts) -> Iterator[Effect]:
+        yield AnswerLeg(self.id)
+
+    def _confirmed(self, facts: LegFacts) -> Iterator[Effect]:
+        """The ACK carries an SDP answer only when the INVITE had no offer (RFC 3261 13.2.1)."""
+        if facts.body:
+            yield ConnectMedia(self.id, facts.body)
+
+    def _reject(self, facts: LegFacts) -> Iterator[Effect]:
+        yield RejectLeg(self.id, facts.status, facts.cause)
+        yield CloseMedia(self.id)
+
+    def _reject_without_media(self, facts: LegFacts) -> Iterator[Effect]:
+        """488 for SDP with nothing in common, 503 when our ports have run out: ``facts.status`` tells."""
+        cause = NORMAL_CIRCUIT_CONGESTION if facts.status == 503 else BEARERCAPABILITY_NOTAVAIL
+        yield RejectLeg(self.id, facts.status, cause)
+        yield CloseMedia(self.id)
+
+
+def _pairs(states: tuple[LegState, ...], *inputs: LegInput) -> set[tuple[LegState, LegInput]]:
+    return {(state, what) for state in states for what in inputs}
+
+
+_NEW, _TRYING, _RINGING, _UP, _ENDED = LegState
+_I = LegInput
+
+OUTBOUND_INPUTS: Final = frozenset(
+    {_I.START, _I.PROGRESS, _I.ANSWERED, _I.CONNECTED, _I.OFFERED, _I.REFUSED, _I.LOST, _I.HANG_UP}
+)
+OUTBOUND_RULES: Final[dict[tuple[LegState, LegInput], tuple[LegState, Callable[..., Iterator[Effect]]]]] = {
+    (_NEW, _I.START): (_TRYING, OutboundLeg._dial),
+    (_NEW, _I.HANG_UP): (_ENDED, Leg._quiet),
+    (_TRYING, _I.PROGRESS): (_RINGING, OutboundLeg._progress),
+    (_TRYING, _I.ANSWERED): (_TRYING, OutboundLeg._answered),
+    (_TRYING, _I.CONNECTED): (_UP, Leg._quiet),
+    (_TRYING, _I.OFFERED): (_TRYING, Leg._answer_offer),
+    (_TRYING, _I.REFUSED): (_ENDED, Leg._hang_up_without_media),
+    (_TRYING, _I.LOST): (_ENDED, Leg._close),
+    (_TRYING, _I.HANG_UP): (_ENDED, Leg._hang_up),
+    (_RINGING, _I.PROGRESS): (_RINGING, OutboundLeg._progress),
+    (_RINGING, _I.ANSWERED): (_RINGING, OutboundLeg._answered),
+    (_RINGING, _I.CONNECTED): (_UP, Leg._quiet),
+    (_RINGING, _I.OFFERED): (_RINGING, Leg._answer_offer),
+    (_RINGING, _I.REFUSED): (_ENDED, Leg._hang_up_without_media),
+    (_RINGING, _I.LOST): (_ENDED, Leg._close),
+    (_RINGING, _I.HANG_UP): (_ENDED, Leg._hang_up),
+    (_UP, _I.OFFERED): (_UP, Leg._answer_offer),
+    (_UP, _I.REFUSED): (_ENDED, Leg._hang_up_without_media),
+    (_UP, _I.LOST): (_ENDED, Leg._close),
+    (_UP, _I.HANG_UP): (_ENDED, Leg._hang_up),
+}
+OUTBOUND_IGNORED: Final = frozenset(
+    _pairs(
+        (_NEW,), _I.PROGRESS, _I.ANSWERED, _I.CONNECTED, _I.OFFERED, _I.REFUSED, _I.LOST
+    )  # nothing was sent yet
+    | _pairs((_TRYING, _RINGING, _UP), _I.START)
+    | _pairs((_UP,), _I.PROGRESS, _I.ANSWERED, _I.CONNECTED)  # late or repeated responses
+    | _pairs((_ENDED,), *OUTBOUND_INPUTS)
+)
+OutboundLeg.rules = OUTBOUND_RULES
+
+INBOUND_INPUTS: Final = frozenset(
+    {_I.START, _I.RING, _I.ACCEPT, _I.CONFIRMED, _I.OFFERED, _I.REFUSED, _I.LOST, _I.HANG_UP}
+)
+INBOUND_RULES: Final[dict[tuple[LegState, LegInput], tuple[LegState, Callable[..., Iterator[Effect]]]]] = {
+    (_NEW, _I.START): (_TRYING, InboundLeg._take),
+    (_NEW, _I.LOST): (_ENDED, Leg._quiet),
+    (_NEW, _I.HANG_UP): (_ENDED, InboundLeg._reject),
+    (_TRYING, _I.RING): (_RINGING, InboundLeg._ring),
+    (_TRYING, _I.ACCEPT): (_UP, InboundLeg._accept),
+    (_TRYING, _I.OFFERED): (_TRYING, Leg._answer_offer),
+    (_TRYING, _I.REFUSED): (_ENDED, InboundLeg._reject_without_media),
+    (_TRYING, _I.LOST): (_ENDED, Leg._close),
+    (_TRYING, _I.HANG_UP): (_ENDED, InboundLeg._reject),
+    (_RINGING, _I.RING): (_RINGING, InboundLeg._ring),
+    (_RINGING, _I.ACCEPT): (_UP, InboundLeg._accept),
+    (_RINGING, _I.OFFERED): (_RINGING, Leg._answer_offer),
+    (_RINGING, _I.REFUSED): (_ENDED, InboundLeg._reject_without_media),
+    (_RINGING, _I.LOST): (_ENDED, Leg._close),
+    (_RINGING, _I.HANG_UP): (_ENDED, InboundLeg._reject),
+    (_UP, _I.CONFIRMED): (_UP, InboundLeg._confirmed),
+    (_UP, _I.OFFERED): (_UP, Leg._answer_offer),
+    (_UP, _I.REFUSED): (_ENDED, Leg._hang_up_without_media),
+    (_UP, _I.LOST): (_ENDED, Leg._close),
+    (_UP, _I.HANG_UP): (_ENDED, Leg._hang_up),
+}
+INBOUND_IGNORED: Final = frozenset(
+    _pairs((_NEW,), _I.RING, _I.ACCEPT, _I.CONFIRMED, _I.OFFERED, _I.REFUSED)  # not taken yet
+    | _pairs((_TRYING, _RINGING, _UP), _I.START)
+    | _pairs((_TRYING, _RINGING), _I.CONFIRMED)
+    | _pairs((_UP,), _I.RING, _I.ACCEPT)  # answered already
+    | _pairs((_ENDED,), *INBOUND_INPUTS)
+)
+InboundLeg.rules = INBOUND_RULES

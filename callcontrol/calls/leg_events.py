@@ -1,0 +1,150 @@
+"""Legs that fail, leave, offer or press keys, and their call: a part of ``callcontrol.calls.call``."""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from callcontrol.calls.dialer import Ending
+from callcontrol.calls.effects import Effect, Save, StopDetecting
+from callcontrol.calls.events import (
+    DigitReceived,
+    Event,
+    GreetingOver,
+    LegCancelled,
+    LegConfirmed,
+    LegEnded,
+    LegFailed,
+    LegOffered,
+    LegRefused,
+    MachineDetected,
+    MediaSilent,
+)
+from callcontrol.calls.hangup_cause import (
+    BEARERCAPABILITY_NOTAVAIL,
+    MACHINE_DETECTED,
+    MEDIA_TIMEOUT,
+    NORMAL_CIRCUIT_CONGESTION,
+    ORIGINATOR_CANCEL,
+    RECOVERY_ON_TIMER_EXPIRE,
+)
+from callcontrol.calls.leg import InboundLeg, LegFacts, LegInput
+from callcontrol.ids import LegId
+from callcontrol.models import CallStatus, HangupSource
+
+if TYPE_CHECKING:
+    from callcontrol.calls.call import CallMachine
+
+
+def _refused(call: "CallMachine", event: LegRefused) -> Iterator[Effect]:
+    """A caller whose SDP cannot be used gets 488, or 503 when it is we who have no port left."""
+    first = call.a_leg
+    if event.leg != first.id or not isinstance(first, InboundLeg):
+        yield from call.pass_on(event)
+        return
+    ports = event.problem == "ports"
+    status = 503 if ports else 488
+    cause = NORMAL_CIRCUIT_CONGESTION if ports else BEARERCAPABILITY_NOTAVAIL
+    yield from first.handle(LegInput.REFUSED, LegFacts(status=status))
+    yield from call.end(Ending(CallStatus.FAILED, cause, "system", status))
+
+
+def _cancelled(call: "CallMachine", event: LegCancelled) -> Iterator[Effect]:
+    yield from _lost(call, event.leg)
+    if event.leg != call.a_leg.id:
+        yield from call.pass_on(event)
+    else:
+        call.take_answer_back()
+        cause = event.cause or ORIGINATOR_CANCEL
+        yield from call.end(Ending(CallStatus.NO_ANSWER, cause, "caller", 487, "Request Terminated"))
+
+
+def _ended(call: "CallMachine", event: LegEnded) -> Iterator[Effect]:
+    claimed = call.transfers.claims(event)
+    yield from _lost(call, event.leg)
+    if claimed:
+        yield from call.transfers.handle(event)
+        return
+    if event.leg != call.a_leg.id:
+        yield from call.pass_on(event)
+        return
+    party: HangupSource = "caller" if isinstance(call.a_leg, InboundLeg) else "callee"
+    source: HangupSource = party if event.clean else "carrier"
+    yield from call.end(Ending(CallStatus.COMPLETED, event.hangup_cause, source))
+
+
+def _lost(call: "CallMachine", leg_id: LegId) -> Iterator[Effect]:
+    leg = call.legs.get(leg_id)
+    if leg is not None:
+        call.stop_charging(leg_id)
+        yield from leg.handle(LegInput.LOST)
+
+
+def _failed(call: "CallMachine", event: LegFailed) -> Iterator[Effect]:
+    """A caller whose transport broke before the answer; legs we dial are the hunt's."""
+    if event.leg == call.a_leg.id and isinstance(call.a_leg, InboundLeg):
+        yield from _lost(call, event.leg)
+        yield from call.end(Ending(CallStatus.FAILED, RECOVERY_ON_TIMER_EXPIRE, "carrier"))
+    else:
+        yield from call.pass_on(event)
+
+
+def _offered(call: "CallMachine", event: LegOffered) -> Iterator[Effect]:
+    leg = call.legs.get(event.leg)
+    if leg is not None:
+        yield from leg.handle(LegInput.OFFERED, LegFacts(event.body))
+
+
+def _confirmed(call: "CallMachine", event: LegConfirmed) -> Iterator[Effect]:
+    leg = call.legs.get(event.leg)
+    if leg is not None:
+        yield from leg.handle(LegInput.CONFIRMED, LegFacts(event.body))
+
+
+def _digit(call: "CallMachine", event: DigitReceived) -> Iterator[Effect]:
+    party = "a" if event.leg == call.a_leg.id else "b"
+    yield Save("call.dtmf", {"digit": event.digit, "duration_ms": event.duration_ms, "leg": party})
+    yield from call.pass_on(event)
+
+
+def _silent(call: "CallMachine", event: MediaSilent) -> Iterator[Effect]:
+    leg = call.legs.get(event.leg)
+    if leg is not None and not leg.over:
+        yield from call.end(Ending(CallStatus.COMPLETED, MEDIA_TIMEOUT, "system"))
+
+
+def _detected(call: "CallMachine", event: MachineDetected) -> Iterator[Effect]:
+    """Somebody answered, and now it is told who; later tones of the same leg change nothing."""
+    record = call.record
+    if event.leg != call.a_leg.id or record.answered_by is not None:
+        return
+    record.answered_by = event.answered_by
+    yield Save("call.machine_detection", {"reason": event.reason, "detection_ms": event.took_ms})
+    if event.answered_by != "machine":
+        yield StopDetecting(event.leg)
+    elif call.plan.machine_detection == "hangup":
+        yield from call.end(Ending(CallStatus.COMPLETED, MACHINE_DETECTED, "system"))
+
+
+def _greeted(call: "CallMachine", event: GreetingOver) -> Iterator[Effect]:
+    """The moment from which a message is recorded by the machine."""
+    if event.leg == call.a_leg.id:
+        yield Save("call.greeting_ended", {"reason": event.reason, "detection_ms": event.at_ms})
+        yield StopDetecting(event.leg)
+
+
+_HANDLERS: Final[dict[type[Event], Callable[["CallMachine", Any], Iterator[Effect]]]] = {
+    LegRefused: _refused,
+    LegCancelled: _cancelled,
+    LegEnded: _ended,
+    LegFailed: _failed,
+    LegOffered: _offered,
+    LegConfirmed: _confirmed,
+    DigitReceived: _digit,
+    MediaSilent: _silent,
+    MachineDetected: _detected,
+    GreetingOver: _greeted,
+}
+
+
+def leg_handler(event: Event) -> Callable[["CallMachine", Any], Iterator[Effect]] | None:
+    """What takes an event of a leg; None for any other event."""
+    return _HANDLERS.get(type(event))

@@ -1,0 +1,1 @@
+"""Changes to active calls over the API."""

@@ -1,0 +1,154 @@
+"""What the API may ask of a call that is up, and the orders that it means."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from callcontrol.calls.events import (
+    ConsultRequested,
+    DigitsRequested,
+    HangupRequested,
+    ListenRequested,
+    ListenStatus,
+    LiveOrder,
+    MuteRequested,
+    PartyName,
+    RecordingAction,
+    RecordingRequested,
+    TimeLimitRequested,
+    TransferOrdered,
+)
+from callcontrol.calls.hangup_cause import NO_ANSWER, NORMAL_CLEARING
+from callcontrol.calls.plan import Party, WebhookMethod
+from callcontrol.errors import DestinationForbidden, FieldError, ValidationFailed
+from callcontrol.instructions.verbs import CheckUrl
+from callcontrol.models import CallRecord, CallStatus
+from callcontrol.routing.targets import Target, normalise_number, parse_target
+
+MuteDirection = Literal["says", "hears", "both"]
+"""Whether a muted party is not heard, or does not hear, or neither."""
+
+TRANSFER_RING_S: Final = 30.0
+"""How long the target of a transfer rings unless the request says otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferRequest:
+    """Whom a party is to be put through to, as the request has it."""
+
+    to: str
+    party: PartyName = "a"
+    caller_id: str | None = None
+    timeout_s: float = TRANSFER_RING_S
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveUpdate:
+    """What is to change about a call; all of it, or nothing."""
+
+    call_status: Literal["completed", "no-answer"] | None = None
+    mute_status: Literal["mute", "unmute"] | None = None
+    mute_direction: MuteDirection = "says"
+    party: PartyName = "a"
+    listen_status: ListenStatus | None = None
+    recording: RecordingAction | None = None
+    recording_channels: Literal["mono", "dual"] = "dual"
+    digits: str | None = None
+    digits_party: PartyName = "a"
+    transfer: TransferRequest | None = None
+    time_limit_s: float | None = None
+    webhook_url: str | None = None
+    webhook_method: WebhookMethod = "POST"
+
+
+FIELD_OF: Final[dict[type, str]] = {
+    HangupRequested: "call_status",
+    MuteRequested: "mute_status",
+    ListenRequested: "listen_status",
+    RecordingRequested: "record",
+    DigitsRequested: "dtmf",
+    TransferOrdered: "transfer",
+    TimeLimitRequested: "time_limit",
+    ConsultRequested: "webhook_url",
+}
+"""The field of a request that an order comes from."""
+
+
+def orders_of(
+    update: LiveUpdate, record: CallRecord, allowed_countries: Collection[str], check_url: CheckUrl
+) -> list[LiveOrder]:
+    """
+    The orders that an update means, in the order they are carried out.
+
+    ``check_url`` is ``Destinations.check_url``.
+
+    Raises:
+        ValidationFailed: Values are wrong; all of them are named.
+        Forbidden: A number may not be dialled.
+    """
+    orders: list[LiveOrder] = []
+    if update.time_limit_s is not None:
+        orders.append(TimeLimitRequested(update.time_limit_s))
+    if update.mute_status is not None:
+        orders.append(_mute(update))
+    if update.listen_status is not None:
+        orders.append(ListenRequested(update.listen_status))
+    if update.recording is not None:
+        channels = 1 if update.recording_channels == "mono" else 2
+        orders.append(RecordingRequested(update.recording, channels))
+    if update.digits is not None:
+        orders.append(DigitsRequested(update.digits_party, update.digits))
+    if update.transfer is not None:
+        orders.append(_transfer(update.transfer, record, allowed_countries))
+    if update.webhook_url is not None:
+        _check_webhook(update.webhook_url, check_url)
+        orders.append(ConsultRequested(update.webhook_url, update.webhook_method))
+    if update.call_status == "completed":
+        orders.append(HangupRequested("api", NORMAL_CLEARING))
+    elif update.call_status == "no-answer":
+        orders.append(HangupRequested("api", NO_ANSWER, CallStatus.NO_ANSWER))
+    return orders
+
+
+def _check_webhook(url: str, check_url: CheckUrl) -> None:
+    try:
+        check_url(url, schemes=("http", "https"))
+    except ValidationFailed as refusal:
+        raise ValidationFailed(
+            [FieldError("webhook_url", error.message) for error in refusal.errors]
+        ) from None
+    except DestinationForbidden as refusal:
+        raise ValidationFailed.of("webhook_url", refusal.message) from None
+
+
+def _mute(update: LiveUpdate) -> MuteRequested:
+    muted = update.mute_status == "mute"
+    return MuteRequested(
+        update.party,
+        says=muted if update.mute_direction != "hears" else None,
+        hears=muted if update.mute_direction != "says" else None,
+    )
+
+
+def _transfer(
+    request: TransferRequest, record: CallRecord, allowed_countries: Collection[str]
+) -> TransferOrdered:
+    """Whom to dial; it sees the number of the call that belongs to the account, unless another is given."""
+    errors: list[FieldError] = []
+    own = record.to if record.direction == "inbound" else record.from_
+    target: Target | None = None
+    caller_id = own
+    try:
+        target = parse_target(request.to, allowed_countries, field="transfer.to")
+    except ValidationFailed as refusal:
+        errors += refusal.errors
+    if request.caller_id is not None:
+        try:
+            caller_id = normalise_number(request.caller_id, field="transfer.caller_id")
+        except ValidationFailed as refusal:
+            errors += refusal.errors
+    if errors or target is None:
+        raise ValidationFailed(errors)
+    party = Party(target, caller_id, ring_timeout_s=request.timeout_s, headers=request.headers)
+    return TransferOrdered(request.party, party)

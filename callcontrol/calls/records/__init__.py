@@ -1,0 +1,1 @@
+"""Call records: what is kept and shown of a call."""

@@ -1,0 +1,62 @@
+"""The call as every interface shows it: REST responses and webhooks have one shape."""
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from callcontrol.calls.records.quality import quality_fields
+from callcontrol.models import CallRecord
+from callcontrol.wallet.money import rupees
+
+__all__ = ["call_object", "timestamp"]
+
+
+def timestamp(moment: datetime | None) -> str | None:
+    """An aware moment as RFC 3339 in UTC, with milliseconds and ``Z``; None for None."""
+    if moment is None:
+        return None
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    return moment.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+
+
+def call_object(record: CallRecord) -> dict[str, Any]:
+    """
+    The call as a JSON object.
+
+    ``sid`` repeats ``call_sid`` for clients that look for that name; ``price`` is in rupees.
+    """
+    return {
+        "call_sid": record.call_sid,
+        "sid": record.call_sid,
+        "account_sid": record.account_sid,
+        "parent_call_sid": record.parent_call_sid,
+        "direction": record.direction,
+        "from": record.from_,
+        "to": record.to,
+        "status": record.status.value,
+        "answered_by": record.answered_by,
+        "carrier_sid": record.carrier_sid,
+        "phone_number_id": record.phone_number_id,
+        "app_sid": record.app_sid,
+        "stream": asdict(record.stream) if record.stream else None,
+        "created_at": timestamp(record.created_at),
+        "ringing_at": timestamp(record.ringing_at),
+        "answered_at": timestamp(record.answered_at),
+        "ended_at": timestamp(record.ended_at),
+        "duration_sec": record.duration_sec,
+        "bill_duration_sec": record.bill_duration_sec,
+        "hangup_cause": record.hangup_cause,
+        "hangup_cause_code": record.hangup_cause_code,
+        "hangup_source": record.hangup_source,
+        "sip_status": record.sip_status,
+        "sip_reason": record.sip_reason,
+        "sip_call_id": record.sip_call_id,
+        "sip": dict(record.sip) if record.sip else None,
+        "price": rupees(record.price_paise) if record.price_paise is not None else None,
+        "currency": record.currency,
+        "recording_url": record.recording_url,
+        "recording_status": record.recording_status,
+        "quality": quality_fields(record.quality) if record.quality else None,
+        "tag": record.tag,
+    }

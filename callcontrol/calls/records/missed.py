@@ -1,0 +1,87 @@
+"""Missed calls: calls that came in and ended before they were answered, and the event that tells of each."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final, Literal
+from uuid import UUID, uuid5
+
+from callcontrol.calls.hangup_cause import (
+    ALLOTTED_TIMEOUT,
+    BALANCE_EXHAUSTED,
+    CALL_REJECTED,
+    NO_ANSWER,
+    NO_USER_RESPONSE,
+    NORMAL_CLEARING,
+    ORIGINATOR_CANCEL,
+    USER_BUSY,
+)
+from callcontrol.calls.records.call_json import timestamp
+from callcontrol.models import Broadcast, CallRecord
+from callcontrol.webhooks.subscriptions import CALL_MISSED
+
+__all__ = ["MissedReason", "missed_call", "missed_reason"]
+
+MissedReason = Literal["no-answer", "busy", "caller_hangup", "rejected", "unreachable"]
+
+_EVENTS: Final = UUID("0f5d9c0e-1c3b-4a53-8d0c-6c1f0a3b9e21")
+"""What the ids of these events are made in: a call has always the same one, however often it is written."""
+
+_REASONS: Final[Mapping[str, MissedReason]] = {
+    USER_BUSY.name: "busy",
+    NO_ANSWER.name: "no-answer",
+    NO_USER_RESPONSE.name: "no-answer",
+    ALLOTTED_TIMEOUT.name: "no-answer",
+    # Somebody did not want it: who was called, their server, the API, or the wallet.
+    CALL_REJECTED.name: "rejected",
+    ORIGINATOR_CANCEL.name: "rejected",
+    NORMAL_CLEARING.name: "rejected",
+    BALANCE_EXHAUSTED.name: "rejected",
+}
+
+
+def missed_call(record: CallRecord, now: datetime) -> Broadcast | None:
+    """The event of a call that has ended, for whoever subscribed to it; None for one that was not missed."""
+    if record.direction != "inbound" or record.answered_at is not None or not record.status.ended:
+        return None
+    data = {
+        "call_sid": record.call_sid,
+        "from": record.from_,
+        "to": record.to,
+        "direction": record.direction,
+        "status": record.status.value,
+        "reason": missed_reason(record),
+        "ring_duration_sec": _rang_s(record),
+        "phone_number_id": record.phone_number_id,
+        "started_at": timestamp(record.created_at),
+        "ended_at": timestamp(record.ended_at),
+    }
+    return Broadcast(
+        event_id=str(uuid5(_EVENTS, record.call_sid)),
+        account_sid=record.account_sid,
+        service="calls",
+        event=CALL_MISSED,
+        fields={"event": CALL_MISSED, "created_at": timestamp(now), "data": data},
+        created_at=now,
+        call_sid=record.call_sid,
+    )
+
+
+def missed_reason(record: CallRecord) -> MissedReason:
+    """
+    Why nobody answered a call.
+
+    ``unreachable`` stands for everything that kept it from ringing anywhere, or cut it off while it rang:
+    a number without a target, an agent or a carrier that failed, a restart of the server.
+    """
+    if record.hangup_source == "caller":
+        return "caller_hangup"
+    reason = _REASONS.get(record.hangup_cause or "", "unreachable")
+    if reason == "no-answer" and record.ringing_at is None:
+        return "unreachable"
+    return reason
+
+
+def _rang_s(record: CallRecord) -> int:
+    if record.ringing_at is None or record.ended_at is None:
+        return 0
+    return max(0, int((record.ended_at - record.ringing_at).total_seconds() + 0.5))

@@ -1,0 +1,177 @@
+"""Call records."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from callcontrol.calls.records.quality import quality_fields, stored_quality
+from callcontrol.database.statements import Statement, insert_into, update_columns
+from callcontrol.database.tables import calls
+from callcontrol.database.values import (
+    clean,
+    pack,
+    to_micros,
+    to_micros_or_none,
+    to_moment,
+    to_moment_or_none,
+    unpack,
+)
+from callcontrol.models import CallRecord, CallStatus, StreamInfo
+
+# Columns that never change after the insert; an update writes all the others.
+_FIXED: Final = frozenset(
+    {"call_sid", "account_sid", "parent_call_sid", "direction", "from_number", "to_number", "created_at"}
+    | {"currency", "tag", "sip", "status_webhook_url", "status_webhook_events", "product", "node"}
+)
+MUTABLE: Final = tuple(column.name for column in calls.c if column.name not in _FIXED)
+
+_NAMES: Final = tuple(column.name for column in calls.c)
+
+_INSERT: Final = insert_into(calls, ignore_conflict=True)
+_UPDATE: Final = update_columns(calls, calls.c.call_sid, MUTABLE)
+_BY_SID: Final = Statement(sa.select(calls).where(calls.c.call_sid == sa.bindparam("call_sid")))
+
+
+def row_of(record: CallRecord) -> dict[str, Any]:
+    """The row of a record as it is at this moment."""
+    return {
+        "call_sid": record.call_sid,
+        "_call_sid": record.call_sid,
+        "account_sid": record.account_sid,
+        "parent_call_sid": record.parent_call_sid,
+        "direction": record.direction,
+        "from_number": clean(record.from_),
+        "to_number": clean(record.to),
+        "status": record.status.value,
+        "outcome": record.status.value if record.status.ended else None,
+        "answered_by": record.answered_by,
+        "carrier_sid": record.carrier_sid,
+        "gateway_sid": record.gateway_sid,
+        "phone_number_id": record.phone_number_id,
+        "app_sid": record.app_sid,
+        "stream": pack(asdict(record.stream)) if record.stream else None,
+        "created_at": to_micros(record.created_at),
+        "ringing_at": to_micros_or_none(record.ringing_at),
+        "answered_at": to_micros_or_none(record.answered_at),
+        "ended_at": to_micros_or_none(record.ended_at),
+        "duration_sec": record.duration_sec,
+        "bill_duration_sec": record.bill_duration_sec,
+        "hangup_cause": record.hangup_cause,
+        "hangup_cause_code": record.hangup_cause_code,
+        "hangup_source": record.hangup_source,
+        "sip_status": record.sip_status,
+        "sip_reason": clean(record.sip_reason),
+        "sip_call_id": clean(record.sip_call_id),
+        "sip": pack(record.sip) if record.sip else None,
+        "price_paise": record.price_paise,
+        "currency": record.currency,
+        "recording_url": record.recording_url,
+        "recording_path": record.recording_path,
+        "recording_status": record.recording_status,
+        "quality": pack(quality_fields(record.quality)) if record.quality else None,
+        "tag": clean(record.tag),
+        "status_webhook_url": record.status_webhook_url,
+        "status_webhook_events": ",".join(record.status_webhook_events) or None,
+        "product": record.product,
+        "details": pack(record.details) if record.details is not None else None,
+        "sequence": record.sequence,
+        "node": record.node,
+        "dialogs": clean(pack(record.dialogs)) if record.dialogs and record.ended_at is None else None,
+    }
+
+
+def record_of(row: Mapping[str, Any]) -> CallRecord:
+    """The record that a row holds."""
+    events = row["status_webhook_events"]
+    return CallRecord(
+        call_sid=row["call_sid"],
+        account_sid=row["account_sid"],
+        parent_call_sid=row["parent_call_sid"],
+        direction=row["direction"],
+        from_=row["from_number"],
+        to=row["to_number"],
+        status=CallStatus(row["status"]),
+        answered_by=row["answered_by"],
+        carrier_sid=row["carrier_sid"],
+        gateway_sid=row["gateway_sid"],
+        phone_number_id=row["phone_number_id"],
+        app_sid=row["app_sid"],
+        stream=StreamInfo(**unpack(row["stream"])) if row["stream"] else None,
+        created_at=to_moment(row["created_at"]),
+        ringing_at=to_moment_or_none(row["ringing_at"]),
+        answered_at=to_moment_or_none(row["answered_at"]),
+        ended_at=to_moment_or_none(row["ended_at"]),
+        duration_sec=row["duration_sec"],
+        bill_duration_sec=row["bill_duration_sec"],
+        hangup_cause=row["hangup_cause"],
+        hangup_cause_code=row["hangup_cause_code"],
+        hangup_source=row["hangup_source"],
+        sip_status=row["sip_status"],
+        sip_reason=row["sip_reason"],
+        sip_call_id=row["sip_call_id"],
+        sip=unpack(row["sip"]) if row["sip"] else None,
+        price_paise=row["price_paise"],
+        currency=row["currency"],
+        recording_url=row["recording_url"],
+        recording_path=row["recording_path"],
+        recording_status=row["recording_status"],
+        quality=stored_quality(unpack(row["quality"])) if row["quality"] else None,
+        tag=row["tag"],
+        status_webhook_url=row["status_webhook_url"],
+        status_webhook_events=tuple(events.split(",")) if events else (),
+        product=row["product"],
+        details=unpack(row["details"]) if row["details"] else None,
+        sequence=row["sequence"],
+        node=row["node"],
+        dialogs=unpack(row["dialogs"]) if row["dialogs"] else {},
+    )
+
+
+def insert(connection: Connection, row: Mapping[str, Any]) -> None:
+    """Write a new call; a call that is there already is left as it is."""
+    _INSERT.run(connection, row)
+
+
+def update(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write the newest state of calls that were inserted before."""
+    _UPDATE.many(connection, rows)
+
+
+def delete(connection: Connection, call_sid: str) -> None:
+    """Take back an insert that nobody waits for any more."""
+    connection.execute(sa.delete(calls).where(calls.c.call_sid == call_sid))
+
+
+def get(connection: Connection, call_sid: str) -> CallRecord | None:
+    """One call, of whichever account."""
+    row = _BY_SID.first(connection, {"call_sid": call_sid})
+    return record_of(row) if row is not None else None
+
+
+def unfinished(connection: Connection, node: str) -> list[CallRecord]:
+    """Calls of a node that have no end yet, oldest first."""
+    rows = connection.execute(
+        sa.select(calls).where(calls.c.ended_at.is_(None), calls.c.node == node).order_by(calls.c.created_at)
+    )
+    return [_record(row) for row in rows]
+
+
+def by_sids(connection: Connection, call_sids: Sequence[str]) -> list[CallRecord]:
+    """The calls with these identifiers, in their order."""
+    rows = connection.execute(sa.select(calls).where(calls.c.call_sid.in_(call_sids)))
+    found = {record.call_sid: record for record in map(_record, rows)}
+    return [found[call_sid] for call_sid in call_sids if call_sid in found]
+
+
+def count_unfinished(connection: Connection, **column: str) -> int:
+    """How many calls are up of which a column has a value: ``carrier_sid``, ``app_sid`` and the like."""
+    ((name, value),) = column.items()
+    wanted = sa.select(sa.func.count()).select_from(calls).where(calls.c.ended_at.is_(None))
+    return connection.scalar(wanted.where(calls.c[name] == value)) or 0
+
+
+def _record(row: Row[Any]) -> CallRecord:
+    return record_of(dict(zip(_NAMES, row, strict=True)))

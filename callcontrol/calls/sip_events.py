@@ -1,0 +1,146 @@
+"""What SIP sessions report as events of a call, and digits as bodies of INFO requests."""
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from callcontrol.calls.events import (
+    DigitReceived,
+    Event,
+    LegAnswered,
+    LegCancelled,
+    LegConfirmed,
+    LegEnded,
+    LegFailed,
+    LegOffered,
+    LegProgress,
+    LegReferred,
+)
+from callcontrol.calls.hangup_cause import cause_of, telling_cause_of
+from callcontrol.ids import LegId
+from sip import (
+    Answered,
+    Cancelled,
+    Confirmed,
+    Ended,
+    Failed,
+    Headers,
+    InfoReceived,
+    OfferReceived,
+    Progress,
+    ReferAccepted,
+    ReferFailed,
+    ReferProgress,
+    SessionEvent,
+    reason_value,
+)
+
+DTMF_RELAY: Final = "application/dtmf-relay"
+"""The content type of an INFO that carries one digit."""
+
+DTMF: Final = "application/dtmf"
+"""The other such type, whose body is the digit alone."""
+
+_DIGITS: Final = "0123456789*#ABCD"
+_SIGNAL: Final = re.compile(r"^\s*signal\s*=\s*([0-9*#A-D])", re.IGNORECASE | re.MULTILINE)
+_DURATION: Final = re.compile(r"^\s*duration\s*=\s*(\d{1,5})", re.IGNORECASE | re.MULTILINE)
+_DIGIT_MS: Final = 160
+_MAX_DIGIT_MS: Final = 5000
+
+
+def call_event_of(leg: LegId, event: SessionEvent) -> Event | None:
+    """The event of the call that a session's report is, None for what a call need not know."""
+    translate = _TRANSLATIONS.get(type(event))
+    return translate(leg, event) if translate is not None else None
+
+
+def digit_body(digit: str, duration_ms: int, content_type: str = DTMF_RELAY) -> bytes:
+    """The body of an INFO for one digit."""
+    if content_type == DTMF:
+        return digit.encode("ascii")
+    return f"Signal={digit}\r\nDuration={duration_ms}\r\n".encode("ascii")
+
+
+def digit_type_of(headers: Headers) -> str | None:
+    """In which form a party wants digits, by its Accept; None when that says nothing of digits."""
+    accepted = {_media_type(kind) for value in headers.get_all("Accept") for kind in value.split(",")}
+    return next((kind for kind in (DTMF_RELAY, DTMF) if kind in accepted), None)
+
+
+def digit_type_in(event: InfoReceived) -> str | None:
+    """The form of the digit that a party sent; None for an INFO about something else."""
+    kind = _media_type(event.content_type)
+    return kind if kind in (DTMF_RELAY, DTMF) else None
+
+
+def _media_type(value: str) -> str:
+    return value.partition(";")[0].strip().lower()
+
+
+def _progress(leg: LegId, event: Progress) -> Event:
+    return LegProgress(leg, event.status, event.body)
+
+
+def _answered(leg: LegId, event: Answered) -> Event:
+    return LegAnswered(leg, event.body)
+
+
+def _failed(leg: LegId, event: Failed) -> Event:
+    cause = telling_cause_of(reason_value(event.headers)) if event.headers is not None else None
+    return LegFailed(leg, event.status, event.reason, event.cause, event.retry_after_s, cause)
+
+
+def _confirmed(leg: LegId, event: Confirmed) -> Event:
+    return LegConfirmed(leg, event.body)
+
+
+def _cancelled(leg: LegId, event: Cancelled) -> Event:
+    return LegCancelled(leg, telling_cause_of(event.reason_header))
+
+
+def _ended(leg: LegId, event: Ended) -> Event:
+    return LegEnded(leg, clean=event.cause == "bye", cause=cause_of(event.reason_header))
+
+
+def _offered(leg: LegId, event: OfferReceived) -> Event:
+    return LegOffered(leg, event.body)
+
+
+def _info(leg: LegId, event: InfoReceived) -> Event | None:
+    """Digits in INFO, of ``application/dtmf-relay`` and ``application/dtmf``; others are not ours."""
+    kind = _media_type(event.content_type)
+    text = event.body[:256].decode("ascii", "replace")
+    if kind == DTMF_RELAY:
+        signal, duration = _SIGNAL.search(text), _DURATION.search(text)
+        if signal is None:
+            return None
+        duration_ms = int(duration[1]) if duration else _DIGIT_MS
+        return DigitReceived(leg, signal[1].upper(), min(duration_ms, _MAX_DIGIT_MS), in_band=False)
+    digit = text.strip().upper()
+    if kind == DTMF and len(digit) == 1 and digit in _DIGITS:
+        return DigitReceived(leg, digit, _DIGIT_MS, in_band=False)
+    return None
+
+
+def _refer_accepted(leg: LegId, event: ReferAccepted) -> Event | None:
+    """A peer that will send no news is taken at its word."""
+    return None if event.followed else LegReferred(leg, 202)
+
+
+def _referred(leg: LegId, event: ReferProgress | ReferFailed) -> Event:
+    return LegReferred(leg, event.status)
+
+
+_TRANSLATIONS: Final[dict[type, Callable[[LegId, Any], Event | None]]] = {
+    Progress: _progress,
+    Answered: _answered,
+    Failed: _failed,
+    Confirmed: _confirmed,
+    Cancelled: _cancelled,
+    Ended: _ended,
+    OfferReceived: _offered,
+    InfoReceived: _info,
+    ReferAccepted: _refer_accepted,
+    ReferProgress: _referred,
+    ReferFailed: _referred,
+}

@@ -1,0 +1,1 @@
+"""Steps of a plan, one module per verb."""

@@ -1,0 +1,152 @@
+"""
+Commands of an agent beside its audio, and what it hears: a part of ``callcontrol.calls.steps.agent_stream``.
+
+An agent that holds its party hears silence, and the party music where the agent says nothing. One that mutes
+itself hears silence, and nothing else changes. The API may silence or pause it in the same way; the agent
+hears its party when nobody wants otherwise.
+"""
+
+from collections.abc import Collection, Iterator
+
+from callcontrol.calls.effects import (
+    DetectSpeech,
+    Effect,
+    FillSilence,
+    ListenAgent,
+    Save,
+    StopSpeech,
+    TellAgentDone,
+    TellAgentError,
+    TellAgentHold,
+    TellAgentSpeech,
+    Transcribe,
+)
+from callcontrol.calls.events import (
+    AgentHold,
+    AgentMute,
+    AgentRecord,
+    AgentTranscript,
+    Event,
+    LegHeld,
+    ListenStatus,
+    SpeechEnded,
+    SpeechStarted,
+)
+from callcontrol.calls.steps.base import CallParts
+from callcontrol.ids import LegId
+from callcontrol.models import TranscriptSegment
+from media.streams import AgentHold as Hold
+from media.streams import AgentMute as Mute
+from media.streams import AgentRecord as Record
+from media.streams import StreamEvent
+
+
+class StreamWishes:
+    """The wishes of one agent that are in force."""
+
+    def __init__(self, call: CallParts, events: Collection[StreamEvent] = ()) -> None:
+        self._call = call
+        self._events = events
+        """What the agent is told because its customer asked for it."""
+        self._held = False
+        self._muted = False
+        self._away = False
+        self._ordered: ListenStatus = "resume"
+
+    @property
+    def hears(self) -> ListenStatus:
+        """What the agent is sent."""
+        if self._ordered != "resume":
+            return self._ordered
+        return "silence" if self._held or self._muted else "resume"
+
+    def begin(self) -> Iterator[Effect]:
+        """Audio flows for the first time."""
+        if "speech" in self._events:
+            yield DetectSpeech(self._call.a_leg.id)
+
+    def order(self, status: ListenStatus) -> Iterator[Effect]:
+        """Our own side says what the agent is to hear."""
+        self._ordered = status
+        yield ListenAgent(self.hears)
+
+    def handle(self, event: Event) -> Iterator[Effect]:
+        """Do what the agent wants, or tell it why not; tell it what it wants to know."""
+        match event:
+            case SpeechStarted() | SpeechEnded() if self._hears_of("speech", event.leg):
+                yield TellAgentSpeech(isinstance(event, SpeechStarted))
+            case LegHeld() if self._hears_of("hold", event.leg):
+                yield TellAgentHold(event.active)
+            case AgentHold():
+                yield from self._hold(event)
+            case AgentMute():
+                yield from self._mute(event)
+            case AgentRecord():
+                yield from self._record(event)
+            case AgentTranscript():
+                yield from self._transcript(event)
+
+    def _hears_of(self, event: StreamEvent, leg: LegId) -> bool:
+        return event in self._events and leg == self._call.a_leg.id
+
+    def _hold(self, event: AgentHold) -> Iterator[Effect]:
+        if event.active != self._held:
+            self._held = event.active
+            yield FillSilence(self._call.a_leg.id, "music" if event.active else None)
+            yield ListenAgent(self.hears)
+        yield TellAgentDone(Hold(event.active))
+
+    def _mute(self, event: AgentMute) -> Iterator[Effect]:
+        if event.active != self._muted:
+            self._muted = event.active
+            yield ListenAgent(self.hears)
+        yield TellAgentDone(Mute(event.active))
+
+    def _record(self, event: AgentRecord) -> Iterator[Effect]:
+        """Record the call, or pause, resume or complete its recording; or tell the agent why not."""
+        recording = self._call.recording
+        objection = recording.objection(event.action)
+        if objection is not None:
+            yield TellAgentError("refused", objection, "record")
+            return
+        if event.action == "start":
+            yield from recording.start(self._call.a_leg.id, 2)
+            yield Save()
+        else:
+            yield from recording.control(event.action)
+        yield TellAgentDone(Record(event.action))
+
+    def _transcript(self, event: AgentTranscript) -> Iterator[Effect]:
+        """Keep what was said, in the agent's words."""
+        answered_at = self._call.record.answered_at
+        if answered_at is None or not event.final:
+            return
+        now_ms = max(0, round((self._call.moment - answered_at).total_seconds() * 1000))
+        end_ms = now_ms if event.end_ms is None else event.end_ms
+        start_ms = min(end_ms, now_ms) if event.start_ms is None else event.start_ms
+        yield Transcribe(TranscriptSegment(event.role, event.text, start_ms, max(start_ms, end_ms)))
+
+    def away(self) -> Iterator[Effect]:
+        """Let the party hear that the line is not dead while its agent is away."""
+        self._away = True
+        if not self._held:
+            yield FillSilence(self._call.a_leg.id, "noise")
+
+    def back(self) -> Iterator[Effect]:
+        """The agent is there again."""
+        self._away = False
+        if not self._held:
+            yield FillSilence(self._call.a_leg.id, None)
+
+    def begin_anew(self) -> Iterator[Effect]:
+        """Audio flows again; what the agent hears is as it was."""
+        if self.hears != "resume":
+            yield ListenAgent(self.hears)
+
+    def end(self) -> Iterator[Effect]:
+        """The agent is gone: take back what its party would go on hearing, and listen for nothing more."""
+        if "speech" in self._events and not self._call.a_leg.over:
+            yield StopSpeech(self._call.a_leg.id)
+        if self._held or self._away:
+            self._held = self._away = False
+            yield FillSilence(self._call.a_leg.id, None)

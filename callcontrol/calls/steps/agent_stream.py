@@ -1,0 +1,569 @@
+"""
+A voice agent on the call: connecting, streaming, draining, as a table of states.
+
+The socket is opened while the party waits or rings; a caller who waits is answered when the agent has taken
+the connection, so that nobody is answered into silence. An agent that closes ends its stream after what it
+has queued is played, unless it closes with a code that says "at once". One whose connection breaks is sought
+again for a few seconds, if its customer wants that. An agent may have the caller transferred; then the bridge
+takes the stream's place, also when the agent leaves before the other party has answered.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from enum import IntEnum, auto
+from typing import Final
+
+from callcontrol.calls.dialer import Ending
+from callcontrol.calls.effects import (
+    Arm,
+    Disarm,
+    DrainAgent,
+    Effect,
+    OpenAgent,
+    PlayRingback,
+    Save,
+    SendDigits,
+    StartAgent,
+    StopAgent,
+    StopAudio,
+    TellAgentDigit,
+    TellAgentDigitsSent,
+    TellAgentError,
+)
+from callcontrol.calls.events import (
+    AgentClosed,
+    AgentDigits,
+    AgentExit,
+    AgentHangup,
+    AgentHold,
+    AgentMute,
+    AgentOpened,
+    AgentRecord,
+    AgentRefused,
+    AgentTranscript,
+    AgentTransfer,
+    DigitReceived,
+    DigitsSent,
+    Event,
+    LegHeld,
+    LegReferred,
+    ListenStatus,
+    PlayoutDrained,
+    SpeechEnded,
+    SpeechStarted,
+    Timer,
+    TimerFired,
+)
+from callcontrol.calls.hangup_cause import (
+    ALLOTTED_TIMEOUT,
+    BALANCE_EXHAUSTED,
+    MEDIA_TIMEOUT,
+    NORMAL_CLEARING,
+    STREAM_DISCONNECTED,
+    SYSTEM_SHUTDOWN,
+)
+from callcontrol.calls.plan import Consult, Party
+from callcontrol.calls.steps.agent_commands import StreamWishes
+from callcontrol.calls.steps.agent_reconnect import StreamRetries
+from callcontrol.calls.steps.agent_transfer import StreamTransfer
+from callcontrol.calls.steps.base import CallParts, RunningStep
+from callcontrol.models import CallStatus, StreamInfo
+from media.streams import Reconnect, StreamChoice, under_default
+
+DRAIN_LIMIT_S: Final = 10.0
+"""How long the audio that a leaving agent has queued may go on (streaming 1.6)."""
+
+
+class StreamState(IntEnum):
+    """The life of an agent's stream, in order."""
+
+    NEW = 0
+    CONNECTING = 1
+    OPEN = 2
+    """The agent is there and the party is not answered yet."""
+    LIVE = 3
+    AWAY = 4
+    """Its connection broke and is sought again; the only state that is gone back from, when it is found."""
+    HANDED_OVER = 5
+    """It has left the party to a transfer that is under way."""
+    DRAINING = 6
+    OVER = 7
+
+
+class StreamInput(IntEnum):
+    """What a stream is told."""
+
+    BEGIN = auto()
+    OPENED = auto()
+    REFUSED = auto()
+    PARTY_UP = auto()
+    LEAVES = auto()
+    """The agent closed or asked to hang up: its queued audio is played first."""
+    LEAVES_AT_ONCE = auto()
+    HANDS_OVER = auto()
+    """It closed, or its connection broke, while the party is being transferred."""
+    BREAKS = auto()
+    """Its connection broke, and may be opened anew."""
+    RETRY = auto()
+    """It is time for the next attempt."""
+    LOST = auto()
+    """The agent's connection broke for good."""
+    DRAINED = auto()
+    DIGIT = auto()
+    """The party pressed a key."""
+    SEND_DIGITS = auto()
+    DIGITS_SENT = auto()
+    TRANSFER = auto()
+    WISH = auto()
+    """The agent wants something else of us, or to know what happens."""
+    TRANSFERRED = auto()
+    """The second party answered."""
+    TRANSFER_FAILED = auto()
+    """It cannot be reached, and no agent is left to talk to."""
+    REFERRED = auto()
+    """The party tells how it fares with whom it was asked to call."""
+    REFER_DONE = auto()
+    """It has reached them."""
+    STOP = auto()
+    """Command: the call ends."""
+
+
+Action = Callable[["AgentStep", Event | None], Iterator[Effect]]
+
+
+class AgentStep(RunningStep):
+    """The step that connects the call with a voice agent."""
+
+    needs_answer = False
+
+    def __init__(
+        self, call: CallParts, choice: StreamChoice, stream_sid: str, fallback: Consult | None = None
+    ) -> None:
+        super().__init__(call)
+        self.state = StreamState.NEW
+        self._choice = choice = under_default(choice, call.stream_protocol)
+        self._sid = stream_sid
+        self._former_sid = stream_sid
+        """The stream that was there last; another one while its connection is sought again."""
+        self._fallback = fallback
+        self._transfer = StreamTransfer(call)
+        self._retries = StreamRetries(choice.max_retries)
+        self._wishes = StreamWishes(call, choice.events)
+        self._detail = "stream_hangup"
+        self._close_code: int | None = None
+        """What the connection that broke was closed with; 1006 where it was without one."""
+
+    @property
+    def live(self) -> bool:
+        """Whether audio flows between the party and its agent."""
+        return self.state is StreamState.LIVE
+
+    @property
+    def transferring(self) -> bool:
+        """Whether the agent is having the party transferred."""
+        return self._transfer.pending
+
+    def begin(self) -> Iterator[Effect]:
+        """Connect to the agent."""
+        yield from self._take(StreamInput.BEGIN)
+
+    def party_up(self) -> Iterator[Effect]:
+        """The party was answered: audio flows as soon as the agent is there."""
+        yield from self._take(StreamInput.PARTY_UP)
+
+    def handle(self, event: Event) -> Iterator[Effect]:
+        """Take one event of the call."""
+        what = self._input_of(event)
+        if what is not None:
+            yield from self._take(what, event)
+        bridge = self._transfer.bridge
+        if bridge is not None and not self.over:
+            effects = list(bridge.handle(event))
+            if bridge.joined:  # the agent's audio stops before the other's starts
+                yield from self._take(StreamInput.TRANSFERRED)
+            yield from effects
+            yield from self._transfer.after_bridge(bridge, event)
+            if bridge.over:
+                yield from self._take(StreamInput.TRANSFER_FAILED)
+
+    def listen(self, status: ListenStatus) -> Iterator[Effect]:
+        """Let the agent hear the party, silence or nothing, because our own side says so."""
+        yield from self._wishes.order(status)
+
+    def transfer_to(self, party: Party) -> Iterator[Effect]:
+        """Put the party through to another one, because our own side says so."""
+        if self.live and not self.transferring:
+            yield from self._transfer.order(party)
+
+    def stop(self, ending: Ending) -> Iterator[Effect]:
+        """End the stream because the call ends, and tell the agent why."""
+        yield from self._transfer.abandon(ending)
+        self._detail = _detail_of(ending)
+        yield from self._take(StreamInput.STOP)
+
+    def interrupt(self) -> Iterator[Effect]:
+        """End the stream because the call goes on without it."""
+        yield from self._transfer.abandon()
+        self._detail = "transferred"
+        yield from self._wishes.end()
+        if self.state is StreamState.HANDED_OVER:
+            yield StopAudio(self.call.a_leg.id)
+        yield from self._take(StreamInput.STOP)
+
+    def _input_of(self, event: Event) -> StreamInput | None:
+        if isinstance(event, AgentClosed) and self.state is StreamState.LIVE:
+            if event.exit is not AgentExit.AT_ONCE and self._transfer.pending:
+                return StreamInput.HANDS_OVER
+            if event.exit is AgentExit.LOST and self._retries.may_begin(self.call.now_s):
+                return StreamInput.BREAKS
+        return _input_of(event)
+
+    def _take(self, what: StreamInput, event: Event | None = None) -> list[Effect]:
+        rule = RULES.get((self.state, what))
+        if rule is None:  # listed in IGNORED
+            return []
+        target, action = rule
+        assert target >= self.state or self.state is StreamState.AWAY
+        self.state = target
+        self.over = target is StreamState.OVER
+        return list(action(self, event))
+
+    # --- connecting ---------------------------------------------------------------------------------------
+
+    def _connect(self, _: Event | None) -> Iterator[Effect]:
+        self._show("connecting")
+        yield OpenAgent(self._choice, self._sid)
+
+    def _opened(self, _: Event | None) -> Iterator[Effect]:
+        """Answer a caller who waits; a party we dial answers by itself, now or later."""
+        yield from self.call.answer()
+        if self.call.a_leg.up:
+            yield from self._take(StreamInput.PARTY_UP)
+
+    def _start(self, _: Event | None) -> Iterator[Effect]:
+        yield StartAgent(self.call.a_leg.id)
+        yield from self._wishes.begin()
+        self._retries.live(self.call.now_s)
+        yield self._saved("streaming", "stream.started")
+
+    def _refused(self, event: Event | None) -> Iterator[Effect]:
+        assert isinstance(event, AgentRefused)
+        details = {"reason": event.reason, "http_status": event.http_status, "attempts": event.attempts}
+        yield from self._not_opened(details)
+
+    def _not_opened(self, details: Mapping[str, object]) -> Iterator[Effect]:
+        """The customer's fallback decides what becomes of the call, if there is one."""
+        self.ending = Ending(CallStatus.FAILED, STREAM_DISCONNECTED, "stream")
+        if self._fallback is not None:
+            self.call.follow((self._fallback,))
+        yield self._saved("failed", "stream.failed", details)
+
+    # --- streaming ----------------------------------------------------------------------------------------
+
+    def _digit(self, event: Event | None) -> Iterator[Effect]:
+        assert isinstance(event, DigitReceived)
+        if event.leg == self.call.a_leg.id:
+            yield TellAgentDigit(event.digit, event.duration_ms)
+
+    def _send_digits(self, event: Event | None) -> Iterator[Effect]:
+        assert isinstance(event, AgentDigits)
+        yield SendDigits(self.call.a_leg.id, event.digits, event.duration_ms, event.gap_ms)
+
+    def _digits_sent(self, event: Event | None) -> Iterator[Effect]:
+        assert isinstance(event, DigitsSent)
+        if event.problem is None:
+            yield TellAgentDigitsSent(event.digits)
+        else:
+            yield TellAgentError("dtmf_unavailable", event.problem, "dtmf")
+
+    def _wish(self, event: Event | None) -> Iterator[Effect]:
+        assert event is not None
+        yield from self._wishes.handle(event)
+
+    # --- coming back --------------------------------------------------------------------------------------
+
+    def _broken(self, event: Event | None) -> Iterator[Effect]:
+        assert isinstance(event, AgentClosed)
+        self._retries.broken(self.call.now_s)
+        self._close_code = event.code
+        yield StopAgent("stopped", "stream_hangup")
+        yield from self._wishes.away()
+        yield self._saved("reconnecting", "stream.reconnecting", {"close_code": event.code})
+        self._former_sid, self._sid = self._sid, self.call.next_stream_sid()
+        yield from self._wait()
+
+    def _wait(self) -> Iterator[Effect]:
+        delay_s = self._retries.delay_s(self.call.now_s)
+        if delay_s is None:
+            yield from self._take(StreamInput.LOST)
+        else:
+            yield Arm(Timer.RECONNECT, delay_s)
+
+    def _try_again(self, _: Event | None) -> Iterator[Effect]:
+        budget_s = self._retries.begin(self.call.now_s)
+        reconnect = Reconnect(self._retries.attempt, self._former_sid)
+        yield OpenAgent(self._choice, self._sid, reconnect, budget_s)
+
+    def _still_away(self, event: Event | None) -> Iterator[Effect]:
+        assert isinstance(event, AgentRefused)
+        if event.http_status is not None and event.http_status < 500:
+            yield from self._take(StreamInput.LOST)
+        else:
+            yield from self._wait()
+
+    def _regained(self, _: Event | None) -> Iterator[Effect]:
+        self._show("streaming")
+        self._retries.live(self.call.now_s)
+        yield from self._wishes.back()
+        yield StartAgent(self.call.a_leg.id)
+        yield from self._wishes.begin_anew()
+        details = {
+            "reconnect": True,
+            "attempt": self._retries.attempt,
+            "previous_stream_sid": self._former_sid,
+        }
+        yield self._saved("streaming", "stream.started", details)
+
+    def _never_back(self, event: Event | None) -> Iterator[Effect]:
+        self._sid = self._former_sid
+        yield from self._lost(event)
+
+    # --- leaving ------------------------------------------------------------------------------------------
+
+    def _drain(self, _: Event | None) -> Iterator[Effect]:
+        yield from self._transfer.abandon()
+        yield from self._wishes.end()
+        yield Arm(Timer.DRAIN, DRAIN_LIMIT_S)
+        yield DrainAgent(self.call.a_leg.id)
+
+    def _drained(self, _: Event | None) -> Iterator[Effect]:
+        yield Disarm(Timer.DRAIN)
+        yield from self._leave(None)
+
+    def _leave(self, _: Event | None) -> Iterator[Effect]:
+        yield from self._transfer.abandon()
+        yield from self._wishes.end()
+        self.ending = Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "stream")
+        yield StopAgent("stopped", "stream_hangup")
+        yield self._saved("stopped", "stream.stopped", {"reason": "stream_hangup"})
+
+    def _leave_early(self, _: Event | None) -> Iterator[Effect]:
+        """The agent left before the party answered."""
+        yield StopAgent("stopped", "stream_hangup")
+        yield from self._not_opened({"reason": "dropped", "http_status": None, "attempts": 1})
+
+    def _lost(self, event: Event | None) -> Iterator[Effect]:
+        yield from self._transfer.abandon()
+        yield from self._wishes.end()
+        self.ending = Ending(CallStatus.COMPLETED, STREAM_DISCONNECTED, "stream")
+        yield StopAgent("stopped", "stream_hangup")
+        if isinstance(event, AgentClosed):
+            self._close_code = event.code
+        details = {
+            "reason": "dropped",
+            "http_status": None,
+            "attempts": 1 + self._retries.attempt,
+            "close_code": self._close_code,
+        }
+        yield self._saved("failed", "stream.failed", details)
+
+    def _stop_connecting(self, _: Event | None) -> Iterator[Effect]:
+        yield from self._tell_stop()
+        self._mark("stopped")
+
+    def _stop(self, _: Event | None) -> Iterator[Effect]:
+        yield Disarm(Timer.DRAIN)
+        yield Disarm(Timer.RECONNECT)
+        yield from self._tell_stop()
+        yield self._saved("stopped", "stream.stopped", {"reason": self._detail})
+
+    def _tell_stop(self) -> Iterator[Effect]:
+        parted = self._detail in ("caller_hangup", "callee_hangup")
+        yield StopAgent("callended" if parted else "stopped", self._detail)
+
+    def _quiet(self, _: Event | None) -> Iterator[Effect]:
+        yield from ()
+
+    # --- transfer -----------------------------------------------------------------------------------------
+
+    def _begin_transfer(self, event: Event | None) -> Iterator[Effect]:
+        assert isinstance(event, AgentTransfer)
+        yield from self._transfer.ask(event)
+
+    def _transferred(self, _: Event | None) -> Iterator[Effect]:
+        self.successor = self._transfer.bridge
+        yield from self._wishes.end()
+        yield from self._transfer.done()
+        yield StopAgent("stopped", "transferred")
+        yield self._saved("stopped", "stream.stopped", {"reason": "transferred"})
+        yield self._transfer.announcement()
+
+    def _referred(self, event: Event | None) -> Iterator[Effect]:
+        """The party that was asked to call someone else by itself tells how that goes."""
+        assert isinstance(event, LegReferred)
+        asked = self._transfer.pending
+        yield from self._transfer.referred(event)
+        if asked and not self._transfer.pending:
+            done = event.status < 300
+            yield from self._take(StreamInput.REFER_DONE if done else StreamInput.TRANSFER_FAILED)
+
+    def _gone_elsewhere(self, event: Event | None) -> Iterator[Effect]:
+        """The party talks to someone else without us: the call ends."""
+        self.ending = Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "stream")
+        yield from self._transferred(event)
+
+    def _hand_over(self, _: Event | None) -> Iterator[Effect]:
+        """
+        The agent is gone, the transfer goes on.
+
+        What the agent has queued is still played, and the party hears ringing after it.
+        """
+        yield from self._wishes.end()
+        yield PlayRingback(self.call.a_leg.id)
+
+    def _handed_over(self, event: Event | None) -> Iterator[Effect]:
+        yield StopAudio(self.call.a_leg.id)
+        yield from self._transferred(event)
+
+    def _handed_elsewhere(self, event: Event | None) -> Iterator[Effect]:
+        yield StopAudio(self.call.a_leg.id)
+        yield from self._gone_elsewhere(event)
+
+    def _not_handed_over(self, _: Event | None) -> Iterator[Effect]:
+        self.ending = Ending(CallStatus.COMPLETED, self._transfer.cause, "stream")
+        yield StopAudio(self.call.a_leg.id)
+        yield StopAgent("stopped", "stream_hangup")
+        yield self._saved("stopped", "stream.stopped", {"reason": "stream_hangup"})
+
+    # --- the record ---------------------------------------------------------------------------------------
+
+    def _show(self, state: str) -> None:
+        choice = self._choice
+        self.call.record.stream = StreamInfo(
+            self._sid, choice.url, choice.protocol, choice.encoding, choice.sample_rate, state
+        )
+
+    def _mark(self, state: str) -> None:
+        if self.call.record.stream is not None:
+            self.call.record.stream.state = state
+
+    def _saved(self, state: str, event: str, details: Mapping[str, object] | None = None) -> Save:
+        self._mark(state)
+        return Save(event, {"stream_sid": self._sid, **(details or {})})
+
+
+_DETAILS_OF_CAUSE: Final = {
+    ALLOTTED_TIMEOUT: "max_duration",
+    BALANCE_EXHAUSTED: "max_duration",
+    MEDIA_TIMEOUT: "media_timeout",
+    SYSTEM_SHUTDOWN: "server_shutdown",
+}
+
+
+def _detail_of(ending: Ending) -> str:
+    """The word for the end in the agent's ``stop`` (streaming 1.7)."""
+    by_cause = _DETAILS_OF_CAUSE.get(ending.cause)
+    if by_cause is not None:
+        return by_cause
+    if ending.source in ("api", "caller", "stream"):
+        return f"{ending.source}_hangup"
+    return "callee_hangup"
+
+
+_EXITS: Final = {
+    AgentExit.NORMAL: StreamInput.LEAVES,
+    AgentExit.AT_ONCE: StreamInput.LEAVES_AT_ONCE,
+    AgentExit.LOST: StreamInput.LOST,
+}
+_SIMPLE_INPUTS: Final[dict[type, StreamInput]] = {
+    AgentOpened: StreamInput.OPENED,
+    AgentRefused: StreamInput.REFUSED,
+    AgentDigits: StreamInput.SEND_DIGITS,
+    AgentTransfer: StreamInput.TRANSFER,
+    LegReferred: StreamInput.REFERRED,
+    PlayoutDrained: StreamInput.DRAINED,
+    DigitReceived: StreamInput.DIGIT,
+    DigitsSent: StreamInput.DIGITS_SENT,
+    AgentHold: StreamInput.WISH,
+    AgentMute: StreamInput.WISH,
+    AgentRecord: StreamInput.WISH,
+    AgentTranscript: StreamInput.WISH,
+    SpeechStarted: StreamInput.WISH,
+    SpeechEnded: StreamInput.WISH,
+    LegHeld: StreamInput.WISH,
+}
+
+
+def _input_of(event: Event) -> StreamInput | None:
+    match event:
+        case AgentClosed():
+            return _EXITS[event.exit]
+        case AgentHangup():
+            return StreamInput.LEAVES if event.drain else StreamInput.LEAVES_AT_ONCE
+        case TimerFired(Timer.DRAIN):
+            return StreamInput.DRAINED
+        case TimerFired(Timer.RECONNECT):
+            return StreamInput.RETRY
+    return _SIMPLE_INPUTS.get(type(event))
+
+
+_S, _I = StreamState, StreamInput
+RULES: Final[dict[tuple[StreamState, StreamInput], tuple[StreamState, Action]]] = {
+    (_S.NEW, _I.BEGIN): (_S.CONNECTING, AgentStep._connect),
+    (_S.NEW, _I.STOP): (_S.OVER, AgentStep._quiet),
+    (_S.CONNECTING, _I.OPENED): (_S.OPEN, AgentStep._opened),
+    (_S.CONNECTING, _I.REFUSED): (_S.OVER, AgentStep._refused),
+    (_S.CONNECTING, _I.STOP): (_S.OVER, AgentStep._stop_connecting),
+    (_S.OPEN, _I.PARTY_UP): (_S.LIVE, AgentStep._start),
+    (_S.OPEN, _I.LEAVES): (_S.OVER, AgentStep._leave_early),
+    (_S.OPEN, _I.LEAVES_AT_ONCE): (_S.OVER, AgentStep._leave_early),
+    (_S.OPEN, _I.LOST): (_S.OVER, AgentStep._leave_early),
+    (_S.OPEN, _I.STOP): (_S.OVER, AgentStep._stop_connecting),
+    (_S.LIVE, _I.LEAVES): (_S.DRAINING, AgentStep._drain),
+    (_S.LIVE, _I.LEAVES_AT_ONCE): (_S.OVER, AgentStep._leave),
+    (_S.LIVE, _I.LOST): (_S.OVER, AgentStep._lost),
+    (_S.LIVE, _I.BREAKS): (_S.AWAY, AgentStep._broken),
+    (_S.LIVE, _I.HANDS_OVER): (_S.HANDED_OVER, AgentStep._hand_over),
+    (_S.LIVE, _I.DIGIT): (_S.LIVE, AgentStep._digit),
+    (_S.LIVE, _I.SEND_DIGITS): (_S.LIVE, AgentStep._send_digits),
+    (_S.LIVE, _I.DIGITS_SENT): (_S.LIVE, AgentStep._digits_sent),
+    (_S.LIVE, _I.WISH): (_S.LIVE, AgentStep._wish),
+    (_S.LIVE, _I.TRANSFER): (_S.LIVE, AgentStep._begin_transfer),
+    (_S.LIVE, _I.TRANSFERRED): (_S.OVER, AgentStep._transferred),
+    (_S.LIVE, _I.REFERRED): (_S.LIVE, AgentStep._referred),
+    (_S.LIVE, _I.REFER_DONE): (_S.OVER, AgentStep._gone_elsewhere),
+    (_S.LIVE, _I.STOP): (_S.OVER, AgentStep._stop),
+    (_S.AWAY, _I.RETRY): (_S.AWAY, AgentStep._try_again),
+    (_S.AWAY, _I.OPENED): (_S.LIVE, AgentStep._regained),
+    (_S.AWAY, _I.REFUSED): (_S.AWAY, AgentStep._still_away),
+    (_S.AWAY, _I.LOST): (_S.OVER, AgentStep._never_back),
+    (_S.AWAY, _I.STOP): (_S.OVER, AgentStep._stop),
+    (_S.HANDED_OVER, _I.TRANSFERRED): (_S.OVER, AgentStep._handed_over),
+    (_S.HANDED_OVER, _I.REFERRED): (_S.HANDED_OVER, AgentStep._referred),
+    (_S.HANDED_OVER, _I.REFER_DONE): (_S.OVER, AgentStep._handed_elsewhere),
+    (_S.HANDED_OVER, _I.TRANSFER_FAILED): (_S.OVER, AgentStep._not_handed_over),
+    (_S.HANDED_OVER, _I.STOP): (_S.OVER, AgentStep._stop),
+    (_S.DRAINING, _I.LEAVES_AT_ONCE): (_S.OVER, AgentStep._drained),
+    (_S.DRAINING, _I.DRAINED): (_S.OVER, AgentStep._drained),
+    (_S.DRAINING, _I.STOP): (_S.OVER, AgentStep._stop),
+}
+
+
+def _ignored(state: StreamState, *heeded: StreamInput) -> set[tuple[StreamState, StreamInput]]:
+    return {(state, what) for what in StreamInput if what not in heeded}
+
+
+IGNORED: Final = frozenset(
+    _ignored(_S.NEW, _I.BEGIN, _I.STOP)
+    # Nothing is heard of an agent before it is connected; a party that answers meanwhile hears silence.
+    | _ignored(_S.CONNECTING, _I.OPENED, _I.REFUSED, _I.STOP)
+    | _ignored(_S.OPEN, _I.PARTY_UP, _I.LEAVES, _I.LEAVES_AT_ONCE, _I.LOST, _I.STOP)
+    | {(_S.LIVE, what) for what in (_I.BEGIN, _I.OPENED, _I.REFUSED, _I.PARTY_UP, _I.DRAINED, _I.RETRY)}
+    # A transfer that fails leaves the party with its agent.
+    | {(_S.LIVE, _I.TRANSFER_FAILED)}
+    # What the party says and presses while its agent is away is lost.
+    | _ignored(_S.AWAY, _I.RETRY, _I.OPENED, _I.REFUSED, _I.LOST, _I.STOP)
+    | _ignored(_S.HANDED_OVER, _I.TRANSFERRED, _I.REFERRED, _I.REFER_DONE, _I.TRANSFER_FAILED, _I.STOP)
+    # Once it is leaving, an agent has no more say, and its socket may close as it likes.
+    | _ignored(_S.DRAINING, _I.LEAVES_AT_ONCE, _I.DRAINED, _I.STOP)
+    | _ignored(_S.OVER)
+)

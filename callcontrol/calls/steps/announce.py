@@ -1,0 +1,86 @@
+"""Something said several times over, and again for a party that asks for it with a key."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from callcontrol.calls.dialer import Ending
+from callcontrol.calls.effects import Arm, Disarm, Effect, PlaySounds, Save, StopAudio
+from callcontrol.calls.events import DigitReceived, Event, PlaybackEnded, Timer, TimerFired
+from callcontrol.calls.plan import Announce
+from callcontrol.calls.steps.base import CallParts, RunningStep
+from media.audio import Pause
+
+LISTEN_S: Final = 3.0
+"""How long after the last time a party may still ask to hear it again."""
+
+AGAIN_KEY: Final = "*"
+
+
+class AnnounceStep(RunningStep):
+    """
+    An announcement under way.
+
+    How often it was said to its end is kept in ``details`` of the record, as ``played_count``. The key cuts
+    off what is being said and begins anew, which costs the party none of the times it was to hear it.
+    """
+
+    def __init__(self, call: CallParts, announcement: Announce) -> None:
+        super().__init__(call)
+        self._sounds = (Pause(round(announcement.gap_s * 1000)), *announcement.sounds)
+        self._times_left = announcement.times
+        self._again_left = announcement.max_again
+        self._turn = 0
+        self._speaking = False
+
+    def begin(self) -> Iterator[Effect]:
+        """Say it for the first time."""
+        yield from self._speak()
+
+    def handle(self, event: Event) -> Iterator[Effect]:
+        """Take the end of what was said, the key, and the end of the time for it."""
+        match event:
+            # An end that was on its way when the key was pressed is not that of what is said now.
+            case PlaybackEnded(problem=problem, turn=turn) if self._speaking and turn == self._turn:
+                yield from self._said(problem)
+            case DigitReceived(leg=leg, digit=digit) if leg == self.call.a_leg.id and digit == AGAIN_KEY:
+                yield from self._again()
+            case TimerFired(Timer.PAUSE):
+                self.over = True
+
+    def stop(self, ending: Ending) -> Iterator[Effect]:
+        """Fall silent because the call ends."""
+        if not self._speaking:
+            yield Disarm(Timer.PAUSE)
+        elif not self.call.a_leg.over:
+            yield StopAudio(self.call.a_leg.id)
+
+    def _speak(self) -> Iterator[Effect]:
+        self._turn += 1
+        self._speaking = True
+        yield PlaySounds(self.call.a_leg.id, self._sounds, self._turn)
+
+    def _said(self, problem: str | None) -> Iterator[Effect]:
+        self._speaking = False
+        if problem is not None:
+            self.over = True
+            return
+        self._times_left -= 1
+        yield self._counted()
+        if self._times_left:
+            yield from self._speak()
+        else:
+            yield Arm(Timer.PAUSE, LISTEN_S)
+
+    def _again(self) -> Iterator[Effect]:
+        if not self._again_left:
+            return
+        self._again_left -= 1
+        self._times_left = max(self._times_left, 1)
+        yield StopAudio(self.call.a_leg.id) if self._speaking else Disarm(Timer.PAUSE)
+        yield from self._speak()
+
+    def _counted(self) -> Save:
+        record = self.call.record
+        details = record.details or {}
+        record.details = {**details, "played_count": details.get("played_count", 0) + 1}
+        return Save()

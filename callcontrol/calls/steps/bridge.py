@@ -1,0 +1,239 @@
+"""
+A second party: dialled through its gateways and joined with the first, as a table of states.
+
+While the second party rings, a caller who waits is told so (180, or 183 with its early media), and a caller
+who is already connected hears a ringing tone or that early media. The second party's answer answers the
+caller.
+"""
+
+from collections.abc import Callable, Iterator
+from enum import IntEnum, auto
+from typing import Final
+
+from callcontrol.calls.dialer import Ending, Hunt, HuntState, unroutable
+from callcontrol.calls.effects import (
+    Effect,
+    FindRoute,
+    LinkMedia,
+    PlayRingback,
+    RelayDigit,
+    Save,
+    SendDigits,
+    StopAudio,
+)
+from callcontrol.calls.events import (
+    DigitReceived,
+    Event,
+    LegEnded,
+    LegProgress,
+    RouteFound,
+    RouteRefused,
+)
+from callcontrol.calls.leg import Leg
+from callcontrol.calls.plan import Party
+from callcontrol.calls.steps.base import CallParts
+from callcontrol.calls.steps.base_table import Rules, TableStep
+from callcontrol.ids import LegId
+from callcontrol.models import CallStatus, HangupSource
+
+_RINGING_STATUSES: Final = frozenset({180, 181, 182, 183})
+
+
+class BridgeState(IntEnum):
+    """The life of a bridge, in order."""
+
+    NEW = 0
+    ROUTING = 1
+    HUNTING = 2
+    JOINED = 3
+    OVER = 4
+
+
+class BridgeInput(IntEnum):
+    """What a bridge is told."""
+
+    BEGIN = auto()
+    ROUTED = auto()
+    UNROUTABLE = auto()
+    PROGRESS = auto()
+    ANSWERED = auto()
+    LOST = auto()
+    """The second party cannot be reached."""
+    GONE = auto()
+    """The second party hung up."""
+    STOP = auto()
+    """Command: the call ends."""
+
+
+Action = Callable[["Bridge", Event | None], Iterator[Effect]]
+
+
+class Bridge(TableStep[BridgeState, BridgeInput]):
+    """The step that dials a second party and joins it with the first."""
+
+    needs_answer = False
+
+    def __init__(
+        self, call: CallParts, party: Party, *, quiet: bool = False, announce: Save | None = None
+    ) -> None:
+        """
+        ``quiet`` leaves the first party's audio alone while the second rings: it hears its agent.
+
+        ``announce`` is told when the two are joined.
+        """
+        super().__init__(call, BridgeState.NEW)
+        self._hunt = Hunt(party, call)
+        self._quiet = quiet
+        self._announce = announce
+        self._ringback = False
+        self._early: LegId | None = None
+        """The leg whose early media is heard; a ringing tone of ours would cover it."""
+        self._party = party
+
+    def rules(self) -> Rules[BridgeState, BridgeInput]:
+        """The table of the machine."""
+        return RULES
+
+    @property
+    def party(self) -> Party:
+        """Who is dialled."""
+        return self._party
+
+    @property
+    def joined(self) -> bool:
+        """Whether the two parties hear each other."""
+        return self.state is BridgeState.JOINED
+
+    @property
+    def b_leg(self) -> LegId | None:
+        """The leg of the second party, or the one being tried."""
+        return self._hunt.leg.id if self._hunt.leg is not None else None
+
+    def change_second(self, leg: Leg) -> None:
+        """Go on with another leg of the second party's; it is up."""
+        self._hunt.leg = leg
+
+    def begin(self) -> Iterator[Effect]:
+        """Look for a way to the second party."""
+        yield from self._take(BridgeInput.BEGIN)
+
+    def handle(self, event: Event) -> Iterator[Effect]:
+        """Take one event of the call."""
+        match event:
+            case RouteFound():
+                yield from self._take(BridgeInput.ROUTED, event)
+            case RouteRefused():
+                yield from self._take(BridgeInput.UNROUTABLE, event)
+            case LegEnded() if self._hunt.owns(event.leg):
+                yield from self._take(BridgeInput.GONE, event)
+            case DigitReceived():
+                yield from self._pass_digit(event)
+            case _:
+                yield from self._hunted(event)
+
+    def stop(self, ending: Ending) -> Iterator[Effect]:
+        """Give up the second party."""
+        yield from self._hunt.abandon(ending.cause)
+        yield from self._take(BridgeInput.STOP)
+
+    def _hunted(self, event: Event) -> Iterator[Effect]:
+        if self.state is not BridgeState.HUNTING:
+            return
+        yield from self._hunt.handle(event)
+        if self._hunt.state is HuntState.WON:
+            yield from self._take(BridgeInput.ANSWERED)
+        elif self._hunt.state is HuntState.LOST:
+            yield from self._take(BridgeInput.LOST)
+        elif isinstance(event, LegProgress) and self._hunt.owns(event.leg):
+            yield from self._take(BridgeInput.PROGRESS, event)
+
+    def _find(self, _: Event | None) -> Iterator[Effect]:
+        yield FindRoute(self._party)
+
+    def _dial(self, event: Event | None) -> Iterator[Effect]:
+        assert isinstance(event, RouteFound)
+        yield from self._hunt.begin(event.attempts)
+
+    def _no_way(self, event: Event | None) -> Iterator[Effect]:
+        assert isinstance(event, RouteRefused)
+        self.ending = unroutable(event)
+        yield from ()
+
+    def _progress(self, event: Event | None) -> Iterator[Effect]:
+        assert isinstance(event, LegProgress)
+        if self._quiet:
+            return
+        early = bool(event.body)
+        if early:
+            self._early = event.leg
+            yield from self._silence()
+            yield LinkMedia(self.call.a_leg.id, event.leg)
+        if not self.call.a_leg.up:
+            status = event.status if event.status in _RINGING_STATUSES else 183
+            yield from self.call.ring(status, early_media=early)
+        elif self._early != event.leg and not self._ringback:
+            self._ringback = True
+            yield PlayRingback(self.call.a_leg.id)
+
+    def _join(self, _: Event | None) -> Iterator[Effect]:
+        yield from self._silence()
+        yield from self.call.answer()
+        b_leg = self.b_leg
+        assert b_leg is not None
+        yield LinkMedia(self.call.a_leg.id, b_leg)
+        if self._announce is not None:
+            yield self._announce
+
+    def _lost(self, _: Event | None) -> Iterator[Effect]:
+        self.ending = self._hunt.ending
+        yield from self._silence()
+
+    def _gone(self, event: Event | None) -> Iterator[Effect]:
+        assert isinstance(event, LegEnded)
+        source: HangupSource = "callee" if event.clean else "carrier"
+        self.ending = Ending(CallStatus.COMPLETED, event.hangup_cause, source)
+        yield from ()
+
+    def _stopped(self, _: Event | None) -> Iterator[Effect]:
+        yield from ()
+
+    def _silence(self) -> Iterator[Effect]:
+        """Stop the ringing tone, if the first party hears it."""
+        if self._ringback:
+            self._ringback = False
+            yield StopAudio(self.call.a_leg.id)
+
+    def _pass_digit(self, event: DigitReceived) -> Iterator[Effect]:
+        """Digits in RTP go through the relay where they can; those in signalling are sent on by us."""
+        a_leg, b_leg = self.call.a_leg.id, self.b_leg
+        if not self.joined or b_leg is None or event.leg not in (a_leg, b_leg):
+            return
+        other = b_leg if event.leg == a_leg else a_leg
+        if event.in_band:
+            yield RelayDigit(other, event.digit, event.duration_ms)
+        else:
+            yield SendDigits(other, event.digit, event.duration_ms)
+
+
+_S, _I = BridgeState, BridgeInput
+RULES: Final[dict[tuple[BridgeState, BridgeInput], tuple[BridgeState, Action]]] = {
+    (_S.NEW, _I.BEGIN): (_S.ROUTING, Bridge._find),
+    (_S.NEW, _I.STOP): (_S.OVER, Bridge._stopped),
+    (_S.ROUTING, _I.ROUTED): (_S.HUNTING, Bridge._dial),
+    (_S.ROUTING, _I.UNROUTABLE): (_S.OVER, Bridge._no_way),
+    (_S.ROUTING, _I.STOP): (_S.OVER, Bridge._stopped),
+    (_S.HUNTING, _I.PROGRESS): (_S.HUNTING, Bridge._progress),
+    (_S.HUNTING, _I.ANSWERED): (_S.JOINED, Bridge._join),
+    (_S.HUNTING, _I.LOST): (_S.OVER, Bridge._lost),
+    (_S.HUNTING, _I.STOP): (_S.OVER, Bridge._stopped),
+    (_S.JOINED, _I.GONE): (_S.OVER, Bridge._gone),
+    (_S.JOINED, _I.STOP): (_S.OVER, Bridge._stopped),
+}
+IGNORED: Final = frozenset(
+    {(_S.NEW, what) for what in BridgeInput if what not in (_I.BEGIN, _I.STOP)}
+    | {(_S.ROUTING, _I.BEGIN), (_S.ROUTING, _I.PROGRESS), (_S.ROUTING, _I.ANSWERED)}
+    | {(_S.ROUTING, _I.LOST), (_S.ROUTING, _I.GONE)}
+    | {(_S.HUNTING, _I.BEGIN), (_S.HUNTING, _I.ROUTED), (_S.HUNTING, _I.UNROUTABLE), (_S.HUNTING, _I.GONE)}
+    | {(_S.JOINED, what) for what in BridgeInput if what not in (_I.GONE, _I.STOP)}
+    | {(_S.OVER, what) for what in BridgeInput}
+)

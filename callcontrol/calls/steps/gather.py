@@ -1,0 +1,151 @@
+"""Speaking to a party, and collecting the keys that it answers with: steps of a plan."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from enum import IntEnum, auto
+from typing import Final
+
+from callcontrol.calls.dialer import Ending
+from callcontrol.calls.effects import Arm, Disarm, Effect
+from callcontrol.calls.events import DigitReceived, Event, PlaybackEnded, Timer, TimerFired
+from callcontrol.calls.plan import Gather, Say
+from callcontrol.calls.steps.base import CallParts, RunningStep
+from callcontrol.calls.steps.base_table import Rules, TableStep
+from callcontrol.calls.steps.prompts import Prompts
+
+
+class SayStep(RunningStep):
+    """A text being spoken; one that cannot be spoken is passed over."""
+
+    keeps_keys = True
+
+    def __init__(self, call: CallParts, say: Say) -> None:
+        super().__init__(call)
+        self._prompts = Prompts(call.a_leg, (say,))
+
+    def begin(self) -> Iterator[Effect]:
+        """Speak."""
+        yield from self._prompts.begin()
+
+    def handle(self, event: Event) -> Iterator[Effect]:
+        """Wait for the end."""
+        yield from self._prompts.handle(event)
+        self.over = self._prompts.done
+
+    def stop(self, ending: Ending) -> Iterator[Effect]:
+        """Cut the voice off."""
+        yield from self._prompts.stop()
+
+
+class GatherState(IntEnum):
+    """The life of a question that is answered with keys, in order."""
+
+    NEW = 0
+    PROMPTING = 1
+    """The party hears what it is asked; the first key cuts that off."""
+    WAITING = 2
+    OVER = 3
+
+
+class GatherInput(IntEnum):
+    """What such a question is told."""
+
+    BEGIN = auto()
+    PROMPTED = auto()
+    """All that was to be heard was heard."""
+    KEY = auto()
+    COMPLETE = auto()
+    """With this key there is nothing more to wait for."""
+    TIMEOUT = auto()
+    STOP = auto()
+    """Command: the call ends, or does something else."""
+
+
+class GatherStep(TableStep[GatherState, GatherInput]):
+    """The step that collects keys. Keys that were pressed ahead count as if pressed at its beginning."""
+
+    def __init__(self, call: CallParts, gather: Gather) -> None:
+        super().__init__(call, GatherState.NEW)
+        self._gather = gather
+        self._prompts = Prompts(call.a_leg, gather.prompts)
+        self._digits = ""
+        self._finished_on: str | None = None
+
+    def rules(self) -> Rules[GatherState, GatherInput]:
+        """The table of the machine."""
+        return RULES
+
+    def begin(self) -> Iterator[Effect]:
+        """Begin with the keys that were pressed already, and ask for the others."""
+        yield from self._take(GatherInput.BEGIN)
+        for key in self.call.keys.take():
+            if self.over:
+                # What is more than enough here is for the next question.
+                self.call.keys.note(DigitReceived(self.call.a_leg.id, key, 0))
+            else:
+                yield from self._pressed(key)
+        if self._prompts.done:
+            yield from self._take(GatherInput.PROMPTED)
+
+    def handle(self, event: Event) -> Iterator[Effect]:
+        """Take one event of the call."""
+        match event:
+            case DigitReceived(leg=leg, digit=digit) if leg == self.call.a_leg.id:
+                yield from self._pressed(digit)
+            case PlaybackEnded():
+                yield from self._prompts.handle(event)
+                if self._prompts.done:
+                    yield from self._take(GatherInput.PROMPTED)
+            case TimerFired(Timer.PAUSE):
+                yield from self._take(GatherInput.TIMEOUT)
+
+    def stop(self, ending: Ending) -> Iterator[Effect]:
+        """Ask for nothing any more."""
+        yield from self._take(GatherInput.STOP)
+
+    def _pressed(self, key: str) -> Iterator[Effect]:
+        if key in self._gather.finish_on_key:
+            self._finished_on = key
+        else:
+            self._digits += key
+        complete = self._finished_on is not None or len(self._digits) >= self._gather.num_digits
+        yield from self._take(GatherInput.COMPLETE if complete else GatherInput.KEY)
+
+    def _ask(self, _: Event | None) -> Iterator[Effect]:
+        yield from self._prompts.begin()
+
+    def _listen(self, _: Event | None) -> Iterator[Effect]:
+        yield from self._prompts.stop()
+        yield Arm(Timer.PAUSE, self._gather.timeout_s)
+
+    def _finish(self, _: Event | None) -> Iterator[Effect]:
+        yield from self._fall_silent(None)
+        action = self._gather.action
+        if action is not None and (self._digits or self._gather.action_on_empty):
+            facts = (*action.facts, ("digits", self._digits), ("finished_on_key", self._finished_on))
+            self.call.follow((replace(action, facts=facts),))
+
+    def _fall_silent(self, _: Event | None) -> Iterator[Effect]:
+        yield from self._prompts.stop()
+        yield Disarm(Timer.PAUSE)
+
+
+_S, _I = GatherState, GatherInput
+RULES: Final[Rules[GatherState, GatherInput]] = {
+    (_S.NEW, _I.BEGIN): (_S.PROMPTING, GatherStep._ask),
+    (_S.NEW, _I.STOP): (_S.OVER, GatherStep._nothing),
+    (_S.PROMPTING, _I.PROMPTED): (_S.WAITING, GatherStep._listen),
+    (_S.PROMPTING, _I.KEY): (_S.WAITING, GatherStep._listen),
+    (_S.PROMPTING, _I.COMPLETE): (_S.OVER, GatherStep._finish),
+    (_S.PROMPTING, _I.STOP): (_S.OVER, GatherStep._fall_silent),
+    (_S.WAITING, _I.KEY): (_S.WAITING, GatherStep._listen),
+    (_S.WAITING, _I.COMPLETE): (_S.OVER, GatherStep._finish),
+    (_S.WAITING, _I.TIMEOUT): (_S.OVER, GatherStep._finish),
+    (_S.WAITING, _I.STOP): (_S.OVER, GatherStep._fall_silent),
+}
+IGNORED: Final = frozenset(
+    {(_S.NEW, what) for what in GatherInput if what not in (_I.BEGIN, _I.STOP)}
+    | {(_S.PROMPTING, _I.BEGIN), (_S.PROMPTING, _I.TIMEOUT)}
+    | {(_S.WAITING, _I.BEGIN), (_S.WAITING, _I.PROMPTED)}
+    | {(_S.OVER, what) for what in GatherInput}
+)

@@ -1,0 +1,170 @@
+"""Taking a message from a party, as a step of a plan and a table of states."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from enum import IntEnum, auto
+from typing import Final
+
+from callcontrol.calls.dialer import Ending
+from callcontrol.calls.effects import Arm, DetectSpeech, Disarm, Effect, PlaySounds, StopAudio, StopSpeech
+from callcontrol.calls.events import (
+    DigitReceived,
+    Event,
+    MessageEnded,
+    PlaybackEnded,
+    SpeechEnded,
+    SpeechStarted,
+    Timer,
+    TimerFired,
+)
+from callcontrol.calls.plan import RecordMessage
+from callcontrol.calls.steps.base import CallParts
+from callcontrol.calls.steps.base_table import Rules, TableStep
+from callcontrol.calls.voicemail import message_facts
+from media.audio import Clip, Sound, tone
+
+_BEEP_HZ: Final = 1000.0
+_BEEP_MS: Final = 300
+
+
+class MessageState(IntEnum):
+    """The life of a message, in order."""
+
+    NEW = 0
+    BEEPING = 1
+    TAKING = 2
+    CLOSING = 3
+    """Its end is on the way to the disk."""
+    OVER = 4
+
+
+class MessageInput(IntEnum):
+    """What the step is told."""
+
+    BEGIN = auto()
+    BEEPED = auto()
+    TALKS = auto()
+    SILENT = auto()
+    """The party talks no more, for now."""
+    ENOUGH = auto()
+    """A key that ends it, or a silence that is long enough."""
+    ENDED = auto()
+    """The file is complete, be it because the message was too long, or given up."""
+    REFUSED = auto()
+    """The call has taken all the messages that it may."""
+    STOP = auto()
+    """Command: the call ends, or does something else."""
+
+
+class MessageStep(TableStep[MessageState, MessageInput]):
+    """
+    The step that takes a message.
+
+    When somebody spoke, the customer's server is asked with what came of it. When nobody did, there is no
+    message, and the plan goes on.
+    """
+
+    def __init__(self, call: CallParts, wanted: RecordMessage) -> None:
+        super().__init__(call, MessageState.NEW)
+        self._wanted = wanted
+        self._leg = call.a_leg
+        self._key: str | None = None
+        self._spoke = False
+
+    def rules(self) -> Rules[MessageState, MessageInput]:
+        """The table of the machine."""
+        return RULES
+
+    def begin(self) -> Iterator[Effect]:
+        """Beep, if that is wanted, and begin."""
+        if not self.call.messages.room:
+            yield from self._take(MessageInput.REFUSED)
+            return
+        yield from self._take(MessageInput.BEGIN)
+        if not self._wanted.beep:
+            yield from self._take(MessageInput.BEEPED)
+
+    def handle(self, event: Event) -> Iterator[Effect]:
+        """Take one event of the call."""
+        match event:
+            case DigitReceived(leg=leg, digit=digit):
+                if leg == self._leg.id and digit in self._wanted.finish_on_keys:
+                    self._key = digit if self._key is None else self._key
+                    yield from self._take(MessageInput.ENOUGH)
+            case TimerFired(Timer.PAUSE):
+                yield from self._take(MessageInput.ENOUGH)
+            case PlaybackEnded() | SpeechStarted() | SpeechEnded() if event.leg == self._leg.id:
+                yield from self._take(_OF_LEG[type(event)], event)
+            case MessageEnded():
+                yield from self._take(MessageInput.ENDED, event)
+
+    def stop(self, ending: Ending) -> Iterator[Effect]:
+        """Take no more of it; what was said is kept."""
+        yield from self._take(MessageInput.STOP)
+
+    def _beep(self, _: Event | None) -> Iterator[Effect]:
+        if self._wanted.beep:
+            yield PlaySounds(self._leg.id, BEEP)
+
+    def _record(self, _: Event | None) -> Iterator[Effect]:
+        yield from self.call.messages.take(self._leg.id, self._wanted.max_length_s)
+        yield DetectSpeech(self._leg.id)
+        yield Arm(Timer.PAUSE, self._wanted.silence_s)
+
+    def _talks(self, _: Event | None) -> Iterator[Effect]:
+        self._spoke = True
+        self.call.messages.spoke()
+        yield Disarm(Timer.PAUSE)
+
+    def _silent(self, _: Event | None) -> Iterator[Effect]:
+        yield Arm(Timer.PAUSE, self._wanted.silence_s)
+
+    def _close(self, _: Event | None) -> Iterator[Effect]:
+        yield Disarm(Timer.PAUSE)
+        yield StopSpeech(self._leg.id)
+        yield from self.call.messages.stop()
+
+    def _ended(self, event: Event | None) -> Iterator[Effect]:
+        assert isinstance(event, MessageEnded)
+        yield Disarm(Timer.PAUSE)
+        yield StopSpeech(self._leg.id)
+        action = self._wanted.action
+        if action is not None and self._spoke and event.problem is None:
+            facts = (*action.facts, *message_facts(event).items(), ("digits", self._key))
+            self.call.follow((replace(action, facts=facts),))
+
+    def _silence(self, _: Event | None) -> Iterator[Effect]:
+        if not self._leg.over:
+            yield StopAudio(self._leg.id)
+
+
+_OF_LEG: Final[dict[type, MessageInput]] = {
+    PlaybackEnded: MessageInput.BEEPED,
+    SpeechStarted: MessageInput.TALKS,
+    SpeechEnded: MessageInput.SILENT,
+}
+BEEP: Final[tuple[Sound, ...]] = (Clip(tone(_BEEP_HZ, _BEEP_MS, -13.0)),)
+
+_S, _I = MessageState, MessageInput
+RULES: Final[Rules[MessageState, MessageInput]] = {
+    (_S.NEW, _I.BEGIN): (_S.BEEPING, MessageStep._beep),
+    (_S.NEW, _I.REFUSED): (_S.OVER, MessageStep._nothing),
+    (_S.NEW, _I.STOP): (_S.OVER, MessageStep._nothing),
+    (_S.BEEPING, _I.BEEPED): (_S.TAKING, MessageStep._record),
+    (_S.BEEPING, _I.STOP): (_S.OVER, MessageStep._silence),
+    (_S.TAKING, _I.TALKS): (_S.TAKING, MessageStep._talks),
+    (_S.TAKING, _I.SILENT): (_S.TAKING, MessageStep._silent),
+    (_S.TAKING, _I.ENOUGH): (_S.CLOSING, MessageStep._close),
+    (_S.TAKING, _I.ENDED): (_S.OVER, MessageStep._ended),
+    (_S.TAKING, _I.STOP): (_S.OVER, MessageStep._close),
+    (_S.CLOSING, _I.ENDED): (_S.OVER, MessageStep._ended),
+    (_S.CLOSING, _I.STOP): (_S.OVER, MessageStep._nothing),
+}
+IGNORED: Final = frozenset(
+    {(_S.NEW, what) for what in MessageInput if what not in (_I.BEGIN, _I.REFUSED, _I.STOP)}
+    # A key before the beep ends nothing: many a caller skips the greeting with one.
+    | {(_S.BEEPING, what) for what in MessageInput if what not in (_I.BEEPED, _I.STOP)}
+    | {(_S.TAKING, _I.BEGIN), (_S.TAKING, _I.BEEPED), (_S.TAKING, _I.REFUSED)}
+    | {(_S.CLOSING, what) for what in MessageInput if what not in (_I.ENDED, _I.STOP)}
+    | {(_S.OVER, what) for what in MessageInput}
+)

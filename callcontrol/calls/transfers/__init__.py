@@ -1,0 +1,1 @@
+"""Transfers of the parties of a call."""

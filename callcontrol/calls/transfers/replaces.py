@@ -1,0 +1,171 @@
+"""
+Parties that come into a call from outside it: one that takes another's place (INVITE with Replaces), and one
+of another call.
+"""
+
+from collections.abc import Callable, Iterator
+from enum import IntEnum, auto
+from typing import Final
+
+from callcontrol.calls.dialer import Ending
+from callcontrol.calls.effects import (
+    AdoptLeg,
+    Effect,
+    PassDigit,
+    RefuseReplacement,
+    RelayDigit,
+    Save,
+    SendDigits,
+)
+from callcontrol.calls.events import (
+    DigitReceived,
+    Event,
+    LegCancelled,
+    LegEnded,
+    LegFailed,
+    LegRefused,
+    OfferTaken,
+    PartnerDigit,
+    PartnerGone,
+    ReplacementCalled,
+)
+from callcontrol.calls.hangup_cause import NORMAL_CLEARING
+from callcontrol.calls.leg import InboundLeg, LegFacts, LegInput
+from callcontrol.calls.steps.base import RunningStep
+from callcontrol.calls.steps.base_table import Rules, TableMachine
+from callcontrol.calls.transfers.transfer import TransferParts
+from callcontrol.models import CallStatus
+
+
+class PartnerStep(RunningStep):
+    """The first party is joined with a party of another call, until one of the two calls ends."""
+
+    needs_answer = False
+
+    def begin(self) -> Iterator[Effect]:
+        """The two are joined already."""
+        yield from ()
+
+    def handle(self, event: Event) -> Iterator[Effect]:
+        """End with the other call; digits pass between the two as they do between two legs."""
+        leg = self.call.a_leg.id
+        match event:
+            case PartnerGone():
+                self.ending = Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "callee")
+                self.over = True
+            case DigitReceived() if event.leg == leg:
+                yield PassDigit(event.digit, event.duration_ms, event.in_band)
+            case PartnerDigit(in_band=True):
+                yield RelayDigit(leg, event.digit, event.duration_ms)
+            case PartnerDigit():
+                yield SendDigits(leg, event.digit, event.duration_ms)
+
+
+class ReplacementState(IntEnum):
+    """The life of a replacement, in order."""
+
+    NEW = 0
+    TAKING = 1
+    """The newcomer's offer is being taken."""
+    OVER = 2
+
+
+class ReplacementInput(IntEnum):
+    """What a replacement is told."""
+
+    BEGIN = auto()
+    TAKEN = auto()
+    REFUSED = auto()
+    """Its offer cannot be used."""
+    GONE = auto()
+    """The newcomer gave up, or the party it was to replace hung up."""
+    STOP = auto()
+    """Command: the call ends."""
+
+
+Action = Callable[["Replacement", Event | None], Iterator[Effect]]
+
+
+class Replacement(TableMachine[ReplacementState, ReplacementInput]):
+    """A caller that takes the place of one leg of the call."""
+
+    def __init__(self, call: TransferParts, asked: ReplacementCalled, leg: InboundLeg) -> None:
+        self.state = ReplacementState.NEW
+        self._call = call
+        self._asked = asked
+        self._leg = leg
+
+    def rules(self) -> Rules[ReplacementState, ReplacementInput]:
+        """The table of the machine."""
+        return RULES
+
+    @property
+    def over(self) -> bool:
+        """Whether it has come about, or not."""
+        return self.state is ReplacementState.OVER
+
+    def begin(self) -> Iterator[Effect]:
+        """Take the newcomer's offer."""
+        yield from self._take(ReplacementInput.BEGIN)
+
+    def stop(self) -> Iterator[Effect]:
+        """The call ends; its legs are hung up by it."""
+        yield from self._take(ReplacementInput.STOP)
+
+    def handle(self, event: Event) -> Iterator[Effect]:
+        """Take one event of the call."""
+        what = _INPUTS.get(type(event))
+        leg = getattr(event, "leg", None)
+        if what is not None and leg == self._leg.id:
+            yield from self._take(what, event)
+        elif isinstance(event, LegEnded) and leg == self._asked.leg:
+            yield from self._take(ReplacementInput.GONE, event)
+
+    def _adopt(self, _: Event | None) -> Iterator[Effect]:
+        yield AdoptLeg(self._leg.id, self._asked.token)
+        yield from self._leg.handle(LegInput.START)
+
+    def _answer(self, _: Event | None) -> Iterator[Effect]:
+        yield from self._leg.handle(LegInput.ACCEPT)
+        yield from self._call.take_place(self._asked.leg, self._leg)
+        yield from self._call.dismiss(self._asked.leg)
+        yield Save("call.transferred", {"transfer": {"mode": "replaced", "to": self._asked.caller}})
+
+    def _refuse(self, event: Event | None) -> Iterator[Effect]:
+        ports = isinstance(event, LegRefused) and event.problem == "ports"
+        yield from self._leg.handle(LegInput.REFUSED, LegFacts(status=503 if ports else 488))
+
+    def _drop(self, event: Event | None) -> Iterator[Effect]:
+        what = LegInput.LOST if getattr(event, "leg", None) == self._leg.id else LegInput.HANG_UP
+        yield from self._leg.handle(what, LegFacts(status=603))
+
+    def _quiet(self, _: Event | None) -> Iterator[Effect]:
+        yield from ()
+
+
+def refuse_replacement(asked: ReplacementCalled) -> Iterator[Effect]:
+    """Decline a caller that would take the place of a leg which nobody can take now."""
+    yield RefuseReplacement(asked.token)
+
+
+_INPUTS: Final[dict[type, ReplacementInput]] = {
+    OfferTaken: ReplacementInput.TAKEN,
+    LegRefused: ReplacementInput.REFUSED,
+    LegCancelled: ReplacementInput.GONE,
+    LegFailed: ReplacementInput.GONE,
+    LegEnded: ReplacementInput.GONE,
+}
+
+_S, _I = ReplacementState, ReplacementInput
+RULES: Final[dict[tuple[ReplacementState, ReplacementInput], tuple[ReplacementState, Action]]] = {
+    (_S.NEW, _I.BEGIN): (_S.TAKING, Replacement._adopt),
+    (_S.TAKING, _I.TAKEN): (_S.OVER, Replacement._answer),
+    (_S.TAKING, _I.REFUSED): (_S.OVER, Replacement._refuse),
+    (_S.TAKING, _I.GONE): (_S.OVER, Replacement._drop),
+    (_S.TAKING, _I.STOP): (_S.OVER, Replacement._quiet),
+}
+IGNORED: Final = frozenset(
+    {(_S.NEW, what) for what in ReplacementInput if what is not _I.BEGIN}
+    | {(_S.TAKING, _I.BEGIN)}
+    | {(_S.OVER, what) for what in ReplacementInput}
+)

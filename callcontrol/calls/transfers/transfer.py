@@ -1,0 +1,397 @@
+"""
+A party that asks, by REFER, for the other one to be connected elsewhere: as a table of states. The API may
+ask for it in the party's stead.
+
+The call goes on as it is until the target answers: then the target takes the place of the party that asked,
+which hangs up, or is hung up after a moment. A target that fails leaves everything as it was. The party that
+asked may hang up at once and leave the other one waiting; when the target then fails, the call ends.
+
+When the target is a party of another call of the same account (REFER with Replaces), nobody is dialled: the
+parties that remain of the two calls are joined.
+"""
+
+from collections.abc import Callable, Iterator
+from enum import IntEnum, auto
+from typing import Final, Protocol
+
+from callcontrol.calls.dialer import Ending, Hunt, HuntState
+from callcontrol.calls.effects import (
+    AcceptTransfer,
+    Arm,
+    AskPartner,
+    Disarm,
+    Effect,
+    FindPartner,
+    FindRoute,
+    PlayRingback,
+    RefuseTransfer,
+    Save,
+    StopAudio,
+    TellTransfer,
+)
+from callcontrol.calls.events import (
+    Event,
+    LegEnded,
+    LegProgress,
+    PartnerFound,
+    PartnerGone,
+    PartnerMissing,
+    PartnerReady,
+    PartnerRefused,
+    RouteFound,
+    RouteRefused,
+    Timer,
+    TimerFired,
+    TransferRequested,
+)
+from callcontrol.calls.hangup_cause import NORMAL_CLEARING, HangupCause, rejection_of
+from callcontrol.calls.leg import Leg
+from callcontrol.calls.plan import Party
+from callcontrol.calls.steps.base import CallParts
+from callcontrol.calls.steps.base_table import Rules, TableMachine
+from callcontrol.errors import DomainError, Forbidden, ValidationFailed
+from callcontrol.ids import LegId
+from callcontrol.models import CallRecord, CallStatus
+from callcontrol.routing.targets import PhoneTarget, SipTarget, Target
+from callcontrol.trunks.number_format import number_in, user_of
+from sip import ParseError, Replaces, SipUri
+from sip.session.replaces import uri_headers
+
+GRACE_S: Final = 2.0
+"""How long a party whose transfer has succeeded may take to hang up by itself."""
+
+
+class TransferState(IntEnum):
+    """The life of a transfer, in order."""
+
+    NEW = 0
+    SEEKING = 1
+    """The REFER is not answered yet: a way, or the other call, is looked for."""
+    HUNTING = 2
+    ASKING = 3
+    """The other call is asked to be joined."""
+    DONE = 4
+    """The target is connected; the party that asked has yet to hang up."""
+    OVER = 5
+
+
+class TransferInput(IntEnum):
+    """What a transfer is told."""
+
+    BEGIN = auto()
+    ROUTED = auto()
+    UNROUTABLE = auto()
+    FOUND = auto()
+    MISSING = auto()
+    """The dialog to replace is no call of ours: it is for the target to replace."""
+    PROGRESS = auto()
+    ANSWERED = auto()
+    LOST = auto()
+    READY = auto()
+    REFUSED = auto()
+    GONE = auto()
+    """The party that asked hung up."""
+    PATIENCE = auto()
+    """The party that asked was given time enough to hang up."""
+    STOP = auto()
+    """Command: the call ends."""
+
+
+class TransferParts(CallParts, Protocol):
+    """What a transfer may use of its call, besides what any step may."""
+
+    def other_of(self, leg: LegId) -> LegId | None:
+        """The leg that hears the given one, None when that is an agent or nobody."""
+
+    def take_place(self, old: LegId, new: Leg) -> Iterator[Effect]:
+        """Put a leg that is up in the place of another one, which is charged no more."""
+
+    def join(self, old: LegId, event: PartnerReady) -> Iterator[Effect]:
+        """Join the other leg with a party of another call."""
+
+    def dismiss(self, leg: LegId) -> Iterator[Effect]:
+        """Hang up a leg that has no part in the call any more."""
+
+
+Action = Callable[["Transfer", Event | None], Iterator[Effect]]
+
+
+class Transfer(TableMachine[TransferState, TransferInput]):
+    """One transfer of one call; no I/O, no clock."""
+
+    def __init__(
+        self,
+        call: TransferParts,
+        leg: LegId,
+        party: Party,
+        *,
+        replaces: Replaces | None = None,
+        ordered: bool = False,
+    ) -> None:
+        """``ordered`` says that our own side asks, for the party of ``leg``; that one is told nothing."""
+        self.state = TransferState.NEW
+        self.leg = leg
+        """The leg of the party that asked."""
+        self.dialled = False
+        """Whether anybody was called for it."""
+        self.ending: Ending | None = None
+        """Why the call is to end: the transfer failed when nobody was left to go back to."""
+        self._call = call
+        self._replaces = replaces
+        self._ordered = ordered
+        self._hunt = Hunt(party, call)
+        self._gone = False
+        self._ringback: LegId | None = None
+
+    def rules(self) -> Rules[TransferState, TransferInput]:
+        """The table of the machine."""
+        return RULES
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is to be expected of it."""
+        return self.state is TransferState.OVER
+
+    @property
+    def pending(self) -> bool:
+        """Whether the target is still being reached."""
+        return self.state < TransferState.DONE
+
+    def begin(self) -> Iterator[Effect]:
+        """Look for the target."""
+        yield from self._take(TransferInput.BEGIN)
+
+    def stop(self) -> Iterator[Effect]:
+        """Give the target up, because the call ends."""
+        yield from self._take(TransferInput.STOP)
+
+    def handle(self, event: Event) -> Iterator[Effect]:
+        """Take one event of the call."""
+        match event:
+            case LegEnded() if event.leg == self.leg:
+                yield from self._take(TransferInput.GONE, event)
+            case TimerFired(Timer.TRANSFER):
+                yield from self._take(TransferInput.PATIENCE, event)
+            case _:
+                what = _INPUTS.get(type(event))
+                yield from self._take(what, event) if what is not None else self._hunted(event)
+
+    def _hunted(self, event: Event) -> Iterator[Effect]:
+        if self.state is not TransferState.HUNTING:
+            return
+        yield from self._hunt.handle(event)
+        if self._hunt.state is HuntState.WON:
+            yield from self._take(TransferInput.ANSWERED)
+        elif self._hunt.state is HuntState.LOST:
+            yield from self._take(TransferInput.LOST)
+        elif isinstance(event, LegProgress) and self._hunt.owns(event.leg):
+            yield from self._take(TransferInput.PROGRESS, event)
+
+    # --- looking for the target ---------------------------------------------------------------------------
+
+    def _seek(self, _: Event | None) -> Iterator[Effect]:
+        if self._replaces is not None:
+            yield FindPartner(self._replaces)
+        else:
+            yield FindRoute(self._hunt.party)
+
+    def _seek_way(self, _: Event | None) -> Iterator[Effect]:
+        yield FindRoute(self._hunt.party)
+
+    def _refuse(self, event: Event | None) -> Iterator[Effect]:
+        assert isinstance(event, RouteRefused)
+        status = rejection_of(event.cause)
+        yield from self._tell(RefuseTransfer(self.leg, status))
+        yield from self._report(None, event.cause)
+
+    def _dial(self, event: Event | None) -> Iterator[Effect]:
+        assert isinstance(event, RouteFound)
+        self.dialled = True
+        yield from self._tell(AcceptTransfer(self.leg))
+        yield from self._hunt.begin(event.attempts)
+
+    def _ask(self, event: Event | None) -> Iterator[Effect]:
+        assert isinstance(event, PartnerFound)
+        yield AcceptTransfer(self.leg)
+        yield AskPartner(event.call_sid, event.leg)
+
+    # --- how it goes --------------------------------------------------------------------------------------
+
+    def _progress(self, event: Event | None) -> Iterator[Effect]:
+        assert isinstance(event, LegProgress)
+        yield from self._tell(TellTransfer(self.leg, event.status))
+
+    def _left_alone(self, _: Event | None) -> Iterator[Effect]:
+        """The party that asked has gone ahead; the one it leaves hears that somebody is being called."""
+        self._gone = True
+        waiting = self._call.other_of(self.leg)
+        if waiting is not None:
+            self._ringback = waiting
+            yield PlayRingback(waiting)
+
+    def _answered(self, _: Event | None) -> Iterator[Effect]:
+        assert self._hunt.leg is not None
+        yield from self._silence()
+        yield from self._call.take_place(self.leg, self._hunt.leg)
+        yield from self._succeed(str(self._hunt.party.target), "bridge" if self._ordered else "blind")
+
+    def _joined(self, event: Event | None) -> Iterator[Effect]:
+        assert isinstance(event, PartnerReady)
+        yield from self._silence()
+        yield from self._call.join(self.leg, event)
+        yield from self._succeed(str(self._hunt.party.target), "attended")
+
+    def _succeed(self, target: str, mode: str) -> Iterator[Effect]:
+        yield from self._tell(TellTransfer(self.leg, 200))
+        yield Save("call.transferred", {"transfer": {"mode": mode, "to": target}})
+        # Without anybody left to hang up it is over at once, in order with whatever else is waiting.
+        yield Arm(Timer.TRANSFER, 0.0 if self._gone or self._ordered else GRACE_S)
+
+    def _lost(self, _: Event | None) -> Iterator[Effect]:
+        ending = self._hunt.ending
+        assert ending is not None
+        yield from self._failed(rejection_of(ending.cause, ending.sip_status), ending)
+
+    def _refused(self, _: Event | None) -> Iterator[Effect]:
+        yield from self._failed(603, None)
+
+    def _failed(self, status: int, ending: Ending | None) -> Iterator[Effect]:
+        yield from self._silence()
+        yield from self._tell(TellTransfer(self.leg, status))
+        if ending is not None:
+            yield from self._report(ending.sip_status, ending.cause)
+        if self._gone:
+            self.ending = ending or NOBODY_LEFT
+
+    def _stopped(self, _: Event | None) -> Iterator[Effect]:
+        yield from self._hunt.abandon(NORMAL_CLEARING)
+        yield from self._tell(TellTransfer(self.leg, 487))
+
+    def _dismiss(self, _: Event | None) -> Iterator[Effect]:
+        yield from self._call.dismiss(self.leg)
+
+    def _settle(self, _: Event | None) -> Iterator[Effect]:
+        yield Disarm(Timer.TRANSFER)
+
+    def _part(self, event: Event | None) -> Iterator[Effect]:
+        """Nobody would look after the party that asked any more, so it gets no time to hang up."""
+        yield from self._settle(event)
+        yield from self._dismiss(event)
+
+    def _tell(self, news: Effect) -> Iterator[Effect]:
+        if not self._ordered:
+            yield news
+
+    def _report(self, status: int | None, cause: HangupCause) -> Iterator[Effect]:
+        """Whoever ordered a transfer over the API hears of its failure by an event."""
+        if self._ordered:
+            yield transfer_failed(self._hunt.party, status, cause)
+
+    def _silence(self) -> Iterator[Effect]:
+        if self._ringback is not None:
+            yield StopAudio(self._ringback)
+            self._ringback = None
+
+
+def transfer_failed(party: Party, sip_status: int | None, cause: HangupCause | None) -> Save:
+    """The event that tells of a transfer which came to nothing."""
+    failed = {
+        "mode": "bridge",
+        "to": str(party.target),
+        "sip_status": sip_status,
+        "hangup_cause": cause.name if cause is not None else None,
+    }
+    return Save("call.transfer_failed", {"transfer": failed})
+
+
+NOBODY_LEFT: Final = Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "system")
+"""The party that asked is gone, and its target was not to be had."""
+
+_INPUTS: Final[dict[type, TransferInput]] = {
+    RouteFound: TransferInput.ROUTED,
+    RouteRefused: TransferInput.UNROUTABLE,
+    PartnerFound: TransferInput.FOUND,
+    PartnerMissing: TransferInput.MISSING,
+    PartnerReady: TransferInput.READY,
+    PartnerRefused: TransferInput.REFUSED,
+    PartnerGone: TransferInput.REFUSED,
+}
+
+_S, _I = TransferState, TransferInput
+RULES: Final[dict[tuple[TransferState, TransferInput], tuple[TransferState, Action]]] = {
+    (_S.NEW, _I.BEGIN): (_S.SEEKING, Transfer._seek),
+    (_S.SEEKING, _I.ROUTED): (_S.HUNTING, Transfer._dial),
+    (_S.SEEKING, _I.UNROUTABLE): (_S.OVER, Transfer._refuse),
+    (_S.SEEKING, _I.FOUND): (_S.ASKING, Transfer._ask),
+    (_S.SEEKING, _I.MISSING): (_S.SEEKING, Transfer._seek_way),
+    (_S.SEEKING, _I.STOP): (_S.OVER, Transfer._stopped),
+    (_S.HUNTING, _I.PROGRESS): (_S.HUNTING, Transfer._progress),
+    (_S.HUNTING, _I.ANSWERED): (_S.DONE, Transfer._answered),
+    (_S.HUNTING, _I.LOST): (_S.OVER, Transfer._lost),
+    (_S.HUNTING, _I.GONE): (_S.HUNTING, Transfer._left_alone),
+    (_S.HUNTING, _I.STOP): (_S.OVER, Transfer._stopped),
+    (_S.ASKING, _I.READY): (_S.DONE, Transfer._joined),
+    (_S.ASKING, _I.REFUSED): (_S.OVER, Transfer._refused),
+    (_S.ASKING, _I.GONE): (_S.ASKING, Transfer._left_alone),
+    (_S.ASKING, _I.STOP): (_S.OVER, Transfer._stopped),
+    (_S.DONE, _I.GONE): (_S.OVER, Transfer._settle),
+    (_S.DONE, _I.PATIENCE): (_S.OVER, Transfer._dismiss),
+    (_S.DONE, _I.STOP): (_S.OVER, Transfer._part),
+}
+
+
+def _ignored(state: TransferState, *heeded: TransferInput) -> set[tuple[TransferState, TransferInput]]:
+    return {(state, what) for what in TransferInput if what not in heeded}
+
+
+IGNORED: Final = frozenset(
+    # The call makes and begins a transfer in one go, and its ways are looked up at once.
+    _ignored(_S.NEW, _I.BEGIN)
+    | _ignored(_S.SEEKING, _I.ROUTED, _I.UNROUTABLE, _I.FOUND, _I.MISSING, _I.STOP)
+    | _ignored(_S.HUNTING, _I.PROGRESS, _I.ANSWERED, _I.LOST, _I.GONE, _I.STOP)
+    | _ignored(_S.ASKING, _I.READY, _I.REFUSED, _I.GONE, _I.STOP)
+    | _ignored(_S.DONE, _I.GONE, _I.PATIENCE, _I.STOP)
+    | _ignored(_S.OVER)
+)
+
+
+# --- whom a REFER names -------------------------------------------------------------------------------------
+
+
+def party_of(asked: TransferRequested, record: CallRecord) -> Party:
+    """
+    Whom to dial for a transfer, shown the number of the call that belongs to the account.
+
+    Raises:
+        DomainError: The target is nobody whom this server calls.
+    """
+    uri = asked.target
+    try:
+        headers = tuple(uri_headers(uri.headers))
+    except ParseError as error:
+        raise ValidationFailed.of("Refer-To", error.reason) from None
+    return Party(
+        _target_of(uri, local=asked.local),
+        record.to if record.direction == "inbound" else record.from_,
+        headers=tuple(field for field in headers if field[0][:2].lower() == "x-"),
+        replaces=str(asked.replaces) if asked.replaces is not None else None,
+    )
+
+
+def _target_of(uri: SipUri, *, local: bool) -> Target:
+    """A number, by `tel:` or at a host of ours, or a user at a host that must be a gateway's."""
+    if uri.scheme == "sips":
+        raise Forbidden("A sips: target asks for a security that is not to be had on all of its way.")
+    if uri.scheme == "sip" and not local:
+        if not uri.user:
+            raise ValidationFailed.of("Refer-To", "names no user")
+        return SipTarget(uri.user, uri.host, uri.port)
+    number = number_in(user_of(uri))
+    if number is None:
+        raise ValidationFailed.of("Refer-To", "names no telephone number")
+    return PhoneTarget(number)
+
+
+def refusal_of(error: DomainError) -> int:
+    """The status of a REFER whose target is nobody to call."""
+    return 403 if isinstance(error, Forbidden) else 404

@@ -1,0 +1,97 @@
+"""Messages that parties leave on a call, each in a file of its own beside the recording of the call."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from callcontrol.calls.effects import DropMessage, Effect, KeepMessage, Save, StartMessage, StopMessage
+from callcontrol.calls.events import MessageEnded
+from callcontrol.calls.recording import recording_url
+from callcontrol.ids import LegId
+from callcontrol.models import CallRecord, Message
+
+MAX_MESSAGES: Final = 50
+"""More of them on one call are not recorded: each is a file, and a call could go on for hours."""
+
+
+@dataclass(slots=True)
+class Taking:
+    """A message under way."""
+
+    number: int
+    spoke: bool = False
+    """Whether the party has said anything."""
+
+
+class CallMessages:
+    """
+    The messages of one call, one at a time.
+
+    A message in which nobody spoke is dropped. One that is cut off by the end of the call is kept like any
+    other: that is how most messages end.
+    """
+
+    def __init__(self, record: CallRecord) -> None:
+        self._record = record
+        self._count = 0
+        self._taking: Taking | None = None
+
+    @property
+    def pending(self) -> bool:
+        """Whether the end of one is still to come."""
+        return self._taking is not None
+
+    @property
+    def room(self) -> bool:
+        """Whether another one may be taken."""
+        return self._taking is None and self._count < MAX_MESSAGES
+
+    def take(self, leg: LegId, max_length_s: float) -> Iterator[Effect]:
+        """Begin one."""
+        self._count += 1
+        self._taking = Taking(self._count)
+        yield StartMessage(leg, self._count, max_length_s)
+
+    def spoke(self) -> None:
+        """The party speaks."""
+        if self._taking is not None:
+            self._taking.spoke = True
+
+    def stop(self) -> Iterator[Effect]:
+        """Complete the one under way; ``MessageEnded`` follows."""
+        if self._taking is not None:
+            yield StopMessage(self._taking.number)
+
+    def ended(self, event: MessageEnded) -> Iterator[Effect]:
+        """It is on disk, or was given up."""
+        taking = self._taking
+        if taking is None or taking.number != event.number:
+            return
+        self._taking = None
+        if event.problem is None and taking.spoke:
+            record = self._record
+            yield KeepMessage(
+                Message(
+                    message_sid=event.message_sid,
+                    account_sid=record.account_sid,
+                    call_sid=record.call_sid,
+                    path=event.path,
+                    duration_ms=event.duration_ms,
+                )
+            )
+            yield Save("call.recording.ready", message_facts(event))
+        else:
+            yield DropMessage(event.path)
+
+    def give_up(self) -> None:
+        """Its end has been waited for long enough."""
+        self._taking = None
+
+
+def message_facts(event: MessageEnded) -> dict[str, str | int]:
+    """What the customer is told of a message."""
+    return {
+        "message_sid": event.message_sid,
+        "recording_url": recording_url(event.message_sid),
+        "recording_duration_ms": event.duration_ms,
+    }

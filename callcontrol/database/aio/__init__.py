@@ -1,0 +1,1 @@
+"""Engines, the writer, pages of lists."""

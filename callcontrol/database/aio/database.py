@@ -1,0 +1,270 @@
+"""
+The database: functions of a connection, run where that is cheapest.
+
+A repository function takes a synchronous connection. On PostgreSQL it runs on the event loop through
+SQLAlchemy's asyncio engine, so waiting for the network blocks nobody. SQLite has no network to wait for, only
+a copy into the operating system's page cache, and ``_Sqlite`` says what that leads to.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Final, Protocol, TypeVar
+
+from sqlalchemy.engine import URL, Connection, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
+
+from callcontrol.database import schema
+from callcontrol.database.errors import CommitInDoubt, is_transient
+from callcontrol.errors import ServiceUnavailable
+from callcontrol.secrets.encryption import OPTION, Box
+
+T = TypeVar("T")
+Operation = Callable[[Connection], T]
+
+log = logging.getLogger(__name__)
+
+_POSTGRES_TIMEOUT_S: Final = 10.0
+_HURRIED_S: Final = 1.0
+_STOPPED_MS: Final = 5000
+"""After so long a transaction that waits for its process is rolled back: the process is stopped, or gone."""
+
+_NO_SUCH_TRANSACTION: Final = "22023"
+"""What a number is answered with that no transaction has had yet."""
+
+_TURN: Final = 0x7472756E6B77
+"""The advisory lock of whoever writes ("trunkw")."""
+
+
+class Backend(Protocol):
+    """What a kind of database has to offer."""
+
+    async def read(self, operation: Operation[T]) -> T:
+        """Run a function that only reads."""
+
+    async def look_up(self, operation: Operation[T]) -> T:
+        """Run a function that reads a few rows by their keys."""
+
+    async def write(self, operation: Operation[T]) -> T:
+        """Run a function in one transaction and commit it."""
+
+    async def was_committed(self, transaction: int) -> bool | None:
+        """What became of a transaction whose commit is in doubt; None while that is open."""
+
+    async def migrate(self) -> None:
+        """Bring the schema up to date."""
+
+    async def close(self) -> None:
+        """Close all connections."""
+
+
+class Database:
+    """One database, SQLite or PostgreSQL, by its URL."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._unreadable = False
+        self.hurried: Callable[[], bool] = lambda: False
+        """Whether the database is known to be failing: then nobody waits long for what it may still tell."""
+
+    @classmethod
+    async def open(cls, url: str, *, migrate: bool = True, secrets: Box | None = None) -> "Database":
+        """
+        Open a database, creating an SQLite file and its folder when they are missing.
+
+        Args:
+            url: ``sqlite+aiosqlite:///path`` (or ``sqlite:///path``), or ``postgresql+asyncpg://...``.
+            migrate: Bring the schema up to date.
+            secrets: Seals and opens what is secret in rows; without it such rows cannot be used.
+
+        Raises:
+            ValueError: The URL names no database that is supported.
+        """
+        database = cls(_backend_for(url, secrets))
+        if migrate:
+            try:
+                await database.migrate()
+            except BaseException:
+                await database.close()
+                raise
+        return database
+
+    async def migrate(self) -> None:
+        """Run the migrations that are missing; other processes wait meanwhile."""
+        await self._backend.migrate()
+
+    async def read(self, operation: Operation[T]) -> T:
+        """
+        Run a function that only reads.
+
+        Raises:
+            ServiceUnavailable: The database is failing, or too many readers wait for it.
+        """
+        return await self._asked(self._backend.read(operation))
+
+    async def look_up(self, operation: Operation[T]) -> T:
+        """
+        Run a function that reads a few rows by their keys, so that it need not make way for others.
+
+        Raises:
+            ServiceUnavailable: The database is failing.
+        """
+        return await self._asked(self._backend.look_up(operation))
+
+    async def write(self, operation: Operation[T]) -> T:
+        """
+        Run a function in one transaction and commit it; any exception rolls it back.
+
+        The writer uses this. Exceptions are those of the function and of the driver.
+
+        Raises:
+            CommitInDoubt: The connection was lost during the commit; ask ``was_committed``.
+        """
+        return await self._backend.write(operation)
+
+    async def was_committed(self, transaction: int) -> bool | None:
+        """
+        Whether a transaction whose commit was in doubt is durable; None while the database is still at it.
+
+        Exceptions are those of the driver.
+        """
+        return await self._backend.was_committed(transaction)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._backend.close()
+
+    async def _asked(self, answer: Awaitable[T]) -> T:
+        try:
+            async with asyncio.timeout(_HURRIED_S if self.hurried() else None):
+                found = await answer
+        except Exception as error:  # Drivers share no class for it; what is not of the database goes on.
+            if not is_transient(error):
+                raise
+            if not self._unreadable:
+                self._unreadable = True
+                log.warning("reading the database failed: %s", str(error) or type(error).__name__)
+            raise ServiceUnavailable("The database does not answer; try again shortly.") from error
+        if self._unreadable:
+            self._unreadable = False
+            log.warning("the database can be read again")
+        return found
+
+
+def _answered(error: BaseException) -> bool:
+    """Whether the server itself said why it refused, which a lost connection does not."""
+    cause: BaseException | None = error.orig if isinstance(error, DBAPIError) else error
+    while cause is not None:
+        state = getattr(cause, "sqlstate", None)
+        if state is not None:
+            # 57P01 and the like: it is being ended, and may have been so after the commit.
+            return not str(state).startswith(("08", "57P"))
+        cause = cause.__cause__
+    return False
+
+
+def _backend_for(url: str, secrets: Box | None) -> Backend:
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise ValueError(f"{url!r} is not a database URL") from error
+    name = parsed.get_backend_name()
+    if name == "sqlite":
+        from callcontrol.database.aio.sqlite import Sqlite
+
+        return Sqlite(parsed, secrets)
+    if name == "postgresql":
+        return _Postgres(parsed, secrets)
+    raise ValueError(f"a database of the kind {name!r} is not supported: use SQLite or PostgreSQL")
+
+
+class _Postgres:
+    """
+    PostgreSQL through asyncpg, on the event loop.
+
+    Processes write one after the other, as on SQLite. A transaction of the writer holds the rows of many
+    calls, in whatever order they came; two of them at once would wait for each other's, and PostgreSQL parts
+    such a pair after a second only. What waits for its turn goes into one transaction, so little is lost.
+    """
+
+    def __init__(self, url: URL, secrets: Box | None) -> None:
+        self._engine = create_async_engine(
+            url.set(drivername="postgresql+asyncpg"),
+            hide_parameters=True,
+            execution_options={OPTION: secrets},
+            pool_size=5,
+            max_overflow=5,
+            pool_timeout=_POSTGRES_TIMEOUT_S,
+            connect_args={
+                "timeout": _POSTGRES_TIMEOUT_S,
+                "command_timeout": _POSTGRES_TIMEOUT_S,
+                "server_settings": {"idle_in_transaction_session_timeout": str(_STOPPED_MS)},
+            },
+        )
+
+    async def read(self, operation: Operation[T]) -> T:
+        async with self._connected() as connection:
+            return await connection.run_sync(operation)
+
+    async def look_up(self, operation: Operation[T]) -> T:
+        return await self.read(operation)
+
+    async def write(self, operation: Operation[T]) -> T:
+        async with self._connected() as connection:
+            # One question for the turn and for the number, which costs nothing then.
+            turn = await connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_TURN}), txid_current()")
+            transaction = int(turn.one()[-1])
+            result = await connection.run_sync(operation)
+            try:
+                await connection.commit()
+            except Exception as error:
+                # A commit that was refused has been rolled back; one that was not answered may be durable.
+                if _answered(error):
+                    raise
+                raise CommitInDoubt(transaction, result) from error
+            return result
+
+    @contextlib.asynccontextmanager
+    async def _connected(self) -> AsyncIterator[AsyncConnection]:
+        """
+        Lend a connection, and close it when it was left in the middle of something.
+
+        A BEGIN that was cut off, by a time-out or by who waited for it, may be carried out yet. The pool
+        would lend the connection again as one that has not begun, and all that is committed on it then would
+        be within that transaction, which nobody commits.
+        """
+        async with self._engine.connect() as connection:
+            driver = (await connection.get_raw_connection()).driver_connection
+            if driver is None or driver.is_in_transaction():
+                await connection.invalidate()
+                raise ConnectionError("a connection was left in the middle of a transaction")
+            try:
+                yield connection
+            except BaseException as error:
+                cut_off = not isinstance(error, Exception) or isinstance(error, CommitInDoubt)
+                if cut_off or is_transient(error):
+                    await connection.invalidate()
+                raise
+
+    async def was_committed(self, transaction: int) -> bool | None:
+        try:
+            status = await self.read(
+                lambda connection: connection.exec_driver_sql(f"SELECT txid_status({transaction})").scalar()
+            )
+        except DBAPIError as error:
+            if getattr(error.orig, "sqlstate", None) != _NO_SUCH_TRANSACTION:
+                raise
+            # Another server took the place of the one that was asked to commit, and has never heard of it.
+            return False
+        return None if status == "in progress" else status == "committed"
+
+    async def migrate(self) -> None:
+        async with self._engine.begin() as connection:
+            # A migration may think for a while between two statements.
+            await connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
+            await connection.run_sync(schema.upgrade)
+
+    async def close(self) -> None:
+        await self._engine.dispose()

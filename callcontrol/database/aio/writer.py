@@ -1,0 +1,501 @@
+"""
+The group-committing writer: what many tasks want to write goes into one transaction.
+
+While one transaction is on its way the next one gathers, so the more there is to write the less each piece
+costs. A failing operation fails alone. A failing database is tried again; new requests are refused
+meanwhile, and what belongs to calls that are up is kept until it can be written.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, Protocol, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from callcontrol.database.aio.database import Database, Operation
+from callcontrol.database.errors import CommitInDoubt, is_transient
+from callcontrol.database.tables import writer_probe
+from callcontrol.errors import DomainError, Internal, ServiceUnavailable
+from callcontrol.histogram import Histogram
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+_FIRST_RETRY_S: Final = 0.005
+_LAST_RETRY_S: Final = 1.0
+_COMMIT_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+
+
+@dataclass(frozen=True, slots=True)
+class WriterSettings:
+    """
+    How the writer trades delay for work.
+
+    Attributes:
+        lazy_s: How long the state of a source may wait to be written together with more of it.
+        soon_s: The same for state that somebody outside waits to be told of.
+        patience_s: How long the database may fail before waiting requests are refused.
+        stuck_s: How long one transaction may take before that is the same as failing.
+        timeout_s: How long one request waits in all.
+        max_waiting: Requests that may wait; more are refused.
+        max_batch: Requests in one transaction.
+        node: The name under which the writer tries whether the database takes writes again.
+    """
+
+    lazy_s: float = 0.1
+    soon_s: float = 0.02
+    patience_s: float = 2.0
+    stuck_s: float = 5.0
+    timeout_s: float = 10.0
+    max_waiting: int = 5000
+    max_batch: int = 200
+    node: str = "local"
+
+
+@dataclass(slots=True)
+class WriterStats:
+    """What the writer has done so far; ``commit_s`` is how long committed transactions took."""
+
+    transactions: int = 0
+    operations: int = 0
+    refused: int = 0
+    failures: int = 0
+    in_doubt: int = 0
+    commit_s: Histogram = field(default_factory=lambda: Histogram(_COMMIT_S))
+
+
+class Source(Protocol):
+    """
+    Holds state that is written in whatever transaction comes next, newest state only.
+
+    It is asked on the event loop, when a transaction is put together.
+    """
+
+    def take(self) -> Operation[Any] | None:
+        """An operation that writes what is held now; None when there is nothing."""
+
+    def written(self, result: Any) -> None:
+        """The operation's transaction is committed."""
+
+    def give_back(self) -> None:
+        """The transaction failed with the database; hold again what was taken, unless it is newer now."""
+
+    def refused(self, error: Exception) -> None:
+        """The operation itself failed and would fail again."""
+
+
+@dataclass(slots=True, eq=False)
+class _Request:
+    operation: Operation[Any]
+    future: asyncio.Future[Any] | None
+    undo: Operation[Any] | None = None
+
+    @property
+    def withdrawn(self) -> bool:
+        return self.future is not None and self.future.done()
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """What one transaction writes."""
+
+    requests: list[_Request]
+    sources: list[tuple[Source, Operation[Any]]]
+
+    def __bool__(self) -> bool:
+        return bool(self.requests or self.sources)
+
+    @property
+    def operations(self) -> list[Operation[Any]]:
+        return [request.operation for request in self.requests] + [operation for _, operation in self.sources]
+
+
+class Writer:
+    """Writes for all tasks of this process; see the module."""
+
+    def __init__(self, database: Database, settings: WriterSettings | None = None) -> None:
+        self._database = database
+        self._settings = settings or WriterSettings()
+        self._queue: deque[_Request] = deque()
+        self._sources: list[Source] = []
+        self._wake = asyncio.Event()
+        self._lazy: asyncio.TimerHandle | None = None
+        self._sources_due = False
+        self._writing_sources = False
+        self._task: asyncio.Task[None] | None = None
+        self._closing = False
+        self._doubt: tuple[CommitInDoubt, _Batch] | None = None
+        self._failing_since: float | None = None
+        self._refusing = False
+        self._retry_s = _FIRST_RETRY_S
+        self.stats = WriterStats()
+
+    @property
+    def failing(self) -> bool:
+        """Whether the database has been failing for longer than the patience."""
+        return self._refusing
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for a transaction."""
+        return len(self._queue)
+
+    def attach(self, source: Source) -> None:
+        """Have a source asked whenever a transaction is put together."""
+        self._sources.append(source)
+
+    async def start(self) -> None:
+        """Start writing."""
+        self._task = asyncio.create_task(self._run(), name="database-writer")
+
+    async def close(self) -> None:
+        """Write what is held, as far as the database takes it, and stop."""
+        if self._task is None:
+            return
+        self._closing = True
+        self._wake.set()
+        await self._task
+        self._task = None
+        self._cancel_lazy()
+
+    def touch(self, *, now: bool = False, soon: bool = False) -> None:
+        """A source has something to write, with time; or soon, or now, when it has much."""
+        if now:
+            self._ask_sources()
+        elif not self._sources_due and self._task is not None:
+            loop = asyncio.get_running_loop()
+            at = loop.time() + (self._settings.soon_s if soon else self._settings.lazy_s)
+            if self._lazy is None or at < self._lazy.when():
+                self._cancel_lazy()
+                self._lazy = loop.call_at(at, self._ask_sources)
+
+    async def commit(
+        self,
+        operation: Callable[[Connection], T | DomainError],
+        *,
+        undo: Operation[Any] | None = None,
+        begun: bool = False,
+    ) -> T:
+        """
+        Run an operation in the next transaction and return its result once that is committed.
+
+        The operation may run several times, each in a new transaction after the former was rolled back.
+        An operation that refuses before it has written anything should *return* the ``DomainError``:
+        raising it has the whole transaction run again with every operation apart.
+
+        Args:
+            operation: What to do.
+            undo: What to do if the operation was committed but its caller is gone by then, having been
+                cancelled or timed out.
+            begun: Whether it ends what was begun before: then it is not refused because much is waiting.
+
+        Raises:
+            DomainError: As the operation refused.
+            ServiceUnavailable: The database is failing or has too much to do; nothing was done, or what
+                was done is undone by ``undo``.
+            Internal: The operation failed unexpectedly; the log says how.
+        """
+        if self._refusing or self._closing or self._task is None:
+            self.stats.refused += 1
+            raise ServiceUnavailable("The database is not taking writes; try again shortly.")
+        if len(self._queue) >= self._settings.max_waiting and not begun:
+            self.stats.refused += 1
+            raise ServiceUnavailable("Too many requests are waiting for the database; try again shortly.")
+        request = _Request(operation, asyncio.get_running_loop().create_future(), undo)
+        assert request.future is not None
+        self._queue.append(request)
+        self._wake.set()
+        try:
+            async with asyncio.timeout(self._settings.timeout_s):
+                outcome = await request.future
+        except TimeoutError:
+            self._forsake(request)
+            self.stats.refused += 1
+            raise ServiceUnavailable("The database did not answer in time; try again shortly.") from None
+        except asyncio.CancelledError:
+            self._forsake(request)
+            raise
+        if isinstance(outcome, DomainError):
+            raise outcome
+        return outcome  # type: ignore[no-any-return]
+
+    async def flush(self) -> None:
+        """Wait until all that was handed over before this is durable."""
+        self._ask_sources()
+        await self.commit(_nothing)
+
+    async def catch_up(self) -> None:
+        """
+        Have the sources written before something is read that they may change.
+
+        Returns at once when they hold nothing, and when the database takes no writes: what can be read
+        then is better than nothing.
+        """
+        if self._lazy is not None or self._sources_due or self._writing_sources:
+            with contextlib.suppress(ServiceUnavailable):
+                await self.flush()
+
+    def _ask_sources(self) -> None:
+        self._sources_due = True
+        self._cancel_lazy()
+        self._wake.set()
+
+    async def _run(self) -> None:
+        while True:
+            if not self._closing:
+                await self._wake.wait()
+            self._wake.clear()
+            if not await self._step():
+                return
+            if self._failing_since is not None and await self._give_up_or_wait():
+                return
+
+    async def _step(self) -> bool:
+        """Do the next thing; False when there is none and none will come."""
+        if self._doubt is not None:
+            await self._resolve(*self._doubt)
+            self._wake.set()
+            return True
+        batch = self._assemble()
+        if batch:
+            await self._write(batch)
+        elif self._failing_since is not None:
+            await self._probe()
+        elif self._closing:
+            return False
+        return True
+
+    def _assemble(self) -> _Batch:
+        batch = _Batch([], [])
+        while self._queue and len(batch.requests) < self._settings.max_batch:
+            request = self._queue.popleft()
+            if not request.withdrawn:
+                batch.requests.append(request)
+        if self._queue:
+            self._wake.set()
+        # After a failure what was to be written tells more than a probe does of whether it can be.
+        if not (self._sources_due or self._closing or self._failing_since is not None):
+            return batch
+        self._sources_due = False
+        for source in self._sources:
+            # A source that breaks must not take the writer, and with it every call, down.
+            with _logged("a source could not say what it holds"):
+                operation = source.take()
+                if operation is not None:
+                    batch.sources.append((source, operation))
+        return batch
+
+    async def _write(self, batch: _Batch) -> None:
+        self._writing_sources = bool(batch.sources)
+        loop = asyncio.get_running_loop()
+        stuck = loop.call_later(self._settings.stuck_s, self._stuck)
+        began = loop.time()
+        try:
+            outcomes = await self._transact(batch.operations)
+        except CommitInDoubt as doubt:
+            self.stats.in_doubt += 1
+            self._doubt = doubt, batch
+            self._failed(doubt)
+        except Exception as error:  # Whatever it is, what was accepted is kept and tried again.
+            self._failed(error)
+            self._put_back(batch)
+        else:
+            self.stats.commit_s.observe(loop.time() - began)
+            self._written(batch, outcomes)
+        finally:
+            stuck.cancel()
+
+    async def _resolve(self, doubt: CommitInDoubt, batch: _Batch) -> None:
+        """
+        Ask whether the transaction whose commit nobody answered is durable.
+
+        Writing it again unasked would find half of it there, and take that for a mistake of the operations.
+        """
+        try:
+            committed = await self._database.was_committed(doubt.transaction)
+        except Exception as error:  # Whatever it is, the doubt remains, and is asked about again.
+            self._failed(error)
+            return
+        if committed is None:
+            self._failed(doubt)
+            return
+        self._doubt = None
+        log.info("a commit that was cut off %s", "had been made" if committed else "is made again")
+        if committed:
+            self._written(batch, doubt.result)
+        else:
+            self._put_back(batch)
+
+    def _put_back(self, batch: _Batch) -> None:
+        self._writing_sources = False
+        self._queue.extendleft(reversed(batch.requests))
+        for source, _ in batch.sources:
+            with _logged("a source could not take back what was not written"):
+                source.give_back()
+        self._sources_due = self._sources_due or bool(batch.sources)
+
+    def _written(self, batch: _Batch, outcomes: Sequence[Any]) -> None:
+        self._recovered()
+        self.stats.transactions += 1
+        self.stats.operations += len(outcomes)
+        for request, outcome in zip(batch.requests, outcomes, strict=False):
+            self._settle(request, outcome)
+        for (source, _), outcome in zip(batch.sources, outcomes[len(batch.requests) :], strict=True):
+            with _logged("a source could not take in how its writing went"):
+                if isinstance(outcome, _Failed):
+                    source.refused(outcome.error)
+                else:
+                    source.written(outcome)
+        self._writing_sources = False
+
+    async def _transact(self, operations: Sequence[Operation[Any]]) -> list[Any]:
+        try:
+            return await self._database.write(partial(_together, operations))
+        except CommitInDoubt:
+            raise
+        except Exception as error:
+            if is_transient(error):
+                raise
+        return await self._database.write(partial(_apart, operations))
+
+    def _settle(self, request: _Request, outcome: Any) -> None:
+        error: Exception | None = None
+        if isinstance(outcome, _Failed):
+            error = outcome.error
+            if not isinstance(error, DomainError):
+                log.error("an operation on the database failed", exc_info=error)
+                error = Internal("The request failed unexpectedly; the server's log says why.")
+        if request.future is None:
+            return
+        if request.future.done():
+            if error is None:
+                self._undo(request, outcome)
+        elif error is not None:
+            request.future.set_exception(error)
+        else:
+            request.future.set_result(outcome)
+
+    def _forsake(self, request: _Request) -> None:
+        """The caller goes in the moment between the commit and its being told."""
+        future = request.future
+        if future is not None and future.done() and not future.cancelled() and future.exception() is None:
+            self._undo(request, future.result())
+
+    def _undo(self, request: _Request, outcome: Any) -> None:
+        if request.undo is not None and not isinstance(outcome, DomainError):
+            self._queue.append(_Request(request.undo, None))
+            self._wake.set()
+
+    async def _probe(self) -> None:
+        try:
+            await self._database.write(partial(_touch_probe, self._settings.node))
+        except Exception as error:
+            self._failed(error)
+        else:
+            self._recovered()
+
+    def _failed(self, error: Exception) -> None:
+        self.stats.failures += 1
+        now = asyncio.get_running_loop().time()
+        if self._failing_since is None:
+            self._failing_since = now
+            # Another process that holds the lock for a moment is nothing to warn of.
+            log.info("writing to the database failed, trying again: %s", error)
+        if not self._refusing and now - self._failing_since >= self._settings.patience_s:
+            self._refusing = True
+            log.error("the database has been failing for %.1f s: %s", now - self._failing_since, error)
+
+    def _stuck(self) -> None:
+        """The transaction under way takes as long as if the database had failed: nobody is to wait for it."""
+        if not self._refusing:
+            self._refusing = True
+            log.error("the database has not answered for %.1f s", self._settings.stuck_s)
+        self._refuse_waiting()
+
+    def _recovered(self) -> None:
+        if self._failing_since is not None or self._refusing:
+            log.log(logging.WARNING if self._refusing else logging.INFO, "the database takes writes again")
+        self._failing_since = None
+        self._refusing = False
+        self._retry_s = _FIRST_RETRY_S
+
+    async def _give_up_or_wait(self) -> bool:
+        """Refuse who has waited long enough; whether the writer ends without having written all."""
+        if self._refusing:
+            self._refuse_waiting()
+        if self._closing and self._refusing:
+            log.error("the database is failing at the end; %d operations are lost", len(self._queue))
+            return True
+        await asyncio.sleep(self._retry_s)
+        self._retry_s = min(self._retry_s * 2, _LAST_RETRY_S)
+        self._wake.set()
+        return False
+
+    def _refuse_waiting(self) -> None:
+        kept: deque[_Request] = deque()
+        for request in self._queue:
+            if request.future is None:
+                kept.append(request)
+            elif not request.future.done():
+                self.stats.refused += 1
+                request.future.set_exception(
+                    ServiceUnavailable("The database is not taking writes; try again shortly.")
+                )
+        self._queue = kept
+
+    def _cancel_lazy(self) -> None:
+        if self._lazy is not None:
+            self._lazy.cancel()
+            self._lazy = None
+
+
+@contextlib.contextmanager
+def _logged(what: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception:
+        log.exception(what)
+
+
+def _together(operations: Sequence[Operation[Any]], connection: Connection) -> list[Any]:
+    return [operation(connection) for operation in operations]
+
+
+def _apart(operations: Sequence[Operation[Any]], connection: Connection) -> list[Any]:
+    """Run each operation under a savepoint of its own, so that those that fail undo only themselves."""
+    outcomes: list[Any] = []
+    for operation in operations:
+        try:
+            with connection.begin_nested():
+                outcomes.append(operation(connection))
+        except Exception as error:
+            if is_transient(error):
+                raise
+            outcomes.append(_Failed(error))
+    return outcomes
+
+
+def _nothing(_: Connection) -> None:
+    """Write nothing; its commit says that everything before it is committed."""
+
+
+def _touch_probe(node: str, connection: Connection) -> None:
+    touched = connection.execute(
+        sa.update(writer_probe)
+        .where(writer_probe.c.node == node)
+        .values(probed_at=writer_probe.c.probed_at + 1)
+    )
+    if touched.rowcount == 0:
+        connection.execute(sa.insert(writer_probe).values(node=node, probed_at=0))

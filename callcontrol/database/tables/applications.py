@@ -1,0 +1,23 @@
+"""Applications: what to do with calls, named once and used by many numbers."""
+
+from typing import Final
+
+import sqlalchemy as sa
+
+from callcontrol.database.tables.columns import account, flag, metadata, text, whole
+
+applications: Final = sa.Table(
+    "applications",
+    metadata,
+    sa.Column("app_sid", sa.Text, primary_key=True),
+    account(),
+    text("name", nullable=False),
+    text("binding", nullable=False),
+    flag("record_all_calls"),
+    whole("created_at", nullable=False),
+    whole("updated_at", nullable=False),
+    whole("deleted_at"),
+    whole("revision", nullable=False),
+)
+sa.Index("ix_applications_account_sid_created_at", applications.c.account_sid, applications.c.created_at)
+sa.Index("ix_applications_revision", applications.c.revision)

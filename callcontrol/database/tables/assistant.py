@@ -1,0 +1,65 @@
+"""Calls with voice agents: what was said on them, and how they are listed and counted."""
+
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from callcontrol.database.tables.columns import account, flag, metadata, text, whole
+
+# One row for each thing that was said, numbered within its call: a repeat writes none twice.
+transcript_segments: Final = sa.Table(
+    "transcript_segments",
+    metadata,
+    sa.Column("call_sid", sa.Text, primary_key=True),
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    account(),
+    text("role", nullable=False),
+    text("text", nullable=False),
+    whole("start_ms", nullable=False),
+    whole("end_ms"),
+)
+
+# What lists are narrowed by and analytics add up, taken from the record of the call in the transactions that
+# write that; everything else about the call is in its record.
+assistant_calls: Final = sa.Table(
+    "assistant_calls",
+    metadata,
+    sa.Column("call_sid", sa.Text, primary_key=True),
+    account(),
+    text("agent_id", nullable=False),
+    text("direction", nullable=False),
+    text("phone_number", nullable=False),
+    flag("sandbox"),
+    # Changes with every step of the call, and therefore stands in no index.
+    text("status", nullable=False),
+    # The status once it is final, with what it came to: written once, when the call has ended.
+    text("outcome"),
+    whole("duration_sec"),
+    whole("price_paise"),
+    whole("created_at", nullable=False),
+)
+_ORDER: Final = (assistant_calls.c.created_at, assistant_calls.c.call_sid)
+_SUMS: Final = (
+    assistant_calls.c.sandbox,
+    assistant_calls.c.outcome,
+    assistant_calls.c.duration_sec,
+    assistant_calls.c.price_paise,
+)
+
+
+def _index(name: str, *columns: sa.Column[Any], where: sa.ColumnElement[bool] | None = None) -> None:
+    sa.Index(name, assistant_calls.c.account_sid, *columns, sqlite_where=where, postgresql_where=where)
+
+
+# Behind the order of the lists stands all that analytics add up.
+_index("ix_assistant_calls_list", *_ORDER, *_SUMS)
+_index("ix_assistant_calls_agent", assistant_calls.c.agent_id, *_ORDER, *_SUMS)
+_index("ix_assistant_calls_number", assistant_calls.c.phone_number, *_ORDER)
+_index(
+    "ix_assistant_calls_outcome",
+    assistant_calls.c.outcome,
+    *_ORDER,
+    where=assistant_calls.c.outcome.is_not(None),
+)
+# What is up: a handful of rows however many calls there were.
+_index("ix_assistant_calls_live", *_ORDER, where=assistant_calls.c.outcome.is_(None))

@@ -1,0 +1,40 @@
+"""Campaigns, with the recipients that have not become messages yet."""
+
+from typing import Final
+
+import sqlalchemy as sa
+
+from callcontrol.database.tables.columns import SERIAL, account, metadata, text, whole
+
+campaigns: Final = sa.Table(
+    "campaigns",
+    metadata,
+    sa.Column("campaign_id", SERIAL, primary_key=True),
+    # Made before the campaign has a number: a transaction that is repeated makes no second one.
+    sa.Column("reference", sa.Text, nullable=False, unique=True),
+    account(),
+    text("name", nullable=False),
+    # No reference: a template may be deleted, its campaigns stay.
+    whole("template_id", nullable=False),
+    text("template_name", nullable=False),
+    text("language", nullable=False),
+    text("body_parameters", nullable=False),
+    text("state", nullable=False),
+    whole("total", nullable=False),
+    # How many of the recipients have become messages. All of them are kept until the last one has.
+    whole("made", nullable=False),
+    text("recipients", nullable=False),
+    whole("created_at", nullable=False),
+    whole("starts_at", nullable=False),
+    whole("scheduled_for"),
+    whole("started_at"),
+    whole("handed_at"),
+    whole("ended_at"),
+    # No number is used twice, so that no event of a campaign is taken for another's.
+    sqlite_autoincrement=True,
+)
+sa.Index("ix_campaigns_list", campaigns.c.account_sid, campaigns.c.created_at, campaigns.c.campaign_id)
+_OPEN: Final = sa.text("state IN ('scheduled', 'running')")
+# What is still to be started, made or settled.
+sa.Index("ix_campaigns_open", campaigns.c.starts_at, sqlite_where=_OPEN, postgresql_where=_OPEN)
+sa.Index("ix_campaigns_account_open", campaigns.c.account_sid, sqlite_where=_OPEN, postgresql_where=_OPEN)

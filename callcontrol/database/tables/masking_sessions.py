@@ -1,0 +1,74 @@
+"""Masking sessions, and the two mappings that each of them is made of."""
+
+from typing import Final
+
+import sqlalchemy as sa
+
+from callcontrol.database.tables.columns import account, flag, metadata, text, whole
+
+sessions: Final = sa.Table(
+    "masking_sessions",
+    metadata,
+    sa.Column("session_id", sa.Text, primary_key=True),
+    account(),
+    text("party_a", nullable=False),
+    text("party_b", nullable=False),
+    text("masked_number", nullable=False),
+    whole("call_time_limit_sec"),
+    # Nothing is what the account has set for all of its masked calls.
+    sa.Column("record", sa.Boolean),
+    flag("geo_match"),
+    whole("expires_at", nullable=False),
+    # closed or expired; a session that has expired says so here a while later, its time says it at once.
+    text("ended"),
+    whole("ended_at"),
+    whole("created_at", nullable=False),
+    whole("updated_at", nullable=False),
+)
+_ORDER: Final = (sessions.c.created_at, sessions.c.session_id)
+_OPEN: Final = sessions.c.ended.is_(None)
+sa.Index("ix_masking_sessions_list", sessions.c.account_sid, *_ORDER)
+sa.Index("ix_masking_sessions_number", sessions.c.account_sid, sessions.c.masked_number, *_ORDER)
+_OVER: Final = sessions.c.ended.is_not(None)
+sa.Index(
+    "ix_masking_sessions_ended",
+    sessions.c.account_sid,
+    sessions.c.ended,
+    *_ORDER,
+    sqlite_where=_OVER,
+    postgresql_where=_OVER,
+)
+sa.Index(
+    "ix_masking_sessions_open",
+    sessions.c.account_sid,
+    *_ORDER,
+    sessions.c.expires_at,
+    sqlite_where=_OPEN,
+    postgresql_where=_OPEN,
+)
+# What has expired, and is to be marked so.
+sa.Index("ix_masking_sessions_due", sessions.c.expires_at, sqlite_where=_OPEN, postgresql_where=_OPEN)
+
+mappings: Final = sa.Table(
+    "masking_mappings",
+    metadata,
+    sa.Column("session_id", sa.Text, sa.ForeignKey("masking_sessions.session_id"), primary_key=True),
+    sa.Column("caller_number", sa.Text, primary_key=True),
+    account(),
+    text("masked_number", nullable=False),
+    text("target_number", nullable=False),
+    whole("ended_at"),
+    sqlite_with_rowid=False,
+)
+# Who calls a masked number is put through to one other party, whatever two processes do at once.
+sa.Index(
+    "uq_masking_mappings_caller",
+    mappings.c.account_sid,
+    mappings.c.caller_number,
+    mappings.c.masked_number,
+    unique=True,
+    sqlite_where=mappings.c.ended_at.is_(None),
+    postgresql_where=mappings.c.ended_at.is_(None),
+)
+# The sessions of a party, those that are over included.
+sa.Index("ix_masking_mappings_party", mappings.c.account_sid, mappings.c.caller_number)

@@ -1,0 +1,29 @@
+"""Messages that parties left on calls: files beside the recordings of the calls."""
+
+from typing import Final
+
+import sqlalchemy as sa
+
+from callcontrol.database.tables.columns import account, metadata, text, whole
+
+messages: Final = sa.Table(
+    "messages",
+    metadata,
+    sa.Column("message_sid", sa.Text, primary_key=True),
+    account(),
+    text("call_sid", nullable=False),
+    text("node", nullable=False),
+    # None when the file was deleted.
+    text("path"),
+    whole("duration_ms", nullable=False),
+    whole("created_at", nullable=False),
+)
+sa.Index("ix_messages_call_sid", messages.c.call_sid, messages.c.created_at)
+# What there is to delete of an account, oldest first.
+sa.Index(
+    "ix_messages_kept",
+    messages.c.account_sid,
+    messages.c.created_at,
+    sqlite_where=messages.c.path.is_not(None),
+    postgresql_where=messages.c.path.is_not(None),
+)

@@ -1,0 +1,33 @@
+"""Recordings that are to be deleted; what is kept of a recording is in the record of its call."""
+
+from typing import Final
+
+import sqlalchemy as sa
+
+from callcontrol.database.tables.columns import metadata, text
+from callcontrol.database.tables.core import calls
+
+# Files that no call has any more and that are still on the disk of a node. A row is written in the
+# transaction that takes the recording from its call, and goes when the file has: so a file whose deletion
+# was cut off, or that is on the disk of another server, is never forgotten.
+recording_removals: Final = sa.Table(
+    "recording_removals",
+    metadata,
+    sa.Column("call_sid", sa.Text, primary_key=True),
+    text("node", nullable=False),
+    text("path", nullable=False),
+)
+sa.Index("ix_recording_removals_node", recording_removals.c.node)
+
+# What there is to delete of an account, oldest first; calls without a recording are not in it.
+sa.Index(
+    "ix_calls_recorded",
+    calls.c.account_sid,
+    calls.c.ended_at,
+    calls.c.call_sid,
+    sqlite_where=calls.c.recording_path.is_not(None),
+    postgresql_where=calls.c.recording_path.is_not(None),
+)
+# Recordings that are not complete: those of calls that are up, and what a killed process left behind.
+_PENDING: Final = sa.text("recording_status IN ('in-progress', 'paused')")
+sa.Index("ix_calls_recording", calls.c.node, sqlite_where=_PENDING, postgresql_where=_PENDING)

@@ -1,0 +1,1 @@
+"""Directory: in-memory read model of accounts, numbers and trunks."""

@@ -1,0 +1,1 @@
+"""Loading the directory, and changing its rows."""

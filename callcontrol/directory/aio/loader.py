@@ -1,0 +1,146 @@
+"""
+Keeps the in-memory directory up to date with the database.
+
+Changes of this process are taken in at once, those of other processes (the command line) within a second.
+A look-up that finds nothing may be early rather than wrong, so it brings the next look at the database
+forward.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from callcontrol.aio.tasks import ended
+from callcontrol.database.aio.database import Database
+from callcontrol.directory import store as rows
+from callcontrol.directory.directory import Directory
+from callcontrol.errors import DomainError
+from sip.aio import NameServer, Resolver
+
+log = logging.getLogger(__name__)
+
+POLL_S: Final = 0.5
+_MISS_SPACING_S: Final = 0.1
+_RESOLVE_EVERY_S: Final = 60.0
+_RESOLVE_AGAIN_S: Final = 6.0
+_RESOLVE_TIMEOUT_S: Final = 5.0
+
+
+class DirectoryLoader(Directory):
+    """The directory of this process, with what feeds it."""
+
+    def __init__(self, database: Database, name_servers: Sequence[NameServer] = ()) -> None:
+        super().__init__()
+        self._database = database
+        self._resolver = Resolver(name_servers)
+        self._unresolved = False
+        self._loading = asyncio.Lock()
+        self._look = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._resolving: asyncio.Task[None] | None = None
+        self._resolved_at = float("-inf")
+        self._resolved_for: list[str] = []
+        self._looked_at = float("-inf")
+        self._after_miss: asyncio.Task[None] | None = None
+        self._after_miss_began = False
+
+    async def start(self) -> None:
+        """Load everything, then follow changes."""
+        await self.refresh()
+        if self._resolving is not None:
+            # Names that do not resolve in time are taken in later; starting does not depend on the DNS.
+            await asyncio.wait([self._resolving], timeout=_RESOLVE_TIMEOUT_S)
+        self._task = asyncio.create_task(self._follow(), name="directory-loader")
+
+    async def close(self) -> None:
+        """Stop following."""
+        for task in (self._task, self._resolving, self._after_miss):
+            await ended(task)
+        self._task = self._resolving = self._after_miss = None
+        self._resolver.close()
+
+    async def refresh(self) -> None:
+        """
+        Take in what was committed before this was called.
+
+        Raises:
+            ServiceUnavailable: The database does not answer; what is known stays as it is.
+        """
+        async with self._loading:
+            if await self._database.look_up(rows.revision) != self.revision:
+                self.apply(await self._database.read(partial(rows.changes_since, seen=self.revision)))
+        self._looked_at = asyncio.get_running_loop().time()
+        self._resolve_names()
+
+    def missed(self) -> None:
+        """Something was looked up and not found: look at the database now, unless that was just done."""
+        self._look.set()
+
+    async def refresh_after_miss(self) -> None:
+        """
+        Take in what was committed before this was called; never fails.
+
+        However many look-ups miss, they share a query every tenth of a second.
+        """
+        if self._after_miss is not None and self._after_miss_began:
+            # That query may have been answered before what is missed was committed.
+            await asyncio.shield(self._after_miss)
+        if self._after_miss is None or self._after_miss.done():
+            self._after_miss_began = False
+            self._after_miss = asyncio.create_task(self._refresh_soon(), name="directory-miss")
+        await asyncio.shield(self._after_miss)
+
+    async def _refresh_soon(self) -> None:
+        wait_s = self._looked_at + _MISS_SPACING_S - asyncio.get_running_loop().time()
+        if wait_s > 0:
+            await asyncio.sleep(wait_s)
+        self._after_miss_began = True
+        with contextlib.suppress(DomainError):
+            await self.refresh()
+
+    async def _follow(self) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(POLL_S):
+                    await self._look.wait()
+            self._look.clear()
+            try:
+                await self.refresh()
+            except DomainError:
+                log.debug("the directory could not be refreshed; what is known stays as it is")
+            except Exception:
+                log.exception("refreshing the directory failed; what is known stays as it is")
+            # However many look-ups miss, the database is asked this often at most.
+            await asyncio.sleep(_MISS_SPACING_S)
+
+    def _resolve_names(self) -> None:
+        hosts = self.named_hosts()
+        now = asyncio.get_running_loop().time()
+        running = self._resolving is not None and not self._resolving.done()
+        every_s = _RESOLVE_AGAIN_S if self._unresolved else _RESOLVE_EVERY_S
+        due = hosts != self._resolved_for or now - self._resolved_at >= every_s
+        if hosts and due and not running:
+            self._resolved_at = now
+            self._resolved_for = hosts
+            self._resolving = asyncio.create_task(self._resolve(hosts), name="gateway-names")
+
+    async def _resolve(self, hosts: list[str]) -> None:
+        found = await asyncio.gather(*(self._look_up(host) for host in hosts))
+        self._unresolved = not all(found)
+        # A name that does not resolve now keeps its former addresses: a DNS failure must not shut out a
+        # carrier that calls.
+        known = self.addresses()
+        self.set_addresses({host: new or known.get(host, ()) for host, new in zip(hosts, found, strict=True)})
+
+    async def _look_up(self, host: str) -> tuple[str, ...]:
+        """Where a named gateway may call from: the addresses of its name, and of the servers it leads to."""
+        found: tuple[str, ...] = ()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_RESOLVE_TIMEOUT_S):
+                found = await self._resolver.addresses(host)
+        if not found:
+            log.warning("the gateway host %s does not resolve", host)
+        return found

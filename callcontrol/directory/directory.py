@@ -1,0 +1,356 @@
+"""
+What is known of accounts, numbers and trunks, in memory, for the decisions of every call.
+
+The directory mirrors rows of the database; ``callcontrol.directory.aio.loader`` feeds it changes. Reading
+it costs no query, does no I/O and never waits.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
+from itertools import chain
+from typing import Final, TypeVar
+
+from callcontrol.agents.agent import VoiceAgent
+from callcontrol.applications.application import Application
+from callcontrol.models import Account, Binding, Carrier, Gateway, PhoneNumber
+
+# The fractional part of the golden ratio: its multiples spread evenly over [0, 1), so gateways get their
+# share of the calls without a random number, and evenly even over a few calls.
+_SPREAD: Final = 0.6180339887498949
+_REMEMBERED_SOURCES: Final = 4096
+
+RowT = TypeVar("RowT")
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Rows that changed up to a revision; each with False when it was deleted."""
+
+    revision: int
+    accounts: Sequence[Account] = ()
+    numbers: Sequence[tuple[PhoneNumber, bool]] = ()
+    carriers: Sequence[tuple[Carrier, bool]] = ()
+    gateways: Sequence[tuple[Gateway, bool]] = ()
+    applications: Sequence[tuple[Application, bool]] = ()
+    agents: Sequence[tuple[VoiceAgent, bool]] = ()
+
+
+class Directory:
+    """A mirror of accounts, numbers, trunks, applications and agents; see ``interfaces.Routes``."""
+
+    def __init__(self) -> None:
+        self.revision = 0
+        self._accounts: dict[str, Account] = {}
+        self._numbers: dict[str, PhoneNumber] = {}
+        self._e164_of: dict[str, str] = {}
+        self._carriers: dict[str, Carrier] = {}
+        self._gateways: dict[str, Gateway] = {}
+        self._applications: dict[str, Application] = {}
+        self._agents: dict[str, VoiceAgent] = {}
+        self._addresses: dict[str, tuple[str, ...]] = {}
+        self._by_source: dict[tuple[str, int], list[Gateway]] = {}
+        self._by_host: dict[str, list[Gateway]] = {}
+        self._networks: list[tuple[IPv4Network | IPv6Network, Gateway]] = []
+        self._by_user: dict[str, list[Carrier]] = {}
+        self._by_certificate: dict[str, list[Carrier]] = {}
+        self._hosts: frozenset[str] = frozenset()
+        self._at: dict[tuple[str, int], tuple[tuple[Carrier, Gateway], ...]] = {}
+        self._outbound: dict[str | None, list[tuple[Carrier, Gateway]]] = {}
+        self._turn = 0
+        self._watchers: list[Callable[[], None]] = []
+
+    def apply(self, changes: Changes) -> None:
+        """Take in what changed."""
+        for account in changes.accounts:
+            self._accounts[account.account_sid] = account
+        for number, exists in changes.numbers:
+            self._apply_number(number, exists)
+        _mirror(self._carriers, ((item.carrier_sid, item, exists) for item, exists in changes.carriers))
+        _mirror(self._gateways, ((item.gateway_sid, item, exists) for item, exists in changes.gateways))
+        _mirror(self._applications, ((item.app_sid, item, exists) for item, exists in changes.applications))
+        _mirror(self._agents, ((item.agent_id, item, exists) for item, exists in changes.agents))
+        self.revision = changes.revision
+        if changes.carriers or changes.gateways:
+            self._index_sources()
+            self._index_outbound()
+            self._index_proofs()
+            for tell in self._watchers:
+                tell()
+
+    def watch_trunks(self, tell: Callable[[], None]) -> None:
+        """Have ``tell`` called whenever carriers or gateways have changed."""
+        self._watchers.append(tell)
+
+    def set_addresses(self, addresses: Mapping[str, Iterable[str]]) -> None:
+        """Say what the hosts of gateways that are named, not numbered, resolve to now."""
+        self._addresses = {host.lower(): tuple(found) for host, found in addresses.items()}
+        self._index_sources()
+
+    def addresses(self) -> Mapping[str, tuple[str, ...]]:
+        """What named hosts resolved to last."""
+        return self._addresses
+
+    def named_hosts(self) -> list[str]:
+        """Hosts of inbound gateways that have to be resolved."""
+        return sorted({item.host.lower() for item in self._inbound() if plain_address(item.host) is None})
+
+    def account(self, account_sid: str) -> Account | None:
+        """The account, with its limits."""
+        return self._accounts.get(account_sid)
+
+    def carrier(self, carrier_sid: str) -> Carrier | None:
+        """A carrier by its identifier."""
+        return self._carriers.get(carrier_sid)
+
+    def application(self, app_sid: str) -> Application | None:
+        """An application by its identifier, of whichever account."""
+        return self._applications.get(app_sid)
+
+    def agent(self, agent_id: str) -> VoiceAgent | None:
+        """A voice agent by its identifier, of whichever account."""
+        return self._agents.get(agent_id)
+
+    def carriers(self) -> list[Carrier]:
+        """All carriers."""
+        return list(self._carriers.values())
+
+    def gateways(self, carrier_sid: str | None = None) -> list[Gateway]:
+        """The gateways of a carrier, or all."""
+        return [item for item in self._gateways.values() if carrier_sid in (None, item.carrier_sid)]
+
+    def outbound_gateways(self) -> list[tuple[Carrier, Gateway]]:
+        """All gateways calls may leave by."""
+        return [item for items in self._outbound.values() for item in items]
+
+    def gateway_for_source(
+        self, host: str, port: int, account_sid: str | None = None
+    ) -> tuple[Carrier, Gateway] | None:
+        """
+        Whose inbound gateway a request came from.
+
+        The exact host and port win over the host alone, and that over the narrowest network around it. With
+        ``account_sid`` only carriers that may call this account's numbers count: its own and the platform's.
+        Several accounts may well have the same carrier, and none of them shuts the others out. A carrier that
+        has to prove itself is not known by its address.
+        """
+        for carrier, gateway in self.gateways_at(host, port):
+            if account_sid is None or carrier.account_sid in (None, account_sid):
+                if not (carrier.inbound_auth_username or carrier.certificate_name):
+                    return carrier, gateway
+        return None
+
+    def gateways_at(self, host: str, port: int) -> Iterable[tuple[Carrier, Gateway]]:
+        """All inbound gateways an address belongs to, the most exact match first; one may come twice."""
+        found = self._at.get((host, port))
+        if found is None:
+            if len(self._at) >= _REMEMBERED_SOURCES:
+                self._at.clear()
+            found = self._at[host, port] = tuple(self._find_at(host, port))
+        return found
+
+    def _find_at(self, host: str, port: int) -> Iterator[tuple[Carrier, Gateway]]:
+        address = plain_address(host)
+        if address is not None:
+            text = str(address)
+            for gateway in chain(
+                self._by_source.get((text, port), ()), self._by_host.get(text, ()), self._around(address)
+            ):
+                yield self._carriers[gateway.carrier_sid], gateway
+
+    def knows_host(self, host: str) -> bool:
+        """Whether an address is that of a gateway, inbound or outbound."""
+        address = plain_address(host)
+        return address is not None and (str(address) in self._hosts or any(self._around(address)))
+
+    def _around(self, address: IPv4Address | IPv6Address) -> Iterator[Gateway]:
+        yield from (found for network, found in self._networks if address in network)
+
+    @property
+    def asks_passwords(self) -> bool:
+        """Whether some carrier proves itself by a password, so that strangers may be asked for one."""
+        return bool(self._by_user)
+
+    def carriers_with_user(self, username: str) -> Sequence[Carrier]:
+        """The active carriers that call us under this user name."""
+        return self._by_user.get(username, ())
+
+    def carriers_with_certificate(self, names: Iterable[str]) -> Sequence[Carrier]:
+        """The active carriers one of these names of a client certificate stands for."""
+        return [found for name in names for found in self._by_certificate.get(name.lower(), ())]
+
+    def number(self, e164: str) -> tuple[PhoneNumber, Binding | None] | None:
+        """The number and where its inbound calls go."""
+        found = self._numbers.get(e164)
+        return (found, found.binding) if found else None
+
+    def gateway_for_host(
+        self, account_sid: str, host: str, port: int | None = None
+    ) -> tuple[Carrier, Gateway] | None:
+        """The outbound gateway with a host, and port when given, of the account's own or the platform's."""
+        wanted = host.strip("[]").lower()
+        for owner in (account_sid, None):
+            for carrier, gateway in self._outbound.get(owner, ()):
+                if gateway.host.strip("[]").lower() == wanted and port in (None, gateway.port):
+                    return carrier, gateway
+        return None
+
+    def outbound_route(
+        self,
+        account_sid: str,
+        from_number: str,
+        carrier_sid: str | None = None,
+        to_number: str | None = None,
+    ) -> list[tuple[Carrier, Gateway]]:
+        """
+        The gateways to try, best first; empty when the call cannot leave.
+
+        A platform number leaves through the carriers of the platform, the account's own number through its
+        own, that of the number first. ``carrier_sid`` forces one carrier, of the account or the platform.
+        Carriers with the longest prefix that ``to_number`` begins with exclude the others; those with
+        prefixes none of which it begins with are left out. The lower priority goes first; among equals the
+        order is drawn by weight, anew for every call.
+        """
+        number = self._numbers.get(from_number)
+        home = number.carrier_sid if number and number.account_sid == account_sid else None
+        if carrier_sid is None:
+            usable = self._outbound.get(account_sid if home else None, [])
+            return self._ranked(serving(usable, to_number), home)
+        carrier = self._carriers.get(carrier_sid)
+        if carrier is None or carrier.account_sid not in (None, account_sid):
+            return []
+        usable = self._outbound.get(carrier.account_sid, [])
+        return self._ranked([item for item in usable if item[0].carrier_sid == carrier_sid], home)
+
+    def _ranked(
+        self, usable: list[tuple[Carrier, Gateway]], home: str | None
+    ) -> list[tuple[Carrier, Gateway]]:
+        self._turn += 1
+        ranks: dict[tuple[bool, int], list[tuple[Carrier, Gateway]]] = {}
+        for item in usable:
+            foreign = home is not None and item[0].carrier_sid != home
+            ranks.setdefault((foreign, item[1].priority), []).append(item)
+        ordered: list[tuple[Carrier, Gateway]] = []
+        for rank in sorted(ranks):
+            ordered += draw_by_weight(ranks[rank], (self._turn * _SPREAD) % 1.0)
+        return ordered
+
+    def _apply_number(self, number: PhoneNumber, exists: bool) -> None:
+        former = self._e164_of.pop(number.phone_number_id, None)
+        if former is not None and self._numbers[former].phone_number_id == number.phone_number_id:
+            del self._numbers[former]
+        if exists:
+            self._numbers[number.number] = number
+            self._e164_of[number.phone_number_id] = number.number
+
+    def _active(self) -> list[tuple[Carrier, Gateway]]:
+        found = [
+            (carrier, item)
+            for item in self._gateways.values()
+            if item.is_active and (carrier := self._carriers.get(item.carrier_sid)) and carrier.is_active
+        ]
+        # The order decides between gateways that fit equally well; it must not depend on the load order.
+        return sorted(found, key=lambda pair: (pair[1].priority, pair[1].created_at, pair[1].gateway_sid))
+
+    def _inbound(self) -> list[Gateway]:
+        return [gateway for _, gateway in self._active() if gateway.inbound]
+
+    def _index_outbound(self) -> None:
+        self._outbound = {}
+        for carrier, gateway in self._active():
+            if gateway.outbound:
+                self._outbound.setdefault(carrier.account_sid, []).append((carrier, gateway))
+
+    def _index_proofs(self) -> None:
+        self._by_user, self._by_certificate = {}, {}
+        for carrier in sorted(self._carriers.values(), key=lambda item: (item.created_at, item.carrier_sid)):
+            if carrier.is_active and carrier.inbound_auth_username and carrier.inbound_auth_password:
+                self._by_user.setdefault(carrier.inbound_auth_username, []).append(carrier)
+            if carrier.is_active and carrier.certificate_name:
+                self._by_certificate.setdefault(carrier.certificate_name.lower(), []).append(carrier)
+
+    def _index_sources(self) -> None:
+        self._at.clear()
+        self._by_source.clear()
+        self._by_host.clear()
+        hosts: set[str] = set()
+        for _, gateway in self._active():
+            hosts.update(self._addresses_of(gateway))
+        self._hosts = frozenset(hosts)
+        networks: list[tuple[IPv4Network | IPv6Network, Gateway]] = []
+        for gateway in self._inbound():
+            own = plain_address(gateway.host)
+            single = gateway.netmask in (32, own.max_prefixlen if own is not None else 32)
+            if own is not None and not single:
+                networks.append((ip_network((own, gateway.netmask), strict=False), gateway))
+            for host in self._addresses_of(gateway):
+                self._by_source.setdefault((host, gateway.port), []).append(gateway)
+                if single:
+                    self._by_host.setdefault(host, []).append(gateway)
+        self._networks = sorted(networks, key=lambda item: -item[0].prefixlen)
+
+    def _addresses_of(self, gateway: Gateway) -> tuple[str, ...]:
+        address = plain_address(gateway.host)
+        return self._addresses.get(gateway.host.lower(), ()) if address is None else (str(address),)
+
+
+def _mirror(known: dict[str, RowT], changes: Iterable[tuple[str, RowT, bool]]) -> None:
+    for sid, item, exists in changes:
+        if exists:
+            known[sid] = item
+        else:
+            known.pop(sid, None)
+
+
+@lru_cache(maxsize=4096)
+def plain_address(host: str) -> IPv4Address | IPv6Address | None:
+    """The address a host is written as; None when it is a name. IPv4-mapped IPv6 becomes IPv4."""
+    try:
+        return IPv4Address(host)
+    except AddressValueError:
+        pass
+    try:
+        address = IPv6Address(host.strip("[]").partition("%")[0])
+    except AddressValueError:
+        return None
+    return address.ipv4_mapped or address
+
+
+def serving(
+    usable: Sequence[tuple[Carrier, Gateway]], to_number: str | None
+) -> list[tuple[Carrier, Gateway]]:
+    """Those whose carrier serves a number: by the longest prefix, else those that serve all numbers."""
+    lengths = [
+        max((len(prefix) for prefix in carrier.prefixes if (to_number or "").startswith(prefix)), default=-1)
+        if carrier.prefixes
+        else 0
+        for carrier, _ in usable
+    ]
+    longest = max(lengths, default=-1)
+    if longest < 0:
+        return []
+    return [item for item, length in zip(usable, lengths, strict=True) if length == longest]
+
+
+def draw_by_weight(
+    items: Sequence[tuple[Carrier, Gateway]], fraction: float
+) -> list[tuple[Carrier, Gateway]]:
+    """
+    Order gateways of one priority: the first is drawn by weight, and so is each next of those left.
+
+    ``fraction``, in [0, 1), decides the draw. A gateway of weight 0 comes last.
+    """
+    left = list(items)
+    ordered: list[tuple[Carrier, Gateway]] = []
+    while left:
+        mark = fraction * sum(max(gateway.weight, 0) for _, gateway in left)
+        chosen = left[-1]
+        for item in left:
+            mark -= max(item[1].weight, 0)
+            if mark < 0:
+                chosen = item
+                break
+        ordered.append(chosen)
+        left.remove(chosen)
+    return ordered

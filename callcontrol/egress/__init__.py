@@ -1,0 +1,1 @@
+"""Egress: rules for every connection to a customer's host."""

@@ -1,0 +1,1 @@
+"""Resolver and HTTP client for customers' hosts."""

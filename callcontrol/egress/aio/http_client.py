@@ -1,0 +1,162 @@
+"""Asking customers' servers something over HTTP: once, within seconds, and no more than is needed."""
+
+import asyncio
+import ssl
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import aiohttp
+from yarl import URL
+
+from callcontrol.aio.tokens import unix_time_s
+from callcontrol.calls.events import InstructionProblem
+from callcontrol.calls.ports import Destinations
+from callcontrol.egress.aio.http_errors import problem_of
+from callcontrol.egress.aio.resolver import checked_connector
+from callcontrol.errors import DomainError
+from callcontrol.instructions.twilio_request import FormRequest
+from callcontrol.models import WebhookEvent
+from callcontrol.webhooks.signing import is_success, query_url, signed_headers
+
+__all__ = [
+    "MAX_MESSAGE_CHARS",
+    "NotAnswered",
+    "QuestionClient",
+    "question_session",
+    "read_bounded",
+    "reason_of",
+]
+
+MAX_MESSAGE_CHARS: Final = 300
+
+
+class NotAnswered(Exception):
+    """A try that brought no answer: why, in one word and for people."""
+
+    def __init__(self, reason: InstructionProblem, message: str, http_status: int | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message[:MAX_MESSAGE_CHARS]
+        self.http_status = http_status
+
+
+class QuestionClient:
+    """
+    Asks customers' servers, for all calls of a process; connections are kept for the next question.
+
+    ``timeout_s`` is for all of a question, from the first look at the name to the last byte of the answer.
+    """
+
+    def __init__(
+        self,
+        destinations: Destinations,
+        *,
+        timeout_s: float,
+        max_answer_bytes: int,
+        accept: str = "application/json",
+    ) -> None:
+        self._accept = accept
+        self._destinations = destinations
+        self._timeout_s = timeout_s
+        self._max_answer_bytes = max_answer_bytes
+        self._session: aiohttp.ClientSession | None = None
+
+    async def ask(
+        self, event: WebhookEvent, secrets: Sequence[str], form: FormRequest | None = None
+    ) -> tuple[str, bytes]:
+        """
+        Ask once, signed with each of the secrets; returns the media type and the body of the answer.
+
+        A ``form`` takes the place of the event's own address and body, and adds its headers.
+
+        Raises:
+            NotAnswered: There is none that could be read.
+        """
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await self._ask(event, secrets, form)
+        except NotAnswered:
+            raise
+        except DomainError as refusal:
+            raise NotAnswered("connect", refusal.message) from None
+        except TimeoutError:
+            raise NotAnswered("timeout", f"no answer within {self._timeout_s:g} s") from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise NotAnswered(reason_of(error), problem_of(error)) from None
+
+    async def _ask(
+        self, event: WebhookEvent, secrets: Sequence[str], form: FormRequest | None
+    ) -> tuple[str, bytes]:
+        self._destinations.check_url(event.url, schemes=("http", "https"))
+        get, limit = event.method == "GET", self._max_answer_bytes
+        if form is not None:
+            event = replace(event, body=form.body)
+        headers = signed_headers(event, secrets, unix_time_s())
+        async with self._opened().request(
+            event.method,
+            # What is signed is the address as it is written, which must then go out as it is.
+            URL(form.url, encoded=True) if form is not None else query_url(event) if get else event.url,
+            data=None if get else event.body,
+            headers=headers if form is None else {**headers, **form.headers},
+            allow_redirects=False,
+        ) as response:
+            if not is_success(response.status):
+                raise NotAnswered("http_status", f"answered {response.status}", response.status)
+            return response.content_type, await read_bounded(response, limit)
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = question_session(self._destinations, self._accept)
+        return self._session
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+
+def question_session(destinations: Destinations, accept: str) -> aiohttp.ClientSession:
+    """A session that asks customers' servers at addresses that are judged; who asks limits the time."""
+    return aiohttp.ClientSession(
+        # Every call asks one question at a time; a limit would let busy servers hold up the others.
+        connector=checked_connector(destinations, limit=0, limit_per_host=0),
+        timeout=aiohttp.ClientTimeout(total=None),
+        headers={
+            "User-Agent": "trunkline",
+            "Accept": accept,
+            # What is compressed may be without end once it is not.
+            "Accept-Encoding": "identity",
+        },
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        trust_env=False,
+    )
+
+
+async def read_bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
+    """
+    Read the body of an answer.
+
+    Raises:
+        NotAnswered: It is longer than ``limit`` bytes; its connection is closed.
+    """
+    body = await response.content.read(limit + 1)
+    while len(body) <= limit and (more := await response.content.read(limit)):
+        body += more
+    if len(body) > limit:
+        response.close()
+        raise NotAnswered("protocol", f"the answer is longer than {limit} bytes", response.status)
+    return body
+
+
+def reason_of(error: Exception) -> InstructionProblem:
+    """In one word, why a request to a server failed."""
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "dns"
+    if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
+        return "tls"
+    if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ClientOSError | OSError):
+        return "connect"
+    return "protocol"

@@ -1,0 +1,1 @@
+"""Call control by the customer's webhook."""

@@ -1,0 +1,174 @@
+"""Asking the customer's server what to do with a call, over HTTP: twice at most, within seconds."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.calls.aio.log import CallLog
+from callcontrol.calls.effects import AskWebhook, RouteCaller
+from callcontrol.calls.events import CallerRouted, Event, InstructionsFailed, InstructionsReceived
+from callcontrol.calls.ports import Destinations, MaskedRoutes
+from callcontrol.egress.aio.http_client import MAX_MESSAGE_CHARS, NotAnswered, QuestionClient
+from callcontrol.errors import DomainError
+from callcontrol.instructions.instructions import (
+    ACCEPT,
+    ATTEMPTS,
+    MAX_ANSWER_BYTES,
+    RETRY_AFTER_S,
+    TIMEOUT_S,
+    question,
+    read_instructions,
+)
+from callcontrol.instructions.twilio_request import FormRequest, form_fields, form_request
+from callcontrol.instructions.verbs import Asking, VerbRules
+from callcontrol.models import Account, CallRecord, WebhookEvent
+from callcontrol.trunks.caller_identity import Caller
+
+__all__ = ["CallAsker", "InstructionClient", "NotAnswered"]
+
+
+class InstructionClient:
+    """
+    Asks customers' servers what calls are to do.
+
+    ``rules`` are what the verbs of an answer are checked against, asked for at every answer.
+    """
+
+    def __init__(self, destinations: Destinations, rules: Callable[[], VerbRules]) -> None:
+        self._client = QuestionClient(
+            destinations, timeout_s=TIMEOUT_S, max_answer_bytes=MAX_ANSWER_BYTES, accept=ACCEPT
+        )
+        self.rules = rules
+
+    async def ask(
+        self, event: WebhookEvent, secret: str, form: FormRequest | None = None
+    ) -> tuple[str, bytes]:
+        """
+        Ask once, by the form if there is one; returns the media type and the body of the answer.
+
+        Raises:
+            NotAnswered: There is none that could be read.
+        """
+        return await self._client.ask(event, (secret,), form)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.close()
+
+
+class CallAsker:
+    """The questions of one call: that of its plan, and beside it one that the API wants asked."""
+
+    def __init__(
+        self,
+        client: InstructionClient,
+        record: CallRecord,
+        account: Account,
+        log: CallLog,
+        post: Callable[[Event], None],
+        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+        routes: MaskedRoutes | None = None,
+    ) -> None:
+        self.caller: Caller | None = None
+        """Who called us, for verbs that pass its number through."""
+        self._client = client
+        self._record = record
+        self._account = account
+        self._log = log
+        self._post = post
+        self._spawn = spawn
+        self._routes = routes
+        self._asking: dict[int, asyncio.Task[None]] = {}
+
+    def ask(self, effect: AskWebhook) -> None:
+        """Ask; ``InstructionsReceived`` or ``InstructionsFailed`` follows unless ``stop`` does."""
+        self._asking[effect.number] = self._spawn(self._ask(effect))
+
+    def route(self, effect: RouteCaller) -> None:
+        """Find out whom the caller of a masked number reaches; ``CallerRouted`` follows, as for ``ask``."""
+        self._asking[effect.number] = self._spawn(self._route(effect))
+
+    def stop(self, number: int) -> None:
+        """Give up a question, if it is being asked."""
+        task = self._asking.pop(number, None)
+        if task is not None:
+            task.cancel()
+
+    def stop_all(self) -> None:
+        """Give up whatever is being asked."""
+        for number in list(self._asking):
+            self.stop(number)
+
+    async def _route(self, effect: RouteCaller) -> None:
+        routes, found = self._routes, None
+        try:
+            # A server without sessions knows no caller.
+            found = (
+                await routes.route(self._record, effect.caller_number, effect.masked_number)
+                if routes is not None
+                else "unknown"
+            )
+        except DomainError as failure:
+            self._log.warning("not routed: %s", failure.message)
+        self._asking.pop(effect.number, None)
+        self._post(CallerRouted(effect.number, found))
+
+    async def _ask(self, effect: AskWebhook) -> None:
+        outcome = await self._outcome(effect)
+        self._asking.pop(effect.number, None)
+        if isinstance(outcome, InstructionsFailed):
+            self._log.warning("no instructions: %s", outcome.message)
+        self._post(outcome)
+
+    async def _outcome(self, effect: AskWebhook) -> Event:
+        event_id, at = new_id(), utc_now()
+        event = WebhookEvent(
+            event_id=event_id,
+            account_sid=self._account.account_sid,
+            event=effect.event,
+            url=effect.url,
+            body=question(self._record, effect.event, event_id=event_id, at=at, facts=effect.facts),
+            created_at=at,
+            call_sid=self._record.call_sid,
+            method=effect.method,
+        )
+        secret = self._account.webhook_secret
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                media_type, body = await self._client.ask(event, secret, self._form(effect))
+            except NotAnswered as failure:
+                problem = failure
+            else:
+                return self._read(effect, media_type, body, attempt)
+            if attempt < ATTEMPTS:
+                await asyncio.sleep(RETRY_AFTER_S)
+        return InstructionsFailed(
+            effect.number, problem.reason, problem.message, problem.http_status, ATTEMPTS
+        )
+
+    def _form(self, effect: AskWebhook) -> FormRequest | None:
+        """The question as servers of TwiML expect it, None for one in JSON."""
+        if effect.format != "form":
+            return None
+        fields = form_fields(self._record, effect.facts)
+        secret, _ = self._account.stream_secrets(utc_now())
+        return form_request(effect.url, effect.method, fields, secret)
+
+    def _read(self, effect: AskWebhook, media_type: str, body: bytes, attempt: int) -> Event:
+        """What an answer means. One that cannot be followed is not asked for again: it would come again."""
+        asking = Asking(effect.format, effect.fallback)
+        try:
+            steps = read_instructions(
+                media_type,
+                body,
+                self._client.rules(),
+                self._record,
+                caller=self.caller,
+                url=effect.url,
+                asking=asking,
+            )
+        except DomainError as refusal:
+            message = refusal.message[:MAX_MESSAGE_CHARS]
+            return InstructionsFailed(effect.number, "instruction", message, 200, attempt)
+        return InstructionsReceived(effect.number, steps)

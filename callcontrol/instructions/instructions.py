@@ -1,0 +1,158 @@
+"""
+Instructions of the customer's server, without I/O: what it is asked, and what its answer means.
+
+An answer is a list of verbs, one verb, or a single action as voice platforms write it. Other languages for
+the same verbs are other readers in one table, by the media type of the answer.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from callcontrol.calls.plan import Step
+from callcontrol.calls.records.call_json import timestamp
+from callcontrol.errors import FieldError, ValidationFailed
+from callcontrol.instructions.twiml import named_in, read_twiml
+from callcontrol.instructions.verbs import Asking, VerbReader, VerbRules
+from callcontrol.models import CallRecord
+from callcontrol.trunks.caller_identity import Caller
+
+ATTEMPTS: Final = 2
+"""How often a question is asked; a caller hears ringing, or nothing, meanwhile."""
+
+RETRY_AFTER_S: Final = 0.5
+TIMEOUT_S: Final = 5.0
+MAX_ANSWER_BYTES: Final = 64 * 1024
+ACCEPT: Final = "application/json, application/xml, text/xml"
+
+_MAX_DEPTH: Final = 20
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+def question(
+    record: CallRecord,
+    event: str,
+    *,
+    event_id: str,
+    at: datetime,
+    facts: Sequence[tuple[str, str | int | None]] = (),
+) -> bytes:
+    """The JSON body that asks what to do with a call: ``event`` says why, ``facts`` what came of it."""
+    body = {
+        "event": event,
+        "event_id": event_id,
+        "timestamp": timestamp(at),
+        "data": {
+            "call_sid": record.call_sid,
+            "account_sid": record.account_sid,
+            "from": record.from_,
+            "to": record.to,
+            "direction": record.direction,
+            "status": record.status.value,
+            "sip_call_id": record.sip_call_id,
+            "carrier_sid": record.carrier_sid,
+            "phone_number_id": record.phone_number_id,
+            "app_sid": record.app_sid,
+            "answered_by": record.answered_by,
+            "tag": record.tag,
+            "headers": dict((record.sip or {}).get("headers") or {}),
+            **dict(facts),
+        },
+    }
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+
+
+def read_instructions(
+    media_type: str,
+    body: bytes,
+    rules: VerbRules,
+    record: CallRecord,
+    *,
+    caller: Caller | None,
+    url: str,
+    asking: Asking | None = None,
+) -> list[Step]:
+    """
+    The steps that an answer means; an empty answer means none.
+
+    A party that is dialled sees the account's number of this call unless a verb says otherwise; ``caller``
+    is who called us, and addresses without a host count from ``url``. Questions that the answer brings about
+    are asked as ``asking`` says.
+
+    Raises:
+        ValidationFailed: It cannot be read, or asks for what cannot be; all that is wrong is named.
+        Forbidden: A number may not be dialled.
+    """
+    if not body.strip():
+        return []
+    read = _READERS.get(media_type.lower())
+    if read is None:
+        known = " or ".join(sorted(_READERS))
+        raise ValidationFailed.of("Content-Type", f"must be {known}, not {media_type[:100] or 'absent'}")
+    own = record.to if record.direction == "inbound" else record.from_
+    reader = VerbReader(rules, own, caller=caller, base_url=url, asking=asking or Asking())
+    verbs, places = read(body, url)
+    steps = reader.read("verbs", verbs)
+    if reader.errors:
+        raise ValidationFailed([named_in(error, places) for error in reader.errors[:20]])
+    return steps
+
+
+def _read_json(body: bytes) -> object:
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        raise ValidationFailed([FieldError("body", "must be JSON")]) from None
+    if _too_deep(answer, _MAX_DEPTH):
+        raise ValidationFailed([FieldError("body", f"must not nest deeper than {_MAX_DEPTH}")])
+    if _unstorable(answer):
+        raise ValidationFailed([FieldError("body", "must not contain NUL or lone surrogate characters")])
+    if not isinstance(answer, Mapping):
+        return answer
+    if not answer:
+        return []
+    return [_verb_of(answer) if "action" in answer else answer]
+
+
+def _verb_of(action: Mapping[str, Any]) -> dict[str, Any]:
+    """A single action as a verb: ``{"action": "stream", "stream_url": ...}`` is a verb with an ``url``."""
+    verb = {name: value for name, value in action.items() if name != "action"}
+    if action["action"] == "stream" and "stream_url" in verb:
+        verb["url"] = verb.pop("stream_url")
+    return {"verb": action["action"], **verb}
+
+
+def _too_deep(value: object, left: int) -> bool:
+    if isinstance(value, Mapping):
+        return left == 0 or any(_too_deep(item, left - 1) for item in value.values())
+    if isinstance(value, list):
+        return left == 0 or any(_too_deep(item, left - 1) for item in value)
+    return False
+
+
+def _unstorable(value: object) -> bool:
+    """Whether some text in it could be stored and sent on by nobody: it would break the call later."""
+    if isinstance(value, str):
+        return not value.isascii() and _SURROGATE.search(value) is not None or "\0" in value
+    if isinstance(value, Mapping):
+        return any(_unstorable(name) or _unstorable(item) for name, item in value.items())
+    return isinstance(value, list) and any(_unstorable(item) for item in value)
+
+
+Verbs = tuple[object, Mapping[str, str]]
+"""What an answer says, as verbs, and how its own language calls the places of their list."""
+
+
+def _json_verbs(body: bytes, _: str) -> Verbs:
+    return _read_json(body), {}
+
+
+_READERS: Final[Mapping[str, Callable[[bytes, str], Verbs]]] = {
+    "application/json": _json_verbs,
+    "application/xml": read_twiml,
+    "text/xml": read_twiml,
+    # Many a server of TwiML sends it as what its framework sends everything as.
+    "text/html": read_twiml,
+}

@@ -1,0 +1,102 @@
+"""
+Questions to servers that were written for TwiML: a form, with the fields and the signature they expect.
+
+The fields have the names of Twilio's requests, so that a server reads ours as it reads those. The signature
+is theirs too: HMAC-SHA1 over the URL, followed by the names and values of a POST in the order of the names.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import quote, urlencode, urlsplit, urlunsplit
+
+from callcontrol.calls.plan import WebhookMethod
+from callcontrol.models import CallRecord, CallStatus
+from media.streams import sign_as_twilio
+
+FORM_TYPE: Final = "application/x-www-form-urlencoded"
+
+Fact = str | int | None
+
+_API_VERSION: Final = "2010-04-01"
+_ASCII: Final = "".join(map(chr, range(0x21, 0x7F)))
+_STATUSES: Final = {CallStatus.INITIATED: "ringing"}
+
+
+@dataclass(frozen=True, slots=True)
+class FormRequest:
+    """A question as it goes out; the signature is a secret's work and is shown nowhere."""
+
+    url: str
+    body: bytes
+    headers: Mapping[str, str] = field(repr=False)
+
+
+def form_fields(record: CallRecord, facts: Sequence[tuple[str, Fact]]) -> dict[str, str]:
+    """What is told of a call: its own fields, then what has come of the last verb."""
+    direction = "inbound" if record.direction == "inbound" else "outbound-api"
+    fields = {
+        "CallSid": record.call_sid,
+        "AccountSid": record.account_sid,
+        "From": record.from_,
+        "To": record.to,
+        "Caller": record.from_,
+        "Called": record.to,
+        "CallStatus": _STATUSES.get(record.status, record.status.value),
+        "Direction": direction,
+        "ApiVersion": _API_VERSION,
+    }
+    if record.answered_by is not None:
+        fields["AnsweredBy"] = _ANSWERED_BY.get(record.answered_by, "unknown")
+    headers = (record.sip or {}).get("headers")
+    if isinstance(headers, Mapping):
+        fields.update({f"SipHeader_{name}": str(value) for name, value in headers.items()})
+    for name, value in facts:
+        told = _FACTS.get(name)
+        if told is not None and value is not None:
+            fields[told[0]] = told[1](value)
+    return fields
+
+
+def form_request(url: str, method: WebhookMethod, fields: Mapping[str, str], key: str | None) -> FormRequest:
+    """
+    The request that carries the fields, signed with the key if there is one.
+
+    It bears one signature alone: servers of TwiML compare the whole header with the one that they expect.
+    """
+    url = quote(url, safe=_ASCII)  # It goes out as it is signed, so it has to be one that can.
+    if method == "GET":
+        parts = urlsplit(url)
+        query = "&".join(part for part in (parts.query, urlencode(fields)) if part)
+        whole = urlunsplit(parts._replace(query=query, fragment=""))
+        return FormRequest(whole, b"", _signed(whole, {}, key))
+    headers = {**_signed(url, fields, key), "Content-Type": FORM_TYPE}
+    return FormRequest(url, urlencode(fields).encode(), headers)
+
+
+def form_signature(key: str, url: str, fields: Mapping[str, str]) -> str:
+    """What ``X-Twilio-Signature`` is to be, for the URL as it is asked and the fields of a POST."""
+    content = url + "".join(f"{name}{fields[name]}" for name in sorted(fields))
+    return sign_as_twilio(key, content)
+
+
+def _signed(url: str, fields: Mapping[str, str], key: str | None) -> dict[str, str]:
+    return {"X-Twilio-Signature": form_signature(key, url, fields)} if key else {}
+
+
+def _seconds(milliseconds: Fact) -> str:
+    return str(round(int(milliseconds or 0) / 1000))
+
+
+_ANSWERED_BY: Final = {"human": "human", "machine": "machine_start"}
+_FACTS: Final[Mapping[str, tuple[str, Callable[[Fact], str]]]] = {
+    "digits": ("Digits", str),
+    "finished_on_key": ("FinishedOnKey", str),
+    "recording_url": ("RecordingUrl", str),
+    "recording_duration_ms": ("RecordingDuration", _seconds),
+    "dial_call_status": ("DialCallStatus", str),
+    "dial_call_duration": ("DialCallDuration", str),
+    "failed_url": ("ErrorUrl", str),
+    "error_message": ("ErrorMessage", str),
+}
+"""By the name of a fact: what the form calls it, and how it writes it."""

@@ -1,0 +1,21 @@
+"""
+The verbs: what a customer may write that is to be done with a call, and the steps of a plan that they mean.
+
+One reader serves requests to place a call and the answers of a customer's server. Every wrong value is named
+by its path (``verbs[0].url``). What decides about a verb stands in one table, so that another dialect that
+says the same things (an XML one) only has to be brought to these objects.
+"""
+
+from callcontrol.instructions.verbs.control import REJECT_STATUSES
+from callcontrol.instructions.verbs.reader import MAX_VERBS, VERBS, VerbReader
+from callcontrol.instructions.verbs.values import Asking, CheckUrl, VerbRules
+
+__all__ = [
+    "MAX_VERBS",
+    "REJECT_STATUSES",
+    "VERBS",
+    "Asking",
+    "CheckUrl",
+    "VerbReader",
+    "VerbRules",
+]

@@ -1,0 +1,169 @@
+"""The verbs that bring somebody else into the call: dial, conference and stream."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from callcontrol.calls.plan import Consult, Dial, JoinConference, Party, Step, Stream
+from callcontrol.instructions.verbs.values import VerbValues
+from callcontrol.routing.targets import Target
+from media.streams import StreamSetupError, choose_stream
+
+_RING_S: Final = (5.0, 120.0)
+_MAX_TALK_S: Final = 14_400.0
+_MAX_HEADERS: Final = 20
+_MAX_MEMBERS: Final = 40
+_MAX_NAME_CHARS: Final = 128
+_HEADER_NAME: Final = re.compile(r"[Xx]-[A-Za-z0-9-]{1,60}")
+_PRINTABLE: Final = re.compile(r"[^\x00-\x1f\x7f]{0,256}")
+
+_ACTION_FIELDS: Final = frozenset({"action_url", "action_method"})
+DIAL_FIELDS: Final = _ACTION_FIELDS | {"target", "caller_id", "timeout", "time_limit", "headers"}
+_ROOM_FIELDS: Final = frozenset(
+    {"name", "muted", "start_on_enter", "end_on_exit", "beep", "max_participants"}
+)
+CONFERENCE_FIELDS: Final = _ROOM_FIELDS | _ACTION_FIELDS
+STREAM_FIELDS: Final = _ACTION_FIELDS | {
+    *("url", "sample_rate", "stream_protocol", "encoding", "custom_parameters", "stream_auth"),
+    *("stream_track", "stream_max_retries", "stream_events"),
+}
+
+
+def read_dial(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
+    """Somebody to be called and joined with the party, or a conference to be joined."""
+    count = len(values.errors)
+    targets = verb.get("target")
+    if not isinstance(targets, Sequence) or len(targets) != 1 or not isinstance(targets[0], Mapping):
+        values.wrong(f"{path}.target", "must be a list of one target")
+        return []
+    kind = targets[0].get("type", "phone")
+    if kind == "conference":
+        return _dial_conference(values, path, verb, targets[0])
+    key = "sip_uri" if kind == "sip" else "number"
+    target = values.target(f"{path}.target[0].{key}", targets[0].get(key))
+    ring_s = values.seconds(f"{path}.timeout", verb.get("timeout"), 60.0, *_RING_S)
+    limit_s = values.seconds(f"{path}.time_limit", verb.get("time_limit"), 0.0, 1.0, _MAX_TALK_S)
+    headers = _headers(values, f"{path}.headers", verb.get("headers"))
+    action = _dial_action(values, path, verb)
+    party = _party(values, path, target, verb.get("caller_id"), ring_s, headers)
+    if party is None or len(values.errors) > count:
+        return []
+    return [Dial(party, action, limit_s or None)]
+
+
+def read_conference(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
+    """A conference to be joined."""
+    action = values.action(path, verb.get("action_url"), verb.get("action_method"), "call.dialled")
+    room = _room(values, path, verb)
+    return room if action is None or not room else [*room, action]
+
+
+def read_stream(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
+    """A voice agent to be connected."""
+    action = values.action(path, verb.get("action_url"), verb.get("action_method"), "call.streamed")
+    steps = stream_steps(values, verb.get("url"), verb, f"{path}.", f"{path}.url")
+    return steps if action is None or not steps else [*steps, action]
+
+
+def stream_steps(
+    values: VerbValues, url: object, fields: Mapping[str, object], prefix: str, url_path: str
+) -> list[Step]:
+    """The step that connects a voice agent, by ``fields`` as ``choose_stream`` takes them."""
+    try:
+        choice = choose_stream(url, fields)
+    except StreamSetupError as error:
+        path = url_path if error.field == "stream_url" else prefix + error.field
+        values.wrong(path, error.reason)
+        return []
+    values.check_url(url_path, choice.url, ("ws", "wss"))
+    return [Stream(choice, values.asking.fallback)]
+
+
+def _dial_action(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Consult | None:
+    return values.action(path, verb.get("action_url"), verb.get("action_method"), "call.dialled")
+
+
+def _dial_conference(
+    values: VerbValues, path: str, verb: Mapping[str, Any], target: Mapping[str, Any]
+) -> Sequence[Step]:
+    for field in verb:
+        if field not in ("verb", "target", *_ACTION_FIELDS):
+            values.wrong(f"{path}.{str(field)[:100]}", "does not go with a conference")
+    for field in target:
+        if field != "type" and field not in _ROOM_FIELDS:
+            values.wrong(f"{path}.target[0].{str(field)[:100]}", "is not a field of conference")
+    action = _dial_action(values, path, verb)
+    room = _room(values, f"{path}.target[0]", target)
+    return room if action is None or not room else [*room, action]
+
+
+def _room(values: VerbValues, path: str, given: Mapping[str, Any]) -> Sequence[Step]:
+    count = len(values.errors)
+    name = given.get("name")
+    fits = (
+        isinstance(name, str)
+        and name.isprintable()
+        and 1 <= len(name.strip()) <= len(name) <= _MAX_NAME_CHARS
+    )
+    if not fits:
+        values.wrong(f"{path}.name", f"must be a name of 1 to {_MAX_NAME_CHARS} characters")
+    step = JoinConference(
+        name=str(name).strip(),
+        muted=values.flag(f"{path}.muted", given.get("muted"), False),
+        starts=values.flag(f"{path}.start_on_enter", given.get("start_on_enter"), True),
+        ends=values.flag(f"{path}.end_on_exit", given.get("end_on_exit"), False),
+        beep=values.flag(f"{path}.beep", given.get("beep"), True),
+        max_members=values.whole(
+            f"{path}.max_participants", given.get("max_participants"), _MAX_MEMBERS, 2, _MAX_MEMBERS
+        ),
+    )
+    return [step] if len(values.errors) == count else []
+
+
+def _headers(values: VerbValues, path: str, given: object) -> tuple[tuple[str, str], ...]:
+    """``X-`` headers that the party's INVITE is to carry."""
+    if given is None:
+        return ()
+    if not isinstance(given, Mapping) or len(given) > _MAX_HEADERS:
+        values.wrong(path, f"must be an object of at most {_MAX_HEADERS} X-* headers")
+        return ()
+    for name, value in given.items():
+        if not isinstance(name, str) or _HEADER_NAME.fullmatch(name) is None:
+            values.wrong(path, f"{str(name)[:70]} is not allowed; only X-* headers are passed on")
+        elif not isinstance(value, str) or _PRINTABLE.fullmatch(value) is None:
+            values.wrong(
+                f"{path}.{name}", "must be text of at most 256 characters without control characters"
+            )
+    return tuple((str(name), str(value)) for name, value in given.items())
+
+
+def _party(
+    values: VerbValues,
+    path: str,
+    target: Target | None,
+    given: object,
+    ring_s: float,
+    headers: tuple[tuple[str, str], ...],
+) -> Party | None:
+    caller = values.caller
+    # Whoever writes the caller's own number out means the same.
+    if given == "passthrough" or (caller is not None and given == caller.number):
+        if caller is None:
+            values.wrong(f"{path}.caller_id", "nobody called: passthrough is for calls that come in")
+        elif target is not None:
+            return Party(
+                target,
+                caller.number,
+                passthrough=True,
+                caller_name=caller.name,
+                withheld=caller.withheld,
+                ring_timeout_s=ring_s,
+                number=values.caller_id,
+                vouched=caller.vouched,
+                headers=headers,
+            )
+        return None
+    caller_id = values.number(f"{path}.caller_id", given) if given is not None else values.caller_id
+    if target is None or caller_id is None:
+        return None
+    return Party(target, caller_id, ring_timeout_s=ring_s, headers=headers)

@@ -1,0 +1,168 @@
+"""The verbs that a party hears, and those that take down what it says: play, say, pause, gather, record."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from callcontrol.calls.plan import Gather, Pause, Play, RecordMessage, Say, Step
+from callcontrol.instructions.verbs.values import VerbValues
+from media.audio import SpeechError
+from media.audio.speech import speech_text
+
+Prompt = Play | Say | Pause
+
+MAX_GATHERED: Final = 32
+MAX_RECORDED_S: Final = 3600.0
+_MAX_PAUSE_S: Final = 600.0
+_MAX_LOOPS: Final = 100
+_MAX_PROMPTS: Final = 20
+_MAX_WAIT_S: Final = 60.0
+_KEYS: Final = frozenset("0123456789*#")
+
+SAY_FIELDS: Final = frozenset({"text", "language", "loop"})
+PLAY_FIELDS: Final = frozenset({"url", "loop"})
+PAUSE_FIELDS: Final = frozenset({"length"})
+GATHER_FIELDS: Final = frozenset(
+    {"prompts", "say", "play", "num_digits", "finish_on_key", "timeout"}
+    | {"action_url", "action_method", "action_on_empty"}
+)
+RECORD_FIELDS: Final = frozenset(
+    {"max_length", "silence_timeout", "finish_on_key", "beep", "action_url", "action_method"}
+)
+
+
+def read_play(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Play]:
+    """A recorded sound: one of this server's, or the customer's."""
+    count = len(values.errors)
+    loops = values.whole(f"{path}.loop", verb.get("loop"), 1, 1, _MAX_LOOPS)
+    text = verb.get("url")
+    url = text if isinstance(text, str) else ""
+    if url.startswith("prompt:"):
+        if url[7:] not in values.rules.prompts:
+            values.wrong(f"{path}.url", "names no prompt of this server")
+    else:
+        url = values.absolute(url)
+        if url.lower().startswith(("http://", "https://")):
+            values.check_url(f"{path}.url", url, ("http", "https"))
+        else:
+            values.wrong(f"{path}.url", "must be prompt:NAME or the http(s) URL of a WAV file")
+    return [Play(url, loops)] if len(values.errors) == count else []
+
+
+def read_say(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Say]:
+    """A text that is spoken."""
+    count = len(values.errors)
+    text, language = verb.get("text"), verb.get("language", "en-IN")
+    loops = values.whole(f"{path}.loop", verb.get("loop"), 1, 1, _MAX_LOOPS)
+    if not isinstance(language, str):
+        values.wrong(f"{path}.language", "must be a language such as en-IN or hi")
+    elif not isinstance(text, str):
+        values.wrong(f"{path}.text", "is needed: what is to be said")
+    else:
+        try:
+            # What is wrong with the text is told apart from what is wrong with the language.
+            speech_text("a", language)
+            speech_text(text, language)
+        except SpeechError as refusal:
+            named = "language" if "language" in str(refusal) else "text"
+            values.wrong(f"{path}.{named}", str(refusal))
+    return [Say(str(text), str(language), loops)] if len(values.errors) == count else []
+
+
+def read_pause(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Pause]:
+    """A silence."""
+    length = verb.get("length", 1)
+    number = isinstance(length, int | float) and not isinstance(length, bool)
+    if not number or not 0 < length <= _MAX_PAUSE_S:
+        values.wrong(f"{path}.length", f"must be more than 0 and at most {_MAX_PAUSE_S:.0f} seconds")
+        return []
+    return [Pause(float(length))]
+
+
+def read_gather(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
+    """Keys that the party presses, during prompts or after them."""
+    count = len(values.errors)
+    action = values.action(path, verb.get("action_url"), verb.get("action_method"), "call.gathered")
+    gather = Gather(
+        prompts=tuple(_prompts(values, path, verb)),
+        num_digits=values.whole(f"{path}.num_digits", verb.get("num_digits"), 32, 1, MAX_GATHERED),
+        finish_on_key=_keys(values, f"{path}.finish_on_key", verb.get("finish_on_key"), "#", most=1),
+        timeout_s=values.seconds(f"{path}.timeout", verb.get("timeout"), 5.0, 1.0, _MAX_WAIT_S),
+        action=action,
+        action_on_empty=values.flag(f"{path}.action_on_empty", verb.get("action_on_empty"), False),
+    )
+    if gather.action_on_empty and verb.get("action_url") is None:
+        values.wrong(f"{path}.action_on_empty", "needs an action_url")
+    return [gather] if len(values.errors) == count else []
+
+
+def read_record(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
+    """What the party says, kept as a message."""
+    count = len(values.errors)
+    step = RecordMessage(
+        max_length_s=values.seconds(
+            f"{path}.max_length", verb.get("max_length"), MAX_RECORDED_S, 1.0, MAX_RECORDED_S
+        ),
+        silence_s=values.seconds(
+            f"{path}.silence_timeout", verb.get("silence_timeout"), 5.0, 1.0, _MAX_WAIT_S
+        ),
+        finish_on_keys=_keys(
+            values, f"{path}.finish_on_key", verb.get("finish_on_key"), "1234567890*#", most=12
+        ),
+        beep=values.flag(f"{path}.beep", verb.get("beep"), True),
+        action=values.action(path, verb.get("action_url"), verb.get("action_method"), "call.recorded"),
+    )
+    return [step] if len(values.errors) == count else []
+
+
+def _prompts(values: VerbValues, path: str, verb: Mapping[str, Any]) -> list[Prompt]:
+    """What is played meanwhile: a list of verbs, or one thing to say or to play."""
+    given = [name for name in ("prompts", "say", "play") if verb.get(name) is not None]
+    for name in given[1:]:
+        values.wrong(f"{path}.{name}", f"cannot be combined with {given[0]}")
+    if not given:
+        return []
+    name, value = given[0], verb[given[0]]
+    if name != "prompts":
+        if not isinstance(value, Mapping):
+            values.wrong(f"{path}.{name}", f"must be an object such as the verb {name} has")
+            return []
+        return _prompt(values, f"{path}.{name}", name, value)
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes) or len(value) > _MAX_PROMPTS:
+        values.wrong(f"{path}.prompts", f"must be a list of at most {_MAX_PROMPTS} verbs")
+        return []
+    found: list[Prompt] = []
+    for index, item in enumerate(value):
+        place = f"{path}.prompts[{index}]"
+        kind = item.get("verb") if isinstance(item, Mapping) else None
+        if not isinstance(kind, str) or kind not in _PROMPTS:
+            values.wrong(f"{place}.verb", f"must be one of {', '.join(_PROMPTS)}")
+        else:
+            found += _prompt(values, place, kind, item)
+    return found
+
+
+def _prompt(values: VerbValues, path: str, kind: str, item: Mapping[str, Any]) -> list[Prompt]:
+    fields, read = _PROMPTS[kind]
+    for field in item:
+        if field != "verb" and field not in fields:
+            values.wrong(f"{path}.{str(field)[:100]}", f"is not a field of {kind}")
+    return list(read(values, path, item))
+
+
+def _keys(values: VerbValues, path: str, given: object, default: str, *, most: int) -> str:
+    """Keys that end something; an empty text is none."""
+    if given is None:
+        return default
+    if not isinstance(given, str) or len(given) > most or not _KEYS.issuperset(given):
+        values.wrong(path, "must be one key of 0-9 * #" if most == 1 else "must be keys of 0-9 * #")
+        return default
+    return given
+
+
+_PROMPTS: Final[
+    Mapping[str, tuple[frozenset[str], Callable[[VerbValues, str, Mapping[str, Any]], Sequence[Prompt]]]]
+] = {
+    "play": (PLAY_FIELDS, read_play),
+    "say": (SAY_FIELDS, read_say),
+    "pause": (PAUSE_FIELDS, read_pause),
+}

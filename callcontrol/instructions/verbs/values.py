@@ -1,0 +1,150 @@
+"""The values of verbs: what they are checked against, and how a wrong one is named."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+from urllib.parse import urljoin, urlsplit
+
+from callcontrol.calls.plan import Consult, WebhookFormat, WebhookMethod
+from callcontrol.errors import DestinationForbidden, FieldError, ValidationFailed
+from callcontrol.routing.targets import Target, normalise_number, parse_target
+from callcontrol.trunks.caller_identity import Caller
+
+_MAX_URL_CHARS: Final = 2048
+
+
+class CheckUrl(Protocol):
+    """Refuses URLs that must not be connected to; see ``interfaces.Destinations.check_url``."""
+
+    def __call__(self, url: str, *, schemes: Sequence[str]) -> None:
+        """Raise ValidationFailed or DestinationForbidden."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerbRules:
+    """
+    What verbs are checked against.
+
+    ``allowed_countries`` may be dialled; ``prompts`` are the names that ``prompt:NAME`` may have;
+    ``check_url`` is ``Destinations.check_url``.
+    """
+
+    allowed_countries: Collection[str]
+    prompts: Collection[str]
+    check_url: CheckUrl
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How questions are asked that verbs bring about: in which form, and who is asked in case of need."""
+
+    format: WebhookFormat = "json"
+    fallback: Consult | None = field(default=None)
+
+
+@dataclass(slots=True)
+class VerbValues:
+    """
+    Reads values of verbs and keeps what is wrong with them in ``errors``.
+
+    ``caller_id`` is whom a dialled party sees unless the verb says otherwise, ``caller`` whoever called us,
+    whose number may be passed through. Addresses without a host count from ``base_url``, if there is one.
+    """
+
+    rules: VerbRules
+    caller_id: str | None
+    caller: Caller | None = None
+    base_url: str | None = None
+    asking: Asking = field(default_factory=Asking)
+    errors: list[FieldError] = field(default_factory=list)
+
+    def wrong(self, path: str, message: str) -> None:
+        """Note a wrong value."""
+        self.errors.append(FieldError(path, message))
+
+    def check_url(self, path: str, url: str, schemes: Sequence[str]) -> None:
+        """Refuse a URL that can be seen to lead where this server must not connect."""
+        try:
+            self.rules.check_url(url, schemes=schemes)
+        except ValidationFailed as refusal:
+            self.errors += [FieldError(path, error.message) for error in refusal.errors]
+        except DestinationForbidden as refusal:
+            self.wrong(path, refusal.message)
+
+    def number(self, path: str, text: object) -> str | None:
+        """A number in E.164, None when the text is none."""
+        try:
+            return normalise_number(text if isinstance(text, str) else "", field=path)
+        except ValidationFailed as refusal:
+            self.errors += refusal.errors
+            return None
+
+    def target(self, path: str, text: object) -> Target | None:
+        """Whom to dial, None when the text says it wrong."""
+        try:
+            return parse_target(
+                text if isinstance(text, str) else "", self.rules.allowed_countries, field=path
+            )
+        except ValidationFailed as refusal:
+            self.errors += refusal.errors
+            return None
+
+    def seconds(self, path: str, value: object, default: float, low: float, high: float) -> float:
+        """A time within bounds, the default when it is wrong or not there."""
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+            self.wrong(path, f"must be {low:g} to {high:g} seconds")
+            return default
+        return float(value)
+
+    def whole(self, path: str, value: object, default: int, low: int, high: int) -> int:
+        """A whole number within bounds, the default when it is wrong or not there."""
+        if value is None:
+            return default
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+            self.wrong(path, f"must be {low} to {high}")
+            return default
+        return value
+
+    def flag(self, path: str, value: object, default: bool) -> bool:
+        """Yes or no, the default when it is neither."""
+        if value is None:
+            return default
+        if not isinstance(value, bool):
+            self.wrong(path, "must be true or false")
+            return default
+        return value
+
+    def absolute(self, url: object) -> str:
+        """A URL with its host; an empty text for what is none."""
+        if not isinstance(url, str):
+            return ""
+        try:
+            whole = not url or self.base_url is None or bool(urlsplit(url).scheme)
+            return url if whole else urljoin(self.base_url or "", url)
+        except ValueError:
+            return url
+
+    def consult(
+        self, url_path: str, url: str, method_path: str, method: object, event: str = "call.redirected"
+    ) -> list[Consult]:
+        """The step that asks a server of the customer's what to do."""
+        count = len(self.errors)
+        if not 1 <= len(url) <= _MAX_URL_CHARS:
+            self.wrong(url_path, f"must be an http(s) URL of at most {_MAX_URL_CHARS} characters")
+        else:
+            self.check_url(url_path, url, ("http", "https"))
+        if method not in (None, "POST", "GET"):
+            self.wrong(method_path, "must be POST or GET")
+        if len(self.errors) > count:
+            return []
+        asked: WebhookMethod = "GET" if method == "GET" else "POST"
+        return [Consult(url, asked, event, format=self.asking.format, fallback=self.asking.fallback)]
+
+    def action(self, path: str, url: object, method: object, event: str) -> Consult | None:
+        """Whom to ask when a verb is done, None when nobody is to be."""
+        if url is None and method is None:
+            return None
+        found = self.consult(f"{path}.action_url", self.absolute(url), f"{path}.action_method", method, event)
+        return found[0] if found else None

@@ -1,0 +1,85 @@
+"""Reads lists and statistics of masked calls."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.aio.tokens import utc_now
+from callcontrol.calls.records.store import calls
+from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.pages import ListQuery, Pager
+from callcontrol.database.aio.writer import Writer
+from callcontrol.masking.logs import MaskedCallFilter, MaskingStats, Window, window_of
+from callcontrol.masking.store import calls as masked_calls
+from callcontrol.masking.store import sessions as masking_sessions
+from callcontrol.models import CallRecord, Page
+
+__all__ = ["MaskingLogs"]
+
+# A call is routed within seconds of its moment; its outcome comes when the longest call has ended.
+_ROUTED_AFTER: Final = timedelta(minutes=10)
+_ENDED_AFTER: Final = timedelta(hours=5)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+class MaskingLogs:
+    """
+    Masked calls of accounts, listed and counted.
+
+    What is read includes all that has happened before: state that waits to be written is written first.
+    """
+
+    def __init__(self, database: Database, writer: Writer) -> None:
+        self._database = database
+        self._writer = writer
+        self._pager = Pager(masked_calls.LISTING)
+
+    async def list(
+        self, account_sid: str, query: MaskedCallFilter, page: int = 1, per_page: int = 20
+    ) -> Page[CallRecord]:
+        """Masked calls of the account, newest first."""
+        await self._writer.catch_up()
+        wanted = ListQuery(
+            (account_sid, replace(query, start=None, end=None)),
+            masked_calls.conditions(account_sid, query),
+            query.start,
+            _behind(query.end),
+            _ENDED_AFTER if query.status else _ROUTED_AFTER,
+        )
+
+        def read(connection: Connection) -> Page[CallRecord]:
+            found = self._pager.page(connection, wanted, page=page, per_page=per_page)
+            records = calls.by_sids(connection, [place.identifier for place in found.places])
+            return Page(records, found.total, page, per_page)
+
+        return await self._database.read(read)
+
+    async def stats(self, account_sid: str, start: datetime | None, end: datetime | None) -> MaskingStats:
+        """
+        The use of masking from ``start`` to ``end``, both included; see ``window_of`` for what is left out.
+
+        Raises:
+            ValidationFailed: It would end before it begins.
+        """
+        now = utc_now()
+        window = window_of(start, end, now)
+        await self._writer.catch_up()
+        return await self._database.read(partial(_stats, account_sid, window, now))
+
+
+def _stats(account_sid: str, window: Window, now: datetime, connection: Connection) -> MaskingStats:
+    return MaskingStats(
+        window=window,
+        calls=masked_calls.counts(connection, account_sid, window.start, window.end),
+        sessions=masking_sessions.counts(connection, account_sid, window.start, window.end, now),
+    )
+
+
+def _behind(end: datetime | None) -> datetime | None:
+    """The first moment that is not included any more."""
+    if end is None or end == datetime.max.replace(tzinfo=end.tzinfo):
+        return None
+    return end + _MICROSECOND

@@ -1,0 +1,129 @@
+"""Whom the caller of a masked number reaches, asked anew for every call: the sessions, then the customer."""
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+from typing import Final
+
+from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.calls.ports import Destinations, Routes
+from callcontrol.egress.aio.http_client import NotAnswered, QuestionClient
+from callcontrol.masking.aio.sessions import MaskingSessionService
+from callcontrol.masking.aio.settings import MaskingSettingsService
+from callcontrol.masking.routing import (
+    MAX_ANSWER_BYTES,
+    ROUTING_EVENT,
+    TIMEOUT_S,
+    NoRouting,
+    RouteFinding,
+    read_routing,
+    routing_question,
+    session_route,
+)
+from callcontrol.masking.settings import MaskingSettings
+from callcontrol.models import CallRecord, WebhookEvent
+
+__all__ = ["MaskedRouter"]
+
+log: Final = logging.getLogger(__name__)
+
+
+class MaskedRouter:
+    """
+    Finds out whom callers reach; implements ``callcontrol.calls.ports.MaskedRoutes``.
+
+    ``numbers`` says which numbers are masked ones; ``secrets_of`` are the signing secrets of an account, for
+    questions to servers of accounts whose masking webhook has none of its own.
+    """
+
+    def __init__(
+        self,
+        sessions: MaskingSessionService,
+        settings: MaskingSettingsService,
+        destinations: Destinations,
+        numbers: Routes,
+        secrets_of: Callable[[str], Sequence[str]],
+        allowed_countries: Collection[str],
+    ) -> None:
+        self._sessions = sessions
+        self._settings = settings
+        self._numbers = numbers
+        self._client = QuestionClient(destinations, timeout_s=TIMEOUT_S, max_answer_bytes=MAX_ANSWER_BYTES)
+        self._secrets_of = secrets_of
+        self._allowed_countries = allowed_countries
+
+    async def prepare(self, record: CallRecord) -> None:
+        """
+        Have the account's masking webhook told of a call that is about to be recorded.
+
+        Raises:
+            ServiceUnavailable: The database does not answer.
+        """
+        settings = await self._settings.of(record.account_sid)
+        record.status_webhook_url = settings.events_to
+        record.details = {**(record.details or {}), "subscription_id": settings.subscription_id}
+
+    async def route(self, record: CallRecord, caller: str | None, masked_number: str) -> RouteFinding:
+        """
+        Whom a caller reaches; one without a number is in no session.
+
+        A masked number that calls another one is a masked call on its way back, and reaches nobody: it would
+        call the next, and so for ever.
+
+        Raises:
+            ServiceUnavailable: The database does not answer.
+        """
+        if caller is not None and self._is_masked(caller):
+            log.warning("refused: a masked number calls another", extra={"call_sid": record.call_sid})
+            return "unknown"
+        account_sid = record.account_sid
+        settings = await self._settings.of(account_sid)
+        if caller is not None:
+            session = await self._sessions.find(account_sid, caller, masked_number)
+            if session is not None:
+                return session_route(session, caller, record_calls=settings.record_calls)
+        if settings.routing_url is None:
+            return "unknown"
+        return await self._ask(record, settings, settings.routing_url, caller, masked_number)
+
+    def _is_masked(self, number: str) -> bool:
+        found = self._numbers.number(number)
+        return found is not None and found[1] is not None and found[1].target == "masking"
+
+    async def close(self) -> None:
+        """Close all connections to customers' servers."""
+        await self._client.close()
+
+    async def _ask(
+        self,
+        record: CallRecord,
+        settings: MaskingSettings,
+        url: str,
+        caller: str | None,
+        masked_number: str,
+    ) -> RouteFinding:
+        at = utc_now()
+        event = WebhookEvent(
+            event_id=new_id(),
+            account_sid=record.account_sid,
+            event=ROUTING_EVENT,
+            url=url,
+            body=routing_question(record.call_sid, caller, masked_number, at),
+            created_at=at,
+            call_sid=record.call_sid,
+        )
+        own = settings.webhook_secret
+        try:
+            _, answer = await self._client.ask(
+                event, self._secrets_of(record.account_sid) if own is None else (own,)
+            )
+            return read_routing(
+                answer,
+                caller=caller,
+                masked_number=masked_number,
+                record_calls=settings.record_calls,
+                allowed_countries=self._allowed_countries,
+                is_masked=self._is_masked,
+            )
+        except (NotAnswered, NoRouting) as problem:
+            log.warning("the routing webhook did not say: %s", problem, extra={"call_sid": record.call_sid})
+            return "unknown"

@@ -1,0 +1,145 @@
+"""Number masking: calls between two parties who see a number of the account in place of each other's."""
+
+from collections.abc import Collection
+from functools import partial
+from typing import Protocol
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.calls.aio.outbound import CallFacts
+from callcontrol.calls.plan import Plan
+from callcontrol.calls.ports import Companion
+from callcontrol.database.aio.database import Database
+from callcontrol.errors import Forbidden, InvalidNumbers, NotFound, NumberNotOwned
+from callcontrol.masking.calls import PRODUCT, masked_details
+from callcontrol.masking.request import (
+    MaskedCallRequest,
+    masked_errors,
+    masked_plan,
+    mobile_of,
+    number_errors,
+)
+from callcontrol.masking.settings import MaskingSettings
+from callcontrol.masking.store import numbers as masking_numbers
+from callcontrol.models import CallRecord
+from callcontrol.routing.targets import PhoneTarget, check_allowed
+
+__all__ = ["CallDoor", "MaskingService", "SettingsSource"]
+
+
+class CallDoor(Protocol):
+    """Where calls are placed, found and ended; see ``callcontrol.calls.aio.service.CallControl``."""
+
+    async def place(
+        self, account_sid: str, plan: Plan, facts: CallFacts, *, companion: Companion | None = None
+    ) -> CallRecord:
+        """Place a call."""
+
+    async def get_call(self, account_sid: str, call_sid: str) -> CallRecord:
+        """One call of the account, in its newest state."""
+
+    async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
+        """Have a call ended."""
+
+
+class SettingsSource(Protocol):
+    """What accounts have set; see ``callcontrol.masking.aio.settings.MaskingSettingsService``."""
+
+    async def of(self, account_sid: str) -> MaskingSettings:
+        """What an account has set, or what holds where it has set nothing."""
+
+
+class MaskingService:
+    """Places masked calls, shows them and ends them; calls of other products do not exist here."""
+
+    def __init__(
+        self,
+        database: Database,
+        calls: CallDoor,
+        settings: SettingsSource,
+        allowed_countries: Collection[str],
+    ) -> None:
+        self._database = database
+        self._calls = calls
+        self._settings = settings
+        self._allowed_countries = allowed_countries
+
+    async def start_call(self, account_sid: str, request: MaskedCallRequest) -> CallRecord:
+        """
+        Call one party, and the other when the first has answered; returns before anybody is called.
+
+        Raises:
+            InvalidNumbers: A party is no Indian mobile number or a masked one, or both are the same.
+            NumberNotOwned: The account has no registered number to show.
+            DomainError: As ``CallControl.place`` says; nothing was recorded.
+        """
+        errors = number_errors(request.party_a, request.party_b)
+        party_a, party_b = mobile_of(request.party_a), mobile_of(request.party_b)
+        if errors or party_a is None or party_b is None:
+            raise InvalidNumbers(errors)
+        for number in (party_a, party_b):
+            check_allowed(PhoneTarget(number), self._allowed_countries)
+        masked_number, enrolled = await self._masked_numbers(account_sid)
+        errors = masked_errors(party_a, party_b, {masked_number, *enrolled})
+        if errors:
+            raise InvalidNumbers(errors)
+        settings = await self._settings.of(account_sid)
+        plan = masked_plan(
+            party_a,
+            party_b,
+            masked_number,
+            max_duration_s=request.max_duration_s,
+            record=settings.record_calls,
+        )
+        details = masked_details(
+            direction="click_to_call",
+            caller_number=party_a,
+            target_number=party_b,
+            masked_number=masked_number,
+            max_duration_s=request.max_duration_s,
+        )
+        details["subscription_id"] = settings.subscription_id
+        facts = CallFacts(product=PRODUCT, details=details, status_webhook_url=settings.events_to)
+        return await self._calls.place(account_sid, plan, facts)
+
+    async def get_call(self, account_sid: str, call_sid: str) -> CallRecord:
+        """
+        One masked call of the account, in its newest state.
+
+        Raises:
+            NotFound: There is none: it is unknown, another account's, or no masked call.
+        """
+        try:
+            record = await self._calls.get_call(account_sid, call_sid)
+        except Forbidden:
+            raise _no_such_call() from None
+        if record.product != PRODUCT:
+            raise _no_such_call()
+        return record
+
+    async def end_call(self, account_sid: str, call_sid: str) -> CallRecord:
+        """
+        Have a masked call ended; the record returned may still say that it is up.
+
+        Raises:
+            NotFound: There is no such masked call on the account.
+            CallEnded: It has ended already.
+        """
+        await self.get_call(account_sid, call_sid)
+        return await self._calls.hangup_call(account_sid, call_sid)
+
+    async def _masked_numbers(self, account_sid: str) -> tuple[str, Collection[str]]:
+        """The number that is shown, and those that are enrolled."""
+        found, enrolled = await self._database.look_up(partial(_masked_numbers, account_sid))
+        if found is None:
+            raise NumberNotOwned("The account has no registered number to show; register one first.")
+        return found, enrolled
+
+
+def _no_such_call() -> NotFound:
+    return NotFound("There is no such masked call.")
+
+
+def _masked_numbers(account_sid: str, connection: Connection) -> tuple[str | None, Collection[str]]:
+    enrolled = masking_numbers.pool(connection, account_sid)
+    return masking_numbers.caller_id(connection, account_sid, enrolled), enrolled

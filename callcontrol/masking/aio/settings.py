@@ -1,0 +1,155 @@
+"""Masking settings of accounts: read for every masked call, changed once in a while."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.calls.ports import Destinations
+from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.writer import Writer
+from callcontrol.errors import DomainError, FieldError, ValidationFailed
+from callcontrol.masking.settings import SERVICE, MaskingSettings, SettingsChange, Unchanged
+from callcontrol.masking.store import settings as rows
+from callcontrol.webhooks.aio.subscriptions import Deliverer, clear_waiting, reach_errors
+from callcontrol.webhooks.store import subscriptions
+from callcontrol.webhooks.subscriptions import EVENT_TYPES, Subscription, changed_subscription
+
+__all__ = ["MaskingSettingsService"]
+
+T = TypeVar("T")
+
+_EVENTS: Final = EVENT_TYPES[SERVICE]
+_FIELDS: Final = {"url": "webhook_url", "secret": "webhook_secret", "is_active": "webhook_active"}
+_NO_WEBHOOK: Final = "needs a webhook_url; set that with it"
+_PAUSED: Final = "the masking webhook was paused"
+
+
+class MaskingSettingsService:
+    """
+    Masking settings.
+
+    They are read anew for every call, by their key: a change holds for the next call, on every node.
+    """
+
+    def __init__(
+        self, database: Database, writer: Writer, destinations: Destinations, outbox: Deliverer
+    ) -> None:
+        self._database = database
+        self._writer = writer
+        self._destinations = destinations
+        self._outbox = outbox
+
+    async def of(self, account_sid: str) -> MaskingSettings:
+        """The settings of an account; the defaults when it has set nothing."""
+        return await self._database.look_up(partial(_of, account_sid))
+
+    async def update(self, account_sid: str, change: SettingsChange) -> MaskingSettings:
+        """
+        Change what is given.
+
+        Raises:
+            ValidationFailed: A URL is wrong or leads where this server does not go, or there is a secret
+                or a pause for a webhook that there is not; all of it is named.
+        """
+        errors = [
+            error
+            for field, url in (("webhook_url", change.webhook_url), ("routing_url", change.routing_url))
+            if isinstance(url, str)
+            for error in await reach_errors(self._destinations, url, field)
+        ]
+        if errors:
+            raise ValidationFailed(errors)
+        new_sid, now = new_id(), utc_now()
+
+        def write(connection: Connection) -> tuple[MaskingSettings, MaskingSettings] | DomainError:
+            before = rows.of(connection, account_sid)
+            try:
+                return before, _write(connection, before, change, new_sid, now)
+            except ValidationFailed as refusal:
+                return refusal
+
+        former, changed = await self._writer.commit(write)
+        self._outbox.changed()
+        if former.subscription_id is not None and changed.events_to is None:
+            await clear_waiting(self._writer, former.subscription_id, _PAUSED)
+        return changed
+
+
+def _write(
+    connection: Connection, before: MaskingSettings, change: SettingsChange, new_sid: str, now: datetime
+) -> MaskingSettings:
+    after = replace(
+        before,
+        routing_url=_new(change.routing_url, before.routing_url),
+        record_calls=_new(change.record_calls, before.record_calls),
+        updated_at=now,
+    )
+    values = {
+        name: value
+        for name, value in (
+            ("url", change.webhook_url),
+            ("secret", change.webhook_secret),
+            ("is_active", change.webhook_active),
+        )
+        if not isinstance(value, Unchanged)
+    }
+    former = subscriptions.get(connection, before.subscription_id or "", lock=True)
+    webhook = _webhook(
+        former, values, Subscription(new_sid, before.account_sid, SERVICE, "", _EVENTS, now, now)
+    )
+    _keep(connection, former, webhook)
+    if webhook is None:
+        after = replace(
+            after, subscription_id=None, webhook_url=None, webhook_secret=None, webhook_active=True
+        )
+    else:
+        after = replace(
+            after,
+            subscription_id=webhook.subscription_id,
+            webhook_url=webhook.url,
+            webhook_secret=webhook.secret,
+            webhook_active=webhook.is_active,
+        )
+    rows.save(connection, after, now)
+    return after
+
+
+def _webhook(
+    former: Subscription | None, values: Mapping[str, Any], blank: Subscription
+) -> Subscription | None:
+    """What the webhook becomes; None when there is none."""
+    wanted = values.get("url", former.url if former is not None else None)
+    if wanted is None:
+        needing = [name for name in ("secret", "is_active") if values.get(name) is not None]
+        if needing:
+            raise ValidationFailed([FieldError(_FIELDS[name], _NO_WEBHOOK) for name in needing])
+        return None
+    try:
+        return changed_subscription(former or blank, values, blank.created_at)
+    except ValidationFailed as refusal:
+        raise ValidationFailed(
+            [FieldError(_FIELDS.get(error.field, error.field), error.message) for error in refusal.errors]
+        ) from None
+
+
+def _keep(connection: Connection, former: Subscription | None, webhook: Subscription | None) -> None:
+    """Write the webhook, or that there is none any more."""
+    if former is not None and webhook is not None:
+        subscriptions.change(connection, former, webhook, _PAUSED)
+    elif webhook is not None:
+        subscriptions.insert(connection, webhook)
+    elif former is not None:
+        subscriptions.delete(connection, former.subscription_id)
+
+
+def _new(wanted: T | Unchanged, before: T) -> T:
+    return before if isinstance(wanted, Unchanged) else wanted
+
+
+def _of(account_sid: str, connection: Connection) -> MaskingSettings:
+    return rows.of(connection, account_sid)

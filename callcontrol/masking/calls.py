@@ -1,0 +1,131 @@
+"""Masked calls as records, answers and webhooks have them: two parties who see a number that is neither's."""
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from callcontrol.calls.records.call_json import timestamp
+from callcontrol.models import CallRecord
+from callcontrol.wallet.money import rupees
+
+PRODUCT: Final = "masking"
+"""What ``CallRecord.product`` says of these calls."""
+
+MaskedStatus = Literal[
+    "initiated",
+    "a_ringing",
+    "a_answered",
+    "b_ringing",
+    "in-progress",
+    "completed",
+    "failed",
+    "no-answer",
+]
+
+ENDED: Final = frozenset({"completed", "failed", "no-answer"})
+"""The final statuses of a masked call."""
+
+RINGING_EVENT: Final = "masked.b_ringing"
+"""What the call machine calls it when the second party rings."""
+
+BRIDGED_EVENT: Final = "masked.bridged"
+"""What the call machine calls it when the two parties are joined."""
+
+_COUNTRY: Final = "+91"
+
+
+def masked_details(
+    *,
+    direction: str,
+    caller_number: str,
+    target_number: str | None,
+    masked_number: str,
+    session_id: str | None = None,
+    max_duration_s: int | None = None,
+) -> dict[str, Any]:
+    """
+    What the record of a masked call keeps beyond a plain call; numbers are in E.164.
+
+    ``caller_number`` is the party that is dialled or calls first, ``target_number`` the other; ``bridged_at``
+    is when the second party answered, as it is shown. ``legs`` are of the parties ``a`` and ``b``.
+    """
+    return {
+        "direction": direction,
+        "caller_number": caller_number,
+        "target_number": target_number,
+        "masked_number": masked_number,
+        "session_id": session_id,
+        "max_duration_sec": max_duration_s,
+        "status": "initiated",
+        "bridged_at": None,
+        "duration_sec": None,
+        "bill_duration_sec": None,
+        "legs": [
+            {"party": party, "status": "queued", "answered_at": None, "hangup_cause": None} for party in "ab"
+        ],
+    }
+
+
+def local_number(number: str | None) -> str | None:
+    """A number as customers of masking write it: Indian ones without the country code."""
+    return number.removeprefix(_COUNTRY) if number is not None else None
+
+
+def started_object(record: CallRecord) -> dict[str, Any]:
+    """What whoever had a masked call placed is answered, whatever has become of the call since."""
+    details: Mapping[str, Any] = record.details or {}
+    return {
+        "call_sid": record.call_sid,
+        "status": "initiated",
+        "party_a": local_number(details.get("caller_number")),
+        "party_b": local_number(details.get("target_number")),
+        "masked_number": details.get("masked_number"),
+    }
+
+
+def masked_object(record: CallRecord) -> dict[str, Any]:
+    """A masked call as a JSON object; ``price`` is in rupees."""
+    details: Mapping[str, Any] = record.details or {}
+    return {
+        "id": record.call_sid,
+        "platform_call_sid": record.call_sid,
+        "session_id": details.get("session_id"),
+        "caller_number": details.get("caller_number"),
+        "target_number": local_number(details.get("target_number")),
+        "masked_number": details.get("masked_number"),
+        "direction": details.get("direction"),
+        "status": details.get("status"),
+        "legs": details.get("legs"),
+        "max_duration_sec": details.get("max_duration_sec"),
+        "started_at": timestamp(record.created_at),
+        "answered_at": details.get("bridged_at"),
+        "ended_at": timestamp(record.ended_at),
+        "duration_sec": details.get("duration_sec"),
+        "bill_duration_sec": details.get("bill_duration_sec"),
+        "hangup_cause": record.hangup_cause,
+        "price": rupees(record.price_paise) if record.price_paise is not None else None,
+        "currency": record.currency,
+        "recording_url": record.recording_url,
+    }
+
+
+_OF_A_PLACED_CALL: Final = {"call.ringing": "a_ringing", "call.answered": "a_answered"}
+_OF_ANY_CALL: Final = {
+    "call.initiated": "initiated",
+    RINGING_EVENT: "b_ringing",
+    BRIDGED_EVENT: "in-progress",
+}
+
+
+def masked_event(record: CallRecord, event: str) -> str | None:
+    """
+    What an event of such a call is called: there is one for each status, and for nothing else.
+
+    A party that called is neither rung nor waited for, so its ringing and its answer are no statuses.
+    """
+    if event == "call.completed":
+        status = (record.details or {}).get("status")
+    else:
+        status = _OF_ANY_CALL.get(event)
+        if status is None and record.direction == "outbound":
+            status = _OF_A_PLACED_CALL.get(event)
+    return f"masking.call.{status}" if status is not None else None

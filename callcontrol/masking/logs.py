@@ -1,0 +1,112 @@
+"""What of masked calls is asked for and counted, over lists and windows of time."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from callcontrol.calls.records.call_json import timestamp
+from callcontrol.errors import ValidationFailed
+from callcontrol.masking.calls import MaskedStatus
+from callcontrol.masking.sessions import SessionCounts
+from callcontrol.wallet.money import rupees
+
+__all__ = ["MaskedCallCounts", "MaskedCallFilter", "MaskingStats", "Window", "stats_object", "window_of"]
+
+DEFAULT_DAYS: Final = 30
+"""How far statistics reach back where nothing says so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskedCallFilter:
+    """
+    Which masked calls are wanted; ``start`` and ``end`` are both included.
+
+    Attributes:
+        status: A final one or that of a call that is up.
+        direction: ``click_to_call`` or ``inbound``.
+        party: A number in E.164 that one of the two parties has.
+    """
+
+    status: MaskedStatus | None = None
+    direction: str | None = None
+    party: str | None = None
+    session_id: str | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A time, both ends included."""
+
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskedCallCounts:
+    """
+    What the calls of a window come to.
+
+    ``answered`` are those whose parties were connected, those that are up included; ``failed`` and
+    ``no_answer`` ended with the status of that name, and ``in_progress`` have not ended.
+    """
+
+    total: int = 0
+    answered: int = 0
+    failed: int = 0
+    no_answer: int = 0
+    in_progress: int = 0
+    bill_duration_sec: int = 0
+    cost_paise: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskingStats:
+    """
+    The use of masking within a window, and the window.
+
+    Sessions are those that were created in it.
+    """
+
+    window: Window
+    calls: MaskedCallCounts
+    sessions: SessionCounts
+
+
+def window_of(start: datetime | None, end: datetime | None, now: datetime) -> Window:
+    """
+    The window of two moments of which either may be left out: it ends now, and begins 30 days before its end.
+
+    Raises:
+        ValidationFailed: It would end before it begins.
+    """
+    if end is None and start is not None and start > now:
+        raise ValidationFailed.of("start_date", "must not be in the future without an end_date")
+    end = end or now
+    try:
+        start = start or end - timedelta(days=DEFAULT_DAYS)
+    except OverflowError:
+        raise ValidationFailed.of("end_date", "is too long ago") from None
+    if start > end:
+        raise ValidationFailed.of("end_date", "must not be before start_date")
+    return Window(start, end)
+
+
+def stats_object(stats: MaskingStats, currency: str) -> dict[str, Any]:
+    """The statistics as a JSON object; money is in rupees."""
+    calls = stats.calls
+    return {
+        "period": {"start": timestamp(stats.window.start), "end": timestamp(stats.window.end)},
+        "total_sessions": stats.sessions.total,
+        "active_sessions": stats.sessions.active,
+        "total_mappings": stats.sessions.mappings,
+        "total_calls": calls.total,
+        "answered_calls": calls.answered,
+        "failed_calls": calls.failed,
+        "no_answer_calls": calls.no_answer,
+        "in_progress_calls": calls.in_progress,
+        "total_minutes": round(calls.bill_duration_sec / 60, 2),
+        "total_cost": rupees(calls.cost_paise),
+        "currency": currency,
+    }

@@ -1,0 +1,223 @@
+"""
+How far a masked call is: its status as a table of states, and what its record tells of its two parties.
+
+The status is of both parties together, so it is not that of the call: a call whose first party answered and
+whose second did not is ``no-answer``. It is kept in ``details`` of the record, which is replaced and never
+changed in place: what was handed on of it stays as it was.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import IntEnum, auto
+from math import ceil
+from typing import Any, Final
+
+from callcontrol.calls.dialer import Ending
+from callcontrol.calls.hangup_cause import NORMAL_CLEARING, ORIGINATOR_CANCEL, HangupCause
+from callcontrol.calls.records.call_json import timestamp
+from callcontrol.masking.calls import PRODUCT, MaskedStatus
+from callcontrol.models import CallRecord, CallStatus
+from callcontrol.wallet.meter import Rates
+
+_LEG_ENDED: Final = frozenset({"completed", "busy", "no-answer", "failed", "canceled"})
+
+
+class MaskedStage(IntEnum):
+    """The life of a masked call, in order; ``ENDED`` stands for all final statuses."""
+
+    INITIATED = 0
+    A_RINGING = 1
+    A_ANSWERED = 2
+    B_RINGING = 3
+    BRIDGED = 4
+    ENDED = 5
+
+
+class MaskedInput(IntEnum):
+    """What moves the status of a masked call."""
+
+    A_RINGS = auto()
+    A_ANSWERS = auto()
+    B_RINGS = auto()
+    BRIDGE = auto()
+    END = auto()
+
+
+class MaskedProgress:
+    """The progress of one masked call, written into its record; times handed in are monotonic seconds."""
+
+    def __init__(self, record: CallRecord, rates: Rates) -> None:
+        self._record = record
+        self._pulse_s = rates.pulse_s
+        self._stage = MaskedStage.INITIATED
+        self._bridged_s: float | None = None
+        self._leg("a", status="initiated")
+
+    def first_rings(self) -> None:
+        """The first party rings, or hears that the other does."""
+        self._leg("a", status="ringing")
+        if self._called_first:
+            self._take(MaskedInput.A_RINGS)
+
+    def first_answers(self, at: datetime) -> None:
+        """The first party answered, or was answered."""
+        self._leg("a", status="in-progress", answered_at=timestamp(at))
+        if self._called_first:
+            self._take(MaskedInput.A_ANSWERS)
+
+    def second_dialled(self) -> None:
+        """The second party is looked for."""
+        self._leg("b", status="initiated")
+
+    def second_rings(self) -> bool:
+        """The second party rings; whether that is news."""
+        if self._take(MaskedInput.B_RINGS):
+            self._leg("b", status="ringing")
+            return True
+        return False
+
+    def second_lost(self, ending: Ending) -> None:
+        """The second party cannot be reached."""
+        self._leg("b", status=_unanswered(ending), hangup_cause=ending.cause.name)
+
+    def bridged(self, at: datetime, now_s: float) -> None:
+        """The second party answered: the two hear each other."""
+        if self._take(MaskedInput.BRIDGE):
+            self._bridged_s = now_s
+            moment = timestamp(at)
+            self._leg("b", status="in-progress", answered_at=moment)
+            self._note(bridged_at=moment)
+
+    def ended(self, ending: Ending, now_s: float) -> None:
+        """The call is over."""
+        if not self._take(MaskedInput.END):
+            return
+        talked_s = now_s - self._bridged_s if self._bridged_s is not None else None
+        self._record.details = ended_details(self._record.details or {}, ending, talked_s, self._pulse_s)
+
+    def take_answer_back(self) -> None:
+        """The first party had given up before it was joined with the second one."""
+        self._bridged_s = None
+        self._note(bridged_at=None)
+
+    @property
+    def _called_first(self) -> bool:
+        """Whether we called the first party; one that called us is neither rung nor waited for."""
+        return self._record.direction == "outbound"
+
+    def _take(self, what: MaskedInput) -> bool:
+        rule = RULES.get((self._stage, what))
+        if rule is None:  # listed in IGNORED
+            return False
+        target, status = rule
+        assert target >= self._stage
+        self._stage = target
+        if status is not None:
+            self._note(status=status)
+        return True
+
+    def _note(self, **changes: Any) -> None:
+        self._record.details = {**(self._record.details or {}), **changes}
+
+    def _leg(self, party: str, **changes: Any) -> None:
+        self._record.details = _with_leg(self._record.details or {}, party, **changes)
+
+
+def progress_of(record: CallRecord, rates: Rates) -> MaskedProgress | None:
+    """The progress of a call that begins, when it is a masked one."""
+    return MaskedProgress(record, rates) if record.product == PRODUCT else None
+
+
+def cut_off(record: CallRecord, cause: HangupCause, pulse_s: float) -> bool:
+    """
+    Note the end of a masked call of which nobody knows when it ended; whether its parties had been joined.
+
+    It counts as ended with the last thing that was written, so that the two have talked for no time at all.
+    """
+    details = record.details or {}
+    bridged_at = details.get("bridged_at")
+    ending = Ending(CallStatus.FAILED, cause, "system")
+    record.details = ended_details(details, ending, 0.0 if bridged_at is not None else None, pulse_s)
+    if bridged_at is not None:
+        record.ended_at = datetime.fromisoformat(bridged_at)
+    return bridged_at is not None
+
+
+def ended_details(
+    details: Mapping[str, Any], ending: Ending, talked_s: float | None, pulse_s: float
+) -> dict[str, Any]:
+    """The details of a call that has ended; ``talked_s`` is None when its parties were never joined."""
+    pulses = 0 if talked_s is None else max(1, ceil(talked_s / pulse_s))
+    ended = {
+        **details,
+        "status": final_status(ending, bridged=talked_s is not None),
+        "duration_sec": 0 if talked_s is None else int(talked_s + 0.5),
+        "bill_duration_sec": round(pulses * pulse_s),
+    }
+    for leg in details.get("legs", ()):
+        ended = _with_leg(ended, leg["party"], **_leg_end(leg, ending))
+    return ended
+
+
+def final_status(ending: Ending, *, bridged: bool) -> MaskedStatus:
+    """
+    The final status of a masked call.
+
+    Who was busy, declined or did not answer is one status, and the cause says which; a party that leaves, or
+    a call that the account ends, before the two are joined counts as that too. What a carrier or this server
+    is the reason of is a failure.
+    """
+    if bridged:
+        return "completed"
+    if ending.status is CallStatus.FAILED:
+        return "failed"
+    broken = ending.status is CallStatus.COMPLETED and ending.source in ("carrier", "system")
+    return "failed" if broken else "no-answer"
+
+
+def _leg_end(leg: Mapping[str, Any], ending: Ending) -> dict[str, Any]:
+    """What becomes of a leg when its call ends."""
+    if leg["status"] in _LEG_ENDED or leg["status"] == "queued":
+        return {}
+    if leg["status"] == "in-progress":
+        # The reason that the other party was not reached is no reason of this one's.
+        talked = ending.status is CallStatus.COMPLETED or leg["party"] == "b"
+        return {"status": "completed", "hangup_cause": (ending.cause if talked else NORMAL_CLEARING).name}
+    if leg["party"] == "b":
+        return {"status": "canceled", "hangup_cause": ORIGINATOR_CANCEL.name}
+    return {"status": _unanswered(ending), "hangup_cause": ending.cause.name}
+
+
+def _unanswered(ending: Ending) -> str:
+    status = CallStatus.NO_ANSWER if ending.status is CallStatus.COMPLETED else ending.status
+    return status.value
+
+
+def _with_leg(details: Mapping[str, Any], party: str, **changes: Any) -> dict[str, Any]:
+    legs = [{**leg, **changes} if leg["party"] == party else leg for leg in details.get("legs", ())]
+    return {**details, "legs": legs}
+
+
+_S, _I = MaskedStage, MaskedInput
+RULES: Final[dict[tuple[MaskedStage, MaskedInput], tuple[MaskedStage, MaskedStatus | None]]] = {
+    (_S.INITIATED, _I.A_RINGS): (_S.A_RINGING, "a_ringing"),
+    (_S.INITIATED, _I.A_ANSWERS): (_S.A_ANSWERED, "a_answered"),
+    (_S.INITIATED, _I.B_RINGS): (_S.B_RINGING, "b_ringing"),
+    (_S.INITIATED, _I.BRIDGE): (_S.BRIDGED, "in-progress"),
+    (_S.INITIATED, _I.END): (_S.ENDED, None),
+    (_S.A_RINGING, _I.A_ANSWERS): (_S.A_ANSWERED, "a_answered"),
+    (_S.A_RINGING, _I.END): (_S.ENDED, None),
+    (_S.A_ANSWERED, _I.B_RINGS): (_S.B_RINGING, "b_ringing"),
+    (_S.A_ANSWERED, _I.BRIDGE): (_S.BRIDGED, "in-progress"),
+    (_S.A_ANSWERED, _I.END): (_S.ENDED, None),
+    (_S.B_RINGING, _I.BRIDGE): (_S.BRIDGED, "in-progress"),
+    (_S.B_RINGING, _I.END): (_S.ENDED, None),
+    (_S.BRIDGED, _I.END): (_S.ENDED, None),
+}
+IGNORED: Final = frozenset(
+    {(_S.A_RINGING, what) for what in (_I.A_RINGS, _I.B_RINGS, _I.BRIDGE)}
+    | {(_S.A_ANSWERED, what) for what in (_I.A_RINGS, _I.A_ANSWERS)}
+    | {(_S.B_RINGING, what) for what in (_I.A_RINGS, _I.A_ANSWERS, _I.B_RINGS)}
+    | {(_S.BRIDGED, what) for what in MaskedInput if what is not _I.END}
+    | {(_S.ENDED, what) for what in MaskedInput}
+)

@@ -1,0 +1,91 @@
+"""Masked calls as customers ask for them: who may be joined with whom, and the plan that does it."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import phonenumbers
+from phonenumbers import PhoneNumberType
+
+from callcontrol.calls.plan import DEFAULT_RING_TIMEOUT_S, Connect, Party, Plan
+from callcontrol.errors import FieldError
+from callcontrol.routing.targets import PhoneTarget
+from callcontrol.trunks.number_format import parsed_number
+
+MIN_DURATION_S: Final = 10
+MAX_DURATION_S: Final = 7200
+"""What a limit of the time that two parties talk may be set to."""
+
+MOBILE_DIGITS: Final = 10
+_COUNTRY: Final = "+91"
+_FIRST_DIGITS: Final = "6789"
+_IS_MASKED: Final = "must be a number of somebody's, not a masked one of yours"
+_NOT_A_MOBILE: Final = "must be a 10-digit Indian mobile number, such as 9812345678"
+_MOBILES: Final = frozenset({PhoneNumberType.MOBILE, PhoneNumberType.FIXED_LINE_OR_MOBILE})
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedCallRequest:
+    """Two parties to join, as 10-digit numbers; ``max_duration_s`` counts from the answer of the second."""
+
+    party_a: str
+    party_b: str
+    max_duration_s: int | None = None
+
+
+def mobile_of(text: str) -> str | None:
+    """A 10-digit Indian mobile number in E.164; None when the text is something else."""
+    if len(text) != MOBILE_DIGITS or not (text.isascii() and text.isdigit()) or text[0] not in _FIRST_DIGITS:
+        return None
+    number = _COUNTRY + text
+    return number if _is_mobile(number) else None
+
+
+@lru_cache(maxsize=1024)
+def _is_mobile(number: str) -> bool:
+    # A request is looked at several times: as it is read, and as it is acted on.
+    parsed = parsed_number(number, None)
+    if parsed is None or not phonenumbers.is_valid_number(parsed):
+        return False
+    return phonenumbers.number_type(parsed) in _MOBILES
+
+
+def number_errors(party_a: object, party_b: object) -> list[FieldError]:
+    """What is wrong with two parties, all of it; what is no text is for the schema to refuse."""
+    errors = [
+        FieldError(field, _NOT_A_MOBILE)
+        for field, given in (("party_a", party_a), ("party_b", party_b))
+        if isinstance(given, str) and mobile_of(given) is None
+    ]
+    if not errors and isinstance(party_a, str) and party_a == party_b:
+        errors.append(FieldError("party_b", "must be another number than party_a"))
+    return errors
+
+
+def masked_errors(party_a: str, party_b: str, masked: Collection[str]) -> list[FieldError]:
+    """
+    What is wrong with two parties in E.164, given the masked numbers of their account.
+
+    A masked number that is called by one would call somebody again, and a loop of those never ends.
+    """
+    return [
+        FieldError(field, _IS_MASKED)
+        for field, number in (("party_a", party_a), ("party_b", party_b))
+        if number in masked
+    ]
+
+
+def masked_plan(
+    party_a: str, party_b: str, masked_number: str, *, max_duration_s: int | None, record: bool
+) -> Plan:
+    """The plan of a masked call between two numbers in E.164: each is called as the masked number."""
+    connect = Connect(
+        Party(PhoneTarget(party_b), masked_number, ring_timeout_s=DEFAULT_RING_TIMEOUT_S),
+        None if max_duration_s is None else float(max_duration_s),
+        record,
+    )
+    return Plan(
+        (connect,),
+        dial=Party(PhoneTarget(party_a), masked_number, ring_timeout_s=DEFAULT_RING_TIMEOUT_S),
+    )

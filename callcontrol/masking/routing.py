@@ -1,0 +1,139 @@
+"""
+Whom the caller of a masked number reaches, without I/O: what is found, and what a customer's server says.
+
+A session of the caller's comes first. Without one the account's routing webhook is asked, if it has any;
+whoever it does not know either is an unknown caller.
+"""
+
+import json
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal
+
+from callcontrol.calls.plan import DEFAULT_RING_TIMEOUT_S, Connect, Party
+from callcontrol.calls.records.call_json import timestamp
+from callcontrol.errors import DomainError
+from callcontrol.masking.request import MAX_DURATION_S, MIN_DURATION_S
+from callcontrol.masking.sessions import MaskingSession
+from callcontrol.routing.targets import PhoneTarget, is_answered_by_somebody, parse_target
+
+TIMEOUT_S: Final = 3.0
+"""How long a routing webhook has, from the first look at its name to the last byte of its answer."""
+
+MAX_ANSWER_BYTES: Final = 16 * 1024
+
+ROUTING_EVENT: Final = "masking.route"
+
+_MAX_SHOWN_CHARS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class CallerRoute:
+    """Whom a caller reaches, as a number in E.164, and how; the session is the one that says so."""
+
+    target_number: str
+    record: bool
+    max_duration_s: int | None = None
+    session_id: str | None = None
+
+    def connect(self, masked_number: str) -> Connect:
+        """The step that joins the two."""
+        party = Party(PhoneTarget(self.target_number), masked_number, ring_timeout_s=DEFAULT_RING_TIMEOUT_S)
+        limit_s = None if self.max_duration_s is None else float(self.max_duration_s)
+        return Connect(party, limit_s, self.record)
+
+
+RouteVerdict = Literal["unknown", "rejected"]
+"""Nobody says whom the caller reaches, or the customer's server says that it reaches nobody."""
+
+RouteFinding = CallerRoute | RouteVerdict
+
+
+class NoRouting(Exception):
+    """What a routing webhook answered cannot be followed; the message says why."""
+
+
+def session_route(session: MaskingSession, caller: str, *, record_calls: bool) -> CallerRoute:
+    """Where a session leads one of its parties."""
+    return CallerRoute(
+        session.other_of(caller),
+        record_calls if session.record is None else session.record,
+        session.call_time_limit_s,
+        session.session_id,
+    )
+
+
+def routing_question(call_sid: str, caller: str | None, masked_number: str, at: datetime) -> bytes:
+    """The JSON body that asks where a call goes; a caller who shows no number is null."""
+    body = {
+        "call_sid": call_sid,
+        "caller_number": caller,
+        "masked_number": masked_number,
+        "timestamp": timestamp(at),
+    }
+    return json.dumps(body, separators=(",", ":")).encode()
+
+
+def read_routing(
+    body: bytes,
+    *,
+    caller: str | None,
+    masked_number: str,
+    record_calls: bool,
+    allowed_countries: Collection[str],
+    is_masked: Callable[[str], bool] = lambda _: False,
+) -> RouteFinding:
+    """
+    What the answer of a routing webhook means; fields that are not known are passed over.
+
+    ``is_masked`` says of a number whether it is a masked one, which nobody is put through to.
+
+    Raises:
+        NoRouting: It is no answer, or names nobody who can be called.
+    """
+    try:
+        answer: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        raise NoRouting("the answer is no JSON") from None
+    if not isinstance(answer, dict):
+        raise NoRouting("the answer is no JSON object")
+    if answer.get("action") == "reject":
+        return "rejected"
+    if answer.get("action") is not None:
+        raise NoRouting(f"action must be reject, not {_shown(answer['action'])}")
+    target = _target(answer.get("target_number"), allowed_countries)
+    if target in (caller, masked_number):
+        raise NoRouting("target_number must be neither the caller nor the masked number")
+    if is_masked(target):
+        raise NoRouting("target_number must not be a masked number")
+    record = answer.get("record")
+    if record is not None and not isinstance(record, bool):
+        raise NoRouting(f"record must be true or false, not {_shown(record)}")
+    return CallerRoute(
+        target, record_calls if record is None else record, _limit_s(answer.get("max_duration_sec"))
+    )
+
+
+def _target(given: object, allowed_countries: Collection[str]) -> str:
+    if not isinstance(given, str):
+        raise NoRouting("target_number must be a number as text")
+    try:
+        target = parse_target(given, allowed_countries, field="target_number")
+    except DomainError as refusal:
+        raise NoRouting(refusal.message) from None
+    if not isinstance(target, PhoneTarget) or not is_answered_by_somebody(target.number):
+        raise NoRouting("target_number must be a telephone number of somebody's")
+    return target.number
+
+
+def _limit_s(given: object) -> int | None:
+    if given is None:
+        return None
+    if type(given) is not int or not MIN_DURATION_S <= given <= MAX_DURATION_S:
+        raise NoRouting(f"max_duration_sec must be {MIN_DURATION_S} to {MAX_DURATION_S}, not {_shown(given)}")
+    return given
+
+
+def _shown(value: object) -> str:
+    return repr(value)[:_MAX_SHOWN_CHARS]

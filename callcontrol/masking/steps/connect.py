@@ -1,0 +1,99 @@
+"""
+The second party of a masked call: a bridge that is counted, limited and recorded from its answer on.
+
+A first party that is connected already hears the ringing tone as soon as the second is looked for: whoever
+has just picked up and hears nothing hangs up again.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+
+from callcontrol.calls.dialer import Ending
+from callcontrol.calls.effects import Arm, Disarm, Effect, PlayRingback, PlaySounds, Save
+from callcontrol.calls.events import Event, LegProgress, Timer, TimerFired
+from callcontrol.calls.plan import Connect
+from callcontrol.calls.steps.base import CallParts
+from callcontrol.calls.steps.bridge import Bridge, BridgeState
+from callcontrol.masking.calls import BRIDGED_EVENT, RINGING_EVENT
+from media.audio import Clip, Sound, tone
+
+WARNING_LEAD_S: Final = 10.0
+"""How long before the limit the two are warned; half-way to a limit that is shorter than twice that."""
+
+_WARNING_HZ: Final = 1400.0
+_WARNING_MS: Final = 400
+
+
+class Connecting(Bridge):
+    """The step that dials the second party of a masked call and joins it with the first."""
+
+    def __init__(self, call: CallParts, connect: Connect) -> None:
+        super().__init__(call, connect.party)
+        self._limit_s = connect.max_duration_s
+        self._record = connect.record
+
+    def begin(self) -> Iterator[Effect]:
+        """Look for a way to the second party."""
+        if self.call.progress is not None:
+            self.call.progress.second_dialled()
+        if self.call.a_leg.up:
+            self._ringback = True
+            yield PlayRingback(self.call.a_leg.id)
+        yield from super().begin()
+
+    def handle(self, event: Event) -> Iterator[Effect]:
+        """Take one event of the call."""
+        if isinstance(event, TimerFired) and event.timer is Timer.WARNING:
+            yield from self._warn()
+            return
+        before = self.state
+        yield from super().handle(event)
+        if before is not BridgeState.JOINED and self.joined:
+            yield from self._joined()
+        elif self.over and before is not BridgeState.JOINED:
+            self._lost_second()
+        elif isinstance(event, LegProgress) and event.leg == self.b_leg and not self.joined:
+            yield from self._rings()
+
+    def stop(self, ending: Ending) -> Iterator[Effect]:
+        """Give up the second party."""
+        yield Disarm(Timer.WARNING)
+        yield from super().stop(ending)
+
+    def _rings(self) -> Iterator[Effect]:
+        if self.call.progress is not None and self.call.progress.second_rings():
+            yield Save(RINGING_EVENT)
+
+    def _lost_second(self) -> None:
+        if self.call.progress is not None and self.ending is not None:
+            self.call.progress.second_lost(self.ending)
+
+    def _joined(self) -> Iterator[Effect]:
+        """From here on the two talk, and the time counts."""
+        # One that the account set while the second party was called holds as well: the shorter one.
+        limits = [limit_s for limit_s in (self._limit_s, self.call.ordered_time_s) if limit_s is not None]
+        if not limits:
+            yield Disarm(Timer.TIME_LIMIT)
+        else:
+            limit_s = min(limits)
+            yield Arm(Timer.TIME_LIMIT, limit_s)
+            yield Arm(Timer.WARNING, max(limit_s - WARNING_LEAD_S, limit_s / 2))
+        if self._record:
+            yield from self.call.recording.start(self.call.a_leg.id, 2)
+        if self.call.progress is not None:
+            self.call.progress.bridged(self.call.moment, self.call.now_s)
+        yield Save(BRIDGED_EVENT)
+
+    def _warn(self) -> Iterator[Effect]:
+        """Let both hear that their time is nearly over, for a moment instead of each other."""
+        b_leg = self.b_leg
+        if not self.joined or b_leg is None:
+            return
+        for leg in (self.call.a_leg.id, b_leg):
+            yield PlaySounds(leg, _warning())
+
+
+@lru_cache(maxsize=1)
+def _warning() -> tuple[Sound, ...]:
+    return (Clip(tone(_WARNING_HZ, _WARNING_MS, -13.0)),)

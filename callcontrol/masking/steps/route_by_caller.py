@@ -1,0 +1,161 @@
+"""
+A call to a masked number, until it is known whom its caller reaches: a step of its plan, a table of states.
+
+Who is known goes on as a ``Connect``. Who is not hears, as early media and so at nobody's cost, that the
+number is not active, and is refused.
+"""
+
+from collections.abc import Callable, Iterator
+from enum import IntEnum, auto
+from typing import Final
+
+from callcontrol.calls.dialer import Ending
+from callcontrol.calls.effects import Arm, Disarm, Effect, PlayAudio, RouteCaller, Save, StopAsking, StopAudio
+from callcontrol.calls.events import CallerRouted, Event, PlaybackEnded, Timer, TimerFired
+from callcontrol.calls.hangup_cause import CALL_REJECTED, NO_ROUTE_DESTINATION, NORMAL_TEMPORARY_FAILURE
+from callcontrol.calls.plan import RouteByCaller
+from callcontrol.calls.steps.base import CallParts
+from callcontrol.calls.steps.base_table import Rules, TableStep
+from callcontrol.masking.routing import CallerRoute
+from callcontrol.models import CallStatus
+
+PROMPT: Final = "not-active"
+TIMES_TOLD: Final = 2
+MAX_TELLING_S: Final = 20.0
+"""A caller whose audio never starts is not told for ever."""
+
+# 480 and not 404: the number is there, and a network that believed otherwise would look for it elsewhere.
+_UNKNOWN: Final = Ending(CallStatus.FAILED, NO_ROUTE_DESTINATION, "system", 480)
+_REJECTED: Final = Ending(CallStatus.BUSY, CALL_REJECTED, "api", 603)
+_NOT_FOUND_OUT: Final = Ending(CallStatus.FAILED, NORMAL_TEMPORARY_FAILURE, "system", 480)
+
+
+class RoutingState(IntEnum):
+    """The life of the step, in order."""
+
+    NEW = 0
+    ASKING = 1
+    TELLING = 2
+    """The caller hears that the number is not active."""
+    OVER = 3
+
+
+class RoutingInput(IntEnum):
+    """What the step is told."""
+
+    BEGIN = auto()
+    ROUTED = auto()
+    UNKNOWN = auto()
+    REJECTED = auto()
+    FAILED = auto()
+    """It could not be found out whom the caller reaches."""
+    TOLD = auto()
+    STOP = auto()
+    """Command: the call ends."""
+
+
+Action = Callable[["RouteByCallerStep", Event | None], Iterator[Effect]]
+
+
+class RouteByCallerStep(TableStep[RoutingState, RoutingInput]):
+    """The step that finds out whom the caller of a masked number reaches."""
+
+    needs_answer = False
+
+    def __init__(self, call: CallParts, wanted: RouteByCaller) -> None:
+        super().__init__(call, RoutingState.NEW)
+        self._wanted = wanted
+        self._number = 0
+
+    def rules(self) -> Rules[RoutingState, RoutingInput]:
+        """The table of the machine."""
+        return RULES
+
+    def begin(self) -> Iterator[Effect]:
+        """Ask; the caller hears nothing yet, for nobody rings."""
+        self._number = self.call.next_consultation()
+        yield from self._take(RoutingInput.BEGIN)
+
+    def handle(self, event: Event) -> Iterator[Effect]:
+        """Take one event of the call."""
+        what = self._input_of(event)
+        if what is not None:
+            yield from self._take(what, event)
+
+    def stop(self, ending: Ending) -> Iterator[Effect]:
+        """Wait for nothing any more, and fall silent."""
+        yield from self._take(RoutingInput.STOP)
+
+    def _input_of(self, event: Event) -> RoutingInput | None:
+        match event:
+            case CallerRouted(number, found) if number == self._number:
+                return _INPUTS[found] if found is None or isinstance(found, str) else RoutingInput.ROUTED
+            case PlaybackEnded() | TimerFired(Timer.RING):
+                return RoutingInput.TOLD
+        return None
+
+    def _ask(self, _: Event | None) -> Iterator[Effect]:
+        yield RouteCaller(self._number, self._wanted.caller_number, self._wanted.masked_number)
+
+    def _connect(self, event: Event | None) -> Iterator[Effect]:
+        assert isinstance(event, CallerRouted) and isinstance(event.found, CallerRoute)
+        route, record = event.found, self.call.record
+        record.details = {
+            **(record.details or {}),
+            "target_number": route.target_number,
+            "session_id": route.session_id,
+            "max_duration_sec": route.max_duration_s,
+        }
+        self.call.follow((route.connect(self._wanted.masked_number),))
+        yield Save()
+
+    def _tell(self, _: Event | None) -> Iterator[Effect]:
+        yield from self.call.ring(183, early_media=True)
+        yield Arm(Timer.RING, MAX_TELLING_S)
+        yield PlayAudio(self.call.a_leg.id, f"prompt:{self._wanted.language}/{PROMPT}", TIMES_TOLD)
+
+    def _told(self, _: Event | None) -> Iterator[Effect]:
+        self.ending = _UNKNOWN
+        yield Disarm(Timer.RING)
+
+    def _reject(self, _: Event | None) -> Iterator[Effect]:
+        self.ending = _REJECTED
+        yield from ()
+
+    def _fail(self, _: Event | None) -> Iterator[Effect]:
+        self.ending = _NOT_FOUND_OUT
+        yield from ()
+
+    def _stop_asking(self, _: Event | None) -> Iterator[Effect]:
+        yield StopAsking(self._number)
+
+    def _fall_silent(self, _: Event | None) -> Iterator[Effect]:
+        yield Disarm(Timer.RING)
+        if not self.call.a_leg.over:
+            yield StopAudio(self.call.a_leg.id)
+
+
+_INPUTS: Final = {
+    "unknown": RoutingInput.UNKNOWN,
+    "rejected": RoutingInput.REJECTED,
+    None: RoutingInput.FAILED,
+}
+
+_S, _I = RoutingState, RoutingInput
+RULES: Final[dict[tuple[RoutingState, RoutingInput], tuple[RoutingState, Action]]] = {
+    (_S.NEW, _I.BEGIN): (_S.ASKING, RouteByCallerStep._ask),
+    (_S.NEW, _I.STOP): (_S.OVER, RouteByCallerStep._nothing),
+    (_S.ASKING, _I.ROUTED): (_S.OVER, RouteByCallerStep._connect),
+    (_S.ASKING, _I.UNKNOWN): (_S.TELLING, RouteByCallerStep._tell),
+    (_S.ASKING, _I.REJECTED): (_S.OVER, RouteByCallerStep._reject),
+    (_S.ASKING, _I.FAILED): (_S.OVER, RouteByCallerStep._fail),
+    (_S.ASKING, _I.STOP): (_S.OVER, RouteByCallerStep._stop_asking),
+    (_S.TELLING, _I.TOLD): (_S.OVER, RouteByCallerStep._told),
+    (_S.TELLING, _I.STOP): (_S.OVER, RouteByCallerStep._fall_silent),
+}
+IGNORED: Final = frozenset(
+    {(_S.NEW, what) for what in RoutingInput if what not in (_I.BEGIN, _I.STOP)}
+    | {(_S.ASKING, _I.BEGIN), (_S.ASKING, _I.TOLD)}
+    | {(_S.TELLING, what) for what in RoutingInput if what not in (_I.TOLD, _I.STOP)}
+    | {(_S.OVER, what) for what in RoutingInput}
+)

@@ -1,0 +1,153 @@
+"""Masked calls as lists and statistics read them: a narrow row for each, kept in step with its record."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from callcontrol.database.listing import Condition, Listing, Narrowing
+from callcontrol.database.statements import Statement, insert_into, update_columns
+from callcontrol.database.tables.masking import masked_calls
+from callcontrol.database.values import clean, to_micros, unpack
+from callcontrol.masking.calls import ENDED, PRODUCT
+from callcontrol.masking.logs import MaskedCallCounts, MaskedCallFilter
+
+LISTING: Final = Listing(masked_calls.c.created_at, masked_calls.c.call_sid)
+
+_INSERT: Final = insert_into(masked_calls, ignore_conflict=True)
+# What changes while a call is up is in no index, but for an inbound call whose other party becomes known.
+_STEP: Final = update_columns(masked_calls, masked_calls.c.call_sid, ("status",))
+_ROUTED: Final = update_columns(
+    masked_calls, masked_calls.c.call_sid, ("status", "session_id", "target_number")
+)
+_END: Final = update_columns(
+    masked_calls,
+    masked_calls.c.call_sid,
+    (
+        "status",
+        "session_id",
+        "target_number",
+        "outcome",
+        "connected",
+        "bill_duration_sec",
+        "price_paise",
+    ),
+)
+_DELETE: Final = Statement(sa.delete(masked_calls).where(masked_calls.c.call_sid == sa.bindparam("call_sid")))
+
+Row = Mapping[str, Any]
+
+
+def insert(connection: Connection, call: Row) -> None:
+    """Write the row of a new call, of which ``call`` is the record's; calls of other products have none."""
+    if call["product"] == PRODUCT:
+        _INSERT.run(connection, row_of(call))
+
+
+def update(connection: Connection, calls: Sequence[Row]) -> None:
+    """Bring rows up to date, of which ``calls`` are the records'; calls of other products have none."""
+    stepped: list[Row] = []
+    routed: list[Row] = []
+    ended: list[Row] = []
+    for call in calls:
+        if call["product"] != PRODUCT:
+            continue
+        row = row_of(call)
+        if row["outcome"] is not None:
+            ended.append(row)
+        else:
+            (routed if row["direction"] == "inbound" else stepped).append(row)
+    for statement, rows in ((_STEP, stepped), (_ROUTED, routed), (_END, ended)):
+        statement.many(connection, rows)
+
+
+def delete(connection: Connection, call_sid: str) -> None:
+    """Take back an insert that nobody waits for any more."""
+    _DELETE.run(connection, {"call_sid": call_sid})
+
+
+def conditions(account_sid: str, query: MaskedCallFilter) -> Sequence[Condition]:
+    """What a call of the list meets, but for its time."""
+    table = masked_calls.c
+    found = Narrowing(table.account_sid == account_sid)
+    live = query.status is not None and query.status not in ENDED
+    if live:
+        # Calls that are up are few and have an index of their own.
+        found.by_own_index(table.outcome.is_(None), table.status == query.status)
+    found.by(table.session_id, query.session_id)
+    if query.party is not None:
+        # No row has the same number twice; see row_of.
+        found.by_either((table.caller_number, table.target_number), query.party)
+    found.by(table.outcome, None if live else query.status)
+    found.by(table.direction, query.direction)
+    return found.conditions
+
+
+def counts(connection: Connection, account_sid: str, start: datetime, end: datetime) -> MaskedCallCounts:
+    """What the calls come to that began from ``start`` to ``end``, both included."""
+    table = masked_calls.c
+    window = (
+        table.account_sid == account_sid,
+        table.created_at >= to_micros(start),
+        table.created_at <= to_micros(end),
+    )
+    row = connection.execute(
+        sa.select(
+            sa.func.count().label("total"),
+            sa.func.count(table.outcome).label("ended"),
+            sa.func.count().filter(table.outcome == "failed").label("failed"),
+            sa.func.count().filter(table.outcome == "no-answer").label("no_answer"),
+            sa.func.count().filter(table.connected).label("connected"),
+            _sum(table.bill_duration_sec).label("bill_duration_sec"),
+            _sum(table.price_paise).label("cost_paise"),
+        ).where(*window)
+    ).one()
+    talking = connection.scalar(
+        sa.select(sa.func.count()).where(*window, table.outcome.is_(None), table.status == "in-progress")
+    )
+    return MaskedCallCounts(
+        total=row.total,
+        answered=row.connected + (talking or 0),
+        failed=row.failed,
+        no_answer=row.no_answer,
+        in_progress=row.total - row.ended,
+        bill_duration_sec=int(row.bill_duration_sec),
+        cost_paise=int(row.cost_paise),
+    )
+
+
+def _sum(value: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+    return sa.func.coalesce(sa.func.sum(value), 0)
+
+
+def row_of(call: Row) -> dict[str, Any]:
+    """The row of a masked call, of which ``call`` is the record's."""
+    details: Mapping[str, Any] = unpack(call["details"]) if call["details"] else {}
+    status = details.get("status") or "initiated"
+    connected = details.get("bridged_at") is not None
+    outcome = None
+    if call["outcome"] is not None:
+        # The record has the last word on whether a call is over, or a defect could keep it in lists for ever.
+        if status not in ENDED:
+            status = "completed" if connected else "failed"
+        outcome = status
+    sid = call["call_sid"]
+    caller, target = clean(details.get("caller_number")) or "", clean(details.get("target_number"))
+    return {
+        "call_sid": sid,
+        "_call_sid": sid,
+        "account_sid": call["account_sid"],
+        "session_id": clean(details.get("session_id")),
+        "direction": details.get("direction") or "click_to_call",
+        "caller_number": caller,
+        # Who is connected to themselves is one party, and in the list of that party once.
+        "target_number": target if target != caller else None,
+        "status": status,
+        "outcome": outcome,
+        "connected": connected and outcome is not None,
+        "bill_duration_sec": details.get("bill_duration_sec"),
+        "price_paise": call["price_paise"],
+        "created_at": call["created_at"],
+    }

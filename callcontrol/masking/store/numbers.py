@@ -1,0 +1,56 @@
+"""Numbers that are enrolled for masking: their calls go to whom the caller's session says."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from callcontrol.database.statements import Statement
+from callcontrol.database.tables import phone_numbers
+from callcontrol.models import PhoneNumber
+from callcontrol.numbers.store import numbers
+from callcontrol.otp.store import default_caller_id
+
+# ``target`` is the first field of a binding, and so of its stored text.
+_ENROLLED: Final = (
+    phone_numbers.c.binding.like('{"target":"masking"%'),
+    phone_numbers.c.deleted_at.is_(None),
+)
+_OLDEST_FIRST: Final = (phone_numbers.c.created_at, phone_numbers.c.phone_number_id)
+
+
+_POOL: Final = Statement(
+    sa.select(phone_numbers.c.number)
+    .where(
+        phone_numbers.c.account_sid == sa.bindparam("account_sid"),
+        phone_numbers.c.status == "active",
+        phone_numbers.c.registered,
+        *_ENROLLED,
+    )
+    .order_by(*_OLDEST_FIRST)
+)
+
+
+def pool(connection: Connection, account_sid: str) -> list[str]:
+    """The enrolled numbers that may be called from, those of the account that it has had longest first."""
+    return [row["number"] for row in _POOL.all(connection, {"account_sid": account_sid})]
+
+
+def caller_id(connection: Connection, account_sid: str, enrolled: Sequence[str]) -> str | None:
+    """
+    What masked calls show that name no number: the oldest enrolled one, else the oldest registered.
+
+    ``enrolled`` is the account's ``pool``.
+    """
+    return enrolled[0] if enrolled else default_caller_id(connection, account_sid)
+
+
+def page(
+    connection: Connection, account_sid: str, *, offset: int, limit: int
+) -> tuple[list[PhoneNumber], int]:
+    """A stretch of the account's enrolled numbers, oldest first, and how many there are."""
+    mine = (phone_numbers.c.account_sid == account_sid, *_ENROLLED)
+    total = connection.scalar(sa.select(sa.func.count()).select_from(phone_numbers).where(*mine)) or 0
+    wanted = sa.select(phone_numbers).where(*mine).order_by(*_OLDEST_FIRST).offset(offset).limit(limit)
+    return [numbers.number_of(connection, row) for row in connection.execute(wanted)], total

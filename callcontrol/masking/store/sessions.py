@@ -1,0 +1,245 @@
+"""Masking sessions and their mappings."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final, Literal
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from callcontrol.database.listing import Condition, Listing
+from callcontrol.database.tables.masking_sessions import mappings, sessions
+from callcontrol.database.values import to_micros, to_micros_or_none, to_moment, to_moment_or_none
+from callcontrol.masking.sessions import MaskingSession, SessionCounts, SessionFilter
+
+LISTING: Final = Listing(sessions.c.created_at, sessions.c.session_id)
+
+_LIVE: Final = mappings.c.ended_at.is_(None)
+_BOTH: Final = mappings.join(sessions, sessions.c.session_id == mappings.c.session_id)
+
+
+def insert(connection: Connection, session: MaskingSession) -> None:
+    """Write a new session with its mappings."""
+    connection.execute(sa.insert(sessions).values(_row(session)))
+    connection.execute(
+        sa.insert(mappings),
+        [
+            {
+                "session_id": session.session_id,
+                "account_sid": session.account_sid,
+                "caller_number": caller,
+                "masked_number": session.masked_number,
+                "target_number": target,
+                "ended_at": None,
+            }
+            for caller, target in session.mappings
+        ],
+    )
+
+
+def get(
+    connection: Connection, account_sid: str, session_id: str, *, lock: bool = False
+) -> MaskingSession | None:
+    """A session of the account; ``lock`` keeps other writers from it until the transaction ends."""
+    wanted = sa.select(sessions).where(
+        sessions.c.session_id == session_id, sessions.c.account_sid == account_sid
+    )
+    row = connection.execute(wanted.with_for_update() if lock else wanted).first()
+    return _session(row) if row is not None else None
+
+
+def update(connection: Connection, session: MaskingSession) -> None:
+    """Write what may change of a session that goes on."""
+    connection.execute(
+        sa.update(sessions).where(sessions.c.session_id == session.session_id).values(_row(session))
+    )
+
+
+def end(
+    connection: Connection, session: MaskingSession, how: Literal["closed", "expired"], now: datetime
+) -> MaskingSession:
+    """End a session: its number is free for its parties again."""
+    ended = replace(session, ended=how, ended_at=now, updated_at=now)
+    update(connection, ended)
+    _end_mappings(connection, [session.session_id], now)
+    return ended
+
+
+def find(
+    connection: Connection, account_sid: str, caller_number: str, masked_number: str, now: datetime
+) -> MaskingSession | None:
+    """The session that says whom a caller reaches by a masked number, if there is one that has not ended."""
+    row = connection.execute(
+        sa.select(sessions)
+        .select_from(_BOTH)
+        .where(
+            mappings.c.account_sid == account_sid,
+            mappings.c.caller_number == caller_number,
+            mappings.c.masked_number == masked_number,
+            _LIVE,
+            sessions.c.expires_at > to_micros(now),
+        )
+    ).first()
+    return _session(row) if row is not None else None
+
+
+def taken(connection: Connection, account_sid: str, parties: Collection[str], now: datetime) -> set[str]:
+    """
+    The masked numbers by which one of these parties reaches somebody; sessions of theirs that have expired
+    are ended first.
+    """
+    rows = connection.execute(
+        sa.select(mappings.c.session_id, mappings.c.masked_number, sessions.c.expires_at)
+        .select_from(_BOTH)
+        .where(mappings.c.account_sid == account_sid, mappings.c.caller_number.in_(parties), _LIVE)
+    ).all()
+    expired = {row.session_id for row in rows if row.expires_at <= to_micros(now)}
+    if expired:
+        _expire(connection, list(expired), now)
+    return {row.masked_number for row in rows if row.session_id not in expired}
+
+
+def active_on(
+    connection: Connection, account_sid: str, masked_number: str, now: datetime
+) -> list[MaskingSession]:
+    """The sessions of a masked number that go on."""
+    rows = connection.execute(
+        sa.select(sessions).where(
+            sessions.c.account_sid == account_sid,
+            sessions.c.masked_number == masked_number,
+            sessions.c.ended.is_(None),
+            sessions.c.expires_at > to_micros(now),
+        )
+    )
+    return [_session(row) for row in rows]
+
+
+def expire_due(connection: Connection, now: datetime, limit: int) -> int:
+    """End sessions whose time has passed, the longest ago first; how many those were."""
+    rows = connection.execute(
+        sa.select(sessions.c.session_id)
+        .where(sessions.c.ended.is_(None), sessions.c.expires_at <= to_micros(now))
+        .order_by(sessions.c.expires_at)
+        .limit(limit)
+    )
+    due = list(rows.scalars())
+    _expire(connection, due, now)
+    return len(due)
+
+
+def conditions(account_sid: str, query: SessionFilter, now: datetime) -> Sequence[Condition]:
+    """What a session of a list meets."""
+    wanted = _unchanging(account_sid, query)
+    past = sessions.c.expires_at <= to_micros(now)
+    match query.status:
+        case "active":
+            wanted += [sessions.c.ended.is_(None), sa.not_(past)]
+        case "expired":
+            wanted.append(sa.or_(sessions.c.ended == "expired", sa.and_(sessions.c.ended.is_(None), past)))
+        case "closed":
+            wanted.append(sessions.c.ended == "closed")
+    return wanted
+
+
+def count(connection: Connection, account_sid: str, query: SessionFilter, now: datetime) -> int:
+    """How many sessions a list has; those that have expired are in two indexes, by whether that was noted."""
+    if query.status != "expired":
+        return LISTING.count(connection, conditions(account_sid, query, now))
+    rest = _unchanging(account_sid, query)
+    noted = LISTING.count(connection, [*rest, sessions.c.ended == "expired"])
+    past = sessions.c.expires_at <= to_micros(now)
+    return noted + LISTING.count(connection, [*rest, sessions.c.ended.is_(None), past])
+
+
+def _unchanging(account_sid: str, query: SessionFilter) -> list[Condition]:
+    """What of a filter is true of a session for ever, or never."""
+    if query.party is None:
+        wanted: list[Condition] = [sessions.c.account_sid == account_sid]
+    else:
+        own = sa.select(mappings.c.session_id).where(
+            mappings.c.account_sid == account_sid, mappings.c.caller_number == query.party
+        )
+        # The account is wrapped: a party has few sessions, and no planner is to read all of the account's.
+        wanted = [sa.func.coalesce(sessions.c.account_sid, "") == account_sid, sessions.c.session_id.in_(own)]
+    if query.masked_number is not None:
+        wanted.append(sessions.c.masked_number == query.masked_number)
+    return wanted
+
+
+def by_ids(connection: Connection, session_ids: Sequence[str]) -> list[MaskingSession]:
+    """The sessions with these identifiers, in their order."""
+    rows = connection.execute(sa.select(sessions).where(sessions.c.session_id.in_(session_ids)))
+    found = {row.session_id: _session(row) for row in rows}
+    return [found[session_id] for session_id in session_ids if session_id in found]
+
+
+def counts(
+    connection: Connection, account_sid: str, start: datetime, end: datetime, now: datetime
+) -> SessionCounts:
+    """How many sessions were made from ``start`` to ``end``, both included, and are active now."""
+    made = (
+        sessions.c.account_sid == account_sid,
+        sessions.c.created_at >= to_micros(start),
+        sessions.c.created_at <= to_micros(end),
+    )
+    total = connection.scalar(sa.select(sa.func.count()).select_from(sessions).where(*made)) or 0
+    live = (sessions.c.ended.is_(None), sessions.c.expires_at > to_micros(now))
+    active = connection.scalar(sa.select(sa.func.count()).select_from(sessions).where(*made, *live)) or 0
+    return SessionCounts(total, active, mappings=2 * total)  # one for each of its parties
+
+
+def _expire(connection: Connection, session_ids: Sequence[str], now: datetime) -> None:
+    if not session_ids:
+        return
+    connection.execute(
+        sa.update(sessions)
+        .where(sessions.c.session_id.in_(session_ids), sessions.c.ended.is_(None))
+        # It ended when its time had passed, not when that was noticed.
+        .values(ended="expired", ended_at=sessions.c.expires_at)
+    )
+    _end_mappings(connection, session_ids, now)
+
+
+def _end_mappings(connection: Connection, session_ids: Sequence[str], now: datetime) -> None:
+    connection.execute(
+        sa.update(mappings)
+        .where(mappings.c.session_id.in_(session_ids), _LIVE)
+        .values(ended_at=to_micros(now))
+    )
+
+
+def _row(session: MaskingSession) -> dict[str, Any]:
+    return {
+        "session_id": session.session_id,
+        "account_sid": session.account_sid,
+        "party_a": session.party_a,
+        "party_b": session.party_b,
+        "masked_number": session.masked_number,
+        "call_time_limit_sec": session.call_time_limit_s,
+        "record": session.record,
+        "geo_match": session.geo_match,
+        "expires_at": to_micros(session.expires_at),
+        "ended": session.ended,
+        "ended_at": to_micros_or_none(session.ended_at),
+        "created_at": to_micros(session.created_at),
+        "updated_at": to_micros(session.updated_at),
+    }
+
+
+def _session(row: Row[Any]) -> MaskingSession:
+    return MaskingSession(
+        session_id=row.session_id,
+        account_sid=row.account_sid,
+        party_a=row.party_a,
+        party_b=row.party_b,
+        masked_number=row.masked_number,
+        call_time_limit_s=row.call_time_limit_sec,
+        record=None if row.record is None else bool(row.record),
+        geo_match=bool(row.geo_match),
+        expires_at=to_moment(row.expires_at),
+        ended=row.ended,
+        ended_at=to_moment_or_none(row.ended_at),
+        created_at=to_moment(row.created_at),
+        updated_at=to_moment(row.updated_at),
+    )

@@ -1,0 +1,384 @@
+"""Campaigns over the database: taken, shown, cancelled, and made into messages when their time has come."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import Final, Protocol
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.aio.tasks import ended, woken
+from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.database import idempotency
+from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.idempotency import CLAIM
+from callcontrol.database.aio.writer import Writer
+from callcontrol.errors import (
+    ChannelNotConfigured,
+    Conflict,
+    DomainError,
+    FieldError,
+    NotFound,
+    ValidationFailed,
+)
+from callcontrol.messaging.campaigns import (
+    MAX_OPEN,
+    Campaign,
+    CampaignCounts,
+    CampaignState,
+    body_parameters,
+    estimated_end,
+    schedule_errors,
+)
+from callcontrol.messaging.channels import DEFAULT_MESSAGES_PER_SECOND
+from callcontrol.messaging.models import Template
+from callcontrol.messaging.recipients import recipient_number
+from callcontrol.messaging.store import campaigns as rows
+from callcontrol.messaging.store import channels, contacts, templates
+from callcontrol.messaging.store.campaign_batches import make_stretch
+from callcontrol.models import Page
+
+__all__ = ["CampaignRequest", "CampaignService", "CampaignView", "TakenCampaign"]
+
+log = logging.getLogger(__name__)
+
+_EVERY_S: Final = 1.0
+_AT_ONCE: Final = 100
+_SLICE_S: Final = 0.002
+
+
+class Notified(Protocol):
+    """What campaigns need of the outbox."""
+
+    def changed(self) -> None:
+        """Events were published: deliver them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignRequest:
+    """A campaign as it is asked for; ``immediately`` is None when that was not said."""
+
+    name: str
+    template_name: str
+    phone_numbers: Sequence[str]
+    language: str | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    immediately: bool | None = None
+    scheduled_for: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignView:
+    """A campaign at a moment, its counts, and when its last message will have left, as far as can be told."""
+
+    campaign: Campaign
+    counts: CampaignCounts
+    estimated_end: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class TakenCampaign:
+    """A campaign that was taken, and which of the numbers it does not go to, as they were given."""
+
+    view: CampaignView
+    duplicates: tuple[str, ...]
+    invalid: tuple[str, ...]
+    opted_out: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Recipients:
+    """Numbers in E.164, each once, in the order they were given; and those that are none, or none new."""
+
+    numbers: dict[str, None] = field(default_factory=dict)
+    duplicates: list[str] = field(default_factory=list)
+    invalid: list[str] = field(default_factory=list)
+
+    def add(self, text: str) -> None:
+        """Take in a number."""
+        number = recipient_number(text)
+        if number is None:
+            self.invalid.append(text)
+        elif number in self.numbers:
+            self.duplicates.append(text)
+        else:
+            self.numbers[number] = None
+
+
+class CampaignService:
+    """
+    The campaigns of accounts.
+
+    Nothing of them is kept in memory. Any number of processes may make messages of the same campaign: how far
+    it is stands in its row, and is written with the messages.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        writer: Writer,
+        outbox: Notified,
+    ) -> None:
+        self._database = database
+        self._writer = writer
+        self._outbox = outbox
+        self._default_rate = DEFAULT_MESSAGES_PER_SECOND
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._told: Callable[[], None] | None = None
+
+    def start(self, queued: Callable[[], None], default_rate: int = DEFAULT_MESSAGES_PER_SECOND) -> None:
+        """
+        Make messages from now on.
+
+        ``queued`` is called when new ones wait for the network; ``default_rate`` are the messages per second
+        of accounts that have set none.
+        """
+        self._told = queued
+        self._default_rate = default_rate
+        self._task = asyncio.create_task(self._keep_running(), name="campaigns")
+
+    async def close(self) -> None:
+        """Stop; what is not done is done by whoever runs next."""
+        await ended(self._task)
+        self._task = None
+
+    async def create(self, account_sid: str, request: CampaignRequest) -> TakenCampaign:
+        """
+        Take a campaign: once this returns it is sent, whatever becomes of this process.
+
+        Raises:
+            ValidationFailed: With every wrong field; ``phoneNumbers`` when nobody is left to send to.
+            NotFound: There is no approved template of that name.
+            ChannelNotConfigured: The account's channel is not connected.
+            Conflict: The account has as many campaigns under way as it may have.
+        """
+        now = utc_now()
+        errors = schedule_errors(request.scheduled_for, immediately=request.immediately, now=now)
+        recipients = await _sorted_out(request.phone_numbers)
+        if not recipients.numbers:
+            errors.append(FieldError("phoneNumbers", "holds no number in E.164, such as +919876543210"))
+        if errors:
+            raise ValidationFailed(errors)
+        reference, claim = new_id(), CLAIM.get()
+
+        def write(connection: Connection) -> TakenCampaign | DomainError:
+            taken = self._take(connection, account_sid, request, recipients, reference, now)
+            if claim is not None and isinstance(taken, TakenCampaign):
+                idempotency.note_effect(connection, claim, f"campaign:{taken.view.campaign.campaign_id}")
+            return taken
+
+        taken = await self._writer.commit(write)
+        if taken.view.campaign.scheduled_for is None:
+            self._wake.set()
+        return taken
+
+    async def status(self, account_sid: str, campaign_id: int) -> CampaignView:
+        """
+        How far a campaign is; its counts are of one moment and add up to its total.
+
+        Raises:
+            NotFound: There is no such campaign on the account.
+        """
+        return await self._view(account_sid, campaign_id)
+
+    async def list(
+        self, account_sid: str, state: CampaignState | None, page: int, per_page: int
+    ) -> Page[CampaignView]:
+        """The account's campaigns, newest first."""
+        now = utc_now()
+
+        def read(connection: Connection) -> Page[CampaignView]:
+            found, total = rows.page(
+                connection, account_sid, state, offset=(page - 1) * per_page, limit=per_page
+            )
+            rate = self._rate(connection, account_sid)
+            return Page([_view(*item, rate, now) for item in found], total, page, per_page)
+
+        return await self._database.read(read)
+
+    async def cancel(self, account_sid: str, campaign_id: int) -> CampaignView:
+        """
+        Have nothing more of a campaign sent; what is being handed to the network at this moment still leaves.
+
+        Raises:
+            NotFound: There is no such campaign on the account.
+            Conflict: It is over already.
+        """
+        now = utc_now()
+
+        def write(connection: Connection) -> DomainError | None:
+            campaign = rows.get(connection, campaign_id)
+            if campaign is None or campaign.account_sid != account_sid:
+                return _unknown()
+            if campaign.state is CampaignState.CANCELLED:
+                return None
+            if rows.cancel(connection, campaign, now) is None:
+                status = campaign.state.status
+                return Conflict(f"The campaign is {status} already.", details={"status": status})
+            return None
+
+        await self._writer.commit(write)
+        return await self._view(account_sid, campaign_id)
+
+    async def run(self, now: datetime) -> bool:
+        """
+        Do what is to be done for every campaign at a time; whether there may be more to do at once.
+
+        Raises:
+            ServiceUnavailable: The database is failing; what was done is done.
+        """
+        more = False
+        last: tuple[datetime, int] | None = None
+        while found := await self._database.read(
+            partial(rows.unfinished, now=now, after=last, limit=_AT_ONCE)
+        ):
+            for campaign in found:
+                more |= await self._see_to(campaign, now)
+            last = found[-1].starts_at, found[-1].campaign_id
+        return more
+
+    async def _see_to(self, campaign: Campaign, now: datetime) -> bool:
+        if campaign.made < campaign.total:
+            made = await self._writer.commit(
+                lambda connection: make_stretch(
+                    connection, campaign.campaign_id, now, self._default_rate, new_id
+                )
+            )
+            if made.count and self._told is not None:
+                self._told()
+            if made.published:
+                self._outbox.changed()
+            return made.count > 0
+        if await self._database.read(partial(rows.ripe, campaign=campaign, now=now)):
+            if await self._writer.commit(
+                lambda connection: rows.moved(connection, [campaign.campaign_id], now)
+            ):
+                self._outbox.changed()
+        return False
+
+    async def _keep_running(self) -> None:
+        while True:
+            more = False
+            self._wake.clear()
+            try:
+                more = await self.run(utc_now())
+            except DomainError as error:
+                log.debug("campaigns cannot go on now, trying again: %s", error)
+            except Exception:
+                # A defect in one run must not keep all later ones from being made.
+                log.exception("seeing to campaigns failed")
+            if not more:
+                await woken(self._wake, _EVERY_S)
+
+    def _take(
+        self,
+        connection: Connection,
+        account_sid: str,
+        request: CampaignRequest,
+        recipients: _Recipients,
+        reference: str,
+        now: datetime,
+    ) -> TakenCampaign | DomainError:
+        """What is decided and written in one transaction."""
+        template = templates.usable(
+            connection, account_sid, request.template_name, request.language, hold=True
+        )
+        if template is None:
+            wanted = request.template_name + (f" in {request.language}" if request.language else "")
+            return NotFound(f"There is no approved template {wanted}; GET /api/v1/templates lists them.")
+        values = body_parameters(request.variables, template.variables)
+        if not isinstance(values, tuple):
+            return ValidationFailed(values)
+        if not channels.channel_of(connection, account_sid).is_connected:
+            return ChannelNotConfigured(
+                "The account's channel is not connected; connect it with PATCH /api/v1/channel."
+            )
+        if rows.open_count(connection, account_sid) >= MAX_OPEN:
+            return Conflict(
+                f"The account has {MAX_OPEN} campaigns under way; cancel one or wait for its end."
+            )
+        opted_out = contacts.opted_out(connection, account_sid, list(recipients.numbers))
+        numbers = [number for number in recipients.numbers if number not in opted_out]
+        if not numbers:
+            return ValidationFailed.of("phoneNumbers", "holds only numbers of contacts who have opted out")
+        campaign = rows.insert(
+            connection,
+            _campaign(account_sid, request, template, values, len(numbers), reference, now),
+            numbers,
+        )
+        view = _view(
+            campaign, CampaignCounts(queued=campaign.total), self._rate(connection, account_sid), now
+        )
+        return TakenCampaign(
+            view,
+            tuple(recipients.duplicates),
+            tuple(recipients.invalid),
+            tuple(number for number in recipients.numbers if number in opted_out),
+        )
+
+    async def _view(self, account_sid: str, campaign_id: int) -> CampaignView:
+        now = utc_now()
+
+        def read(connection: Connection) -> CampaignView | None:
+            found = rows.with_counts(connection, account_sid, campaign_id)
+            return None if found is None else _view(*found, self._rate(connection, account_sid), now)
+
+        view = await self._database.read(read)
+        if view is None:
+            raise _unknown()
+        return view
+
+    def _rate(self, connection: Connection, account_sid: str) -> int:
+        channel = channels.channel_of(connection, account_sid, default_rate=self._default_rate)
+        return channel.messages_per_second
+
+
+async def _sorted_out(texts: Sequence[str]) -> _Recipients:
+    """The numbers of a request; parsing a thousand takes long, so others have their turn in between."""
+    loop = asyncio.get_running_loop()
+    recipients, since = _Recipients(), loop.time()
+    for text in texts:
+        recipients.add(text)
+        if loop.time() - since > _SLICE_S:
+            await asyncio.sleep(0)
+            since = loop.time()
+    return recipients
+
+
+def _campaign(
+    account_sid: str,
+    request: CampaignRequest,
+    template: Template,
+    values: tuple[str, ...],
+    total: int,
+    reference: str,
+    now: datetime,
+) -> Campaign:
+    later = request.scheduled_for
+    return Campaign(
+        reference=reference,
+        account_sid=account_sid,
+        name=request.name,
+        template_id=template.template_id,
+        template_name=template.name,
+        language=template.language,
+        body_parameters=values,
+        total=total,
+        created_at=now,
+        starts_at=later or now,
+        scheduled_for=later,
+        state=CampaignState.SCHEDULED if later else CampaignState.RUNNING,
+        started_at=None if later else now,
+    )
+
+
+def _view(campaign: Campaign, counts: CampaignCounts, rate: int, now: datetime) -> CampaignView:
+    return CampaignView(campaign, counts, estimated_end(campaign, counts, rate, now))
+
+
+def _unknown() -> NotFound:
+    return NotFound("There is no such campaign on the account.")

@@ -1,0 +1,368 @@
+"""
+Hands messages to the network: what waits in the database, at the pace of each account's channel.
+
+The database is the only queue. A message is claimed, handed over under its own id, which the network takes
+once, and the outcome is written with whatever else is written then. So a message whose outcome was lost is
+handed over again and sent once, and nothing is lost by a kill: the claims of a former run are let go of at
+the start, and those of a process that never comes back run out.
+"""
+
+import asyncio
+import logging
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.aio.tasks import woken
+from callcontrol.aio.tokens import utc_now
+from callcontrol.database.aio.database import Database, Operation
+from callcontrol.database.aio.writer import Writer
+from callcontrol.database.values import to_micros
+from callcontrol.errors import DomainError, SendFailed
+from callcontrol.messaging.aio.receiving import Applied, Receiver
+from callcontrol.messaging.models import ChatMessage
+from callcontrol.messaging.network import (
+    MessagingNetwork,
+    NetworkRefused,
+    NetworkUnavailable,
+    Outgoing,
+    Receipt,
+    UnderWay,
+)
+from callcontrol.messaging.pace import QUEUE_LEEWAY_MICROS
+from callcontrol.messaging.store import messages as chat_messages
+from callcontrol.messaging.store import queue as chat_queue
+from callcontrol.messaging.store.send_checks import held_back
+from callcontrol.messaging.submission_retry import UNAVAILABLE, retry_delay_s
+
+__all__ = ["Dispatcher", "DispatcherSettings"]
+
+log = logging.getLogger(__name__)
+
+_CLOSE_S: Final = 2.0
+_UNREACHABLE: Final = "The messaging network could not be reached."
+
+
+@dataclass(frozen=True, slots=True)
+class DispatcherSettings:
+    """
+    How messages are handed over.
+
+    Attributes:
+        node: The name under which this process claims; no two processes on one database share it.
+        max_active: Messages under way to the network at once, those sent by themselves not counted.
+        per_account: The same for one account.
+        per_turn: Messages claimed in one transaction: some milliseconds.
+        lease_s: How long the claims of a process that died stand.
+        timeout_s: How long the network has to answer.
+        poll_s: How often the database is asked for what is due.
+        turn_s: How long after a claim the next one is made at the earliest.
+        gather_s: The same when only the pace of accounts holds messages back: what leaves together is written
+            together, at every state it comes to.
+        direct_delays_s: After which times a message that is sent by itself is tried again.
+        recheck_s: How old what is under way may be that the network is asked about at the start.
+        recheck_at_once: How much of it is asked about at once.
+    """
+
+    node: str = "local"
+    max_active: int = 256
+    per_account: int = 64
+    per_turn: int = 50
+    lease_s: float = 60.0
+    timeout_s: float = 10.0
+    poll_s: float = 1.0
+    turn_s: float = 0.05
+    gather_s: float = 0.25
+    direct_delays_s: Sequence[float] = (0.2, 1.0)
+    recheck_s: float = 3600.0
+    recheck_at_once: int = 200
+
+
+class Dispatcher:
+    """
+    Hands over what this process claims; a source for the writer.
+
+    Args:
+        database: Where what is due is looked for.
+        writer: Claims, and writes outcomes. It is closed after the dispatcher.
+        network: Takes messages.
+        receiver: Applies what became of them.
+        rate_of: How many messages an account may send per second.
+        settings: The pace.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        writer: Writer,
+        network: MessagingNetwork,
+        receiver: Receiver,
+        rate_of: Callable[[Connection, str], int],
+        settings: DispatcherSettings | None = None,
+    ) -> None:
+        self._database = database
+        self._writer = writer
+        self._network = network
+        self._receiver = receiver
+        self._rate_of = rate_of
+        self._settings = settings or DispatcherSettings()
+        self._wake = asyncio.Event()
+        self._busy: Counter[str] = Counter()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._loops: list[asyncio.Task[None]] = []
+        self._after = ""
+        self._outcomes: dict[str, Receipt] = {}
+        self._postponed: dict[str, datetime] = {}
+        self._writing: tuple[dict[str, Receipt], dict[str, datetime]] = ({}, {})
+
+    @property
+    def active(self) -> int:
+        """Messages of the queue that are under way to the network."""
+        return len(self._tasks)
+
+    @property
+    def lease(self) -> tuple[str, timedelta]:
+        """The name under which this process claims, and for how long."""
+        return self._settings.node, timedelta(seconds=self._settings.lease_s)
+
+    async def start(self) -> None:
+        """Let go of what a former run of this process had claimed, and hand over from now on."""
+        self._writer.attach(self)
+        await self._writer.commit(partial(chat_queue.release, node=self._settings.node))
+        await self._network.start(self._receiver)
+        self._loops = [
+            asyncio.create_task(self._keep_dispatching(), name="message-dispatcher"),
+            asyncio.create_task(self._recheck(), name="message-recheck"),
+        ]
+
+    async def close(self) -> None:
+        """Claim nothing more; what is under way gets two seconds, and is handed over again later."""
+        for loop in self._loops:
+            loop.cancel()
+        await asyncio.gather(*self._loops, return_exceptions=True)
+        self._loops = []
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_CLOSE_S)
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._network.close()
+        # What the network took is not handed over again by whoever comes next.
+        await self._writer.catch_up()
+
+    def wake(self) -> None:
+        """There is something new in the queue."""
+        self._wake.set()
+
+    async def deliver(self, message: ChatMessage) -> None:
+        """
+        Hand over a message that was claimed when it was written, before its sender is answered.
+
+        Raises:
+            SendFailed: The network did not take it; it has failed.
+            ServiceUnavailable: Nor could that be written; it is handed over again later.
+        """
+        delays = iter(self._settings.direct_delays_s)
+        while True:
+            try:
+                reference = await self._send(message)
+            except NetworkRefused as refusal:
+                failure = _failed(message, refusal.code, refusal.message)
+            except NetworkUnavailable:
+                delay_s = next(delays, None)
+                if delay_s is not None:
+                    await asyncio.sleep(delay_s)
+                    continue
+                failure = _failed(message, UNAVAILABLE, _UNREACHABLE)
+            else:
+                self._note(_sent(message, reference))
+                return
+            await self._receiver.receipts([failure])
+            details = {"messageId": message.message_id, "reason": failure.error_code}
+            raise SendFailed(f"The message was not sent: {failure.error_message}", details=details)
+
+    # What the writer asks (callcontrol.database.aio.writer.Source).
+
+    def take(self) -> Operation[Applied] | None:
+        """What writes the outcomes so far."""
+        if not self._outcomes and not self._postponed:
+            return None
+        self._writing = (self._outcomes, self._postponed)
+        self._outcomes, self._postponed = {}, {}
+        return partial(
+            _record, self._receiver.applying(list(self._writing[0].values())), list(self._writing[1].items())
+        )
+
+    def written(self, result: Applied) -> None:
+        """The outcomes are durable."""
+        self._writing = ({}, {})
+        self._receiver.settled(result)
+
+    def give_back(self) -> None:
+        """Hold again what was taken."""
+        outcomes, postponed = self._writing
+        self._outcomes = {**outcomes, **self._outcomes}
+        self._postponed = {**postponed, **self._postponed}
+        self._writing = ({}, {})
+
+    def refused(self, error: Exception) -> None:
+        """The outcomes cannot be stored; the claims run out and the messages are handed over again."""
+        log.error("outcomes of messages could not be stored", exc_info=error)
+        self._writing = ({}, {})
+
+    # The queue.
+
+    async def _keep_dispatching(self) -> None:
+        while True:
+            self._wake.clear()
+            try:
+                delay_s = await self._turn()
+            except DomainError as error:
+                log.debug("the queue of messages could not be read: %s", error.message)
+                delay_s = self._settings.poll_s
+            except Exception:
+                # A defect in one turn must not keep all later ones from being made.
+                log.exception("handing over messages failed")
+                delay_s = self._settings.poll_s
+            await asyncio.sleep(self._settings.turn_s)
+            if delay_s > self._settings.turn_s:
+                await woken(self._wake, delay_s - self._settings.turn_s)
+
+    async def _turn(self) -> float:
+        """Claim what is due and hand it over; how long the next turn can wait."""
+        settings = self._settings
+        room = min(settings.max_active - len(self._tasks), settings.per_turn)
+        now = utc_now()
+        if room <= 0 or not await self._database.look_up(partial(chat_queue.is_due, now=now)):
+            self._after = ""
+            return settings.poll_s
+        until = now + timedelta(seconds=settings.lease_s)
+        wanted = chat_queue.Claim(settings.node, now, until, room, settings.per_account)
+        turn, failed = await self._writer.commit(
+            partial(self._claim, wanted, self._after),
+            # Nobody else has this lease.
+            undo=partial(chat_queue.release_until, node=settings.node, until=until),
+        )
+        self._receiver.settled(failed)
+        # One that began behind an account has not looked at those before it.
+        began_behind, self._after = self._after, turn.last_account
+        for claimed in turn.claimed:
+            self._begin(claimed)
+        if began_behind or turn.last_account or turn.is_full:
+            return settings.turn_s
+        if turn.more_at is None:
+            return settings.poll_s
+        # Looked at again in good time: the clock may be set back, or forward, meanwhile.
+        left_s = (turn.more_at - to_micros(utc_now())) / 1_000_000
+        return min(max(left_s, settings.gather_s), settings.poll_s)
+
+    def _claim(
+        self, wanted: chat_queue.Claim, after: str, connection: Connection
+    ) -> tuple[chat_queue.Turn, Applied]:
+        """Claim what is due; what must not leave any more fails at once."""
+        turn = chat_queue.claim(
+            connection, wanted, self._rate_of, self._busy.__getitem__, QUEUE_LEEWAY_MICROS, after
+        )
+        messages = [claimed.message for claimed in turn.claimed]
+        reasons = held_back(connection, messages)
+        failures = [
+            _failed(message, reasons[message.message_id].code, reasons[message.message_id].message)
+            for message in messages
+            if message.message_id in reasons
+        ]
+        leaving = [claimed for claimed in turn.claimed if claimed.message.message_id not in reasons]
+        return replace(turn, claimed=leaving), self._receiver.applying(failures)(connection)
+
+    def _begin(self, claimed: chat_queue.Claimed) -> None:
+        self._busy[claimed.message.account_sid] += 1
+        task = asyncio.create_task(self._hand_over(claimed), name="message")
+        self._tasks.add(task)
+        task.add_done_callback(partial(self._ended, claimed.message.account_sid))
+
+    def _ended(self, account_sid: str, task: asyncio.Task[None]) -> None:
+        if (
+            len(self._tasks) >= self._settings.max_active
+            or self._busy[account_sid] >= self._settings.per_account
+        ):
+            self._wake.set()
+        self._tasks.discard(task)
+        self._busy[account_sid] -= 1
+        if not self._busy[account_sid]:
+            del self._busy[account_sid]
+
+    async def _hand_over(self, claimed: chat_queue.Claimed) -> None:
+        message = claimed.message
+        try:
+            reference = await self._send(message)
+        except NetworkRefused as refusal:
+            self._note(_failed(message, refusal.code, refusal.message))
+        except NetworkUnavailable:
+            delay_s = retry_delay_s(claimed.attempts, jitter=random.random())
+            if delay_s is None:
+                self._note(_failed(message, UNAVAILABLE, _UNREACHABLE))
+            else:
+                self._postponed[message.message_id] = utc_now() + timedelta(seconds=delay_s)
+                self._writer.touch(soon=True)
+        else:
+            self._note(_sent(message, reference))
+
+    async def _send(self, message: ChatMessage) -> str:
+        outgoing = Outgoing(message.message_id, message.from_, message.to, message.type, message.content)
+        try:
+            async with asyncio.timeout(self._settings.timeout_s):
+                return await self._network.send(outgoing)
+        except TimeoutError:
+            raise NetworkUnavailable("no answer in time") from None
+        except (NetworkRefused, NetworkUnavailable):
+            raise
+        except Exception as error:
+            # A defect of an adapter must not lose a message; whether it was taken is not known.
+            log.exception("the messaging network's adapter failed on message %s", message.message_id)
+            raise NetworkUnavailable("the adapter failed") from error
+
+    def _note(self, receipt: Receipt) -> None:
+        self._outcomes[receipt.message_id] = receipt
+        self._writer.touch(soon=True)
+
+    # What was under way when a former run ended.
+
+    async def _recheck(self) -> None:
+        since = utc_now() - timedelta(seconds=self._settings.recheck_s)
+        last: UnderWay | None = None
+        while True:
+            try:
+                found = await self._database.read(
+                    partial(
+                        chat_messages.under_way, since=since, after=last, limit=self._settings.recheck_at_once
+                    )
+                )
+                if not found:
+                    return
+                await self._network.recheck(found)
+            except (DomainError, NetworkUnavailable) as error:
+                log.info("what is under way could not be asked about, trying again: %s", error)
+                await asyncio.sleep(self._settings.poll_s)
+                continue
+            last = found[-1]
+
+
+def _sent(message: ChatMessage, reference: str) -> Receipt:
+    return Receipt(message.message_id, "sent", utc_now(), reference)
+
+
+def _failed(message: ChatMessage, code: str, reason: str) -> Receipt:
+    return Receipt(message.message_id, "failed", utc_now(), error_code=code, error_message=reason)
+
+
+def _record(
+    apply: Callable[[Connection], Applied], postponed: Sequence[tuple[str, datetime]], connection: Connection
+) -> Applied:
+    chat_queue.postpone(connection, postponed)
+    return apply(connection)

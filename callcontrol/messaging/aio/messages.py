@@ -1,0 +1,184 @@
+"""Messages of accounts: sent one by one, listed, and taken in."""
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
+from typing import Final
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.calls.ports import Destinations
+from callcontrol.database import idempotency
+from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.idempotency import CLAIM
+from callcontrol.database.aio.pages import ListQuery, Pager
+from callcontrol.database.aio.writer import Writer
+from callcontrol.database.values import to_micros
+from callcontrol.errors import ChannelNotConfigured, DomainError, NotFound, ValidationFailed
+from callcontrol.messaging.aio.dispatcher import Dispatcher
+from callcontrol.messaging.aio.receiving import Receiver
+from callcontrol.messaging.messages import SendMessage, checked, template_refusal
+from callcontrol.messaging.models import ChatMessage
+from callcontrol.messaging.network import InboundMessage
+from callcontrol.messaging.pace import DIRECT_LEEWAY_MICROS
+from callcontrol.messaging.recipients import recipient_number
+from callcontrol.messaging.store import channels, contacts, templates
+from callcontrol.messaging.store import messages as chat_messages
+from callcontrol.messaging.store import queue as chat_queue
+from callcontrol.messaging.store.messages import MessageFilter
+from callcontrol.models import Page
+
+__all__ = ["MessageService"]
+
+_SETTLED: Final = timedelta(days=2)
+"""After this long no message of a list comes to another state; the longest receipts come within a day."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Accepted:
+    message: ChatMessage
+    is_ours: bool
+
+
+class MessageService:
+    """
+    Messages of accounts; those of other accounts are refused with ``NotFound``.
+
+    Args:
+        database: For reading.
+        writer: For writing.
+        dispatcher: Hands messages to the network.
+        receiver: Takes in what is simulated.
+        destinations: Judges the URLs of media.
+        default_rate: Messages per second of a channel that has set none.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        writer: Writer,
+        dispatcher: Dispatcher,
+        receiver: Receiver,
+        destinations: Destinations,
+        default_rate: int = channels.DEFAULT_MESSAGES_PER_SECOND,
+    ) -> None:
+        self._database = database
+        self._writer = writer
+        self._dispatcher = dispatcher
+        self._receiver = receiver
+        self._destinations = destinations
+        self._default_rate = default_rate
+        self._pager = Pager(chat_messages.LISTING)
+
+    async def send(self, account_sid: str, request: SendMessage) -> ChatMessage:
+        """
+        Send one message; it is durable before the network is asked.
+
+        One that the pace of the channel does not let through now is accepted, and leaves in its turn.
+
+        Raises:
+            ValidationFailed: With everything that is wrong; also when the recipient has opted out, or the
+                template is not approved.
+            ChannelNotConfigured: The account's channel is not connected.
+            SendFailed: The network did not take it; the message is kept as failed.
+            ServiceUnavailable: The database is failing.
+        """
+        number, content = checked(request, self._check_url)
+        now = utc_now()
+        message = ChatMessage(
+            message_id=new_id(),
+            account_sid=account_sid,
+            direction="outbound",
+            from_="",
+            to=number,
+            type=request.type,
+            content=content,
+            status="queued",
+            created_at=now,
+            due_at=now,
+        )
+        # The writer runs what it is given in a task of its own, which knows nothing of this request.
+        claim = CLAIM.get()
+        accepted = await self._writer.commit(partial(self._accept, message, claim))
+        if accepted.is_ours:
+            await self._dispatcher.deliver(accepted.message)
+        else:
+            self._dispatcher.wake()
+        return accepted.message
+
+    async def get(self, account_sid: str, message_id: str) -> ChatMessage:
+        """
+        One message of the account, in either direction.
+
+        Raises:
+            NotFound: The account has no such message.
+        """
+        await self._writer.catch_up()
+        found = await self._database.look_up(partial(chat_messages.get, message_id=message_id))
+        if found is None or found.account_sid != account_sid:
+            raise NotFound("There is no such message.")
+        return found
+
+    async def list(
+        self, account_sid: str, query: MessageFilter, page: int = 1, per_page: int = 50
+    ) -> Page[ChatMessage]:
+        """Messages of the account, newest first."""
+        await self._writer.catch_up()
+        conditions = chat_messages.conditions(account_sid, query)
+        wanted = ListQuery((account_sid, query), conditions, None, None, _SETTLED)
+
+        def read(connection: Connection) -> Page[ChatMessage]:
+            found = self._pager.page(connection, wanted, page=page, per_page=per_page)
+            items = chat_messages.by_ids(connection, [place.identifier for place in found.places])
+            return Page(items, found.total, page, per_page)
+
+        return await self._database.read(read)
+
+    async def simulate(self, account_sid: str, from_: str, text: str) -> ChatMessage:
+        """
+        Take in a message as if somebody had written it to the account's channel.
+
+        Raises:
+            ValidationFailed: ``from`` is no phone number.
+        """
+        number = recipient_number(from_)
+        if number is None:
+            raise ValidationFailed.of("from", "must be a phone number in E.164, such as +919876543210")
+        channel = await self._database.look_up(partial(channels.channel_of, account_sid=account_sid))
+        message = InboundMessage(
+            f"sandbox-{new_id()}", number, channel.number, "text", {"text": text}, at=utc_now()
+        )
+        return await self._receiver.inbound(account_sid, message)
+
+    def _accept(
+        self, message: ChatMessage, claim: tuple[str, str] | None, connection: Connection
+    ) -> _Accepted | DomainError:
+        """Write a message if it may be sent, and say whether this process is to hand it over at once."""
+        account_sid = message.account_sid
+        channel = channels.channel_of(connection, account_sid, default_rate=self._default_rate)
+        if not channel.is_connected:
+            return ChannelNotConfigured(
+                "The account's channel is not connected; connect it with PATCH /api/v1/channel."
+            )
+        if contacts.is_opted_out(connection, account_sid, message.to):
+            return ValidationFailed.of("to", "has opted out of messages of this account")
+        if message.type == "template":
+            wanted = message.content["template"]
+            found = templates.usable(connection, account_sid, wanted["name"], wanted["language"])
+            refusal = template_refusal(message.content, found)
+            if refusal is not None:
+                return refusal
+        now = to_micros(message.due_at)
+        rate = channel.messages_per_second
+        is_ours = chat_queue.pace(connection, account_sid, now, rate, 1, DIRECT_LEEWAY_MICROS) == 1
+        node, lease = self._dispatcher.lease if is_ours else ("", timedelta())
+        sent = replace(message, from_=channel.number)
+        until = to_micros(message.due_at + lease) if is_ours else 0
+        chat_messages.insert_many(connection, [sent], node=node, leased_until=until)
+        if claim is not None:
+            idempotency.note_effect(connection, claim, f"message:{message.message_id}")
+        return _Accepted(sent, is_ours)
+
+    def _check_url(self, url: str) -> None:
+        self._destinations.check_url(url, schemes=("https",))

@@ -1,0 +1,93 @@
+"""
+Sees to it that templates come to their end: each is asked about when it is due, by one process at a time.
+
+What a process that was killed had begun is due when its lease is over, and is taken up by whichever process
+finds it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Final, TypeVar
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.aio.tasks import ended, woken
+from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.writer import Writer
+from callcontrol.errors import DomainError
+from callcontrol.messaging.aio.template_reviews import LEASE, Clock, TemplateReviews
+from callcontrol.messaging.store import templates
+
+__all__ = ["TemplateWatch"]
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_AT_ONCE: Final = 50
+_SHORTEST_S: Final = 0.05
+_LONGEST_S: Final = 30.0
+_AFTER_FAILURE_S: Final = 5.0
+
+
+class TemplateWatch:
+    """Asks the network about all templates that are due."""
+
+    def __init__(self, database: Database, writer: Writer, reviews: TemplateReviews, clock: Clock) -> None:
+        self._clock = clock
+        self._database = database
+        self._writer = writer
+        self._reviews = reviews
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Begin, with what is due already."""
+        self._task = asyncio.create_task(self._keep_running(), name="template-watch")
+
+    async def close(self) -> None:
+        """Stop; what is under way is taken up at the next start."""
+        await ended(self._task)
+        self._task = None
+
+    def wake(self) -> None:
+        """There is something new to ask, perhaps sooner than anything else."""
+        self._wake.set()
+
+    async def run(self) -> timedelta | None:
+        """
+        Ask about all that is due; how long nothing else is, None when nothing will be.
+
+        Raises:
+            ServiceUnavailable: The database is failing.
+        """
+        now = self._clock()
+        while (due := await self._database.read(templates.next_due)) is not None and due <= now:
+            await self._handle(now, templates.claim_due, self._reviews.look_after)
+            await self._handle(now, templates.claim_withdrawals, self._reviews.withdraw)
+        return None if due is None else due - now
+
+    async def _handle(
+        self, now: datetime, claim: Callable[..., Sequence[T]], see_to: Callable[[T], Awaitable[None]]
+    ) -> None:
+        def take(connection: Connection) -> Sequence[T]:
+            return claim(connection, now, until=now + LEASE, limit=_AT_ONCE)
+
+        claimed = await self._writer.commit(take)
+        await asyncio.gather(*(see_to(item) for item in claimed))
+
+    async def _keep_running(self) -> None:
+        while True:
+            self._wake.clear()
+            wait_s = _AFTER_FAILURE_S
+            try:
+                wait = await self.run()
+                wait_s = _LONGEST_S if wait is None else wait.total_seconds()
+            except DomainError as error:
+                log.warning("templates could not be asked about now, trying again: %s", error)
+            except Exception:
+                # A defect that one template brings out must not keep all others from being asked about.
+                log.exception("asking about templates failed")
+            await woken(self._wake, min(max(wait_s, _SHORTEST_S), _LONGEST_S))

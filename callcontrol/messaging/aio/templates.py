@@ -1,0 +1,193 @@
+"""Templates of accounts: kept here, judged by the network."""
+
+from collections.abc import Collection
+from datetime import timedelta
+from functools import partial
+from typing import Final
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.writer import Writer
+from callcontrol.errors import ChannelNotConfigured, Conflict, DomainError, NotFound
+from callcontrol.messaging.aio.template_poller import TemplateWatch
+from callcontrol.messaging.aio.template_reviews import LEASE, Clock, Notified, TemplateReviews
+from callcontrol.messaging.approval import TemplateReview
+from callcontrol.messaging.models import Channel, Template, TemplateCategory, TemplateStatus
+from callcontrol.messaging.store import campaigns, channels, templates
+from callcontrol.messaging.templates import MAX_TEMPLATES, new_template
+from callcontrol.models import Page
+
+__all__ = ["TemplateService"]
+
+_MAX_TEMPLATES: Final = MAX_TEMPLATES
+# Whoever hands a template in has ended by then, and the network knows what it is to forget.
+_HANDED_IN_WITHIN: Final = timedelta(minutes=1)
+
+
+class TemplateService:
+    """
+    Templates, of one network.
+
+    One that belongs to another account is not there, as one that does not exist.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        writer: Writer,
+        review: TemplateReview,
+        outbox: Notified,
+        clock: Clock = utc_now,
+    ) -> None:
+        self._clock = clock
+        self._database = database
+        self._writer = writer
+        self._reviews = TemplateReviews(writer, review, outbox, clock)
+        self._watch = TemplateWatch(database, writer, self._reviews, clock)
+
+    async def start(self) -> None:
+        """Begin to ask the network about what is pending."""
+        await self._watch.start()
+
+    async def close(self) -> None:
+        """Stop asking."""
+        await self._watch.close()
+
+    async def run(self) -> timedelta | None:
+        """
+        Ask the network about all that is due; how long nothing else is, None when nothing will be.
+
+        Raises:
+            ServiceUnavailable: The database is failing.
+        """
+        return await self._watch.run()
+
+    async def create(
+        self, account_sid: str, *, name: str, category: TemplateCategory, language: str, body: str
+    ) -> Template:
+        """
+        Create a template and hand it in.
+
+        One that the network cannot be asked about now stays, and is handed in as soon as it can.
+
+        Raises:
+            ValidationFailed: With every wrong field.
+            ChannelNotConfigured: The account's channel is not connected.
+            Conflict: The account has one of this name and language, or as many as it may have.
+            ProviderRejected: The network does not take it; nothing is left of it.
+        """
+        now = self._clock()
+        template = new_template(
+            new_id(), account_sid, name=name, category=category, language=language, body=body, now=now
+        )
+
+        def write(connection: Connection) -> tuple[Template, Channel] | DomainError:
+            channel = channels.channel_of(connection, account_sid)
+            if not channel.is_connected:
+                return ChannelNotConfigured(
+                    "The account's channel is not connected; connect it with PATCH /api/v1/channel."
+                )
+            if templates.count(connection, account_sid) >= _MAX_TEMPLATES:
+                return Conflict(f"The account has {_MAX_TEMPLATES} templates; delete one first.")
+            kept = templates.insert(connection, template, now + LEASE)
+            if kept is None:
+                return _name_taken(connection, template)
+            return kept, channel
+
+        kept, channel = await self._writer.commit(write)
+        submitted = await self._reviews.submit_new(kept, channel)
+        self._watch.wake()
+        return submitted
+
+    async def list(
+        self,
+        account_sid: str,
+        statuses: Collection[TemplateStatus],
+        page: int = 1,
+        per_page: int = MAX_TEMPLATES,
+    ) -> Page[Template]:
+        """Templates of the account that have one of the statuses, newest first."""
+        found, total = await self._database.read(
+            partial(
+                templates.page,
+                account_sid=account_sid,
+                statuses=statuses,
+                offset=(page - 1) * per_page,
+                limit=per_page,
+            )
+        )
+        return Page(found, total, page, per_page)
+
+    async def get(self, account_sid: str, template_id: int) -> Template:
+        """
+        One template of the account.
+
+        Raises:
+            NotFound: There is no such template.
+        """
+        found = await self._database.look_up(partial(_own, account_sid, template_id))
+        if isinstance(found, DomainError):
+            raise found
+        return found
+
+    async def sync(self, account_sid: str, template_id: int) -> Template:
+        """
+        One template of the account, as the network has it now.
+
+        Raises:
+            NotFound: There is no such template.
+            ServiceUnavailable: The network does not answer.
+        """
+        template = await self.get(account_sid, template_id)
+        refreshed = await self._reviews.refresh(template)
+        self._watch.wake()
+        if refreshed is None:
+            raise _not_found()
+        return refreshed
+
+    async def delete(self, account_sid: str, template_id: int) -> None:
+        """
+        Delete a template, here and at the network.
+
+        Raises:
+            NotFound: There is no such template.
+            Conflict: A campaign that has not ended uses it.
+        """
+        now = self._clock()
+
+        def write(connection: Connection) -> DomainError | None:
+            template = _own(account_sid, template_id, connection, lock=True)
+            if isinstance(template, DomainError):
+                return template
+            if campaigns.uses_template(connection, template_id):
+                return Conflict(
+                    "A campaign that has not ended uses this template; wait for its end or cancel it first."
+                )
+            due_at = now if template.network_ref is not None else now + _HANDED_IN_WITHIN
+            templates.withdraw(connection, template, now, due_at)
+            templates.delete(connection, template.reference)
+            return None
+
+        await self._writer.commit(write)
+        self._watch.wake()
+
+
+def _own(
+    account_sid: str, template_id: int, connection: Connection, *, lock: bool = False
+) -> Template | DomainError:
+    found = templates.get(connection, template_id, lock=lock)
+    return found if found is not None and found.account_sid == account_sid else _not_found()
+
+
+def _not_found() -> NotFound:
+    return NotFound("There is no such template.")
+
+
+def _name_taken(connection: Connection, template: Template) -> Conflict:
+    other = templates.named(connection, template.account_sid, template.name, template.language)
+    return Conflict(
+        f"The account has a template {template.name} in {template.language}; delete it or take another name.",
+        details={} if other is None else {"id": other.template_id},
+    )

@@ -1,0 +1,80 @@
+"""Recipients of a campaign become messages, in the transaction that says that they have."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.messaging.campaigns import Campaign, stretch_size
+from callcontrol.messaging.events import message_told
+from callcontrol.messaging.models import ChatMessage
+from callcontrol.messaging.store import campaigns, channels
+from callcontrol.messaging.store import messages as chat_messages
+from callcontrol.messaging.store.send_checks import Reason, held_back
+from callcontrol.webhooks.store import publish as fan_out
+
+__all__ = ["Made", "make_stretch"]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """How many recipients became messages, and whether events were published."""
+
+    count: int = 0
+    published: bool = False
+
+
+def make_stretch(
+    connection: Connection, campaign_id: int, now: datetime, default_rate: int, new_id: Callable[[], str]
+) -> Made:
+    """
+    Make messages of the next recipients of a campaign whose time has come.
+
+    To whom may not be sent any more is made a message that has failed, with the reason.
+    """
+    campaign = campaigns.get(connection, campaign_id)
+    if campaign is None or not campaign.state.is_open or campaign.made >= campaign.total:
+        return Made()
+    channel = channels.channel_of(connection, campaign.account_sid, default_rate=default_rate)
+    size = stretch_size(campaigns.queued(connection, campaign_id), channel.messages_per_second)
+    if size == 0:
+        return Made()
+    stretch = campaigns.take(connection, campaign, size, now)
+    wanted = [_message(campaign, channel.number, new_id(), to, now) for to in stretch.recipients]
+    reasons = held_back(connection, wanted)
+    made = [_judged(message, reasons.get(message.message_id), now) for message in wanted]
+    chat_messages.insert_many(connection, made)
+    told = [event for message in made if (event := message_told(message, now)) is not None]
+    fan_out.publish(connection, told)
+    settled = campaigns.moved(connection, [campaign_id], now)
+    return Made(len(made), published=bool(told) or settled)
+
+
+def _message(campaign: Campaign, sender: str, message_id: str, to: str, now: datetime) -> ChatMessage:
+    template = {
+        "name": campaign.template_name,
+        "language": campaign.language,
+        "bodyParameters": list(campaign.body_parameters),
+    }
+    return ChatMessage(
+        message_id=message_id,
+        account_sid=campaign.account_sid,
+        direction="outbound",
+        from_=sender,
+        to=to,
+        type="template",
+        content={"template": template},
+        status="queued",
+        created_at=now,
+        due_at=now,
+        campaign_id=campaign.campaign_id,
+    )
+
+
+def _judged(message: ChatMessage, reason: Reason | None, now: datetime) -> ChatMessage:
+    if reason is None:
+        return message
+    return replace(
+        message, status="failed", failed_at=now, error_code=reason.code, error_message=reason.message
+    )

@@ -1,0 +1,337 @@
+"""
+Campaigns; their states change by the rules of ``callcontrol.messaging.campaigns`` only.
+
+Whatever changes messages of a campaign says so to ``moved`` in the same transaction: this is how a campaign
+completes once, whichever process had the last of its messages, and however it ended.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from callcontrol.database.statements import Statement
+from callcontrol.database.tables.campaigns import campaigns
+from callcontrol.database.tables.chat import chat_messages as messages
+from callcontrol.database.values import (
+    pack,
+    to_micros,
+    to_micros_or_none,
+    to_moment,
+    to_moment_or_none,
+    unpack,
+)
+from callcontrol.messaging.campaigns import (
+    CANCELLED_REASON,
+    RECEIPTS_AWAITED,
+    RULES,
+    Campaign,
+    CampaignCounts,
+    CampaignEvent,
+    CampaignState,
+    settled,
+)
+from callcontrol.messaging.events import campaign_completed
+from callcontrol.messaging.store import messages as chat_messages
+from callcontrol.webhooks.store import publish as fan_out
+
+__all__ = [
+    "Stretch",
+    "advance",
+    "cancel",
+    "get",
+    "insert",
+    "moved",
+    "open_count",
+    "page",
+    "queued",
+    "ripe",
+    "take",
+    "unfinished",
+    "uses_template",
+    "with_counts",
+]
+
+# Written out, so that the indexes of what is open serve.
+_OPEN: Final = sa.text("campaigns.state IN ('scheduled', 'running')")
+
+_ANY_IN_STATE: Final = Statement(
+    sa.select(messages.c.message_id)
+    .where(messages.c.campaign_id == sa.bindparam("campaign_id"), messages.c.status == sa.bindparam("status"))
+    .limit(1)
+)
+_ONE: Final = sa.select(*(column for column in campaigns.c if column is not campaigns.c.recipients))
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Recipients that become messages now."""
+
+    campaign: Campaign
+    recipients: tuple[str, ...]
+
+
+def insert(connection: Connection, campaign: Campaign, recipients: Sequence[str]) -> Campaign:
+    """Write a new campaign with whom it goes to, and give it its number; one that is there already stays."""
+    known = connection.execute(_ONE.where(campaigns.c.reference == campaign.reference)).first()
+    if known is not None:
+        return _campaign(known)
+    written = connection.execute(
+        sa.insert(campaigns).values(
+            reference=campaign.reference,
+            account_sid=campaign.account_sid,
+            name=campaign.name,
+            template_id=campaign.template_id,
+            template_name=campaign.template_name,
+            language=campaign.language,
+            body_parameters=pack(campaign.body_parameters),
+            recipients=pack(recipients),
+            total=campaign.total,
+            created_at=to_micros(campaign.created_at),
+            starts_at=to_micros(campaign.starts_at),
+            scheduled_for=to_micros_or_none(campaign.scheduled_for),
+            **_mutable(campaign),
+        )
+    )
+    assert written.inserted_primary_key is not None
+    return replace(campaign, campaign_id=written.inserted_primary_key[0])
+
+
+def get(connection: Connection, campaign_id: int) -> Campaign | None:
+    """One campaign, of whichever account."""
+    row = connection.execute(_ONE.where(campaigns.c.campaign_id == campaign_id)).first()
+    return _campaign(row) if row is not None else None
+
+
+def with_counts(
+    connection: Connection, account_sid: str, campaign_id: int
+) -> tuple[Campaign, CampaignCounts] | None:
+    """A campaign of the account and its counts, of one moment."""
+    wanted = _ONE.where(campaigns.c.campaign_id == campaign_id, campaigns.c.account_sid == account_sid)
+    return next(iter(_counted(connection, wanted)), None)
+
+
+def page(
+    connection: Connection, account_sid: str, state: CampaignState | None, *, offset: int, limit: int
+) -> tuple[list[tuple[Campaign, CampaignCounts]], int]:
+    """A stretch of the account's campaigns, newest first, each with its counts; and how many there are."""
+    mine = [campaigns.c.account_sid == account_sid]
+    if state is not None:
+        mine.append(campaigns.c.state == _name(state))
+    total = connection.scalar(sa.select(sa.func.count()).select_from(campaigns).where(*mine)) or 0
+    wanted = _ONE.where(*mine).order_by(campaigns.c.created_at.desc(), campaigns.c.campaign_id.desc())
+    return _counted(connection, wanted.offset(offset).limit(limit)), total
+
+
+def open_count(connection: Connection, account_sid: str) -> int:
+    """How many campaigns of the account are scheduled or running."""
+    wanted = sa.select(sa.func.count()).select_from(campaigns)
+    return connection.scalar(wanted.where(campaigns.c.account_sid == account_sid, _OPEN)) or 0
+
+
+def uses_template(connection: Connection, template_id: int) -> bool:
+    """Whether a campaign that is scheduled or running goes by a template."""
+    wanted = sa.select(campaigns.c.campaign_id).where(campaigns.c.template_id == template_id, _OPEN)
+    return connection.execute(wanted.limit(1)).first() is not None
+
+
+def unfinished(
+    connection: Connection, now: datetime, after: tuple[datetime, int] | None, limit: int
+) -> list[Campaign]:
+    """Open campaigns whose time has come, the first of them first."""
+    place = (-1, 0) if after is None else (to_micros(after[0]), after[1])
+    here = sa.tuple_(sa.literal(place[0], sa.BigInteger), sa.literal(place[1], sa.BigInteger))
+    rows = connection.execute(
+        _ONE.where(
+            _OPEN,
+            campaigns.c.starts_at <= to_micros(now),
+            sa.tuple_(campaigns.c.starts_at, campaigns.c.campaign_id) > here,
+        )
+        .order_by(campaigns.c.starts_at, campaigns.c.campaign_id)
+        .limit(limit)
+    )
+    return [_campaign(row) for row in rows]
+
+
+def queued(connection: Connection, campaign_id: int) -> int:
+    """How many messages of a campaign wait for the network."""
+    waiting = sa.select(sa.func.count()).select_from(messages)
+    return (
+        connection.scalar(waiting.where(messages.c.campaign_id == campaign_id, messages.c.status == "queued"))
+        or 0
+    )
+
+
+def take(connection: Connection, campaign: Campaign, size: int, now: datetime) -> Stretch:
+    """
+    Take the next recipients of a campaign, which starts with that if it had not.
+
+    The caller writes their messages in the same transaction.
+    """
+    text = connection.scalar(
+        sa.select(campaigns.c.recipients).where(campaigns.c.campaign_id == campaign.campaign_id)
+    )
+    assert text is not None
+    recipients = tuple(unpack(text)[campaign.made : campaign.made + size])
+    taken = replace(_started(campaign, now), made=campaign.made + len(recipients))
+    _update(connection, taken)
+    return Stretch(taken, recipients)
+
+
+def advance(
+    connection: Connection, campaign: Campaign, event: CampaignEvent, now: datetime
+) -> Campaign | None:
+    """Have something happen to a campaign: what it is then; None if its state has no rule for that."""
+    rule = RULES.get((campaign.state, event))
+    if rule is None:
+        return None
+    changed = _after(campaign, rule[0], now)
+    _update(connection, changed)
+    return changed
+
+
+def cancel(connection: Connection, campaign: Campaign, now: datetime) -> Campaign | None:
+    """Have nothing more of a campaign sent: what it is then; None if it is over already."""
+    cancelled = advance(connection, campaign, CampaignEvent.CANCEL, now)
+    if cancelled is not None:
+        chat_messages.cancel(connection, campaign.campaign_id, now, CANCELLED_REASON)
+    return cancelled
+
+
+def ripe(connection: Connection, campaign: Campaign, now: datetime) -> bool:
+    """Whether there is something to note of a campaign whose recipients have all become messages."""
+    if campaign.made < campaign.total or _is_any(connection, campaign.campaign_id, "queued"):
+        return False
+    if campaign.handed_at is None or now >= campaign.handed_at + RECEIPTS_AWAITED:
+        return True
+    return not _is_any(connection, campaign.campaign_id, "sent")
+
+
+def moved(connection: Connection, campaign_ids: Iterable[int], now: datetime) -> bool:
+    """
+    Messages of campaigns have changed, or time has passed: complete what waits for nothing any more.
+
+    Returns whether events were published, so that the outbox is told once this is committed.
+    """
+    return any([_settle(connection, campaign_id, now) for campaign_id in sorted(set(campaign_ids))])
+
+
+def _settle(connection: Connection, campaign_id: int, now: datetime) -> bool:
+    campaign = get(connection, campaign_id)
+    if campaign is None or not campaign.state.is_open or not ripe(connection, campaign, now):
+        return False
+    handed_at = campaign.handed_at or now
+    if _is_any(connection, campaign_id, "sent") and now < handed_at + RECEIPTS_AWAITED:
+        if campaign.handed_at is None:
+            _update(connection, replace(campaign, handed_at=handed_at))
+        return False
+    counts = chat_messages.counts(connection, campaign_id)
+    event = settled(CampaignCounts(**counts))
+    ended = advance(connection, replace(campaign, handed_at=handed_at), event, now)
+    if ended is None:
+        return False
+    told = campaign_completed(
+        ended.account_sid,
+        campaign_id,
+        name=ended.name,
+        template_name=ended.template_name,
+        status=ended.state.status,
+        counts=counts,
+        started_at=ended.started_at,
+        at=now,
+    )
+    fan_out.publish(connection, [told])
+    return True
+
+
+def _is_any(connection: Connection, campaign_id: int, status: str) -> bool:
+    return _ANY_IN_STATE.first(connection, {"campaign_id": campaign_id, "status": status}) is not None
+
+
+def _counted(connection: Connection, wanted: sa.Select[Any]) -> list[tuple[Campaign, CampaignCounts]]:
+    """
+    Campaigns with their counts.
+
+    It is one statement, so that state and counts are of one moment on either database.
+    """
+    found = wanted.cte("found")
+    state = sa.case((messages.c.error_code == chat_messages.CANCELLED, "cancelled"), else_=messages.c.status)
+    tallies = (
+        sa.select(messages.c.campaign_id, state.label("message_state"), sa.func.count().label("tally"))
+        .where(messages.c.campaign_id.in_(sa.select(found.c.campaign_id)))
+        .group_by(messages.c.campaign_id, state)
+        .cte("tallies")
+    )
+    rows = connection.execute(
+        sa.select(found, tallies.c.message_state, tallies.c.tally)
+        .select_from(found.outerjoin(tallies, tallies.c.campaign_id == found.c.campaign_id))
+        .order_by(found.c.created_at.desc(), found.c.campaign_id.desc())
+    )
+    tallied: dict[int, tuple[Campaign, dict[str, int]]] = {}
+    for row in rows:
+        _, counts = tallied.setdefault(row.campaign_id, (_campaign(row), {}))
+        if row.message_state is not None:
+            counts[row.message_state] = row.tally
+    return [(campaign, _counts(campaign, counts)) for campaign, counts in tallied.values()]
+
+
+def _counts(campaign: Campaign, tally: dict[str, int]) -> CampaignCounts:
+    """The counts with those who have not become messages: they wait, or never will."""
+    rest = "cancelled" if campaign.state is CampaignState.CANCELLED else "queued"
+    return CampaignCounts(**{**tally, rest: tally.get(rest, 0) + campaign.total - campaign.made})
+
+
+def _started(campaign: Campaign, now: datetime) -> Campaign:
+    rule = RULES.get((campaign.state, CampaignEvent.STARTED))
+    return campaign if rule is None else _after(campaign, rule[0], now)
+
+
+def _after(campaign: Campaign, state: CampaignState, now: datetime) -> Campaign:
+    if state.is_open:
+        return replace(campaign, state=state, started_at=now)
+    return replace(campaign, state=state, ended_at=now)
+
+
+def _update(connection: Connection, campaign: Campaign) -> None:
+    connection.execute(
+        sa.update(campaigns).where(campaigns.c.campaign_id == campaign.campaign_id).values(_mutable(campaign))
+    )
+
+
+def _mutable(campaign: Campaign) -> dict[str, Any]:
+    return {
+        "state": _name(campaign.state),
+        "made": campaign.made,
+        "started_at": to_micros_or_none(campaign.started_at),
+        "handed_at": to_micros_or_none(campaign.handed_at),
+        "ended_at": to_micros_or_none(campaign.ended_at),
+    }
+
+
+def _name(state: CampaignState) -> str:
+    return state.status
+
+
+def _campaign(row: Row[Any]) -> Campaign:
+    return Campaign(
+        reference=row.reference,
+        account_sid=row.account_sid,
+        name=row.name,
+        template_id=row.template_id,
+        template_name=row.template_name,
+        language=row.language,
+        body_parameters=tuple(unpack(row.body_parameters)),
+        total=row.total,
+        created_at=to_moment(row.created_at),
+        starts_at=to_moment(row.starts_at),
+        campaign_id=row.campaign_id,
+        state=CampaignState[row.state.upper()],
+        made=row.made,
+        scheduled_for=to_moment_or_none(row.scheduled_for),
+        started_at=to_moment_or_none(row.started_at),
+        handed_at=to_moment_or_none(row.handed_at),
+        ended_at=to_moment_or_none(row.ended_at),
+    )

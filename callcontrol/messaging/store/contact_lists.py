@@ -1,0 +1,113 @@
+"""Lists that accounts put contacts into."""
+
+from collections.abc import Collection
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from callcontrol.database.statements import insert_into
+from callcontrol.database.tables.contacts import contact_list_members, contact_lists
+from callcontrol.database.values import to_micros, to_moment
+from callcontrol.messaging.contacts import ContactList
+
+_INSERT: Final = insert_into(contact_lists, ignore_conflict=True)
+_ADD: Final = insert_into(contact_list_members, ignore_conflict=True)
+
+
+def insert(connection: Connection, made: ContactList, made_by: str) -> ContactList:
+    """
+    Write a new list, whatever its identifier says, and give it with the one that it got.
+
+    ``made_by`` names the request: repeated, it gives what it made before.
+    """
+    _INSERT.run(
+        connection,
+        {
+            "account_sid": made.account_sid,
+            "made_by": made_by,
+            "created_at": to_micros(made.created_at),
+            **_mutable(made),
+        },
+    )
+    return _list(connection.execute(_lists(contact_lists.c.made_by == made_by)).one())
+
+
+def get(connection: Connection, account_sid: str, list_id: int) -> ContactList | None:
+    """A list of the account."""
+    row = connection.execute(_lists(*_one(account_sid, list_id))).first()
+    return _list(row) if row is not None else None
+
+
+def update(connection: Connection, changed: ContactList) -> None:
+    """Write what a list is called now."""
+    connection.execute(
+        sa.update(contact_lists).where(*_one(changed.account_sid, changed.list_id)).values(_mutable(changed))
+    )
+
+
+def delete(connection: Connection, account_sid: str, list_id: int) -> bool:
+    """Delete a list, and none of its contacts; whether there was one."""
+    return connection.execute(sa.delete(contact_lists).where(*_one(account_sid, list_id))).rowcount > 0
+
+
+def count(connection: Connection, account_sid: str) -> int:
+    """How many lists the account has."""
+    mine = contact_lists.c.account_sid == account_sid
+    return connection.scalar(sa.select(sa.func.count()).select_from(contact_lists).where(mine)) or 0
+
+
+def page(
+    connection: Connection, account_sid: str, *, offset: int, limit: int
+) -> tuple[list[ContactList], int]:
+    """A stretch of the account's lists, newest first, and how many there are."""
+    wanted = _lists(contact_lists.c.account_sid == account_sid).order_by(contact_lists.c.list_id.desc())
+    rows = connection.execute(wanted.offset(offset).limit(limit))
+    return [_list(row) for row in rows], count(connection, account_sid)
+
+
+def add(connection: Connection, list_id: int, contact_ids: Collection[int]) -> None:
+    """Put contacts of the list's account into a list; those that are in it stay."""
+    _ADD.many(connection, [{"list_id": list_id, "contact_id": contact_id} for contact_id in contact_ids])
+
+
+def remove(connection: Connection, list_id: int, contact_ids: Collection[int]) -> int:
+    """Take contacts out of a list; how many were in it."""
+    members = contact_list_members.c
+    return connection.execute(
+        sa.delete(contact_list_members).where(members.list_id == list_id, members.contact_id.in_(contact_ids))
+    ).rowcount
+
+
+def _one(account_sid: str, list_id: int) -> tuple[sa.ColumnElement[bool], ...]:
+    return contact_lists.c.list_id == list_id, contact_lists.c.account_sid == account_sid
+
+
+def _lists(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    """Lists with how many contacts each has: counted now, so it is never wrong."""
+    counted = (
+        sa.select(sa.func.count())
+        .select_from(contact_list_members)
+        .where(contact_list_members.c.list_id == contact_lists.c.list_id)
+    )
+    return sa.select(contact_lists, counted.scalar_subquery().label("contact_count")).where(*conditions)
+
+
+def _mutable(made: ContactList) -> dict[str, Any]:
+    return {
+        "name": made.name,
+        "description": made.description,
+        "updated_at": to_micros(made.updated_at),
+    }
+
+
+def _list(row: Row[Any]) -> ContactList:
+    return ContactList(
+        list_id=row.list_id,
+        account_sid=row.account_sid,
+        name=row.name,
+        description=row.description,
+        created_at=to_moment(row.created_at),
+        updated_at=to_moment(row.updated_at),
+        contact_count=row.contact_count,
+    )

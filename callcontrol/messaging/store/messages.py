@@ -1,0 +1,279 @@
+"""
+Messages over a messaging network: written, moved on by receipts, counted and found.
+
+What waits for the network is handed out by ``chat_queue``.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from callcontrol.database.listing import Condition, Listing, Narrowing
+from callcontrol.database.statements import Statement, insert_into
+from callcontrol.database.tables.chat import chat_messages
+from callcontrol.database.values import (
+    clean,
+    pack,
+    to_micros,
+    to_micros_or_none,
+    to_moment,
+    to_moment_or_none,
+    unpack,
+)
+from callcontrol.messaging.delivery import passed
+from callcontrol.messaging.models import ChatMessage, MessageStatus
+from callcontrol.messaging.network import Receipt, UnderWay
+
+LISTING: Final = Listing(chat_messages.c.created_at, chat_messages.c.message_id)
+
+CANCELLED: Final = "CAMPAIGN_CANCELLED"
+"""The ``error_code`` of messages that were not sent because their campaign was cancelled."""
+
+_INSERT: Final = insert_into(chat_messages, ignore_conflict=True)
+_GET: Final = Statement(
+    sa.select(chat_messages).where(chat_messages.c.message_id == sa.bindparam("message_id"))
+)
+_MOVED: Final = (
+    *("status", "network_ref", "error_code", "error_message", "leased_until"),
+    *("sent_at", "delivered_at", "read_at", "failed_at"),
+)
+_MOVE: Final = Statement(
+    sa.update(chat_messages)
+    .where(chat_messages.c.message_id == sa.bindparam("_message_id"))
+    .values({name: sa.bindparam(name) for name in _MOVED})
+)
+_AT_ONCE: Final = 500
+_ONE_BY_ONE: Final = 8
+"""So few are found sooner one after the other than by a statement that is made anew for their number."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageFilter:
+    """What a list of messages is narrowed to."""
+
+    status: MessageStatus | None = None
+    direction: Literal["outbound", "inbound"] | None = None
+    to: str | None = None
+    from_: str | None = None
+    campaign_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A message's row as receipts have left it, and the states it passed on its way, in order."""
+
+    row: Mapping[str, Any]
+    passed: tuple[MessageStatus, ...]
+
+    @property
+    def message(self) -> ChatMessage:
+        """The message of the row; most are never asked for it, for nobody is told of them."""
+        return message_of(self.row)
+
+
+def insert_many(
+    connection: Connection, messages: Iterable[ChatMessage], *, node: str = "", leased_until: int = 0
+) -> None:
+    """
+    Write new messages; one that is there already stays as it is.
+
+    With a lease they are a process's own to hand to the network until then; else whoever comes first does.
+    """
+    _INSERT.many(connection, [_row_of(message, node, leased_until) for message in messages])
+
+
+def get(connection: Connection, message_id: str) -> ChatMessage | None:
+    """One message, of whichever account."""
+    row = _GET.first(connection, {"message_id": message_id})
+    return message_of(row) if row is not None else None
+
+
+def by_ids(connection: Connection, message_ids: Sequence[str]) -> list[ChatMessage]:
+    """These messages, in this order; those that are gone are left out."""
+    rows = _rows(connection, message_ids)
+    return [message_of(rows[name]) for name in message_ids if name in rows]
+
+
+def conditions(account_sid: str, query: MessageFilter) -> Sequence[Condition]:
+    """What a message of the list meets."""
+    table = chat_messages.c
+    if query.campaign_id is None:
+        found = Narrowing(table.account_sid == account_sid)
+    else:
+        # A campaign has few messages, and is of one account: that is wrapped, so that no planner reads all of
+        # the account's instead.
+        found = Narrowing(sa.func.coalesce(table.account_sid, "") == account_sid)
+        found.by_own_index(table.campaign_id == query.campaign_id)
+    found.by(table.to_number, query.to)
+    for column, value in (
+        (table.status, query.status),
+        (table.direction, query.direction),
+        (table.from_number, query.from_),
+    ):
+        if value is not None:
+            found.by_own_index(sa.func.coalesce(column, "") == value)
+    return found.conditions
+
+
+def counts(connection: Connection, campaign_id: int) -> dict[str, int]:
+    """
+    How many messages of a campaign have each state, in one snapshot; every state is there.
+
+    ``cancelled`` ones are not among the ``failed``.
+    """
+    found = dict.fromkeys(("queued", "sent", "delivered", "read", "failed", "cancelled"), 0)
+    cancelled = sa.case((chat_messages.c.error_code == CANCELLED, "cancelled"), else_=chat_messages.c.status)
+    rows = connection.execute(
+        sa.select(cancelled, sa.func.count())
+        .where(chat_messages.c.campaign_id == campaign_id)
+        .group_by(cancelled)
+    )
+    for status, count in rows:
+        found[status] = count
+    return found
+
+
+def cancel(connection: Connection, campaign_id: int, now: datetime, reason: str) -> int:
+    """
+    Have the messages of a campaign fail that nobody is handing to the network yet; how many those were.
+
+    What is being handed over is sent. A message that a process which died had in its hands is not: it can be
+    cancelled once its lease is over.
+    """
+    micros = to_micros(now)
+    return connection.execute(
+        sa.update(chat_messages)
+        .where(
+            chat_messages.c.campaign_id == campaign_id,
+            chat_messages.c.status == "queued",
+            chat_messages.c.leased_until <= micros,
+        )
+        .values(status="failed", failed_at=micros, error_code=CANCELLED, error_message=reason)
+    ).rowcount
+
+
+def apply(connection: Connection, receipts: Sequence[Receipt]) -> list[Moved]:
+    """
+    Do to messages what receipts say, in their order; those that were changed, each once.
+
+    A receipt for a message that is not known, or behind what is known of it, does nothing.
+    """
+    rows = _rows(connection, {receipt.message_id for receipt in receipts})
+    changed: dict[str, tuple[MessageStatus, ...]] = {}
+    for receipt in receipts:
+        row = rows.get(receipt.message_id)
+        if row is None:
+            continue
+        states = passed(row["status"], receipt.status)
+        if states:
+            _advance(row, receipt, states)
+            changed[receipt.message_id] = (*changed.get(receipt.message_id, ()), *states)
+    _MOVE.many(
+        connection,
+        [{"_message_id": name, **{column: rows[name][column] for column in _MOVED}} for name in changed],
+    )
+    return [Moved(rows[name], states) for name, states in changed.items()]
+
+
+def under_way(connection: Connection, since: datetime, after: UnderWay | None, limit: int) -> list[UnderWay]:
+    """What was sent since a moment and has not been read nor failed, the oldest first."""
+    place = (to_micros(since), "") if after is None else (to_micros(after.sent_at), after.message_id)
+    here = sa.tuple_(sa.literal(place[0], sa.BigInteger), sa.literal(place[1], sa.Text))
+    rows = connection.execute(
+        sa.select(chat_messages)
+        .where(
+            # Written out, so that the index of what is under way serves.
+            sa.text("status IN ('sent', 'delivered')"),
+            sa.tuple_(chat_messages.c.sent_at, chat_messages.c.message_id) > here,
+        )
+        .order_by(chat_messages.c.sent_at, chat_messages.c.message_id)
+        .limit(limit)
+    )
+    return [
+        UnderWay(row.message_id, row.to_number, row.status, to_moment(row.sent_at), row.network_ref)
+        for row in rows
+    ]
+
+
+def message_of(row: Mapping[str, Any]) -> ChatMessage:
+    """The message that a row holds."""
+    return ChatMessage(
+        message_id=row["message_id"],
+        account_sid=row["account_sid"],
+        direction=row["direction"],
+        from_=row["from_number"],
+        to=row["to_number"],
+        type=row["type"],
+        content=unpack(row["content"]),
+        status=row["status"],
+        created_at=to_moment(row["created_at"]),
+        due_at=to_moment(row["due_at"]),
+        campaign_id=row["campaign_id"],
+        network_ref=row["network_ref"],
+        sent_at=to_moment_or_none(row["sent_at"]),
+        delivered_at=to_moment_or_none(row["delivered_at"]),
+        read_at=to_moment_or_none(row["read_at"]),
+        failed_at=to_moment_or_none(row["failed_at"]),
+        error_code=row["error_code"],
+        error_message=row["error_message"],
+    )
+
+
+def _advance(row: dict[str, Any], receipt: Receipt, states: tuple[MessageStatus, ...]) -> None:
+    """Take a row through states; nothing is known of when it passed those that were skipped."""
+    at = to_micros(receipt.at)
+    row["status"] = states[-1]
+    row["leased_until"] = 0
+    for state in states:
+        row[f"{state}_at"] = at
+    if receipt.network_ref is not None:
+        row["network_ref"] = clean(receipt.network_ref)
+    if states[-1] == "failed":
+        row["error_code"] = clean(receipt.error_code)
+        row["error_message"] = clean(receipt.error_message)
+
+
+def _rows(connection: Connection, message_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
+    wanted = list(message_ids)
+    found: dict[str, dict[str, Any]] = {}
+    if len(wanted) <= _ONE_BY_ONE:
+        for name in wanted:
+            known = _GET.first(connection, {"message_id": name})
+            if known is not None:
+                found[name] = known
+        return found
+    for start in range(0, len(wanted), _AT_ONCE):
+        some = wanted[start : start + _AT_ONCE]
+        rows = connection.execute(sa.select(chat_messages).where(chat_messages.c.message_id.in_(some)))
+        found |= {row.message_id: dict(row._mapping) for row in rows}
+    return found
+
+
+def _row_of(message: ChatMessage, node: str, leased_until: int) -> dict[str, Any]:
+    return {
+        "message_id": message.message_id,
+        "account_sid": message.account_sid,
+        "direction": message.direction,
+        "from_number": message.from_,
+        "to_number": message.to,
+        "type": message.type,
+        "content": pack(message.content),
+        "status": message.status,
+        "campaign_id": message.campaign_id,
+        "network_ref": message.network_ref,
+        "error_code": message.error_code,
+        "error_message": message.error_message,
+        "created_at": to_micros(message.created_at),
+        "due_at": to_micros(message.due_at),
+        "sent_at": to_micros_or_none(message.sent_at),
+        "delivered_at": to_micros_or_none(message.delivered_at),
+        "read_at": to_micros_or_none(message.read_at),
+        "failed_at": to_micros_or_none(message.failed_at),
+        "node": node,
+        "leased_until": leased_until,
+        "attempts": 0,
+    }

@@ -1,0 +1,218 @@
+"""
+What waits for the network: claimed, account by account, at the pace of each account's channel.
+
+A claim is a lease in the row: who holds it hands the message over, and the lease of a process that died runs
+out. The pace is kept in the database too, so that any number of processes keep to it together.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from callcontrol.database.statements import Statement, insert_into
+from callcontrol.database.tables.chat import chat_messages, chat_paces
+from callcontrol.database.values import to_micros
+from callcontrol.messaging.models import ChatMessage
+from callcontrol.messaging.pace import admit
+from callcontrol.messaging.store.messages import message_of
+
+# Written out, so that the index of what is queued serves.
+_QUEUED: Final = sa.text("status = 'queued'")
+_MESSAGE: Final = chat_messages.c.message_id == sa.bindparam("_message_id")
+_NEXT_ACCOUNT: Final = Statement(
+    sa.select(chat_messages.c.account_sid)
+    .where(_QUEUED, chat_messages.c.account_sid > sa.bindparam("after", type_=sa.Text))
+    .order_by(chat_messages.c.account_sid)
+    .limit(sa.literal_column("1"))
+)
+_DUE: Final = Statement(
+    sa.select(chat_messages)
+    .where(
+        _QUEUED,
+        chat_messages.c.account_sid == sa.bindparam("account_sid", type_=sa.Text),
+        chat_messages.c.due_at <= sa.bindparam("micros", type_=sa.BigInteger),
+        chat_messages.c.leased_until <= sa.bindparam("micros", type_=sa.BigInteger),
+    )
+    .order_by(chat_messages.c.due_at)
+    .limit(sa.bindparam("limit", type_=sa.Integer))
+)
+_ANY_DUE: Final = Statement(
+    sa.select(chat_messages.c.due_at)
+    .where(
+        _QUEUED,
+        chat_messages.c.due_at <= sa.bindparam("micros", type_=sa.BigInteger),
+        chat_messages.c.leased_until <= sa.bindparam("micros", type_=sa.BigInteger),
+    )
+    .limit(sa.literal_column("1"))
+)
+_LEASE: Final = Statement(
+    sa.update(chat_messages)
+    .where(_MESSAGE)
+    .values(
+        node=sa.bindparam("node"),
+        leased_until=sa.bindparam("leased_until", type_=sa.BigInteger),
+        attempts=chat_messages.c.attempts + sa.literal_column("1"),
+    )
+)
+_POSTPONE: Final = Statement(
+    sa.update(chat_messages)
+    .where(_MESSAGE, chat_messages.c.status == "queued")
+    .values(
+        due_at=sa.bindparam("due_at", type_=sa.BigInteger),
+        leased_until=sa.literal_column("0"),
+    )
+)
+_PACE: Final = Statement(
+    sa.select(chat_paces.c.reached_at).where(chat_paces.c.account_sid == sa.bindparam("account_sid"))
+)
+_PACE_INSERT: Final = insert_into(chat_paces)
+_PACE_UPDATE: Final = Statement(
+    sa.update(chat_paces)
+    .where(chat_paces.c.account_sid == sa.bindparam("_account_sid"))
+    .values(reached_at=sa.bindparam("reached_at"))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Who takes what is due now, until when it is its own, and how much of it."""
+
+    node: str
+    now: datetime
+    until: datetime
+    limit: int
+    per_account: int
+    max_accounts: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A message that is this process's to hand over, and how often that was tried, this time included."""
+
+    message: ChatMessage
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """
+    What a claim has found.
+
+    Attributes:
+        claimed: What is to be handed over.
+        last_account: Where the next turn goes on; empty when all accounts had theirs.
+        is_full: Whether as much was found as was wanted, so that there may be more.
+        more_at: When the pace of an account lets more of it through, in microseconds; None when nothing
+            that is due waits for that.
+    """
+
+    claimed: list[Claimed]
+    last_account: str
+    is_full: bool
+    more_at: int | None
+
+
+def pace(
+    connection: Connection, account_sid: str, now: int, per_second: int, wanted: int, leeway: int
+) -> int:
+    """How many of so many messages an account may send now; they count as sent."""
+    return _admitted(connection, account_sid, now, per_second, wanted, leeway)[0]
+
+
+def claim(
+    connection: Connection,
+    wanted: Claim,
+    rate_of: Callable[[Connection, str], int],
+    busy: Callable[[str], int],
+    leeway: int,
+    after: str = "",
+) -> Turn:
+    """
+    Take what is due, of one account after the other.
+
+    Args:
+        connection: The transaction's connection.
+        wanted: How much, for whom.
+        rate_of: How many messages an account may send per second.
+        busy: How many of an account this process is handing over already.
+        leeway: See ``pace``.
+        after: The account behind which to begin.
+    """
+    found: list[Claimed] = []
+    more_at: int | None = None
+    micros = to_micros(wanted.now)
+    lease = {"node": wanted.node, "leased_until": to_micros(wanted.until)}
+    account = after
+    for _ in range(wanted.max_accounts):
+        row = _NEXT_ACCOUNT.first(connection, {"after": account})
+        if row is None:
+            return Turn(found, "", False, more_at)
+        account = row["account_sid"]
+        room = min(wanted.limit - len(found), wanted.per_account - busy(account))
+        if room <= 0:
+            continue
+        due = _DUE.all(connection, {"account_sid": account, "micros": micros, "limit": room})
+        if not due:
+            continue
+        rate = rate_of(connection, account)
+        count, again = _admitted(connection, account, micros, rate, len(due), leeway)
+        if count < len(due) or len(due) == room:
+            more_at = again if more_at is None else min(more_at, again)
+        taken = due[:count]
+        _LEASE.many(connection, [{"_message_id": each["message_id"], **lease} for each in taken])
+        found += [Claimed(message_of(each), each["attempts"] + 1) for each in taken]
+        if len(found) >= wanted.limit:
+            break
+    return Turn(found, account, len(found) >= wanted.limit, more_at)
+
+
+def postpone(connection: Connection, due: Sequence[tuple[str, datetime]]) -> None:
+    """Have messages handed over later, by whoever is there then."""
+    _POSTPONE.many(connection, [{"_message_id": name, "due_at": to_micros(at)} for name, at in due])
+
+
+def release(connection: Connection, node: str) -> int:
+    """Let go of everything that a former run of a process had in its hands; how much that was."""
+    return connection.execute(
+        sa.update(chat_messages)
+        .where(_QUEUED, chat_messages.c.node == node, chat_messages.c.leased_until > 0)
+        .values(leased_until=0)
+    ).rowcount
+
+
+def release_until(connection: Connection, node: str, until: datetime) -> int:
+    """Let go of what a process has claimed until a moment, which stands for one claim; how much that was."""
+    return connection.execute(
+        sa.update(chat_messages)
+        .where(_QUEUED, chat_messages.c.node == node, chat_messages.c.leased_until == to_micros(until))
+        .values(leased_until=0)
+    ).rowcount
+
+
+def is_due(connection: Connection, now: datetime) -> bool:
+    """Whether anything that nobody has claimed is due."""
+    micros = to_micros(now)
+    return _ANY_DUE.first(connection, {"micros": micros}) is not None
+
+
+def depth(connection: Connection, at_most: int) -> int:
+    """How many messages wait for the network or for their time; no more than so many are counted."""
+    some = sa.select(chat_messages.c.due_at).where(_QUEUED).limit(at_most).subquery()
+    return connection.scalar(sa.select(sa.func.count()).select_from(some)) or 0
+
+
+def _admitted(
+    connection: Connection, account_sid: str, now: int, per_second: int, wanted: int, leeway: int
+) -> tuple[int, int]:
+    """How many may leave, and when more may."""
+    row: dict[str, Any] | None = _PACE.first(connection, {"account_sid": account_sid})
+    admission = admit(row["reached_at"] if row else 0, now, per_second, wanted, leeway)
+    if row is None:
+        _PACE_INSERT.run(connection, {"account_sid": account_sid, "reached_at": admission.reached_at})
+    elif admission.count:
+        _PACE_UPDATE.run(connection, {"_account_sid": account_sid, "reached_at": admission.reached_at})
+    return admission.count, admission.more_at

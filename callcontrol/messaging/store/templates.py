@@ -1,0 +1,283 @@
+"""Templates of messages, and what the network is still to be asked or told about them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from callcontrol.database.statements import Statement, insert_into
+from callcontrol.database.tables.templates import template_withdrawals, templates
+from callcontrol.database.values import to_micros, to_micros_or_none, to_moment
+from callcontrol.messaging.models import Template, TemplateStatus
+
+PREFERRED_LANGUAGE: Final = "en_US"
+"""Of a template in several languages, the one that is meant when none is named."""
+
+_INSERT: Final = insert_into(templates, ignore_conflict=True)
+_WITHDRAW: Final = insert_into(template_withdrawals, ignore_conflict=True)
+
+_USABLE: Final = (
+    sa.select(templates)
+    .where(
+        templates.c.account_sid == sa.bindparam("account_sid"),
+        templates.c.name == sa.bindparam("name"),
+        sa.text("templates.status = 'APPROVED'"),
+    )
+    .limit(1)
+)
+_IN_LANGUAGE: Final = _USABLE.where(templates.c.language == sa.bindparam("language"))
+_IN_ANY: Final = _USABLE.order_by(
+    sa.desc(templates.c.language == sa.bindparam("language")), templates.c.template_id.desc()
+)
+# By whether a language is asked for, and whether the template is to stay while it is used.
+_FIND_USABLE: Final = {
+    (named, held): Statement(clause.with_for_update(read=True) if held else clause)
+    for named, clause in ((True, _IN_LANGUAGE), (False, _IN_ANY))
+    for held in (False, True)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """A template that was deleted here, and that the network has yet to be told of."""
+
+    reference: str
+    account_sid: str
+    network_ref: str | None
+    created_at: datetime
+
+
+def insert(connection: Connection, template: Template, check_at: datetime) -> Template | None:
+    """
+    Write a new template, whose identifier the database gives; None when the account has one of its name.
+
+    ``check_at`` is when it is seen to by whoever finds it, should this process not have submitted it by then.
+    """
+    _INSERT.run(connection, {**_row(template), "check_at": to_micros(check_at)})
+    return by_reference(connection, template.reference)
+
+
+def get(connection: Connection, template_id: int, *, lock: bool = False) -> Template | None:
+    """One template, of whichever account; ``lock`` keeps other writers from it until the transaction ends."""
+    return _one(connection, templates.c.template_id == template_id, lock=lock)
+
+
+def by_reference(connection: Connection, reference: str, *, lock: bool = False) -> Template | None:
+    """The template that the network knows under a reference."""
+    return _one(connection, templates.c.reference == reference, lock=lock)
+
+
+def named(connection: Connection, account_sid: str, name: str, language: str) -> Template | None:
+    """The account's template of a name and language, whatever its status."""
+    return _one(
+        connection,
+        sa.and_(
+            templates.c.account_sid == account_sid,
+            templates.c.name == name,
+            templates.c.language == language,
+        ),
+    )
+
+
+def usable(
+    connection: Connection,
+    account_sid: str,
+    name: str,
+    language: str | None = None,
+    *,
+    hold: bool = False,
+) -> Template | None:
+    """
+    The approved template of a name; without a language the one in en_US, else the newest.
+
+    ``hold`` keeps it from being deleted before this transaction has ended.
+    """
+    values = {"account_sid": account_sid, "name": name, "language": language or PREFERRED_LANGUAGE}
+    row = _FIND_USABLE[language is not None, hold].first(connection, values)
+    return _template(row) if row is not None else None
+
+
+def page(
+    connection: Connection,
+    account_sid: str,
+    statuses: Collection[TemplateStatus],
+    *,
+    offset: int,
+    limit: int,
+) -> tuple[list[Template], int]:
+    """A stretch of the account's templates of some statuses, newest first, and how many there are."""
+    mine = [templates.c.account_sid == account_sid, templates.c.status.in_(statuses)]
+    total = connection.scalar(sa.select(sa.func.count()).select_from(templates).where(*mine)) or 0
+    rows = connection.execute(
+        sa.select(templates).where(*mine).order_by(templates.c.template_id.desc()).offset(offset).limit(limit)
+    )
+    return [_template(row._mapping) for row in rows], total
+
+
+def count(connection: Connection, account_sid: str) -> int:
+    """How many templates the account has."""
+    mine = templates.c.account_sid == account_sid
+    return connection.scalar(sa.select(sa.func.count()).select_from(templates).where(mine)) or 0
+
+
+def note_submitted(
+    connection: Connection, reference: str, network_ref: str, check_at: datetime
+) -> Template | None:
+    """The network has taken a template; what is kept of it, None when it was deleted meanwhile."""
+    connection.execute(
+        sa.update(templates)
+        .where(templates.c.reference == reference, templates.c.network_ref.is_(None))
+        .values(network_ref=network_ref, check_at=to_micros(check_at))
+    )
+    return by_reference(connection, reference)
+
+
+def update_status(connection: Connection, template: Template, check_at: datetime | None) -> None:
+    """Write what a template has become."""
+    connection.execute(
+        sa.update(templates)
+        .where(templates.c.template_id == template.template_id)
+        .values(
+            status=template.status,
+            rejection_reason=template.rejection_reason,
+            updated_at=to_micros(template.updated_at),
+            check_at=to_micros_or_none(check_at),
+        )
+    )
+
+
+def postpone(connection: Connection, reference: str, check_at: datetime | None) -> None:
+    """Have the network asked about a template at another time, or no more."""
+    connection.execute(
+        sa.update(templates)
+        .where(templates.c.reference == reference)
+        .values(check_at=to_micros_or_none(check_at))
+    )
+
+
+def delete(connection: Connection, reference: str) -> bool:
+    """Delete a template; whether it was there."""
+    return bool(connection.execute(sa.delete(templates).where(templates.c.reference == reference)).rowcount)
+
+
+def claim_due(connection: Connection, now: datetime, until: datetime, *, limit: int) -> Sequence[Template]:
+    """What the network is to be asked about now; nobody else is given it before ``until``."""
+    rows = connection.execute(
+        sa.select(templates)
+        .where(templates.c.check_at <= to_micros(now))
+        .order_by(templates.c.check_at)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    ).all()
+    _lease(connection, templates.c.reference, templates.c.check_at, rows, until)
+    return [_template(row._mapping) for row in rows]
+
+
+def withdraw(connection: Connection, template: Template, now: datetime, due_at: datetime) -> None:
+    """Remember that the network is to forget a template."""
+    _WITHDRAW.run(
+        connection,
+        {
+            "reference": template.reference,
+            "account_sid": template.account_sid,
+            "network_ref": template.network_ref,
+            "due_at": to_micros(due_at),
+            "created_at": to_micros(now),
+        },
+    )
+
+
+def claim_withdrawals(
+    connection: Connection, now: datetime, until: datetime, *, limit: int
+) -> Sequence[Withdrawal]:
+    """What the network is to be told to forget now; nobody else is given it before ``until``."""
+    rows = connection.execute(
+        sa.select(template_withdrawals)
+        .where(template_withdrawals.c.due_at <= to_micros(now))
+        .order_by(template_withdrawals.c.due_at)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    ).all()
+    _lease(connection, template_withdrawals.c.reference, template_withdrawals.c.due_at, rows, until)
+    return [
+        Withdrawal(row.reference, row.account_sid, row.network_ref, to_moment(row.created_at)) for row in rows
+    ]
+
+
+def postpone_withdrawal(connection: Connection, reference: str, due_at: datetime) -> None:
+    """The network could not be told; it is tried again."""
+    connection.execute(
+        sa.update(template_withdrawals)
+        .where(template_withdrawals.c.reference == reference)
+        .values(due_at=to_micros(due_at))
+    )
+
+
+def withdrawn(connection: Connection, reference: str) -> None:
+    """The network has forgotten a template."""
+    connection.execute(sa.delete(template_withdrawals).where(template_withdrawals.c.reference == reference))
+
+
+def next_due(connection: Connection) -> datetime | None:
+    """When there is something to ask or to tell the network at the earliest."""
+    moments = [
+        connection.scalar(sa.select(sa.func.min(templates.c.check_at))),
+        connection.scalar(sa.select(sa.func.min(template_withdrawals.c.due_at))),
+    ]
+    earliest = min((moment for moment in moments if moment is not None), default=None)
+    return None if earliest is None else to_moment(earliest)
+
+
+def _lease(
+    connection: Connection,
+    key: sa.Column[str],
+    due: sa.Column[int],
+    rows: Sequence[Row[Any]],
+    until: datetime,
+) -> None:
+    references = [row.reference for row in rows]
+    connection.execute(sa.update(key.table).where(key.in_(references)).values({due.name: to_micros(until)}))
+
+
+def _one(connection: Connection, condition: sa.ColumnElement[bool], *, lock: bool = False) -> Template | None:
+    wanted = sa.select(templates).where(condition)
+    row = connection.execute(wanted.with_for_update() if lock else wanted).first()
+    return _template(row._mapping) if row is not None else None
+
+
+def _row(template: Template) -> dict[str, Any]:
+    return {
+        "account_sid": template.account_sid,
+        "reference": template.reference,
+        "name": template.name,
+        "language": template.language,
+        "category": template.category,
+        "body": template.body,
+        "variables": template.variables,
+        "status": template.status,
+        "network_ref": template.network_ref,
+        "rejection_reason": template.rejection_reason,
+        "created_at": to_micros(template.created_at),
+        "updated_at": to_micros(template.updated_at),
+    }
+
+
+def _template(row: Mapping[Any, Any]) -> Template:
+    return Template(
+        template_id=row["template_id"],
+        account_sid=row["account_sid"],
+        name=row["name"],
+        language=row["language"],
+        category=row["category"],
+        body=row["body"],
+        variables=row["variables"],
+        status=row["status"],
+        created_at=to_moment(row["created_at"]),
+        updated_at=to_moment(row["updated_at"]),
+        reference=row["reference"],
+        network_ref=row["network_ref"],
+        rejection_reason=row["rejection_reason"],
+    )

@@ -1,0 +1,1 @@
+"""Leased numbers: binding, purchase, renewal."""

@@ -1,0 +1,154 @@
+"""Whether calls of a binding could reach where it sends them, as far as that can be seen beforehand."""
+
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import Protocol
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.agents.agent import VoiceAgent, agent_errors
+from callcontrol.agents.store import agents
+from callcontrol.calls.ports import Destinations
+from callcontrol.errors import DomainError, FieldError, ValidationFailed
+from callcontrol.models import Binding, Carrier, Gateway, PhoneNumber
+from callcontrol.routing.targets import SipTarget, parse_target
+
+__all__ = ["ReachDirectory", "binding_errors", "kept_agent_errors"]
+
+
+class ReachDirectory(Protocol):
+    """The in-memory directory, as far as bindings name what is in it."""
+
+    def number(self, e164: str) -> tuple[PhoneNumber, Binding | None] | None:
+        """The number and where its inbound calls go."""
+
+    def gateway_for_host(
+        self, account_sid: str, host: str, port: int | None = None
+    ) -> tuple[Carrier, Gateway] | None:
+        """The outbound gateway with a host, of the account's own or the platform's."""
+
+    def agent(self, agent_id: str) -> VoiceAgent | None:
+        """An agent by its identifier, of whichever account."""
+
+    async def refresh_after_miss(self) -> None:
+        """Take in what changed, with others who wait for it."""
+
+
+async def binding_errors(
+    account_sid: str,
+    binding: Binding,
+    directory: ReachDirectory,
+    destinations: Destinations,
+    allowed_countries: Collection[str],
+    phone_number_id: str | None = None,
+) -> list[FieldError]:
+    """
+    What of a binding its calls could not reach: addresses, numbers that may not be dialled, foreign numbers.
+
+    It is judged again whenever a call comes in; what can be seen now is said now. ``phone_number_id`` is the
+    number that is being bound: binding registers it.
+    """
+    errors: list[FieldError] = []
+    for field, schemes in _URLS:
+        url = getattr(binding, field)
+        if url is not None:
+            errors += _url_errors(destinations, field, url, schemes)
+    if binding.target == "forward":
+        errors += await _after_miss(
+            lambda: _forward_errors(account_sid, binding, directory, allowed_countries, phone_number_id),
+            directory.refresh_after_miss,
+        )
+    if binding.target == "voice_agent":
+        errors += await _after_miss(
+            lambda: agent_errors(account_sid, binding, directory), directory.refresh_after_miss
+        )
+    return errors
+
+
+def kept_agent_errors(connection: Connection, account_sid: str, binding: Binding | None) -> list[FieldError]:
+    """
+    Why a binding to an agent cannot be written, none for other bindings.
+
+    It may have been deleted since ``binding_errors`` saw it; from here on it is kept from that until the
+    transaction ends, and after that by the binding.
+    """
+    if binding is None or binding.target != "voice_agent":
+        return []
+    return agent_errors(account_sid, binding, _Stored(connection))
+
+
+class _Stored:
+    """Agents as they are in the database, locked as they are looked up."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def agent(self, agent_id: str) -> VoiceAgent | None:
+        """An agent by its identifier, of whichever account."""
+        return agents.get(self._connection, agent_id, lock=True)
+
+
+_URLS = (
+    ("stream_url", ("ws", "wss")),
+    ("webhook_url", ("http", "https")),
+    ("fallback_url", ("http", "https")),
+    ("status_webhook_url", ("http", "https")),
+)
+
+
+async def _after_miss(
+    judge: Callable[[], Sequence[FieldError]], refresh: Callable[[], Awaitable[None]]
+) -> Sequence[FieldError]:
+    """Judge again before refusing: another process may have added what is missing a moment ago."""
+    errors = judge()
+    if errors:
+        await refresh()
+        errors = judge()
+    return errors
+
+
+def _url_errors(
+    destinations: Destinations, field: str, url: str, schemes: tuple[str, ...]
+) -> Sequence[FieldError]:
+    try:
+        destinations.check_url(url, schemes=schemes)
+    except ValidationFailed as refusal:
+        return [FieldError(field, error.message) for error in refusal.errors]
+    except DomainError as refusal:
+        return [FieldError(field, refusal.message)]
+    return []
+
+
+def _forward_errors(
+    account_sid: str,
+    binding: Binding,
+    directory: ReachDirectory,
+    allowed_countries: Collection[str],
+    phone_number_id: str | None,
+) -> Sequence[FieldError]:
+    errors: list[FieldError] = []
+    caller_id = binding.caller_id
+    if caller_id not in (None, "passthrough") and not _may_show(
+        account_sid, caller_id, directory, phone_number_id
+    ):
+        errors.append(FieldError("caller_id", "must be passthrough or a registered number of the account"))
+    try:
+        target = parse_target(binding.forward_to or "", allowed_countries, field="forward_to")
+    except ValidationFailed as refusal:
+        return [*errors, *refusal.errors]
+    except DomainError as refusal:
+        return [*errors, FieldError("forward_to", refusal.message)]
+    if not isinstance(target, SipTarget):
+        return errors
+    if directory.gateway_for_host(account_sid, target.host, target.port) is None:
+        message = f"{target.host} is not a gateway of your carriers; add it as a gateway first"
+        errors.append(FieldError("forward_to", message))
+    return errors
+
+
+def _may_show(
+    account_sid: str, caller_id: str, directory: ReachDirectory, phone_number_id: str | None
+) -> bool:
+    known = directory.number(caller_id)
+    if known is None or known[0].account_sid != account_sid or known[0].status != "active":
+        return False
+    return known[0].registered or known[0].phone_number_id == phone_number_id

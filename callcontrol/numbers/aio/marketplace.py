@@ -1,0 +1,350 @@
+"""
+Numbers for sale: the supplier's listing, purchases, and giving back what is not wanted any more.
+
+A purchase has four steps: its order is written; the supplier hands the number over to the order; one
+transaction charges the wallet and gives the number to the account; the customer is told. A process that dies
+between any two of them leaves an order behind, and ``sweep`` of any process gives back what it held.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Final, Protocol
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.accounts import store as accounts
+from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.database import idempotency
+from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.idempotency import CLAIM
+from callcontrol.database.aio.writer import Writer
+from callcontrol.directory import store as revisions
+from callcontrol.errors import (
+    Conflict,
+    DomainError,
+    KycRequired,
+    NotFound,
+    NumberTaken,
+    QuoteStale,
+    ServiceUnavailable,
+)
+from callcontrol.models import Page, PhoneNumber
+from callcontrol.numbers.inventory import Inventory, InventoryFailure, Listing, ListingFilter, Taking
+from callcontrol.numbers.orders import (
+    GIVEN_UP_AFTER,
+    Order,
+    OrderEvent,
+    OrderState,
+    Purchase,
+    PurchaseRequest,
+    check_purchase,
+    check_quote,
+    stale,
+)
+from callcontrol.numbers.renewal import opened
+from callcontrol.numbers.store import numbers, orders
+from callcontrol.wallet import store as wallets
+
+log = logging.getLogger(__name__)
+
+_SUPPLIER_TIMEOUT_S: Final = 10.0
+
+
+class MarketDirectory(Protocol):
+    """The in-memory directory, as far as the market needs it."""
+
+    async def refresh(self) -> None:
+        """Take in what changed, now."""
+
+
+class NumberMarket:
+    """Sells numbers of one supplier."""
+
+    def __init__(
+        self, database: Database, writer: Writer, directory: MarketDirectory, inventory: Inventory
+    ) -> None:
+        self._database = database
+        self._writer = writer
+        self._directory = directory
+        self._inventory = inventory
+        self._running: set[asyncio.Task[Purchase]] = set()
+
+    async def close(self) -> None:
+        """Wait for purchases that are under way: each is through in seconds."""
+        if self._running:
+            await asyncio.wait(self._running)
+
+    async def search(self, wanted: ListingFilter, page: int = 1, per_page: int = 20) -> Page[Listing]:
+        """
+        Numbers that are for sale.
+
+        Raises:
+            ServiceUnavailable: The supplier does not answer.
+        """
+        async with _supplier():
+            found, total = await self._inventory.search(wanted, offset=(page - 1) * per_page, limit=per_page)
+        return Page(list(found), total, page, per_page)
+
+    async def purchase(self, account_sid: str, request: PurchaseRequest) -> Purchase:
+        """
+        Buy a number with its first months; it is not wired yet.
+
+        Once begun it is carried through, even if whoever asked for it is gone.
+
+        Raises:
+            ValidationFailed: The request makes no sense.
+            KycRequired: The account has not completed KYC.
+            NotFound: The number is not listed, or not any more.
+            NumberTaken: Someone has bought it.
+            QuoteStale: Its price is not the one acknowledged, or has just changed.
+            InsufficientBalance: The wallet cannot pay for it.
+            ServiceUnavailable: The supplier or the database does not answer; nothing was charged.
+        """
+        check_purchase(request)
+        await self._check_account(account_sid)
+        listing = await self._find(request.live_ref)
+        now = utc_now()
+        order = Order(
+            order_id=new_id(),
+            account_sid=account_sid,
+            live_ref=listing.live_ref,
+            number=listing.number,
+            months=request.months,
+            total_paise=check_quote(request, listing),
+            created_at=now,
+            updated_at=now,
+        )
+        await self._writer.commit(lambda connection: _open(connection, order))
+        task = asyncio.create_task(
+            self._carry_out(order, listing, request.friendly_name), name="number-purchase"
+        )
+        self._running.add(task)
+        task.add_done_callback(self._finished)
+        return await asyncio.shield(task)
+
+    async def sweep(self, now: datetime) -> int:
+        """Give back the numbers of orders that were given up or released; how many those were."""
+        given_back = 0
+        for order in await self._database.read(orders.open_orders):
+            if order.state is OrderState.PENDING and order.created_at + GIVEN_UP_AFTER > now:
+                continue
+            try:
+                given_back += await self._return(order.order_id)
+            except DomainError as error:
+                # One that the supplier does not take back must not keep the others from going.
+                log.warning("the number %s is not given back yet: %s", order.number, error)
+        return given_back
+
+    def _finished(self, task: asyncio.Task[Purchase]) -> None:
+        self._running.discard(task)
+        # Who asked may be gone; asked for, an exception is not reported as one that nobody saw.
+        if not task.cancelled():
+            task.exception()
+
+    async def _check_account(self, account_sid: str) -> None:
+        account = await self._database.look_up(lambda connection: accounts.get(connection, account_sid))
+        if account is None:
+            raise NotFound("There is no such account.")
+        if not account.kyc_complete:
+            raise KycRequired("Numbers are sold to accounts with completed KYC only; complete it first.")
+
+    async def _find(self, live_ref: str) -> Listing:
+        async with _supplier():
+            listing = await self._inventory.find(live_ref)
+        if listing is None:
+            raise NotFound("The number is not listed, or not any more; search again and pick another.")
+        owned = await self._database.look_up(
+            lambda connection: numbers.by_number(connection, listing.number) is not None
+        )
+        if owned or not listing.is_available:
+            raise _taken()
+        return listing
+
+    async def _carry_out(self, order: Order, listing: Listing, friendly_name: str | None) -> Purchase:
+        async with _supplier():
+            taking = await self._inventory.take(order.order_id, listing)
+        if taking is not Taking.TAKEN:
+            await self._give_up(order)
+            raise await self._refusal(taking, order, listing)
+        now = utc_now()
+        number = PhoneNumber(
+            phone_number_id=new_id(),
+            account_sid=order.account_sid,
+            number=listing.number,
+            created_at=now,
+            updated_at=now,
+            friendly_name=friendly_name,
+            number_type=listing.number_type,
+            voice_enabled=listing.voice_enabled,
+            sms_enabled=listing.sms_enabled,
+            monthly_cost_paise=listing.monthly_cost_paise,
+            region=listing.region,
+            order_id=order.order_id,
+            billing=opened(now, order.months),
+        )
+        # The writer runs what it is given in a task of its own, which knows nothing of this request.
+        claim = CLAIM.get()
+        try:
+            balance_paise = await self._writer.commit(
+                lambda connection: _deliver(connection, order, number, claim),
+                undo=lambda connection: _revert(connection, order, number),
+            )
+        except ServiceUnavailable:
+            # Whether the transaction is still on its way is not known here; the sweep finds out.
+            raise
+        except DomainError:
+            await self._give_up(order)
+            raise
+        assert number.billing is not None
+        log.info("%s is sold", number.number, extra={"account_sid": order.account_sid})
+        # The number is sold; a directory that cannot be refreshed now follows by itself.
+        with contextlib.suppress(DomainError):
+            await self._directory.refresh()
+        return Purchase(
+            number.phone_number_id, number.number, order.total_paise, balance_paise, number.billing.next_at
+        )
+
+    async def _refusal(self, taking: Taking, order: Order, listing: Listing) -> DomainError:
+        if taking is Taking.SNATCHED:
+            return _taken()
+        if taking is Taking.NOT_LISTED:
+            return NotFound("The number is no longer listed; search again and pick another.")
+        with contextlib.suppress(ServiceUnavailable):
+            async with _supplier():
+                found = await self._inventory.find(listing.live_ref)
+            if found is not None and found.total_paise(order.months) != order.total_paise:
+                return stale(found, order.months)
+        return QuoteStale("The price changed during the purchase; search again for the new one.")
+
+    async def _give_up(self, order: Order) -> None:
+        """Give back what an order holds; what does not succeed now is left to the sweep."""
+        with contextlib.suppress(DomainError):
+            await self._return(order.order_id)
+
+    async def _return(self, order_id: str) -> bool:
+        now = utc_now()
+        # First it is made sure that the order can be delivered no more, then the number goes back.
+        if not await self._writer.commit(lambda connection: _give_up(connection, order_id, now)):
+            return False
+        async with _supplier():
+            await self._inventory.give_back(order_id)
+        return await self._writer.commit(
+            lambda connection: orders.advance(connection, order_id, OrderEvent.RETURNED, now)
+        )
+
+
+@contextlib.asynccontextmanager
+async def _supplier() -> AsyncIterator[None]:
+    """Have what the supplier does wrong be a refusal of ours."""
+    try:
+        async with asyncio.timeout(_SUPPLIER_TIMEOUT_S):
+            yield
+    except (InventoryFailure, TimeoutError, OSError) as error:
+        log.warning("the supplier of numbers failed: %s", error)
+        raise ServiceUnavailable(
+            "The supplier of numbers does not answer; nothing was charged, try again shortly."
+        ) from error
+
+
+def _taken() -> NumberTaken:
+    return NumberTaken("The number has been bought already; search again and pick another.")
+
+
+def _open(connection: Connection, order: Order) -> DomainError | None:
+    """Write an order, if its account could pay for it now; it is charged later."""
+    if wallets.available(connection, order.account_sid) < order.total_paise:
+        return wallets.short_of(order.total_paise)
+    orders.insert(connection, order)
+    return None
+
+
+def _give_up(connection: Connection, order_id: str, now: datetime) -> bool:
+    """Give an order up unless it is delivered; whether its number is to go back."""
+    orders.advance(connection, order_id, OrderEvent.GIVEN_UP, now)
+    order = orders.get(connection, order_id)
+    return order is not None and order.state is OrderState.RELEASING
+
+
+async def bought(database: Database, account_sid: str, phone_number_id: str) -> Purchase | None:
+    """A purchase of former times by the number that it gave, with the balance of now."""
+
+    def read(connection: Connection) -> Purchase | None:
+        number = numbers.get(connection, phone_number_id)
+        order = orders.get(connection, number.order_id) if number and number.order_id else None
+        wallet = wallets.get(connection, account_sid)
+        if number is None or number.billing is None or order is None or wallet is None:
+            return None
+        return Purchase(
+            phone_number_id, number.number, order.total_paise, wallet.balance_paise, number.billing.next_at
+        )
+
+    return await database.read(read)
+
+
+def _deliver(
+    connection: Connection, order: Order, number: PhoneNumber, claim: tuple[str, str] | None = None
+) -> int | DomainError:
+    """
+    Charge the wallet and give the account its number, both or neither; returns the new balance.
+
+    ``claim`` is that of the request's idempotency key: what was bought for it is bought once.
+    """
+    found = orders.get(connection, order.order_id, lock=True)
+    if found is not None and found.phone_number_id == number.phone_number_id:
+        # The answer to the first commit was lost on the way; charging again only says what is left.
+        return _charge(connection, order, number)
+    if wallets.available(connection, order.account_sid) < order.total_paise:
+        return wallets.short_of(order.total_paise)
+    # Taking the revision keeps everybody else from changing numbers until the commit, so what is read of
+    # them from here on stays true.
+    revision = revisions.next_revision(connection)
+    if numbers.by_number(connection, number.number) is not None:
+        return _taken()
+    delivered = orders.advance(
+        connection,
+        order.order_id,
+        OrderEvent.DELIVERED,
+        number.created_at,
+        phone_number_id=number.phone_number_id,
+    )
+    if not delivered:
+        return Conflict("The purchase took too long and was given up; nothing was charged, buy it again.")
+    numbers.insert(connection, number, revision)
+    if claim is not None:
+        idempotency.note_effect(connection, claim, f"number:{number.phone_number_id}")
+    answer = _charge(connection, order, number)
+    assert isinstance(answer, int)  # The wallet is locked and can pay.
+    return answer
+
+
+def _charge(connection: Connection, order: Order, number: PhoneNumber) -> int | DomainError:
+    return wallets.charge(
+        connection,
+        order.account_sid,
+        order.total_paise,
+        number.created_at,
+        kind="number_purchase",
+        reference=f"number_purchase:{order.order_id}",
+        note=f"{number.number}, {order.months} months",
+    )
+
+
+def _revert(connection: Connection, order: Order, number: PhoneNumber) -> None:
+    """Undo a delivery whose customer was told that it failed."""
+    now = utc_now()
+    if numbers.get(connection, number.phone_number_id, lock=True) is None:
+        return
+    numbers.delete(connection, number.phone_number_id, now, revisions.next_revision(connection))
+    orders.advance(connection, order.order_id, OrderEvent.RELEASED, now)
+    wallets.top_up(
+        connection,
+        order.account_sid,
+        order.total_paise,
+        now,
+        reference=f"number_refund:{order.order_id}",
+        note=number.number,
+        kind="number_refund",
+    )

@@ -1,0 +1,146 @@
+"""
+Charges the next month of every number that is due, and has unpaid ones suspended and released in time.
+
+Any number of processes may do so on one database: a number is locked while it is charged, and each of its
+months is charged by a reference of its own.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from functools import partial
+from typing import Final, Protocol
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.aio.tasks import ended
+from callcontrol.aio.tokens import utc_now
+from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.writer import Writer
+from callcontrol.directory import store as revisions
+from callcontrol.errors import DomainError
+from callcontrol.models import PhoneNumber
+from callcontrol.numbers.aio.service import forget
+from callcontrol.numbers.renewal import RenewalTerms, Standing, after_attempt, is_due, standing
+from callcontrol.numbers.store import numbers
+from callcontrol.wallet import store as wallets
+
+log = logging.getLogger(__name__)
+
+RUN_EVERY_S: Final = 60.0
+_AT_ONCE: Final = 100
+
+
+class RenewalDirectory(Protocol):
+    """The in-memory directory, as far as renewals need it."""
+
+    async def refresh(self) -> None:
+        """Take in what changed, now."""
+
+
+class Renewals:
+    """Renews numbers; ``also`` is what is done with each run, given the time of day."""
+
+    def __init__(
+        self,
+        database: Database,
+        writer: Writer,
+        directory: RenewalDirectory,
+        *,
+        terms: RenewalTerms | None = None,
+        also: Callable[[datetime], Awaitable[object]] | None = None,
+    ) -> None:
+        self._database = database
+        self._writer = writer
+        self._directory = directory
+        self._terms = terms or RenewalTerms()
+        self._also = also
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Run now, then every minute."""
+        self._task = asyncio.create_task(self._keep_running(), name="number-renewals")
+
+    async def close(self) -> None:
+        """Stop running."""
+        await ended(self._task)
+        self._task = None
+
+    async def run(self, now: datetime) -> int:
+        """
+        Charge all that is due at a time, each number until it is paid or cannot pay; how many changed.
+
+        Raises:
+            ServiceUnavailable: The database is failing; what was charged is charged.
+        """
+        changed = 0
+        last: tuple[datetime, str] | None = None
+        while due := await self._database.read(partial(numbers.due, now=now, after=last, limit=_AT_ONCE)):
+            changed += sum(await asyncio.gather(*(self._renew(number, now) for number in due)))
+            assert due[-1].billing is not None
+            last = due[-1].billing.next_at, due[-1].phone_number_id
+        if changed:
+            await self._directory.refresh()
+        return changed
+
+    async def _renew(self, number: PhoneNumber, now: datetime) -> bool:
+        """Charge the months of a number that are due; whether anything changed."""
+        changed = False
+        while True:
+            renewed = await self._writer.commit(
+                lambda connection: _charge_month(connection, number.phone_number_id, now, self._terms)
+            )
+            if renewed is None:
+                return changed
+            changed = True
+            if renewed.status != "active":
+                log.warning(
+                    "the number %s is %s: its renewal is not paid",
+                    renewed.number,
+                    renewed.status,
+                    extra={"account_sid": renewed.account_sid},
+                )
+            if standing(renewed) is not Standing.PAID or not is_due(renewed, now):
+                return True
+
+    async def _keep_running(self) -> None:
+        while True:
+            now = utc_now()
+            try:
+                await self.run(now)
+                if self._also is not None:
+                    await self._also(now)
+            except DomainError as error:
+                log.warning("numbers could not be renewed now, trying again: %s", error)
+            except Exception:
+                # A defect in one run must not keep all later ones from being made.
+                log.exception("renewing numbers failed")
+            await asyncio.sleep(RUN_EVERY_S)
+
+
+def _charge_month(
+    connection: Connection, phone_number_id: str, now: datetime, terms: RenewalTerms
+) -> PhoneNumber | None:
+    """Charge one month of a number if one is due; None when nothing changed."""
+    number = numbers.get(connection, phone_number_id, lock=True)
+    if number is None or number.billing is None or not is_due(number, now):
+        return None
+    month = number.billing.paid_months + 1
+    paid = number.monthly_cost_paise == 0 or wallets.charge(
+        connection,
+        number.account_sid,
+        number.monthly_cost_paise,
+        now,
+        kind="number_renewal",
+        reference=f"number_renewal:{phone_number_id}:{month}",
+        note=number.number,
+    )
+    changed = after_attempt(number, charged=not isinstance(paid, DomainError), now=now, terms=terms)
+    if changed is number:
+        return None
+    if changed.status == "released":
+        forget(connection, number, now)
+    else:
+        numbers.update(connection, changed, revisions.next_revision(connection))
+    return changed

@@ -1,0 +1,350 @@
+"""Numbers of accounts and their wiring; the state changes are those of ``callcontrol.numbers.binding``."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import Final, Protocol
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.accounts import store as accounts
+from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.calls.ports import Destinations
+from callcontrol.calls.records.store import calls
+from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.writer import Writer
+from callcontrol.directory import store as revisions
+from callcontrol.directory.aio.cached_rows import MirroredRows
+from callcontrol.errors import (
+    BindFailed,
+    Conflict,
+    DomainError,
+    Forbidden,
+    NotFound,
+    NumberNotOwned,
+)
+from callcontrol.models import Binding, Page, PhoneNumber, Wiring
+from callcontrol.numbers import binding as rules
+from callcontrol.numbers.aio.binding_checks import ReachDirectory, binding_errors, kept_agent_errors
+from callcontrol.numbers.orders import OrderEvent
+from callcontrol.numbers.store import numbers, orders
+from callcontrol.trunks import store as trunks
+
+Change = Callable[[PhoneNumber, bool, datetime], PhoneNumber]
+
+DEFAULT_COUNTRIES: Final = ("IN",)
+
+MAX_LISTED: Final = 100_000
+"""Numbers that an operator is shown of one account."""
+
+
+class NumberDirectory(ReachDirectory, Protocol):
+    """The in-memory directory, as far as numbers need it."""
+
+    async def refresh(self) -> None:
+        """Take in what changed, now."""
+
+
+class NumberService:
+    """Numbers of accounts; see ``interfaces.Numbers``."""
+
+    def __init__(
+        self,
+        database: Database,
+        writer: Writer,
+        directory: NumberDirectory,
+        destinations: Destinations,
+        allowed_countries: Collection[str] = DEFAULT_COUNTRIES,
+    ) -> None:
+        self._database = database
+        self._rows = MirroredRows(database, writer, directory)
+        self._directory = directory
+        self._destinations = destinations
+        self._allowed_countries = allowed_countries
+
+    async def add(
+        self, account_sid: str, number: str, friendly_name: str | None = None, *, number_type: str = "local"
+    ) -> PhoneNumber:
+        """
+        Give a number of the platform to an account, not wired yet.
+
+        Raises:
+            ValidationFailed: It is not in E.164.
+            NotFound: There is no such account.
+            Conflict: The number belongs to an account already.
+        """
+        now = utc_now()
+        added = PhoneNumber(
+            phone_number_id=new_id(),
+            account_sid=account_sid,
+            number=rules.check_number(number),
+            created_at=now,
+            updated_at=now,
+            friendly_name=friendly_name,
+            number_type=number_type,
+        )
+
+        def write(connection: Connection) -> DomainError | None:
+            if accounts.get(connection, account_sid) is None:
+                return NotFound("There is no such account.")
+            if numbers.by_number(connection, number) is not None:
+                return Conflict("The number belongs to an account already.")
+            numbers.insert(connection, added, revisions.next_revision(connection))
+            return None
+
+        await self._rows.change(write)
+        return added
+
+    async def list(
+        self,
+        account_sid: str,
+        page: int = 1,
+        per_page: int = 20,
+        *,
+        status: str | None = None,
+        number_type: str | None = None,
+        region: str | None = None,
+    ) -> Page[PhoneNumber]:
+        """
+        Numbers of the account, newest first.
+
+        ``region`` narrows the list to numbers that begin with it, a country or area code such as ``+9180``,
+        or that were bought in the region of that name. Numbers that were released are listed only with
+        ``status`` released.
+        """
+        filters = {"status": status, "number_type": number_type}
+        wanted = {name: value for name, value in filters.items() if value is not None}
+        find = partial(numbers.page, account_sid=account_sid, filters=wanted, region=region)
+        return await self._rows.page(find, page, per_page)
+
+    async def get(self, account_sid: str, phone_number_id: str) -> PhoneNumber:
+        """
+        One number of the account.
+
+        Raises:
+            NotFound: It does not exist or is not the account's.
+        """
+        found = await self._database.look_up(lambda connection: numbers.get(connection, phone_number_id))
+        if found is None or found.account_sid != account_sid:
+            raise NotFound("The number does not exist or is not on the account.")
+        return found
+
+    async def show(self, account_sid: str, phone_number_id: str) -> PhoneNumber:
+        """
+        One number of the account.
+
+        Raises:
+            NotFound: There is no such number.
+            Forbidden: It is another account's.
+        """
+        found = await self._database.look_up(lambda connection: numbers.get(connection, phone_number_id))
+        return _own(found, account_sid)
+
+    async def rename(self, account_sid: str, phone_number_id: str, friendly_name: str | None) -> PhoneNumber:
+        """
+        Change the label of a number; None takes it away.
+
+        Raises:
+            NotFound: There is no such number.
+            Forbidden: It is another account's.
+        """
+        now = utc_now()
+
+        def write(connection: Connection) -> PhoneNumber | DomainError:
+            try:
+                number = _own(numbers.get(connection, phone_number_id, lock=True), account_sid)
+            except DomainError as refusal:
+                return refusal
+            changed = replace(number, friendly_name=friendly_name, updated_at=now)
+            numbers.update(connection, changed, revisions.next_revision(connection))
+            return changed
+
+        return await self._rows.change(write)
+
+    async def release(self, account_sid: str, phone_number_id: str) -> PhoneNumber:
+        """
+        Take a number from its account and return it as it was; what was prepaid is not paid back.
+
+        Raises:
+            NotFound: There is no such number.
+            Forbidden: It is another account's.
+            Conflict: Calls are up on it, or it is on a carrier of the account's own.
+        """
+        now = utc_now()
+        await self._rows.settle()
+
+        def write(connection: Connection) -> PhoneNumber | DomainError:
+            try:
+                number = _own(numbers.get(connection, phone_number_id, lock=True), account_sid)
+            except DomainError as refusal:
+                return refusal
+            if number.carrier_sid is not None:
+                return Conflict("The number is on a carrier of your own; remove it in the trunk portal.")
+            up = calls.count_unfinished(connection, phone_number_id=phone_number_id)
+            if up:
+                return Conflict("Calls are up on this number; wait until they end.", details={"calls": up})
+            forget(connection, number, now)
+            return number
+
+        return await self._rows.change(write)
+
+    async def release_by_number(self, account_sid: str, number: str) -> PhoneNumber:
+        """
+        Release a number by what it is; see ``release``.
+
+        Raises:
+            NotFound: It is not on the account.
+        """
+        found = await self._database.look_up(
+            lambda connection: numbers.by_number(connection, rules.check_number(number))
+        )
+        if found is None or found.account_sid != account_sid:
+            raise NotFound("The number is not on the account.")
+        return await self.release(account_sid, found.phone_number_id)
+
+    async def every(self, account_sid: str) -> Sequence[PhoneNumber]:
+        """All numbers of an account, newest first."""
+        found, _ = await self._database.read(
+            lambda connection: numbers.page(connection, account_sid, {}, offset=0, limit=MAX_LISTED)
+        )
+        return found
+
+    async def wiring(self, account_sid: str, phone_number_id: str) -> Wiring:
+        """
+        The wiring state of a number.
+
+        Raises:
+            NotFound: It does not exist or is not the account's.
+        """
+        return Wiring.of(await self.get(account_sid, phone_number_id))
+
+    async def register(self, account_sid: str, phone_number_id: str) -> Wiring:
+        """
+        Register a number on the carrier; repeating it is safe.
+
+        Raises:
+            NotFound: It does not exist or is not the account's.
+            NotConfigured: There is no platform carrier.
+        """
+        return await self._change(
+            account_sid,
+            phone_number_id,
+            lambda number, configured, now: rules.register(number, configured=configured, now=now),
+        )
+
+    async def deregister(self, account_sid: str, phone_number_id: str, *, force: bool = False) -> Wiring:
+        """
+        Deregister a number; with ``force`` its inbound binding goes with it.
+
+        Raises:
+            NotFound: It does not exist or is not the account's.
+            NotConfigured: There is no platform carrier.
+            InboundBound: Inbound calls are still bound, and ``force`` was not given.
+        """
+        return await self._change(
+            account_sid,
+            phone_number_id,
+            lambda number, configured, now: rules.deregister(
+                number, configured=configured, force=force, now=now
+            ),
+        )
+
+    async def bind(
+        self, account_sid: str, phone_number_id: str, binding: Binding, *, force: bool = False
+    ) -> Wiring:
+        """
+        Send inbound calls of a number to a target, registering the number when it is not.
+
+        Raises:
+            BindFailed: Fields of the target are wrong; all of them are named.
+            NotFound: The number does not exist or is not the account's.
+            NotConfigured: There is no platform carrier.
+            InboundConflict: It is bound elsewhere, and ``force`` was not given.
+        """
+        filled = rules.check_binding(binding)
+        unreachable = await binding_errors(
+            account_sid,
+            filled,
+            self._directory,
+            self._destinations,
+            self._allowed_countries,
+            phone_number_id,
+        )
+        if unreachable:
+            raise BindFailed(unreachable)
+        return await self._change(
+            account_sid,
+            phone_number_id,
+            lambda number, configured, now: rules.bind(
+                number, filled, configured=configured, force=force, now=now
+            ),
+        )
+
+    async def unbind(self, account_sid: str, phone_number_id: str) -> Wiring:
+        """
+        Send inbound calls of a number nowhere; it stays registered.
+
+        Raises:
+            NotFound: It does not exist or is not the account's.
+        """
+        return await self._change(
+            account_sid, phone_number_id, lambda number, _, now: rules.unbind(number, now=now)
+        )
+
+    async def owned(self, account_sid: str, number: str) -> PhoneNumber:
+        """
+        The account's number, if it may be used as caller-ID.
+
+        Raises:
+            NumberNotOwned: It is not on the account, not active, or not registered on the carrier.
+        """
+        known = self._directory.number(number)
+        if known is None or known[0].account_sid != account_sid or not known[0].registered:
+            # Another process may have given it to the account, or registered it, a moment ago.
+            await self._directory.refresh_after_miss()
+            known = self._directory.number(number)
+        if known is None or known[0].account_sid != account_sid:
+            raise NumberNotOwned("The caller-ID is not a number of the account; use one that is.")
+        if known[0].status != "active":
+            raise NumberNotOwned(
+                "The caller-ID is suspended because its renewal is not paid; top up the wallet first."
+            )
+        if not known[0].registered:
+            raise NumberNotOwned("The caller-ID is not registered; register the number on the carrier first.")
+        return known[0]
+
+    async def _change(self, account_sid: str, phone_number_id: str, change: Change) -> Wiring:
+        now = utc_now()
+
+        def write(connection: Connection) -> PhoneNumber | DomainError:
+            number = numbers.get(connection, phone_number_id, lock=True)
+            if number is None or number.account_sid != account_sid:
+                return NotFound("The number does not exist or is not on the account.")
+            try:
+                changed = change(number, trunks.platform_carrier_exists(connection), now)
+            except DomainError as refusal:
+                return refusal
+            if changed is not number:
+                errors = kept_agent_errors(connection, account_sid, changed.binding)
+                if errors:
+                    return BindFailed(errors)
+                numbers.update(connection, changed, revisions.next_revision(connection))
+            return changed
+
+        return Wiring.of(await self._rows.change(write))
+
+
+def _own(number: PhoneNumber | None, account_sid: str) -> PhoneNumber:
+    if number is None:
+        raise NotFound("There is no such number.")
+    if number.account_sid != account_sid:
+        raise Forbidden("The number belongs to another account.")
+    return number
+
+
+def forget(connection: Connection, number: PhoneNumber, now: datetime) -> None:
+    """Take a number from its account; one that was bought goes back to the supplier in time."""
+    numbers.delete(connection, number.phone_number_id, now, revisions.next_revision(connection))
+    if number.order_id is not None:
+        orders.advance(connection, number.order_id, OrderEvent.RELEASED, now)

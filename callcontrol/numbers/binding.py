@@ -1,0 +1,358 @@
+"""
+The wiring of phone numbers: registration on the carrier and the inbound binding, as pure state changes.
+
+==========================  ===========  ======================  ==========================================
+state                       request      condition               next state
+==========================  ===========  ======================  ==========================================
+any                         register     carrier configured      registered; repeating it changes nothing
+registered, not bound       deregister   carrier configured      not registered
+bound                       deregister   force                   not registered and not bound
+any                         bind         target fields valid     bound, and registered
+bound elsewhere             bind         force                   bound to the new target
+bound                       unbind       none                    not bound; outbound stays registered
+==========================  ===========  ======================  ==========================================
+
+Source: the telephony interface, "States and transitions".
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from callcontrol.egress.url_policy import check_url
+from callcontrol.errors import (
+    BindFailed,
+    DestinationForbidden,
+    FieldError,
+    InboundBound,
+    InboundConflict,
+    NotConfigured,
+    ValidationFailed,
+)
+from callcontrol.models import Binding, PhoneNumber
+from media.streams import DIALECTS, StreamChoice, StreamSetupError, choose_stream
+
+E164: Final = re.compile(r"\+[1-9][0-9]{6,14}", re.ASCII)
+UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
+_SIP_HOST: Final = r"(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])"
+_SIP_URI: Final = re.compile(rf"sips?:[^@\s<>;?]{{1,128}}@{_SIP_HOST}(?::[0-9]{{1,5}})?", re.ASCII)
+
+SAMPLE_RATES: Final = (8000, 16000)
+STREAM_PROTOCOLS: Final = tuple(DIALECTS)
+ENCODINGS: Final = ("l16", "mulaw", "alaw")
+MAX_URL_CHARACTERS: Final = 2048
+MAX_MISSED_CALL_S: Final = 60
+_MAX_PARAMETERS: Final = 32
+_MAX_PARAMETER_CHARACTERS: Final = 512
+
+_REQUEST_NAMES: Final = {"timeout_s": "timeout"}
+_STREAM_FIELDS: Final = (
+    "stream_protocol",
+    "encoding",
+    "sample_rate",
+    "custom_parameters",
+    "stream_auth",
+    "stream_track",
+    "stream_max_retries",
+)
+STATUS_EVENTS: Final = ("initiated", "ringing", "early-media", "answered", "completed")
+"""Events of a call that a status webhook is told when they are asked for; all others are told always."""
+
+_STATUS: Final = frozenset({"status_webhook_url", "status_webhook_events"})
+_ANY_TARGET: Final = _STATUS | {"target", "record"}
+_TARGET_FIELDS: Final = {
+    "media_stream": _ANY_TARGET | {"stream_url", "fallback_url", *_STREAM_FIELDS},
+    "forward": _ANY_TARGET | {"forward_to", "caller_id", "timeout_s"},
+    "webhook": _ANY_TARGET | {"webhook_url", "webhook_method", "webhook_format", "fallback_url", "timeout_s"},
+    "voice_agent": _ANY_TARGET | {"agent_id", "workspace_id"},
+    # Its calls are never connected, so there is nothing to record.
+    "missed_call": _STATUS | {"target", "timeout_s"},
+    # Its calls are told of and recorded as the account's masking settings say.
+    "masking": frozenset({"target", "language"}),
+}
+PROMPT_LANGUAGES: Final = ("en", "hi", "bn", "gu", "kn", "ml", "mr", "pa", "ta", "te")
+"""The languages in which callers are told something by the platform itself."""
+
+
+def register(number: PhoneNumber, *, configured: bool, now: datetime) -> PhoneNumber:
+    """
+    Register a number on its carrier, so that it may be used as caller-ID.
+
+    Raises:
+        NotConfigured: There is no platform carrier to register it on.
+    """
+    _require_carrier(number, configured)
+    return number if number.registered else replace(number, registered=True, updated_at=now)
+
+
+def deregister(number: PhoneNumber, *, configured: bool, force: bool, now: datetime) -> PhoneNumber:
+    """
+    Deregister a number; with ``force`` its inbound binding goes with it.
+
+    A number that is bound is a registered one, so deregistering a bound number has to unbind it.
+
+    Raises:
+        NotConfigured: There is no platform carrier.
+        InboundBound: Inbound calls are still bound, and ``force`` was not given.
+    """
+    _require_carrier(number, configured)
+    if number.binding is not None and not force:
+        raise InboundBound("Inbound calls of this number are still bound; unbind first or pass force=true.")
+    if not number.registered and number.binding is None:
+        return number
+    return replace(number, registered=False, binding=None, updated_at=now)
+
+
+def bind(
+    number: PhoneNumber, binding: Binding, *, configured: bool, force: bool, now: datetime
+) -> PhoneNumber:
+    """
+    Send inbound calls of a number to a target, registering the number when it is not.
+
+    Binding it again to exactly where it is bound changes nothing.
+
+    Raises:
+        NotConfigured: There is no platform carrier.
+        InboundConflict: It is bound elsewhere, and ``force`` was not given.
+    """
+    _require_carrier(number, configured)
+    if number.binding is not None and number.binding != binding and not force:
+        raise InboundConflict(
+            "Inbound calls of this number are bound elsewhere; pass force true to take over."
+        )
+    if number.binding == binding and number.registered:
+        return number
+    return replace(number, registered=True, binding=binding, updated_at=now)
+
+
+def unbind(number: PhoneNumber, *, now: datetime) -> PhoneNumber:
+    """Send inbound calls of a number nowhere; it stays registered for outbound calls."""
+    return number if number.binding is None else replace(number, binding=None, updated_at=now)
+
+
+def _require_carrier(number: PhoneNumber, configured: bool) -> None:
+    if number.carrier_sid is None and not configured:
+        raise NotConfigured("There is no platform carrier to provision numbers on; add one and try again.")
+
+
+def check_number(number: str) -> str:
+    """
+    The number, if it is in E.164 with ``+``.
+
+    Raises:
+        ValidationFailed: It is not.
+    """
+    if not E164.fullmatch(number):
+        raise ValidationFailed.of("number", "must be in E.164, such as +918047491899")
+    return number
+
+
+def check_binding(binding: Binding) -> Binding:
+    """
+    The binding with its defaults, if its target's fields are valid.
+
+    Raises:
+        BindFailed: With every wrong field.
+    """
+    if binding.target not in _TARGET_FIELDS:
+        raise BindFailed(
+            [
+                FieldError(
+                    "target", "must be voice_agent, webhook, media_stream, forward, masking or missed_call"
+                )
+            ]
+        )
+    errors = _foreign_fields(binding) + _web_url_errors("status_webhook_url", binding.status_webhook_url)
+    errors += _web_url_errors("fallback_url", binding.fallback_url) + _event_errors(binding)
+    if binding.status_webhook_events is not None:
+        binding = replace(binding, status_webhook_events=tuple(binding.status_webhook_events))
+    filled = _FILLED[binding.target](binding, errors)
+    if errors:
+        raise BindFailed(errors)
+    return filled
+
+
+def _filled_stream(binding: Binding, errors: list[FieldError]) -> Binding:
+    errors += _stream_errors(binding)
+    choice = _choice(binding, errors) if not errors else None
+    return _as_chosen(binding, choice) if choice is not None else binding
+
+
+def _filled_forward(binding: Binding, errors: list[FieldError]) -> Binding:
+    errors += _forward_errors(binding) + _timeout_errors(binding)
+    return replace(
+        binding,
+        caller_id=binding.caller_id or "passthrough",
+        timeout_s=60 if binding.timeout_s is None else binding.timeout_s,
+        record=bool(binding.record),
+    )
+
+
+def _filled_webhook(binding: Binding, errors: list[FieldError]) -> Binding:
+    method = (binding.webhook_method or "POST").upper()
+    if not binding.webhook_url:
+        errors.append(FieldError("webhook_url", "is required"))
+    errors += _web_url_errors("webhook_url", binding.webhook_url)
+    if method not in ("POST", "GET"):
+        errors.append(FieldError("webhook_method", "must be POST or GET"))
+    if binding.webhook_format not in (None, "json", "form"):
+        errors.append(FieldError("webhook_format", "must be json or form"))
+    errors += _timeout_errors(binding)
+    return replace(
+        binding,
+        webhook_method=method,
+        webhook_format=binding.webhook_format or "json",
+        timeout_s=60 if binding.timeout_s is None else binding.timeout_s,
+        record=bool(binding.record),
+    )
+
+
+def _filled_missed(binding: Binding, errors: list[FieldError]) -> Binding:
+    if binding.timeout_s is not None and not 5 <= binding.timeout_s <= MAX_MISSED_CALL_S:
+        errors.append(FieldError("timeout", f"must be 5 to {MAX_MISSED_CALL_S} seconds"))
+    return replace(binding, timeout_s=30 if binding.timeout_s is None else binding.timeout_s)
+
+
+def _filled_agent(binding: Binding, errors: list[FieldError]) -> Binding:
+    for name in ("agent_id", "workspace_id"):
+        if UUID.fullmatch(getattr(binding, name) or "") is None:
+            errors.append(FieldError(name, "is needed: a UUID"))
+    return replace(
+        binding,
+        agent_id=(binding.agent_id or "").lower(),
+        workspace_id=(binding.workspace_id or "").lower(),
+        record=bool(binding.record),
+    )
+
+
+def _filled_masking(binding: Binding, errors: list[FieldError]) -> Binding:
+    language = (binding.language or PROMPT_LANGUAGES[0]).lower().partition("-")[0]
+    if language not in PROMPT_LANGUAGES:
+        spoken = ", ".join(PROMPT_LANGUAGES)
+        errors.append(FieldError("language", f"is not spoken; these are, with any region: {spoken}"))
+    return replace(binding, language=language)
+
+
+_FILLED: Final[Mapping[str, Callable[[Binding, list[FieldError]], Binding]]] = {
+    "media_stream": _filled_stream,
+    "forward": _filled_forward,
+    "webhook": _filled_webhook,
+    "voice_agent": _filled_agent,
+    "masking": _filled_masking,
+    "missed_call": _filled_missed,
+}
+
+
+def choice_of(binding: Binding) -> StreamChoice:
+    """
+    How the agent of a ``media_stream`` binding is to be reached.
+
+    Raises:
+        StreamSetupError: The binding does not describe a stream that is possible.
+    """
+    return choose_stream(binding.stream_url, stream_fields_of(binding))
+
+
+def stream_fields_of(binding: Binding) -> dict[str, Any]:
+    """What a binding says of its stream beside the URL."""
+    values = {name: getattr(binding, name) for name in _STREAM_FIELDS}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _choice(binding: Binding, errors: list[FieldError]) -> StreamChoice | None:
+    try:
+        return choice_of(binding)
+    except StreamSetupError as error:
+        errors.append(FieldError(error.field, error.reason))
+        return None
+
+
+def _as_chosen(binding: Binding, choice: StreamChoice) -> Binding:
+    """The binding with what was chosen written out; what the URL said stays in agreement with it."""
+    return replace(
+        binding, sample_rate=choice.sample_rate, stream_protocol=choice.protocol, encoding=choice.encoding
+    )
+
+
+def _foreign_fields(binding: Binding) -> list[FieldError]:
+    """Fields that belong to another target: taken in silence, they would look as if they had an effect."""
+    return [
+        FieldError(_REQUEST_NAMES.get(name, name), f"is not a field of target {binding.target}")
+        for name in binding.to_json()
+        if name not in _TARGET_FIELDS[binding.target]
+    ]
+
+
+def _stream_errors(binding: Binding) -> list[FieldError]:
+    errors = stream_url_errors(binding.stream_url or "", "stream_url")
+    if binding.sample_rate not in (None, *SAMPLE_RATES):
+        errors.append(FieldError("sample_rate", "must be 8000 or 16000"))
+    if binding.stream_protocol not in (None, *STREAM_PROTOCOLS):
+        errors.append(FieldError("stream_protocol", f"must be one of {', '.join(STREAM_PROTOCOLS)}"))
+    if binding.encoding not in (None, *ENCODINGS):
+        errors.append(FieldError("encoding", f"must be one of {', '.join(ENCODINGS)}"))
+    return errors + _parameter_errors(binding.custom_parameters or {})
+
+
+def _parameter_errors(parameters: Mapping[str, str]) -> list[FieldError]:
+    if len(parameters) > _MAX_PARAMETERS:
+        return [FieldError("custom_parameters", f"must have at most {_MAX_PARAMETERS} entries")]
+    too_long = any(len(key) + len(value) > _MAX_PARAMETER_CHARACTERS for key, value in parameters.items())
+    if too_long:
+        message = f"must have at most {_MAX_PARAMETER_CHARACTERS} characters in each entry"
+        return [FieldError("custom_parameters", message)]
+    return []
+
+
+def _forward_errors(binding: Binding) -> list[FieldError]:
+    errors: list[FieldError] = []
+    target = binding.forward_to or ""
+    if not (E164.fullmatch(target) or _SIP_URI.fullmatch(target)):
+        errors.append(FieldError("forward_to", "must be a number in E.164 or sip:user@host:port"))
+    if binding.caller_id not in (None, "passthrough") and not E164.fullmatch(binding.caller_id or ""):
+        errors.append(FieldError("caller_id", "must be passthrough or a number of the account in E.164"))
+    return errors
+
+
+def _web_url_errors(field: str, url: str | None) -> list[FieldError]:
+    """What is wrong with how a URL is written; whether this server may connect there is not asked here."""
+    if not url:
+        return []
+    try:
+        check_url(url, schemes=("http", "https"), allow_private=True, field=field)
+    except ValidationFailed as refusal:
+        return list(refusal.errors)
+    except DestinationForbidden:
+        pass
+    return []
+
+
+def _event_errors(binding: Binding) -> list[FieldError]:
+    if binding.status_webhook_events is None or set(binding.status_webhook_events) <= set(STATUS_EVENTS):
+        return []
+    return [FieldError("status_webhook_events", f"may have {', '.join(STATUS_EVENTS)}")]
+
+
+def _timeout_errors(binding: Binding) -> list[FieldError]:
+    if binding.timeout_s is None or 5 <= binding.timeout_s <= 120:
+        return []
+    return [FieldError("timeout", "must be 5 to 120 seconds")]
+
+
+def stream_url_errors(url: str, field: str) -> list[FieldError]:
+    """What is wrong with the URL of a stream, as far as it can be seen; it must be ws or wss."""
+    if len(url) > MAX_URL_CHARACTERS:
+        return [FieldError(field, f"must have at most {MAX_URL_CHARACTERS} characters")]
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return [FieldError(field, "is not a URL")]
+    if parts.scheme not in ("ws", "wss") or not host:
+        return [FieldError(field, "must be a ws:// or wss:// URL")]
+    if any(character <= " " or character == "\x7f" for character in url):
+        return [FieldError(field, "must not contain blanks or control characters")]
+    return []

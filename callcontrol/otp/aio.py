@@ -1,0 +1,335 @@
+"""Voice OTP: passwords that are made, spoken in a call, counted and checked."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Final, Protocol, TypeVar
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.aio.tokens import new_digits, new_id, utc_now
+from callcontrol.calls.aio.outbound import CallFacts
+from callcontrol.calls.plan import DEFAULT_RING_TIMEOUT_S, Announce, Party, Plan
+from callcontrol.calls.ports import Companion, Destinations
+from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.writer import Writer
+from callcontrol.errors import (
+    DestinationForbidden,
+    DomainError,
+    FieldError,
+    NumberNotOwned,
+    ServiceUnavailable,
+    ValidationFailed,
+)
+from callcontrol.models import CallRecord, Page
+from callcontrol.otp import store as otps
+from callcontrol.otp.calls import PRODUCT, otp_details
+from callcontrol.otp.otp import (
+    OtpCall,
+    OtpFilter,
+    OtpState,
+    OtpStats,
+    Period,
+    SendOtp,
+    Verification,
+    refusal_of,
+    split_template,
+    time_limit_s,
+)
+from callcontrol.routing.targets import (
+    PhoneTarget,
+    Target,
+    is_answered_by_somebody,
+    normalise_number,
+    parse_target,
+)
+from media.audio import AudioError, Clip, Pause, Sound, Speaker, SpeechError, SpeechUnavailable
+from media.audio.speech import Synthesizer
+
+__all__ = ["CallDoor", "VoiceOtp"]
+
+T = TypeVar("T")
+
+INTRO: Final = "code-is"
+"""The prompt before the digits where there is no template."""
+
+_PURPOSE: Final = "otp"
+_BREATH: Final = Pause(250)
+# Longer ones are easier to take down in two halves.
+_GROUPS: Final = {6: 3, 8: 4}
+
+
+class Secrets(Protocol):
+    """Makes keyed digests; see ``callcontrol.secrets.aio.SecretBox``."""
+
+    def digest(self, purpose: str, data: bytes) -> bytes:
+        """What data is recognised by, with a key that is not in the database."""
+
+    def matches(self, purpose: str, data: bytes, digest: bytes) -> bool:
+        """Whether a digest is that of the data; takes the same time either way."""
+
+
+class CallDoor(Protocol):
+    """Where calls are placed and found; see ``callcontrol.calls.aio.service.CallControl``."""
+
+    async def place(
+        self, account_sid: str, plan: Plan, facts: CallFacts, *, companion: Companion | None = None
+    ) -> CallRecord:
+        """Place a call, and write its companion with it."""
+
+    async def get_call(self, account_sid: str, call_sid: str) -> CallRecord:
+        """One call of the account, in its newest state."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What of a request was found good."""
+
+    target: Target
+    from_: str | None
+    sounds: Sequence[Sound]
+
+
+class _Wording:
+    """What is said: the digits by ``speaker``, templates by ``synthesizer``."""
+
+    def __init__(self, speaker: Speaker, synthesizer: Synthesizer) -> None:
+        self._speaker = speaker
+        self._synthesizer = synthesizer
+
+    async def sounds(self, request: SendOtp, code: str) -> list[Sound]:
+        """
+        The sounds of it, once.
+
+        Raises:
+            ValidationFailed: Nobody speaks the language or the template.
+            ServiceUnavailable: It cannot be spoken at present.
+        """
+        language = request.language
+        if language.lower().partition("-")[0] not in self._speaker.languages:
+            spoken = ", ".join(self._speaker.languages)
+            raise ValidationFailed.of("language", f"is not spoken; these are, with any region: {spoken}")
+        try:
+            digits = self._speaker.digits(language, code, _GROUPS.get(len(code), 0))
+            if request.template is None:
+                return [self._speaker.prompt(language, INTRO), _BREATH, *digits]
+            before, behind = split_template(request.template)
+            before_it: list[Sound] = [*await self._said(before, language), _BREATH]
+            behind_it = await self._said(behind, language)
+        except AudioError as failure:
+            raise ServiceUnavailable(f"The password cannot be spoken: {failure}") from None
+        return [*before_it, *digits, *([_BREATH] if behind_it else []), *behind_it]
+
+    async def _said(self, text: str, language: str) -> list[Clip]:
+        if not any(character.isalnum() for character in text):
+            return []  # a full stop behind the digits
+        try:
+            return [await self._synthesizer.speak(text, language)]
+        except SpeechUnavailable:
+            raise
+        except SpeechError as refusal:
+            raise ValidationFailed.of("template", str(refusal)) from None
+
+
+class VoiceOtp:
+    """
+    Speaks one-time passwords.
+
+    Templates are spoken by ``synthesizer``, all else by ``speaker``.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        writer: Writer,
+        calls: CallDoor,
+        destinations: Destinations,
+        speaker: Speaker,
+        synthesizer: Synthesizer,
+        secrets: Secrets,
+        allowed_countries: Collection[str],
+    ) -> None:
+        self._database = database
+        self._writer = writer
+        self._calls = calls
+        self._destinations = destinations
+        self._wording = _Wording(speaker, synthesizer)
+        self._secrets = secrets
+        self._allowed_countries = allowed_countries
+
+    async def send(self, account_sid: str, request: SendOtp) -> OtpCall:
+        """
+        Call somebody and speak a password.
+
+        Raises:
+            ValidationFailed: Values are wrong; all of them are named.
+            RateLimited: The number was called too often of late; or as ``CallControl.create_call`` says.
+            DomainError: As ``CallControl.create_call`` says; nothing was recorded.
+        """
+        code = request.code or new_digits(request.length)
+        asked = await self._check(request, code)
+        from_ = asked.from_ or await self._default_from(account_sid)
+        now = utc_now()
+        otp = otps.NewOtp(
+            otp_id=new_id(),
+            account_sid=account_sid,
+            to=str(asked.target),
+            created_at=now,
+            expires_at=now + timedelta(seconds=request.ttl_s),
+            reference=request.reference,
+        )
+        announce = Announce(tuple(asked.sounds), request.repeat)
+        ring_s = min(DEFAULT_RING_TIMEOUT_S, float(request.ttl_s))
+        plan = Plan(
+            (announce,),
+            dial=Party(asked.target, from_, ring_timeout_s=ring_s),
+            time_limit_s=time_limit_s(announce.sounds, request.repeat + announce.max_again),
+        )
+        facts = CallFacts(
+            product=PRODUCT,
+            details=otp_details(
+                otp.otp_id,
+                language=request.language,
+                repeat=request.repeat,
+                reference=request.reference,
+                expires_at=otp.expires_at,
+            ),
+            status_webhook_url=request.status_webhook_url,
+        )
+        companion = _Stored(otp, self._secrets.digest(_PURPOSE, _bound(otp.otp_id, code)).hex())
+        record = await self._calls.place(account_sid, plan, facts, companion=companion)
+        state = OtpState(otp.otp_id, account_sid, record.call_sid, otp.expires_at, attempts=0)
+        return OtpCall(state, record)
+
+    async def get(self, account_sid: str, otp_id: str) -> OtpCall:
+        """
+        One password of the account, with its call in its newest state.
+
+        Raises:
+            NotFound: There is no such password.
+            Forbidden: It is another account's.
+        """
+        state = await self._database.look_up(partial(_get, account_sid, otp_id))
+        return OtpCall(state, await self._calls.get_call(account_sid, state.call_sid))
+
+    async def list(self, account_sid: str, query: OtpFilter, page: int, per_page: int) -> Page[OtpCall]:
+        """Passwords of the account, newest first."""
+        await self._writer.catch_up()
+        found, total = await self._database.read(
+            lambda connection: otps.page(
+                connection, account_sid, query, offset=(page - 1) * per_page, limit=per_page
+            )
+        )
+        return Page(found, total, page, per_page)
+
+    async def stats(self, account_sid: str, period: Period) -> OtpStats:
+        """How the passwords of some days went."""
+        await self._writer.catch_up()
+        start = datetime.combine(period.first, datetime.min.time(), UTC)
+        # The last microsecond of the day: the day after the last one of the calendar does not exist.
+        end = datetime.combine(period.last, datetime.max.time(), UTC)
+        return await self._database.read(lambda connection: otps.stats(connection, account_sid, start, end))
+
+    async def verify(self, account_sid: str, otp_id: str, guess: str) -> Verification:
+        """
+        Say whether a guess is the password; it counts, whatever it is.
+
+        Raises:
+            NotFound: There is no such password.
+            Forbidden: It is another account's.
+        """
+        now = utc_now()
+
+        def is_it(code_hash: bytes) -> bool:
+            return self._secrets.matches(_PURPOSE, _bound(otp_id, guess), code_hash)
+
+        return await self._writer.commit(
+            lambda connection: otps.verify(connection, account_sid, otp_id, is_it, now)
+        )
+
+    async def _default_from(self, account_sid: str) -> str:
+        found = await self._database.look_up(partial(_default_from, account_sid))
+        if found is None:
+            raise NumberNotOwned("The account has no registered number to call from; register one first.")
+        return found
+
+    async def _check(self, request: SendOtp, code: str) -> _Asked:
+        errors: list[FieldError] = []
+        target = _checked(errors, lambda: _phone(request.to, self._allowed_countries))
+        from_ = request.from_
+        if from_ is not None:
+            from_ = _checked(errors, lambda: normalise_number(request.from_ or "", field="from"))
+        url = request.status_webhook_url
+        if url is not None:
+            _checked(errors, lambda: self._check_url(url))
+        sounds: Sequence[Sound] = ()
+        try:
+            sounds = await self._wording.sounds(request, code)
+        except ValidationFailed as refusal:
+            errors += refusal.errors
+        if errors or target is None:
+            raise ValidationFailed(errors)
+        return _Asked(target, from_, sounds)
+
+    def _check_url(self, url: str) -> None:
+        try:
+            self._destinations.check_url(url, schemes=("http", "https"))
+        except DestinationForbidden as refusal:
+            raise ValidationFailed.of("status_webhook_url", refusal.message) from None
+        except ValidationFailed as refusal:
+            found = [FieldError("status_webhook_url", error.message) for error in refusal.errors]
+            raise ValidationFailed(found) from None
+
+
+class _Stored:
+    """The row of a password, written in the transaction that inserts its call."""
+
+    def __init__(self, otp: otps.NewOtp, code_hash: str) -> None:
+        self._otp = otp
+        self._code_hash = code_hash
+
+    def refusal(self, connection: Connection) -> DomainError | None:
+        """Why the call must not be placed."""
+        otp = self._otp
+        limiting = otps.limiting_call(connection, otp.account_sid, otp.to, otp.created_at)
+        return refusal_of(limiting, otp.created_at)
+
+    def insert(self, connection: Connection, call_sid: str) -> None:
+        """Write the row."""
+        otps.insert(connection, self._otp, self._code_hash, call_sid)
+
+    def take_back(self, connection: Connection) -> None:
+        """Delete the row."""
+        otps.delete(connection, self._otp.otp_id)
+
+
+def _bound(otp_id: str, code: str) -> bytes:
+    """What is digested: equal passwords must not be seen to be equal."""
+    return f"{otp_id}:{code}".encode()
+
+
+def _phone(text: str, allowed_countries: Collection[str]) -> PhoneTarget:
+    target = parse_target(text, allowed_countries)
+    if not isinstance(target, PhoneTarget):
+        raise ValidationFailed.of("to", "must be a telephone number")
+    if not is_answered_by_somebody(target.number):
+        # A menu that picks up takes no password; such calls only make somebody pay, or earn.
+        raise ValidationFailed.of("to", "must be a number of somebody's, not toll-free or of a service")
+    return target
+
+
+def _checked(errors: list[FieldError], check: Callable[[], T]) -> T | None:
+    try:
+        return check()
+    except ValidationFailed as refusal:
+        errors += refusal.errors
+        return None
+
+
+def _get(account_sid: str, otp_id: str, connection: Connection) -> OtpState:
+    return otps.get(connection, account_sid, otp_id)
+
+
+def _default_from(account_sid: str, connection: Connection) -> str | None:
+    return otps.default_caller_id(connection, account_sid)

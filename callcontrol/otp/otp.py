@@ -1,0 +1,259 @@
+"""
+One-time passwords that are spoken: what may be asked for, how often, and how a password is checked.
+
+The password itself is in memory only, in the request and in what the call is to say. What is stored of it is
+a keyed digest: with so few digits, anything else could be guessed by trying them all.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from typing import Any, Final, Literal
+
+from callcontrol.errors import FieldError, RateLimited, ValidationFailed
+from callcontrol.models import CallRecord, CallStatus
+from callcontrol.wallet.money import rupees
+from media.audio import Clip, Pause, Sound
+
+MIN_DIGITS, MAX_DIGITS, DEFAULT_DIGITS = 4, 8, 6
+MAX_REPEAT, DEFAULT_REPEAT = 5, 2
+MIN_TTL_S, MAX_TTL_S, DEFAULT_TTL_S = 30, 3600, 300
+MAX_TEMPLATE_CHARS: Final = 300
+PLACEHOLDER: Final = "{otp}"
+
+MAX_ATTEMPTS: Final = 5
+"""Guesses of one password; with six digits, one in two hundred thousand who guess finds it."""
+
+PER_DESTINATION: Final = 5
+WINDOW: Final = timedelta(minutes=10)
+"""An account calls one number so often within that time, whatever became of the calls."""
+
+DEFAULT_PERIOD_DAYS: Final = 30
+MAX_PERIOD_DAYS: Final = 366
+
+_CODE = re.compile(r"[0-9]{4,8}")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_MANY_DIGITS = re.compile(r"\d{4}")
+_ROUND_MARGIN_S = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendOtp:
+    """
+    A password to be spoken to somebody.
+
+    ``code`` is made by us when it is None, with ``length`` digits. ``template`` is a sentence with ``{otp}``
+    in it, instead of the usual one. ``from_`` is the oldest registered number of the account when it is None.
+    """
+
+    to: str
+    code: str | None = field(default=None, repr=False)
+    length: int = DEFAULT_DIGITS
+    language: str = "en-IN"
+    repeat: int = DEFAULT_REPEAT
+    template: str | None = None
+    from_: str | None = None
+    ttl_s: int = DEFAULT_TTL_S
+    status_webhook_url: str | None = None
+    reference: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OtpState:
+    """What is stored of a password beside its call."""
+
+    otp_id: str
+    account_sid: str
+    call_sid: str
+    expires_at: datetime
+    attempts: int
+    verified_at: datetime | None = None
+    code_hash: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class OtpCall:
+    """A password and the call that speaks it."""
+
+    state: OtpState
+    record: CallRecord
+
+
+@dataclass(frozen=True, slots=True)
+class OtpFilter:
+    """What a list is narrowed to; ``start`` is inclusive, ``end`` exclusive, of when it was sent."""
+
+    status: CallStatus | None = None
+    to: str | None = None
+    reference: str | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+
+
+# --- checking a password ------------------------------------------------------------------------------------
+
+Verdict = Literal["verified", "wrong", "expired", "used", "exhausted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What became of a guess."""
+
+    verdict: Verdict
+    attempts_left: int
+
+    @property
+    def verified(self) -> bool:
+        """Whether it was the password."""
+        return self.verdict == "verified"
+
+
+def judge(state: OtpState, is_it: Callable[[bytes], bool], now: datetime) -> Verification:
+    """
+    Compare a guess with a password; one that may not be compared any more is told nothing of.
+
+    ``is_it`` says whether a digest is that of the guess, and takes the same time either way. A password is
+    good for one time only.
+    """
+    if state.verified_at is not None:
+        return Verification("used", 0)
+    if state.attempts >= MAX_ATTEMPTS:
+        return Verification("exhausted", 0)
+    if now >= state.expires_at or state.code_hash is None:  # it is forgotten some time after it expired
+        return Verification("expired", 0)
+    if is_it(bytes.fromhex(state.code_hash)):
+        return Verification("verified", 0)
+    return Verification("wrong", MAX_ATTEMPTS - state.attempts - 1)
+
+
+def is_code(text: str) -> bool:
+    """Whether a text can be a password at all."""
+    return _CODE.fullmatch(text) is not None
+
+
+# --- how often ----------------------------------------------------------------------------------------------
+
+
+def refusal_of(limiting: datetime | None, now: datetime) -> RateLimited | None:
+    """
+    The refusal of one more call to a number; None when it may be called.
+
+    ``limiting`` is when the latest but four of the calls within the window was, None when there were fewer.
+    """
+    if limiting is None:
+        return None
+    # A clock that was set back must not lock a number for longer than the window.
+    wait_s = min(limiting + WINDOW - now, WINDOW).total_seconds()
+    return RateLimited(
+        f"This number was sent {PER_DESTINATION} passwords within {WINDOW.total_seconds() / 60:.0f} minutes;"
+        " wait for Retry-After.",
+        retry_after_s=max(1.0, wait_s),
+    )
+
+
+# --- what is said -------------------------------------------------------------------------------------------
+
+
+def split_template(template: str) -> tuple[str, str]:
+    """
+    What is said before and behind the digits.
+
+    Raises:
+        ValidationFailed: It does not have ``{otp}`` exactly once, or has other braces or digits of its own.
+    """
+    before, placeholder, behind = template.partition(PLACEHOLDER)
+    words = before + behind
+    if not placeholder or "{" in words or "}" in words:
+        raise ValidationFailed.of("template", f"must have {PLACEHOLDER} in it once, and no other braces")
+    if _MANY_DIGITS.search(words):
+        # Nobody keeps a template secret, and who writes a password into it has misread the field.
+        raise ValidationFailed.of("template", f"must not have a number in it; {PLACEHOLDER} is the password")
+    return before.strip(), behind.strip()
+
+
+def time_limit_s(sounds: Sequence[Sound], times: int) -> float:
+    """How long a call may last that says something so often; the key that asks for more has its bound too."""
+    round_ms = sum(sound.duration_ms for sound in sounds if isinstance(sound, Clip | Pause))
+    return times * (round_ms / 1000 + 1.0) + _ROUND_MARGIN_S
+
+
+# --- statistics ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Days, both included, in UTC."""
+
+    first: date
+    last: date
+
+
+def period_of(first: str | None, last: str | None, today: date) -> Period:
+    """
+    The days that two dates mean; the thirty days up to today when both are None.
+
+    Raises:
+        ValidationFailed: A text is no date, or the days are in the wrong order or too many.
+    """
+    errors: list[FieldError] = []
+    begin, end = _day("start_date", first, errors), _day("end_date", last, errors)
+    if errors:
+        raise ValidationFailed(errors)
+    if end is None:
+        end = max(today, begin) if begin is not None else today
+    if begin is None:
+        begin = date.fromordinal(max(1, end.toordinal() - DEFAULT_PERIOD_DAYS + 1))
+    if begin > end:
+        raise ValidationFailed.of("end_date", "must not be before start_date")
+    if (end - begin).days >= MAX_PERIOD_DAYS:
+        raise ValidationFailed.of("start_date", f"must be within {MAX_PERIOD_DAYS} days of end_date")
+    return Period(begin, end)
+
+
+def _day(name: str, text: str | None, errors: list[FieldError]) -> date | None:
+    if text is None:
+        return None
+    try:
+        if _DAY.fullmatch(text):  # the reader below takes weeks as well
+            return date.fromisoformat(text)
+    except ValueError:
+        pass
+    errors.append(FieldError(name, "must be a date, YYYY-MM-DD"))
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class OtpStats:
+    """How the calls of a period went; every call is counted under one of the statuses."""
+
+    total: int = 0
+    answered: int = 0
+    completed: int = 0
+    failed: int = 0
+    no_answer: int = 0
+    busy: int = 0
+    canceled: int = 0
+    in_progress: int = 0
+    verified: int = 0
+    duration_sec: int = 0
+    cost_paise: int = 0
+
+
+def stats_object(period: Period, stats: OtpStats, currency: str) -> dict[str, Any]:
+    """The statistics as a JSON object."""
+    return {
+        "period": {"start": period.first.isoformat(), "end": period.last.isoformat()},
+        "total_calls": stats.total,
+        "answered_calls": stats.answered,
+        "completed_calls": stats.completed,
+        "failed_calls": stats.failed,
+        "no_answer_calls": stats.no_answer,
+        "busy_calls": stats.busy,
+        "canceled_calls": stats.canceled,
+        "in_progress_calls": stats.in_progress,
+        "verified_calls": stats.verified,
+        "total_duration_sec": stats.duration_sec,
+        "total_cost": rupees(stats.cost_paise),
+        "currency": currency,
+    }

@@ -1,0 +1,262 @@
+"""One-time passwords that are spoken."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from callcontrol.calls.records.store import calls as call_rows
+from callcontrol.database.statements import Statement, insert_into
+from callcontrol.database.tables import calls, phone_numbers, wallets
+from callcontrol.database.tables.otp import otps
+from callcontrol.database.values import clean, to_micros, to_moment, to_moment_or_none
+from callcontrol.errors import Forbidden, NotFound
+from callcontrol.models import CallStatus
+from callcontrol.otp.otp import (
+    MAX_ATTEMPTS,
+    PER_DESTINATION,
+    WINDOW,
+    OtpCall,
+    OtpFilter,
+    OtpState,
+    OtpStats,
+    Verification,
+    judge,
+)
+
+_STATE: Final = (
+    otps.c.otp_id,
+    otps.c.account_sid,
+    otps.c.call_sid,
+    otps.c.expires_at,
+    otps.c.attempts,
+    otps.c.verified_at,
+    otps.c.code_hash,
+)
+
+
+_BOTH: Final = otps.join(calls, calls.c.call_sid == otps.c.call_sid)
+_INSERT: Final = insert_into(otps)
+_ACCOUNT: Final[sa.BindParameter[str]] = sa.bindparam("account_sid")
+_LOCK: Final = Statement(
+    sa.select(wallets.c.account_sid).where(wallets.c.account_sid == _ACCOUNT).with_for_update()
+)
+# Of the latest calls the last one that fits into the window.
+_LIMITING: Final = Statement(
+    sa.select(otps.c.created_at)
+    .where(
+        otps.c.account_sid == _ACCOUNT,
+        otps.c.to_number == sa.bindparam("to_number"),
+        otps.c.created_at > sa.bindparam("after", type_=sa.BigInteger),
+    )
+    .order_by(otps.c.created_at.desc())
+    .limit(sa.literal_column("1"))
+    .offset(sa.literal_column(str(PER_DESTINATION - 1)))
+)
+_NEWEST_FIRST: Final = (otps.c.created_at.desc(), otps.c.otp_id.desc())
+
+
+@dataclass(frozen=True, slots=True)
+class NewOtp:
+    """What is stored of a password from the start, beside its digest."""
+
+    otp_id: str
+    account_sid: str
+    to: str
+    created_at: datetime
+    expires_at: datetime
+    reference: str | None
+
+
+def insert(connection: Connection, otp: NewOtp, code_hash: str, call_sid: str) -> None:
+    """Write a new password, of which there is a digest only."""
+    _INSERT.run(
+        connection,
+        {
+            "otp_id": otp.otp_id,
+            "account_sid": otp.account_sid,
+            "call_sid": call_sid,
+            "to_number": otp.to,
+            "reference": clean(otp.reference),
+            "code_hash": code_hash,
+            "attempts": 0,
+            "created_at": to_micros(otp.created_at),
+            "expires_at": to_micros(otp.expires_at),
+            "verified_at": None,
+        },
+    )
+
+
+def delete(connection: Connection, otp_id: str) -> None:
+    """Take back an insert that nobody waits for any more."""
+    connection.execute(sa.delete(otps).where(otps.c.otp_id == otp_id))
+
+
+def limiting_call(connection: Connection, account_sid: str, to: str, now: datetime) -> datetime | None:
+    """
+    When the account called a number that makes its window full, None while the number may be called.
+
+    The wallet of the account is locked first, so that of several processes only one at a time counts and then
+    inserts; whoever waited sees what the others have inserted.
+    """
+    _LOCK.first(connection, {"account_sid": account_sid})
+    values = {"account_sid": account_sid, "to_number": to, "after": to_micros(now - WINDOW)}
+    row = _LIMITING.first(connection, values)
+    return to_moment(row["created_at"]) if row is not None else None
+
+
+def get(connection: Connection, account_sid: str, otp_id: str) -> OtpState:
+    """
+    One password of the account.
+
+    Raises:
+        NotFound: There is none of that identifier.
+        Forbidden: It is another account's.
+    """
+    return _owned(connection, sa.select(*_STATE).where(otps.c.otp_id == otp_id), account_sid)
+
+
+def verify(
+    connection: Connection, account_sid: str, otp_id: str, is_it: Callable[[bytes], bool], now: datetime
+) -> Verification | NotFound | Forbidden:
+    """Compare a guess with a password, and keep what came of it; ``is_it`` as for ``otp.judge``."""
+    wanted = sa.select(*_STATE).where(otps.c.otp_id == otp_id).with_for_update()
+    try:
+        state = _owned(connection, wanted, account_sid)
+    except (NotFound, Forbidden) as refusal:
+        return refusal
+    outcome = judge(state, is_it, now)
+    if outcome.verdict in ("verified", "wrong"):
+        changes: dict[str, Any] = {"attempts": state.attempts + 1}
+        if outcome.verified:
+            changes["verified_at"] = to_micros(now)
+        if outcome.verified or changes["attempts"] >= MAX_ATTEMPTS:
+            changes["code_hash"] = None  # it is of no more use to anybody
+        connection.execute(sa.update(otps).where(otps.c.otp_id == otp_id).values(**changes))
+    return outcome
+
+
+def forget(connection: Connection, now: datetime) -> int:
+    """Forget the digests of passwords that are over; how many those were."""
+    gone = connection.execute(
+        sa.update(otps)
+        .where(otps.c.code_hash.is_not(None), otps.c.expires_at <= to_micros(now))
+        .values(code_hash=None)
+    )
+    return gone.rowcount
+
+
+def page(
+    connection: Connection, account_sid: str, query: OtpFilter, *, offset: int, limit: int
+) -> tuple[list[OtpCall], int]:
+    """A stretch of the account's passwords with their calls, newest first, and how many there are in all."""
+    conditions = [otps.c.account_sid == account_sid, *_conditions(query)]
+    # What is passed over on the way to a page costs little as long as only the small rows are read.
+    searched = _BOTH if query.status is not None else otps
+    total = connection.scalar(sa.select(sa.func.count()).select_from(searched).where(*conditions)) or 0
+    wanted = (
+        sa.select(otps.c.otp_id)
+        .select_from(searched)
+        .where(*conditions)
+        .order_by(*_NEWEST_FIRST)
+        .offset(offset)
+        .limit(limit)
+    )
+    rows = connection.execute(
+        sa.select(calls, *(column.label(f"otp_{column.name}") for column in _STATE))
+        .select_from(_BOTH)
+        .where(otps.c.otp_id.in_(wanted.scalar_subquery()))
+        .order_by(*_NEWEST_FIRST)
+    ).mappings()
+    return [OtpCall(_state(row, "otp_"), call_rows.record_of(_named(row))) for row in rows], total
+
+
+def stats(connection: Connection, account_sid: str, start: datetime, end: datetime) -> OtpStats:
+    """How the passwords went that were sent from ``start`` to ``end``, both included."""
+    status = calls.c.status
+    ended = [CallStatus.COMPLETED, CallStatus.FAILED, CallStatus.NO_ANSWER, CallStatus.BUSY]
+    ended.append(CallStatus.CANCELED)
+    row = connection.execute(
+        sa.select(
+            sa.func.count().label("total"),
+            _count(calls.c.answered_at.is_not(None)).label("answered"),
+            *(_count(status == one.value).label(one.name.lower()) for one in ended),
+            _count(status.not_in([one.value for one in ended])).label("in_progress"),
+            _count(otps.c.verified_at.is_not(None)).label("verified"),
+            sa.func.coalesce(sa.func.sum(calls.c.duration_sec), 0).label("duration_sec"),
+            sa.func.coalesce(sa.func.sum(calls.c.price_paise), 0).label("cost_paise"),
+        )
+        .select_from(_BOTH)
+        .where(
+            otps.c.account_sid == account_sid,
+            otps.c.created_at >= to_micros(start),
+            otps.c.created_at <= to_micros(end),
+        )
+    ).one()
+    return OtpStats(**{name: int(value) for name, value in row._mapping.items()})
+
+
+_OLDEST_NUMBER: Final = Statement(
+    sa.select(phone_numbers.c.number)
+    .where(
+        phone_numbers.c.account_sid == sa.bindparam("account_sid"),
+        phone_numbers.c.deleted_at.is_(None),
+        phone_numbers.c.status == "active",
+        phone_numbers.c.registered,
+    )
+    .order_by(phone_numbers.c.created_at, phone_numbers.c.phone_number_id)
+    .limit(sa.literal_column("1"))
+)
+
+
+def default_caller_id(connection: Connection, account_sid: str) -> str | None:
+    """The number of the account that has been there longest among those that may call; None without one."""
+    row = _OLDEST_NUMBER.first(connection, {"account_sid": account_sid})
+    return row["number"] if row is not None else None
+
+
+def _count(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
+    return sa.func.coalesce(sa.func.sum(sa.case((condition, 1), else_=0)), 0)
+
+
+def _conditions(query: OtpFilter) -> list[sa.ColumnElement[bool]]:
+    wanted: list[sa.ColumnElement[bool]] = []
+    if query.status is not None:
+        wanted.append(calls.c.status == query.status.value)
+    if query.to is not None:
+        wanted.append(otps.c.to_number == query.to)
+    if query.reference is not None:
+        wanted.append(otps.c.reference == query.reference)
+    if query.start is not None:
+        wanted.append(otps.c.created_at >= to_micros(query.start))
+    if query.end is not None:
+        wanted.append(otps.c.created_at < to_micros(query.end))
+    return wanted
+
+
+def _owned(connection: Connection, wanted: sa.Select[Any], account_sid: str) -> OtpState:
+    row = connection.execute(wanted).mappings().first()
+    if row is None:
+        raise NotFound("There is no such one-time password.")
+    if row["account_sid"] != account_sid:
+        raise Forbidden("The one-time password belongs to another account.")
+    return _state(row)
+
+
+def _state(row: Mapping[Any, Any], prefix: str = "") -> OtpState:
+    return OtpState(
+        otp_id=row[f"{prefix}otp_id"],
+        account_sid=row[f"{prefix}account_sid"],
+        call_sid=row[f"{prefix}call_sid"],
+        expires_at=to_moment(row[f"{prefix}expires_at"]),
+        attempts=row[f"{prefix}attempts"],
+        verified_at=to_moment_or_none(row[f"{prefix}verified_at"]),
+        code_hash=row[f"{prefix}code_hash"],
+    )
+
+
+def _named(row: Mapping[Any, Any]) -> dict[str, Any]:
+    return {column.name: row[column.name] for column in calls.c}

@@ -1,0 +1,1 @@
+"""Recordings and voicemail after the call."""

@@ -1,0 +1,79 @@
+"""Messages that parties left on calls, as they are kept."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.aio.tokens import utc_now
+from callcontrol.database.aio.database import Database, Operation
+from callcontrol.database.aio.writer import Writer
+from callcontrol.models import Message
+from callcontrol.recordings.store import messages
+
+log = logging.getLogger(__name__)
+
+
+class MessageStore:
+    """Keeps messages: one is found from the moment it is added, and outlives a database that is away."""
+
+    def __init__(self, database: Database, writer: Writer, *, node: str = "local") -> None:
+        self._database = database
+        self._writer = writer
+        self._node = node
+        self._held: dict[str, Message] = {}
+        self._taken: dict[str, Message] = {}
+        writer.attach(self)
+
+    def add(self, message: Message) -> None:
+        """Keep a message of this server; never waits, and never fails while the database is away."""
+        made = replace(message, created_at=utc_now(), node=self._node)
+        self._held[made.message_sid] = made
+        self._writer.touch(soon=True)
+
+    async def find(self, message_sid: str) -> Message | None:
+        """One message, of whichever account."""
+        held = self._held.get(message_sid) or self._taken.get(message_sid)
+        return held or await self._database.look_up(partial(_get, message_sid))
+
+    async def of_call(self, call_sid: str) -> Sequence[Message]:
+        """The messages of a call that can be had, the oldest first."""
+        await self._writer.catch_up()
+        return await self._database.read(lambda connection: messages.of_call(connection, call_sid))
+
+    async def flush(self) -> None:
+        """Wait until everything that was added before this is durable."""
+        await self._writer.flush()
+
+    # The writer asks these four when it puts a transaction together and when that has ended.
+
+    def take(self) -> Operation[None] | None:
+        """What writes all that is held now."""
+        if not self._held:
+            return None
+        self._taken, self._held = self._held, {}
+        return partial(_insert, list(self._taken.values()))
+
+    def written(self, result: None) -> None:
+        """They are durable."""
+        self._taken = {}
+
+    def give_back(self) -> None:
+        """Hold again what was taken."""
+        self._held = {**self._taken, **self._held}
+        self._taken = {}
+
+    def refused(self, error: Exception) -> None:
+        """They cannot be stored, ever."""
+        log.error("messages are lost: %s", ", ".join(self._taken), exc_info=error)
+        self._taken = {}
+
+
+def _get(message_sid: str, connection: Connection) -> Message | None:
+    return messages.get(connection, message_sid)
+
+
+def _insert(kept: Sequence[Message], connection: Connection) -> None:
+    messages.insert(connection, kept)

@@ -1,0 +1,96 @@
+"""Messages that parties left on calls: kept, found, and taken away again."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from callcontrol.database.statements import insert_into
+from callcontrol.database.tables.messages import messages
+from callcontrol.database.tables.recordings import recording_removals
+from callcontrol.database.values import to_micros, to_moment
+from callcontrol.models import Message
+from callcontrol.recordings.retention import KeptRecording
+
+_INSERT: Final = insert_into(messages, ignore_conflict=True)
+_INSERT_REMOVAL: Final = insert_into(recording_removals, ignore_conflict=True)
+
+
+def insert(connection: Connection, kept: Sequence[Message]) -> None:
+    """Keep messages; one that is there already stays as it is."""
+    _INSERT.many(connection, [_row_of(message) for message in kept])
+
+
+def get(connection: Connection, message_sid: str) -> Message | None:
+    """One message."""
+    row = connection.execute(sa.select(messages).where(messages.c.message_sid == message_sid)).first()
+    return _message_of(dict(row._mapping)) if row is not None else None
+
+
+def of_call(connection: Connection, call_sid: str) -> list[Message]:
+    """The messages of a call whose files are there, the oldest first."""
+    rows = connection.execute(
+        sa.select(messages)
+        .where(messages.c.call_sid == call_sid, messages.c.path.is_not(None))
+        .order_by(messages.c.created_at, messages.c.message_sid)
+    )
+    return [_message_of(dict(row._mapping)) for row in rows]
+
+
+def discard(connection: Connection, message_sid: str) -> int:
+    """Take the file from one message; 1, or 0 when it has none."""
+    return _discard(connection, messages.c.message_sid == message_sid, limit=1)
+
+
+def discard_older(connection: Connection, account_sid: str, before: datetime, limit: int) -> int:
+    """Take the files from messages that were left before a moment, so many at most; how many."""
+    old = sa.and_(messages.c.account_sid == account_sid, messages.c.created_at < to_micros(before))
+    return _discard(connection, old, limit=limit)
+
+
+def _discard(connection: Connection, chosen: sa.ColumnElement[bool], *, limit: int) -> int:
+    rows = connection.execute(
+        sa.select(messages.c.message_sid, messages.c.node, messages.c.path)
+        .where(chosen, messages.c.path.is_not(None))
+        .order_by(messages.c.created_at)
+        .limit(limit)
+    ).all()
+    if not rows:
+        return 0
+    # The removals are known by the name of the file, which is that of a call or of a message.
+    _INSERT_REMOVAL.many(
+        connection, [{"call_sid": row.message_sid, "node": row.node, "path": row.path} for row in rows]
+    )
+    sids = [row.message_sid for row in rows]
+    connection.execute(sa.update(messages).where(messages.c.message_sid.in_(sids)).values(path=None))
+    return len(rows)
+
+
+def kept(connection: Connection, message_sids: Sequence[str]) -> Mapping[str, KeptRecording]:
+    """What is known of the files that bear these names, of those that are messages."""
+    rows = connection.execute(sa.select(messages).where(messages.c.message_sid.in_(message_sids)))
+    return {
+        row.message_sid: KeptRecording(
+            to_moment(row.created_at), "completed" if row.path else "deleted", row.path is not None
+        )
+        for row in rows
+    }
+
+
+def _row_of(message: Message) -> dict[str, Any]:
+    assert message.created_at is not None, "set by the store"
+    return {
+        "message_sid": message.message_sid,
+        "account_sid": message.account_sid,
+        "call_sid": message.call_sid,
+        "node": message.node,
+        "path": message.path,
+        "duration_ms": message.duration_ms,
+        "created_at": to_micros(message.created_at),
+    }
+
+
+def _message_of(row: Mapping[str, Any]) -> Message:
+    return Message(**{**row, "created_at": to_moment(row["created_at"])})

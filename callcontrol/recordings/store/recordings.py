@@ -1,0 +1,140 @@
+"""Recordings as their calls have them: which are due, which are to be deleted, and whose a file is."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from callcontrol.calls.records.store.calls import record_of
+from callcontrol.database.statements import insert_into
+from callcontrol.database.tables import accounts, calls
+from callcontrol.database.tables.messages import messages
+from callcontrol.database.tables.recordings import recording_removals
+from callcontrol.database.values import to_micros, to_moment, to_moment_or_none
+from callcontrol.models import CallRecord
+from callcontrol.recordings.retention import FOR_EVER, KeptRecording
+
+_DAY_MICROS: Final = timedelta(days=1) // timedelta(microseconds=1)
+_INSERT_REMOVAL: Final = insert_into(recording_removals, ignore_conflict=True)
+# Written out as in the index: SQLite takes a partial index only where it can see that it fits.
+_PENDING: Final = sa.text("recording_status IN ('in-progress', 'paused')")
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A file that is to be deleted, and the server that has written it."""
+
+    call_sid: str
+    node: str
+    path: str
+
+
+def due(connection: Connection, now: datetime, default_days: int) -> list[tuple[str, datetime]]:
+    """The accounts with recordings or messages that are too old, and since when those are."""
+    days = sa.func.coalesce(accounts.c.recording_retention_days, default_days)
+    before = to_micros(now) - days * _DAY_MICROS
+    old = sa.exists().where(
+        calls.c.account_sid == accounts.c.account_sid,
+        calls.c.recording_path.is_not(None),
+        calls.c.ended_at < before,
+    )
+    left = sa.exists().where(
+        messages.c.account_sid == accounts.c.account_sid,
+        messages.c.path.is_not(None),
+        messages.c.created_at < before,
+    )
+    rows = connection.execute(
+        sa.select(accounts.c.account_sid, before.label("before")).where(days != FOR_EVER, sa.or_(old, left))
+    )
+    return [(row.account_sid, to_moment(row.before)) for row in rows]
+
+
+def discard_older(connection: Connection, account_sid: str, before: datetime, limit: int) -> int:
+    """Take the recordings of calls that ended before a moment from them, so many at most; how many."""
+    return _discard(
+        connection,
+        sa.select(calls.c.call_sid, calls.c.node, calls.c.recording_path)
+        .where(
+            calls.c.account_sid == account_sid,
+            calls.c.recording_path.is_not(None),
+            calls.c.ended_at < to_micros(before),
+        )
+        .order_by(calls.c.ended_at, calls.c.call_sid)
+        .limit(limit),
+    )
+
+
+def discard(connection: Connection, call_sid: str) -> int:
+    """Take the recording of one call that is over from it; 1, or 0 when it has none."""
+    return _discard(
+        connection,
+        sa.select(calls.c.call_sid, calls.c.node, calls.c.recording_path).where(
+            calls.c.call_sid == call_sid, calls.c.recording_path.is_not(None), calls.c.ended_at.is_not(None)
+        ),
+    )
+
+
+def _discard(connection: Connection, chosen: sa.Select[tuple[str, str, str | None]]) -> int:
+    rows = connection.execute(chosen).all()
+    if not rows:
+        return 0
+    _INSERT_REMOVAL.many(
+        connection,
+        [{"call_sid": row.call_sid, "node": row.node, "path": row.recording_path} for row in rows],
+    )
+    connection.execute(
+        sa.update(calls)
+        .where(calls.c.call_sid.in_([row.call_sid for row in rows]))
+        .values(recording_url=None, recording_path=None, recording_status="deleted")
+    )
+    return len(rows)
+
+
+def removals(connection: Connection, node: str, after: str, limit: int) -> list[Removal]:
+    """Files of a node that are to be deleted, behind a place."""
+    rows = connection.execute(
+        sa.select(recording_removals)
+        .where(recording_removals.c.node == node, recording_removals.c.call_sid > after)
+        .order_by(recording_removals.c.call_sid)
+        .limit(limit)
+    )
+    return [Removal(row.call_sid, row.node, row.path) for row in rows]
+
+
+def removal(connection: Connection, call_sid: str) -> Removal | None:
+    """The file of one call that is to be deleted."""
+    row = connection.execute(
+        sa.select(recording_removals).where(recording_removals.c.call_sid == call_sid)
+    ).first()
+    return Removal(row.call_sid, row.node, row.path) if row is not None else None
+
+
+def removed(connection: Connection, call_sids: Collection[str]) -> None:
+    """The files of these calls are gone."""
+    connection.execute(sa.delete(recording_removals).where(recording_removals.c.call_sid.in_(call_sids)))
+
+
+def kept(connection: Connection, call_sids: Sequence[str]) -> Mapping[str, KeptRecording]:
+    """What the calls among these say of their recordings."""
+    rows = connection.execute(
+        sa.select(calls.c.call_sid, calls.c.ended_at, calls.c.recording_status, calls.c.recording_path).where(
+            calls.c.call_sid.in_(call_sids)
+        )
+    )
+    return {
+        row.call_sid: KeptRecording(
+            to_moment_or_none(row.ended_at), row.recording_status, row.recording_path is not None
+        )
+        for row in rows
+    }
+
+
+def cut_off(connection: Connection, node: str) -> list[CallRecord]:
+    """Calls of a node that are over and whose recording is not: their process was killed in between."""
+    rows = connection.execute(
+        sa.select(calls).where(calls.c.node == node, _PENDING, calls.c.ended_at.is_not(None))
+    )
+    return [record_of(dict(row._mapping)) for row in rows]

@@ -1,0 +1,1 @@
+"""Routing: where a call may go, and by which gateways."""

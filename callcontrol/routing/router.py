@@ -1,0 +1,136 @@
+"""Finding the gateways to a party, with every rule that may forbid the way."""
+
+from collections.abc import Collection
+
+from callcontrol.calls.plan import Party
+from callcontrol.calls.ports import Routes
+from callcontrol.errors import Forbidden, NotFound, NumberNotOwned, ServiceUnavailable, ValidationFailed
+from callcontrol.models import Carrier, Gateway, PhoneNumber
+from callcontrol.routing.capacity import Capacity
+from callcontrol.routing.targets import (
+    Attempt,
+    PhoneTarget,
+    SipTarget,
+    attempts_for,
+    check_allowed,
+)
+from callcontrol.trunks.gateway_health import GatewayTable
+from callcontrol.trunks.number_format import number_in, user_for, user_of
+from sip import SipUri
+
+
+class Router:
+    """Routes for all calls: the directory, the gateways at rest and the carriers' limits together."""
+
+    def __init__(
+        self,
+        routes: Routes,
+        capacity: Capacity,
+        allowed_countries: Collection[str],
+        gateways: GatewayTable | None = None,
+    ) -> None:
+        self.gateways = gateways or GatewayTable()
+        self._routes = routes
+        self._capacity = capacity
+        self._allowed_countries = allowed_countries
+
+    def attempts(self, account_sid: str, party: Party, now: float) -> list[Attempt]:
+        """
+        The ways to a party for an account, best first; there is one at least.
+
+        Raises:
+            Forbidden: The number may not be dialled.
+            NumberNotOwned: The caller-ID is not a number of the account that may be shown.
+            NotFound: The forced carrier does not exist.
+            ValidationFailed: A ``sip:`` address names a host that is no gateway's.
+            ServiceUnavailable: There is no gateway, or all are at rest or at their limit.
+        """
+        check_allowed(party.target, self._allowed_countries)
+        vouched = party.vouched
+        if not party.passthrough:
+            # Nobody has proved that a number on a carrier of the account's own belongs to the account.
+            vouched = self._own_number(account_sid, party.caller_id).carrier_sid is None
+        candidates = self._candidates(account_sid, party)
+        if not vouched:
+            candidates = self._own_carriers(candidates, party.caller_id)
+        attempts = attempts_for(
+            party.target, candidates, lambda carrier, gateway: self._usable(carrier, gateway, now)
+        )
+        # Better a gateway that failed a while ago than none; but one that asked for a rest has it.
+        attempts += attempts_for(
+            party.target, candidates, lambda carrier, gateway: self._failed(carrier, gateway, now)
+        )
+        if not attempts:
+            raise ServiceUnavailable("No carrier can take this call now; try again shortly.", retry_after_s=5)
+        return attempts
+
+    def redirected(self, account_sid: str, attempt: Attempt, uri: SipUri) -> Attempt | None:
+        """
+        The way to the target of a redirection by a gateway, None when it may not be followed.
+
+        It leads through the same carrier always: a number that may be dialled, through the gateway that sent
+        it on; a user at one of the carrier's own gateways, there.
+        """
+        carrier = attempt.carrier
+        try:
+            if uri.scheme == "tel":
+                number = number_in(user_of(uri))
+                if number is None:
+                    return None
+                check_allowed(PhoneTarget(number), self._allowed_countries)
+                return Attempt(carrier, attempt.gateway, user_for(carrier, number))
+            found = self._routes.gateway_for_host(account_sid, uri.host, uri.port)
+            if uri.scheme != "sip" or not uri.user or found is None:
+                return None
+            check_allowed(SipTarget(uri.user, uri.host, uri.port), self._allowed_countries)
+        except Forbidden:
+            return None
+        return Attempt(carrier, found[1], uri.user) if found[0].carrier_sid == carrier.carrier_sid else None
+
+    def _candidates(self, account_sid: str, party: Party) -> list[tuple[Carrier, Gateway]]:
+        target = party.target
+        if isinstance(target, SipTarget):
+            route = self._routes.gateway_for_host(account_sid, target.host, target.port)
+            if route is None:
+                raise ValidationFailed.of(
+                    "to", f"{target.host} is not a gateway of your carriers; add it as a gateway first"
+                )
+            return [route]
+        routes = self._routes.outbound_route(
+            account_sid, party.number or party.caller_id, party.carrier_sid, target.number
+        )
+        if not routes and party.carrier_sid is not None:
+            raise NotFound("carrier_sid names no carrier of the account with an active outbound gateway.")
+        return routes
+
+    def _own_carriers(
+        self, candidates: list[tuple[Carrier, Gateway]], caller_id: str
+    ) -> list[tuple[Carrier, Gateway]]:
+        """The gateways of the account's own, for a caller that the platform cannot answer for."""
+        own = [item for item in candidates if item[0].account_sid is not None]
+        if candidates and not own:
+            raise NumberNotOwned(
+                f"{caller_id} comes from a carrier of your own and is shown to your own carriers only; call"
+                " through one of them, or as a number of the platform."
+            )
+        return own
+
+    def _own_number(self, account_sid: str, caller_id: str) -> PhoneNumber:
+        found = self._routes.number(caller_id)
+        if found is None or found[0].account_sid != account_sid or not found[0].registered:
+            raise NumberNotOwned(
+                f"{caller_id} is not a registered number of the account; register it before using it as"
+                " caller-ID."
+            )
+        if found[0].status != "active":
+            raise NumberNotOwned(f"{caller_id} is suspended because its renewal is not paid; top up first.")
+        return found[0]
+
+    def _usable(self, carrier: Carrier, gateway: Gateway, now: float) -> bool:
+        return self.gateways.usable(gateway.gateway_sid) and self._has_room(carrier, gateway, now)
+
+    def _failed(self, carrier: Carrier, gateway: Gateway, now: float) -> bool:
+        return self.gateways.down(gateway.gateway_sid) and self._has_room(carrier, gateway, now)
+
+    def _has_room(self, carrier: Carrier, gateway: Gateway, now: float) -> bool:
+        return self._capacity.wait_for_trunk_s(carrier, gateway, now) == 0.0

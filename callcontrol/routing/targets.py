@@ -1,0 +1,242 @@
+"""
+Where a call may go and by which way: numbers brought to E.164, the countries that may be dialled, the hosts
+that SIP addresses may name, and the order and failover of gateways.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import phonenumbers
+from phonenumbers import PhoneNumberType, ValidationResult
+
+from callcontrol.errors import Forbidden, ValidationFailed
+from callcontrol.models import Carrier, Gateway
+from callcontrol.trunks.dial_strings import dialled_numbers
+from callcontrol.trunks.number_format import parsed_number, to_e164, user_for
+from sip import ParseError, SipUri
+
+_MAX_ADDRESS_CHARS: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class PhoneTarget:
+    """A telephone number to dial, in E.164 with ``+``."""
+
+    number: str
+
+    def __str__(self) -> str:
+        return self.number
+
+
+@dataclass(frozen=True, slots=True)
+class SipTarget:
+    """A user at a host that must be a gateway's; ``port`` is None when the address names none."""
+
+    user: str
+    host: str
+    port: int | None = None
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"sip:{self.user}@{host}" if self.port is None else f"sip:{self.user}@{host}:{self.port}"
+
+
+Target = PhoneTarget | SipTarget
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One way to reach a party: a gateway of a carrier, and the user part of the request URI there."""
+
+    carrier: Carrier
+    gateway: Gateway
+    user: str
+
+
+def parse_target(text: str, allowed_countries: Collection[str], *, field: str = "to") -> Target:
+    """
+    Read what a customer wants to dial: E.164, a 10-digit Indian number, or a ``sip:`` address.
+
+    ``allowed_countries`` are ISO 3166 codes; ``field`` names the field in a refusal.
+
+    Raises:
+        ValidationFailed: It is none of the three.
+        Forbidden: The number is in a country, or of a kind, that may not be dialled.
+    """
+    if len(text) > _MAX_ADDRESS_CHARS:
+        raise ValidationFailed.of(field, f"is longer than {_MAX_ADDRESS_CHARS} characters")
+    target: Target
+    if text[:4].lower() == "sip:":
+        target = parse_sip_target(text, field=field)
+    else:
+        target = PhoneTarget(normalise_number(text, field=field))
+    check_allowed(target, allowed_countries)
+    return target
+
+
+def check_allowed(target: Target, allowed_countries: Collection[str]) -> None:
+    """
+    Refuse what may not be dialled whoever asks: the toll-fraud guard.
+
+    Every number in the user part of a SIP address counts, for behind a gateway it may be dialled; names and
+    extensions pass.
+
+    Raises:
+        Forbidden: The number is in a country, or of a kind, that may not be dialled.
+    """
+    numbers = [target.number] if isinstance(target, PhoneTarget) else dialled_numbers(target.user)
+    for number in numbers:
+        _check_number(number, allowed_countries)
+
+
+def _check_number(number: str, allowed_countries: Collection[str]) -> None:
+    region = region_of(number)
+    if region not in allowed_countries:
+        raise Forbidden(
+            f"Calls to {number} are not allowed: its country ({region or 'unknown'}) is not among"
+            f" {', '.join(sorted(allowed_countries))}. Have the country enabled for this server."
+        )
+    if _is_premium(number):
+        raise Forbidden(f"Calls to {number} are not allowed: it is a premium-rate number.")
+
+
+def parse_sip_target(text: str, *, field: str = "to") -> SipTarget:
+    """
+    Read a ``sip:user@host[:port]`` address without parameters.
+
+    Raises:
+        ValidationFailed: It has another form.
+    """
+    try:
+        uri = SipUri.parse(text)
+    except ParseError as error:
+        raise ValidationFailed.of(field, f"is no SIP address: {error.reason}") from None
+    plain = not uri.params and uri.headers is None and uri.password is None
+    if uri.scheme != "sip" or not uri.user or not plain:
+        raise ValidationFailed.of(field, "must be sip:user@host or sip:user@host:port")
+    return SipTarget(uri.user, uri.host, uri.port)
+
+
+def normalise_number(text: str, *, field: str = "to") -> str:
+    """
+    Bring a number to E.164 with ``+``: ``+919876543210``, ``9876543210`` and ``09876543210`` are the same.
+
+    Raises:
+        ValidationFailed: It is no possible telephone number.
+    """
+    number = to_e164(text) if len(text) <= _MAX_ADDRESS_CHARS else None
+    if number is None:
+        raise ValidationFailed.of(
+            field, "must be an E.164 number (+919876543210), a 10-digit Indian number, or a sip: address"
+        )
+    return number
+
+
+def recorded_address(text: str) -> str:
+    """A number or an address as records of calls have it, for looking it up; as it is when it is neither."""
+    try:
+        return str(parse_sip_target(text) if text[:4].lower() == "sip:" else normalise_number(text))
+    except ValidationFailed:
+        return text
+
+
+@lru_cache(maxsize=8192)
+def region_of(number: str) -> str | None:
+    """
+    The ISO 3166 code of a number's country, None when it cannot be told.
+
+    A number that the numbering plan does not know (a new range) still counts as of the country whose code
+    it carries, when that code belongs to one country only and subscribers there have numbers of that length.
+    Longer ones, and zeros behind the code, would be another country's number once a carrier that wants the
+    national form gets them: +91 44 20 7123 4567 is 44 20 7123 4567 there.
+    """
+    parsed = parsed_number(number, None)
+    if parsed is None:
+        return None
+    if phonenumbers.is_valid_number(parsed):
+        return phonenumbers.region_code_for_number(parsed)
+    sharing = phonenumbers.region_codes_for_country_code(parsed.country_code or 0)
+    return sharing[0] if len(sharing) == 1 and _may_be_new(parsed) else None
+
+
+def _may_be_new(number: phonenumbers.PhoneNumber) -> bool:
+    """Whether it is as long as subscribers' numbers are, with an area code, and has no zeros before it."""
+    fits = (
+        phonenumbers.is_possible_number_for_type_with_reason(number, kind) == ValidationResult.IS_POSSIBLE
+        for kind in (PhoneNumberType.FIXED_LINE, PhoneNumberType.MOBILE)
+    )
+    return not number.italian_leading_zero and any(fits)
+
+
+@lru_cache(maxsize=8192)
+def _is_premium(number: str) -> bool:
+    parsed = parsed_number(number, None)
+    return parsed is not None and phonenumbers.number_type(parsed) == PhoneNumberType.PREMIUM_RATE
+
+
+def type_of(number: str) -> str:
+    """What a number in E.164 is, as numbers of accounts are told apart: ``mobile``, ``140_series``, ..."""
+    for series in ("140", "160"):
+        # Ranges for telemarketing and for transactions, which the numbering plan does not know apart.
+        if number.startswith(f"+91{series}"):
+            return f"{series}_series"
+    try:
+        kind = phonenumbers.number_type(phonenumbers.parse(number, None))
+    except phonenumbers.NumberParseException:
+        return "local"
+    return _TYPES.get(kind, "local")
+
+
+def is_answered_by_somebody(number: str) -> bool:
+    """Whether a number is one that people have, and none that many share or that the called party pays."""
+    parsed = parsed_number(number, None)
+    return parsed is not None and phonenumbers.number_type(parsed) not in _SERVICES
+
+
+_SERVICES: Final = frozenset(
+    {
+        PhoneNumberType.TOLL_FREE,
+        PhoneNumberType.PREMIUM_RATE,
+        PhoneNumberType.SHARED_COST,
+        PhoneNumberType.UAN,
+        PhoneNumberType.VOICEMAIL,
+        PhoneNumberType.PAGER,
+    }
+)
+_TYPES: Final = {PhoneNumberType.MOBILE: "mobile", PhoneNumberType.TOLL_FREE: "toll_free"}
+
+
+def attempts_for(
+    target: Target,
+    routes: Iterable[tuple[Carrier, Gateway]],
+    usable: Callable[[Carrier, Gateway], bool],
+) -> list[Attempt]:
+    """
+    The ways to reach a target, in the order of ``routes``.
+
+    ``usable`` leaves out gateways at rest and carriers at their limit.
+    """
+    attempts: list[Attempt] = []
+    for carrier, gateway in routes:
+        if usable(carrier, gateway):
+            user = user_for(carrier, target.number) if isinstance(target, PhoneTarget) else target.user
+            attempts.append(Attempt(carrier, gateway, user))
+    return attempts
+
+
+_ASK_ANOTHER_GATEWAY: Final = frozenset({408, 500, 502, 503, 504})
+
+
+def may_fail_over(status: int, kind: str, *, rang: bool) -> bool:
+    """
+    Whether another gateway may be tried after a failure.
+
+    Yes when the gateway itself failed (nothing came back, no connection, 500 and the like). No when the
+    wanted party decided (486, 600, 603, ...), and no after a 408 once it rang: then the 408 says that the
+    party did not answer, and it must not be rung twice.
+    """
+    if kind != "response":
+        return kind != "cancelled"
+    return status in _ASK_ANOTHER_GATEWAY and not (status == 408 and rang)

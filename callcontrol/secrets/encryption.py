@@ -1,0 +1,136 @@
+"""
+Secrets in rows: sealed on their way in, opened on their way out.
+
+A repository seals what it writes into one of the ``SEALED`` columns and opens what it reads from them; the
+domain only ever sees the clear text. The key comes with the connection, which every repository function is
+given in any case. A value is sealed for its column and its row, and does not open anywhere else.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from callcontrol.database.tables import accounts, carriers, phone_numbers
+from callcontrol.database.tables.agents import agents
+from callcontrol.database.tables.applications import applications
+from callcontrol.database.tables.subscriptions import subscriptions
+from callcontrol.database.tables.tools import tools
+from callcontrol.database.values import pack, unpack
+from callcontrol.models import Binding
+
+OPTION: Final = "trunkline_secrets"
+"""The execution option under which a connection carries its box."""
+
+_STREAM_AUTH: Final = "stream_auth"
+
+
+class Box(Protocol):
+    """Seals and opens text; see ``callcontrol.secrets.aio``."""
+
+    def seal(self, purpose: str, text: str) -> str:
+        """Encrypt a text for a purpose."""
+
+    def open(self, purpose: str, sealed: str) -> str:
+        """Decrypt what was sealed for the same purpose."""
+
+    def is_sealed(self, text: str) -> bool:
+        """Whether a stored text is sealed at all."""
+
+    def is_current(self, text: str) -> bool:
+        """Whether a stored text is sealed with the key that seals now."""
+
+
+SEALED: Final[tuple[sa.Column[Any], ...]] = (
+    accounts.c.webhook_secret,
+    accounts.c.stream_secret,
+    accounts.c.former_stream_secret,
+    carriers.c.register_password,
+    carriers.c.inbound_auth_password,
+    subscriptions.c.secret,
+    tools.c.headers,
+    tools.c.secret,
+)
+"""Columns whose whole text is a secret."""
+
+BINDINGS: Final[tuple[sa.Column[Any], ...]] = (
+    phone_numbers.c.binding,
+    applications.c.binding,
+    agents.c.binding,
+)
+"""Columns that hold a binding, of which ``stream_auth`` is a secret."""
+
+
+def box_of(connection: Connection) -> Box:
+    """The box that the database was opened with."""
+    box: Box | None = connection.get_execution_options().get(OPTION)
+    if box is None:
+        raise RuntimeError("this database was opened without a key for its secrets")
+    return box
+
+
+def seal(connection: Connection, column: sa.Column[Any], row: str, text: str | None) -> str | None:
+    """A secret as it is stored in ``column`` of the row with the key ``row``."""
+    return None if text is None else box_of(connection).seal(_purpose(column, row), text)
+
+
+def unseal(connection: Connection, column: sa.Column[Any], row: str, stored: str | None) -> str | None:
+    """
+    The secret that is stored in ``column`` of the row with the key ``row``.
+
+    Text that is not sealed was written by an earlier version, and is taken as it is until the next start
+    seals it.
+
+    Raises:
+        SecretsUnreadable: It was sealed with a key that this process does not have, or was changed since.
+    """
+    if stored is None:
+        return None
+    box = box_of(connection)
+    return box.open(_purpose(column, row), stored) if box.is_sealed(stored) else stored
+
+
+def seal_binding(connection: Connection, column: sa.Column[Any], row: str, binding: Binding) -> str:
+    """A binding as it is stored in ``column`` of the row with the key ``row``."""
+    values = binding.to_json()
+    if binding.stream_auth is not None:
+        values[_STREAM_AUTH] = seal(connection, column, row, pack(dict(binding.stream_auth)))
+    return pack(values)
+
+
+def unseal_binding(connection: Connection, column: sa.Column[Any], row: str, stored: str) -> Binding:
+    """
+    The binding that is stored in ``column`` of the row with the key ``row``.
+
+    Raises:
+        SecretsUnreadable: As ``unseal``.
+    """
+    values: dict[str, Any] = unpack(stored)
+    auth = values.get(_STREAM_AUTH)
+    if isinstance(auth, str):
+        values[_STREAM_AUTH] = unpack(unseal(connection, column, row, auth) or "{}")
+    return Binding.from_json(values)
+
+
+def reseal(connection: Connection, column: sa.Column[Any], row: str, stored: str) -> str:
+    """The same secret, sealed with the key that seals now, whether it was sealed before or not."""
+    if column in _BINDING_SET:
+        return seal_binding(connection, column, row, unseal_binding(connection, column, row, stored))
+    return seal(connection, column, row, unseal(connection, column, row, stored)) or stored
+
+
+def is_current(connection: Connection, column: sa.Column[Any], stored: str) -> bool:
+    """Whether nothing in a stored value is left to be sealed with the key that seals now."""
+    if column not in _BINDING_SET:
+        return box_of(connection).is_current(stored)
+    values: Mapping[str, Any] = unpack(stored)
+    auth = values.get(_STREAM_AUTH)
+    return auth is None or (isinstance(auth, str) and box_of(connection).is_current(auth))
+
+
+_BINDING_SET: Final = frozenset(BINDINGS)
+
+
+def _purpose(column: sa.Column[Any], row: str) -> str:
+    return f"{column.table.name}.{column.name}/{row}"

@@ -1,1 +1,0 @@
-"""Tables, migrations and the functions that read and write them over a connection passed in."""

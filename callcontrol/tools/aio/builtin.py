@@ -1,0 +1,133 @@
+"""What the built-in tools do: with the product's own services, for the account of the key."""
+
+import contextlib
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from functools import partial
+from typing import Any, Final, Protocol
+
+from callcontrol.calls.plan import DEFAULT_RING_TIMEOUT_S
+from callcontrol.calls.requests import CreateCall
+from callcontrol.database.aio.database import Database
+from callcontrol.errors import FieldError, NumberNotOwned, ValidationFailed
+from callcontrol.models import CallRecord, Wallet
+from callcontrol.otp.otp import DEFAULT_DIGITS, DEFAULT_REPEAT, DEFAULT_TTL_S, OtpCall, SendOtp
+from callcontrol.otp.store import default_caller_id
+from callcontrol.routing.targets import normalise_number
+from callcontrol.tools.results import call_result, otp_result, wallet_result
+
+__all__ = ["Builtin", "call_tools", "naming_arguments", "wallet_tools"]
+
+Builtin = Callable[[str, Mapping[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
+"""Does what a tool says for an account, with arguments that fit its schema."""
+
+_LANGUAGE: Final = "en-IN"
+
+# Which argument a field of the call or the password comes from.
+_ARGUMENTS: Final[Mapping[str, str]] = {"verbs[0].text": "message", "verbs[0].language": "language"}
+
+
+class Calls(Protocol):
+    """Where calls are placed, found and ended; see ``callcontrol.calls.aio.service.CallControl``."""
+
+    async def create_call(self, account_sid: str, request: CreateCall) -> CallRecord:
+        """Check, reserve, record and dial."""
+
+    async def get_call(self, account_sid: str, call_sid: str) -> CallRecord:
+        """One call of the account."""
+
+    async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
+        """Have a call ended."""
+
+
+class Passwords(Protocol):
+    """Speaks one-time passwords; see ``callcontrol.otp.aio.VoiceOtp``."""
+
+    async def send(self, account_sid: str, request: SendOtp) -> OtpCall:
+        """Call somebody and speak a password."""
+
+
+class Wallets(Protocol):
+    """Knows the money of accounts; see ``callcontrol.wallet.aio.WalletService``."""
+
+    async def wallet(self, account_sid: str) -> Wallet:
+        """The money of an account."""
+
+
+def call_tools(database: Database, calls: Calls, passwords: Passwords) -> dict[str, Builtin]:
+    """The tools that have to do with calls."""
+
+    async def place_call(account_sid: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        message, agent_id = arguments.get("message"), arguments.get("agent_id")
+        if (message is None) == (agent_id is None):
+            raise ValidationFailed.of("arguments.message", "give either message or agent_id")
+        from_ = arguments.get("from")
+        if from_ is None:
+            from_ = await database.look_up(partial(default_caller_id, account_sid=account_sid))
+        if from_ is None:
+            raise NumberNotOwned("The account has no registered number to call from; register one first.")
+        said = {"verb": "say", "text": message, "language": arguments.get("language", _LANGUAGE)}
+        with naming_arguments(_ARGUMENTS):
+            request = CreateCall(
+                from_=from_,
+                to=normalise_number(arguments["to"], field="to"),
+                verbs=[said, {"verb": "hangup"}] if message is not None else None,
+                agent_id=agent_id.lower() if agent_id is not None else None,
+                timeout_s=float(arguments.get("ring_timeout_sec", DEFAULT_RING_TIMEOUT_S)),
+            )
+            return call_result(await calls.create_call(account_sid, request))
+
+    async def call_status(account_sid: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return call_result(await calls.get_call(account_sid, arguments["call_sid"].lower()))
+
+    async def hang_up(account_sid: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return call_result(await calls.hangup_call(account_sid, arguments["call_sid"].lower()))
+
+    async def send_otp(account_sid: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        request = SendOtp(
+            to=arguments["to"],
+            length=int(arguments.get("length", DEFAULT_DIGITS)),
+            language=arguments.get("language", _LANGUAGE),
+            repeat=int(arguments.get("repeat", DEFAULT_REPEAT)),
+            from_=arguments.get("from"),
+            ttl_s=int(arguments.get("valid_for_sec", DEFAULT_TTL_S)),
+        )
+        with naming_arguments(_ARGUMENTS):
+            return otp_result((await passwords.send(account_sid, request)).record)
+
+    return {
+        "place_call": place_call,
+        "call_status": call_status,
+        "hang_up": hang_up,
+        "send_otp": send_otp,
+    }
+
+
+def wallet_tools(wallets: Wallets) -> dict[str, Builtin]:
+    """The tools that have to do with money."""
+
+    async def wallet_balance(account_sid: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return wallet_result(await wallets.wallet(account_sid))
+
+    return {"wallet_balance": wallet_balance}
+
+
+@contextlib.contextmanager
+def naming_arguments(arguments: Mapping[str, str]) -> Iterator[None]:
+    """
+    Have a refusal name the arguments of a tool where it names the fields of what was made of them.
+
+    ``arguments`` has those that are called otherwise than their fields.
+    """
+    try:
+        yield
+    except ValidationFailed as refusal:
+        named = [
+            FieldError(f"arguments.{_argument_of(error.field, arguments)}", error.message)
+            for error in refusal.errors
+        ]
+        raise ValidationFailed(named) from None
+
+
+def _argument_of(field: str, arguments: Mapping[str, str]) -> str:
+    whole, bracket, place = field.partition("[")
+    return arguments.get(field) or arguments.get(whole, whole) + bracket + place

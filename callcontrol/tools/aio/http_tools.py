@@ -1,0 +1,115 @@
+"""Using tools that accounts define: one request to a server of the account, and what it answers."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import aiohttp
+from yarl import URL
+
+from callcontrol.aio.tokens import new_id, unix_time_s, utc_now
+from callcontrol.calls.ports import Destinations
+from callcontrol.egress.aio.http_client import NotAnswered, question_session, read_bounded
+from callcontrol.egress.aio.http_errors import problem_of
+from callcontrol.errors import DomainError, ToolFailed, ToolTimedOut
+from callcontrol.models import WebhookEvent
+from callcontrol.tools.answers import MAX_ANSWER_BYTES, AnswerUnreadable, queried, read_answer, shown
+from callcontrol.tools.definitions import HttpTool
+from callcontrol.tools.schemas import checked_schema
+from callcontrol.webhooks.signing import is_success, signed_headers
+
+__all__ = ["HttpToolClient"]
+
+_ACCEPT: Final = "application/json, text/*;q=0.5"
+_MAX_PROBLEM_CHARS: Final = 300
+
+
+class HttpToolClient:
+    """Asks servers of accounts, at addresses that are judged at each connection; follows no redirects."""
+
+    def __init__(self, destinations: Destinations) -> None:
+        self._destinations = destinations
+        self._session: aiohttp.ClientSession | None = None
+
+    async def ask(self, tool: HttpTool, arguments: Mapping[str, Any]) -> Any:
+        """
+        Ask once, signed with the tool's secret; returns the result, which fits the output schema.
+
+        Raises:
+            ToolFailed: The server cannot be reached or did not answer with a result; ``details`` has its
+                ``status`` and the beginning of what it said.
+            ToolTimedOut: It took longer than the tool allows.
+        """
+        try:
+            async with asyncio.timeout(tool.timeout_s):
+                media_type, body = await self._ask(tool, arguments)
+            content = read_answer(media_type, body)
+        except TimeoutError:
+            message = f"The tool {tool.name} did not answer within {tool.timeout_s} s."
+            raise ToolTimedOut(
+                f"{message} It may have done what it was asked for; look before a repeat."
+            ) from None
+        except (NotAnswered, AnswerUnreadable) as problem:
+            raise _failed(tool, str(problem)) from None
+        except DomainError as refusal:
+            if isinstance(refusal, ToolFailed):
+                raise
+            raise _failed(tool, refusal.message) from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise _failed(tool, problem_of(error)[:_MAX_PROBLEM_CHARS]) from None
+        _hold_to_schema(tool, content)
+        return content
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def _ask(self, tool: HttpTool, arguments: Mapping[str, Any]) -> tuple[str, bytes]:
+        self._destinations.check_url(tool.url, schemes=("http", "https"))
+        if self._session is None:
+            self._session = question_session(self._destinations, _ACCEPT)
+        body = json.dumps(arguments, ensure_ascii=False).encode() if tool.sends_body else None
+        url = tool.url if tool.sends_body else queried(tool.url, arguments)
+        async with self._session.request(
+            tool.method,
+            URL(url, encoded=not tool.sends_body),
+            data=body,
+            headers={**tool.headers, **_signed(tool, body)},
+            allow_redirects=False,
+        ) as response:
+            answer = await read_bounded(response, MAX_ANSWER_BYTES)
+            if is_success(response.status):
+                return response.headers.get("Content-Type", "").partition(";")[0].strip(), answer
+            said = shown(response.content_type, answer)
+            details = {"status": response.status, **({"answer": said} if said else {})}
+            raise ToolFailed(f"The tool {tool.name} answered {response.status}.", details=details)
+
+
+def _signed(tool: HttpTool, body: bytes | None) -> dict[str, str]:
+    event = WebhookEvent(
+        event_id=new_id(),
+        account_sid=tool.account_sid,
+        event=f"tool.{tool.name}",
+        url=tool.url,
+        body=body or b"",
+        created_at=utc_now(),
+        method="GET" if body is None else "POST",
+    )
+    return signed_headers(event, [tool.secret], unix_time_s())
+
+
+def _failed(tool: HttpTool, problem: str) -> ToolFailed:
+    return ToolFailed(f"The tool {tool.name} could not be used: {problem}")
+
+
+def _hold_to_schema(tool: HttpTool, content: Any) -> None:
+    if tool.output_schema is None:
+        return
+    errors = checked_schema(tool.output_schema, "output_schema").errors(content, "result", MAX_ANSWER_BYTES)
+    if errors:
+        told = [{"field": error.field, "message": error.message} for error in errors]
+        message = f"The tool {tool.name} answered what does not fit its output_schema; see details.errors."
+        raise ToolFailed(message, details={"errors": told})

@@ -1,0 +1,74 @@
+"""The built-in tools of messaging: writing to people, and knowing who they are."""
+
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
+
+from callcontrol.errors import SendFailed, ValidationFailed
+from callcontrol.messaging.messages import DEFAULT_LANGUAGE, SendMessage
+from callcontrol.messaging.models import ChatMessage, Contact
+from callcontrol.models import Page
+from callcontrol.tools.aio.builtin import Builtin, naming_arguments
+from callcontrol.tools.results import contacts_result, message_result
+
+__all__ = ["messaging_tools"]
+
+_FOUND: Final = 10
+
+_ARGUMENTS: Final[Mapping[str, str]] = {
+    "template.name": "template",
+    "template.language": "language",
+    "template.bodyParameters": "body_parameters",
+}
+"""Which argument a field of the message comes from."""
+_RESULTS: Final[Mapping[str, str]] = {"messageId": "message_id"}
+"""What results of tools call a detail of a refusal."""
+
+
+class Messages(Protocol):
+    """Sends messages; see ``callcontrol.messaging.aio.messages.MessageService``."""
+
+    async def send(self, account_sid: str, request: SendMessage) -> ChatMessage:
+        """Send one message."""
+
+
+class Contacts(Protocol):
+    """Knows contacts; see ``callcontrol.messaging.aio.contacts.ContactService``."""
+
+    async def list(self, account_sid: str, search: str | None, page: int, per_page: int) -> Page[Contact]:
+        """Contacts of the account that a search finds."""
+
+
+def messaging_tools(messages: Messages, contacts: Contacts) -> dict[str, Builtin]:
+    """The tools that have to do with messages and contacts."""
+
+    async def send_message(account_sid: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        text, template = arguments.get("text"), arguments.get("template")
+        if (text is None) == (template is None):
+            raise ValidationFailed.of("arguments.text", "give either text or template")
+        of_template = [name for name in ("language", "body_parameters") if name in arguments]
+        if template is None and of_template:
+            raise ValidationFailed.of(f"arguments.{of_template[0]}", "is for templates only")
+        request = SendMessage(
+            to=arguments["to"],
+            type="text" if template is None else "template",
+            text=text,
+            template={
+                "name": template,
+                "language": arguments.get("language", DEFAULT_LANGUAGE),
+                "bodyParameters": list(arguments.get("body_parameters", ())),
+            }
+            if template is not None
+            else None,
+        )
+        try:
+            with naming_arguments(_ARGUMENTS):
+                return message_result(await messages.send(account_sid, request))
+        except SendFailed as refusal:
+            details = {_RESULTS.get(name, name): value for name, value in refusal.details.items()}
+            raise SendFailed(refusal.message, details=details) from None
+
+    async def lookup_contact(account_sid: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        limit = int(arguments.get("limit", _FOUND))
+        return contacts_result(await contacts.list(account_sid, arguments["search"], 1, limit))
+
+    return {"send_message": send_message, "lookup_contact": lookup_contact}

@@ -1,0 +1,45 @@
+"""All that has to do with tools, wired together."""
+
+from collections.abc import Mapping
+
+from callcontrol.accounts.aio.keys import KeyService
+from callcontrol.calls.ports import Destinations
+from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.writer import Writer
+from callcontrol.tools.aio.app_keys import AppKeys
+from callcontrol.tools.aio.builtin import Builtin
+from callcontrol.tools.aio.http_tools import HttpToolClient
+from callcontrol.tools.aio.registry import ToolRegistry
+from callcontrol.tools.aio.service import ToolService
+from callcontrol.tools.aio.usage import UsageStore
+
+__all__ = ["Toolbox"]
+
+
+class Toolbox:
+    """
+    The tools of a server.
+
+    Attributes:
+        registry: Tools as their accounts manage them.
+        service: Tools as they are used.
+        usage: How often they were.
+        app_keys: The keys that open them.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        writer: Writer,
+        destinations: Destinations,
+        keys: KeyService,
+        builtin: Mapping[str, Builtin],
+    ) -> None:
+        self.registry = ToolRegistry(database, writer, destinations, builtin)
+        self.usage = UsageStore(database, writer)
+        self.service = ToolService(database, self.registry, self.usage, HttpToolClient(destinations), builtin)
+        self.app_keys = AppKeys(keys, self.registry)
+
+    async def close(self) -> None:
+        """Bring what is at work to its end, and close all connections."""
+        await self.service.close()

@@ -1,0 +1,92 @@
+"""
+Usage of tools, counted in memory and written in batches.
+
+A kill loses what was counted within the last tenth of a second: nobody is billed by it.
+"""
+
+import logging
+from collections.abc import Mapping
+from datetime import timedelta
+from functools import partial
+from typing import Final
+
+from callcontrol.aio.tokens import utc_now
+from callcontrol.database.aio.database import Database, Operation
+from callcontrol.database.aio.writer import Writer
+from callcontrol.models import Principal
+from callcontrol.tools.store import usage as tool_usage
+from callcontrol.tools.usage import (
+    KEPT_DAYS,
+    MAX_USAGE_ROWS,
+    Usage,
+    UsageFilter,
+    UsageKey,
+    UsageTally,
+    day_of,
+)
+
+__all__ = ["UsageStore"]
+
+log = logging.getLogger(__name__)
+
+_FORGOTTEN_AT_ONCE: Final = 200
+
+
+class UsageStore:
+    """How often the tools of accounts are used. Attach it to one writer."""
+
+    def __init__(self, database: Database, writer: Writer) -> None:
+        self._database = database
+        self._writer = writer
+        self._tally = UsageTally()
+        self._taken: Mapping[UsageKey, Usage] = {}
+        writer.attach(self)
+
+    def count(self, principal: Principal, tool: str, *, failed: bool, duration_ms: int) -> None:
+        """Count one use of a tool."""
+        key = UsageKey(principal.account_sid, day_of(utc_now()), tool, principal.key_id)
+        self._tally.count(key, failed=failed, duration_ms=duration_ms)
+        self._writer.touch()
+
+    async def of_account(
+        self, account_sid: str, wanted: UsageFilter
+    ) -> tuple[list[tuple[UsageKey, Usage]], bool]:
+        """The usage of an account, the newest day first; and whether there is more than is shown."""
+        await self._writer.catch_up()
+        rows = await self._database.read(
+            partial(tool_usage.of_account, account_sid=account_sid, wanted=wanted, limit=MAX_USAGE_ROWS + 1)
+        )
+        return rows[:MAX_USAGE_ROWS], len(rows) > MAX_USAGE_ROWS
+
+    async def forget(self) -> int:
+        """Delete the days that are kept no longer; how many rows those were."""
+        before = day_of(utc_now() - timedelta(days=KEPT_DAYS))
+        total = 0
+        while True:
+            gone = await self._writer.commit(
+                partial(tool_usage.forget, before_day=before, limit=_FORGOTTEN_AT_ONCE)
+            )
+            total += gone
+            if gone < _FORGOTTEN_AT_ONCE:
+                return total
+
+    # The writer asks these four when it puts a transaction together and when that has ended.
+
+    def take(self) -> Operation[None] | None:
+        """What adds all that was counted since the last time."""
+        self._taken = self._tally.take()
+        return partial(tool_usage.add, counted=self._taken) if self._taken else None
+
+    def written(self, result: None) -> None:
+        """What was taken is durable."""
+        self._taken = {}
+
+    def give_back(self) -> None:
+        """Count again what was taken."""
+        self._tally.add(self._taken)
+        self._taken = {}
+
+    def refused(self, error: Exception) -> None:
+        """It would fail again; there is nothing in it that somebody waits for."""
+        log.error("%d counts of used tools are lost: %s", len(self._taken), type(error).__name__)
+        self._taken = {}

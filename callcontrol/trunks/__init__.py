@@ -1,0 +1,1 @@
+"""Trunks: carriers, gateways, registrations, trunk policy."""

@@ -1,0 +1,153 @@
+"""Keeps the health of gateways: takes what calls say of them, and asks by OPTIONS where calls do not tell."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from typing import Final, Protocol
+
+from callcontrol.aio.tokens import utc_now
+from callcontrol.models import Carrier, Gateway
+from callcontrol.trunks.gateway_health import GatewayTable
+from callcontrol.trunks.outbound_invite import destination_of
+from sip import Answered, Failed, InvalidValue, Progress, SessionEvent
+from sip.aio import UserAgent
+
+__all__ = ["GatewayProber", "OutboundGateways"]
+
+log = logging.getLogger(__name__)
+
+PROBE_LIMIT_S: Final = 4.0
+TICK_S: Final = 0.5
+MAX_PROBES: Final = 64
+"""Probes at work; what is due beyond waits for the next round."""
+
+
+_Place = tuple[str, int, str, str | None]
+
+
+class OutboundGateways(Protocol):
+    """Where the gateways are known."""
+
+    def outbound_gateways(self) -> Iterable[tuple[Carrier, Gateway]]:
+        """The gateways calls may leave by, with their carriers."""
+
+    def watch_trunks(self, tell: Callable[[], None]) -> None:
+        """Have ``tell`` called whenever carriers or gateways have changed."""
+
+
+class GatewayProber:
+    """
+    Feeds the table of gateways, and logs what changes in it.
+
+    ``note`` is for what a call's session reports. A probe follows the way a call would take, to every
+    server a name leads to; one that answers is enough.
+    """
+
+    def __init__(self, table: GatewayTable, user_agent: UserAgent, routes: OutboundGateways) -> None:
+        self.table = table
+        self._user_agent = user_agent
+        self._routes = routes
+        self._probes: dict[str, asyncio.Task[None]] = {}
+        self._rested: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._places: dict[str, _Place] = {}
+
+    def start(self) -> None:
+        """Probe from now on."""
+        self._routes.watch_trunks(self._note_places)
+        self._note_places()
+        self._task = asyncio.get_running_loop().create_task(self._follow(), name="gateway-prober")
+
+    async def close(self) -> None:
+        """Stop probing."""
+        tasks = [task for task in (self._task, self._rested, *self._probes.values()) if task is not None]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def note(self, gateway_sid: str, event: SessionEvent) -> None:
+        """Learn from what a call through a gateway reports."""
+        now = asyncio.get_running_loop().time()
+        if isinstance(event, Progress | Answered):
+            self.table.answered(gateway_sid, utc_now(), now)
+        elif isinstance(event, Failed):
+            self._note_failure(gateway_sid, event, now)
+
+    def _note_places(self) -> None:
+        """Forget what is known of gateways that are reached at another place than before."""
+        places = {gateway.gateway_sid: _place(carrier, gateway) for carrier, gateway in self._gateways()}
+        for sid, place in places.items():
+            if self._places.get(sid, place) != place:
+                self.table.forget(sid)
+                probe = self._probes.pop(sid, None)
+                if probe is not None:
+                    probe.cancel()
+        self._places = places
+
+    def _note_failure(self, gateway_sid: str, event: Failed, now: float) -> None:
+        if event.cause == "cancelled" or (event.cause == "timeout" and event.status != 408):
+            return  # We gave up on somebody who may well have been ringing.
+        if event.cause != "response" or event.status == 503:
+            tried = ", ".join(map(str, event.tried)) or event.reason
+            log.info("gateway %s did not serve a call: %s", gateway_sid, tried)
+            self.table.failed(gateway_sid, now, event.retry_after_s)
+        else:
+            self.table.answered(gateway_sid, utc_now(), now)
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                self._look()
+            except Exception:  # One bad look must not end all probing.
+                log.exception("looking after the gateways failed")
+            await asyncio.sleep(TICK_S)
+
+    def _look(self) -> None:
+        loop = asyncio.get_running_loop()
+        known = {gateway.gateway_sid: (carrier, gateway) for carrier, gateway in self._gateways()}
+        pinged = {sid for sid, (_, gateway) in known.items() if gateway.send_options_ping}
+        room = MAX_PROBES - len(self._probes)
+        for sid in self.table.due(known, pinged, loop.time(), room):
+            if sid not in self._probes:
+                task = self._probes[sid] = loop.create_task(self._probe(*known[sid]), name=sid)
+                task.add_done_callback(self._probe_done)
+        if self._rested is None or self._rested.done():
+            self._rested = loop.create_task(self._user_agent.probe_rested(PROBE_LIMIT_S))
+        for change in self.table.changes():
+            carrier, gateway = known.get(change.gateway_sid, (None, None))
+            log.log(
+                logging.INFO if self.table.usable(change.gateway_sid) else logging.WARNING,
+                "gateway %s (%s of %s) is %s, and was %s",
+                change.gateway_sid,
+                "?" if gateway is None else f"{gateway.protocol}:{gateway.host}:{gateway.port or 'any'}",
+                "?" if carrier is None else carrier.name,
+                change.after.name.lower(),
+                change.before.name.lower(),
+            )
+
+    def _probe_done(self, task: asyncio.Task[None]) -> None:
+        if self._probes.get(task.get_name()) is task:
+            del self._probes[task.get_name()]
+        if not task.cancelled() and task.exception() is not None:
+            log.error("probing a gateway failed", exc_info=task.exception())
+
+    def _gateways(self) -> Iterable[tuple[Carrier, Gateway]]:
+        return self._routes.outbound_gateways()
+
+    async def _probe(self, carrier: Carrier, gateway: Gateway) -> None:
+        try:
+            took_s = await self._user_agent.probe(destination_of(carrier, gateway), PROBE_LIMIT_S)
+        except InvalidValue as error:
+            log.warning("gateway %s cannot be probed: %s", gateway.gateway_sid, error)
+            return
+        now = asyncio.get_running_loop().time()
+        if took_s is None:
+            self.table.probe_lost(gateway.gateway_sid, now, pinged=gateway.send_options_ping)
+        else:
+            self.table.probed(gateway.gateway_sid, utc_now(), now, took_s * 1000.0)
+
+
+def _place(carrier: Carrier, gateway: Gateway) -> _Place:
+    """What decides where requests to a gateway are sent."""
+    return gateway.host, gateway.port, gateway.protocol, carrier.outbound_proxy

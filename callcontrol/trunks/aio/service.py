@@ -1,0 +1,427 @@
+"""Carriers and gateways, of accounts and of the platform."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from functools import partial
+from typing import Any, Final
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.accounts.aio.accounts import Refresher
+from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.applications.aio import own_application
+from callcontrol.calls.records.store import calls
+from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.writer import Writer
+from callcontrol.directory import store as revisions
+from callcontrol.directory.aio.cached_rows import MirroredRows
+from callcontrol.errors import Conflict, DomainError, FieldError, Forbidden, NotFound, ValidationFailed
+from callcontrol.models import Carrier, Gateway, Page
+from callcontrol.numbers.store import numbers
+from callcontrol.trunks import store as trunks
+from callcontrol.trunks.validation import TLS_PORT, check_carrier, check_gateway, check_media, typed
+from media.abilities import built_codecs, has_srtp
+
+_GIVEN_HERE: Final = {"created_at", "updated_at", "account_sid", "carrier_sid", "gateway_sid"}
+_CARRIER_FIELDS: Final = {item.name for item in fields(Carrier)} - _GIVEN_HERE
+_GATEWAY_FIELDS: Final = {item.name for item in fields(Gateway)} - _GIVEN_HERE
+_MAX_CARRIERS: Final = 100
+_MAX_GATEWAYS: Final = 50
+
+
+def _no_legs(sid: str) -> int:
+    return 0
+
+
+class TrunkService:
+    """
+    Carriers and their gateways.
+
+    An account sees its own carriers only; one that exists under another owner is refused with
+    ``Forbidden``, one that does not exist with ``NotFound``.
+
+    Attributes:
+        legs_at: How many legs this process has at a carrier or gateway, second parties of calls included;
+            whoever runs calls sets it.
+    """
+
+    def __init__(self, database: Database, writer: Writer, directory: Refresher) -> None:
+        self.legs_at: Callable[[str], int] = _no_legs
+        self._database = database
+        self._rows = MirroredRows(database, writer, directory)
+
+    async def create_carrier(self, account_sid: str, values: Mapping[str, Any]) -> Carrier:
+        """
+        Create a carrier of the account from the fields that are given.
+
+        Raises:
+            ValidationFailed: With every wrong or unknown field.
+            Conflict: The account has as many carriers as it may have.
+        """
+        carrier = _carrier(account_sid, values)
+
+        def write(connection: Connection) -> DomainError | None:
+            if trunks.carriers_of(connection, account_sid, limit=1)[1] >= _MAX_CARRIERS:
+                return Conflict(f"The account has {_MAX_CARRIERS} carriers; delete one first.")
+            refusal = refuse_application(connection, account_sid, carrier.app_sid)
+            if refusal is None:
+                trunks.insert_carrier(connection, carrier, revisions.next_revision(connection))
+            return refusal
+
+        await self._rows.change(write)
+        return carrier
+
+    async def list_carriers(self, account_sid: str, page: int = 1, per_page: int = 20) -> Page[Carrier]:
+        """Carriers of the account, oldest first."""
+        return await self._rows.page(partial(trunks.carriers_of, account_sid=account_sid), page, per_page)
+
+    async def get_carrier(self, account_sid: str, carrier_sid: str) -> Carrier:
+        """
+        One carrier of the account.
+
+        Raises:
+            NotFound: There is no such carrier.
+            Forbidden: It is another account's, or the platform's.
+        """
+        return await self._rows.look_up(lambda connection: own_carrier(connection, account_sid, carrier_sid))
+
+    async def update_carrier(
+        self, account_sid: str | None, carrier_sid: str, values: Mapping[str, Any]
+    ) -> Carrier:
+        """
+        Change the fields that are given; the next call goes by them, calls that are up by what they were.
+
+        Raises:
+            NotFound: There is no such carrier.
+            Forbidden: It is another account's, or the platform's.
+            ValidationFailed: With every unknown field, and every one that would be wrong.
+        """
+        _refuse_unknown(values, _CARRIER_FIELDS)
+        given = typed(Carrier, values)
+
+        def write(connection: Connection) -> Carrier | DomainError:
+            owned = own_carrier(connection, account_sid, carrier_sid)
+            if isinstance(owned, DomainError):
+                return owned
+            changed = replace(owned, **given, updated_at=utc_now())
+            try:
+                _check(changed, given)
+            except ValidationFailed as refusal:
+                return refusal
+            unknown = refuse_application(connection, account_sid, given.get("app_sid"))
+            if unknown is not None:
+                return unknown
+            trunks.update_carrier(connection, changed, revisions.next_revision(connection))
+            return changed
+
+        return await self._rows.change(write)
+
+    async def delete_carrier(self, account_sid: str, carrier_sid: str) -> None:
+        """
+        Delete a carrier with its gateways.
+
+        Raises:
+            NotFound: There is no such carrier.
+            Forbidden: It is another account's, or the platform's.
+            Conflict: Calls are up on it, or numbers attached to it.
+        """
+        await self._delete_carrier(account_sid, carrier_sid)
+
+    async def create_gateway(self, account_sid: str, carrier_sid: str, values: Mapping[str, Any]) -> Gateway:
+        """
+        Create a gateway of the account's carrier from the fields that are given.
+
+        Raises:
+            NotFound: There is no such carrier.
+            Forbidden: It is another account's, or the platform's.
+            ValidationFailed: With every wrong or unknown field.
+            Conflict: The carrier has as many gateways as it may have.
+        """
+        # Who may not know of the carrier is told so, not what is wrong with the gateway.
+        await self.get_carrier(account_sid, carrier_sid)
+        gateway = _gateway(carrier_sid, values)
+
+        def write(connection: Connection) -> DomainError | None:
+            owned = own_carrier(connection, account_sid, carrier_sid, lock=True)
+            if isinstance(owned, DomainError):
+                return owned
+            if len(trunks.gateways_of(connection, carrier_sid)) >= _MAX_GATEWAYS:
+                return Conflict(f"The carrier has {_MAX_GATEWAYS} gateways; delete one first.")
+            trunks.insert_gateway(connection, gateway, revisions.next_revision(connection))
+            return None
+
+        await self._rows.change(write)
+        return gateway
+
+    async def list_gateways(
+        self, account_sid: str, carrier_sid: str, page: int = 1, per_page: int = 20
+    ) -> Page[Gateway]:
+        """
+        Gateways of the account's carrier, the preferred first.
+
+        Raises:
+            NotFound: There is no such carrier.
+            Forbidden: It is another account's, or the platform's.
+        """
+        await self.get_carrier(account_sid, carrier_sid)
+        found = await self._gateways(carrier_sid)
+        start = (page - 1) * per_page
+        return Page(found[start : start + per_page], len(found), page, per_page)
+
+    async def get_gateway(self, account_sid: str, carrier_sid: str, gateway_sid: str) -> Gateway:
+        """
+        One gateway of the account's carrier.
+
+        Raises:
+            NotFound: There is no such carrier, or no such gateway of it.
+            Forbidden: The carrier is another account's, or the platform's.
+        """
+        return await self._rows.look_up(
+            lambda connection: _own_gateway(connection, account_sid, carrier_sid, gateway_sid)
+        )
+
+    async def update_gateway(
+        self, account_sid: str | None, carrier_sid: str, gateway_sid: str, values: Mapping[str, Any]
+    ) -> Gateway:
+        """
+        Change the fields that are given; the next call goes by them.
+
+        Raises:
+            NotFound: There is no such carrier, or no such gateway of it.
+            Forbidden: The carrier is another account's, or the platform's.
+            ValidationFailed: With every unknown field, and every one that would be wrong.
+        """
+        _refuse_unknown(values, _GATEWAY_FIELDS)
+        given = typed(Gateway, values)
+
+        def write(connection: Connection) -> Gateway | DomainError:
+            gateway = _own_gateway(connection, account_sid, carrier_sid, gateway_sid)
+            if isinstance(gateway, DomainError):
+                return gateway
+            changed = replace(gateway, **given, updated_at=utc_now())
+            try:
+                check_gateway(changed)
+                _check_protocol(changed)
+            except ValidationFailed as refusal:
+                return refusal
+            trunks.update_gateway(connection, changed, revisions.next_revision(connection))
+            return changed
+
+        return await self._rows.change(write)
+
+    async def delete_gateway(self, account_sid: str, carrier_sid: str, gateway_sid: str) -> None:
+        """
+        Delete a gateway of the account's carrier.
+
+        Raises:
+            NotFound: There is no such carrier, or no such gateway of it.
+            Forbidden: The carrier is another account's, or the platform's.
+            Conflict: Calls are up on it.
+        """
+        await self._rows.settle()
+        now, legs = utc_now(), self.legs_at(gateway_sid)
+
+        def write(connection: Connection) -> DomainError | None:
+            gateway = _own_gateway(connection, account_sid, carrier_sid, gateway_sid)
+            if isinstance(gateway, DomainError):
+                return gateway
+            up = max(legs, calls.count_unfinished(connection, gateway_sid=gateway_sid))
+            if up:
+                return Conflict("Calls are up on this gateway; wait until they end.", details={"calls": up})
+            trunks.delete_gateway(connection, gateway_sid, now, revisions.next_revision(connection))
+            return None
+
+        await self._rows.change(write)
+
+    async def add_platform_carrier(  # noqa: PLR0913 - each is an option of the command that calls it.
+        self,
+        name: str,
+        gateways: Sequence[tuple[str, str, int]],
+        *,
+        inbound: bool = True,
+        outbound: bool = True,
+        username: str | None = None,
+        password: str | None = None,
+        prefixes: Sequence[str] = (),
+        policy: Mapping[str, Any] | None = None,
+        gateway_policy: Mapping[str, Any] | None = None,
+    ) -> tuple[Carrier, list[Gateway]]:
+        """
+        Create a carrier of the platform; its gateways are preferred in the order given.
+
+        Args:
+            name: What people call it.
+            gateways: Protocol, host and port of each.
+            inbound: Whether calls may come from them.
+            outbound: Whether calls may leave through them.
+            username: Answers the carrier's digest challenges, with ``password``.
+            password: As above.
+            prefixes: Numbers it serves, in E.164; all when empty.
+            policy: Further fields of the carrier.
+            gateway_policy: Further fields of all its gateways.
+
+        Raises:
+            ValidationFailed: With every wrong field.
+        """
+        credentials: dict[str, Any] = {}
+        if username or password:
+            credentials = {
+                "trunk_type": "auth",
+                "register_username": username,
+                "register_password": password,
+            }
+        carrier = _carrier(None, {"name": name, "prefixes": tuple(prefixes), **credentials, **(policy or {})})
+        if not gateways:
+            raise ValidationFailed.of("gateway", "is needed at least once")
+        made = [
+            _gateway(
+                carrier.carrier_sid,
+                {
+                    "protocol": protocol,
+                    "host": host,
+                    "port": port,
+                    "inbound": inbound,
+                    "outbound": outbound,
+                    "priority": priority,
+                    **(gateway_policy or {}),
+                },
+            )
+            for priority, (protocol, host, port) in enumerate(gateways)
+        ]
+
+        def write(connection: Connection) -> None:
+            revision = revisions.next_revision(connection)
+            trunks.insert_carrier(connection, carrier, revision)
+            for gateway in made:
+                trunks.insert_gateway(connection, gateway, revision)
+
+        await self._rows.change(write)
+        return carrier, made
+
+    async def platform_carriers(self) -> list[Carrier]:
+        """The carriers of the platform, oldest first."""
+        found, _ = await self._database.read(lambda connection: trunks.carriers_of(connection, None))
+        return found
+
+    async def platform_gateways(self, carrier_sid: str) -> list[Gateway]:
+        """The gateways of a carrier of the platform, the preferred first."""
+        return await self._gateways(carrier_sid)
+
+    async def _gateways(self, carrier_sid: str) -> list[Gateway]:
+        return await self._database.read(lambda connection: trunks.gateways_of(connection, carrier_sid))
+
+    async def delete_platform_carrier(self, carrier_sid: str) -> None:
+        """
+        Delete a carrier of the platform with its gateways; calls that are up on it go on.
+
+        Raises:
+            NotFound: There is no such carrier.
+            Forbidden: It is an account's.
+        """
+        await self._delete_carrier(None, carrier_sid)
+
+    async def _delete_carrier(self, owner: str | None, carrier_sid: str) -> None:
+        await self._rows.settle()
+        now, legs = utc_now(), self.legs_at(carrier_sid)
+
+        def write(connection: Connection) -> DomainError | None:
+            owned = own_carrier(connection, owner, carrier_sid, lock=True)
+            if isinstance(owned, DomainError):
+                return owned
+            up = max(legs, calls.count_unfinished(connection, carrier_sid=carrier_sid)) if owner else 0
+            if up:
+                return Conflict("Calls are up on this carrier; wait until they end.", details={"calls": up})
+            attached = numbers.count_on_carrier(connection, carrier_sid)
+            if attached:
+                return Conflict(
+                    "Numbers are attached to this carrier; remove them or give them another one first.",
+                    details={"numbers": attached},
+                )
+            trunks.delete_carrier(connection, carrier_sid, now, revisions.next_revision(connection))
+            return None
+
+        await self._rows.change(write)
+
+
+def own_carrier(
+    connection: Connection, owner: str | None, carrier_sid: str, *, lock: bool = False
+) -> Carrier | DomainError:
+    """
+    A carrier of an account, or of the platform for None; or why it is none.
+
+    With ``lock`` it cannot be deleted until the transaction ends.
+    """
+    carrier = trunks.get_carrier(connection, carrier_sid, lock=lock)
+    if carrier is None:
+        return NotFound("There is no such carrier.")
+    if carrier.account_sid != owner:
+        return Forbidden("The carrier belongs to another account.")
+    return carrier
+
+
+def refuse_application(
+    connection: Connection, account_sid: str | None, app_sid: str | None
+) -> DomainError | None:
+    """Why an application cannot be attached; None when it can, or when there is none to attach."""
+    if app_sid is None or account_sid is None:
+        return None
+    owned = own_application(connection, account_sid, app_sid, lock=True)
+    if isinstance(owned, NotFound):
+        return ValidationFailed.of("app_sid", "there is no such application")
+    return owned if isinstance(owned, DomainError) else None
+
+
+def _own_gateway(
+    connection: Connection, owner: str | None, carrier_sid: str, gateway_sid: str
+) -> Gateway | DomainError:
+    owned = own_carrier(connection, owner, carrier_sid)
+    if isinstance(owned, DomainError):
+        return owned
+    gateway = trunks.get_gateway(connection, gateway_sid)
+    if gateway is None or gateway.carrier_sid != carrier_sid:
+        return NotFound("There is no such gateway of this carrier.")
+    return gateway
+
+
+def _carrier(account_sid: str | None, values: Mapping[str, Any]) -> Carrier:
+    _refuse_unknown(values, _CARRIER_FIELDS, needed="name")
+    now, given = utc_now(), typed(Carrier, values)
+    carrier = Carrier(carrier_sid=new_id(), account_sid=account_sid, created_at=now, updated_at=now, **given)
+    _check(carrier, given)
+    return carrier
+
+
+def _check(carrier: Carrier, given: Mapping[str, Any]) -> None:
+    """What was set up on an engine that had it stays as it is when other fields change."""
+    check_carrier(carrier)
+    if carrier.account_sid is None and carrier.app_sid is not None:
+        raise ValidationFailed.of("app_sid", "only a carrier of an account's own has an application")
+    if not given.keys().isdisjoint(("codecs", "srtp")):
+        check_media(carrier, built_codecs(), srtp=has_srtp())
+
+
+def _gateway(carrier_sid: str, values: Mapping[str, Any]) -> Gateway:
+    _refuse_unknown(values, _GATEWAY_FIELDS, needed="host")
+    now = utc_now()
+    given = typed(Gateway, values)
+    if "port" not in given and str(given.get("protocol", "")).startswith("tls"):
+        given["port"] = TLS_PORT
+    gateway = Gateway(gateway_sid=new_id(), carrier_sid=carrier_sid, created_at=now, updated_at=now, **given)
+    check_gateway(gateway)
+    _check_protocol(gateway)
+    return gateway
+
+
+def _check_protocol(gateway: Gateway) -> None:
+    if gateway.encrypts and not has_srtp():
+        raise ValidationFailed.of(
+            "protocol", "tls/srtp: the media engine of this server was built without SRTP"
+        )
+
+
+def _refuse_unknown(values: Mapping[str, Any], known: set[str], *, needed: str | None = None) -> None:
+    errors = [FieldError(name, "is not a field") for name in values if name not in known]
+    if needed is not None and needed not in values:
+        errors.append(FieldError(needed, "is needed"))
+    if errors:
+        raise ValidationFailed(errors)

@@ -1,0 +1,38 @@
+"""Who is heard by SIP: the guard of the user agent, told which sources are ours."""
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from ipaddress import IPv4Network, IPv6Network
+
+from callcontrol.calls.ports import Routes
+from callcontrol.directory.directory import plain_address
+from sip.aio import Guard
+from sip.protection.rate_limits import ProtectionSettings
+
+
+def make_guard(
+    settings: ProtectionSettings,
+    routes: Routes,
+    trusted: Collection[IPv4Network | IPv6Network],
+    *,
+    silent: bool,
+) -> Guard:
+    """A guard that knows the gateways of every carrier and the trusted networks."""
+    trusts = _membership(trusted)
+
+    def is_known(host: str) -> bool:
+        return routes.knows_host(host) or trusts(host)
+
+    return Guard(replace(settings, answer_strangers=settings.answer_strangers and not silent), is_known)
+
+
+def _membership(networks: Collection[IPv4Network | IPv6Network]) -> Callable[[str], bool]:
+    listed = tuple(networks)
+
+    def contains(host: str) -> bool:
+        address = plain_address(host)
+        if address is None:
+            return False
+        return any(address.version == network.version and address in network for network in listed)
+
+    return contains

@@ -1,0 +1,228 @@
+"""
+What a call looks like to a carrier: the INVITE of a leg, made by the carrier's rules.
+
+An INVITE is made of the party, the gateway and the carrier only. Of the caller's own INVITE goes on what both
+trunks' rules let through, and its addresses are replaced by ours: nothing else of one leg shows on another.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from callcontrol.calls.plan import Party
+from callcontrol.models import Carrier, Gateway
+from callcontrol.routing.targets import Attempt
+from callcontrol.trunks.caller_identity import Caller, from_address, identity_headers
+from callcontrol.trunks.inbound_headers import Received, custom_headers
+from callcontrol.trunks.number_format import caller_user_for, number_in, user_of
+from sip import Credentials, Destination, InvalidValue, NameAddr, OutboundInvite, ParseError, SipUri
+
+_DEFAULT_PORT: Final = {"tls": 5061}
+_DIVERSION_PARAMS: Final = frozenset({"reason", "counter", "limit", "privacy", "screen"})
+_HISTORY_PARAMS: Final = frozenset({"index", "mp", "rc", "np"})
+_ANYBODY: Final = SipUri("sip", user="anonymous", host="anonymous.invalid")
+_OWN_DIVERSION: Final = (("reason", "unconditional"), ("counter", "1"))
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """
+    Where a leg that we dial comes from: the caller's trunk, and what its INVITE said.
+
+    ``open_headers`` (lower case) are the X- header fields that pass between all trunks.
+    """
+
+    carrier: Carrier
+    received: Received
+    open_headers: Collection[str] = frozenset()
+
+
+def invite_for(
+    attempt: Attempt,
+    party: Party,
+    offer: bytes,
+    *,
+    local_host: str,
+    origin: Origin | None = None,
+) -> OutboundInvite:
+    """
+    The INVITE of a leg; hops that are left and the Session-ID are for the caller of this function to say.
+
+    Raises:
+        InvalidValue: The carrier is set up with a name or a domain that no URI can hold.
+    """
+    carrier, gateway = attempt.carrier, attempt.gateway
+    uri = request_uri(gateway, attempt.user)
+    caller = Caller(party.caller_id, party.caller_name, withheld=party.withheld)
+    headers = [*_route(carrier, gateway), *identity_headers(carrier, caller, local_host)]
+    headers += custom_headers([*party.headers, *_passed_custom(carrier, origin)])
+    headers += _history(carrier, party, origin, local_host)
+    if party.replaces is not None:
+        headers += [("Replaces", party.replaces), ("Require", "replaces")]
+    return OutboundInvite(
+        uri=uri,
+        from_=from_address(carrier, caller, local_host),
+        to=NameAddr(None, uri.with_(params=())),
+        destination=destination_of(carrier, gateway),
+        headers=headers,
+        body=offer,
+        credentials=credentials_of(carrier),
+        rel100=carrier.rel100,
+        session_expires_s=carrier.session_expires_s,
+    )
+
+
+def no_service_route(_: Carrier, __: Gateway) -> tuple[str, ...]:
+    """Stand in where nothing is registered with carriers."""
+    return ()
+
+
+def route_by(invite: OutboundInvite, service_route: Sequence[str]) -> None:
+    """
+    Send an INVITE by the way the carrier's registrar wants, unless the carrier has a proxy of its own.
+
+    Source: RFC 3608 6.1.
+    """
+    if not service_route or any(name == "Route" for name, _ in invite.headers):
+        return
+    first = NameAddr.parse(service_route[0]).uri
+    invite.headers[:0] = [("Route", route) for route in service_route]
+    transport = first.transport or invite.destination.transport
+    invite.destination = Destination(transport, first.host, first.port or 0)
+
+
+# --- the way ------------------------------------------------------------------------------------------------
+
+
+def request_uri(gateway: Gateway, user: str) -> SipUri:
+    """The Request-URI of a user at a gateway; its own even when a proxy stands before it."""
+    transport = gateway.transport if gateway.transport in ("tcp", "tls") else None
+    port = gateway.port if gateway.port not in (0, _DEFAULT_PORT.get(transport or "", 5060)) else None
+    return SipUri(
+        "sip",
+        user=user,
+        host=gateway.host,
+        port=port,
+        params=(("transport", transport),) if transport else (),
+    )
+
+
+def destination_of(carrier: Carrier, gateway: Gateway) -> Destination:
+    """Where the INVITE is sent: to the carrier's proxy if it has one, else to the gateway."""
+    proxy = proxy_of(carrier)
+    if proxy is None:
+        return Destination(gateway.transport, gateway.host, gateway.port)
+    return Destination(proxy.transport or gateway.transport, proxy.host, proxy.port or 0)
+
+
+def proxy_of(carrier: Carrier) -> SipUri | None:
+    """
+    The outbound proxy of a carrier, None without one.
+
+    It is written ``host``, ``host:port`` or as a ``sip:`` address with its transport.
+
+    Raises:
+        InvalidValue: It is none of these.
+    """
+    text = carrier.outbound_proxy
+    if not text:
+        return None
+    try:
+        return SipUri.parse(text if text[:4].lower() == "sip:" else f"sip:{_bracketed(text)}")
+    except ParseError as error:
+        raise InvalidValue(f"The outbound proxy is no SIP address: {error.reason}") from None
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if host.count(":") > 1 and not host.startswith("[") else host
+
+
+def _route(carrier: Carrier, gateway: Gateway) -> Iterator[tuple[str, str]]:
+    """A proxy that is to be passed through is named in a Route, as a loose router (RFC 3261 8.1.2)."""
+    proxy = proxy_of(carrier)
+    if proxy is None:
+        return
+    params = [param for param in proxy.params if param[0] != "lr"]
+    if proxy.transport is None and gateway.transport in ("tcp", "tls"):
+        params.append(("transport", gateway.transport))
+    yield "Route", f"<{proxy.with_(params=(*params, ('lr', None)), headers=None)}>"
+
+
+def credentials_of(carrier: Carrier) -> Credentials | None:
+    """What answers a challenge of the carrier's; None when nothing is agreed with it."""
+    if not carrier.register_username or carrier.register_password is None:
+        return None
+    return Credentials(carrier.register_username, carrier.register_password, carrier.register_sip_realm)
+
+
+# --- what goes on -------------------------------------------------------------------------------------------
+
+
+def may_pass(name: str, one: Carrier, other: Carrier, open_headers: Collection[str] = ()) -> bool:
+    """Whether an X- header field may pass between two trunks: both list it, or the server does for all."""
+    key = name.lower()
+    if key in open_headers:
+        return True
+    return all(key in (listed.lower() for listed in carrier.forwarded_headers) for carrier in (one, other))
+
+
+def _passed_custom(carrier: Carrier, origin: Origin | None) -> Iterator[tuple[str, str]]:
+    if origin is not None:
+        for name, value in origin.received.custom:
+            if may_pass(name, origin.carrier, carrier, origin.open_headers):
+                yield name, value
+
+
+def _history(
+    carrier: Carrier, party: Party, origin: Origin | None, local_host: str
+) -> Iterator[tuple[str, str]]:
+    """
+    What a call that goes on says of its past.
+
+    The caller's data (RFC 7433) is meant for the party called. The signed identity (RFC 8224) is of the
+    caller's number, so it goes only where that number is shown. Our own Diversion answers the question how
+    we come to show a number that is not ours.
+    """
+    host = carrier.register_from_domain or local_host
+    if party.passthrough and carrier.diversion:
+        yield "Diversion", _own_diversion(carrier, host)
+    if origin is None:
+        return
+    received = origin.received
+    for value in received.user_to_user:
+        yield "User-to-User", value
+    if party.passthrough and not party.withheld:
+        for value in received.identity:
+            yield "Identity", value
+    if carrier.forwards_history and "history" not in received.privacy:
+        for address in received.diversions:
+            yield "Diversion", str(_rehosted(address, carrier, origin.carrier, host, _DIVERSION_PARAMS))
+        for address in received.history:
+            yield "History-Info", str(_rehosted(address, carrier, origin.carrier, host, _HISTORY_PARAMS))
+
+
+def _own_diversion(carrier: Carrier, host: str) -> str:
+    number = number_in(carrier.diversion or "")
+    user = caller_user_for(carrier, number) if number is not None else carrier.diversion
+    return str(NameAddr(None, SipUri("sip", user=user, host=host), _OWN_DIVERSION))
+
+
+def _rehosted(
+    address: NameAddr, carrier: Carrier, source: Carrier, host: str, kept: Collection[str]
+) -> NameAddr:
+    """An entry of a history as the carrier may see it: the number in its form, at our host."""
+    params = tuple(param for param in address.params if param[0] in kept)
+    if "privacy=" in (address.uri.headers or "").lower():
+        return NameAddr(None, _ANYBODY, params)
+    number = number_in(user_of(address.uri), source)
+    user = caller_user_for(carrier, number) if number is not None else address.uri.user
+    uri = replace(_ANYBODY, host=host, user=user, headers=_reason(address.uri.headers))
+    return NameAddr(address.display_name, uri, params)
+
+
+def _reason(headers: str | None) -> str | None:
+    """Of the header fields escaped into a History-Info entry only the reason (RFC 7044 5.2)."""
+    for part in (headers or "").split("&"):
+        if part.lower().startswith("reason=") and len(part) <= 128:
+            return part
+    return None

@@ -1,0 +1,155 @@
+"""Which registrations the carriers ask for, and how they stand, for people to see."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from urllib.parse import quote
+
+from callcontrol.calls.ports import Routes
+from callcontrol.models import Carrier
+from callcontrol.trunks.outbound_invite import proxy_of
+from sip import (
+    Credentials,
+    Destination,
+    InvalidValue,
+    NameAddr,
+    OutboundRegistration,
+    ParseError,
+    RegistrationState,
+    SipUri,
+)
+
+__all__ = [
+    "RegistrationKey",
+    "RegistrationView",
+    "contact_user",
+    "counted",
+    "registers",
+    "registration_with",
+    "registrations_of",
+    "worst_first",
+]
+
+_DEFAULT_PORT: Final = {"tls": 5061}
+_USER_CHARACTERS: Final = "-_.!~*'()&=+$,;?/"
+_WORST: Final = (
+    RegistrationState.REJECTED,
+    RegistrationState.UNREACHABLE,
+    RegistrationState.UNREGISTERED,
+    RegistrationState.REGISTERING,
+    RegistrationState.REGISTERED,
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RegistrationKey:
+    """One registrar of one carrier, as ``host:port``."""
+
+    carrier_sid: str
+    registrar: str
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrationView:
+    """How a carrier's registration with one registrar stands."""
+
+    registrar: str
+    state: RegistrationState
+    reason: str | None = None
+    expires_at: datetime | None = None
+
+
+def registers(carrier: Carrier) -> bool:
+    """Whether the server is to stay registered with a carrier."""
+    return carrier.is_active and (carrier.requires_register or carrier.trunk_type == "reg")
+
+
+def contact_user(carrier: Carrier) -> str | None:
+    """The user a carrier knows us by: of the address that is registered, and of our Contact."""
+    name = carrier.register_from_user or (carrier.register_username or "").partition("@")[0]
+    return quote(name, safe=_USER_CHARACTERS) or None
+
+
+def registrations_of(carrier: Carrier, routes: Routes) -> dict[RegistrationKey, Destination]:
+    """The registrars a carrier names, else its active outbound gateways; each once."""
+    transport = carrier.register_transport
+    found: dict[RegistrationKey, Destination] = {}
+    for text in carrier.registrars:
+        registrar = SipUri.parse(f"sip:{text}")
+        destination = Destination(transport or "udp", registrar.host, registrar.port or 0)
+        found[RegistrationKey(carrier.carrier_sid, text)] = destination
+    if found:
+        return found
+    for gateway in routes.gateways(carrier.carrier_sid):
+        if gateway.is_active and gateway.outbound:
+            spoken = gateway.transport
+            fits = transport in (None, spoken)
+            destination = Destination(transport or spoken, gateway.host, gateway.port if fits else 0)
+            text = f"{gateway.host}:{gateway.port}" if gateway.port else gateway.host
+            found[RegistrationKey(carrier.carrier_sid, text)] = destination
+    return found
+
+
+def registration_with(carrier: Carrier, registrar: Destination) -> OutboundRegistration:
+    """
+    What to register with a registrar, by the carrier's rules.
+
+    The domain is the one the carrier names, else the registrar itself. A proxy before it gets the requests,
+    and is named in a Route.
+
+    Raises:
+        InvalidValue: The carrier is set up with a user, domain or proxy that no URI can hold.
+    """
+    user = contact_user(carrier)
+    if user is None:
+        raise InvalidValue("register_username is needed to register")
+    port = (
+        registrar.port
+        if registrar.port not in (0, _DEFAULT_PORT.get(registrar.transport or "", 5060))
+        else None
+    )
+    uri = SipUri("sip", host=registrar.host, port=port)
+    if carrier.register_from_domain:
+        uri = _domain(carrier.register_from_domain)
+    proxy = proxy_of(carrier)
+    routes: tuple[str, ...] = ()
+    destination = registrar
+    if proxy is not None:
+        params = tuple(param for param in proxy.params if param[0] != "lr")
+        routes = (f"<{proxy.with_(params=(*params, ('lr', None)), headers=None)}>",)
+        destination = Destination(proxy.transport or registrar.transport, proxy.host, proxy.port or 0)
+    password = carrier.register_password
+    credentials = None
+    if carrier.register_username and password is not None:
+        credentials = Credentials(carrier.register_username, password, carrier.register_sip_realm)
+    return OutboundRegistration(
+        uri=uri,
+        aor=NameAddr(None, uri.with_(user=user)),
+        contact_user=user,
+        destination=destination,
+        credentials=credentials,
+        expires_s=carrier.register_expires_s,
+        routes=routes,
+    )
+
+
+def _domain(text: str) -> SipUri:
+    try:
+        uri = SipUri.parse(f"sip:{text}")
+    except ParseError as error:
+        raise InvalidValue(f"register_from_domain is no domain: {error.reason}") from None
+    if uri.user is not None or uri.params or uri.headers is not None:
+        raise InvalidValue("register_from_domain is no domain")
+    return uri
+
+
+def worst_first(views: Iterable[RegistrationView]) -> list[RegistrationView]:
+    """The registrations of a carrier, the one most in need of attention first."""
+    return sorted(views, key=lambda view: (_WORST.index(view.state), view.registrar))
+
+
+def counted(views: Iterable[RegistrationView]) -> Mapping[str, int]:
+    """How many registrations are in each state; all states are there."""
+    states: Sequence[RegistrationState] = [view.state for view in views]
+    return {state.value: states.count(state) for state in RegistrationState}

@@ -1,0 +1,264 @@
+"""Carriers and gateways: which of their fields make sense."""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import fields
+from ipaddress import IPv4Address, IPv6Address
+from types import UnionType
+from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+
+from callcontrol.directory.directory import plain_address
+from callcontrol.errors import FieldError, ValidationFailed
+from callcontrol.models import Carrier, Gateway
+from callcontrol.trunks.number_format import number_in
+from callcontrol.trunks.outbound_invite import proxy_of
+from sip import InvalidValue
+
+PROTOCOLS: Final = ("udp", "tcp", "tls", "tls/srtp", "auto")
+TRUNK_TYPES: Final = ("static_ip", "auth", "reg")
+DTMF_TYPES: Final = ("rfc2833", "info", "tones")
+SRTP_MODES: Final = ("off", "sdes", "require")
+CODECS: Final = ("PCMU", "PCMA", "G722", "L16", "OPUS")
+REGISTER_TRANSPORTS: Final = ("udp", "tcp", "tls")
+NUMBER_FORMATS: Final = ("e164", "national", "significant")
+IDENTITY_HEADERS: Final = ("pai", "ppi", "rpid", "none")
+RELIABILITY: Final = ("off", "supported", "required")
+MIN_SESSION_EXPIRES_S: Final = 90
+MAX_REGISTRARS: Final = 8
+MAX_FORWARDED_HEADERS: Final = 32
+TLS_PORT: Final = 5061
+
+_MAX_TEXT_CHARACTERS: Final = 255
+_HOST_NAME: Final = re.compile(
+    r"(?=.{1,253}\Z)(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*\.?", re.ASCII
+)
+_TYPE_NAMES: Final = {str: "text", int: "a whole number", bool: "true or false", tuple: "a list of texts"}
+_X_HEADER: Final = re.compile(r"[Xx]-[A-Za-z0-9-]{1,64}", re.ASCII)
+_REGISTRAR: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(?::([0-9]{1,5}))?", re.ASCII)
+_PREFIX: Final = re.compile(r"\+[1-9][0-9]{0,14}", re.ASCII)
+_NOT_BUILT: Final = "the media engine of this server was built without it"
+_CHOICES: Final = {
+    "trunk_type": TRUNK_TYPES,
+    "dtmf_type": DTMF_TYPES,
+    "srtp": SRTP_MODES,
+    "number_format": NUMBER_FORMATS,
+    "identity_header": IDENTITY_HEADERS,
+    "rel100": RELIABILITY,
+}
+
+
+def typed(kind: type[Carrier] | type[Gateway], values: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    Values as the fields of a carrier or gateway have them: lists as tuples, and digits as text where text is.
+
+    Raises:
+        ValidationFailed: With every field whose value is of another type.
+    """
+    made: dict[str, Any] = {}
+    errors: list[FieldError] = []
+    for name, value in values.items():
+        expected = _TYPES[kind.__name__][name]
+        if isinstance(value, list) and tuple in expected:
+            value = tuple(value)
+        elif type(value) is int and int not in expected and str in expected:
+            value = str(value)
+        if type(value) not in expected or (
+            isinstance(value, tuple) and not all(isinstance(item, str) for item in value)
+        ):
+            errors.append(FieldError(name, f"must be {_TYPE_NAMES[expected[0]]}"))
+        made[name] = value
+    if errors:
+        raise ValidationFailed(errors)
+    return made
+
+
+def _plain_types(hint: Any) -> tuple[type, ...]:
+    origin = get_origin(hint)
+    if origin is Literal:
+        return (str,)
+    if origin in (Union, UnionType):
+        return tuple(kind for part in get_args(hint) for kind in _plain_types(part))
+    return (origin or hint,)
+
+
+# The types that each field may have, the one to name first.
+_TYPES: Final[Mapping[str, Mapping[str, tuple[type, ...]]]] = {
+    kind.__name__: {name: _plain_types(hint) for name, hint in get_type_hints(kind).items()}
+    for kind in (Carrier, Gateway)
+}
+
+
+def check_media(carrier: Carrier, codecs: Collection[str], *, srtp: bool) -> None:
+    """
+    Refuse a carrier that asks for what the media engine was built without.
+
+    ``codecs`` are those that it has, ``srtp`` says whether it encrypts.
+
+    Raises:
+        ValidationFailed: With every such field.
+    """
+    errors: list[FieldError] = []
+    missing = [codec for codec in carrier.codecs if codec not in codecs]
+    if missing:
+        errors.append(FieldError("codecs", f"{', '.join(missing)}: {_NOT_BUILT}"))
+    if carrier.srtp != "off" and not srtp:
+        errors.append(FieldError("srtp", _NOT_BUILT))
+    if errors:
+        raise ValidationFailed(errors)
+
+
+def check_carrier(carrier: Carrier) -> None:
+    """
+    Refuse a carrier whose fields make no sense.
+
+    Raises:
+        ValidationFailed: With every wrong field.
+    """
+    errors = _text_errors(carrier) + _list_errors(carrier) + _limit_errors(carrier) + _way_out_errors(carrier)
+    if not carrier.name.strip():
+        errors.append(FieldError("name", "must not be empty"))
+    for name, choices in _CHOICES.items():
+        if getattr(carrier, name) not in choices:
+            errors.append(FieldError(name, f"must be one of {', '.join(choices)}"))
+    if carrier.register_transport not in (None, *REGISTER_TRANSPORTS):
+        errors.append(FieldError("register_transport", f"must be one of {', '.join(REGISTER_TRANSPORTS)}"))
+    if carrier.trunk_type != "static_ip" and not (carrier.register_username and carrier.register_password):
+        message = f"is needed with register_password when trunk_type is {carrier.trunk_type}"
+        errors.append(FieldError("register_username", message))
+    if errors:
+        raise ValidationFailed(errors)
+
+
+def _way_out_errors(carrier: Carrier) -> list[FieldError]:
+    errors: list[FieldError] = []
+    try:
+        proxy_of(carrier)
+    except InvalidValue:
+        message = "must be a host, host:port, or a sip: address such as sip:proxy.example;transport=tcp"
+        errors.append(FieldError("outbound_proxy", message))
+    if carrier.diversion and number_in(carrier.diversion) is None:
+        errors.append(FieldError("diversion", "must be a telephone number, in E.164"))
+    domain = carrier.register_from_domain
+    if domain and plain_address(domain) is None and not is_host_name(domain):
+        errors.append(FieldError("register_from_domain", "must be a domain or an IP address"))
+    return errors
+
+
+def _limit_errors(carrier: Carrier) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for name in ("max_concurrent_calls", "max_cps"):
+        if not _is_none_or_within(getattr(carrier, name), 1, 100_000):
+            errors.append(FieldError(name, "must be 1 to 100000"))
+    if not _is_none_or_within(carrier.session_expires_s, MIN_SESSION_EXPIRES_S, 86_400):
+        errors.append(
+            FieldError("session_expires_s", f"must be {MIN_SESSION_EXPIRES_S} to 86400, or null for none")
+        )
+    if not 60 <= carrier.register_expires_s <= 86_400:
+        errors.append(FieldError("register_expires_s", "must be 60 to 86400"))
+    return errors
+
+
+def _list_errors(carrier: Carrier) -> list[FieldError]:
+    errors: list[FieldError] = []
+    codecs = carrier.codecs
+    if not codecs or not set(codecs) <= set(CODECS) or len(set(codecs)) < len(codecs):
+        errors.append(FieldError("codecs", f"must be some of {', '.join(CODECS)}, each once"))
+    if len(carrier.registrars) > MAX_REGISTRARS or not all(map(_is_registrar, carrier.registrars)):
+        message = f"must be at most {MAX_REGISTRARS} hosts, each with :port if need be"
+        errors.append(FieldError("registrars", message))
+    headers = carrier.forwarded_headers
+    if len(headers) > MAX_FORWARDED_HEADERS or not all(_X_HEADER.fullmatch(name) for name in headers):
+        message = f"must be at most {MAX_FORWARDED_HEADERS} names of X- header fields"
+        errors.append(FieldError("forwarded_headers", message))
+    if any(not _PREFIX.fullmatch(prefix) for prefix in carrier.prefixes):
+        errors.append(FieldError("prefixes", "must be beginnings of numbers in E.164, such as +9180"))
+    return errors
+
+
+def _text_errors(carrier: Carrier) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for item in fields(Carrier):
+        value: Any = getattr(carrier, item.name)
+        if not isinstance(value, str):
+            continue
+        if len(value) > _MAX_TEXT_CHARACTERS:
+            errors.append(FieldError(item.name, f"must have at most {_MAX_TEXT_CHARACTERS} characters"))
+        elif any(character < " " or character == "\x7f" for character in value):
+            # These values end up in SIP headers, where a line break would begin another one.
+            errors.append(FieldError(item.name, "must not contain control characters"))
+    return errors
+
+
+def check_gateway(gateway: Gateway) -> None:
+    """
+    Refuse a gateway whose fields make no sense.
+
+    Raises:
+        ValidationFailed: With every wrong field.
+    """
+    errors: list[FieldError] = []
+    address = plain_address(gateway.host)
+    if address is None and not is_host_name(gateway.host):
+        errors.append(FieldError("host", "must be an IP address or a host name"))
+    elif address is not None and (address.is_multicast or address.is_unspecified):
+        errors.append(FieldError("host", "must be the address of one host"))
+    elif address is not None and address.is_link_local:
+        # Instance metadata services live there, and nothing that a carrier runs.
+        errors.append(FieldError("host", "must not be a link-local address"))
+    errors += _way_errors(gateway, numbered=address is not None)
+    errors += _netmask_errors(gateway, address)
+    if not 0 <= gateway.priority <= 65535:
+        errors.append(FieldError("priority", "must be 0 to 65535"))
+    if not 0 <= gateway.weight <= 65535:
+        errors.append(FieldError("weight", "must be 0 to 65535"))
+    if errors:
+        raise ValidationFailed(errors)
+
+
+def _way_errors(gateway: Gateway, *, numbered: bool) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if not 0 <= gateway.port <= 65535:
+        errors.append(FieldError("port", "must be 1 to 65535, or null to look it up"))
+    elif gateway.port == 0 and numbered:
+        errors.append(FieldError("port", "can be looked up for a host name only"))
+    if gateway.protocol not in PROTOCOLS:
+        errors.append(FieldError("protocol", f"must be one of {', '.join(PROTOCOLS)}"))
+    elif gateway.protocol == "auto" and gateway.port != 0:
+        errors.append(FieldError("protocol", "auto needs the port null: both are looked up together"))
+    for name in ("max_concurrent_calls", "max_cps"):
+        if not _is_none_or_within(getattr(gateway, name), 1, 100_000):
+            errors.append(FieldError(name, "must be 1 to 100000"))
+    return errors
+
+
+def _netmask_errors(gateway: Gateway, address: IPv4Address | IPv6Address | None) -> list[FieldError]:
+    longest = 32 if address is None else address.max_prefixlen
+    if not 8 <= gateway.netmask <= longest:
+        return [FieldError("netmask", f"must be 8 to {longest}")]
+    if gateway.netmask in (32, longest):
+        return []
+    if address is None:
+        return [FieldError("netmask", "must be 32 unless host is an IP address")]
+    if gateway.outbound:
+        message = f"must be {longest} for an outbound gateway: calls are sent to one host"
+        return [FieldError("netmask", message)]
+    return []
+
+
+def _is_registrar(text: str) -> bool:
+    match = _REGISTRAR.fullmatch(text)
+    if match is None or not 0 < int(match[2] or 5060) <= 65535:
+        return False
+    return plain_address(match[1]) is not None or is_host_name(match[1])
+
+
+def is_host_name(text: str) -> bool:
+    """Whether a text is a host name; digits and dots alone are a misspelt address, not a name."""
+    if _HOST_NAME.fullmatch(text) is None:
+        return False
+    last = text.rstrip(".").rpartition(".")[2]
+    return not last.isdigit() and not last.lower().startswith("0x")
+
+
+def _is_none_or_within(value: int | None, low: int, high: int) -> bool:
+    return value is None or low <= value <= high

@@ -1,0 +1,161 @@
+"""Prepaid wallets: reserve before dialling, settle after; see ``callcontrol.wallet.store`` for the rules."""
+
+from datetime import timedelta
+from typing import Final
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.aio.tokens import utc_now
+from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.pages import ListQuery, Pager
+from callcontrol.database.aio.writer import Writer
+from callcontrol.errors import NotFound, ValidationFailed
+from callcontrol.models import LedgerEntry, LedgerFilter, Page, Position, Reserve, Wallet
+from callcontrol.wallet import store as wallets
+from callcontrol.wallet.money import MAX_PAISE
+
+# Entries are written within seconds of their moment.
+_SETTLED: Final = timedelta(minutes=10)
+_ALL: Final = LedgerFilter()
+
+
+class WalletService:
+    """
+    Money of accounts, in paise; see ``interfaces.Wallets``.
+
+    What is read includes the settlement of every call that has ended.
+    """
+
+    def __init__(self, database: Database, writer: Writer) -> None:
+        self._database = database
+        self._writer = writer
+        self._pager = Pager(wallets.LISTING)
+
+    async def balance(self, account_sid: str) -> int:
+        """The balance in paise: the sum of the ledger, reserves not subtracted."""
+        return (await self.wallet(account_sid)).balance_paise
+
+    async def wallet(self, account_sid: str) -> Wallet:
+        """
+        Balance, reserved and available money of the account.
+
+        Raises:
+            NotFound: There is no such account.
+        """
+        await self._writer.catch_up()
+        found = await self._database.look_up(lambda connection: wallets.get(connection, account_sid))
+        if found is None:
+            raise NotFound("There is no such account.")
+        return found
+
+    async def spend_limit(self, account_sid: str) -> int | None:
+        """What calls of the account may cost in an hour of the clock, in paise; None without a limit."""
+        return await self._database.look_up(lambda connection: wallets.spend_limit(connection, account_sid))
+
+    async def reserve(self, account_sid: str, call_sid: str, amount_paise: int) -> None:
+        """
+        Hold money for a call before it is dialled; repeating it for the same call changes nothing.
+
+        Raises:
+            InsufficientBalance: Less than the amount is available.
+        """
+        _check(amount_paise)
+        now = utc_now()
+        await self._writer.commit(
+            lambda connection: wallets.reserve(connection, account_sid, call_sid, amount_paise, now),
+            undo=lambda connection: wallets.settle(connection, call_sid, 0, now),
+        )
+
+    async def extend(self, call_sid: str, total_paise: int) -> None:
+        """
+        Raise the reserve of a call to a total; a total already held changes nothing.
+
+        Raises:
+            InsufficientBalance: The difference is not available; the reserve stays as it was.
+            NotFound: The call has no open reserve.
+        """
+        _check(total_paise)
+        now = utc_now()
+        await self._writer.commit(lambda connection: wallets.extend(connection, call_sid, total_paise, now))
+
+    async def settle(self, call_sid: str, charge_paise: int) -> int:
+        """
+        Charge a call, release the rest of its reserve, and return what was charged.
+
+        A charge above the reserve takes what the wallet still has and no more. A call without an open
+        reserve is not charged; what it was charged before is returned.
+        """
+        _check(charge_paise)
+        now = utc_now()
+        return await self._writer.commit(
+            lambda connection: wallets.settle(connection, call_sid, charge_paise, now)
+        )
+
+    async def top_up(
+        self, account_sid: str, amount_paise: int, *, reference: str | None = None, note: str | None = None
+    ) -> int:
+        """
+        Add money and return the new balance; a reference that was used before adds nothing.
+
+        Raises:
+            NotFound: There is no such account.
+            Conflict: The reference is that of something else, or of another amount.
+        """
+        if amount_paise == 0:
+            raise ValidationFailed.of("amount", "must be more than 0")
+        _check(amount_paise)
+        now = utc_now()
+        return await self._writer.commit(
+            lambda connection: wallets.top_up(
+                connection, account_sid, amount_paise, now, reference=reference, note=note
+            )
+        )
+
+    async def reserved_in_all(self) -> tuple[int, int]:
+        """How many reserves no settlement has closed, and how much they hold together, in paise."""
+        await self._writer.catch_up()
+        return await self._database.read(wallets.reserved_in_all)
+
+    async def open_reserves(self) -> list[Reserve]:
+        """Reserves that no settlement has closed."""
+        await self._writer.catch_up()
+        return await self._database.read(wallets.open_reserves)
+
+    async def ledger(
+        self,
+        account_sid: str,
+        page: int = 1,
+        per_page: int = 20,
+        query: LedgerFilter = _ALL,
+        *,
+        after: Position | None = None,
+    ) -> Page[LedgerEntry]:
+        """Entries of the account's ledger, newest first; with ``after`` those behind that place."""
+        await self._writer.catch_up()
+        wanted = ListQuery(
+            (account_sid, query),
+            wallets.entry_conditions(account_sid, query.kind),
+            query.start,
+            query.end,
+            _SETTLED,
+        )
+
+        def read(connection: Connection) -> Page[LedgerEntry]:
+            if after is None:
+                found = self._pager.page(connection, wanted, page=page, per_page=per_page)
+            else:
+                found = self._pager.after(connection, wanted, after, per_page=per_page)
+            entries = wallets.entries(connection, [int(place.identifier) for place in found.places])
+            return Page(entries, found.total, page, per_page, found.after)
+
+        return await self._database.read(read)
+
+    async def ledger_sum(self, account_sid: str) -> int:
+        """The sum of the account's ledger, which its balance must equal."""
+        await self._writer.catch_up()
+        return await self._database.read(lambda connection: wallets.ledger_sum(connection, account_sid))
+
+
+def _check(amount_paise: int) -> None:
+    if not 0 <= amount_paise <= MAX_PAISE:
+        raise ValidationFailed.of("amount", "must be an amount of money that is not negative")

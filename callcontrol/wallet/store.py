@@ -1,0 +1,378 @@
+"""
+Wallets, reserves and the ledger.
+
+Three rules keep the money right. The ledger only grows, and a wallet's balance changes by exactly the
+entry that is written with it. Money is taken by one conditional UPDATE, so the check and the taking cannot
+be parted by another writer. A call has one reserve, which is settled once.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from callcontrol.database.listing import Condition, Listing
+from callcontrol.database.statements import Statement, insert_into
+from callcontrol.database.tables import accounts, ledger, reserves, wallets
+from callcontrol.database.values import to_micros, to_moment
+from callcontrol.errors import Conflict, InsufficientBalance, NotFound, SpendLimitReached
+from callcontrol.models import LedgerEntry, Reserve, Wallet
+from callcontrol.wallet.money import end_of_hour, hour_of
+
+_UNLIMITED_PAISE: Final = 2**62
+
+_AMOUNT: Final = sa.bindparam("amount_paise", type_=sa.BigInteger)
+_NOW: Final = sa.bindparam("now", type_=sa.BigInteger)
+_ACCOUNT: Final = wallets.c.account_sid == sa.bindparam("account_sid")
+_CALL: Final = reserves.c.call_sid == sa.bindparam("call_sid")
+
+_HOUR: Final = sa.bindparam("hour", type_=sa.BigInteger)
+
+# What calls were charged in this hour of the clock. The hour of another process may be a moment ahead.
+_SPENT: Final = sa.case((wallets.c.spent_hour >= _HOUR, wallets.c.spent_paise), else_=0)
+_LIMIT: Final = (
+    sa.select(accounts.c.max_spend_paise_per_hour)
+    .where(accounts.c.account_sid == sa.bindparam("account_sid"))
+    .scalar_subquery()
+)
+_HOLD: Final = Statement(
+    sa.update(wallets)
+    .where(
+        _ACCOUNT,
+        wallets.c.balance_paise - wallets.c.reserved_paise >= _AMOUNT,
+        # Money that is held may be spent in this hour as well, so it counts against the limit.
+        sa.func.coalesce(_LIMIT, _UNLIMITED_PAISE) >= _SPENT + wallets.c.reserved_paise + _AMOUNT,
+    )
+    .values(reserved_paise=wallets.c.reserved_paise + _AMOUNT, updated_at=_NOW)
+)
+_OPEN: Final = insert_into(reserves, ignore_conflict=True)
+# FOR UPDATE has a database with row locks hold the row (SQLite leaves it out: it has one writer anyway), so
+# that what was read is still true when it is acted upon.
+_RESERVE: Final = Statement(sa.select(reserves).where(_CALL).with_for_update())
+_WALLET: Final = Statement(sa.select(wallets).where(_ACCOUNT).with_for_update())
+_RAISE: Final = Statement(sa.update(reserves).where(_CALL).values(amount_paise=_AMOUNT))
+_CLOSE: Final = Statement(
+    sa.delete(reserves).where(_CALL).returning(reserves.c.account_sid, reserves.c.amount_paise)
+)
+_CHARGED: Final = Statement(
+    sa.select(ledger.c.amount_paise).where(ledger.c.call_sid == sa.bindparam("call_sid"))
+)
+_TAKE: Final = Statement(
+    sa.update(wallets)
+    .where(_ACCOUNT)
+    .values(
+        balance_paise=wallets.c.balance_paise - sa.bindparam("charge_paise", type_=sa.BigInteger),
+        reserved_paise=wallets.c.reserved_paise - _AMOUNT,
+        updated_at=_NOW,
+    )
+)
+_SETTLE: Final = Statement(
+    sa.update(wallets)
+    .where(_ACCOUNT)
+    .values(
+        balance_paise=wallets.c.balance_paise - sa.bindparam("charge_paise", type_=sa.BigInteger),
+        reserved_paise=wallets.c.reserved_paise - _AMOUNT,
+        spent_paise=_SPENT + sa.bindparam("charge_paise", type_=sa.BigInteger),
+        spent_hour=sa.case((wallets.c.spent_hour > _HOUR, wallets.c.spent_hour), else_=_HOUR),
+        updated_at=_NOW,
+    )
+)
+_PAY: Final = Statement(
+    sa.update(wallets)
+    .where(_ACCOUNT, wallets.c.balance_paise - wallets.c.reserved_paise >= _AMOUNT)
+    .values(balance_paise=wallets.c.balance_paise - _AMOUNT, updated_at=_NOW)
+)
+_ENTERED: Final = Statement(
+    sa.select(ledger.c.kind, ledger.c.amount_paise).where(
+        ledger.c.account_sid == sa.bindparam("account_sid"), ledger.c.reference == sa.bindparam("reference")
+    )
+)
+_ENTER: Final = insert_into(ledger)
+
+LISTING: Final = Listing(ledger.c.created_at, ledger.c.entry_id)
+"""The ledger as a list, newest first."""
+
+
+def create(connection: Connection, account_sid: str, now: datetime) -> None:
+    """An empty wallet for a new account."""
+    connection.execute(
+        sa.insert(wallets).values(
+            account_sid=account_sid,
+            balance_paise=0,
+            reserved_paise=0,
+            spent_hour=0,
+            spent_paise=0,
+            updated_at=to_micros(now),
+        )
+    )
+
+
+def get(connection: Connection, account_sid: str) -> Wallet | None:
+    """The wallet of an account."""
+    row = connection.execute(sa.select(wallets).where(wallets.c.account_sid == account_sid)).first()
+    if row is None:
+        return None
+    return Wallet(
+        row.account_sid,
+        row.balance_paise,
+        row.reserved_paise,
+        to_moment(row.updated_at),
+        spent_hour=row.spent_hour,
+        spent_paise=row.spent_paise,
+    )
+
+
+def top_up(
+    connection: Connection,
+    account_sid: str,
+    amount_paise: int,
+    now: datetime,
+    *,
+    reference: str | None = None,
+    note: str | None = None,
+    kind: str = "top_up",
+) -> int:
+    """
+    Add money and return the new balance; a reference that was used before adds nothing.
+
+    Raises:
+        NotFound: There is no such account.
+        Conflict: The reference is that of something else, such as a purchase, or of another amount.
+    """
+    micros = to_micros(now)
+    taken = False
+    if reference is not None:
+        # With the wallet's row locked nobody else is about to write the same reference.
+        _WALLET.first(connection, {"account_sid": account_sid})
+        entered = _ENTERED.first(connection, {"account_sid": account_sid, "reference": reference})
+        if entered is not None and (entered["kind"], entered["amount_paise"]) != (kind, amount_paise):
+            raise Conflict(f"The reference {reference} is in use for something else; nothing was added.")
+        taken = entered is not None
+    if not taken:
+        _TAKE.run(
+            connection,
+            {"account_sid": account_sid, "charge_paise": -amount_paise, "amount_paise": 0, "now": micros},
+        )
+    wallet = get(connection, account_sid)
+    if wallet is None:
+        raise NotFound("There is no such account.")
+    if not taken:
+        _enter(connection, account_sid, kind, amount_paise, micros, reference=reference, note=note)
+    return wallet.balance_paise
+
+
+def reserve(
+    connection: Connection, account_sid: str, call_sid: str, amount_paise: int, now: datetime
+) -> InsufficientBalance | None:
+    """
+    Hold money for a call, which may be nothing; the refusal is returned, before anything was written.
+
+    A call that has an open reserve keeps it as it is.
+    """
+    micros = to_micros(now)
+    wanted = {
+        "call_sid": call_sid,
+        "account_sid": account_sid,
+        "amount_paise": amount_paise,
+        "created_at": micros,
+        "now": micros,
+        "hour": hour_of(now),
+    }
+    if amount_paise and _HOLD.run(connection, wanted) != 1:
+        # Nothing was taken; a call that has its reserve already needs nothing either.
+        held = _RESERVE.first(connection, {"call_sid": call_sid})
+        return _refusal(connection, wanted) if held is None else None
+    if _OPEN.run(connection, wanted) != 1 and amount_paise:
+        _TAKE.run(connection, {**wanted, "charge_paise": 0})
+    return None
+
+
+def extend(
+    connection: Connection, call_sid: str, total_paise: int, now: datetime
+) -> InsufficientBalance | NotFound | None:
+    """Raise a reserve to a total; the refusal is returned, before anything was written."""
+    held = _RESERVE.first(connection, {"call_sid": call_sid})
+    if held is None:
+        return NotFound("The call has no open reserve; reserve before extending.")
+    more_paise = total_paise - held["amount_paise"]
+    if more_paise <= 0:
+        return None
+    taken = {
+        "account_sid": held["account_sid"],
+        "amount_paise": more_paise,
+        "now": to_micros(now),
+        "hour": hour_of(now),
+    }
+    if _HOLD.run(connection, taken) != 1:
+        return _refusal(connection, taken)
+    _RAISE.run(connection, {"call_sid": call_sid, "amount_paise": total_paise})
+    return None
+
+
+def settle(connection: Connection, call_sid: str, charge_paise: int, now: datetime) -> int:
+    """
+    Charge a call, release what is left of its reserve, and return what was charged.
+
+    What closes the reserve also charges, so a call can be charged once: without an open reserve nothing
+    is taken, and what the call was charged before is returned.
+    """
+    held = _CLOSE.first(connection, {"call_sid": call_sid})
+    if held is None:
+        entry = _CHARGED.first(connection, {"call_sid": call_sid})
+        return 0 if entry is None else -int(entry["amount_paise"])
+    account_sid, held_paise = held["account_sid"], held["amount_paise"]
+    if charge_paise > held_paise:
+        charge_paise = min(charge_paise, held_paise + available(connection, account_sid))
+    micros = to_micros(now)
+    taken = {"charge_paise": charge_paise, "amount_paise": held_paise, "now": micros, "hour": hour_of(now)}
+    _SETTLE.run(connection, {"account_sid": account_sid, **taken})
+    if charge_paise:
+        _enter(connection, account_sid, "charge", -charge_paise, micros, call_sid=call_sid)
+    return charge_paise
+
+
+def charge(
+    connection: Connection,
+    account_sid: str,
+    amount_paise: int,
+    now: datetime,
+    *,
+    kind: str,
+    reference: str,
+    note: str | None = None,
+) -> int | Conflict | InsufficientBalance | NotFound:
+    """
+    Take money for something that is not a call, and return the new balance.
+
+    What is held for calls is never taken. The reference names what is paid for: charging it again with the
+    same kind takes nothing. The refusal is returned, before anything was written.
+    """
+    found = _WALLET.first(connection, {"account_sid": account_sid})
+    if found is None:
+        return NotFound("There is no such account.")
+    # The wallet's row is locked by now, so nobody else is about to write the same reference.
+    entered = _ENTERED.first(connection, {"account_sid": account_sid, "reference": reference})
+    if entered is not None:
+        same = entered["kind"] == kind
+        return int(found["balance_paise"]) if same else Conflict(f"The reference {reference} is in use.")
+    micros = to_micros(now)
+    taken = {"account_sid": account_sid, "amount_paise": amount_paise, "now": micros}
+    if _PAY.run(connection, taken) != 1:
+        return short_of(amount_paise)
+    _enter(connection, account_sid, kind, -amount_paise, micros, reference=reference, note=note)
+    return int(found["balance_paise"]) - amount_paise
+
+
+def available(connection: Connection, account_sid: str) -> int:
+    """What may be taken from a wallet now; nobody else takes from it until the transaction ends."""
+    wallet = _WALLET.first(connection, {"account_sid": account_sid})
+    return 0 if wallet is None else int(wallet["balance_paise"] - wallet["reserved_paise"])
+
+
+def reserved_in_all(connection: Connection) -> tuple[int, int]:
+    """How many reserves no settlement has closed, and how much they hold together, in paise."""
+    count, paise = connection.execute(
+        sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(reserves.c.amount_paise), 0))
+    ).one()
+    return int(count), int(paise)
+
+
+def open_reserves(connection: Connection) -> list[Reserve]:
+    """Reserves that no settlement has closed, oldest first."""
+    rows = connection.execute(sa.select(reserves).order_by(reserves.c.created_at))
+    return [
+        Reserve(row.call_sid, row.account_sid, row.amount_paise, to_moment(row.created_at)) for row in rows
+    ]
+
+
+def entry_conditions(account_sid: str, kind: str | None) -> list[Condition]:
+    """What an entry of a list meets, but for its time."""
+    mine: list[Condition] = [ledger.c.account_sid == account_sid]
+    return mine if kind is None else [*mine, ledger.c.kind == kind]
+
+
+def entries(connection: Connection, entry_ids: Sequence[int]) -> list[LedgerEntry]:
+    """The ledger's entries with these numbers, in their order."""
+    found = {
+        row.entry_id: LedgerEntry(
+            entry_id=row.entry_id,
+            account_sid=row.account_sid,
+            kind=row.kind,
+            amount_paise=row.amount_paise,
+            created_at=to_moment(row.created_at),
+            call_sid=row.call_sid,
+            reference=row.reference,
+            note=row.note,
+        )
+        for row in connection.execute(sa.select(ledger).where(ledger.c.entry_id.in_(entry_ids)))
+    }
+    return [found[entry_id] for entry_id in entry_ids]
+
+
+def ledger_sum(connection: Connection, account_sid: str) -> int:
+    """The sum of the account's ledger, which its balance must equal."""
+    return int(
+        connection.scalar(
+            sa.select(sa.func.coalesce(sa.func.sum(ledger.c.amount_paise), 0)).where(
+                ledger.c.account_sid == account_sid
+            )
+        )
+        or 0
+    )
+
+
+def spend_limit(connection: Connection, account_sid: str) -> int | None:
+    """What calls of the account may cost in an hour of the clock; None without a limit."""
+    found: int | None = connection.scalar(
+        sa.select(accounts.c.max_spend_paise_per_hour).where(accounts.c.account_sid == account_sid)
+    )
+    return found
+
+
+def _refusal(connection: Connection, wanted: Mapping[str, Any]) -> InsufficientBalance:
+    """Why money could not be held: there is too little of it, or no more may be spent in this hour."""
+    account_sid, amount_paise = wanted["account_sid"], wanted["amount_paise"]
+    if available(connection, account_sid) < amount_paise:
+        return short_of(amount_paise)
+    # A limit that was lifted a moment ago refuses nothing any more; the request may simply be repeated.
+    limit_paise = spend_limit(connection, account_sid) or 0
+    resets_at = end_of_hour(wanted["hour"])
+    return SpendLimitReached(
+        f"Calls of this account may cost {limit_paise / 100:.2f} INR an hour, and what was spent and is held"
+        f" for calls leaves too little; try again after {resets_at:%H:%M} UTC or have the limit raised.",
+        details={"limit": limit_paise / 100, "resets_at": f"{resets_at:%Y-%m-%dT%H:%M:%SZ}"},
+    )
+
+
+def short_of(amount_paise: int) -> InsufficientBalance:
+    """The refusal for a wallet that cannot cover an amount."""
+    return InsufficientBalance(
+        f"The wallet cannot cover {amount_paise / 100:.2f} INR more; top it up and try again."
+    )
+
+
+def _enter(
+    connection: Connection,
+    account_sid: str,
+    kind: str,
+    amount_paise: int,
+    micros: int,
+    *,
+    call_sid: str | None = None,
+    reference: str | None = None,
+    note: str | None = None,
+) -> None:
+    _ENTER.run(
+        connection,
+        {
+            "account_sid": account_sid,
+            "kind": kind,
+            "amount_paise": amount_paise,
+            "call_sid": call_sid,
+            "reference": reference,
+            "note": note,
+            "created_at": micros,
+        },
+    )

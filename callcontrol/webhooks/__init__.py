@@ -1,0 +1,1 @@
+"""Webhooks: subscriptions, outbox, delivery."""

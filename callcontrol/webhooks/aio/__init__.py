@@ -1,0 +1,1 @@
+"""Outbox and delivery of webhooks."""

@@ -1,0 +1,122 @@
+"""One attempt at delivering a webhook, over HTTP."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import aiohttp
+
+from callcontrol.aio.tokens import unix_time_s, utc_now
+from callcontrol.calls.ports import Destinations
+from callcontrol.egress.aio.http_errors import problem_of
+from callcontrol.egress.aio.resolver import checked_connector
+from callcontrol.errors import DomainError
+from callcontrol.models import WebhookEvent
+from callcontrol.webhooks.signing import is_success, query_url, retry_after_s, signed_headers
+
+__all__ = ["Answer", "WebhookClient"]
+
+log = logging.getLogger(__name__)
+
+_MAX_ANSWER_BYTES: Final = 64 * 1024
+_DRAIN_S: Final = 1.0
+_MAX_PROBLEM_CHARS: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """
+    How an attempt went.
+
+    Attributes:
+        status: The HTTP status; 0 when there was none.
+        problem: What went wrong; None when the event was taken.
+        retry_after_s: When the receiver wants to be asked again.
+        silent: Whether the receiver could not be reached, or did not answer.
+    """
+
+    status: int = 0
+    problem: str | None = None
+    retry_after_s: float | None = None
+    silent: bool = False
+
+
+class WebhookClient:
+    """
+    Sends webhooks to addresses that were judged, follows nothing and keeps nothing of what comes back.
+
+    Args:
+        destinations: Judges where requests may go.
+        timeout_s: How long a receiver has to answer, from resolving its name on.
+    """
+
+    def __init__(self, destinations: Destinations, timeout_s: float) -> None:
+        self._destinations = destinations
+        self._timeout_s = timeout_s
+        # The caller bounds what is under way; a limit here would let busy hosts keep idle ones waiting.
+        self._session = aiohttp.ClientSession(
+            connector=checked_connector(destinations, limit=0, limit_per_host=0),
+            timeout=aiohttp.ClientTimeout(total=timeout_s),
+            headers={"User-Agent": "trunkline"},
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            trust_env=False,
+        )
+
+    async def send(self, event: WebhookEvent, secrets: Sequence[str]) -> Answer:
+        """Make one attempt, signed with the secrets; whatever goes wrong is in the answer."""
+        try:
+            return await self._send(event, secrets)
+        except DomainError as refusal:
+            return Answer(problem=refusal.message)
+        except TimeoutError:
+            return Answer(problem=f"no answer within {self._timeout_s:g} s", silent=True)
+        except (aiohttp.ClientError, OSError) as error:
+            return Answer(problem=problem_of(error)[:_MAX_PROBLEM_CHARS], silent=True)
+        except ValueError as error:
+            return Answer(problem=str(error)[:_MAX_PROBLEM_CHARS])
+        except Exception:
+            log.exception("a webhook could not be sent")
+            return Answer(problem="the server failed; its log says how")
+
+    async def _send(self, event: WebhookEvent, secrets: Sequence[str]) -> Answer:
+        self._destinations.check_url(event.url, schemes=("http", "https"))
+        headers = signed_headers(event, secrets, unix_time_s())
+        get = event.method == "GET"
+        async with self._session.request(
+            event.method,
+            query_url(event) if get else event.url,
+            data=None if get else event.body,
+            headers=headers,
+            allow_redirects=False,
+        ) as response:
+            await _drain(response)
+            if is_success(response.status):
+                return Answer(response.status)
+            wait_s = retry_after_s(
+                response.headers.get("Retry-After"), response.headers.get("Date"), utc_now()
+            )
+            return Answer(response.status, f"answered {response.status}", wait_s)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._session.close()
+
+
+async def _drain(response: aiohttp.ClientResponse) -> None:
+    """
+    Read a short body, so that its connection can be used again.
+
+    The status has said all; a body that is long, slow or broken only costs the connection.
+    """
+    if response.content.at_eof():
+        return
+    left_bytes = _MAX_ANSWER_BYTES
+    try:
+        async with asyncio.timeout(_DRAIN_S):
+            while left_bytes > 0 and (chunk := await response.content.read(left_bytes)):
+                left_bytes -= len(chunk)
+    except (TimeoutError, aiohttp.ClientError, OSError):
+        response.close()

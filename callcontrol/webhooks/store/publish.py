@@ -1,0 +1,224 @@
+"""
+Events on their way into the outbox: to whom they go is decided in the transaction that publishes them.
+
+A ``Broadcast`` becomes one delivery for each active subscription of its account and service that lists it.
+An event that goes to one subscription, such as those of masked calls, goes to the URL that this one has now,
+and is not queued while it is paused. So whoever pauses or deletes a subscription, in a transaction of its
+own, has nothing queued for it afterwards; the outbox looks once more before it sends.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import cache, partial
+from typing import Any, Final
+from uuid import UUID, uuid5
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from callcontrol.database.statements import Statement
+from callcontrol.database.tables import deliveries as deliveries_table
+from callcontrol.database.tables.subscriptions import subscriptions
+from callcontrol.database.values import to_micros, unpack
+from callcontrol.errors import SecretsUnreadable
+from callcontrol.models import Broadcast, Delivery, PublishedEvent, Recipient, WebhookEvent
+from callcontrol.secrets import encryption as sealing
+from callcontrol.webhooks.store import deliveries
+
+AT_ONCE: Final = 1000
+"""How much of what waits for a subscription is changed in one transaction: some milliseconds."""
+
+_waits: Final = deliveries_table.alias("waits")
+
+_DELIVERIES: Final = UUID("5f0f3f0e-6a2e-4c0b-9c56-2f3c0d1b7a44")
+"""What ids of deliveries to subscriptions are made in: an event to a subscription has always the same one."""
+
+_ACTIVE: Final = Statement(
+    sa.select(subscriptions.c.subscription_id, subscriptions.c.url, subscriptions.c.event_types).where(
+        subscriptions.c.account_sid == sa.bindparam("account_sid"),
+        subscriptions.c.service == sa.bindparam("service"),
+        subscriptions.c.is_active,
+    )
+)
+_ONE: Final = Statement(
+    sa.select(
+        subscriptions.c.subscription_id,
+        subscriptions.c.service,
+        subscriptions.c.url,
+        subscriptions.c.is_active,
+        subscriptions.c.secret,
+    ).where(subscriptions.c.subscription_id == sa.bindparam("subscription_id"))
+)
+
+
+def publish(connection: Connection, events: Sequence[PublishedEvent]) -> int:
+    """Write the deliveries of events, which is all that is needed to have them sent; how many there are."""
+    if not events:
+        return 0
+    found: list[WebhookEvent] = []
+    # The events of one transaction often go to few subscriptions: each is looked up once.
+    actives = cache(partial(_actives, connection))
+    urls = cache(partial(_url, connection))
+    for event in events:
+        if isinstance(event, Broadcast):
+            rows = actives(event.account_sid, event.service)
+            found.extend(_copy(event, row) for row in rows if event.event in unpack(row["event_types"]))
+        elif event.subscription_id is None:
+            found.append(event)
+        elif (url := urls(event.subscription_id)) is not None:
+            found.append(event if event.url == url else replace(event, url=url))
+    deliveries.insert(connection, [deliveries.row_of(event) for event in found])
+    return len(found)
+
+
+def has_listeners(connection: Connection, account_sid: str, service: str) -> bool:
+    """Whether an account has an active subscription to a service; without one no event need be made."""
+    return bool(_actives(connection, account_sid, service))
+
+
+def take_back(connection: Connection, events: Sequence[WebhookEvent]) -> None:
+    """Delete the deliveries of events that are undone."""
+    deliveries.withdraw(connection, [event.delivery_id for event in events])
+
+
+def delivery_id_of(event_id: str, subscription_id: str) -> str:
+    """The id of an event's delivery to a subscription; a transaction that is repeated makes no second one."""
+    return str(uuid5(_DELIVERIES, f"{event_id}/{subscription_id}"))
+
+
+def recipients(connection: Connection, subscription_ids: Iterable[str]) -> dict[str, Recipient]:
+    """The subscriptions as they are now, with their secrets; one that is gone is left out."""
+    found = {}
+    for subscription_id in subscription_ids:
+        row = _ONE.first(connection, {"subscription_id": subscription_id})
+        if row is not None:
+            found[subscription_id] = _recipient(connection, row)
+    return found
+
+
+def readdressed(connection: Connection, delivery: Delivery, found: Mapping[str, Recipient]) -> Delivery:
+    """A delivery with the URL that its subscription has now; what was published meanwhile has the former."""
+    recipient = found.get(delivery.event.subscription_id or "")
+    if recipient is None or recipient.url == delivery.event.url:
+        return delivery
+    connection.execute(
+        sa.update(deliveries_table)
+        .where(deliveries_table.c.delivery_id == delivery.event.delivery_id)
+        .values(url=recipient.url)
+    )
+    return replace(delivery, event=replace(delivery.event, url=recipient.url))
+
+
+def pause(connection: Connection, subscription_id: str, reason: str) -> int:
+    """
+    Have what waits for a subscription fail, replayable, because it is paused; how much that was.
+
+    At most ``AT_ONCE``, for calls wait to be written as well: ``clear`` sees to the rest. What a process is
+    sending at this moment may still arrive.
+    """
+    return connection.execute(
+        sa.update(deliveries_table)
+        .where(deliveries_table.c.position.in_(_waiting(subscription_id)))
+        .values(status="failed", leased_until=0, last_error=reason)
+    ).rowcount
+
+
+def withdraw(connection: Connection, subscription_id: str) -> int:
+    """Delete what waits for a subscription, because it is deleted; how much that was, as for ``pause``."""
+    return connection.execute(
+        sa.delete(deliveries_table).where(deliveries_table.c.position.in_(_waiting(subscription_id)))
+    ).rowcount
+
+
+def clear(connection: Connection, subscription_id: str, reason: str) -> int:
+    """
+    Take some of what still waits for a subscription that is paused or deleted, as these do; how much.
+
+    Nothing of one that is active, which it may have become again meanwhile.
+    """
+    row = _ONE.first(connection, {"subscription_id": subscription_id})
+    if row is None:
+        return withdraw(connection, subscription_id)
+    return 0 if row["is_active"] else pause(connection, subscription_id, reason)
+
+
+def redirect(connection: Connection, subscription_id: str, url: str) -> int:
+    """
+    Have what waits for a subscription sent to its new URL; how much that was, as for ``pause``.
+
+    The newest, for these have to keep their order with what their calls publish next. Older ones get the new
+    URL when they are taken; see ``readdressed``.
+    """
+    newest = _waiting(subscription_id).order_by(_waits.c.position.desc())
+    return connection.execute(
+        sa.update(deliveries_table).where(deliveries_table.c.position.in_(newest)).values(url=url)
+    ).rowcount
+
+
+def disable(connection: Connection, subscription_id: str, url: str, reason: str, now: datetime) -> bool:
+    """
+    Pause a subscription whose receiver wants nothing more; whether it did.
+
+    Only while it still has the URL that said so.
+    """
+    changed = connection.execute(
+        sa.update(subscriptions)
+        .where(
+            subscriptions.c.subscription_id == subscription_id,
+            subscriptions.c.url == url,
+            subscriptions.c.is_active,
+        )
+        .values(is_active=False, updated_at=to_micros(now))
+    )
+    if changed.rowcount:
+        pause(connection, subscription_id, reason)
+    return bool(changed.rowcount)
+
+
+def _actives(connection: Connection, account_sid: str, service: str) -> list[dict[str, Any]]:
+    return _ACTIVE.all(connection, {"account_sid": account_sid, "service": service})
+
+
+def _copy(event: Broadcast, row: dict[str, Any]) -> WebhookEvent:
+    delivery_id = delivery_id_of(event.event_id, row["subscription_id"])
+    body = {"id": delivery_id, **event.fields}
+    return WebhookEvent(
+        event_id=event.event_id,
+        account_sid=event.account_sid,
+        event=event.event,
+        url=row["url"],
+        body=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"),
+        created_at=event.created_at,
+        call_sid=event.call_sid,
+        delivery_id=delivery_id,
+        subscription_id=row["subscription_id"],
+    )
+
+
+def _url(connection: Connection, subscription_id: str) -> str | None:
+    """Where what is published for a subscription goes; None while it wants nothing, or is gone."""
+    row = _ONE.first(connection, {"subscription_id": subscription_id})
+    return row["url"] if row is not None and row["is_active"] else None
+
+
+def _recipient(connection: Connection, row: dict[str, Any]) -> Recipient:
+    subscription_id, secret, problem = row["subscription_id"], None, None
+    try:
+        secret = sealing.unseal(connection, subscriptions.c.secret, subscription_id, row["secret"])
+    except SecretsUnreadable:
+        problem = "the secret of the subscription cannot be read; set it anew"
+    return Recipient(subscription_id, row["service"], row["url"], bool(row["is_active"]), secret, problem)
+
+
+def _waiting(subscription_id: str) -> sa.Select[int]:
+    return (
+        sa.select(_waits.c.position)
+        .where(
+            _waits.c.subscription_id == subscription_id,
+            # Written out, so that the index of what is pending serves.
+            sa.text("waits.status = 'pending'"),
+        )
+        .limit(AT_ONCE)
+    )

@@ -1,0 +1,232 @@
+"""
+Webhook subscriptions: which events of a service an account wants, where they go, and what makes sense of one.
+
+Each service of the platform has subscriptions of its own, which know its events and nobody else's.
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Final, Literal, get_args
+
+from callcontrol.errors import FieldError, ValidationFailed
+from callcontrol.masking.calls import MaskedStatus
+
+__all__ = [
+    "CALL_MISSED",
+    "EVENT_TYPES",
+    "MAX_REPLAYED",
+    "MAX_SECRET_CHARS",
+    "MIN_SECRET_CHARS",
+    "NUMBERED",
+    "WEBHOOK_TEST",
+    "AssistantEvent",
+    "LoggedDelivery",
+    "MessagingEvent",
+    "Replayed",
+    "SubscribedService",
+    "Subscription",
+    "Trial",
+    "changed_subscription",
+    "new_subscription",
+    "wrong_values",
+]
+
+SubscribedService = Literal["calls", "masking", "assistant", "messaging"]
+
+CALL_MISSED: Final = "call.missed"
+WEBHOOK_TEST: Final = "webhook.test"
+
+AssistantEvent = Literal[
+    "call.started",
+    "call.completed",
+    "call.transferred",
+    "transcript.ready",
+    "agent.updated",
+    "error.occurred",
+]
+MessagingEvent = Literal[
+    "message.sent",
+    "message.delivered",
+    "message.read",
+    "message.failed",
+    "message.received",
+    "template.approved",
+    "template.rejected",
+    "campaign.completed",
+]
+
+EVENT_TYPES: Final[Mapping[SubscribedService, tuple[str, ...]]] = {
+    "calls": (CALL_MISSED,),
+    "masking": tuple(f"masking.call.{status}" for status in get_args(MaskedStatus)),
+    "assistant": get_args(AssistantEvent),
+    "messaging": get_args(MessagingEvent),
+}
+"""The events of each service that can be subscribed to; ``webhook.test`` goes wherever it is asked for."""
+
+NUMBERED: Final[frozenset[SubscribedService]] = frozenset({"messaging"})
+"""The services that know their subscriptions by numbers."""
+
+MAX_REPLAYED: Final = 10_000
+"""How many failed deliveries one request sends again."""
+
+MIN_SECRET_CHARS: Final = 6
+MAX_SECRET_CHARS: Final = 256
+_MAX_DESCRIPTION_CHARS: Final = 256
+_STANDARD_PREFIX: Final = "whsec_"
+_CHANGEABLE: Final = ("url", "secret", "event_types", "description", "is_active")
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """
+    Where an account wants events of a service sent.
+
+    Without a ``secret`` what is sent is not signed. One that is not active gets nothing. One of a service
+    that knows its subscriptions by numbers has a ``number`` as soon as it is stored.
+    """
+
+    subscription_id: str
+    account_sid: str
+    service: SubscribedService
+    url: str
+    event_types: tuple[str, ...]
+    created_at: datetime
+    updated_at: datetime
+    secret: str | None = field(default=None, repr=False)
+    description: str | None = None
+    is_active: bool = True
+    number: int | None = None
+
+    @property
+    def has_secret(self) -> bool:
+        """Whether deliveries are signed."""
+        return self.secret is not None
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedDelivery:
+    """
+    A delivery as the log of its subscription shows it.
+
+    ``status`` is ``pending``, ``retrying`` after the first attempt that failed, ``delivered`` or ``failed``;
+    ``response_code`` is 0 when there was no response.
+    """
+
+    delivery_id: str
+    subscription_id: str
+    event_type: str
+    call_sid: str | None
+    status: Literal["pending", "retrying", "delivered", "failed"]
+    attempts: int
+    max_attempts: int
+    response_code: int
+    error: str | None
+    created_at: datetime
+    next_attempt_at: datetime | None
+    delivered_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """How many deliveries are sent again, and whether there are more that would have been."""
+
+    count: int
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """How a receiver took a test event: its status, 0 without one, and what went wrong, None if nothing."""
+
+    status_code: int
+    error: str | None = None
+
+    @property
+    def success(self) -> bool:
+        """Whether the event was taken."""
+        return self.error is None
+
+
+def new_subscription(
+    subscription_id: str,
+    account_sid: str,
+    service: SubscribedService,
+    values: Mapping[str, Any],
+    now: datetime,
+) -> Subscription:
+    """
+    A subscription made of the fields that are given.
+
+    Raises:
+        ValidationFailed: With every wrong, missing or unknown field. Whether the URL may be reached is
+            judged elsewhere.
+    """
+    missing = [name for name in ("url", "event_types") if values.get(name) is None]
+    blank = Subscription(subscription_id, account_sid, service, "", (), now, now)
+    return _checked(blank, values, missing)
+
+
+def changed_subscription(former: Subscription, values: Mapping[str, Any], now: datetime) -> Subscription:
+    """
+    The subscription with the fields that are given changed; None takes a secret or a description away.
+
+    Raises:
+        ValidationFailed: With every wrong or unknown field.
+    """
+    emptied = [name for name in ("url", "event_types", "is_active") if values.get(name, former) is None]
+    return _checked(replace(former, updated_at=now), values, emptied)
+
+
+def wrong_values(service: SubscribedService, values: Mapping[str, Any]) -> list[FieldError]:
+    """What is wrong with those of the values that have their type; others are somebody else's to name."""
+    errors: list[FieldError] = []
+    names, secret = values.get("event_types"), values.get("secret")
+    if isinstance(names, Sequence) and not isinstance(names, str):
+        errors += _event_errors(names, EVENT_TYPES[service])
+    if isinstance(secret, str):
+        errors += _secret_errors(secret)
+    return errors
+
+
+def _checked(former: Subscription, values: Mapping[str, Any], missing: Sequence[str]) -> Subscription:
+    errors = [FieldError(name, "is not a known field") for name in values if name not in _CHANGEABLE]
+    errors += [FieldError(name, "is required") for name in missing]
+    given = {name: value for name, value in values.items() if name in _CHANGEABLE and name not in missing}
+    errors += wrong_values(former.service, given)
+    if "event_types" in given:
+        given["event_types"] = tuple(dict.fromkeys(map(str, given["event_types"])))
+    if len(given.get("description") or "") > _MAX_DESCRIPTION_CHARS:
+        errors.append(FieldError("description", f"must have at most {_MAX_DESCRIPTION_CHARS} characters"))
+    if errors:
+        raise ValidationFailed(errors)
+    return replace(former, **given)
+
+
+def _event_errors(wanted: Sequence[str], known: Sequence[str]) -> list[FieldError]:
+    if not wanted:
+        return [FieldError("event_types", f"must name at least one of {', '.join(known)}")]
+    if all(name in known for name in wanted):
+        return []
+    return [FieldError("event_types", f"must hold only {', '.join(known)}")]
+
+
+def _secret_errors(secret: str) -> list[FieldError]:
+    if not MIN_SECRET_CHARS <= len(secret) <= MAX_SECRET_CHARS:
+        message = f"must have {MIN_SECRET_CHARS} to {MAX_SECRET_CHARS} characters"
+        return [FieldError("secret", message)]
+    if not secret.isprintable():
+        return [FieldError("secret", "must not hold control characters")]
+    if secret.startswith(_STANDARD_PREFIX) and not _is_key(secret.removeprefix(_STANDARD_PREFIX)):
+        return [FieldError("secret", "must hold base64 behind whsec_, as Standard Webhooks has it")]
+    return []
+
+
+def _is_key(encoded: str) -> bool:
+    """Whether a library for Standard Webhooks can read a key from this."""
+    try:
+        return bool(base64.b64decode(encoded, validate=True))
+    except (binascii.Error, ValueError):
+        return False

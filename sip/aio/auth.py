@@ -1,0 +1,91 @@
+"""Who may call: the application's verdict on the source of an INVITE, and the password it may ask for."""
+
+import logging
+from collections.abc import Callable, Hashable
+from typing import Protocol
+
+from sip.aio.settings import Screen, Screened, ScreenVerdict, Source
+from sip.aio.transport import Flow
+from sip.auth.lockout import Lockout
+from sip.auth.server import DigestServer, Outcome, SecretsOf
+from sip.message.message import Request, Response
+from sip.message.responses import reply
+from sip.protection.rate_limits import source_of
+
+__all__ = ["Door"]
+
+logger = logging.getLogger(__name__)
+
+
+class OnCredentials(Protocol):
+    """
+    Told of each password that was right or wrong.
+
+    A request without credentials and one with a stale nonce say nothing about the password.
+    """
+
+    def __call__(self, source: Source, *, right: bool) -> None:
+        """Take note."""
+
+
+class Door:
+    """
+    Decides about each new INVITE before anything is allocated for it.
+
+    ACK and CANCEL are never asked for a password, for nobody could answer (RFC 3261 22.1), and neither are
+    requests within a dialog: they must know the tags and the Call-ID of a call that was let in.
+    """
+
+    def __init__(
+        self,
+        screen: Screen | None,
+        digest: DigestServer,
+        on_credentials: OnCredentials,
+        time_s: Callable[[], float],
+    ) -> None:
+        self._screen = screen
+        self._digest = digest
+        self._on_credentials = on_credentials
+        self._time_s = time_s
+        self._lockout = Lockout()
+
+    def admit(self, request: Request, flow: Flow) -> tuple[Hashable, ...] | Response | None:
+        """Give who a caller let in is known to be, the response that keeps it out, or None for silence."""
+        if self._screen is None:
+            return ()
+        source = Source(*flow.remote[:2], flow.transport.name, flow.peer_names)
+        try:
+            screened = self._screen(source, request)
+            if isinstance(screened, ScreenVerdict):
+                screened = Screened(screened)
+            if screened.verdict is ScreenVerdict.CHALLENGE:
+                return self._ask(request, source, screened.secrets_of)
+        except Exception:  # The application's fault must not let a stranger in, nor stop the endpoint.
+            logger.exception("The screen failed; the INVITE is dropped", extra={"call_id": request.call_id})
+            return None
+        if screened.verdict is ScreenVerdict.FORBID:
+            return reply(request, 403)
+        return screened.identities if screened.verdict is ScreenVerdict.ACCEPT else None
+
+    def _ask(
+        self, request: Request, source: Source, secrets_of: SecretsOf | None
+    ) -> tuple[Hashable, ...] | Response:
+        now_s, origin = self._time_s(), source_of(source.host)
+        verdict = self._digest.judge(request, origin, secrets_of or _nobody, now_s)
+        if verdict.outcome in (Outcome.ACCEPTED, Outcome.REJECTED):
+            if self._lockout.holds(origin, verdict.username, now_s):
+                return reply(request, 403)
+            right = verdict.outcome is Outcome.ACCEPTED
+            self._lockout.note(origin, verdict.username, now_s, right=right)
+            self._on_credentials(source, right=right)
+        if verdict.outcome is Outcome.ACCEPTED:
+            return verdict.identities
+        if verdict.outcome is Outcome.MALFORMED:
+            return reply(request, 400, "Malformed Authorization")
+        stale = verdict.outcome is Outcome.STALE
+        challenges = self._digest.challenge(origin, now_s, stale=stale)
+        return reply(request, 401, headers=challenges)
+
+
+def _nobody(_: str) -> tuple[()]:
+    return ()

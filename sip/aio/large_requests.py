@@ -1,0 +1,63 @@
+"""Requests that are too large for a datagram take a connection, where one can be had (RFC 3261 18.1.1)."""
+
+from typing import TYPE_CHECKING
+
+from sip.aio.transport import Address, Flow
+
+if TYPE_CHECKING:
+    from sip.aio.endpoint import Endpoint
+    from sip.aio.transaction_io import ClientRun
+
+__all__ = ["Oversize"]
+
+TRIAL_S = 1.5
+"""How long a connection may take to come up before the datagram is sent after all: callers wait for it."""
+REFUSED_FOR_S = 600.0
+"""How long it is remembered that a peer takes no connections."""
+MAX_REMEMBERED = 1024
+
+
+class Oversize:
+    """
+    Moves large requests to TCP, and back to UDP when the connection never came up.
+
+    A request on a connection that did come up stays there, whatever becomes of it: it may have arrived, and
+    a second INVITE of the same attempt would be a second call.
+    """
+
+    def __init__(self, endpoint: "Endpoint") -> None:
+        self._endpoint = endpoint
+        self._refused: dict[Address, float] = {}
+
+    def stream_for(self, flow: Flow) -> Flow | None:
+        """The connection that stands in for a datagram's way; None when the peer is known to take none."""
+        endpoint = self._endpoint
+        until = self._refused.get(flow.remote)
+        if until is not None:
+            if until > endpoint.clock.time():
+                return None
+            del self._refused[flow.remote]
+        transport = endpoint.transport_for("tcp", flow.remote[0])
+        return None if transport is None else transport.flow_to(flow.remote)
+
+    def watch(self, run: "ClientRun") -> None:
+        """Limit how long a request waits for its connection."""
+        if not run.flow.established:
+            run.timers.append(self._endpoint.arm(TRIAL_S, _Trial(run.flow), 0))
+
+    def note_refusal(self, remote: Address) -> None:
+        """Remember that a peer takes no connections."""
+        if len(self._refused) >= MAX_REMEMBERED:
+            self._refused.clear()
+        self._refused[remote] = self._endpoint.clock.time() + REFUSED_FOR_S
+
+
+class _Trial:
+    """The patience with a connection on its way up."""
+
+    def __init__(self, flow: Flow) -> None:
+        self._flow = flow
+
+    def on_timer(self, event: int) -> None:
+        """Give it up; whoever waits for it is told."""
+        self._flow.give_up("The connection did not come up in time for a large request")

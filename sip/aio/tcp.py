@@ -1,0 +1,291 @@
+"""SIP over TCP: a listening socket and the table of its connections (RFC 3261 18)."""
+
+import asyncio
+import socket
+from collections import deque
+from dataclasses import dataclass
+
+from sip.aio.tcp_connection import Connection, Key
+from sip.aio.tls_session import TlsSession
+from sip.aio.transport import Address, Flow, Listen, Receive, Transport
+from sip.message.fields import Via
+from sip.message.parser import Limits
+from sip.protection.rate_limits import source_of
+
+__all__ = ["StreamLimits", "TcpTransport"]
+
+SWEEP_S = 1.0
+"""How often connections are looked after."""
+_BACKLOG = 100
+"""Connections that may wait to be accepted."""
+LINGER_S = 5.0
+"""A peer that does not read must not hold a socket that was closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamLimits:
+    """What the connections of one address may take."""
+
+    max_connections: int = 1024
+    max_per_source: int = 256
+    """Connections one source address (of IPv6, one /64 network) may open."""
+    max_per_stranger: int = 32
+    """The same for a source nobody vouches for."""
+    connect_timeout_s: float = 3.0
+    """To come up, for connections we open: less than the silence that ends an INVITE."""
+    first_message_s: float = 30.0
+    """A connection from a peer on which no handshake and no whole message is done by then is closed."""
+    message_s: float = 15.0
+    """How long one message may take from its first byte to its last."""
+    idle_s: float = 600.0
+    """A connection on which nothing whole arrived for this long, and that nobody uses, is closed."""
+    evict_after_s: float = 5.0
+    """Beyond the maximum, an unused connection that was silent for this long makes room for a new one."""
+    keepalive_s: float = 30.0
+    """Silence after which a connection we opened, and that somebody needs, is pinged; 0 never."""
+    pong_s: float = 10.0
+    """How long a peer that has answered pings may take to answer one (RFC 5626 4.4.1)."""
+    max_unsent_bytes: int = 1024 * 1024
+    """A peer that does not read is cut off beyond this."""
+
+
+class TcpTransport(Transport):
+    """
+    One listening TCP socket, and all connections from and to peers.
+
+    A connection is used both ways for as long as it lasts, whoever opened it (RFC 3261 18.1.1, 18.2.2).
+    """
+
+    name = "tcp"
+    reliable = True
+    secure = False
+
+    def __init__(
+        self, listen: Listen, receive: Receive, limits: StreamLimits, message_limits: Limits
+    ) -> None:
+        self.address = listen
+        self.limits = limits
+        self.message_limits = message_limits
+        self._deliver = receive
+        self._server: asyncio.Server | None = None
+        self._listening: socket.socket | None = None
+        self._connections: dict[Key, Connection] = {}
+        self._from_source: dict[str, int] = {}
+        self._closing: deque[tuple[float, asyncio.Transport]] = deque()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._sweep: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop
+
+    async def open(self) -> None:
+        """Bind and listen."""
+        listen = self.address
+        self._loop = asyncio.get_running_loop()
+        self._listening = self.inherited or _listening(listen)
+        self.address = Listen(self.name, listen.host, self._listening.getsockname()[1], listen.advertise)
+        await self.resume()
+        self._sweep = self._loop.call_later(self._sweep_s, self._on_sweep)
+
+    def pause(self) -> socket.socket:
+        """Accept no more connections, and close those that nobody uses: their peers come again."""
+        assert self._listening is not None
+        if self._server is not None:
+            self._server.close()
+        for connection in list(self._connections.values()):
+            if not connection.in_use:
+                connection.shut()
+        return self._listening
+
+    async def resume(self) -> None:
+        """Accept connections."""
+        assert self._listening is not None
+        # On a copy: to close the server must not close what another process may be given.
+        self._server = await self._loop.create_server(self._accept, sock=self._listening.dup())
+
+    def close(self) -> None:
+        """Stop listening and cut all connections."""
+        if self._server is not None:
+            self._server.close()
+        if self._listening is not None:
+            self._listening.close()
+        if self._sweep is not None:
+            self._sweep.cancel()
+        for task in self._tasks:
+            task.cancel()
+        for connection in list(self._connections.values()):
+            connection.abort()
+        self._connections.clear()
+        for _, stream in self._closing:
+            stream.abort()
+        self._closing.clear()
+
+    @property
+    def connection_count(self) -> int:
+        """Connections that are up or coming up."""
+        return len(self._connections)
+
+    def flow_to(self, remote: Address, name: str | None = None) -> Flow:
+        """Give the connection to a peer, opening one if there is none."""
+        key = self.key_of(remote, name)
+        connection = self._connections.get(key)
+        if connection is None or connection.closed:
+            connection = self._connections[key] = Connection(self, remote, key)
+            connection.name = name
+            task = self._loop.create_task(self._connect(connection))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return connection
+
+    def now(self) -> float:
+        """The loop's time."""
+        return self._loop.time()
+
+    def receive(self, data: bytes, connection: Connection) -> None:
+        """Pass a message on."""
+        self._deliver(data, connection)
+
+    # What differs with TLS.
+
+    def key_of(self, remote: Address, name: str | None) -> Key:
+        """What a connection that was opened to a peer is found by."""
+        return (*remote, None)
+
+    def session_for(self, connection: Connection) -> TlsSession | None:
+        """The TLS session of a new connection; None where there is none."""
+        return None
+
+    def judge(self, connection: Connection) -> str | None:
+        """Say what is wrong with the peer's certificate once the handshake is done."""
+        return None
+
+    def note_via(self, connection: Connection, via: Via) -> None:
+        """Take what the Via of a request says of the connection it came by."""
+
+    # The table.
+
+    def admit(self, connection: Connection, stream: asyncio.Transport) -> bool:
+        """Enter a connection that came up; False when there are too many."""
+        peer = stream.get_extra_info("peername")
+        if peer is None:
+            return False  # It broke at once.
+        _guard_socket(stream)
+        if connection.outgoing:
+            return True
+        host, port = peer[0], peer[1]
+        if self.admits is not None and not self.admits(host):
+            return False
+        limits, source, stranger = self.limits, source_of(host), self.is_stranger(host)
+        most = limits.max_per_stranger if stranger else limits.max_per_source
+        if self._from_source.get(source, 0) >= most:
+            return False
+        if len(self._connections) >= limits.max_connections and not self._evict(for_stranger=stranger):
+            return False
+        connection.remote = (host, port)
+        connection.key = (host, port, None)
+        self._connections[connection.key] = connection
+        self._from_source[source] = self._from_source.get(source, 0) + 1
+        return True
+
+    def is_stranger(self, host: str) -> bool:
+        """Whether nobody vouches for a host."""
+        return self.knows is not None and not self.knows(host)
+
+    def _evict(self, *, for_stranger: bool) -> bool:
+        """Close what was silent longest and nobody uses; whoever is known need not wait for a stranger."""
+        unused = [connection for connection in self._connections.values() if not connection.in_use]
+        longest = min(unused, key=lambda connection: connection.heard_at, default=None)
+        if longest is None:
+            return False
+        if longest.heard_at > self.now() - self.limits.evict_after_s:
+            longest = None if for_stranger else self._silent_stranger(unused)
+        if longest is None:
+            return False
+        longest.shut()
+        return True
+
+    def _silent_stranger(self, unused: list[Connection]) -> Connection | None:
+        strangers = (
+            connection
+            for connection in unused
+            if not connection.outgoing and self.is_stranger(connection.remote[0])
+        )
+        return min(strangers, key=lambda connection: connection.heard_at, default=None)
+
+    def lost(self, connection: Connection) -> None:
+        """Take a connection out of the table."""
+        key = connection.key
+        if self._connections.get(key) is not connection:
+            return
+        del self._connections[key]
+        if not connection.outgoing:
+            source = source_of(key[0])
+            left = self._from_source.get(source, 1) - 1
+            if left:
+                self._from_source[source] = left
+            else:
+                self._from_source.pop(source, None)
+
+    def _accept(self) -> Connection:
+        return Connection(self, ("", 0), None)
+
+    async def _connect(self, connection: Connection) -> None:
+        host, port = connection.remote
+        try:
+            async with asyncio.timeout(self.limits.connect_timeout_s):
+                await self._loop.create_connection(lambda: connection, host, port)
+        except TimeoutError:
+            connection.give_up("The connection did not come up in time")
+        except OSError as error:
+            connection.give_up(f"The connection was refused: {error.strerror or error}")
+
+    # Looking after them.
+
+    @property
+    def _sweep_s(self) -> float:
+        limits = self.limits
+        keepalive_s = limits.keepalive_s or limits.idle_s
+        return min(SWEEP_S, *(s / 2 for s in (limits.idle_s, limits.message_s, keepalive_s)))
+
+    def _on_sweep(self) -> None:
+        self.sweep()
+        self._sweep = self._loop.call_later(self._sweep_s, self._on_sweep)
+
+    def sweep(self) -> None:
+        """Close what is idle or too slow, and ping what is needed."""
+        now = self.now()
+        for connection in list(self._connections.values()):
+            connection.look_after(now)
+        while self._closing and self._closing[0][0] <= now:
+            self._closing.popleft()[1].abort()
+
+    def linger(self, stream: asyncio.Transport) -> None:
+        """Give the last bytes of a connection that was closed a while to go out, and no longer."""
+        self._closing.append((self.now() + LINGER_S, stream))
+
+
+def _listening(listen: Listen) -> socket.socket:
+    family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
+    sock = socket.create_server((listen.host, listen.port), family=family, backlog=_BACKLOG)
+    sock.setblocking(False)
+    return sock
+
+
+def _guard_socket(stream: asyncio.Transport) -> None:
+    """Have the system find out that a peer is gone: a dead host answers no segment."""
+    sock = stream.get_extra_info("socket")
+    if sock is None:
+        return
+    for level, option, value in _SOCKET_OPTIONS:
+        try:
+            sock.setsockopt(level, option, value)
+        except OSError:
+            return
+
+
+_SOCKET_OPTIONS = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, getattr(socket, "TCP_KEEPIDLE", 4), 60),
+    (socket.IPPROTO_TCP, getattr(socket, "TCP_KEEPINTVL", 5), 10),
+    (socket.IPPROTO_TCP, getattr(socket, "TCP_KEEPCNT", 6), 4),
+    # Milliseconds that sent data may stay unacknowledged.
+    (socket.IPPROTO_TCP, getattr(socket, "TCP_USER_TIMEOUT", 18), 30_000),
+)

@@ -1,0 +1,355 @@
+"""One connection to a peer, over TCP or TLS: messages cut out, keep-alives, deadlines (RFC 3261 18.3)."""
+
+import asyncio
+import logging
+import ssl
+from collections import deque
+from typing import TYPE_CHECKING, cast
+
+from sip.aio.tls_session import TlsSession, describe
+from sip.aio.transport import Address, Flow, Watcher
+from sip.errors import ParseError
+from sip.message.fields import Via
+from sip.message.framer import PING, PONG, StreamFramer
+from sip.message.message import serialise
+
+if TYPE_CHECKING:
+    from sip.aio.tcp import StreamLimits, TcpTransport
+
+__all__ = ["Connection", "Key"]
+
+logger = logging.getLogger(__name__)
+
+Key = tuple[str, int, str | None]
+"""What a connection is found by: the peer's address, and the name it had to prove."""
+
+
+class Connection(asyncio.Protocol, Flow):
+    """
+    One connection, on its way up, up, or broken.
+
+    Its owner holds the table and the limits; without a `key` it is one that a peer opens.
+    """
+
+    __slots__ = (
+        "_alive_at",
+        "_deadline",
+        "_framer",
+        "_holders",
+        "_owner",
+        "_partial_since",
+        "_pending",
+        "_pending_bytes",
+        "_pinged_at",
+        "_pongs",
+        "_stream",
+        "_tls",
+        "aliases",
+        "broken",
+        "established",
+        "heard_at",
+        "key",
+        "name",
+        "outgoing",
+        "peer_names",
+        "trouble",
+        "watchers",
+    )
+
+    reliable = True
+
+    def __init__(self, owner: "TcpTransport", remote: Address, key: Key | None) -> None:
+        Flow.__init__(self, owner, remote)
+        self._owner = owner
+        self.outgoing = key is not None
+        self.key: Key = key or (*remote, None)
+        self.name: str | None = None
+        self.peer_names: frozenset[str] = frozenset()
+        self.trouble: str | None = None
+        self.aliases: tuple[Key, ...] | None = None
+        """Further names requests to the peer find it by (RFC 5923); None until a request has been seen."""
+        self.watchers: set[Watcher] = set()
+        self.broken = False
+        self.established = False
+        self.heard_at = self._alive_at = owner.now()
+        self._framer = StreamFramer(owner.message_limits)
+        self._stream: asyncio.Transport | None = None
+        self._tls: TlsSession | None = None
+        self._pending: deque[bytes] = deque()
+        self._pending_bytes = 0
+        self._holders = 0
+        self._deadline: float | None = None
+        self._partial_since: float | None = None
+        self._pinged_at: float | None = None
+        self._pongs = False
+
+    # The way, as others see it.
+
+    # A constant of other ways; here it is the listener's to say, and read only for either.
+    @property
+    def secure(self) -> bool:  # type: ignore[override]
+        """Encrypted to the next hop."""
+        return self._owner.secure
+
+    @property
+    def closed(self) -> bool:
+        """True once the connection is gone."""
+        return self.broken
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a transaction or a dialog needs it."""
+        return bool(self.watchers) or self._holders > 0
+
+    def send(self, data: bytes) -> bool:
+        """Write one message, or keep it until the connection is up."""
+        if self.broken:
+            return False
+        if not self.established:
+            self._pending_bytes += len(data)
+            if self._pending_bytes > self._owner.limits.max_unsent_bytes:
+                return False
+            self._pending.append(data)
+            return True
+        stream = self._stream
+        assert stream is not None
+        if stream.get_write_buffer_size() > self._owner.limits.max_unsent_bytes:
+            self.trouble = "The peer does not read"
+            stream.abort()
+            return False
+        self._write(data)
+        return not self.broken
+
+    def watch(self, watcher: Watcher) -> None:
+        """Have a transaction told when the connection breaks."""
+        self.watchers.add(watcher)
+
+    def unwatch(self, watcher: Watcher) -> None:
+        """End what `watch` began."""
+        self.watchers.discard(watcher)
+
+    def hold(self) -> None:
+        """Keep it open for somebody who will need it again."""
+        self._holders += 1
+
+    def release(self) -> None:
+        """End what `hold` began."""
+        self._holders -= 1
+
+    def note_via(self, via: Via) -> None:
+        """Take what the top Via of a request says of the connection."""
+        self._owner.note_via(self, via)
+
+    def give_up(self, reason: str) -> None:
+        """Stop trying to come up; nothing that waited for it is sent."""
+        if not self.established:
+            self._break(reason)
+
+    def abort(self) -> None:
+        """Close at once; nobody is told."""
+        self.broken = True
+        self.watchers.clear()
+        if self._stream is not None:
+            self._stream.abort()
+        self._owner.lost(self)
+
+    def shut(self) -> None:
+        """Close in good order what nobody uses."""
+        if self.established and self._tls is not None and self._stream is not None:
+            self._tls.finish()
+        self._close()
+
+    # asyncio.Protocol.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the connection: up, or on to its handshake."""
+        # Not an isinstance check: the transports of uvloop only behave like those of asyncio.
+        stream = cast(asyncio.Transport, transport)
+        self._stream = stream
+        if self.broken or not self._owner.admit(self, stream):
+            stream.abort()
+            self._forget()
+            return
+        limits = self._owner.limits
+        self._tls = self._owner.session_for(self)
+        self._deadline = self._owner.now() + limits.first_message_s
+        if self._tls is None:
+            self._come_up()
+        elif self.outgoing:
+            self._deadline = self._owner.now() + limits.connect_timeout_s
+            self._tls.start()
+            self._flush()
+
+    def data_received(self, data: bytes) -> None:
+        """Decrypt, cut out messages and answer keep-alives."""
+        if self.broken:
+            return
+        if self._tls is not None:
+            plain = self._decrypt(data)
+            if not plain:
+                return
+            data = plain
+        # Whatever comes shows that the peer is alive.
+        self._alive_at, self._pinged_at = self._owner.now(), None
+        try:
+            frames = self._framer.feed(data)
+        except ParseError as error:
+            self._refuse(error)
+            return
+        for frame in frames:
+            if self.broken:
+                return  # One before it made its peer unwanted.
+            self._take(frame)
+        if self._framer.failure is not None:
+            self._refuse(self._framer.failure)
+        # A keep-alive is no message: who sends nothing else is not worth a connection.
+        self._time_message(any(frame not in (PING, PONG) for frame in frames))
+
+    def _take(self, frame: bytes) -> None:
+        if frame == PING:
+            self.heard_at = self._owner.now()
+            self.send(PONG)
+        elif frame == PONG:
+            self._pongs = True
+        else:
+            self.heard_at = self._owner.now()
+            self._owner.receive(frame, self)
+
+    def _time_message(self, complete: bool) -> None:
+        """Note since when a message has been coming in, and that one is there."""
+        if complete:
+            self._deadline = None
+            self._partial_since = None
+        if not self._framer.buffered_bytes:
+            self._partial_since = None
+        elif self._partial_since is None:
+            self._partial_since = self._owner.now()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Take the news that it is gone."""
+        if exc is not None and self.trouble is None:
+            self.trouble = getattr(exc, "strerror", None) or str(exc) or None
+        self._forget()
+
+    def _forget(self) -> None:
+        """Take it out of the table, and tell whoever depends on it; once."""
+        if self.broken:
+            return
+        self.broken = True
+        self._stream = None
+        self._pending.clear()
+        self._owner.lost(self)
+        watchers, self.watchers = self.watchers, set()
+        for watcher in watchers:
+            watcher.on_flow_broken()
+
+    # Coming up.
+
+    def _come_up(self) -> None:
+        self.established = True
+        if self.outgoing:
+            self._deadline = None
+        while self._pending and not self.broken:
+            self._write(self._pending.popleft())
+        self._pending_bytes = 0
+
+    def _decrypt(self, data: bytes) -> bytes | None:
+        tls = self._tls
+        assert tls is not None
+        try:
+            plain = tls.receive(data)
+        except ssl.SSLError as error:
+            self._flush()  # The alert tells the peer why.
+            self._break(describe(error))
+            return None
+        self._flush()
+        if tls.established and not self.established:
+            self.peer_names = tls.peer_names
+            wrong = self._owner.judge(self)
+            if wrong is not None:
+                self._break(wrong)
+                return None
+            self._come_up()
+        if plain is None:
+            self._close()
+        return None if self.broken else plain
+
+    def _break(self, reason: str) -> None:
+        """Close because something is wrong, and say what."""
+        if self.broken:
+            return
+        self.trouble = reason
+        host, port = self.remote
+        who = f" ({self.name})" if self.name not in (None, host) else ""
+        # Anybody may break as many connections as he likes; that is worth no line each.
+        stranger = not self.outgoing and self._owner.is_stranger(host)
+        level = logging.WARNING if self.outgoing else logging.DEBUG if stranger else logging.INFO
+        logger.log(
+            level, "The %s connection with %s:%d%s is closed: %s", self._owner.name, host, port, who, reason
+        )
+        self._close()
+
+    def _close(self) -> None:
+        """Let what is written still go out; everybody else is told at once."""
+        stream = self._stream
+        if stream is not None:
+            self._flush()
+            stream.close()
+            self._owner.linger(stream)
+        self._forget()
+
+    # Writing.
+
+    def _write(self, data: bytes) -> None:
+        assert self._stream is not None
+        if self._tls is None:
+            self._stream.write(data)
+            return
+        try:
+            self._tls.send(data)
+        except ssl.SSLError as error:
+            self._break(describe(error))
+            return
+        self._flush()
+
+    def _flush(self) -> None:
+        if self._tls is not None and self._stream is not None:
+            output = self._tls.output
+            if output:
+                self._stream.write(output)
+
+    def _refuse(self, error: ParseError) -> None:
+        """Answer what cannot be framed, where that is possible, and close: nothing after it can be read."""
+        if self.broken:
+            return
+        answer = error.answer
+        if answer is not None:
+            answer.headers.replace_via(answer.via.with_source(*self.remote))
+            self._write(serialise(answer))
+        self._break(f"It cannot be framed any more: {error.reason}")
+
+    # Looking after it.
+
+    def look_after(self, now: float) -> None:
+        """Close it when it is too slow or idle, ping it when it is silent and needed."""
+        limits = self._owner.limits
+        if self._deadline is not None and now >= self._deadline:
+            self._break("Nothing whole came in time" if self.established else "The handshake took too long")
+        elif self._partial_since is not None and now >= self._partial_since + limits.message_s:
+            self._break("A message was not complete in time")
+        elif self._pinged_at is not None and self._pongs and now >= self._pinged_at + limits.pong_s:
+            self._break("The peer answers keep-alives no more")
+        elif not self.in_use:
+            if self.heard_at < now - limits.idle_s:
+                self.shut()
+        elif self.outgoing and self.established:
+            self._keep_alive(now, limits)
+
+    def _keep_alive(self, now: float, limits: "StreamLimits") -> None:
+        """Ping; a peer that has never answered is not expected to (RFC 5626 4.4.1, RFC 3261 7.5)."""
+        if not limits.keepalive_s or (self._pinged_at is not None and self._pongs):
+            return
+        if now >= self._alive_at + limits.keepalive_s:
+            self._framer.expect_pong()
+            self._alive_at = self._pinged_at = now
+            self._write(b"\r\n\r\n")

@@ -1,0 +1,171 @@
+"""Transactions at work: a machine, its way to the peer and its running timers."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from sip.aio.transport import Address, Flow
+from sip.effects import Arm, Deliver, Effect, Fail, Failure, Purpose, Send
+from sip.message.message import Request, Response
+from sip.timers import Timer
+from sip.transactions.invite_client import InviteClientTransaction
+from sip.transactions.invite_server import InviteServerTransaction
+from sip.transactions.non_invite_client import NonInviteClientTransaction
+from sip.transactions.non_invite_server import NonInviteServerTransaction
+from sip.transactions.table import Key
+
+if TYPE_CHECKING:
+    from sip.aio.endpoint import Endpoint
+
+__all__ = ["DEAF", "ClientRun", "RequestUser", "ServerRun"]
+
+
+class RequestUser(Protocol):
+    """Whoever started a client transaction."""
+
+    def on_response(self, run: "ClientRun", response: Response) -> None:
+        """Take a response."""
+
+    def on_failure(self, run: "ClientRun", failure: Failure) -> None:
+        """Take the news that there will be none."""
+
+
+class _Run:
+    """A transaction at work: its machine, its way to the peer and its running timers."""
+
+    __slots__ = ("call_id", "endpoint", "flow", "key", "timers")
+
+    def __init__(self, endpoint: "Endpoint", flow: Flow, key: Key, call_id: str) -> None:
+        self.endpoint = endpoint
+        self.flow = flow
+        self.key = key
+        self.call_id = call_id
+        self.timers: list[Timer] = []
+
+    def end(self) -> None:
+        """Forget the running timers."""
+        endpoint = self.endpoint
+        for timer in self.timers:
+            endpoint.disarm(timer)
+        self.timers.clear()
+
+
+class ClientRun(_Run):
+    """A request of ours at work; `fallback` is the way of datagrams that it was too large for."""
+
+    __slots__ = ("fallback", "machine", "purpose", "user")
+
+    def __init__(
+        self,
+        endpoint: "Endpoint",
+        flow: Flow,
+        machine: InviteClientTransaction | NonInviteClientTransaction,
+        user: RequestUser,
+        purpose: Purpose,
+    ) -> None:
+        super().__init__(endpoint, flow, (), machine.request.headers.first("call-id") or "")
+        self.machine = machine
+        self.user = user
+        self.purpose = purpose
+        self.fallback: Flow | None = None
+
+    def on_timer(self, event: int) -> None:
+        """Feed a timer event to the machine."""
+        self.perform(self.machine.handle(event))
+
+    def on_flow_broken(self) -> None:
+        """Feed the loss of the connection to the machine, unless the request can still go another way."""
+        if self.fallback is not None and self.endpoint.fall_back(self):
+            return
+        self.perform(self.machine.fail_transport())
+
+    def perform(self, effects: Sequence[Effect]) -> None:
+        """Do what the machine asks."""
+        endpoint = self.endpoint
+        for effect in effects:
+            if isinstance(effect, Send):
+                endpoint.send(effect.data, self.flow, self.call_id, self)
+            elif isinstance(effect, Arm):
+                self.timers.append(endpoint.arm(effect.delay_s, self, effect.event))
+            elif isinstance(effect, Deliver):
+                assert isinstance(effect.message, Response)
+                self.user.on_response(self, effect.message)
+            elif isinstance(effect, Fail):
+                self.user.on_failure(self, effect.failure)
+            else:
+                endpoint.end_client(self)
+
+
+class ServerRun(_Run):
+    """
+    A request of a peer at work.
+
+    `user` is whoever answers an INVITE and is told of its CANCEL, `tag` our tag in its responses; `on_end`
+    is called when it is forgotten. `sent_by` is where a response goes when the connection the request came
+    by is gone (RFC 3261 18.2.2), `sent_by_name` who must be there.
+    """
+
+    __slots__ = ("machine", "on_end", "sent_by", "sent_by_name", "tag", "user")
+
+    def __init__(
+        self,
+        endpoint: "Endpoint",
+        flow: Flow,
+        key: Key,
+        request: Request,
+        machine: InviteServerTransaction | NonInviteServerTransaction,
+    ) -> None:
+        super().__init__(endpoint, flow, key, request.call_id)
+        via = request.via
+        self.machine = machine
+        self.sent_by: Address = (flow.remote[0], via.port or flow.transport.default_port)
+        self.sent_by_name = via.host
+        self.tag: str | None = None
+        self.user: object = None
+        self.on_end: Callable[[], None] | None = None
+
+    def respond(self, response: Response) -> None:
+        """Send a response."""
+        self.perform(self.machine.respond(response))
+
+    def _reconnect(self) -> None:
+        near = self.flow.transport
+        flow = self.endpoint.flow_to(near.name, self.sent_by, near, self.sent_by_name)
+        if flow is not None:
+            self.flow = flow
+
+    def on_timer(self, event: int) -> None:
+        """Feed a timer event to the machine."""
+        self.perform(self.machine.handle(event))
+
+    def on_flow_broken(self) -> None:
+        """Feed the loss of the connection to the machine."""
+        self.perform(self.machine.fail_transport())
+
+    def perform(self, effects: Sequence[Effect]) -> None:
+        """Do what the machine asks."""
+        endpoint = self.endpoint
+        for effect in effects:
+            if isinstance(effect, Send):
+                if self.flow.closed:
+                    self._reconnect()
+                endpoint.send(effect.data, self.flow, self.call_id, self)
+            elif isinstance(effect, Arm):
+                self.timers.append(endpoint.arm(effect.delay_s, self, effect.event))
+            elif isinstance(effect, Deliver):
+                assert isinstance(effect.message, Request)
+                endpoint.user.on_ack(effect.message)
+            else:
+                endpoint.end_server(self)
+
+
+class _Deaf:
+    """The user of a request whose outcome is of no interest, or shows elsewhere, as that of a CANCEL does."""
+
+    def on_response(self, run: ClientRun, response: Response) -> None:
+        """Ignore the response."""
+
+    def on_failure(self, run: ClientRun, failure: Failure) -> None:
+        """Ignore the failure."""
+
+
+DEAF = _Deaf()

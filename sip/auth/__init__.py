@@ -1,0 +1,1 @@
+"""Digest authentication, client and server."""

@@ -1,0 +1,228 @@
+"""
+Answer digest challenges.
+
+Source: RFC 3261 22, RFC 7616, RFC 8760.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sip.errors import InvalidValue
+from sip.message.grammar import quote
+
+__all__ = [
+    "ALGORITHMS",
+    "Challenge",
+    "Credentials",
+    "answer_challenge",
+    "choose_challenges",
+    "digest_response",
+    "hash_name",
+    "parse_challenges",
+    "parse_digest",
+]
+
+_HASHES = {"sha-512-256": "sha512_256", "sha-256": "sha256", "md5": "md5"}
+"""Best first: where several are offered, the first that can be used is."""
+
+_PREFERENCE = [name for name, python in _HASHES.items() if python in hashlib.algorithms_available]
+
+ALGORITHMS = tuple(name.upper() for name in _PREFERENCE)
+"""The algorithms that can be used here, strongest first, as they are written."""
+
+_MAX_REALMS = 4
+"""Answers given to one response: a request of ours passes few proxies that ask for a password."""
+
+_PARAM = re.compile(
+    r'[ \t,]*([A-Za-z0-9\-.!%*_+`\'~]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s",]+))[ \t]*(?=,|$)',
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """User name and password of a trunk; with a realm, they are told to no other."""
+
+    username: str
+    password: str = field(repr=False)
+    realm: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """
+    One usable digest challenge.
+
+    ``realm``, ``nonce`` and ``opaque`` are kept as they stood between their
+    quotes, escapes included, since that is what is hashed and sent back.
+    ``algorithm`` is as sent, None when it was not (then it is MD5). ``qop``
+    is "auth", "auth-int", or None for a challenge of before RFC 2617.
+    """
+
+    realm: str
+    nonce: str
+    opaque: str | None = None
+    algorithm: str | None = None
+    qop: str | None = None
+    stale: bool = False
+
+
+def parse_challenges(values: Sequence[str]) -> list[Challenge]:
+    """
+    The challenges among these WWW-Authenticate or Proxy-Authenticate values that can be answered.
+
+    Best first: SHA-512-256, SHA-256, MD5. Other schemes, unknown algorithms
+    and malformed values are left out, since another value may still do.
+    """
+    challenges = [challenge for value in values if (challenge := _parse_challenge(value)) is not None]
+    return sorted(challenges, key=lambda challenge: _PREFERENCE.index(hash_name(challenge.algorithm)))
+
+
+def choose_challenges(challenges: Sequence[Challenge], credentials: Credentials) -> list[Challenge]:
+    """
+    The challenges to answer with these credentials: the first of each realm they may be used for.
+
+    Several proxies may have challenged one request, each in its own realm.
+
+    Source: RFC 3261 22.3, RFC 8760 2.4.
+    """
+    chosen: dict[str, Challenge] = {}
+    for challenge in challenges:
+        if credentials.realm is None or quote(credentials.realm) == f'"{challenge.realm}"':
+            chosen.setdefault(challenge.realm, challenge)
+    return list(chosen.values())[:_MAX_REALMS]
+
+
+def answer_challenge(
+    challenge: Challenge,
+    credentials: Credentials,
+    method: str,
+    uri: str,
+    body: bytes,
+    cnonce: str,
+    nc: int,
+) -> str:
+    """
+    The Authorization or Proxy-Authorization value that answers a challenge.
+
+    ``uri`` is the request URI as written in the request. ``cnonce`` is fresh
+    random text chosen by the caller; ``nc`` counts the requests answered with
+    this nonce, from 1.
+
+    Raises:
+        InvalidValue: The client nonce is not plain hexadecimal or base64 text,
+            or the counter does not fit eight hexadecimal digits.
+
+    Source: RFC 7616 3.4.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9+/=_-]+", cnonce) or not 0 < nc <= 0xFFFFFFFF:
+        raise InvalidValue("The client nonce or its counter is malformed")
+    username = quote(credentials.username)
+    count = f"{nc:08x}"
+    response = digest_response(challenge, credentials, (method, uri), body, (cnonce, count))
+    parts = [
+        f"Digest username={username}",
+        f'realm="{challenge.realm}"',
+        f'nonce="{challenge.nonce}"',
+        f'uri="{uri}"',
+        f'response="{response}"',
+    ]
+    if challenge.algorithm is not None:
+        parts.append(f"algorithm={challenge.algorithm}")
+    if challenge.qop is not None:
+        parts += [f"qop={challenge.qop}", f"nc={count}"]
+    if challenge.qop is not None or _is_session(challenge.algorithm):
+        parts.append(f'cnonce="{cnonce}"')
+    if challenge.opaque is not None:
+        parts.append(f'opaque="{challenge.opaque}"')
+    return ", ".join(parts)
+
+
+def digest_response(
+    challenge: Challenge,
+    credentials: Credentials,
+    request: tuple[str, str],
+    body: bytes,
+    client: tuple[str, str],
+) -> str:
+    """
+    The response that proves the password to whoever set the challenge.
+
+    ``request`` is method and URI, ``client`` the client's nonce and its count of eight hexadecimal digits,
+    both as they stand in the header field.
+
+    Source: RFC 7616 3.4.1 to 3.4.3.
+    """
+    name = _HASHES[hash_name(challenge.algorithm)]
+
+    def digest(*parts: str) -> str:
+        return hashlib.new(
+            name, ":".join(parts).encode("utf-8", "surrogatepass"), usedforsecurity=False
+        ).hexdigest()
+
+    cnonce, count = client
+    secret = digest(credentials.username, challenge.realm, credentials.password)
+    if _is_session(challenge.algorithm):
+        secret = digest(secret, challenge.nonce, cnonce)
+    if challenge.qop is None:
+        return digest(secret, challenge.nonce, digest(*request))
+    if challenge.qop == "auth-int":
+        entity = hashlib.new(name, body, usedforsecurity=False).hexdigest()
+        request_digest = digest(*request, entity)
+    else:
+        request_digest = digest(*request)
+    return digest(secret, challenge.nonce, count, cnonce, challenge.qop, request_digest)
+
+
+def _parse_challenge(value: str) -> Challenge | None:
+    params = parse_digest(value)
+    if params is None or "realm" not in params or not params.get("nonce"):
+        return None
+    algorithm = params.get("algorithm")
+    if hash_name(algorithm) not in _PREFERENCE:
+        return None
+    offered = [option.strip().lower() for option in params.get("qop", "").split(",") if option.strip()]
+    qop = next((option for option in ("auth", "auth-int") if option in offered), None)
+    if offered and qop is None:
+        return None
+    stale = params.get("stale", "").lower() == "true"
+    return Challenge(params["realm"], params["nonce"], params.get("opaque"), algorithm, qop, stale)
+
+
+def parse_digest(value: str) -> dict[str, str] | None:
+    """
+    The parameters of a challenge or an answer by lower-case name; None when it is malformed or no digest.
+
+    Quoted values come without their quotes, escapes left as they stand.
+    """
+    scheme, _, rest = value.strip().partition(" ")
+    return _parse_params(rest.strip()) if scheme.lower() == "digest" else None
+
+
+def _parse_params(text: str) -> dict[str, str] | None:
+    params: dict[str, str] = {}
+    text = text.rstrip(" \t,")
+    at = 0
+    while at < len(text):
+        match = _PARAM.match(text, at)
+        if match is None:
+            return None
+        name, quoted, token = match.groups()
+        if name.lower() in params:
+            return None
+        params[name.lower()] = token if quoted is None else quoted
+        at = match.end()
+    return params
+
+
+def hash_name(algorithm: str | None) -> str:
+    """The key of the hash behind an algorithm name."""
+    return "md5" if algorithm is None else algorithm.lower().removesuffix("-sess")
+
+
+def _is_session(algorithm: str | None) -> bool:
+    return algorithm is not None and algorithm.lower().endswith("-sess")

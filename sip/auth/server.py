@@ -1,0 +1,269 @@
+"""
+Challenge peers and judge their answers, remembering nothing of those that have not proved a password.
+
+Source: RFC 3261 22, RFC 7616, RFC 8760.
+"""
+
+import hashlib
+import hmac
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from sip.auth.digest import ALGORITHMS, Challenge, Credentials, digest_response, hash_name, parse_digest
+from sip.errors import ParseError
+from sip.message.grammar import quote, unquote
+from sip.message.message import Request
+from sip.message.uri import SipUri
+
+__all__ = ["DigestServer", "DigestSettings", "DigestVerdict", "Outcome", "Secret", "SecretsOf"]
+
+_MAX_ANSWERS = 8
+"""Authorization header fields of one request that are looked at."""
+_MAX_SECRETS = 16
+"""Passwords one user name may have: several accounts may know the same carrier by the same name."""
+
+_COUNT = re.compile(r"[0-9a-fA-F]{8}")
+_HEXADECIMAL = re.compile(r"[0-9a-fA-F]{32,128}")
+_NONCE = re.compile(r"([0-9a-f]{32})([0-9a-f]{32})")
+_NEEDED = ("username", "realm", "nonce", "uri", "response")
+
+
+class Outcome(Enum):
+    """What became of looking for a password in a request."""
+
+    ACCEPTED = "accepted"
+    MISSING = "missing"
+    """There is no answer to a challenge of ours: a first request, which is as it should be."""
+    STALE = "stale"
+    """The nonce is too old, used up, or was not given to this source: another is needed."""
+    REJECTED = "rejected"
+    """The user is unknown or the password wrong."""
+    MALFORMED = "malformed"
+    """The answer cannot be read, or is for another request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A password of a user, and whom it proves."""
+
+    password: str = field(repr=False)
+    identity: Hashable = None
+
+
+SecretsOf = Callable[[str], Sequence[Secret]]
+"""The passwords of a user name; none when there is no such user."""
+
+
+@dataclass(frozen=True, slots=True)
+class DigestVerdict:
+    """
+    What a request proves: with `ACCEPTED` the identities whose password was given.
+
+    `username` is what the peer called itself, for reports of failures.
+    """
+
+    outcome: Outcome
+    identities: tuple[Hashable, ...] = ()
+    username: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DigestSettings:
+    """
+    How peers are challenged.
+
+    A nonce is good for `nonce_lifetime_s`; of `max_nonces` that were used it is known how often. One more
+    makes the oldest stale.
+    """
+
+    realm: str = "trunkline"
+    algorithms: tuple[str, ...] = ALGORITHMS
+    qop: tuple[str, ...] = ("auth", "auth-int")
+    nonce_lifetime_s: float = 300.0
+    max_nonces: int = 20_000
+
+
+class DigestServer:
+    """
+    The server side of digest authentication for one realm; no clock: the time comes with each call.
+
+    A nonce carries the time it was made and a mark that only this process can make, of the source it was
+    given to, so challenges cost no memory and a password can be tried only by whoever was challenged. Only a
+    nonce that came back with a right password is remembered, with the highest count it was used with, and a
+    count must rise: an answer that was overheard opens nothing a second time.
+
+    `secret` is random and at least 16 bytes; `token` gives 20 hexadecimal digits unlike all given before.
+
+    Source: RFC 7616 3.3, 3.4, 5.4, 5.5.
+    """
+
+    __slots__ = ("_counts", "_floor_ms", "_opaque", "_secret", "_settings", "_token")
+
+    def __init__(self, settings: DigestSettings, secret: bytes, token: Callable[[], str]) -> None:
+        self._settings = settings
+        self._secret = secret
+        self._token = token
+        self._counts: OrderedDict[str, int] = OrderedDict()
+        self._floor_ms = -1
+        self._opaque = hmac.new(secret, b"opaque", hashlib.sha256).hexdigest()[:16]
+
+    @property
+    def remembered(self) -> int:
+        """How many nonces are remembered."""
+        return len(self._counts)
+
+    # Challenges.
+
+    def challenge(self, source: str, now_s: float, *, stale: bool = False) -> list[tuple[str, str]]:
+        """
+        The header fields of a 401: one challenge for each algorithm, the strongest first.
+
+        Source: RFC 8760 2.3.
+        """
+        nonce = self._make_nonce(source, now_s)
+        settings = self._settings
+        rest = f', qop="{",".join(settings.qop)}"' + (", stale=true" if stale else "")
+        given = f'Digest realm={quote(settings.realm)}, nonce="{nonce}", opaque="{self._opaque}"'
+        return [("WWW-Authenticate", f"{given}, algorithm={name}{rest}") for name in settings.algorithms]
+
+    def _make_nonce(self, source: str, now_s: float) -> str:
+        text = f"{int(now_s * 1000):012x}"[-12:] + self._token()[:20]
+        return text + self._mark(text, source)
+
+    def _mark(self, text: str, source: str) -> str:
+        return hmac.new(self._secret, f"{text}{source}".encode(), hashlib.sha256).hexdigest()[:32]
+
+    def _is_ours(self, nonce: str, source: str) -> bool:
+        match = _NONCE.fullmatch(nonce)
+        return match is not None and hmac.compare_digest(self._mark(match[1], source), match[2])
+
+    # Answers.
+
+    def judge(self, request: Request, source: str, secrets_of: SecretsOf, now_s: float) -> DigestVerdict:
+        """
+        Say what the Authorization header fields of a request prove.
+
+        An unknown user costs as much time as a wrong password. A nonce that was given to nobody here, or by a
+        former process, says nothing about the password; of one that was, the password is looked at before its
+        age, since a wrong one must not be told that only its nonce was stale.
+        """
+        answer = self._answer_of(request)
+        if answer is None:
+            return DigestVerdict(Outcome.MISSING)
+        username = unquote(f'"{answer.get("username", "")}"')[:64]
+        if not self._is_sound(answer, request):
+            return DigestVerdict(Outcome.MALFORMED, username=username)
+        # Old clients leave opaque out; another one than ours is of a former process, as its nonce is.
+        if not self._is_ours(answer["nonce"], source) or answer.get("opaque", self._opaque) != self._opaque:
+            return DigestVerdict(Outcome.STALE, username=username)
+        proved = self._prove(answer, request, secrets_of)
+        if not proved:
+            return DigestVerdict(Outcome.REJECTED, username=username)
+        if not self._use_nonce(answer, now_s):
+            return DigestVerdict(Outcome.STALE, username=username)
+        return DigestVerdict(Outcome.ACCEPTED, proved, username)
+
+    def _answer_of(self, request: Request) -> Mapping[str, str] | None:
+        """The answer to a challenge of our realm; one that cannot be read may be it, and is malformed."""
+        realm = quote(self._settings.realm)[1:-1]
+        broken: Mapping[str, str] | None = None
+        for value in request.headers.get_all("Authorization")[:_MAX_ANSWERS]:
+            params = parse_digest(value)
+            if params is None:
+                broken = {}
+            elif params.get("realm") == realm:
+                return params
+        return broken
+
+    def _is_sound(self, answer: Mapping[str, str], request: Request) -> bool:
+        settings = self._settings
+        if any(not answer.get(name) for name in _NEEDED):
+            return False
+        algorithm = answer.get("algorithm", "MD5")
+        if algorithm.upper() not in settings.algorithms or not _HEXADECIMAL.fullmatch(answer["response"]):
+            return False
+        qop = answer.get("qop")
+        if qop is None:
+            # A client of before RFC 2617; those know no algorithm but MD5.
+            return hash_name(algorithm) == "md5" and _is_for(answer["uri"], request)
+        counted = _COUNT.fullmatch(answer.get("nc", "")) is not None and bool(answer.get("cnonce"))
+        return qop.lower() in settings.qop and counted and _is_for(answer["uri"], request)
+
+    def _prove(
+        self, answer: Mapping[str, str], request: Request, secrets_of: SecretsOf
+    ) -> tuple[Hashable, ...]:
+        username = unquote(f'"{answer["username"]}"')
+        secrets = list(secrets_of(username))[:_MAX_SECRETS]
+        given = answer["response"].lower().encode()
+        qop = answer.get("qop")
+        challenge = Challenge(
+            answer["realm"],
+            answer["nonce"],
+            algorithm=answer.get("algorithm"),
+            qop=None if qop is None else qop.lower(),
+        )
+        client = (answer.get("cnonce", ""), answer.get("nc", ""))
+        proved: list[Hashable] = []
+        for secret in secrets or [_NOBODY]:
+            credentials = Credentials(username, secret.password)
+            wanted = digest_response(
+                challenge, credentials, (request.method, answer["uri"]), request.body, client
+            )
+            if hmac.compare_digest(wanted.encode(), given) and secret is not _NOBODY:
+                proved.append(secret.identity)
+        return tuple(proved)
+
+    def _use_nonce(self, answer: Mapping[str, str], now_s: float) -> bool:
+        """Count a use of a nonce; False when it is too old or was used this often before."""
+        nonce = answer["nonce"]
+        made_ms = _made_ms(nonce)
+        age_s = now_s - made_ms / 1000
+        if not -1.0 <= age_s <= self._settings.nonce_lifetime_s:
+            return False
+        count = int(answer["nc"], 16) if "qop" in answer else 1
+        highest = self._counts.get(nonce)
+        if highest is None:
+            return count > 0 and made_ms > self._floor_ms and self._remember(nonce, count, now_s)
+        if count <= highest:
+            return False
+        self._counts[nonce] = count
+        return True
+
+    def _remember(self, nonce: str, count: int, now_s: float) -> bool:
+        counts = self._counts
+        oldest_ms = int((now_s - self._settings.nonce_lifetime_s) * 1000)
+        while counts and _made_ms(next(iter(counts))) < oldest_ms:
+            counts.popitem(last=False)  # Too old to be used in any case.
+        if len(counts) >= self._settings.max_nonces:
+            forgotten, _ = counts.popitem(last=False)
+            # How often those made up to then were used is not known for certain any more.
+            self._floor_ms = max(self._floor_ms, _made_ms(forgotten))
+        counts[nonce] = count
+        return True
+
+
+def _made_ms(nonce: str) -> int:
+    return int(nonce[:12], 16)
+
+
+_NOBODY = Secret("\x00")
+"""Stands in for the passwords of a user there is not."""
+
+
+def _is_for(text: str, request: Request) -> bool:
+    """
+    Whether an answer was made for this request.
+
+    Proxies rewrite the Request-URI, and clients leave the user or the port out or write the number in
+    another way; what must fit is the user, by the Request-URI or by To, where the answer names one.
+
+    Source: RFC 3261 22.4, RFC 7616 3.4.
+    """
+    try:
+        uri = SipUri.parse(text)
+    except ParseError:
+        return False
+    return uri.user is None or uri.number in (request.uri.number, request.to.uri.number)

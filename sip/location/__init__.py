@@ -1,0 +1,1 @@
+"""Server location (RFC 3263) and failover."""

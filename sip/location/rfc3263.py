@@ -1,0 +1,336 @@
+"""
+Finding the servers of a SIP address (RFC 3263), as DNS questions asked and answers taken.
+
+`locate` is a generator: it yields the questions it wants answered together and is sent the records found,
+until it returns the targets in the order they are to be tried. No I/O, no clock, and chance comes from
+outside. Everything in a DNS answer is the word of a stranger: what makes no sense is passed over, and the
+number of records and targets used is bounded.
+"""
+
+import ipaddress
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from sip.message.uri import SipUri
+
+__all__ = [
+    "Kind",
+    "Naptr",
+    "Question",
+    "Reach",
+    "Records",
+    "Srv",
+    "Steps",
+    "Target",
+    "Wanted",
+    "default_port",
+    "ip_version",
+    "locate",
+    "order_srv",
+    "sources",
+]
+
+MAX_RECORDS = 64
+"""Records of one answer that are looked at."""
+MAX_HOSTS = 16
+"""Host names whose addresses are asked for."""
+MAX_TARGETS = 8
+TRANSPORTS = ("udp", "tcp", "tls")
+"""All that is spoken here, in the order of preference where the peer leaves it to us."""
+
+_SRV_PREFIX = {"udp": "_sip._udp.", "tcp": "_sip._tcp.", "tls": "_sips._tcp."}
+_SERVICES = {"SIP+D2U": "udp", "SIP+D2T": "tcp", "SIPS+D2T": "tls"}
+
+
+class Kind(Enum):
+    """What is asked of the DNS."""
+
+    NAPTR = "NAPTR"
+    SRV = "SRV"
+    A = "A"
+    AAAA = "AAAA"
+
+
+class Question(NamedTuple):
+    """One question; `name` is in lower case and without a final dot."""
+
+    kind: Kind
+    name: str
+
+
+class Naptr(NamedTuple):
+    """A NAPTR record (RFC 3403 4.1)."""
+
+    order: int
+    preference: int
+    flags: str
+    service: str
+    regexp: str
+    replacement: str
+
+
+class Srv(NamedTuple):
+    """An SRV record (RFC 2782)."""
+
+    priority: int
+    weight: int
+    port: int
+    target: str
+
+
+Records = Sequence[Any]
+"""`Naptr`, `Srv` or addresses as text, as the question asks for; empty when there are none, or no answer."""
+
+Reach = Mapping[str, Sequence[int]]
+"""The transports there are, each with the IP versions it can send to, the preferred first."""
+
+Pick = Callable[[float, float], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be found: port 0 and transport None are to be looked up, `secure` is a `sips` URI."""
+
+    host: str
+    port: int = 0
+    transport: str | None = None
+    secure: bool = False
+    verify: str | None = None
+    """What a TLS certificate must name, when that is not the host."""
+
+    @classmethod
+    def of(cls, uri: SipUri) -> "Wanted":
+        """
+        What a request for a URI, or for a route, is to be sent to.
+
+        Source: RFC 3263 4: the `maddr` parameter stands for the host.
+        """
+        return cls(uri.param("maddr") or uri.host, uri.port or 0, uri.transport, uri.scheme == "sips")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One place to send to; `name` is what a TLS certificate must name: the host that was asked for."""
+
+    transport: str
+    host: str
+    port: int
+    name: str
+
+
+Steps = Generator[Sequence[Question], Mapping[Question, Records], list[Target]]
+
+
+def locate(wanted: Wanted, reach: Reach, pick: Pick) -> Steps:
+    """
+    Ask for what leads to the targets of an address, and return them, best first; none when there is none.
+
+    `pick` gives a random number between two bounds. A port, an IP address or a transport that is given
+    makes the look-ups unnecessary that would find it.
+
+    Source: RFC 3263 4.1, 4.2; RFC 5922 4 for the name.
+    """
+    host = wanted.host.strip("[]").rstrip(".").lower()
+    name = wanted.verify or host
+    fixed = _fixed_transport(wanted)
+    if fixed is not None and fixed not in reach:
+        return []
+    if ip_version(host) is not None:
+        transport = fixed or _usual_transport(wanted, reach)
+        spots = [(transport, host, wanted.port or default_port(transport))]
+        return _targets(spots, {}, reach, name)
+    if wanted.port:
+        transport = fixed or _usual_transport(wanted, reach)
+        spots = [(transport, host, wanted.port)]
+    else:
+        spots, barred = yield from _services(host, fixed, wanted, reach, pick)
+        if not spots and not barred:
+            transport = fixed or _usual_transport(wanted, reach)
+            spots = [(transport, host, default_port(transport))]
+    addresses = yield from _ask(_address_questions(spots, reach))
+    return _targets(spots, addresses, reach, name)
+
+
+def sources(host: str) -> Steps:
+    """
+    Ask for every address that a named peer may call from: those of the name and of all its SIP services.
+
+    The targets returned say nothing but addresses.
+    """
+    host = host.strip("[]").rstrip(".").lower()
+    everywhere: Reach = {transport: (4, 6) for transport in TRANSPORTS}
+    services = [Question(Kind.SRV, _SRV_PREFIX[transport] + host) for transport in TRANSPORTS]
+    replies = yield from _ask([Question(Kind.NAPTR, host), *services])
+    further = [name for _, name in _chosen_services(replies[Question(Kind.NAPTR, host)], TRANSPORTS)]
+    replies |= yield from _ask(
+        [Question(Kind.SRV, name) for name in further if Question(Kind.SRV, name) not in replies]
+    )
+    names = [host]
+    for question, records in replies.items():
+        if question.kind is Kind.SRV:
+            names += [record.target for record in _usable_srv(records)]
+    spots = [("udp", name, 5060) for name in dict.fromkeys(names[:MAX_HOSTS])]
+    addresses = yield from _ask(_address_questions(spots, everywhere))
+    return _targets(spots, addresses, everywhere, host, limit=4 * MAX_TARGETS)
+
+
+def default_port(transport: str) -> int:
+    """The port of a transport where none is given (RFC 3261 19.1.2)."""
+    return 5061 if transport == "tls" else 5060
+
+
+@lru_cache(maxsize=4096)
+def ip_version(host: str) -> int | None:
+    """4 or 6 for an address as text, None for a name."""
+    try:
+        return ipaddress.ip_address(host).version
+    except ValueError:
+        return None
+
+
+def order_srv(records: Iterable[Srv], pick: Pick) -> list[Srv]:
+    """
+    Put SRV records into the order they are to be tried: by priority, and by a draw by weight within one.
+
+    Source: RFC 2782, "Weight"; a record of weight 0 still has a very small chance beside others.
+    """
+    ranks: dict[int, list[Srv]] = {}
+    for record in records:
+        ranks.setdefault(record.priority, []).append(record)
+    ordered: list[Srv] = []
+    for priority in sorted(ranks):
+        left = sorted(ranks[priority], key=lambda record: record.weight > 0)
+        while left:
+            total = sum(record.weight for record in left)
+            mark = min(int(pick(0.0, total + 1.0)), total)
+            at, running = 0, left[0].weight
+            while running < mark:
+                at += 1
+                running += left[at].weight
+            ordered.append(left.pop(at))
+    return ordered
+
+
+# The transport (RFC 3263 4.1).
+
+
+def _fixed_transport(wanted: Wanted) -> str | None:
+    """The transport that the address itself settles; "" for one that cannot be."""
+    transport = wanted.transport
+    if not wanted.secure:
+        return transport
+    if transport is None:
+        return None
+    return "tls" if transport in ("tcp", "tls") else ""
+
+
+def _usual_transport(wanted: Wanted, reach: Reach) -> str:
+    if wanted.secure:
+        return "tls"
+    return next((name for name in TRANSPORTS if name in reach), "udp")
+
+
+def _services(
+    host: str, fixed: str | None, wanted: Wanted, reach: Reach, pick: Pick
+) -> Generator[Sequence[Question], Mapping[Question, Records], tuple[list[tuple[str, str, int]], bool]]:
+    """
+    Find transport, host and port of a name without a port: (them, whether the service is said not to exist).
+
+    NAPTR and SRV are asked for together: it saves a round trip, and a name server or firewall that drops
+    NAPTR questions costs no call.
+    """
+    if fixed is not None:
+        allowed: Sequence[str] = (fixed,)
+    else:
+        allowed = [name for name in TRANSPORTS if name in reach and (name == "tls" or not wanted.secure)]
+    plain = [(transport, _SRV_PREFIX[transport] + host) for transport in allowed]
+    naptr = Question(Kind.NAPTR, host)
+    questions = [Question(Kind.SRV, name) for _, name in plain]
+    replies = yield from _ask(questions if fixed is not None else [naptr, *questions])
+    chosen = _chosen_services(replies.get(naptr, ()), allowed)
+    if chosen:
+        replies |= yield from _ask(
+            [Question(Kind.SRV, name) for _, name in chosen if Question(Kind.SRV, name) not in replies]
+        )
+    found: list[tuple[str, str, int]] = []
+    barred = False
+    for transport, name in chosen or plain:
+        records = replies[Question(Kind.SRV, name)]
+        barred = barred or any(record.target == "" for record in records)
+        found += [(transport, item.target, item.port) for item in order_srv(_usable_srv(records), pick)]
+        if found and not chosen:
+            break  # Of several transports without NAPTR the first will do: they lead to the same servers.
+    return found, barred
+
+
+def _chosen_services(records: Records, allowed: Sequence[str]) -> list[tuple[str, str]]:
+    """
+    The SRV names of the NAPTR records that say a transport of ours, the preferred first.
+
+    Only the lowest order that has one counts (RFC 3403 4.1); preference is within it.
+    """
+    fitting = [
+        record
+        for record in records[:MAX_RECORDS]
+        if record.flags.lower() == "s"
+        and not record.regexp
+        and record.replacement
+        and _SERVICES.get(record.service.upper()) in allowed
+    ]
+    lowest = min((record.order for record in fitting), default=0)
+    fitting = sorted(
+        (record for record in fitting if record.order == lowest), key=lambda record: record.preference
+    )
+    return [(_SERVICES[record.service.upper()], record.replacement) for record in fitting[:MAX_HOSTS]]
+
+
+def _usable_srv(records: Records) -> list[Srv]:
+    """The records that name a host; "." says that the service is decidedly not available (RFC 2782)."""
+    return [record for record in records[:MAX_RECORDS] if record.target and record.port]
+
+
+# The addresses (RFC 3263 4.2).
+
+
+def _address_questions(spots: Sequence[tuple[str, str, int]], reach: Reach) -> list[Question]:
+    questions: dict[Question, None] = {}
+    names = dict.fromkeys(host for _, host, _ in spots if ip_version(host) is None)
+    kept = set(list(names)[:MAX_HOSTS])
+    for transport, host, _ in spots:
+        if host in kept:
+            for version in reach.get(transport, ()):
+                questions[Question(Kind.A if version == 4 else Kind.AAAA, host)] = None
+    return list(questions)
+
+
+def _targets(
+    spots: Sequence[tuple[str, str, int]],
+    addresses: Mapping[Question, Records],
+    reach: Reach,
+    name: str,
+    limit: int = MAX_TARGETS,
+) -> list[Target]:
+    targets: dict[Target, None] = {}
+    for transport, host, port in spots:
+        for version in reach.get(transport, ()):
+            if ip_version(host) is not None:
+                found: Records = (host,) if ip_version(host) == version else ()
+            else:
+                found = addresses.get(Question(Kind.A if version == 4 else Kind.AAAA, host), ())
+            for address in found[:MAX_RECORDS]:
+                if ip_version(address) == version:
+                    targets[Target(transport, address, port, name)] = None
+    return list(targets)[:limit]
+
+
+def _ask(
+    questions: Sequence[Question],
+) -> Generator[Sequence[Question], Mapping[Question, Records], dict[Question, Records]]:
+    """Ask, unless there is nothing to ask; a question left without a reply counts as one without records."""
+    if not questions:
+        return {}
+    replies = yield questions
+    return {question: replies.get(question, ()) for question in questions}

@@ -1,0 +1,1 @@
+"""SIP messages: header fields, URIs, reading and writing."""

@@ -1,0 +1,336 @@
+"""
+Typed values of header fields: addresses, Via and CSeq.
+
+Source: RFC 3261 20.10, 20.16, 20.42, 25.1.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal
+
+from sip.errors import InvalidValue, ParseError
+from sip.message.grammar import (
+    WHITE_SPACE,
+    Params,
+    check_params,
+    find_param,
+    format_params,
+    is_host,
+    is_token,
+    parse_params,
+    quote,
+    unquote,
+    without_controls,
+)
+from sip.message.uri import SipUri
+
+__all__ = ["CSeq", "NameAddr", "Via"]
+
+MAX_CSEQ = 2**31 - 1
+"""RFC 3261 8.1.1.5."""
+
+CACHED_CHARS = 256
+"""Longer values are not remembered, which bounds the memory a peer can make the caches hold."""
+
+_QUOTED_NAME = re.compile(r'("(?:[^"\\]|\\.)*")[ \t]*', re.DOTALL)
+_VIA = re.compile(
+    r"[Ss][Ii][Pp][ \t]*/[ \t]*2\.0[ \t]*/[ \t]*([A-Za-z0-9\-.!%*_+`'~]+)"  # transport
+    r"[ \t]+(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)"  # sent-by host
+    r"(?:[ \t]*:[ \t]*([0-9]{1,5}))?[ \t]*"  # sent-by port
+    r"(;.*)?",
+    re.DOTALL,
+)
+# As nearly all requests have it: the branch, and perhaps the wish for rport before or after it.
+_PLAIN_VIA = re.compile(
+    r"SIP/2\.0/(UDP|TCP|TLS) ([A-Za-z0-9._-]{1,255})(?::([0-9]{1,5}))?"
+    r"(;rport)?;branch=([^\x00-\x20\x7f;,\"<>]+)(;rport)?"
+)
+# A token by the grammar; old gateways put '=', ':' and '@' there, and nobody but them reads it.
+_BRANCH = re.compile(r'[^\x00-\x20\x7f;,"<>]+')
+_CSEQ = re.compile(r"([0-9]{1,20})[ \t]+([A-Za-z0-9\-.!%*_+`'~]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class NameAddr:
+    """
+    An address with its display name and header parameters, as in From, To and Contact.
+
+    ``display_name`` is plain text; quotes and escapes are added on writing, and
+    control characters are dropped on reading. An address without angle
+    brackets reads the same, its parameters belonging to the header field.
+
+    Raises:
+        InvalidValue: A parameter would not read back as itself.
+    """
+
+    display_name: str | None
+    uri: SipUri
+    params: Params = ()
+
+    def __post_init__(self) -> None:
+        if self.params:
+            check_params(self.params)
+
+    @classmethod
+    def parse(cls, text: str) -> NameAddr:
+        """
+        Read one address.
+
+        Raises:
+            ParseError: Unbalanced quotes or brackets, a bad URI, more than one
+                tag, or a bare URI whose parts cannot be told from parameters.
+        """
+        if len(text) <= CACHED_CHARS:
+            return _parse_name_addr_cached(text)
+        return _parse_name_addr(text)
+
+    def param(self, name: str) -> str | None:
+        """The value of a header parameter as sent; "" when it has none, None when it is absent."""
+        return find_param(self.params, name.lower())
+
+    @property
+    def tag(self) -> str | None:
+        """The tag, None when there is none."""
+        return find_param(self.params, "tag")
+
+    def with_tag(self, tag: str) -> NameAddr:
+        """A copy that carries this tag instead of its own."""
+        params = tuple([param for param in self.params if param[0] != "tag"])
+        return replace(self, params=(*params, ("tag", tag)))
+
+    def __str__(self) -> str:
+        name = quote(self.display_name) + " " if self.display_name else ""
+        return f"{name}<{self.uri}>{format_params(self.params)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Via:
+    """
+    One Via header field value.
+
+    ``host`` is in lower case and without brackets. ``rport`` is "" when the
+    sender asks for the port and a number once it is filled in. ``params`` are
+    the parameters that have no field of their own.
+
+    Raises:
+        InvalidValue: A part would not read back as itself.
+
+    Source: RFC 3261 20.42, RFC 3581.
+    """
+
+    transport: str
+    host: str
+    port: int | None = None
+    branch: str | None = None
+    received: str | None = None
+    rport: Literal[""] | int | None = None
+    params: Params = ()
+
+    def __post_init__(self) -> None:
+        if not is_token(self.transport) or not is_host(self.host):
+            raise InvalidValue("Malformed transport or host")
+        if self.port is not None and not 0 < self.port <= 65535:
+            raise InvalidValue("Port out of range")
+        if self.branch is not None and not _BRANCH.fullmatch(self.branch):
+            raise InvalidValue("Malformed branch")
+        if self.received is not None and not is_host(self.received):
+            raise InvalidValue("Parameter received is no host")
+        if self.params:
+            check_params(self.params)
+
+    @classmethod
+    def parse(cls, text: str) -> Via:
+        """
+        Read one Via value.
+
+        Raises:
+            ParseError: It is malformed, of another protocol version, or
+                carries a parameter twice that decides where responses go.
+        """
+        return _parse_via_cached(text) if len(text) <= CACHED_CHARS else _parse_via(text)
+
+    def with_source(self, host: str, port: int) -> Via:
+        """
+        A copy that records where the request really came from.
+
+        ``received`` is set when the host differs from ``sent-by`` or the port
+        is asked for; ``rport`` only when it is asked for. What the sender
+        itself put there is dropped.
+
+        Source: RFC 3261 18.2.1, RFC 3581 4.
+        """
+        asked = self.rport is not None
+        received = host if asked or host != self.host else None
+        if received == self.received and not asked:
+            return self
+        if received is not None and "%" in received:
+            received = received.partition("%")[0]  # The zone of a link-local address means nothing elsewhere.
+        # All of it is known to be sound: it was checked when this Via was made.
+        stamped, put = object.__new__(Via), object.__setattr__
+        put(stamped, "transport", self.transport)
+        put(stamped, "host", self.host)
+        put(stamped, "port", self.port)
+        put(stamped, "branch", self.branch)
+        put(stamped, "received", received)
+        put(stamped, "rport", port if asked else None)
+        put(stamped, "params", self.params)
+        return stamped
+
+    def param(self, name: str) -> str | None:
+        """The value of a parameter without a field of its own; "" when bare, None when absent."""
+        return find_param(self.params, name.lower())
+
+    def __str__(self) -> str:
+        text = f"SIP/2.0/{self.transport} " + (f"[{self.host}]" if ":" in self.host else self.host)
+        if self.port is not None:
+            text += f":{self.port}"
+        if self.branch is not None:
+            text += ";branch=" + self.branch
+        if self.received is not None:
+            text += ";received=" + self.received
+        if self.rport is not None:
+            text += ";rport" if self.rport == "" else f";rport={self.rport}"
+        return text + format_params(self.params) if self.params else text
+
+
+@dataclass(frozen=True, slots=True)
+class CSeq:
+    """Sequence number and method of a request."""
+
+    number: int
+    method: str
+
+    @classmethod
+    def parse(cls, text: str) -> CSeq:
+        """
+        Read a CSeq value.
+
+        Raises:
+            ParseError: It is malformed or its number is 2**31 or more.
+
+        Source: RFC 3261 8.1.1.5, 20.16.
+        """
+        return _parse_cseq_cached(text) if len(text) <= CACHED_CHARS else _parse_cseq(text)
+
+    def __str__(self) -> str:
+        return f"{self.number} {self.method}"
+
+
+def _parse_cseq(text: str) -> CSeq:
+    match = _CSEQ.fullmatch(text)
+    if match is None:
+        raise ParseError("Malformed value")
+    number = int(match[1])
+    if number > MAX_CSEQ:
+        raise ParseError("Number out of range")
+    return CSeq(number, match[2])
+
+
+# Few numbers and methods are in use at any time.
+_parse_cseq_cached = lru_cache(maxsize=512)(_parse_cseq)
+
+
+def _parse_name_addr(text: str) -> NameAddr:
+    text = text.strip(WHITE_SPACE)
+    start = text.find("<")
+    if text.startswith('"'):
+        quoted = _QUOTED_NAME.match(text)
+        if quoted is None or not text.startswith("<", quoted.end()):
+            raise ParseError("Unbalanced quotes or missing angle brackets")
+        name = unquote(quoted[1])
+        start = quoted.end()
+    elif start < 0:
+        return _parse_bare_address(text)
+    else:
+        # Unquoted names are meant to be tokens; carriers put commas, dots and accents there.
+        name = text[:start].strip(WHITE_SPACE)
+        if '"' in name or ">" in name:
+            raise ParseError("Misplaced quotes or angle brackets")
+    end = text.find(">", start)
+    if end < 0:
+        raise ParseError("Unbalanced angle brackets")
+    uri = SipUri.parse(text[start + 1 : end].strip(WHITE_SPACE))
+    return NameAddr(without_controls(name) or None, uri, _address_params(text[end + 1 :]))
+
+
+def _parse_bare_address(text: str) -> NameAddr:
+    uri, semicolon, params = text.partition(";")
+    # Without brackets a question mark or a later at sign leaves it open where the URI ends.
+    if "?" in uri or "@" in params:
+        raise ParseError("Missing angle brackets")
+    return NameAddr(None, SipUri.parse(uri.strip(WHITE_SPACE)), _address_params(semicolon + params))
+
+
+def _address_params(text: str) -> Params:
+    params = parse_params(text.strip(WHITE_SPACE))
+    tags = [value for name, value in params if name == "tag"]
+    if len(tags) > 1 or (tags and not tags[0]):
+        raise ParseError("Empty or repeated tag")
+    return params
+
+
+_parse_name_addr_cached = lru_cache(maxsize=4096)(_parse_name_addr)
+
+
+def _parse_via(text: str) -> Via:
+    match = _PLAIN_VIA.fullmatch(text)
+    if match is None or (match[4] and match[6]):
+        return _parse_unusual_via(text)
+    transport, host, port, before, branch, after = match.groups()
+    rport: Literal[""] | None = "" if before or after else None
+    try:
+        return Via(transport, host.lower(), None if port is None else int(port), branch, None, rport)
+    except InvalidValue as error:
+        raise ParseError(str(error)) from None
+
+
+def _parse_unusual_via(text: str) -> Via:
+    match = _VIA.fullmatch(text.strip(WHITE_SPACE))
+    if match is None:
+        raise ParseError("Malformed value")
+    transport, host, port, rest = match.groups()
+    own, others = _split_via_params(parse_params(rest or ""))
+    received = own.get("received")
+    try:
+        return Via(
+            transport.upper(),
+            host.strip("[]").lower(),
+            None if port is None else int(port),
+            own.get("branch"),
+            None if received is None else received.strip("[]"),
+            _rport(own),
+            others,
+        )
+    except InvalidValue as error:
+        raise ParseError(str(error)) from None
+
+
+def _split_via_params(params: Params) -> tuple[dict[str, str], Params]:
+    own: dict[str, str] = {}
+    others: list[tuple[str, str | None]] = []
+    for name, value in params:
+        if name not in ("branch", "received", "rport"):
+            others.append((name, value))
+        elif name in own or (value is None and name != "rport"):
+            raise ParseError("Empty or repeated parameter")
+        else:
+            own[name] = value or ""
+    return own, tuple(others)
+
+
+def _rport(own: dict[str, str]) -> Literal[""] | int | None:
+    if "rport" not in own:
+        return None
+    value = own["rport"]
+    if not value:
+        return ""
+    if not (value.isascii() and value.isdecimal() and len(value) <= 5 and 0 < int(value) <= 65535):
+        raise ParseError("Parameter rport out of range")
+    return int(value)
+
+
+_parse_via_cached = lru_cache(maxsize=4096)(_parse_via)
+_parse_name_addr_cached = lru_cache(maxsize=4096)(_parse_name_addr)

@@ -1,0 +1,306 @@
+"""
+Read one message from the bytes of a datagram, or of a frame cut from a stream.
+
+Strict where two readings are possible (lengths, repeated fields, bare CR),
+tolerant where carriers are sloppy and the meaning is plain (bare LF, folded
+lines, white space, compact names, unknown fields and parameters).
+
+Messages as nearly every peer writes them are read by `sip._wire`, which gives
+up at the first thing that is out of the ordinary. Whatever it gives up, this
+module reads; of what both can read, they make the same.
+
+Source: RFC 3261 7, 18.3, 25; RFC 4475 for the situations.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from sip.errors import ParseError
+from sip.message import native as acceleration
+from sip.message.fields import CSeq, NameAddr, Via
+from sip.message.grammar import WHITE_SPACE, is_token, split_list
+from sip.message.headers import KNOWN_NAMES, Entry, Headers, identify
+from sip.message.message import Message, Request, Response
+from sip.message.reasons import reason_phrase
+from sip.message.uri import SipUri
+
+__all__ = [
+    "DEFAULT_LIMITS",
+    "Limits",
+    "answer_to",
+    "content_length",
+    "find_body",
+    "parse_carefully",
+    "parse_message",
+    "read_plain",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """
+    What one message may hold; beyond it the message is refused.
+
+    ``line_chars`` bounds a line as it is sent, ``value_chars`` a header field
+    after its folded lines are joined.
+    """
+
+    message_bytes: int = 65536
+    header_count: int = 256
+    line_chars: int = 4096
+    value_chars: int = 8192
+
+
+DEFAULT_LIMITS = Limits()
+
+# Begun nowhere within white space, so that a long run of it is looked at once, not from each of its places.
+_FOLD = re.compile(r"(?<![ \t])[ \t]*(?:\n[ \t]+)+")
+_STATUS = re.compile(r"[1-6][0-9]{2}")
+
+# A second one of these would let two elements on the path read two different messages.
+_SINGLE = frozenset(
+    """
+    call-id content-length content-type cseq event expires from max-forwards min-se rack refer-to
+    replaces rseq session-expires to
+    """.split()
+)
+# Address lists are kept one element to an entry, since elements are taken off and put on singly.
+_SPLIT = frozenset(("via", "route", "record-route", "contact", "path", "service-route"))
+
+
+def parse_message(data: bytes, limits: Limits = DEFAULT_LIMITS) -> Message:
+    """
+    Read one message.
+
+    Line ends before it are skipped; bytes after the declared body are cut off.
+
+    Raises:
+        ParseError: It is not acceptable; ``error.answer`` is the response to
+            send, when there is one.
+    """
+    return read_plain(data, limits) or parse_carefully(data, limits)
+
+
+def parse_carefully(data: bytes, limits: Limits = DEFAULT_LIMITS) -> Message:
+    """Read one message, however odd; as `parse_message`, without the native reader."""
+    if len(data) > limits.message_bytes:
+        raise ParseError("Message too large", limits.message_bytes, status=513)
+    start = len(data) - len(data.lstrip(b"\r\n"))
+    body = find_body(data, start)
+    head = _decode(data[start : len(data) if body is None else body])
+    try:
+        if body is None:
+            raise ParseError("No empty line after the header fields", len(data))
+        lines = _split_lines(head, limits)
+        headers = _parse_headers(lines)
+        message = _parse_start_line(lines[0], headers)
+        _check_mandatory(message)
+        message.body = _cut_body(data, body, headers)
+    except ParseError as error:
+        if error.near:
+            error.offset = max(0, data.find(error.near.encode(), start))
+        error.answer = _answer(head, error)
+        raise
+    return message
+
+
+def find_body(data: bytes | bytearray, start: int = 0) -> int | None:
+    """Offset of the first byte after the empty line that ends the header fields, None without one."""
+    with_cr = data.find(b"\n\r\n", start)
+    # The earliest empty line counts, or a body could pass for header fields.
+    without_cr = data.find(b"\n\n", start, with_cr + 1 if with_cr >= 0 else len(data))
+    if without_cr >= 0:
+        return without_cr + 2
+    return with_cr + 3 if with_cr >= 0 else None
+
+
+def _decode(head: bytes | bytearray) -> str:
+    try:
+        return head.decode()
+    except UnicodeDecodeError:
+        # Old equipment sends Latin-1 in display names. Every byte has a character there.
+        return head.decode("latin-1")
+
+
+def _split_lines(head: str, limits: Limits) -> list[str]:
+    """The start line and the unfolded header lines, none too long."""
+    head = head.replace("\r\n", "\n")
+    if "\r" in head:
+        raise ParseError("Bare CR in the header fields", near="\r")
+    if len(head) > limits.line_chars and max(map(len, head.split("\n"))) > limits.line_chars:
+        raise ParseError("Line too long", limits.line_chars)
+    if "\n " in head or "\n\t" in head:
+        head = _FOLD.sub(" ", head)
+    lines = head.rstrip("\n").split("\n")
+    if len(lines) > limits.header_count + 1:
+        raise ParseError("Too many header fields")
+    if len(head) > limits.value_chars and max(map(len, lines)) > limits.value_chars:
+        raise ParseError("Header field too long", limits.value_chars)
+    return lines
+
+
+def _parse_headers(lines: list[str]) -> Headers:
+    entries: list[Entry] = []
+    seen: set[str] = set()
+    for line in lines[1:]:
+        name, colon, value = line.partition(":")
+        key, written = KNOWN_NAMES.get(name) or _unusual_name(name)
+        if not colon:
+            raise ParseError("Header line without a colon", near=line)
+        value = value.strip(WHITE_SPACE)
+        if "," in value and key in _SPLIT:
+            entries += [(key, written, element) for element in split_list(value)]
+            continue
+        if key in _SINGLE:
+            if key in seen:
+                raise ParseError(f"More than one {written} header field", near=line)
+            seen.add(key)
+        entries.append((key, written, value))
+    return Headers.from_entries(entries)
+
+
+def _unusual_name(name: str) -> tuple[str, str]:
+    bare = name.rstrip(WHITE_SPACE)  # White space before the colon is allowed, RFC 3261 25.1 HCOLON.
+    if not is_token(bare):
+        raise ParseError("Malformed header field name", near=name)
+    return identify(bare)
+
+
+def _parse_start_line(line: str, headers: Headers) -> Message:
+    if line[:4].upper() == "SIP/":
+        version, _, rest = line.partition(" ")
+        status, _, reason = rest.partition(" ")
+        if version.upper() != "SIP/2.0" or not _STATUS.fullmatch(status):
+            raise ParseError("Malformed status line")
+        return Response(int(status), reason.strip(WHITE_SPACE), headers)
+    # More than one space between the three parts is harmless; space inside one makes a fourth.
+    parts = [part for part in line.split(" ") if part]
+    if len(parts) != 3 or not is_token(parts[0]):
+        raise ParseError("Malformed request line")
+    method, uri_text, version = parts
+    if version.upper() != "SIP/2.0":
+        code = 505 if version[:4].upper() == "SIP/" else 400
+        raise ParseError("Unsupported version", status=code, near=version)
+    return Request(method, _parse_request_uri(uri_text), headers)
+
+
+def _parse_request_uri(text: str) -> SipUri:
+    try:
+        uri = SipUri.parse(text)
+    except ParseError as error:
+        error.near = text
+        raise
+    if uri.headers is not None:
+        raise ParseError("Header fields in the request URI", near=text)  # RFC 3261 19.1.1
+    return uri
+
+
+def _check_mandatory(message: Message) -> None:
+    """Parse what every transaction needs, so that reading it later cannot fail (RFC 3261 8.1.1)."""
+    for view in (message.via, message.from_, message.to, message.call_id):
+        assert view
+    cseq = message.cseq
+    if isinstance(message, Request):
+        if cseq.method != message.method:
+            raise ParseError("CSeq names another method", near=message.headers.first("cseq") or "")
+        message.max_forwards  # noqa: B018
+
+
+def _cut_body(data: bytes, start: int, headers: Headers) -> bytes:
+    """The body by its declared length; all that is left when a datagram declares none."""
+    declared = headers.first("content-length")
+    if declared is None:
+        return bytes(data[start:])
+    length = content_length(declared)
+    if length > len(data) - start:
+        raise ParseError("Body shorter than its Content-Length", len(data))
+    return bytes(data[start : start + length])
+
+
+def content_length(text: str) -> int:
+    """
+    The value of a Content-Length field.
+
+    Raises:
+        ParseError: It is not a plain decimal number of sensible size.
+    """
+    if not (text.isascii() and text.isdecimal() and len(text) <= 10):
+        raise ParseError("Malformed Content-Length", near=text)
+    return int(text)
+
+
+def answer_to(head: bytes, error: ParseError) -> Response | None:
+    """The response to a request of which only the header fields can be read, None when it gets none."""
+    return _answer(_decode(head), error)
+
+
+def _answer(head: str, error: ParseError) -> Response | None:
+    """
+    The response to a request that could not be read, from what of it can be.
+
+    Fields are repeated as they came: the peer knows its own text again even
+    where it is malformed. Only the top Via must be sound, since it says where
+    the response goes.
+    """
+    head = head.replace("\r\n", "\n")
+    if "\r" in head:
+        return None  # A field that holds one could not be repeated as it came.
+    lines = _FOLD.sub(" ", head).split("\n")
+    method = lines[0].partition(" ")[0]
+    if method == "ACK" or not is_token(method):
+        return None  # A status line fails here too: its version holds a slash.
+    entries = list(_answerable(lines))
+    headers = Headers.from_entries(entries)
+    via, call_id = headers.first("via"), headers.first("call-id")
+    if via is None or call_id is None or not all(name in headers for name in ("From", "To", "CSeq")):
+        return None
+    try:
+        Via.parse(via)
+    except ParseError:
+        return None
+    to = headers.first("to") or ""
+    if ";tag=" not in to.replace(" ", "").lower():
+        # The same request, sent again, gets the same tag although nothing is remembered of it.
+        tag = hashlib.blake2s(f"{via}\n{call_id}".encode(), digest_size=6).hexdigest()
+        headers.set("To", f"{to};tag={tag}")
+    phrase = reason_phrase(error.status)
+    return Response(error.status, phrase if error.status != 400 else error.reason, headers)
+
+
+def _answerable(lines: list[str]) -> Iterator[Entry]:
+    """The fields a response repeats: every Via, and the first of each of the others."""
+    seen: set[str] = set()
+    for line in lines[1:]:
+        name, colon, value = line.partition(":")
+        key, written = identify(name.rstrip(WHITE_SPACE))
+        value = value.strip(WHITE_SPACE)
+        if not colon or not value:
+            continue
+        if key == "via":
+            for element in split_list(value):
+                yield key, written, element
+        elif key in ("from", "to", "call-id", "cseq") and key not in seen:
+            seen.add(key)
+            yield key, written, value
+
+
+def _plain_reader() -> Callable[[bytes, Limits], Message | None]:
+    """What reads plain messages: the native reader where it was built."""
+    if acceleration.wire is None:
+        return lambda data, limits: None
+    reader = acceleration.wire.Reader(
+        {kind.__name__: kind for kind in (Request, Response, Headers, Via, CSeq, NameAddr, SipUri)},
+        KNOWN_NAMES,
+        _SINGLE,
+        _SPLIT,
+        {"uri": SipUri.parse, "address": NameAddr.parse, "list": split_list, "error": ParseError},
+    )
+    return reader.read
+
+
+read_plain = _plain_reader()
+"""Read a message natively; None when that does not go, which says nothing about the message."""

@@ -1,0 +1,164 @@
+"""Responses as this user agent writes them, and the requests it refuses whatever they are about."""
+
+import hashlib
+from collections.abc import Iterable
+
+from sip.errors import InvalidValue
+from sip.message.headers import Headers, identify
+from sip.message.message import Request, Response, make_response
+
+__all__ = [
+    "ACCEPT",
+    "ALLOW",
+    "KNOWN_METHODS",
+    "MIN_SESSION_EXPIRES_S",
+    "SUPPORTED",
+    "add_fields",
+    "refusal",
+    "reply",
+    "stateless_tag",
+    "supported_fields",
+]
+
+ALLOW = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, PRACK, UPDATE, REFER, NOTIFY"
+"""The methods this user agent handles."""
+
+SUPPORTED: tuple[str, ...] = ("100rel", "199", "timer", "replaces", "norefersub")
+"""The option tags of the extensions this user agent has: it announces them, and a Require may name them."""
+
+ACCEPT = "application/sdp"
+"""The media type of offers and answers."""
+
+KNOWN_METHODS = frozenset(
+    (
+        *ALLOW.split(", "),
+        *("REGISTER", "SUBSCRIBE", "PUBLISH", "MESSAGE"),
+    )
+)
+"""Methods of the standards; any other is not merely refused but unknown (501)."""
+
+MIN_SESSION_EXPIRES_S = 90
+"""The shortest session interval a peer may ask for, unless it is set otherwise (RFC 4028 5)."""
+
+_OWNED = frozenset(
+    ("via", "from", "to", "call-id", "cseq", "max-forwards", "contact", "record-route", "content-length")
+)
+_REPLACEABLE = frozenset(("allow", "content-type", "server", "user-agent"))
+_HANDLED = frozenset(ALLOW.split(", "))
+_UNDERSTOOD = frozenset(SUPPORTED)
+
+
+def supported_fields(*without: str) -> tuple[tuple[str, str], ...]:
+    """
+    Return the Supported header field of our messages, with all tags but those named; nothing if none is left.
+
+    Source: RFC 3261 20.37.
+    """
+    tags = [tag for tag in SUPPORTED if tag not in without]
+    return (("Supported", ", ".join(tags)),) if tags else ()
+
+
+def reply(
+    request: Request,
+    status: int,
+    reason: str = "",
+    *,
+    to_tag: str | None = None,
+    headers: Iterable[tuple[str, str]] = (),
+) -> Response:
+    """
+    Build a response with the fields every response repeats and some more.
+
+    Source: RFC 3261 8.2.6.2.
+    """
+    response = make_response(request, status, reason, to_tag=to_tag)
+    for name, value in headers:
+        response.headers.add(name, value)
+    return response
+
+
+def add_fields(headers: Headers, fields: Iterable[tuple[str, str]]) -> None:
+    """
+    Add the header fields an application wants in a message; its own User-Agent and the like replace ours.
+
+    Raises:
+        InvalidValue: One of them is the session's own affair, or is malformed.
+    """
+    for name, value in fields:
+        key = identify(name)[0]
+        if key in _OWNED:
+            raise InvalidValue(f"The session itself sets the header field {name}")
+        if key in _REPLACEABLE:
+            headers.set(name, value)
+        else:
+            headers.add(name, value)
+
+
+def stateless_tag(secret: bytes, request: Request) -> str:
+    """
+    A To tag that is the same for every repetition of a request, though nothing is remembered of it.
+
+    Source: RFC 3261 8.2.7.
+    """
+    via = request.via
+    text = f"{via.branch}\n{via.host}\n{request.call_id}\n{request.from_.tag}\n{request.cseq.number}"
+    return hashlib.blake2s(text.encode("utf-8", "replace"), key=secret, digest_size=8).hexdigest()
+
+
+def refusal(request: Request, min_se_s: int = MIN_SESSION_EXPIRES_S) -> Response | None:
+    """
+    The response to a request that is refused whatever it is about, None when it can be handled.
+
+    `min_se_s` is the shortest session interval that is not refused.
+
+    ACK and CANCEL are never refused: the one has no response, the other must not depend on options.
+
+    Source: RFC 3261 8.2.1 to 8.2.3, RFC 7332 5 (Max-Forwards), RFC 4028 9.
+    """
+    method = request.method
+    if method in ("ACK", "CANCEL"):
+        return None
+    if method == "REFER" and request.to.tag is None:
+        return reply(request, 603)  # Nobody may have us call a third party out of the blue.
+    if method not in _HANDLED:
+        return reply(request, 405 if method in KNOWN_METHODS else 501, headers=(("Allow", ALLOW),))
+    if method == "INVITE" and request.max_forwards == 0 and request.to.tag is None:
+        # What ends here needs no further hop, but a call that is passed on does (RFC 7332 5).
+        return reply(request, 483)
+    headers = request.headers
+    if headers.first("require") is not None:
+        unknown = [tag for tag in request.option_tags("Require") if tag not in _UNDERSTOOD]
+        if unknown:
+            return reply(request, 420, headers=(("Unsupported", ", ".join(unknown)),))
+    return _refuse_offer(request, min_se_s) if method in ("INVITE", "UPDATE", "PRACK") else None
+
+
+def _refuse_offer(request: Request, min_se_s: int) -> Response | None:
+    if request.headers.first("accept") is not None and not _accepts_answers(request):
+        return reply(request, 406)
+    if request.body and request.content_type != ACCEPT:
+        return reply(request, 415, headers=(("Accept", ACCEPT),))
+    coding = request.headers.first("content-encoding") or "identity"
+    if request.body and coding.strip().lower() != "identity":
+        return reply(request, 415, headers=(("Accept-Encoding", "identity"),))
+    value = request.headers.first("session-expires")
+    if value is None:
+        return None
+    interval_s = value.partition(";")[0].strip()
+    if not (interval_s.isascii() and interval_s.isdecimal() and len(interval_s) < 10):
+        return reply(request, 400, "Malformed Session-Expires")
+    # A proxy may ask for a session timer on behalf of a caller that knows none: that is for us to bear.
+    too_small = int(interval_s) < min_se_s
+    if too_small and "timer" in request.option_tags("Supported"):
+        return reply(request, 422, headers=(("Min-SE", str(min_se_s)),))
+    return None
+
+
+def _accepts_answers(request: Request) -> bool:
+    """
+    Whether the Accept of a request leaves room for SDP in the response; an empty one does not.
+
+    Source: RFC 3261 20.1.
+    """
+    kinds = {value.partition(";")[0].strip().lower() for value in request.headers.get_all("Accept")}
+    return not kinds.isdisjoint((ACCEPT, "application/*", "*/*"))

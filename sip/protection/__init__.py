@@ -1,0 +1,1 @@
+"""Rate limits by source, and overload control."""

@@ -1,0 +1,1 @@
+"""INVITE sessions and their dialogs."""

@@ -1,0 +1,237 @@
+"""Dialogs: who talks to whom, over which route, and where the sequence numbers stand (RFC 3261 12)."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from sip.errors import ParseError
+from sip.message.fields import NameAddr
+from sip.message.headers import Entry, Headers
+from sip.message.message import Message, Request, Response
+from sip.message.uri import SipUri
+
+__all__ = ["Dialog"]
+
+
+class Dialog:
+    """
+    One dialog, from its first tag on both sides to its end.
+
+    `local` and `remote` are the From and To values of our requests, as they stand on the wire.
+    `local_contact` is our Contact value, `description` the peer's in the last exchange of an offer and its
+    answer within the dialog, if there was one. The machines that use a dialog decide when it begins and ends.
+    """
+
+    __slots__ = (
+        "_allow",
+        "call_id",
+        "description",
+        "local",
+        "local_contact",
+        "local_seq",
+        "local_tag",
+        "remote",
+        "remote_seq",
+        "remote_tag",
+        "remote_target",
+        "route_set",
+        "session_id",
+    )
+
+    def __init__(self, call_id: str, local: tuple[str, str], remote: tuple[str, str | None]) -> None:
+        self.call_id = call_id
+        self.local, self.local_tag = local
+        self.remote, self.remote_tag = remote
+        self.local_seq = 0
+        self.remote_seq = -1
+        self.local_contact = ""
+        self._allow = ""
+        self.session_id = ""
+        self.description = b""
+        self.remote_target: SipUri
+        self.route_set: tuple[str, ...] = ()
+
+    @classmethod
+    def from_request(cls, request: Request, local_tag: str, local_contact: str) -> "Dialog":
+        """
+        Make the dialog an INVITE from a peer asks for.
+
+        Raises:
+            ParseError: The request has no usable Contact or Record-Route.
+
+        Source: RFC 3261 12.1.1.
+        """
+        to, from_ = request.headers.first("to") or "", request.headers.first("from") or ""
+        dialog = cls(request.call_id, (f"{to};tag={local_tag}", local_tag), (from_, request.from_.tag))
+        dialog.remote_seq = request.cseq.number
+        dialog.local_contact = local_contact
+        contact = request.contact
+        if contact is None or not contact.uri.host:
+            raise ParseError("Missing Contact header field, or no host in it")
+        dialog.remote_target = _target(contact.uri)
+        dialog.route_set = _route_set(request)
+        dialog._allow = _allow_of(request)
+        return dialog
+
+    @classmethod
+    def from_response(cls, request: Request, response: Response) -> "Dialog":
+        """
+        Make the dialog a response to our INVITE establishes.
+
+        A response without a usable Contact keeps the Request-URI as its target, and one with a
+        malformed Record-Route is followed directly: the peer has answered, and must be acknowledged.
+
+        Source: RFC 3261 12.1.2.
+        """
+        local, remote = request.headers.first("from") or "", response.headers.first("to") or ""
+        # Of the response only the other side's tag counts: it may repeat our own fields wrongly.
+        dialog = cls(request.call_id, (local, request.from_.tag or ""), (remote, response.to.tag))
+        dialog.local_seq = request.cseq.number
+        dialog.local_contact = request.headers.first("contact") or ""
+        dialog.remote_target = request.uri
+        dialog.refresh_target(response)
+        dialog._take_route(response)
+        dialog.session_id = _session_id_of(request, response)
+        return dialog
+
+    def confirm(self, response: Response) -> None:
+        """
+        Make an early dialog of ours a confirmed one: the 2xx names its target and its route anew.
+
+        Source: RFC 3261 13.2.2.4.
+        """
+        self.remote = response.headers.first("to") or self.remote
+        self.refresh_target(response)
+        self._take_route(response)
+
+    def _take_route(self, response: Response) -> None:
+        try:
+            self.route_set = _route_set(response)[::-1]
+        except ParseError:
+            self.route_set = ()
+
+    def allows(self, method: str) -> bool:
+        """
+        Whether the peer said that it takes requests of that method; False when it named none at all.
+
+        Source: RFC 3261 20.5, RFC 3311 5.1.
+        """
+        return method in self._allow.replace(" ", "").upper().split(",")
+
+    def disallow(self) -> None:
+        """Note that the peer's Allow is not to be believed."""
+        self._allow = ""
+
+    def matches(self, request: Request) -> bool:
+        """Whether a request that carries our tag comes from the other party of this dialog."""
+        return request.from_.tag == self.remote_tag
+
+    def accept_sequence(self, request: Request) -> bool:
+        """
+        Note the sequence number of a request; False when it runs backwards.
+
+        Source: RFC 3261 12.2.2.
+        """
+        number = request.cseq.number
+        if number <= self.remote_seq:
+            return False
+        self.remote_seq = number
+        return True
+
+    def refresh_target(self, message: Message) -> None:
+        """
+        Take the peer's new Contact, if it sent a usable one, and its new Allow.
+
+        Source: RFC 3261 12.2.1.2, 12.2.2.
+        """
+        self._allow = _allow_of(message) or self._allow
+        try:
+            contact = message.contact
+        except ParseError:
+            return
+        if contact is not None and contact.uri.host:
+            self.remote_target = _target(contact.uri)
+
+    def next_hop(self) -> SipUri:
+        """Where requests go: to the first route, or to the peer's target."""
+        if not self.route_set:
+            return self.remote_target
+        return _uri_of(self.route_set[0])
+
+    def request(
+        self,
+        method: str,
+        *,
+        cseq: int | None = None,
+        headers: Iterable[tuple[str, str]] = (),
+        body: bytes = b"",
+        content_type: str | None = None,
+    ) -> Request:
+        """
+        Build the next request of this dialog, without a Via; `cseq` reuses a number, as an ACK does.
+
+        Source: RFC 3261 12.2.1.1.
+        """
+        if cseq is None:
+            self.local_seq += 1
+            cseq = self.local_seq
+        uri, routes = self._address_line()
+        entries: list[Entry] = [
+            ("max-forwards", "Max-Forwards", "70"),
+            ("from", "From", self.local),
+            ("to", "To", self.remote),
+            ("call-id", "Call-ID", self.call_id),
+            ("cseq", "CSeq", f"{cseq} {method}"),
+        ]
+        for route in routes:
+            entries.append(("route", "Route", route))
+        if self.session_id:
+            entries.append(("session-id", "Session-ID", self.session_id))
+        if method in _TARGET_REFRESH:
+            entries.append(("contact", "Contact", self.local_contact))
+        request = Request(method, uri, Headers.from_entries(entries), body)
+        for name, value in headers:
+            request.headers.add(name, value)
+        if body and content_type:
+            entries.append(("content-type", "Content-Type", content_type))
+        return request
+
+    def _address_line(self) -> tuple[SipUri, Sequence[str]]:
+        if not self.route_set:
+            return self.remote_target, ()
+        first = _uri_of(self.route_set[0])
+        if first.param("lr") is not None:
+            return self.remote_target, self.route_set
+        # A strict router of RFC 2543 wants to be named by the Request-URI, and the target last.
+        return first.with_(headers=None), (*self.route_set[1:], f"<{self.remote_target}>")
+
+
+_UUID = re.compile(r"[0-9a-f]{32}", re.ASCII)
+_TARGET_REFRESH = frozenset(("INVITE", "UPDATE", "SUBSCRIBE", "REFER", "NOTIFY"))
+
+
+def _session_id_of(request: Request, response: Response) -> str:
+    """The Session-ID of requests from the ACK on: our half, and the peer's if it told one (RFC 7989 6)."""
+    ours = request.headers.first("session-id")
+    if ours is None:
+        return ""
+    theirs = (response.headers.first("session-id") or "").partition(";")[0].strip()
+    return f"{ours.partition(';')[0]};remote={theirs}" if _UUID.fullmatch(theirs) else ours
+
+
+def _target(uri: SipUri) -> SipUri:
+    # A Request-URI carries no header fields (RFC 3261 19.1.1).
+    return uri if uri.headers is None else uri.with_(headers=None)
+
+
+def _route_set(message: Message) -> tuple[str, ...]:
+    if message.headers.first("record-route") is None:
+        return ()
+    return tuple(str(route) for route in message.record_routes)
+
+
+def _allow_of(message: Message) -> str:
+    return ",".join([entry[2] for entry in message.headers.entries() if entry[0] == "allow"])
+
+
+def _uri_of(route: str) -> SipUri:
+    return NameAddr.parse(route).uri

@@ -1,0 +1,137 @@
+"""Reliable provisional responses: numbered, repeated, acknowledged by PRACK (RFC 3262); no I/O, no clock."""
+
+from collections import deque
+from typing import NamedTuple
+
+from sip.message.message import Request, Response
+from sip.timers import Timers
+
+__all__ = ["OPTION_TAG", "RAck", "ReliableResponses", "parse_rack", "reliable_number"]
+
+OPTION_TAG = "100rel"
+
+MAX_WAITING = 8
+"""Provisional responses beyond that are not worth telling: the one ahead of them is not even acknowledged."""
+
+_MAX_NUMBER = 2**32 - 1
+
+
+class RAck(NamedTuple):
+    """Which response a PRACK acknowledges."""
+
+    rseq: int
+    cseq: int
+    method: str
+
+
+def parse_rack(request: Request) -> RAck | None:
+    """
+    Read the RAck of a PRACK; None when it is missing or malformed.
+
+    Source: RFC 3262 7.2.
+    """
+    parts = (request.headers.first("rack") or "").split()
+    if len(parts) != 3:
+        return None
+    rseq, cseq = _number(parts[0]), _number(parts[1])
+    return None if rseq is None or cseq is None else RAck(rseq, cseq, parts[2])
+
+
+def reliable_number(response: Response) -> int | None:
+    """
+    The RSeq of a provisional response that is to be acknowledged, None when it is sent unreliably.
+
+    Source: RFC 3262 4.
+    """
+    text = response.headers.first("rseq")
+    if text is None or OPTION_TAG not in response.option_tags("Require"):
+        return None
+    return _number(text.strip())
+
+
+def _number(text: str) -> int | None:
+    if not (text.isascii() and text.isdecimal() and len(text) <= 10):
+        return None
+    number = int(text)
+    return number if number <= _MAX_NUMBER else None
+
+
+class ReliableResponses:
+    """
+    The reliable provisional responses to one INVITE: one is on its way, the others wait their turn.
+
+    A response is repeated after T1, doubling, until its PRACK comes or 64*T1 have passed (RFC 3262 3).
+    """
+
+    __slots__ = (
+        "_cseq",
+        "_left_s",
+        "_next_rseq",
+        "_stopped",
+        "_timers",
+        "_waiting",
+        "current",
+        "repeat_after_s",
+    )
+
+    def __init__(self, first_rseq: int, cseq: int, timers: Timers) -> None:
+        self._next_rseq = first_rseq
+        self._cseq = cseq
+        self._timers = timers
+        self._waiting: deque[Response] = deque()
+        self._left_s = 0.0
+        self._stopped = False
+        self.current: Response | None = None
+        self.repeat_after_s = 0.0
+
+    @property
+    def holds_answer(self) -> bool:
+        """Whether a 2xx must wait, because a session description is not acknowledged yet."""
+        if self._stopped:
+            return False
+        current = self.current
+        return (current is not None and bool(current.body)) or any(entry.body for entry in self._waiting)
+
+    def submit(self, response: Response) -> Response | None:
+        """Take a response to send reliably; returned when it is its turn at once."""
+        if self.current is None:
+            return self._launch(response)
+        if len(self._waiting) < MAX_WAITING:
+            self._waiting.append(response)
+        return None
+
+    def acknowledge(self, rack: RAck) -> Response | None:
+        """Take the RAck of a PRACK and return the response it is about; None when it is about none."""
+        current = self.current
+        if current is None or rack != (self._next_rseq - 1, self._cseq, "INVITE"):
+            return None
+        self.current = None
+        return current
+
+    def next(self) -> Response | None:
+        """Give the next response to send, once the one before it is acknowledged."""
+        if self.current is not None or self._stopped or not self._waiting:
+            return None
+        return self._launch(self._waiting.popleft())
+
+    def next_wait(self) -> tuple[float, bool]:
+        """How long to wait after this repetition, and whether that was the last one."""
+        self.repeat_after_s *= 2
+        if self.repeat_after_s >= self._left_s:
+            return self._left_s, True
+        self._left_s -= self.repeat_after_s
+        return self.repeat_after_s, False
+
+    def stop(self) -> None:
+        """Note that the final response was sent: only the PRACK of the latest response may still come."""
+        self._stopped = True
+        self._waiting.clear()
+
+    def _launch(self, response: Response) -> Response:
+        response.headers.add("Require", OPTION_TAG)
+        response.headers.add("RSeq", str(self._next_rseq))
+        self._next_rseq += 1
+        self.current = response
+        self.repeat_after_s = self._timers.t1_s
+        self._left_s = self._timers.timeout_s - self._timers.t1_s
+        return response

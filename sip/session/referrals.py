@@ -1,0 +1,395 @@
+"""
+Transfers within a session: REFERs of the peer and of ours, and the news about them, as tables of states.
+
+A session has at most one REFER of either side under way; another one meanwhile gets 491. The subscription
+that a REFER makes outlives the session by its last NOTIFY only.
+
+Source: RFC 3515, RFC 4488, RFC 6665, RFC 7647.
+"""
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any, Protocol
+
+from sip.effects import Arm, Disarm, Effect, Notify, Purpose, Respond, StartRequest
+from sip.errors import ParseError
+from sip.events import ReferAccepted, ReferFailed, ReferProgress, ReferReceived
+from sip.machine import NOTHING, Machine, Rules, compile_rules
+from sip.message.message import Request, Response
+from sip.message.reasons import reason_phrase
+from sip.message.responses import ALLOW, reply
+from sip.session.refer import (
+    SIPFRAG,
+    Refer,
+    event_id,
+    is_terminated,
+    parse_refer,
+    parse_sipfrag,
+    sipfrag,
+    subscribes,
+)
+
+__all__ = [
+    "NOTIFIER_IGNORED",
+    "NOTIFIER_RULES",
+    "REFERRER_IGNORED",
+    "REFERRER_RULES",
+    "Notifier",
+    "NotifierInput",
+    "NotifierState",
+    "ReferTimer",
+    "Referrals",
+    "Referrer",
+    "ReferrerInput",
+    "ReferrerState",
+]
+
+SUBSCRIPTION_S = 180
+"""How long news of a transfer is promised; it rings at most a minute at each of a few gateways."""
+
+DECISION_S = 10.0
+"""How long the owner may think about a REFER, whose transaction lasts 32 s."""
+
+SILENCE_S = 240.0
+"""How long news of a transfer that we asked for may be missing."""
+
+
+class ReferTimer(IntEnum):
+    """Timers of transfers; their numbers are apart from those of the session's own."""
+
+    NOTIFIER = 100
+    REFERRER = 101
+
+
+class ReferHost(Protocol):
+    """What transfers need of their session."""
+
+    @property
+    def leaving(self) -> bool:
+        """Whether the session is over, or about to be."""
+
+    @property
+    def local_contact(self) -> str:
+        """Our Contact in the dialog."""
+
+    def start_refer(
+        self, method: str, purpose: Purpose, headers: Sequence[tuple[str, str]], body: bytes = b""
+    ) -> StartRequest:
+        """Make a request within the dialog."""
+
+
+# --- a REFER of the peer ------------------------------------------------------------------------------------
+
+
+class NotifierState(IntEnum):
+    """The life of a transfer that the peer asked for, in order."""
+
+    ASKED = 0
+    ACTIVE = 1
+    OVER = 2
+
+
+class NotifierInput(IntEnum):
+    """What such a transfer is told."""
+
+    ACCEPT = 0
+    ACCEPT_QUIETLY = 1
+    """Accept one whose sender wants no news."""
+    REFUSE = 2
+    PROGRESS = 3
+    FINISH = 4
+    EXPIRE = 5
+    UNWANTED = 6
+    """A NOTIFY was refused or not answered: the subscription is gone."""
+
+
+class Notifier(Machine[NotifierState]):
+    """A transfer that the peer asked for: the answer to its REFER, and the NOTIFYs after it."""
+
+    __slots__ = ("_event", "_host", "_last", "_request", "_transaction", "refer")
+
+    def __init__(self, host: ReferHost, request: Request, transaction: Any, refer: Refer, event: str) -> None:
+        self.state = NotifierState.ASKED
+        self.refer = refer
+        self._host = host
+        self._request = request
+        self._transaction = transaction
+        self._event = event
+        self._last = (100, "Trying")
+
+    def _accept(self, _: object) -> Sequence[Effect]:
+        return (
+            Respond(self._transaction, reply(self._request, 202, headers=self._fields())),
+            self._notify(f"active;expires={SUBSCRIPTION_S}"),
+            Arm(ReferTimer.NOTIFIER, SUBSCRIPTION_S),
+        )
+
+    def _accept_quietly(self, _: object) -> Sequence[Effect]:
+        fields = (("Refer-Sub", "false"), *self._fields())
+        return (
+            Disarm(ReferTimer.NOTIFIER),
+            Respond(self._transaction, reply(self._request, 202, headers=fields)),
+        )
+
+    def _fields(self) -> Sequence[tuple[str, str]]:
+        # A Contact belongs into a 2xx to REFER (RFC 3515 2.2).
+        return (("Contact", self._host.local_contact), ("Allow", ALLOW))
+
+    def _refuse(self, status: int | None) -> Sequence[Effect]:
+        response = reply(self._request, status or 603)
+        return (Disarm(ReferTimer.NOTIFIER), Respond(self._transaction, response))
+
+    def _progress(self, news: tuple[int, str]) -> Sequence[Effect]:
+        if news == self._last:
+            return NOTHING
+        self._last = news
+        return (self._notify(f"active;expires={SUBSCRIPTION_S}"), Arm(ReferTimer.NOTIFIER, SUBSCRIPTION_S))
+
+    def _finish(self, news: tuple[int, str]) -> Sequence[Effect]:
+        self._last = news
+        return (Disarm(ReferTimer.NOTIFIER), self._notify("terminated;reason=noresource"))
+
+    def _expire(self, _: object) -> Sequence[Effect]:
+        return (self._notify("terminated;reason=timeout"),)
+
+    def _forget(self, _: object) -> Sequence[Effect]:
+        return (Disarm(ReferTimer.NOTIFIER),)
+
+    def _notify(self, state: str) -> StartRequest:
+        headers = (("Event", self._event), ("Subscription-State", state), ("Content-Type", SIPFRAG))
+        return self._host.start_refer("NOTIFY", Purpose.NOTIFY, headers, sipfrag(*self._last))
+
+
+_N, _I = NotifierState, NotifierInput
+
+NOTIFIER_RULES: Rules[NotifierState, NotifierInput] = {
+    (_N.ASKED, _I.ACCEPT): (_N.ACTIVE, Notifier._accept),
+    (_N.ASKED, _I.ACCEPT_QUIETLY): (_N.OVER, Notifier._accept_quietly),
+    (_N.ASKED, _I.REFUSE): (_N.OVER, Notifier._refuse),
+    (_N.ASKED, _I.EXPIRE): (_N.OVER, Notifier._refuse),
+    (_N.ACTIVE, _I.PROGRESS): (_N.ACTIVE, Notifier._progress),
+    (_N.ACTIVE, _I.FINISH): (_N.OVER, Notifier._finish),
+    (_N.ACTIVE, _I.EXPIRE): (_N.OVER, Notifier._expire),
+    (_N.ACTIVE, _I.UNWANTED): (_N.OVER, Notifier._forget),
+}
+
+NOTIFIER_IGNORED = frozenset(
+    # Nothing is told before the answer.
+    {(_N.ASKED, what) for what in (_I.PROGRESS, _I.FINISH, _I.UNWANTED)}
+    | {(_N.ACTIVE, what) for what in (_I.ACCEPT, _I.ACCEPT_QUIETLY, _I.REFUSE)}
+    | {(_N.OVER, what) for what in NotifierInput}
+)
+
+Notifier.ROWS = compile_rules(NOTIFIER_RULES, NotifierState, NotifierInput)
+
+
+# --- a REFER of ours ----------------------------------------------------------------------------------------
+
+
+class ReferrerState(IntEnum):
+    """The life of a transfer that we asked for, in order."""
+
+    SENT = 0
+    ACCEPTED = 1
+    OVER = 2
+
+
+class ReferrerInput(IntEnum):
+    """What such a transfer is told."""
+
+    ACCEPTED = 0
+    ACCEPTED_QUIETLY = 1
+    """Accepted by a peer that will send no news."""
+    REFUSED = 2
+    NEWS = 3
+    LAST_NEWS = 4
+    EXPIRE = 5
+
+
+class Referrer(Machine[ReferrerState]):
+    """A transfer that we asked for; the first NOTIFY may overtake the answer to the REFER."""
+
+    __slots__ = ("id",)
+
+    def __init__(self, cseq: int) -> None:
+        self.state = ReferrerState.SENT
+        self.id = str(cseq)
+
+    def _accepted(self, _: object) -> Sequence[Effect]:
+        return (Arm(ReferTimer.REFERRER, SILENCE_S), Notify(ReferAccepted()))
+
+    def _accepted_quietly(self, _: object) -> Sequence[Effect]:
+        return (Notify(ReferAccepted(followed=False)),)
+
+    def _refused(self, news: tuple[int, str]) -> Sequence[Effect]:
+        return (Notify(ReferFailed(*news)),)
+
+    def _overtaken(self, news: tuple[int, str] | None) -> Sequence[Effect]:
+        return (Notify(ReferAccepted()), *self._news(news))
+
+    def _news(self, news: tuple[int, str] | None) -> Sequence[Effect]:
+        wait = Arm(ReferTimer.REFERRER, SILENCE_S)
+        return (wait,) if news is None else (wait, Notify(ReferProgress(*news)))
+
+    def _overtaken_by_last(self, news: tuple[int, str] | None) -> Sequence[Effect]:
+        return (Notify(ReferAccepted()), *self._last_news(news))
+
+    def _last_news(self, news: tuple[int, str] | None) -> Sequence[Effect]:
+        status, reason = news or (0, "")
+        outcome = ReferProgress if 200 <= status < 300 else ReferFailed
+        if status < 200:
+            # The peer ends its news without an outcome: none will ever be known.
+            status, reason = 408, "No Outcome"
+        return (Disarm(ReferTimer.REFERRER), Notify(outcome(status, reason)))
+
+    def _expire(self, _: object) -> Sequence[Effect]:
+        return (Notify(ReferFailed(408, reason_phrase(408))),)
+
+
+_R, _J = ReferrerState, ReferrerInput
+
+REFERRER_RULES: Rules[ReferrerState, ReferrerInput] = {
+    (_R.SENT, _J.ACCEPTED): (_R.ACCEPTED, Referrer._accepted),
+    (_R.SENT, _J.ACCEPTED_QUIETLY): (_R.OVER, Referrer._accepted_quietly),
+    (_R.SENT, _J.REFUSED): (_R.OVER, Referrer._refused),
+    (_R.SENT, _J.NEWS): (_R.ACCEPTED, Referrer._overtaken),
+    (_R.SENT, _J.LAST_NEWS): (_R.OVER, Referrer._overtaken_by_last),
+    (_R.ACCEPTED, _J.NEWS): (_R.ACCEPTED, Referrer._news),
+    (_R.ACCEPTED, _J.LAST_NEWS): (_R.OVER, Referrer._last_news),
+    (_R.ACCEPTED, _J.EXPIRE): (_R.OVER, Referrer._expire),
+}
+
+REFERRER_IGNORED = frozenset(
+    # The transaction of the REFER has a timer of its own.
+    {(_R.SENT, _J.EXPIRE)}
+    # The answer to the REFER came after its first news.
+    | {(_R.ACCEPTED, what) for what in (_J.ACCEPTED, _J.ACCEPTED_QUIETLY, _J.REFUSED)}
+    | {(_R.OVER, what) for what in ReferrerInput}
+)
+
+Referrer.ROWS = compile_rules(REFERRER_RULES, ReferrerState, ReferrerInput)
+
+
+# --- both, of one session -----------------------------------------------------------------------------------
+
+
+class Referrals:
+    """The transfers of one session, of either side."""
+
+    __slots__ = ("_host", "_notifier", "_referred", "_referrer")
+
+    def __init__(self, host: ReferHost) -> None:
+        self._host = host
+        self._notifier: Notifier | None = None
+        self._referrer: Referrer | None = None
+        self._referred = False
+
+    # Commands of the owner.
+
+    def refer(self, target: str, referred_by: str | None) -> Sequence[Effect]:
+        """Send a REFER; ``target`` is the value of its Refer-To."""
+        if self._host.leaving:
+            return NOTHING
+        if self._referrer is not None and self._referrer.state is not ReferrerState.OVER:
+            return (Notify(ReferFailed(491, reason_phrase(491))),)
+        headers = [("Refer-To", target), ("Supported", "norefersub")]
+        if referred_by is not None:
+            headers.append(("Referred-By", referred_by))
+        start = self._host.start_refer("REFER", Purpose.REFER, headers)
+        self._referrer = Referrer(start.request.cseq.number)
+        return (start,)
+
+    def accept(self) -> Sequence[Effect]:
+        """Answer the peer's REFER with 202 and begin to tell how it goes."""
+        notifier = self._notifier
+        if notifier is None:
+            return NOTHING
+        if self._host.leaving:
+            return notifier.handle(NotifierInput.REFUSE, 481)
+        wanted = notifier.refer.wants_news
+        return notifier.handle(NotifierInput.ACCEPT if wanted else NotifierInput.ACCEPT_QUIETLY)
+
+    def reject(self, status: int) -> Sequence[Effect]:
+        """Refuse the peer's REFER."""
+        return NOTHING if self._notifier is None else self._notifier.handle(NotifierInput.REFUSE, status)
+
+    def tell(self, status: int, reason: str) -> Sequence[Effect]:
+        """Tell the peer how the transfer goes; a final status ends it."""
+        if self._notifier is None:
+            return NOTHING
+        what = NotifierInput.FINISH if status >= 200 else NotifierInput.PROGRESS
+        return self._notifier.handle(what, (status, reason or reason_phrase(status)))
+
+    def drop(self) -> Sequence[Effect]:
+        """Refuse a REFER that the owner has not answered, because the session ends."""
+        return NOTHING if self._notifier is None else self._notifier.handle(NotifierInput.REFUSE, 487)
+
+    # What comes from the network.
+
+    def receive(self, request: Request, transaction: Any, *, allowed: bool) -> Sequence[Effect]:
+        """Take a REFER, which is declined unless ``allowed``, or a NOTIFY."""
+        try:
+            if request.method == "NOTIFY":
+                return self._receive_notify(request, transaction)
+            if not allowed:
+                return (Respond(transaction, reply(request, 603)),)
+            return self._receive_refer(request, transaction)
+        except ParseError as error:
+            reason = error.reason if error.status == 400 else ""
+            return (Respond(transaction, reply(request, error.status, reason)),)
+
+    def _receive_refer(self, request: Request, transaction: Any) -> Sequence[Effect]:
+        refer = parse_refer(request)
+        if self._notifier is not None and self._notifier.state is not NotifierState.OVER:
+            return (Respond(transaction, reply(request, 491)),)
+        # Only the first subscription of a dialog goes without an identifier (RFC 3515 2.4.6).
+        event = f"refer;id={request.cseq.number}" if self._referred else "refer"
+        self._referred = True
+        self._notifier = Notifier(self._host, request, transaction, refer, event)
+        return (Arm(ReferTimer.NOTIFIER, DECISION_S), Notify(ReferReceived(refer)))
+
+    def _receive_notify(self, request: Request, transaction: Any) -> Sequence[Effect]:
+        package, identifier = event_id(request)
+        referrer = self._referrer
+        if package != "refer":
+            return (Respond(transaction, reply(request, 489, headers=(("Allow-Events", "refer"),))),)
+        if referrer is None or identifier not in (None, referrer.id):
+            return (Respond(transaction, reply(request, 481)),)
+        news = parse_sipfrag(request.body)
+        last = is_terminated(request) or (news is not None and news[0] >= 200)
+        effects = referrer.handle(ReferrerInput.LAST_NEWS if last else ReferrerInput.NEWS, news)
+        return (Respond(transaction, reply(request, 200)), *effects)
+
+    def receive_response(self, purpose: Purpose, response: Response) -> Sequence[Effect]:
+        """Take a response to a REFER or NOTIFY of ours."""
+        status = response.status
+        if status < 200:
+            return NOTHING
+        if purpose is Purpose.NOTIFY:
+            return self.fail(purpose) if status >= 300 else NOTHING
+        if self._referrer is None or self._host.leaving:
+            return NOTHING  # No news of it could come any more.
+        if status >= 300:
+            return self._referrer.handle(ReferrerInput.REFUSED, (status, response.reason))
+        # It may have been sent twice, the second time with credentials.
+        self._referrer.id = str(response.cseq.number)
+        try:
+            followed = subscribes(response)
+        except ParseError:
+            followed = True
+        what = ReferrerInput.ACCEPTED if followed else ReferrerInput.ACCEPTED_QUIETLY
+        return self._referrer.handle(what)
+
+    def fail(self, purpose: Purpose) -> Sequence[Effect]:
+        """Take the news that a REFER was not answered, or that a NOTIFY was not taken."""
+        if purpose is Purpose.NOTIFY:
+            return NOTHING if self._notifier is None else self._notifier.handle(NotifierInput.UNWANTED)
+        if self._referrer is None:
+            return NOTHING
+        return self._referrer.handle(ReferrerInput.REFUSED, (408, reason_phrase(408)))
+
+    def take_timer(self, timer: int) -> Sequence[Effect]:
+        """Take a timer event."""
+        if timer == ReferTimer.NOTIFIER:
+            return NOTHING if self._notifier is None else self._notifier.handle(NotifierInput.EXPIRE)
+        return NOTHING if self._referrer is None else self._referrer.handle(ReferrerInput.EXPIRE)

@@ -1,0 +1,130 @@
+"""
+Naming a dialog that a new one is to take the place of: the Replaces header field.
+
+Source: RFC 3891.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import quote, unquote_to_bytes
+
+from sip.errors import ParseError
+from sip.message.grammar import find_param, is_token, parse_params
+from sip.message.message import Request
+from sip.session.model import State
+
+__all__ = ["Replaces", "objection", "replaces_of", "uri_headers"]
+
+MAX_URI_HEADERS = 32
+"""A URI that carries more header fields than that is not meant to be called."""
+
+_HVALUE_SAFE = "-_.!~*'()[]/?:+$"  # beside letters and digits (RFC 3261 25.1, hvalue)
+
+
+@dataclass(frozen=True, slots=True)
+class Replaces:
+    """
+    One dialog, as the peer that is asked to replace it knows it.
+
+    ``to_tag`` is the tag of the user agent that gets the INVITE with this value, ``from_tag`` that of the
+    other side of the dialog. With ``early_only`` a dialog that was answered is not to be replaced.
+
+    Source: RFC 3891 6.1.
+    """
+
+    call_id: str
+    to_tag: str
+    from_tag: str
+    early_only: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Replaces:
+        """
+        Read a Replaces value.
+
+        Raises:
+            ParseError: It is malformed, or has not exactly one tag of each side.
+        """
+        call_id, semicolon, rest = text.strip().partition(";")
+        call_id = call_id.strip()
+        if not call_id or not call_id.isprintable() or " " in call_id or "," in call_id:
+            raise ParseError("Malformed Call-ID in Replaces")
+        params = parse_params(semicolon + rest)
+        names = [name for name, _ in params]
+        to_tag, from_tag = find_param(params, "to-tag"), find_param(params, "from-tag")
+        if not to_tag or not from_tag or names.count("to-tag") > 1 or names.count("from-tag") > 1:
+            raise ParseError("Replaces needs one to-tag and one from-tag")
+        if not is_token(to_tag) or not is_token(from_tag):
+            raise ParseError("Malformed tag in Replaces")
+        return cls(call_id, to_tag, from_tag, "early-only" in names)
+
+    def __str__(self) -> str:
+        early = ";early-only" if self.early_only else ""
+        return f"{self.call_id};to-tag={self.to_tag};from-tag={self.from_tag}{early}"
+
+    def in_uri(self) -> str:
+        """The value as the header part of a URI carries it, escaped."""
+        return "Replaces=" + quote(str(self), safe=_HVALUE_SAFE)
+
+
+def uri_headers(text: str | None) -> Sequence[tuple[str, str]]:
+    """
+    The header fields that a URI carries after its question mark, with their escapes undone.
+
+    Raises:
+        ParseError: There are too many, a name is no token, or a value holds what no header field may.
+
+    Source: RFC 3261 19.1.1.
+    """
+    if not text:
+        return ()
+    parts = text.split("&")
+    if len(parts) > MAX_URI_HEADERS:
+        raise ParseError("Too many header fields in a URI")
+    fields: list[tuple[str, str]] = []
+    for part in parts:
+        name, _, value = part.partition("=")
+        try:
+            field = (unquote_to_bytes(name).decode(), unquote_to_bytes(value).decode())
+        except UnicodeDecodeError:
+            raise ParseError("A header field in a URI is not UTF-8") from None
+        # An escaped line end would write a header field of the peer's choice into a message of ours.
+        if not is_token(field[0]) or any(character < " " or character == "\x7f" for character in field[1]):
+            raise ParseError("Malformed header field in a URI")
+        fields.append(field)
+    return fields
+
+
+def replaces_of(request: Request) -> Replaces | None:
+    """
+    The dialog that an INVITE asks to replace, None when it asks for none.
+
+    Raises:
+        ParseError: The value is malformed, or there is more than one.
+
+    Source: RFC 3891 3.
+    """
+    if request.headers.first("replaces") is None:
+        return None
+    values = request.headers.get_all("Replaces")
+    if len(values) > 1:
+        raise ParseError("More than one Replaces header field")
+    return Replaces.parse(values[0])
+
+
+def objection(wanted: Replaces, state: State, *, called_by_us: bool) -> int | None:
+    """
+    The status that refuses to replace a dialog which matches, None when it may be replaced.
+
+    A dialog that is over is declined, an early one must be of our own calling, and one that was answered
+    is busy when only an early one is wanted.
+
+    Source: RFC 3891 3.
+    """
+    if state >= State.LEAVING or state is State.CANCELLING:
+        return 603
+    if state <= State.EARLY:
+        return None if called_by_us else 481
+    return 486 if wanted.early_only else None

@@ -1,0 +1,274 @@
+"""
+The session timer: who refreshes a session, how often, and when it counts as dead (RFC 4028).
+
+One `SessionTimer` belongs to a session in which either side asked for one; sessions without have none. It
+holds what was agreed last, says it in our messages, and hands out the timers to arm. Only an interval the
+peer agreed to can end a session: a refresh we send for our own sake is a question whether the peer is
+still there, and any answer but "no such dialog" says that it is.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sip.effects import Arm, Disarm, Effect
+from sip.message.message import Message, Request, Response
+from sip.message.responses import MIN_SESSION_EXPIRES_S
+from sip.session.model import Event
+
+__all__ = [
+    "EXPIRED_REASON",
+    "GONE_REASON",
+    "SessionExpires",
+    "SessionTimer",
+    "read_min_se",
+    "read_session_expires",
+]
+
+EXPIRED_REASON = 'SIP;cause=408;text="Session timer expired", Q.850;cause=102;text="Session timer expired"'
+"""The Reason of the BYE that ends an expired session."""
+
+GONE_REASON = 'SIP;cause=408;text="Nobody there", Q.850;cause=102;text="Nobody there"'
+"""The Reason of the BYE to a peer that does not answer within the session, or knows it no more."""
+
+LONGEST_MARGIN_S = 32.0
+"""A session ends that long before its interval is over, or a third of the interval (RFC 4028 10)."""
+
+SHORTEST_S = 30
+"""Below that no interval of a peer is heeded: it would have us send requests without end."""
+
+LONGEST_MIN_SE_S = 86_400
+"""A minimum above a day asks for no timer at all."""
+
+MAX_RAISES = 3
+"""A peer that answers 422 more often than that does not mean the interval."""
+
+LONGEST_RETRY_S = 32.0
+"""A refresh that was refused is tried again after that long at most."""
+
+
+class SessionExpires(NamedTuple):
+    """The value of a Session-Expires header field; `refresher` is `uac`, `uas` or None."""
+
+    interval_s: int
+    refresher: str | None
+
+
+def read_session_expires(message: Message) -> SessionExpires | None:
+    """
+    Return what a message says of the session's interval; None when it says nothing, or nothing readable.
+
+    Source: RFC 4028 4.
+    """
+    value = message.headers.first("session-expires")
+    if value is None:
+        return None
+    interval, *parameters = value.split(";")
+    interval_s = _seconds(interval)
+    if interval_s is None:
+        return None
+    for parameter in parameters:
+        name, _, who = parameter.partition("=")
+        if name.strip().lower() == "refresher" and who.strip().lower() in ("uac", "uas"):
+            return SessionExpires(interval_s, who.strip().lower())
+    return SessionExpires(interval_s, None)
+
+
+def read_min_se(message: Message) -> int | None:
+    """
+    Return the Min-SE of a message in seconds; None when absent or unreadable.
+
+    Source: RFC 4028 5.
+    """
+    value = message.headers.first("min-se")
+    return None if value is None else _seconds(value.partition(";")[0])
+
+
+def _seconds(text: str) -> int | None:
+    text = text.strip()
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
+
+
+class SessionTimer:
+    """
+    The session timer of one session, as last agreed.
+
+    `wanted_s` is the interval we ask for, None when we only do what the peer asks. `interval_s` is the one
+    that runs, 0 when none does. `ours` says that we refresh, `agreed` that the peer knows of the interval.
+    `due` says that a refresh is to be sent as soon as it may, `in_offer` that the re-INVITE under way is
+    nothing but a refresh.
+    """
+
+    __slots__ = (
+        "_expiring",
+        "_raises",
+        "agreed",
+        "due",
+        "in_offer",
+        "interval_s",
+        "min_se_s",
+        "ours",
+        "wanted_s",
+    )
+
+    def __init__(self, wanted_s: int | None, min_se_s: int = MIN_SESSION_EXPIRES_S) -> None:
+        self.wanted_s = wanted_s
+        self.min_se_s = min_se_s
+        self.interval_s = 0
+        self.ours = False
+        self.agreed = False
+        self.due = False
+        self.in_offer = False
+        self._expiring = False
+        self._raises = 0
+
+    # What we say.
+
+    def request_fields(self) -> Sequence[tuple[str, str]]:
+        """
+        Return the header fields of an INVITE, re-INVITE or UPDATE of ours.
+
+        The first INVITE leaves it to the peer who refreshes; later ones keep it as it is.
+
+        Source: RFC 4028 7.1, 7.4.
+        """
+        interval_s = self.interval_s or self.wanted_s
+        if not interval_s:
+            return ()
+        who = "" if not self.interval_s else ";refresher=uac" if self.ours else ";refresher=uas"
+        interval_s = max(interval_s, self.min_se_s)
+        return (("Session-Expires", f"{interval_s}{who}"), ("Min-SE", str(self.min_se_s)))
+
+    # As the side that asked (UAC).
+
+    def take_answer(self, response: Response) -> Sequence[Effect]:
+        """
+        Take a 2xx to a request of ours that could refresh the session, and run the timer it decides on.
+
+        Without Session-Expires the peer has no timer; then we refresh for our own sake, if we want to.
+
+        Source: RFC 4028 7.2.
+        """
+        self._raises = 0
+        self._note(response)
+        stated = read_session_expires(response)
+        if stated is not None:
+            return self._run(stated.interval_s, ours=stated.refresher != "uas", agreed=True)
+        # A peer that asked us to refresh and forgets to say so again may still count on it.
+        return self._run(self._own_interval_s(), ours=True, agreed=False)
+
+    def take_too_small(self, response: Response) -> bool:
+        """
+        Take a 422; True when the request is worth sending again, with the larger interval or with none.
+
+        Source: RFC 4028 7.3.
+        """
+        wish = self.interval_s or self.wanted_s
+        if not wish:
+            return False
+        minimum_s = read_min_se(response)
+        self._raises += 1
+        larger = minimum_s is not None and max(wish, self.min_se_s) < minimum_s <= LONGEST_MIN_SE_S
+        if larger and self._raises <= MAX_RAISES:
+            assert minimum_s is not None
+            self.min_se_s = minimum_s
+        else:
+            # The call matters more than its timer.
+            self.wanted_s, self.interval_s, self.agreed = None, 0, False
+        return True
+
+    # As the side that is asked (UAS).
+
+    def take_request(self, request: Request) -> Sequence[tuple[str, str]]:
+        """
+        Take a request that could refresh the session, and return the header fields for its 2xx.
+
+        The timer it decides on begins with `run`. We refresh unless the peer, knowing of timers, wants to:
+        a session cannot die of a refresh that we send ourselves.
+
+        Source: RFC 4028 9 (table 2).
+        """
+        self._note(request)
+        knows = "timer" in request.option_tags("Supported")
+        stated = read_session_expires(request)
+        if stated is not None:
+            theirs = knows and stated.refresher == "uac"
+            self._settle(stated.interval_s, ours=not theirs, agreed=knows)
+            if theirs:
+                # The caller must refresh, so it must understand this (RFC 4028 9).
+                return (("Session-Expires", f"{self.interval_s};refresher=uac"), ("Require", "timer"))
+            return (("Session-Expires", f"{self.interval_s};refresher=uas"),)
+        wish_s = self.interval_s or self.wanted_s
+        if knows and wish_s:
+            self._settle(max(wish_s, self.min_se_s), ours=True, agreed=True)
+            return (("Session-Expires", f"{self.interval_s};refresher=uas"),)
+        self._settle(self._own_interval_s(), ours=True, agreed=False)
+        return ()
+
+    def run(self) -> Sequence[Effect]:
+        """Return the timers of what `take_request` decided on."""
+        return self._timers()
+
+    # Refreshing.
+
+    def fall_due(self) -> Sequence[Effect]:
+        """Note that it is time for a refresh; from here on the session may expire."""
+        self.due = True
+        if not self.agreed or self._expiring:
+            return ()
+        self._expiring = True
+        return (Arm(Event.TIMER_EXPIRY, self._left_s()),)
+
+    def retry(self, after_s: float | None = None) -> Sequence[Effect]:
+        """
+        Return when to refresh again after a failure that says nothing of the dialog.
+
+        `after_s` is what the peer or the rules of glare ask for.
+        """
+        self.in_offer = False
+        if not self.agreed:
+            return (Arm(Event.TIMER_REFRESH, self.interval_s / 2),) if self.interval_s else ()
+        left_s = self._left_s()
+        wait_s = min(LONGEST_RETRY_S, left_s / 3)
+        if after_s is not None:
+            # Not so soon that a peer can have us send without end, nor so late that there is no time left.
+            wait_s = min(max(after_s, min(1.0, wait_s)), left_s / 2)
+        return (Arm(Event.TIMER_REFRESH, wait_s),)
+
+    # The agreement.
+
+    def _own_interval_s(self) -> int:
+        """The interval we refresh at though the peer has none: what we want, or have been doing."""
+        if self.wanted_s:
+            return max(self.wanted_s, self.min_se_s)
+        return self.interval_s if self.ours else 0
+
+    def _note(self, message: Message) -> None:
+        """Learn what the peer bears."""
+        minimum_s = read_min_se(message)
+        if minimum_s is not None and self.min_se_s < minimum_s <= LONGEST_MIN_SE_S:
+            self.min_se_s = minimum_s
+
+    def _run(self, interval_s: int, *, ours: bool, agreed: bool) -> Sequence[Effect]:
+        self._settle(interval_s, ours=ours, agreed=agreed)
+        return self._timers()
+
+    def _settle(self, interval_s: int, *, ours: bool, agreed: bool) -> None:
+        shortest_s = min(self.min_se_s, SHORTEST_S)
+        self.interval_s = max(interval_s, shortest_s) if interval_s or agreed else 0
+        self.ours, self.agreed = ours, agreed
+        self.due = self.in_offer = self._expiring = False
+
+    def _timers(self) -> Sequence[Effect]:
+        if not self.interval_s:
+            return (Disarm(Event.TIMER_REFRESH), Disarm(Event.TIMER_EXPIRY))
+        if self.ours:
+            return (Disarm(Event.TIMER_EXPIRY), Arm(Event.TIMER_REFRESH, self.interval_s / 2))
+        expiry = Arm(Event.TIMER_EXPIRY, self.interval_s - self._margin_s())
+        return (Disarm(Event.TIMER_REFRESH), expiry)
+
+    def _margin_s(self) -> float:
+        return min(LONGEST_MARGIN_S, self.interval_s / 3)
+
+    def _left_s(self) -> float:
+        """From the time a refresh is due to the end of the session."""
+        return self.interval_s / 2 - self._margin_s()

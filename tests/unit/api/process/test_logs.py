@@ -1,0 +1,81 @@
+"""The log: formats, context, and no secrets."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+from aiohttp.http_exceptions import LineTooLong
+
+from api.process.logs import configure_logging, redact
+
+
+@pytest.fixture(autouse=True)
+def restore_logging() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("key vp_0123456789abcdef used", "key vp_*** used"),
+        ("Authorization: Bearer abcdefgh12345", "Authorization: Bearer ***"),
+        ("wss://user:hunter2@bot.example.com/ws", "wss://user:***@bot.example.com/ws"),
+        ("postgresql+asyncpg://u:hunter2@db/x", "postgresql+asyncpg://u:***@db/x"),
+        ("wss://bot/ws?token=hunter2&a=b", "wss://bot/ws?token=***&a=b"),
+        ('digest RESPONSE="0123abcd", qop=auth', 'digest RESPONSE="***", qop=auth'),
+        ("plain text", "plain text"),
+    ],
+)
+def test_secrets_are_blotted_out(text: str, kept: str) -> None:
+    assert redact(text) == kept
+
+
+def test_json_lines() -> None:
+    stream = io.StringIO()
+    configure_logging("json", "info", stream)
+    log = logging.getLogger("callcontrol.test")
+    log.info("call %s", "answered", extra={"call_sid": "c-1"})
+    log.debug("not this")
+    try:
+        raise ValueError("password=hunter2")
+    except ValueError:
+        log.exception("failed\nbadly")
+    first, second = (json.loads(line) for line in stream.getvalue().splitlines())
+    assert first["message"] == "call answered"
+    assert (first["level"], first["logger"], first["call_sid"]) == ("info", "callcontrol.test", "c-1")
+    assert first["time"].endswith("Z")
+    assert "hunter2" not in second["exception"]
+
+
+def test_text_lines_are_one_line_per_event() -> None:
+    stream = io.StringIO()
+    configure_logging("text", "warning", stream)
+    log = logging.getLogger("sip.test")
+    log.warning(
+        "bad message %r from\r\n%s", "x", "peer\x1b[31m", extra={"call_sid": "c-1", "request_id": "r-1"}
+    )
+    log.info("not this")
+    (line,) = stream.getvalue().splitlines()
+    assert "WARNING sip.test: bad message 'x' from\\r\\npeer\\x1b[31m" in line
+    assert line.endswith("call_sid=c-1  request_id=r-1")
+
+
+def test_requests_that_are_no_http_leave_no_traceback() -> None:
+    stream = io.StringIO()
+    configure_logging("text", "info", stream)
+    try:
+        raise LineTooLong("X" * 100)
+    except LineTooLong as error:
+        logging.getLogger("aiohttp.server").error(
+            "Error handling request from %s", "192.0.2.7", exc_info=error
+        )
+    (line,) = stream.getvalue().splitlines()
+    assert line.endswith("INFO    aiohttp.server: unreadable HTTP: LineTooLong")

@@ -1,0 +1,59 @@
+"""What is counted of calls."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from callcontrol.calls.records.metrics import CallFigures
+from callcontrol.models import CallRecord, CallStatus
+
+BEGAN = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def ended(direction: Any, status: CallStatus, **after_s: float) -> CallRecord:
+    moments: dict[str, Any] = {f"{name}_at": BEGAN + timedelta(seconds=s) for name, s in after_s.items()}
+    return CallRecord(
+        call_sid="c-1",
+        account_sid="a-1",
+        direction=direction,
+        from_="+918047491899",
+        to="+919800000001",
+        created_at=BEGAN,
+        status=status,
+        hangup_cause="NORMAL_CLEARING",
+        hangup_source="callee",
+        **moments,
+    )
+
+
+def test_an_answered_call_counts_in_all_distributions() -> None:
+    figures = CallFigures()
+    figures.note_end(ended("outbound", CallStatus.COMPLETED, ringing=1.5, answered=6.0, ended=66.0))
+    assert +figures.ended == {("outbound", "completed"): 1}
+    assert figures.answered == {"outbound": 1, "inbound": 0}
+    assert figures.causes == {("NORMAL_CLEARING", "callee"): 1}
+    assert (figures.post_dial_delay_s.count, figures.post_dial_delay_s.sum) == (1, 1.5)
+    assert (figures.set_up_s["outbound"].sum, figures.duration_s["outbound"].sum) == (6.0, 60.0)
+
+
+def test_a_call_without_an_answer_has_no_set_up_time() -> None:
+    figures = CallFigures()
+    figures.note_end(ended("outbound", CallStatus.NO_ANSWER, ringing=2.0, ended=30.0))
+    figures.note_end(ended("outbound", CallStatus.FAILED, ended=4.0))
+    figures.note_end(ended("inbound", CallStatus.BUSY, ringing=0.1, ended=0.2))
+    assert figures.ended.total() == 3 and figures.answered.total() == 0
+    assert figures.set_up_s["outbound"].count == figures.duration_s["outbound"].count == 0
+    assert (figures.post_dial_delay_s.count, figures.post_dial_delay_s.sum) == (1, 2.0)
+
+
+def test_a_call_answered_at_once_was_ringing_until_then() -> None:
+    figures = CallFigures()
+    figures.note_end(ended("outbound", CallStatus.COMPLETED, answered=0.5, ended=1.0))
+    assert figures.post_dial_delay_s.sum == 0.5
+
+
+def test_times_that_run_backwards_count_as_nothing() -> None:
+    figures = CallFigures()
+    figures.note_end(ended("inbound", CallStatus.COMPLETED, answered=-3.0, ended=-4.0))
+    assert figures.set_up_s["inbound"].sum == figures.duration_s["inbound"].sum == 0.0

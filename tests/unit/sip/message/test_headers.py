@@ -1,0 +1,170 @@
+"""The header field collection (RFC 3261 7.3)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sip.errors import InvalidValue
+from sip.message.headers import Headers, identify
+from sip.message.message import Request, Response, serialise
+from sip.message.parser import parse_message
+from sip.message.uri import SipUri
+from tests.unit.sip import strategies
+
+EXAMPLE = [
+    ("Via", "SIP/2.0/UDP a;branch=1, SIP/2.0/UDP b;branch=2"),
+    ("Subject", "one, two"),
+    ("v", "SIP/2.0/UDP c;branch=3"),
+    ("X-Custom", "1"),
+    ("x-custom", "2"),
+]
+
+
+def test_names_in_any_case_and_compact_form_are_one() -> None:
+    headers = Headers(EXAMPLE)
+    assert headers.get("via") == headers.get("V") == headers.get("VIA")
+    assert headers.get_all("Via") == [
+        f"SIP/2.0/UDP {host};branch={n}" for host, n in (("a", 1), ("b", 2), ("c", 3))
+    ]
+    assert headers.get_all("s") == ["one, two"]
+    assert headers.get_all("X-CUSTOM") == ["1", "2"]
+    assert "x-Custom" in headers and "Route" not in headers and 3 not in headers
+    assert headers.get("Route") is None and headers.get("Route", "none") == "none"
+    assert identify("cSeQ") == ("cseq", "CSeq")
+
+
+def test_known_names_are_written_in_their_long_form_and_others_as_given() -> None:
+    headers = Headers([("i", "1"), ("CALL-ID", "2"), ("x-OwN", "3")])
+    assert list(headers.items()) == [("Call-ID", "1"), ("Call-ID", "2"), ("x-OwN", "3")]
+
+
+def test_set_keeps_the_place_of_the_first() -> None:
+    headers = Headers(EXAMPLE)
+    headers.set("X-Custom", "3")
+    headers.set("VIA", "SIP/2.0/UDP d")
+    assert list(headers.items()) == [("Via", "SIP/2.0/UDP d"), ("Subject", "one, two"), ("X-Custom", "3")]
+    headers.set("Route", "<sip:r;lr>")
+    assert list(headers.items())[-1] == ("Route", "<sip:r;lr>")
+
+
+def test_first_value_of_a_list_is_taken_off_and_replaced_alone() -> None:
+    headers = Headers(EXAMPLE)
+    headers.replace_first("Via", "SIP/2.0/UDP a;received=x")
+    assert [value[12:13] for value in headers.get_all("Via")] == ["a", "b", "c"]
+    headers.remove_first("Via")
+    headers.remove_first("Via")
+    assert headers.get_all("Via") == ["SIP/2.0/UDP c;branch=3"]
+    headers.remove_first("Via")
+    headers.remove_first("Via")
+    assert "Via" not in headers
+    headers.replace_first("Via", "SIP/2.0/UDP z")
+    assert list(headers.items())[-1] == ("Via", "SIP/2.0/UDP z")
+
+
+def test_the_only_via_is_replaced_in_its_place() -> None:
+    headers = Headers([("Max-Forwards", "70"), ("Via", "SIP/2.0/UDP a"), ("CSeq", "1 BYE")])
+    headers.replace_first("Via", "SIP/2.0/UDP b")
+    assert [name for name, _ in headers.items()] == ["Max-Forwards", "Via", "CSeq"]
+    assert headers.get_all("Via") == ["SIP/2.0/UDP b"]
+
+
+def test_the_stamped_via_is_not_parsed_again() -> None:
+    request = Request("OPTIONS", SipUri.parse("sip:h"), Headers(EXAMPLE))
+    stamped = request.via.with_source("192.0.2.1", 5060)
+    request.headers.replace_via(stamped)
+    assert request.via is stamped
+    assert request.headers.get_all("Via")[:2] == [
+        "SIP/2.0/UDP a;branch=1;received=192.0.2.1",
+        "SIP/2.0/UDP b;branch=2",
+    ]
+
+
+def test_a_value_that_is_no_list_is_replaced_whole() -> None:
+    headers = Headers(EXAMPLE)
+    headers.replace_first("Subject", "three")
+    assert headers.get_all("Subject") == ["three"]
+
+
+def test_add_first_remove_and_copy_from() -> None:
+    headers = Headers()
+    headers.copy_from(Headers(EXAMPLE), "Subject", "Via")
+    headers.add_first("Max-Forwards", "70")
+    assert [name for name, _ in headers.items()] == ["Max-Forwards", "Via", "Subject", "Via"]
+    headers.remove("v")
+    headers.remove("Route")
+    assert [name for name, _ in headers.items()] == ["Max-Forwards", "Subject"]
+    assert len(headers) == 2
+
+
+def test_a_copy_is_independent() -> None:
+    headers = Headers(EXAMPLE)
+    copy = headers.copy()
+    assert copy == headers and repr(copy) == repr(headers)
+    copy.add("Via", "SIP/2.0/UDP z")
+    assert copy != headers and headers != EXAMPLE
+
+
+def test_typed_views_follow_changes() -> None:
+    request = Request("OPTIONS", SipUri.parse("sip:h"), Headers([("From", "<sip:a@h>;tag=1"), *EXAMPLE]))
+    assert request.from_ is request.from_
+    assert request.from_.tag == "1" and request.via.host == "a" and request.contact is None
+    request.headers.set("f", "<sip:a@h>;tag=2")
+    request.headers.remove_first("Via")
+    request.headers.add("Contact", "<sip:c@h>")
+    assert request.from_.tag == "2" and request.via.host == "b"
+    assert request.contact is not None and request.contact.uri.user == "c"
+    request.headers.add_first("Via", "SIP/2.0/UDP new")
+    assert request.via.host == "new"
+    other = Headers([("Contact", "<sip:d@h>")])
+    request.headers.copy_from(other, "Contact")
+    assert [contact.uri.user for contact in request.contacts] == ["c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("X", "a\r\nVia: evil"),
+        ("X", "a\nVia: evil"),
+        ("X", "a\r"),
+        ("Via", "a\n"),
+        ("X: y\r\nVia", "a"),
+        ("X Y", "a"),
+        ("", "a"),
+        ("X:", "a"),
+        ("X-\N{LATIN SMALL LETTER E WITH ACUTE}", "a"),
+        ("X", "half a pair \ud800"),
+    ],
+)
+def test_line_ends_and_bad_names_are_refused(name: str, value: str) -> None:
+    headers = Headers()
+    for change in (headers.add, headers.add_first, headers.set, headers.replace_first):
+        with pytest.raises(InvalidValue):
+            change(name, value)
+    assert len(headers) == 0
+
+
+@given(st.lists(st.tuples(strategies.tokens, st.text(max_size=20)), max_size=8))
+def test_nothing_the_application_sets_makes_another_field(fields: list[tuple[str, str]]) -> None:
+    response = Response(200)
+    mandatory = "via", "from", "to", "call-id", "cseq", "content-length", "max-forwards"
+    for name, value in fields:
+        key = identify(name)[0]
+        if key in mandatory or key in response.headers:
+            continue
+        try:
+            response.headers.add(name, value)
+        except InvalidValue:
+            continue
+    for name, value in (
+        ("Via", "SIP/2.0/UDP h;branch=z"),
+        ("From", "<sip:a@h>;tag=1"),
+        ("To", "<sip:b@h>;tag=2"),
+        ("Call-ID", "x"),
+        ("CSeq", "1 INVITE"),
+    ):
+        response.headers.add(name, value)
+    again = parse_message(serialise(response))
+    names = [name for name, _ in again.headers.items()]
+    expected = [name for name, _ in response.headers.items()] + ["Content-Length"]
+    assert len(names) >= len(expected)
+    assert set(names) == set(expected)

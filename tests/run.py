@@ -8,7 +8,7 @@ long   what `test` leaves out: the marked tests, and property tests with all the
 =====  =============================================================================================
 
 What follows the tier goes to pytest. ``TEST_RUNNERS`` is how many processes run tests; most of them wait,
-so two for each processor are the default.
+so three for each processor are the default.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _tests(
     runners: int | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Step:
-    count = os.environ.get("TEST_RUNNERS") or str(runners or 2 * (os.cpu_count() or 1))
+    count = os.environ.get("TEST_RUNNERS") or str(runners or 3 * (os.cpu_count() or 1))
     ours = ["-q", "-n", count, "--dist", "worksteal", "-m", marked]
     # A place that the caller names takes the place of all.
     named = [argument for argument in of_pytest if argument.startswith("tests/")]

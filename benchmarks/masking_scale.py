@@ -32,8 +32,8 @@ import sqlalchemy as sa
 
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.bootstrap.aio.services import Storage
-from callcontrol.calls.records.call_json import timestamp
 from callcontrol.calls.records.store import calls as call_rows
+from callcontrol.clock import timestamp
 from callcontrol.database.aio.pages import Pager
 from callcontrol.database.tables import calls
 from callcontrol.database.tables.masking import masked_calls

@@ -1,4 +1,4 @@
-"""Wall-clock times of a call, reckoned from monotonic ones."""
+"""Wall-clock times: those of a call, counted from monotonic ones, and their text."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -24,3 +24,12 @@ class WallClock:
     def at_us(self, now: float) -> int:
         """Microseconds since 1970 of a monotonic time."""
         return round((self.wall.timestamp() + now - self.monotonic_s) * 1_000_000)
+
+
+def timestamp(moment: datetime | None) -> str | None:
+    """An aware moment as RFC 3339 in UTC, with milliseconds and ``Z``; None for None."""
+    if moment is None:
+        return None
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    return moment.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"

@@ -13,7 +13,7 @@ from api.schemas.stream_settings import (
     UpdateStreamSettings,
 )
 from callcontrol.aio.tokens import utc_now
-from callcontrol.calls.records.call_json import timestamp
+from callcontrol.clock import timestamp
 from callcontrol.models import Account
 
 __all__ = ["ENDPOINTS"]

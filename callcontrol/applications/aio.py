@@ -9,12 +9,12 @@ from sqlalchemy.engine import Connection
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.applications import store as applications
 from callcontrol.applications.application import Application, changed_application, new_application
-from callcontrol.calls.ports import Destinations
 from callcontrol.calls.records.store import calls
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.directory import store as revisions
 from callcontrol.directory.aio.cached_rows import MirroredRows
+from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import Conflict, DomainError, Forbidden, NotFound, ValidationFailed
 from callcontrol.models import Page
 from callcontrol.numbers.aio.binding_checks import ReachDirectory, binding_errors, kept_agent_errors

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
 from callcontrol.assistant.calls import AssistantStatus
-from callcontrol.calls.records.call_json import timestamp
+from callcontrol.clock import timestamp
 from callcontrol.errors import ValidationFailed
 from callcontrol.wallet.money import rupees
 

@@ -13,7 +13,7 @@ from uuid import UUID, uuid5
 from callcontrol.agents.agent import VoiceAgent
 from callcontrol.agents.transcripts import segments_of
 from callcontrol.assistant.sandbox import is_sandbox
-from callcontrol.calls.records.call_json import timestamp
+from callcontrol.clock import timestamp
 from callcontrol.models import Broadcast, CallRecord, CallStatus, TranscriptSegment
 from callcontrol.wallet.money import rupees
 

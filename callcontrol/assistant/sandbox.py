@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from callcontrol.calls.plan import Party
 from callcontrol.errors import Forbidden
 from callcontrol.models import CallRecord
+from callcontrol.routing.party import Party
 from callcontrol.routing.targets import PhoneTarget
 from callcontrol.wallet.meter import Rates
 

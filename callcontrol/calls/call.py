@@ -46,7 +46,7 @@ from callcontrol.calls.hangup_cause import (
 from callcontrol.calls.leg import InboundLeg, Leg, LegFacts, LegInput, OutboundLeg
 from callcontrol.calls.leg_events import leg_handler
 from callcontrol.calls.live.control import LiveControl
-from callcontrol.calls.plan import Gather, Hangup, Party, Plan, Reject, Step, Stream
+from callcontrol.calls.plan import Gather, Hangup, Plan, Reject, Step, Stream
 from callcontrol.calls.recording import RECORDING_LIMIT_S, CallRecording
 from callcontrol.calls.records.end import ending_of, write_end
 from callcontrol.calls.records.events import show_call
@@ -61,6 +61,7 @@ from callcontrol.clock import WallClock
 from callcontrol.ids import A_LEG, LegId, stream_sid
 from callcontrol.masking.progress import progress_of
 from callcontrol.models import CallRecord, CallStatus
+from callcontrol.routing.party import Party
 from callcontrol.routing.targets import Attempt
 from callcontrol.wallet.meter import Rates
 

@@ -33,9 +33,9 @@ from callcontrol.calls.hangup_cause import (
     refused_outcome,
 )
 from callcontrol.calls.leg import NO_FACTS, Leg, LegFacts, LegInput, OutboundLeg
-from callcontrol.calls.plan import Party
 from callcontrol.ids import LegId
 from callcontrol.models import CallStatus, HangupSource
+from callcontrol.routing.party import Party
 from callcontrol.routing.targets import Attempt, may_fail_over
 
 

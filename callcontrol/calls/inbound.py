@@ -22,8 +22,8 @@ from callcontrol.calls.plan import (
     missed_call_plan,
     stream_plan,
 )
-from callcontrol.calls.ports import Routes
 from callcontrol.calls.requests import DEFAULT_STATUS_EVENTS
+from callcontrol.directory.routes import Routes
 from callcontrol.errors import DomainError
 from callcontrol.masking.calls import PRODUCT as MASKING
 from callcontrol.masking.calls import masked_details

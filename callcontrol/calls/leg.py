@@ -28,8 +28,8 @@ from callcontrol.calls.hangup_cause import (
     NORMAL_CLEARING,
     HangupCause,
 )
-from callcontrol.calls.plan import Party
 from callcontrol.ids import LegId
+from callcontrol.routing.party import Party
 from callcontrol.routing.targets import Attempt
 
 

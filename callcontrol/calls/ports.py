@@ -7,22 +7,17 @@ stand-ins in their place. All methods may be called from the event loop only. Ev
 that the database is failing or its queue full and that nothing was done.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from sqlalchemy.engine import Connection
 
-from callcontrol.agents.agent import VoiceAgent
-from callcontrol.applications.application import Application
 from callcontrol.errors import DomainError
 from callcontrol.masking.routing import RouteFinding
 from callcontrol.models import (
     Account,
-    Binding,
     CallFilter,
     CallRecord,
-    Carrier,
-    Gateway,
     Message,
     Page,
     PhoneNumber,
@@ -224,112 +219,3 @@ class Numbers(Protocol):
         Raises:
             NumberNotOwned: It is not on the account, not active, or not registered on the carrier.
         """
-
-
-class Routes(Protocol):
-    """What is known of trunks and numbers, in memory; see ``callcontrol.directory.directory.Directory``."""
-
-    def account(self, account_sid: str) -> Account | None:
-        """The account, with its limits."""
-
-    def gateway_for_source(
-        self, host: str, port: int, account_sid: str | None = None
-    ) -> tuple[Carrier, Gateway] | None:
-        """
-        Whose inbound gateway a request came from; the most exact match wins.
-
-        With ``account_sid`` only the carriers of that account and the platform's count.
-        """
-
-    def gateways_at(self, host: str, port: int) -> Iterable[tuple[Carrier, Gateway]]:
-        """All inbound gateways an address belongs to, the most exact match first."""
-
-    @property
-    def asks_passwords(self) -> bool:
-        """Whether some carrier proves itself by a password."""
-
-    def carriers_with_user(self, username: str) -> Sequence[Carrier]:
-        """The active carriers that call us under this user name."""
-
-    def carriers_with_certificate(self, names: Iterable[str]) -> Sequence[Carrier]:
-        """The active carriers one of these names of a client certificate stands for."""
-
-    def carriers(self) -> Sequence[Carrier]:
-        """All carriers."""
-
-    def gateways(self, carrier_sid: str | None = None) -> Sequence[Gateway]:
-        """The gateways of a carrier, or all."""
-
-    def watch_trunks(self, tell: Callable[[], None]) -> None:
-        """Have ``tell`` called whenever carriers or gateways have changed."""
-
-    def knows_host(self, host: str) -> bool:
-        """Whether an address is that of a gateway, inbound or outbound."""
-
-    def number(self, e164: str) -> tuple[PhoneNumber, Binding | None] | None:
-        """The number and where its inbound calls go."""
-
-    def carrier(self, carrier_sid: str) -> Carrier | None:
-        """A carrier by its identifier."""
-
-    def application(self, app_sid: str) -> Application | None:
-        """An application by its identifier, of whichever account."""
-
-    def agent(self, agent_id: str) -> VoiceAgent | None:
-        """A voice agent by its identifier, of whichever account."""
-
-    def outbound_gateways(self) -> Sequence[tuple[Carrier, Gateway]]:
-        """All gateways calls may leave by."""
-
-    def gateway_for_host(
-        self, account_sid: str, host: str, port: int | None = None
-    ) -> tuple[Carrier, Gateway] | None:
-        """The outbound gateway with a host, and port when given, of the account's own or the platform's."""
-
-    def outbound_route(
-        self,
-        account_sid: str,
-        from_number: str,
-        carrier_sid: str | None = None,
-        to_number: str | None = None,
-    ) -> list[tuple[Carrier, Gateway]]:
-        """The gateways to try, best first; empty when the call cannot leave."""
-
-
-class Destinations(Protocol):
-    """Which hosts may be connected to; see ``callcontrol.egress.aio.resolver``."""
-
-    def check_url(self, url: str, *, schemes: Sequence[str]) -> None:
-        """
-        Refuse a URL that can be seen to be wrong without resolving its host.
-
-        Raises:
-            ValidationFailed: It is no URL of these schemes.
-            DestinationForbidden: It names an address this server must not connect to.
-        """
-
-    async def resolve(self, host: str, port: int, tls: bool) -> list[Any]:
-        """
-        Resolve a host once and return the socket addresses that may be connected to.
-
-        Raises:
-            DestinationForbidden: It resolves, even in part, to an address that must not be connected to.
-            OSError: It does not resolve.
-        """
-
-
-class SandboxCarrier(Protocol):
-    """A scripted far end in this process, over real sockets; implemented in ``fixtures``."""
-
-    @property
-    def address(self) -> tuple[str, int]:
-        """Where it listens for SIP."""
-
-    async def start(self) -> None:
-        """Bind its sockets and answer calls from now on."""
-
-    async def stop(self) -> None:
-        """End its calls and close its sockets."""
-
-    async def place_call(self, to_number: str, script: str) -> Any:
-        """Call a number of the server and play a script's part; returns when the call has ended."""

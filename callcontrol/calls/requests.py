@@ -10,10 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from callcontrol.calls.plan import (
-    DEFAULT_RING_TIMEOUT_S,
     DEFAULT_TIME_LIMIT_S,
     MachineDetection,
-    Party,
     Plan,
     Step,
     WebhookFormat,
@@ -22,6 +20,7 @@ from callcontrol.calls.plan import (
 )
 from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.instructions.verbs import MAX_VERBS, Asking, VerbReader, VerbRules
+from callcontrol.routing.party import DEFAULT_RING_TIMEOUT_S, Party
 
 RecordingChannels = Literal["mono", "dual"]
 

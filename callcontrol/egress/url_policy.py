@@ -12,12 +12,12 @@ Python.
 import re
 from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
-from typing import Final
+from typing import Any, Final, Protocol
 from urllib.parse import SplitResult, urlsplit
 
 from callcontrol.errors import DestinationForbidden, ValidationFailed
 
-__all__ = ["check_url", "embedded_ipv4", "judge", "literal_address"]
+__all__ = ["Destinations", "check_url", "embedded_ipv4", "judge", "literal_address"]
 
 Address = IPv4Address | IPv6Address
 
@@ -275,3 +275,25 @@ def _refuse_host(host: str, *, bracketed: bool, allow_private: bool, field: str)
     if any(f".{name}".endswith(f".{zone}") for zone in _LOCAL_ZONES):
         return "is a name of a private network"
     return None
+
+
+class Destinations(Protocol):
+    """Which hosts may be connected to; see ``callcontrol.egress.aio.resolver``."""
+
+    def check_url(self, url: str, *, schemes: Sequence[str]) -> None:
+        """
+        Refuse a URL that can be seen to be wrong without resolving its host.
+
+        Raises:
+            ValidationFailed: It is no URL of these schemes.
+            DestinationForbidden: It names an address this server must not connect to.
+        """
+
+    async def resolve(self, host: str, port: int, tls: bool) -> list[Any]:
+        """
+        Resolve a host once and return the socket addresses that may be connected to.
+
+        Raises:
+            DestinationForbidden: It resolves, even in part, to an address that must not be connected to.
+            OSError: It does not resolve.
+        """

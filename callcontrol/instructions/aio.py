@@ -8,8 +8,9 @@ from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.calls.aio.log import CallLog
 from callcontrol.calls.effects import AskWebhook, RouteCaller
 from callcontrol.calls.events import CallerRouted, Event, InstructionsFailed, InstructionsReceived
-from callcontrol.calls.ports import Destinations, MaskedRoutes
+from callcontrol.calls.ports import MaskedRoutes
 from callcontrol.egress.aio.http_client import MAX_MESSAGE_CHARS, NotAnswered, QuestionClient
+from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DomainError
 from callcontrol.instructions.instructions import (
     ACCEPT,

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from callcontrol.calls.plan import Step
-from callcontrol.calls.records.call_json import timestamp
+from callcontrol.clock import timestamp
 from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.instructions.twiml import named_in, read_twiml
 from callcontrol.instructions.verbs import Asking, VerbReader, VerbRules

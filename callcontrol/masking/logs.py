@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from callcontrol.calls.records.call_json import timestamp
+from callcontrol.clock import timestamp
 from callcontrol.errors import ValidationFailed
 from callcontrol.masking.calls import MaskedStatus
 from callcontrol.masking.sessions import SessionCounts

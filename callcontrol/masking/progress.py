@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from callcontrol.calls.dialer import Ending
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING, ORIGINATOR_CANCEL, HangupCause
-from callcontrol.calls.records.call_json import timestamp
+from callcontrol.clock import timestamp
 from callcontrol.masking.calls import PRODUCT, MaskedStatus
 from callcontrol.models import CallRecord, CallStatus
 from callcontrol.wallet.meter import Rates

@@ -8,8 +8,9 @@ from typing import Final
 import phonenumbers
 from phonenumbers import PhoneNumberType
 
-from callcontrol.calls.plan import DEFAULT_RING_TIMEOUT_S, Connect, Party, Plan
+from callcontrol.calls.plan import Connect, Plan
 from callcontrol.errors import FieldError
+from callcontrol.routing.party import DEFAULT_RING_TIMEOUT_S, Party
 from callcontrol.routing.targets import PhoneTarget
 from callcontrol.trunks.number_format import parsed_number
 

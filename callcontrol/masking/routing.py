@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal
 
-from callcontrol.calls.plan import DEFAULT_RING_TIMEOUT_S, Connect, Party
-from callcontrol.calls.records.call_json import timestamp
+from callcontrol.calls.plan import Connect
+from callcontrol.clock import timestamp
 from callcontrol.errors import DomainError
 from callcontrol.masking.request import MAX_DURATION_S, MIN_DURATION_S
 from callcontrol.masking.sessions import MaskingSession
+from callcontrol.routing.party import DEFAULT_RING_TIMEOUT_S, Party
 from callcontrol.routing.targets import PhoneTarget, is_answered_by_somebody, parse_target
 
 TIMEOUT_S: Final = 3.0

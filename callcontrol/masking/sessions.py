@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import takewhile
 from typing import Any, Final, Literal
 
-from callcontrol.calls.records.call_json import timestamp
+from callcontrol.clock import timestamp
 from callcontrol.masking.calls import local_number
 
 SessionStatus = Literal["active", "expired", "closed"]

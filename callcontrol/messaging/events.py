@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID, uuid5
 
-from callcontrol.calls.records.call_json import timestamp
+from callcontrol.clock import timestamp
 from callcontrol.messaging.models import CampaignStatus, ChatMessage, Template
 from callcontrol.models import Broadcast
 from callcontrol.webhooks.subscriptions import SubscribedService

@@ -10,10 +10,11 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import new_digits, new_id, utc_now
 from callcontrol.calls.aio.outbound import CallFacts
-from callcontrol.calls.plan import DEFAULT_RING_TIMEOUT_S, Announce, Party, Plan
-from callcontrol.calls.ports import Companion, Destinations
+from callcontrol.calls.plan import Announce, Plan
+from callcontrol.calls.ports import Companion
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
+from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import (
     DestinationForbidden,
     DomainError,
@@ -37,6 +38,7 @@ from callcontrol.otp.otp import (
     split_template,
     time_limit_s,
 )
+from callcontrol.routing.party import DEFAULT_RING_TIMEOUT_S, Party
 from callcontrol.routing.targets import (
     PhoneTarget,
     Target,

@@ -2,11 +2,11 @@
 
 from collections.abc import Collection
 
-from callcontrol.calls.plan import Party
-from callcontrol.calls.ports import Routes
+from callcontrol.directory.routes import Routes
 from callcontrol.errors import Forbidden, NotFound, NumberNotOwned, ServiceUnavailable, ValidationFailed
 from callcontrol.models import Carrier, Gateway, PhoneNumber
 from callcontrol.routing.capacity import Capacity
+from callcontrol.routing.party import Party
 from callcontrol.routing.targets import (
     Attempt,
     PhoneTarget,

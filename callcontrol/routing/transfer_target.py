@@ -1,7 +1,7 @@
 """Whom an agent may have a call put through to, as it writes that: a number, or an address."""
 
-from callcontrol.calls.plan import Party
 from callcontrol.models import CallRecord
+from callcontrol.routing.party import Party
 from callcontrol.routing.targets import PhoneTarget, normalise_number, parse_sip_target
 
 

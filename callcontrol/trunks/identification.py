@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from callcontrol.calls.ports import Routes
+from callcontrol.directory.routes import Routes
 from callcontrol.models import Carrier, Gateway
 from callcontrol.trunks.number_format import number_in, user_of
 from callcontrol.trunks.registration import contact_user, registers

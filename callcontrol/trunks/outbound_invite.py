@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from callcontrol.calls.plan import Party
 from callcontrol.models import Carrier, Gateway
+from callcontrol.routing.party import Party
 from callcontrol.routing.targets import Attempt
 from callcontrol.trunks.caller_identity import Caller, from_address, identity_headers
 from callcontrol.trunks.inbound_headers import Received, custom_headers

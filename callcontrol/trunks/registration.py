@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 from urllib.parse import quote
 
-from callcontrol.calls.ports import Routes
+from callcontrol.directory.routes import Routes
 from callcontrol.models import Carrier
 from callcontrol.trunks.outbound_invite import proxy_of
 from sip import (

@@ -18,10 +18,11 @@ from callcontrol.calls.events import (
     Timer,
     TimerFired,
 )
-from callcontrol.calls.plan import Dial, Party, Plan, Step, Stream
+from callcontrol.calls.plan import Dial, Plan, Step, Stream
 from callcontrol.calls.reserve import initial_reserve_paise
 from callcontrol.clock import WallClock
 from callcontrol.models import CallRecord
+from callcontrol.routing.party import Party
 from callcontrol.routing.targets import Attempt, PhoneTarget
 from callcontrol.wallet.meter import Rates
 from media.streams import choose_stream

@@ -11,8 +11,8 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import new_id
 from callcontrol.bootstrap.aio.services import Storage
-from callcontrol.calls.records.call_json import timestamp
 from callcontrol.calls.records.store import calls
+from callcontrol.clock import timestamp
 from callcontrol.masking.calls import ENDED, PRODUCT, masked_details
 from callcontrol.masking.store import calls as masked_calls
 from callcontrol.models import CallRecord, CallStatus

@@ -12,11 +12,11 @@ from aiohttp import web
 
 from callcontrol.accounts import store as accounts
 from callcontrol.aio.tokens import utc_now
-from callcontrol.calls.ports import Destinations
 from callcontrol.database import tables
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer, WriterSettings
 from callcontrol.egress.aio.resolver import DestinationGuard
+from callcontrol.egress.url_policy import Destinations
 from callcontrol.models import Account, Broadcast, Delivery, PublishedEvent, WebhookEvent
 from callcontrol.webhooks.aio.outbox import Outbox, OutboxSettings
 from callcontrol.webhooks.store import deliveries, subscriptions

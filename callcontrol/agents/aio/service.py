@@ -12,11 +12,11 @@ from callcontrol.agents.agent import VoiceAgent, changed_agent, new_agent
 from callcontrol.agents.store import agents
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.assistant.calls import agent_updated
-from callcontrol.calls.ports import Destinations
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.directory import store as revisions
 from callcontrol.directory.aio.cached_rows import MirroredRows
+from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import Conflict, DomainError, Forbidden, NotFound, ValidationFailed
 from callcontrol.models import Page
 from callcontrol.webhooks.store import publish as fan_out

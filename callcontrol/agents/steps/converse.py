@@ -25,11 +25,12 @@ from callcontrol.calls.dialer import Ending
 from callcontrol.calls.effects import DetectSpeech, Effect, Save, StopSpeech
 from callcontrol.calls.events import DigitReceived, Event, SpeechEnded, SpeechStarted
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING
-from callcontrol.calls.plan import Converse, Party
+from callcontrol.calls.plan import Converse
 from callcontrol.calls.steps.base import CallParts, RunningStep
 from callcontrol.calls.steps.bridge import Bridge
 from callcontrol.errors import DomainError
 from callcontrol.models import CallStatus
+from callcontrol.routing.party import Party
 from callcontrol.routing.transfer_target import agent_party
 
 _LAST_WORDS: Final = Node()

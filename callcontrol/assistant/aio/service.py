@@ -14,7 +14,7 @@ from callcontrol.assistant import store as assistant_calls
 from callcontrol.assistant.analytics import AnalyticsQuery, AssistantCallFilter, DayCount, query_of
 from callcontrol.assistant.calls import PRODUCT, status_of
 from callcontrol.assistant.sandbox import TEST_PREFIX, is_sandbox, is_test_number
-from callcontrol.calls.plan import DEFAULT_RING_TIMEOUT_S, DEFAULT_TIME_LIMIT_S, MachineDetection
+from callcontrol.calls.plan import DEFAULT_TIME_LIMIT_S, MachineDetection
 from callcontrol.calls.records.store import calls
 from callcontrol.calls.requests import CreateCall
 from callcontrol.database.aio.database import Database
@@ -31,6 +31,7 @@ from callcontrol.errors import (
 )
 from callcontrol.models import CallRecord, Page, TranscriptSegment
 from callcontrol.otp.store import default_caller_id
+from callcontrol.routing.party import DEFAULT_RING_TIMEOUT_S
 from callcontrol.routing.targets import PhoneTarget, normalise_number, parse_target
 
 __all__ = ["AssistantService", "OutboundCall"]

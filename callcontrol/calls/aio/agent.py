@@ -11,8 +11,8 @@ from callcontrol.calls import events
 from callcontrol.calls.aio.media.audio import Ears
 from callcontrol.calls.effects import OpenAgent
 from callcontrol.calls.events import AgentClosed, AgentExit, AgentOpened, AgentRefused, Event, ListenStatus
-from callcontrol.calls.ports import Destinations
 from callcontrol.calls.records.metrics import StreamFigures
+from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DestinationForbidden
 from callcontrol.models import Account, CallRecord
 from media.aio.agent_stream import AgentStream, AgentStreamSettings, PlayoutTap

@@ -9,9 +9,10 @@ from callcontrol.calls.aio.media.leg import MediaSettings
 from callcontrol.calls.aio.media.prompts import AudioSource
 from callcontrol.calls.aio.registry import Switchboard
 from callcontrol.calls.aio.sip_trace import TraceBook
-from callcontrol.calls.ports import CallRecords, Destinations, MaskedRoutes, Messages, Transcripts, Wallets
+from callcontrol.calls.ports import CallRecords, MaskedRoutes, Messages, Transcripts, Wallets
 from callcontrol.calls.records.metrics import CallFigures
 from callcontrol.calls.records.quality import QualityFigures
+from callcontrol.egress.url_policy import Destinations
 from callcontrol.instructions.aio import InstructionClient
 from callcontrol.models import Carrier, Gateway
 from callcontrol.routing.capacity import Capacity

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from callcontrol.calls.hangup_cause import CRASH
-from callcontrol.calls.ports import CallRecords, Routes
+from callcontrol.calls.ports import CallRecords
+from callcontrol.directory.routes import Routes
 from callcontrol.errors import DomainError
 from callcontrol.models import CallRecord
 from callcontrol.trunks.outbound_invite import credentials_of

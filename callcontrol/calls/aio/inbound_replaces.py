@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from callcontrol.calls.aio.registry import place_of
 from callcontrol.calls.aio.runner import CallRunner
 from callcontrol.calls.inbound import origin_for
-from callcontrol.calls.ports import Routes
+from callcontrol.directory.routes import Routes
 from callcontrol.ids import CallSid
 from callcontrol.trunks.inbound_headers import Received
 from sip.aio import InboundSession

@@ -13,7 +13,7 @@ from callcontrol.assistant.calls import PRODUCT as ASSISTANT
 from callcontrol.assistant.calls import assistant_details
 from callcontrol.assistant.sandbox import rates_of
 from callcontrol.calls.aio.settings import CallControlSettings, CallServices
-from callcontrol.calls.plan import Dial, Party, Plan
+from callcontrol.calls.plan import Dial, Plan
 from callcontrol.calls.ports import Companion
 from callcontrol.calls.records.metrics import CallFigures
 from callcontrol.calls.requests import DEFAULT_STATUS_EVENTS, CreateCall, plan_of
@@ -30,6 +30,7 @@ from callcontrol.errors import (
 from callcontrol.instructions.verbs import VerbRules
 from callcontrol.models import Account, CallRecord
 from callcontrol.routing.capacity import Capacity
+from callcontrol.routing.party import Party
 from callcontrol.routing.router import Router
 from callcontrol.routing.targets import Attempt
 

@@ -7,16 +7,9 @@ from pathlib import Path
 
 from callcontrol.calls.aio.admission import CallGate
 from callcontrol.calls.plan import DEFAULT_TIME_LIMIT_S
-from callcontrol.calls.ports import (
-    CallRecords,
-    Destinations,
-    MaskedRoutes,
-    Messages,
-    Numbers,
-    Routes,
-    Transcripts,
-    Wallets,
-)
+from callcontrol.calls.ports import CallRecords, MaskedRoutes, Messages, Numbers, Transcripts, Wallets
+from callcontrol.directory.routes import Routes
+from callcontrol.egress.url_policy import Destinations
 from callcontrol.trunks.gateway_health import PING_EVERY_S
 from callcontrol.wallet.meter import Rates
 from media.aio.agent_types import AgentStreamSettings

@@ -6,11 +6,11 @@ from typing import Final
 
 from callcontrol.calls.events import Event, TransferRequested
 from callcontrol.calls.hangup_cause import NORMAL_TEMPORARY_FAILURE, HangupCause
-from callcontrol.calls.plan import Party
 from callcontrol.calls.records.dialog_journal import LegJournal
 from callcontrol.calls.sip_events import DTMF_RELAY, call_event_of, digit_body, digit_type_in, digit_type_of
 from callcontrol.ids import CallSid, LegId
 from callcontrol.models import Carrier, Gateway
+from callcontrol.routing.party import Party
 from callcontrol.routing.targets import Attempt
 from callcontrol.trunks.inbound_headers import Received, custom_headers, user_to_user
 from callcontrol.trunks.outbound_invite import (

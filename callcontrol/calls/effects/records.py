@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from callcontrol.calls.events import Timer
-from callcontrol.calls.plan import Party
 from callcontrol.models import Message, TranscriptSegment
+from callcontrol.routing.party import Party
 
 
 @dataclass(frozen=True, slots=True)

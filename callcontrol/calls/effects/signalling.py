@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from callcontrol.calls.hangup_cause import HangupCause
-from callcontrol.calls.plan import Party
 from callcontrol.ids import LegId
+from callcontrol.routing.party import Party
 from callcontrol.routing.targets import Attempt
 
 

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING, HangupCause
-from callcontrol.calls.plan import Party, WebhookMethod
+from callcontrol.calls.plan import WebhookMethod
 from callcontrol.models import CallStatus, HangupSource
+from callcontrol.routing.party import Party
 
 PartyName = Literal["a", "b"]
 """``a`` is the first party of a call, ``b`` whom it talks to, unless that is an agent."""

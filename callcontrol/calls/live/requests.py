@@ -19,10 +19,11 @@ from callcontrol.calls.events import (
     TransferOrdered,
 )
 from callcontrol.calls.hangup_cause import NO_ANSWER, NORMAL_CLEARING
-from callcontrol.calls.plan import Party, WebhookMethod
+from callcontrol.calls.plan import WebhookMethod
 from callcontrol.errors import DestinationForbidden, FieldError, ValidationFailed
 from callcontrol.instructions.verbs import CheckUrl
 from callcontrol.models import CallRecord, CallStatus
+from callcontrol.routing.party import Party
 from callcontrol.routing.targets import Target, normalise_number, parse_target
 
 MuteDirection = Literal["says", "hears", "both"]

@@ -1,23 +1,14 @@
 """The call as every interface shows it: REST responses and webhooks have one shape."""
 
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any
 
 from callcontrol.calls.records.quality import quality_fields
+from callcontrol.clock import timestamp
 from callcontrol.models import CallRecord
 from callcontrol.wallet.money import rupees
 
-__all__ = ["call_object", "timestamp"]
-
-
-def timestamp(moment: datetime | None) -> str | None:
-    """An aware moment as RFC 3339 in UTC, with milliseconds and ``Z``; None for None."""
-    if moment is None:
-        return None
-    if moment.tzinfo is not UTC:
-        moment = moment.astimezone(UTC)
-    return moment.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+__all__ = ["call_object"]
 
 
 def call_object(record: CallRecord) -> dict[str, Any]:

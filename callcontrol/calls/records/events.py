@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from callcontrol.calls.records.call_json import call_object, timestamp
+from callcontrol.calls.records.call_json import call_object
+from callcontrol.clock import timestamp
 from callcontrol.masking.calls import PRODUCT as MASKING
 from callcontrol.masking.calls import masked_event, masked_object
 from callcontrol.models import CallRecord, WebhookEvent

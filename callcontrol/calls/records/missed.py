@@ -15,7 +15,7 @@ from callcontrol.calls.hangup_cause import (
     ORIGINATOR_CANCEL,
     USER_BUSY,
 )
-from callcontrol.calls.records.call_json import timestamp
+from callcontrol.clock import timestamp
 from callcontrol.models import Broadcast, CallRecord
 from callcontrol.webhooks.subscriptions import CALL_MISSED
 

@@ -61,12 +61,13 @@ from callcontrol.calls.hangup_cause import (
     STREAM_DISCONNECTED,
     SYSTEM_SHUTDOWN,
 )
-from callcontrol.calls.plan import Consult, Party
+from callcontrol.calls.plan import Consult
 from callcontrol.calls.steps.agent_commands import StreamWishes
 from callcontrol.calls.steps.agent_reconnect import StreamRetries
 from callcontrol.calls.steps.agent_transfer import StreamTransfer
 from callcontrol.calls.steps.base import CallParts, RunningStep
 from callcontrol.models import CallStatus, StreamInfo
+from callcontrol.routing.party import Party
 from media.streams import Reconnect, StreamChoice, under_default
 
 DRAIN_LIMIT_S: Final = 10.0

@@ -11,12 +11,12 @@ from callcontrol.calls.dialer import Ending
 from callcontrol.calls.effects import Effect, ReferLeg, Save, TellAgentError, TellAgentTransfer
 from callcontrol.calls.events import AgentTransfer, Event, LegProgress, LegReferred
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING, HangupCause, outcome_of
-from callcontrol.calls.plan import Party
 from callcontrol.calls.steps.base import CallParts
 from callcontrol.calls.steps.bridge import Bridge
 from callcontrol.calls.transfers.transfer import transfer_failed
 from callcontrol.errors import DomainError
 from callcontrol.models import CallStatus
+from callcontrol.routing.party import Party
 from callcontrol.routing.transfer_target import agent_party
 
 

@@ -14,12 +14,13 @@ from callcontrol.calls.effects import Arm, Disarm, Effect, PlayAudio, SendDigits
 from callcontrol.calls.events import DigitsSent, Event, PlaybackEnded, Timer, TimerFired
 from callcontrol.calls.hangup_cause import NO_ANSWER, NORMAL_CLEARING
 from callcontrol.calls.leg import Leg, OutboundLeg
-from callcontrol.calls.plan import Party, Pause, Play, Ring, SendDtmf, Step
+from callcontrol.calls.plan import Pause, Play, Ring, SendDtmf, Step
 from callcontrol.calls.recording import CallRecording
 from callcontrol.calls.steps.dtmf_type_ahead import TypedKeys
 from callcontrol.calls.voicemail import CallMessages
 from callcontrol.masking.progress import MaskedProgress
 from callcontrol.models import CallRecord, CallStatus
+from callcontrol.routing.party import Party
 from callcontrol.routing.targets import Attempt
 
 

@@ -30,11 +30,11 @@ from callcontrol.calls.events import (
     RouteRefused,
 )
 from callcontrol.calls.leg import Leg
-from callcontrol.calls.plan import Party
 from callcontrol.calls.steps.base import CallParts
 from callcontrol.calls.steps.base_table import Rules, TableStep
 from callcontrol.ids import LegId
 from callcontrol.models import CallStatus, HangupSource
+from callcontrol.routing.party import Party
 
 _RINGING_STATUSES: Final = frozenset({180, 181, 182, 183})
 

@@ -22,7 +22,6 @@ from callcontrol.calls.events import (
     TransferRequested,
 )
 from callcontrol.calls.leg import Leg, LegInput
-from callcontrol.calls.plan import Party
 from callcontrol.calls.steps.agent_stream import AgentStep
 from callcontrol.calls.steps.bridge import Bridge
 from callcontrol.calls.transfers.replaces import PartnerStep, Replacement, refuse_replacement
@@ -30,6 +29,7 @@ from callcontrol.calls.transfers.transfer import Transfer, party_of, refusal_of
 from callcontrol.errors import DomainError
 from callcontrol.ids import LegId
 from callcontrol.masking.calls import PRODUCT as MASKING
+from callcontrol.routing.party import Party
 
 if TYPE_CHECKING:
     from callcontrol.calls.call import CallMachine

@@ -46,12 +46,12 @@ from callcontrol.calls.events import (
 )
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING, HangupCause, rejection_of
 from callcontrol.calls.leg import Leg
-from callcontrol.calls.plan import Party
 from callcontrol.calls.steps.base import CallParts
 from callcontrol.calls.steps.base_table import Rules, TableMachine
 from callcontrol.errors import DomainError, Forbidden, ValidationFailed
 from callcontrol.ids import LegId
 from callcontrol.models import CallRecord, CallStatus
+from callcontrol.routing.party import Party
 from callcontrol.routing.targets import PhoneTarget, SipTarget, Target
 from callcontrol.trunks.number_format import number_in, user_of
 from sip import ParseError, Replaces, SipUri

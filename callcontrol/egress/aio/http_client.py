@@ -11,9 +11,9 @@ from yarl import URL
 
 from callcontrol.aio.tokens import unix_time_s
 from callcontrol.calls.events import InstructionProblem
-from callcontrol.calls.ports import Destinations
 from callcontrol.egress.aio.http_errors import problem_of
 from callcontrol.egress.aio.resolver import checked_connector
+from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DomainError
 from callcontrol.instructions.twilio_request import FormRequest
 from callcontrol.models import WebhookEvent

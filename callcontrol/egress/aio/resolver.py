@@ -12,8 +12,7 @@ from typing import Any, Final
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from callcontrol.calls.ports import Destinations
-from callcontrol.egress.url_policy import check_url, judge, literal_address
+from callcontrol.egress.url_policy import Destinations, check_url, judge, literal_address
 from callcontrol.errors import DestinationForbidden, DomainError
 
 __all__ = ["CheckedResolver", "DestinationGuard", "checked_connector"]

@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from callcontrol.calls.plan import Consult, Dial, JoinConference, Party, Step, Stream
+from callcontrol.calls.plan import Consult, Dial, JoinConference, Step, Stream
 from callcontrol.instructions.verbs.values import VerbValues
+from callcontrol.routing.party import Party
 from callcontrol.routing.targets import Target
 from media.streams import StreamSetupError, choose_stream
 

@@ -5,8 +5,9 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.calls.ports import Destinations, Routes
+from callcontrol.directory.routes import Routes
 from callcontrol.egress.aio.http_client import NotAnswered, QuestionClient
+from callcontrol.egress.url_policy import Destinations
 from callcontrol.masking.aio.sessions import MaskingSessionService
 from callcontrol.masking.aio.settings import MaskingSettingsService
 from callcontrol.masking.routing import (

@@ -9,9 +9,9 @@ from typing import Any, Final, TypeVar
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.calls.ports import Destinations
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
+from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DomainError, FieldError, ValidationFailed
 from callcontrol.masking.settings import SERVICE, MaskingSettings, SettingsChange, Unchanged
 from callcontrol.masking.store import settings as rows

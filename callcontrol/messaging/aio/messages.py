@@ -8,13 +8,13 @@ from typing import Final
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.calls.ports import Destinations
 from callcontrol.database import idempotency
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.idempotency import CLAIM
 from callcontrol.database.aio.pages import ListQuery, Pager
 from callcontrol.database.aio.writer import Writer
 from callcontrol.database.values import to_micros
+from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import ChannelNotConfigured, DomainError, NotFound, ValidationFailed
 from callcontrol.messaging.aio.dispatcher import Dispatcher
 from callcontrol.messaging.aio.receiving import Receiver

@@ -7,7 +7,7 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.agents.agent import VoiceAgent, agent_errors
 from callcontrol.agents.store import agents
-from callcontrol.calls.ports import Destinations
+from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DomainError, FieldError, ValidationFailed
 from callcontrol.models import Binding, Carrier, Gateway, PhoneNumber
 from callcontrol.routing.targets import SipTarget, parse_target

@@ -10,12 +10,12 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.accounts import store as accounts
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.calls.ports import Destinations
 from callcontrol.calls.records.store import calls
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.directory import store as revisions
 from callcontrol.directory.aio.cached_rows import MirroredRows
+from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import (
     BindFailed,
     Conflict,

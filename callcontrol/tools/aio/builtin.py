@@ -5,13 +5,13 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from functools import partial
 from typing import Any, Final, Protocol
 
-from callcontrol.calls.plan import DEFAULT_RING_TIMEOUT_S
 from callcontrol.calls.requests import CreateCall
 from callcontrol.database.aio.database import Database
 from callcontrol.errors import FieldError, NumberNotOwned, ValidationFailed
 from callcontrol.models import CallRecord, Wallet
 from callcontrol.otp.otp import DEFAULT_DIGITS, DEFAULT_REPEAT, DEFAULT_TTL_S, OtpCall, SendOtp
 from callcontrol.otp.store import default_caller_id
+from callcontrol.routing.party import DEFAULT_RING_TIMEOUT_S
 from callcontrol.routing.targets import normalise_number
 from callcontrol.tools.results import call_result, otp_result, wallet_result
 

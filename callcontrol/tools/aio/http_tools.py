@@ -9,9 +9,9 @@ import aiohttp
 from yarl import URL
 
 from callcontrol.aio.tokens import new_id, unix_time_s, utc_now
-from callcontrol.calls.ports import Destinations
 from callcontrol.egress.aio.http_client import NotAnswered, question_session, read_bounded
 from callcontrol.egress.aio.http_errors import problem_of
+from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DomainError, ToolFailed, ToolTimedOut
 from callcontrol.models import WebhookEvent
 from callcontrol.tools.answers import MAX_ANSWER_BYTES, AnswerUnreadable, queried, read_answer, shown

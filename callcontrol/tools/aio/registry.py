@@ -8,9 +8,9 @@ from typing import Any, Final
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import new_id, new_webhook_secret, utc_now
-from callcontrol.calls.ports import Destinations
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
+from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import Conflict, DomainError, NotFound, ValidationFailed
 from callcontrol.tools.builtin import BUILTIN
 from callcontrol.tools.definitions import HttpTool, changed_tool, new_tool

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from callcontrol.accounts.aio.keys import KeyService
-from callcontrol.calls.ports import Destinations
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
+from callcontrol.egress.url_policy import Destinations
 from callcontrol.tools.aio.app_keys import AppKeys
 from callcontrol.tools.aio.builtin import Builtin
 from callcontrol.tools.aio.http_tools import HttpToolClient

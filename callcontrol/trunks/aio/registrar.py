@@ -5,8 +5,8 @@ import logging
 from typing import Final
 
 from callcontrol.aio.tokens import utc_now
-from callcontrol.calls.ports import Routes
 from callcontrol.clock import WallClock
+from callcontrol.directory.routes import Routes
 from callcontrol.models import Carrier, Gateway
 from callcontrol.trunks.registration import (
     RegistrationKey,

@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network
 
-from callcontrol.calls.ports import Routes
 from callcontrol.directory.directory import plain_address
+from callcontrol.directory.routes import Routes
 from sip.aio import Guard
 from sip.protection.rate_limits import ProtectionSettings
 

@@ -9,9 +9,9 @@ from typing import Final
 import aiohttp
 
 from callcontrol.aio.tokens import unix_time_s, utc_now
-from callcontrol.calls.ports import Destinations
 from callcontrol.egress.aio.http_errors import problem_of
 from callcontrol.egress.aio.resolver import checked_connector
+from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DomainError
 from callcontrol.models import WebhookEvent
 from callcontrol.webhooks.signing import is_success, query_url, retry_after_s, signed_headers

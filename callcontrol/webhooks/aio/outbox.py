@@ -26,9 +26,9 @@ from typing import Any, Final
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import utc_now
-from callcontrol.calls.ports import Destinations
 from callcontrol.database.aio.database import Operation
 from callcontrol.database.aio.writer import Writer
+from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DomainError
 from callcontrol.models import Delivery, PublishedEvent, Recipient, WebhookEvent
 from callcontrol.webhooks.aio.client import Answer, WebhookClient

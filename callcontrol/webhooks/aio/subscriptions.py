@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import new_id, new_webhook_secret, utc_now
-from callcontrol.calls.ports import Destinations
-from callcontrol.calls.records.call_json import timestamp
+from callcontrol.clock import timestamp
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
+from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import Conflict, DomainError, FieldError, NotFound, ValidationFailed
 from callcontrol.models import WebhookEvent
 from callcontrol.webhooks.aio.client import Answer

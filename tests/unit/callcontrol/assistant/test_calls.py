@@ -16,10 +16,10 @@ from callcontrol.assistant.calls import (
     transcript_url,
 )
 from callcontrol.assistant.sandbox import confined, is_sandbox, is_test_number, rates_of
-from callcontrol.calls.plan import Party
 from callcontrol.calls.records.events import call_event
 from callcontrol.errors import Forbidden
 from callcontrol.models import CallRecord, CallStatus
+from callcontrol.routing.party import Party
 from callcontrol.routing.targets import PhoneTarget, SipTarget
 from callcontrol.wallet.meter import Rates
 from tests.support.domain import CALLEE, NOW, OWN_NUMBER

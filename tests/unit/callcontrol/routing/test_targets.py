@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from callcontrol.calls.plan import Party
 from callcontrol.errors import Forbidden, NotFound, NumberNotOwned, ServiceUnavailable, ValidationFailed
 from callcontrol.routing.capacity import Capacity
+from callcontrol.routing.party import Party
 from callcontrol.routing.router import Router
 from callcontrol.routing.targets import (
     PhoneTarget,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callcontrol.calls.plan import Party
 from callcontrol.calls.sip_events import call_event_of, digit_body
+from callcontrol.routing.party import Party
 from callcontrol.routing.targets import Attempt, PhoneTarget
 from callcontrol.trunks.caller_identity import Caller
 from callcontrol.trunks.inbound_headers import MAX_CUSTOM_HEADERS, Received, custom_headers

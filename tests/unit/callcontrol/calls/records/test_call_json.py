@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from callcontrol.calls.records.call_json import call_object, timestamp
+from callcontrol.calls.records.call_json import call_object
+from callcontrol.clock import timestamp
 from callcontrol.models import CallRecord, CallStatus, Quality, StreamInfo
 
 CREATED = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)

@@ -202,20 +202,29 @@ class OracleStage:
     def end_calls(self) -> None:
         """Place no more, have everybody hang up, and wait until nobody has anything under way."""
         self.far.ask("stop")
-        self.wait(lambda: not self.far.ask("hang_up")["open"], "calls are left at the far ends")
+        # What was asked of the API may become a call that is answered a moment later.
+        self.wait(
+            lambda: (
+                not (self.far.ask("hang_up")["open"] or self.far.counts()["asking"] or self._calls_left())
+            ),
+            "calls are left at the far ends",
+        )
         self.settle()
 
     def settle(self) -> None:
         """Wait until the server has nothing under way and the events of all calls have come."""
-        idle = ("trunkline_calls_active", "trunkline_wallet_reserved_paise")
         self.wait(lambda: not self.far.counts()["asking"], "requests are not answered")
         self.far.ask("let_go")
-        self.wait(lambda: not any(self.server.metric(name) for name in idle), "calls are left in the server")
+        self.wait(lambda: not self._calls_left(), "calls are left in the server")
         total = int(self._list("/v1/calls?per_page=1").body["meta"]["total"])
         # What a receiver has too many of waits a minute; those that never come are named by who compares.
         wait_until(lambda: not self.server.metric("trunkline_webhook_pending"), 3 * PATIENCE_S)
         wait_until(lambda: self.far.counts()["ended"] >= total, PATIENCE_S)
         wait_until(lambda: self.far.counts()["quiet_s"] > _QUIET_S, PATIENCE_S)
+
+    def _calls_left(self) -> bool:
+        idle = ("trunkline_calls_active", "trunkline_wallet_reserved_paise")
+        return any(self.server.metric(name) for name in idle)
 
     def wait(self, condition: Any, otherwise: str, patience_s: float = 2 * PATIENCE_S) -> None:
         """Wait until something is so, long enough for any machine."""

@@ -379,14 +379,14 @@ async def test_a_process_that_is_stopped_within_a_transaction_loses_its_turn(
     postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else all others would wait for it; when it goes on it begins that transaction anew."""
-    monkeypatch.setattr(database_module, "_STOPPED_MS", 100)
+    monkeypatch.setattr(database_module, "_STOPPED_MS", 1_000)
     storage = await Storage.open(await postgres.url(), deliver=False, secrets=SECRETS)
     runs: list[int] = []
 
     def stopped_once(connection: Connection) -> int:
         runs.append(connection.scalar(sa.select(sa.literal(1))) or 0)
         if len(runs) == 1:
-            threading.Event().wait(0.5)  # holds the loop up, as a signal does
+            threading.Event().wait(2.5)  # holds the loop up, as a signal does
         return connection.scalar(sa.select(sa.literal(2))) or 0
 
     assert await storage.writer.commit(stopped_once) == 2

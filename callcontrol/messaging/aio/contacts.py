@@ -31,9 +31,9 @@ _NO_LIST: Final = partial(NotFound, "There is no such contact list on the accoun
 
 class ContactService:
     """
-    The contacts of accounts; one of another account is not there.
+    The contacts of accounts. Contacts of other accounts are treated as missing.
 
-    Values are attributes of `Contact`, checked by whoever hands them in.
+    Values are attributes of `Contact`, checked by the caller.
     """
 
     def __init__(self, database: Database, writer: Writer) -> None:
@@ -64,7 +64,7 @@ class ContactService:
         return await self._writer.commit(write)
 
     async def list(self, account_sid: str, search: str | None, page: int, per_page: int) -> Page[Contact]:
-        """Contacts of the account in the order in which they were added, all or those that a search finds."""
+        """Contacts of the account in the order in which they were added, all or those that match a search."""
         found, total = await self._database.read(
             partial(
                 rows.page,
@@ -123,7 +123,7 @@ class ContactService:
 
     async def delete(self, account_sid: str, contact_id: int) -> None:
         """
-        Delete a contact, which takes it from every list.
+        Delete a contact, which removes it from every list.
 
         Raises:
             NotFound: There is no such contact on the account.
@@ -134,7 +134,7 @@ class ContactService:
 
 
 class ContactListService:
-    """The lists of accounts; one of another account is not there."""
+    """The contact lists of accounts. Lists of other accounts are treated as missing."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
@@ -224,11 +224,11 @@ class ContactListService:
         self, account_sid: str, list_id: int, contact_ids: Sequence[int]
     ) -> tuple[ContactList, int]:
         """
-        Put contacts into a list; what it is then, and how many were not in it before.
+        Add contacts to a list; return the list afterwards, and how many were not in it before.
 
         Raises:
             NotFound: There is no such list on the account.
-            ValidationFailed: With every one that is no contact of the account; then none is added.
+            ValidationFailed: Names every id that is no contact of the account; then none is added.
         """
 
         def change(connection: Connection, before: ContactList) -> tuple[ContactList, int] | DomainError:
@@ -244,7 +244,7 @@ class ContactListService:
         self, account_sid: str, list_id: int, contact_ids: Sequence[int]
     ) -> tuple[ContactList, int]:
         """
-        Take contacts out of a list; what it is then, and how many were in it before.
+        Remove contacts from a list; return the list afterwards, and how many were in it before.
 
         Raises:
             NotFound: There is no such list on the account.
@@ -269,7 +269,7 @@ class ContactListService:
 
 
 def _difference(connection: Connection, before: ContactList) -> tuple[ContactList, int]:
-    """What a list has become, and how many contacts it has more or less."""
+    """Return the list as it is now, and the absolute change of its contact count."""
     after = contact_lists.get(connection, before.account_sid, before.list_id) or before
     return after, abs(after.contact_count - before.contact_count)
 

@@ -1,4 +1,4 @@
-"""Templates of accounts: kept here, judged by the network."""
+"""Templates of accounts: stored here, approved by the network."""
 
 from collections.abc import Collection
 from datetime import timedelta
@@ -22,7 +22,7 @@ from callcontrol.models import Page
 __all__ = ["TemplateService"]
 
 _MAX_TEMPLATES: Final = MAX_TEMPLATES
-# Whoever hands a template in has ended by then, and the network knows what it is to forget.
+# By then its submission has ended, and the network knows the template that it has to forget.
 _HANDED_IN_WITHIN: Final = timedelta(minutes=1)
 
 
@@ -30,7 +30,7 @@ class TemplateService:
     """
     Templates, of one network.
 
-    One that belongs to another account is not there, as one that does not exist.
+    A template of another account is treated as missing.
     """
 
     def __init__(
@@ -48,16 +48,16 @@ class TemplateService:
         self._watch = TemplateWatch(database, writer, self._reviews, clock)
 
     async def start(self) -> None:
-        """Begin to ask the network about what is pending."""
+        """Start polling the network about pending templates."""
         await self._watch.start()
 
     async def close(self) -> None:
-        """Stop asking."""
+        """Stop polling."""
         await self._watch.close()
 
     async def run(self) -> timedelta | None:
         """
-        Ask the network about all that is due; how long nothing else is, None when nothing will be.
+        Ask the network about all due templates; return the time until the next is due, None when none is.
 
         Raises:
             ServiceUnavailable: The database is failing.
@@ -76,7 +76,7 @@ class TemplateService:
             ValidationFailed: With every wrong field.
             ChannelNotConfigured: The account's channel is not connected.
             Conflict: The account has one of this name and language, or as many as it may have.
-            ProviderRejected: The network does not take it; nothing is left of it.
+            ProviderRejected: The network does not accept it; it is deleted here.
         """
         now = self._clock()
         template = new_template(

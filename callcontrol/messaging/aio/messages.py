@@ -154,7 +154,7 @@ class MessageService:
     def _accept(
         self, message: ChatMessage, claim: tuple[str, str] | None, connection: Connection
     ) -> _Accepted | DomainError:
-        """Write a message if it may be sent, and say whether this process is to hand it over at once."""
+        """Write a message if it may be sent, and decide if this process hands it over at once."""
         account_sid = message.account_sid
         channel = channels.channel_of(connection, account_sid, default_rate=self._default_rate)
         if not channel.is_connected:

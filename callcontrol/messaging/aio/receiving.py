@@ -27,10 +27,7 @@ _INBOUND: Final = UUID("5d1c6c1f-0f0a-4e0c-9a3c-9f2f4f8f6c11")
 """Namespace of the ids of inbound messages: a message reported twice has one id."""
 
 CampaignsMoved = Callable[[Connection, set[int], datetime], bool]
-"""
-Called, in its transaction, with the campaigns whose messages changed; returns True if it
-published events.
-"""
+"""Called in the transaction with the campaigns whose messages changed; True if it published events."""
 
 
 class Notified(Protocol):

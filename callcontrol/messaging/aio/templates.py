@@ -68,9 +68,9 @@ class TemplateService:
         self, account_sid: str, *, name: str, category: TemplateCategory, language: str, body: str
     ) -> Template:
         """
-        Create a template and hand it in.
+        Create a template and submit it.
 
-        One that the network cannot be asked about now stays, and is handed in as soon as it can.
+        While the network is unavailable the template stays, and is submitted as soon as possible.
 
         Raises:
             ValidationFailed: With every wrong field.

@@ -141,7 +141,7 @@ def uses_template(connection: Connection, template_id: int) -> bool:
 def unfinished(
     connection: Connection, now: datetime, after: tuple[datetime, int] | None, limit: int
 ) -> list[Campaign]:
-    """Open campaigns whose time has come, the first of them first."""
+    """Open campaigns that are due, earliest first."""
     place = (-1, 0) if after is None else (to_micros(after[0]), after[1])
     here = sa.tuple_(sa.literal(place[0], sa.BigInteger), sa.literal(place[1], sa.BigInteger))
     rows = connection.execute(

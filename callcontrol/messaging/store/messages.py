@@ -1,7 +1,7 @@
 """
 Messages of the messaging network: written, updated by receipts, counted and found.
 
-``chat_queue`` hands out the messages that wait for the network.
+``queue`` hands out the messages that wait for the network.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What accounts set for their streams to voice agents; a running server goes by it within a second."""
+"""Settings of accounts for their streams to voice agents; a running server applies them within a second."""
 
 import base64
 from collections.abc import Callable
@@ -40,10 +40,10 @@ class StreamSettingsService:
 
     async def set_protocol(self, account_sid: str, protocol: str | None) -> Account:
         """
-        Have agents spoken to in a dialect where nothing else is said; None for the server's default.
+        Set the stream protocol used when a call names none; None for the server's default.
 
         Raises:
-            ValidationFailed: It is not spoken here.
+            ValidationFailed: The protocol is not supported.
             NotFound: There is no such account.
         """
         check_protocol(protocol)
@@ -53,7 +53,7 @@ class StreamSettingsService:
 
     async def rotate_secret(self, account_sid: str, overlap_s: int) -> tuple[Account, str]:
         """
-        Give the account a new stream secret, which is shown here and never again.
+        Give the account a new stream secret; it cannot be shown again.
 
         Raises:
             ValidationFailed: The overlap is too long.
@@ -69,7 +69,7 @@ class StreamSettingsService:
         now = utc_now()
 
         def write(connection: Connection) -> Account | DomainError:
-            # Taking the revision first keeps others from changing the account after it was read.
+            # Taking the revision first prevents other changes of the account after it was read.
             revision = revisions.next_revision(connection)
             found = accounts.get(connection, account_sid)
             if found is None:
